@@ -1,0 +1,45 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int error_set(struct error *err, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (err == NULL)
+        return code;
+    err->code = code;
+    va_start(args, format);
+    (void)vsnprintf(err->text, sizeof(err->text), format, args); /* cutting is fine */
+    va_end(args);
+    return code;
+}
+
+const char *error_name(int code)
+{
+    switch (code) {
+    case 0:
+        return "no error";
+    case ERR_NOMEM:
+        return "out of memory";
+    case ERR_TOO_LARGE:
+        return "over a limit";
+    case ERR_SYNTAX:
+        return "malformed";
+    case ERR_TYPE:
+        return "wrong type";
+    case ERR_REFUSED:
+        return "refused";
+    case ERR_NOT_FOUND:
+        return "not found";
+    case ERR_CLOSED:
+        return "closed";
+    case ERR_IO:
+        return "input or output failed";
+    case ERR_BUSY:
+        return "busy";
+    default:
+        return "unknown error";
+    }
+}

@@ -1,0 +1,47 @@
+/* A hash table from 128-bit keys to pointers.
+ *
+ * Keys are hashes themselves: what is remembered of an id, however long, is sixteen
+ * bytes.  Two different ids that share them are not expected to meet. */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct key {
+    uint64_t a, b;
+};
+
+/* The key of @text in the name space @space (so that one table holds many kinds). */
+struct key key_of(uint64_t space, struct str text);
+
+static inline bool key_eq(struct key x, struct key y)
+{
+    return x.a == y.a && x.b == y.b;
+}
+
+/* A UUID made of the key: "8-4-4-4-12" with version 8. */
+enum { KEY_UUID_CHARS = 36 };
+void key_uuid(struct key k, char out[KEY_UUID_CHARS]);
+
+struct table_slot {
+    struct key key;
+    void *value; /* NULL: free */
+};
+
+struct table {
+    struct table_slot *slots; /* owned */
+    size_t n;
+    size_t cap; /* a power of two, or 0 */
+};
+
+void table_init(struct table *t);
+void table_done(struct table *t);
+void table_clear(struct table *t);
+
+void *table_get(const struct table *t, struct key k);
+/* Adds or replaces; @value is not NULL.  ERR_NOMEM leaves the table as it was. */
+int table_put(struct table *t, struct key k, void *value);
+
+#endif

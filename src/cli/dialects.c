@@ -1,0 +1,111 @@
+/* `spoolwire dialects`: what each dialect looks like, by a real frame of each.
+ *
+ * The samples are rendered now, from a few lines of a recorded run, so they cannot be
+ * out of date. */
+#include "cli/cli.h"
+#include "dialect/dialect.h"
+#include "filter/filter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Out of a run of a LangGraph graph (Python, astream_events v2), metadata shortened. */
+static const char sample[] =
+    "{\"event\":\"on_chain_start\",\"name\":\"LangGraph\",\"run_id\":\"01a1dcc6-ae52-733d-9e42-790c27ced05e\","
+    "\"parent_ids\":[],\"tags\":[],\"metadata\":{\"thread_id\":\"t1\"},\"data\":{\"input\":{\"issue\":\"API "
+    "returns 500\"}}}\n"
+    "{\"event\":\"on_chain_start\",\"name\":\"investigator\",\"run_id\":\"01a1dcc6-ae66-7a17-8b41-2e05d4bb927c\","
+    "\"parent_ids\":[\"01a1dcc6-ae52-733d-9e42-790c27ced05e\"],\"tags\":[\"graph:step:2\"],\"metadata\":{"
+    "\"langgraph_step\":2,\"langgraph_node\":\"investigator\",\"langgraph_checkpoint_ns\":"
+    "\"investigator:9eea7647-20e8-4c18-124b-85d10991eeb2\"},\"data\":{\"input\":{}}}\n"
+    "{\"event\":\"on_chat_model_stream\",\"name\":\"ChatOpenAI\",\"run_id\":\"01a1dcc6-ae6d-70b3-8aea-3911c2a193ca\","
+    "\"parent_ids\":[\"01a1dcc6-ae52-733d-9e42-790c27ced05e\",\"01a1dcc6-ae66-7a17-8b41-2e05d4bb927c\"],"
+    "\"tags\":[],\"metadata\":{\"langgraph_step\":2,\"langgraph_node\":\"investigator\","
+    "\"langgraph_checkpoint_ns\":\"investigator:9eea7647-20e8-4c18-124b-85d10991eeb2\",\"ls_model_name\":"
+    "\"gpt-fake\"},\"data\":{\"chunk\":{\"content\":\" pool\",\"type\":\"AIMessageChunk\",\"id\":"
+    "\"chatcmpl-inv-1\"}}}\n";
+
+struct sampler {
+    const struct dialect *dialect;
+    enum record_kind kind;
+    struct frames frames;
+};
+
+/* Shows the token's frame; `nodes` has none, so there it is the node's. */
+static int on_record(void *arg, const struct record *rec)
+{
+    static const struct variant variant = { .modes = MODE_DEFAULT };
+    struct sampler *s = arg;
+
+    if (rec->kind != s->kind)
+        return 0;
+    int err = dialect_render(s->dialect, rec, &variant, &s->frames);
+    if (err != 0 || s->frames.n == 0)
+        return err;
+    const struct frame *fr = &s->frames.frame[s->frames.n - 1];
+    printf("    id: %llu\n    event: %.*s\n    data: %.*s\n", (unsigned long long)rec->seq,
+           STR_ARG(frame_name(&s->frames, fr)), STR_ARG(frame_data(&s->frames, fr)));
+    return 0;
+}
+
+static int64_t on_clock(void *arg)
+{
+    (void)arg;
+    return 1767225600000;
+}
+
+static int on_write(void *arg, struct str bytes)
+{
+    (void)arg, (void)bytes;
+    return 0;
+}
+
+static int show(const struct dialect *d, const struct agent *agent)
+{
+    struct sampler s = { .dialect = d };
+    struct filter_options options = { .agent = agent,
+                                      .dialect = d,
+                                      .framing = &framing_sse,
+                                      .write = on_write,
+                                      .clock = on_clock,
+                                      .record = on_record,
+                                      .arg = &s };
+    struct filter *f = NULL;
+
+    s.kind = d->on[REC_LLM_DELTA] != NULL ? REC_LLM_DELTA : REC_NODE_START;
+    frames_init(&s.frames, SIZE_MAX / 4);
+    printf("%s\n    %s\n", d->name, d->about);
+    int err = filter_new(&options, &f);
+    if (err == 0)
+        err = filter_begin(f, STR("job-1"));
+    if (err == 0)
+        err = filter_feed(f, str_make(sample, sizeof(sample) - 1));
+    filter_free(f);
+    frames_done(&s.frames);
+    return err;
+}
+
+int cli_dialects(int argc, char **argv)
+{
+    struct agent *agent = NULL;
+    const struct dialect *d;
+
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        puts("Usage: spoolwire dialects\n\n"
+             "Lists the dialects that 'spoolwire translate --to' and readers can ask for, with one\n"
+             "real frame of each.");
+        return EXIT_OK;
+    }
+    if (argc > 1)
+        return cli_usage_error("dialects", "it takes no argument '%s'", argv[1]);
+    int err = agent_new(STR("sample"), &agent);
+    for (size_t i = 0; err == 0 && (d = dialect_at(i)) != NULL; i++) {
+        if (i > 0)
+            puts("");
+        err = show(d, agent);
+    }
+    agent_free(agent);
+    if (err != 0)
+        (void)fprintf(stderr, "spoolwire dialects: %s\n", error_name(err));
+    return err == 0 ? EXIT_OK : EXIT_TROUBLE;
+}

@@ -1,0 +1,232 @@
+/* `agent`: cards, an output panel and a timeline (document 000).
+ *
+ * Which executions have a card, which write to the panel and which count was decided
+ * when the record was made; here it is only said.  A token of an execution with both
+ * gives two frames, the card's first. */
+#include "dialect/dialect.h"
+#include "dialect/render.h"
+
+static void on_node_start(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (!info->top || !info->card)
+        return;
+    struct buf *b = render_begin_typed(out, "agent.spawned");
+    if (b == NULL)
+        return;
+    render_text(b, "agent_id", info->exec);
+    render_text(b, "agent_name", info->node);
+    render_text(b, "node", info->node);
+    render_end(out);
+}
+
+static void put_agent_token(const struct record *rec, struct frames *out)
+{
+    struct buf *b = frames_begin(out, STR("agent.token"), MODE_ANY);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"type\":\"agent.token\",\"agent_id\":\"");
+    json_put_escaped(b, render_some(record_info(rec)->exec));
+    buf_lit(b, "\",\"token\":\"");
+    json_put_escaped(b, rec->text);
+    buf_lit(b, "\"}");
+    frames_end(out);
+}
+
+static void put_output_token(const struct record *rec, struct str section, struct frames *out)
+{
+    struct buf *b = frames_begin(out, STR("output.token"), MODE_ANY);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"type\":\"output.token\",\"token\":\"");
+    json_put_escaped(b, rec->text);
+    buf_lit(b, "\",\"section\":");
+    json_put_str_or_null(b, section);
+    buf_char(b, '}');
+    frames_end(out);
+}
+
+static void on_llm_delta(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct str section = info->section;
+
+    if (str_empty(rec->text))
+        return;
+    if (rec->mirror && !str_absent(rec->title))
+        section = rec->title;
+    if (info->card && !rec->mirror)
+        put_agent_token(rec, out);
+    if (info->panel)
+        put_output_token(rec, section, out);
+}
+
+static void on_tool_start(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (!info->card)
+        return;
+    struct buf *b = render_begin_typed(out, "agent.tool_call");
+    if (b == NULL)
+        return;
+    render_text(b, "agent_id", info->exec);
+    render_text(b, "tool_name", info->name);
+    buf_lit(b, ",\"input_preview\":");
+    json_put_str(b, render_some(rec->preview));
+    render_end(out);
+}
+
+static void on_tool_end(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (!info->card)
+        return;
+    struct buf *b = render_begin_typed(out, "agent.tool_result");
+    if (b == NULL)
+        return;
+    render_text(b, "agent_id", info->exec);
+    render_text(b, "tool_name", info->name);
+    buf_lit(b, ",\"result_summary\":");
+    json_put_str(b, render_some(rec->preview));
+    if (!render_is_ok(rec))
+        render_text(b, "status", rec->status);
+    render_end(out);
+}
+
+static void put_done(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = render_begin_typed(out, "agent.done");
+
+    if (b == NULL)
+        return;
+    render_text(b, "agent_id", info->exec);
+    render_text(b, "node", info->node);
+    render_number(b, "elapsed_ms", rec->elapsed);
+    if (!render_is_ok(rec))
+        render_text(b, "status", rec->status);
+    render_end(out);
+}
+
+static void put_node_complete(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = render_begin_typed(out, "graph.node_complete");
+
+    if (b == NULL)
+        return;
+    render_text(b, "node", info->node);
+    render_number(b, "step", info->step);
+    render_end(out);
+}
+
+static void on_node_end(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (!info->top)
+        return;
+    if (info->card)
+        put_done(rec, out);
+    if (info->counted && render_is_ok(rec))
+        put_node_complete(rec, out);
+}
+
+static void on_section_end(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "output.section_done");
+
+    if (b == NULL)
+        return;
+    render_text(b, "section", rec->text);
+    render_end(out);
+}
+
+static void on_job_interrupt(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "graph.interrupt");
+
+    if (b == NULL)
+        return;
+    if (!str_absent(rec->question))
+        render_json(b, "question", rec->question);
+    if (!str_absent(rec->context))
+        render_json(b, "context", rec->context);
+    render_text(b, "interrupt_id", rec->id);
+    render_json(b, "value", rec->data);
+    render_end(out);
+}
+
+static void on_job_paused(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "graph.paused");
+
+    if (b == NULL)
+        return;
+    render_text(b, "job_id", render_job_id(rec));
+    render_end(out);
+}
+
+static void on_job_resumed(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "graph.resumed");
+
+    if (b == NULL)
+        return;
+    render_text(b, "job_id", render_job_id(rec));
+    render_end(out);
+}
+
+static void put_job_done(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "job.done");
+
+    if (b == NULL)
+        return;
+    if (!str_absent(rec->outcome))
+        render_text(b, "outcome", rec->outcome);
+    render_end(out);
+}
+
+static void put_job_failed(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "job.failed");
+
+    if (b == NULL)
+        return;
+    render_text(b, "error", render_error(rec));
+    if (str_is(rec->status, "cancelled"))
+        buf_lit(b, ",\"status\":\"cancelled\"");
+    render_end(out);
+}
+
+static void on_job_end(const struct record *rec, struct frames *out)
+{
+    if (str_is(rec->status, "succeeded"))
+        put_job_done(rec, out);
+    else
+        put_job_failed(rec, out);
+}
+
+const struct dialect dialect_agent = {
+    .name = "agent",
+    .about = "agent cards, output panel and timeline (agent.*, output.*, graph.*, job.*)",
+    .names_itself = true,
+    .on = {
+        [REC_JOB_END] = on_job_end,
+        [REC_JOB_INTERRUPT] = on_job_interrupt,
+        [REC_JOB_PAUSED] = on_job_paused,
+        [REC_JOB_RESUMED] = on_job_resumed,
+        [REC_NODE_START] = on_node_start,
+        [REC_NODE_END] = on_node_end,
+        [REC_LLM_DELTA] = on_llm_delta,
+        [REC_TOOL_START] = on_tool_start,
+        [REC_TOOL_END] = on_tool_end,
+        [REC_SECTION_END] = on_section_end,
+    },
+};

@@ -1,0 +1,495 @@
+/* `aiq`: category.state events with one shape for all (document 004).
+ *
+ * Every payload has `type id name timestamp data metadata`, in this order, with null for
+ * what is absent; `status`, `error`, `mode` and `reconnected` follow at the top level.
+ * A record gives at most one frame, so SSE ids are plain integers.
+ *
+ * The `id` inside is the run's, so that start and end can be paired; what is no
+ * run has "<job>:<seq>", and what was made for a connection has none. */
+#include "dialect/aiq.h"
+
+#include "base/utf8.h"
+#include "dialect/dialect.h"
+#include "dialect/render.h"
+
+enum { THINKING_POINTS = 300 };
+
+/* --- the common shape ------------------------------------------------------- */
+
+/* Starts a frame up to `"id":`. */
+#define begin(out, type) render_begin((out), STR(type), STR("{\"type\":\"" type "\",\"id\":"))
+
+/* Separates a member from the one before it, if there is one. */
+static void put_comma(struct buf *b)
+{
+    if (b->n > 0 && b->p[b->n - 1] != '{')
+        buf_char(b, ',');
+}
+
+#define put_key(b, key) (put_comma(b), buf_lit((b), "\"" key "\":"))
+
+static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
+{
+    render_text(b, "name", name);
+    render_timestamp(b, "timestamp", ms);
+}
+
+/* Of something that is no run. */
+static void put_own_id(const struct record *rec, struct buf *b)
+{
+    buf_char(b, '"');
+    json_put_escaped(b, render_job_id(rec));
+    buf_char(b, ':');
+    buf_u64(b, rec->seq);
+    buf_char(b, '"');
+}
+
+/* Id, name and time of a run's frame. */
+static void put_run_head(const struct record *rec, struct str name, struct buf *b)
+{
+    json_put_str_or_null(b, record_info(rec)->run);
+    put_name_and_time(b, name, rec->ts);
+}
+
+/* Id, name and time of any other frame. */
+static void put_own_head(const struct record *rec, struct str name, struct buf *b)
+{
+    put_own_id(rec, b);
+    put_name_and_time(b, name, rec->ts);
+}
+
+static void put_input(struct buf *b, struct str input)
+{
+    buf_lit(b, ",\"data\":{\"input\":");
+    json_put_raw_or_null(b, input);
+    buf_lit(b, ",\"output\":null}");
+}
+
+static void put_output(struct buf *b, struct str output)
+{
+    buf_lit(b, ",\"data\":{\"input\":null,\"output\":");
+    json_put_raw_or_null(b, output);
+    buf_char(b, '}');
+}
+
+/* Opens `metadata` with the execution that something happened in, if any. */
+static void open_meta(struct buf *b, const struct run_info *info)
+{
+    buf_lit(b, ",\"metadata\":{");
+    if (str_absent(info->exec))
+        return;
+    buf_lit(b, "\"workflow\":");
+    json_put_str_or_null(b, info->node);
+    render_text(b, "agent_id", info->exec);
+}
+
+/* How a run ended: its status, and its error when there is one. */
+static void put_meta_outcome(const struct record *rec, struct buf *b)
+{
+    put_key(b, "status");
+    json_put_str(b, str_absent(rec->status) ? STR("ok") : rec->status);
+    if (!str_empty(rec->error))
+        render_text(b, "error", rec->error);
+}
+
+/* --- workflows: the root run and the top-level executions ------------------- */
+
+static struct str workflow_name(const struct run_info *info)
+{
+    return info->top && !str_absent(info->node) ? info->node : info->name;
+}
+
+static void open_workflow_meta(struct buf *b, const struct run_info *info)
+{
+    buf_lit(b, ",\"metadata\":{\"workflow\":");
+    json_put_str_or_null(b, workflow_name(info));
+    render_text(b, "agent_id", str_absent(info->exec) ? info->run : info->exec);
+}
+
+static void put_workflow_start(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "workflow.start");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, workflow_name(info), b);
+    put_input(b, rec->input);
+    open_workflow_meta(b, info);
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void put_workflow_end(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "workflow.end");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, workflow_name(info), b);
+    put_output(b, rec->output);
+    open_workflow_meta(b, info);
+    put_meta_outcome(rec, b);
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void on_run_start(const struct record *rec, struct frames *out)
+{
+    if (record_info(rec)->root)
+        put_workflow_start(rec, out);
+}
+
+static void on_run_end(const struct record *rec, struct frames *out)
+{
+    if (record_info(rec)->root)
+        put_workflow_end(rec, out);
+}
+
+static void on_node_start(const struct record *rec, struct frames *out)
+{
+    if (record_info(rec)->top)
+        put_workflow_start(rec, out);
+}
+
+static void on_node_end(const struct record *rec, struct frames *out)
+{
+    if (record_info(rec)->top)
+        put_workflow_end(rec, out);
+}
+
+/* --- models ----------------------------------------------------------------- */
+
+static void on_llm_start(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "llm.start");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, info->model, b);
+    buf_lit(b, ",\"data\":null");
+    open_meta(b, info);
+    if (rec->count != RECORD_NO_NUMBER) {
+        if (str_is(info->type, "llm"))
+            put_key(b, "prompt_count");
+        else
+            put_key(b, "message_count");
+        buf_i64(b, rec->count);
+    }
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void on_llm_delta(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (rec->mirror || str_empty(rec->text))
+        return;
+    struct buf *b = begin(out, "llm.chunk");
+    if (b == NULL)
+        return;
+    put_run_head(rec, info->model, b);
+    buf_lit(b, ",\"data\":{\"chunk\":\"");
+    json_put_escaped(b, rec->text);
+    buf_lit(b, "\"}");
+    open_meta(b, info);
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void put_thinking(struct buf *b, struct str reasoning)
+{
+    struct str head = utf8_head(reasoning, THINKING_POINTS);
+
+    put_key(b, "thinking");
+    buf_char(b, '"');
+    json_put_escaped(b, head);
+    if (head.n < reasoning.n)
+        buf_lit(b, " [Trimmed - check traces for full logs]");
+    buf_char(b, '"');
+}
+
+static void on_llm_end(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "llm.end");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, info->model, b);
+    buf_lit(b, ",\"data\":null");
+    open_meta(b, info);
+    if (!str_empty(rec->reasoning))
+        put_thinking(b, rec->reasoning);
+    if (!str_absent(rec->usage)) {
+        put_key(b, "usage");
+        buf_str(b, rec->usage);
+    }
+    if (!str_empty(render_error(rec))) {
+        put_key(b, "error");
+        json_put_str(b, render_error(rec));
+    }
+    buf_char(b, '}');
+    render_end(out);
+}
+
+/* --- tools and artifacts ---------------------------------------------------- */
+
+static void put_call(const struct record *rec, struct buf *b)
+{
+    if (str_absent(rec->call))
+        return;
+    put_key(b, "tool_call_id");
+    json_put_str(b, rec->call);
+}
+
+static void on_tool_start(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "tool.start");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, info->name, b);
+    put_input(b, rec->input);
+    open_meta(b, info);
+    put_call(rec, b);
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void on_tool_end(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin(out, "tool.end");
+
+    if (b == NULL)
+        return;
+    put_run_head(rec, info->name, b);
+    put_output(b, rec->output);
+    open_meta(b, info);
+    put_call(rec, b);
+    put_meta_outcome(rec, b);
+    buf_char(b, '}');
+    render_end(out);
+}
+
+static void on_artifact(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "artifact.update");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, rec->title, b);
+    render_json(b, "data", rec->data);
+    open_meta(b, record_info(rec));
+    buf_char(b, '}');
+    render_end(out);
+}
+
+/* --- the job ---------------------------------------------------------------- */
+
+static void on_job_update(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.update");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, str_absent(rec->title) ? STR("retry") : rec->title, b);
+    buf_lit(b, ",\"data\":{\"output\":");
+    json_put_str_or_null(b, rec->text);
+    buf_lit(b, "},\"metadata\":null");
+    render_end(out);
+}
+
+static void put_interrupt(const struct record *rec, struct str name, struct frames *out)
+{
+    struct buf *b = begin(out, "job.update");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, name, b);
+    buf_lit(b, ",\"data\":{\"interrupt_id\":");
+    json_put_str_or_null(b, rec->id);
+    render_json(b, "value", rec->data);
+    render_json(b, "question", rec->question);
+    render_json(b, "context", rec->context);
+    buf_lit(b, "},\"metadata\":null");
+    render_end(out);
+}
+
+static void on_job_interrupt(const struct record *rec, struct frames *out)
+{
+    put_interrupt(rec, STR("interrupt"), out);
+}
+
+static void on_job_paused(const struct record *rec, struct frames *out)
+{
+    put_interrupt(rec, STR("pause"), out);
+}
+
+static void on_job_resumed(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.update");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, STR("resume"), b);
+    buf_lit(b, ",\"data\":{\"interrupt_ids\":");
+    buf_str(b, str_absent(rec->resolves) ? STR("[]") : rec->resolves);
+    buf_lit(b, "},\"metadata\":null");
+    render_end(out);
+}
+
+static void on_job_error(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.error");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, STR_NONE, b);
+    buf_lit(b, ",\"data\":{\"error\":");
+    json_put_str_or_null(b, rec->error);
+    render_text(b, "error_type", rec->error_type);
+    buf_lit(b, "},\"metadata\":null");
+    render_text(b, "error", rec->error);
+    render_end(out);
+}
+
+static void put_reason(const struct record *rec, struct buf *b)
+{
+    put_own_head(rec, STR_NONE, b);
+    buf_lit(b, ",\"data\":{\"reason\":");
+    json_put_str_or_null(b, rec->error);
+    buf_lit(b, "},\"metadata\":null");
+}
+
+static void on_job_cancelled(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.cancelled");
+
+    if (b == NULL)
+        return;
+    put_reason(rec, b);
+    render_end(out);
+}
+
+static void on_job_cancel_requested(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.cancellation_requested");
+
+    if (b == NULL)
+        return;
+    put_reason(rec, b);
+    render_end(out);
+}
+
+static enum aiq_status terminal_status(struct str status)
+{
+    if (str_is(status, "succeeded"))
+        return AIQ_SUCCESS;
+    return str_is(status, "cancelled") ? AIQ_INTERRUPTED : AIQ_FAILURE;
+}
+
+static void on_job_end(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(out, "job.status");
+
+    if (b == NULL)
+        return;
+    put_own_head(rec, STR_NONE, b);
+    buf_lit(b, ",\"data\":null,\"metadata\":null");
+    render_text(b, "status",
+                aiq_status_name(terminal_status(rec->status), out->variant->aiq_compat));
+    if (!str_empty(rec->error))
+        render_text(b, "error", rec->error);
+    if (!str_absent(rec->outcome))
+        render_text(b, "outcome", rec->outcome);
+    render_end(out);
+}
+
+/* --- made for a connection -------------------------------------------------- */
+
+struct str aiq_status_name(enum aiq_status status, bool compat)
+{
+    static const char *const names[AIQ_STATUS_MAX][2] = {
+        [AIQ_SUBMITTED] = { "SUBMITTED", "submitted" },
+        [AIQ_RUNNING] = { "RUNNING", "running" },
+        [AIQ_SUCCESS] = { "SUCCESS", "success" },
+        [AIQ_FAILURE] = { "FAILURE", "failure" },
+        [AIQ_INTERRUPTED] = { "INTERRUPTED", "interrupted" },
+    };
+
+    return str_of(names[status][compat ? 1 : 0]);
+}
+
+void aiq_put_stream_mode(struct buf *b, int64_t ms, struct str mode)
+{
+    buf_lit(b, "{\"type\":\"stream.mode\",\"id\":null,\"name\":null");
+    render_timestamp(b, "timestamp", ms);
+    buf_lit(b, ",\"data\":null,\"metadata\":null");
+    render_text(b, "mode", mode);
+    buf_char(b, '}');
+}
+
+void aiq_put_job_status(struct buf *b,
+                        int64_t ms,
+                        struct str status,
+                        struct str error,
+                        bool reconnected)
+{
+    buf_lit(b, "{\"type\":\"job.status\",\"id\":null,\"name\":null");
+    render_timestamp(b, "timestamp", ms);
+    buf_lit(b, ",\"data\":null,\"metadata\":null");
+    render_text(b, "status", status);
+    if (reconnected)
+        buf_lit(b, ",\"reconnected\":true");
+    if (!str_empty(error))
+        render_text(b, "error", error);
+    buf_char(b, '}');
+}
+
+void aiq_put_heartbeat(struct buf *b, int64_t ms, uint64_t uptime_seconds)
+{
+    buf_lit(b, "{\"type\":\"job.heartbeat\",\"id\":null,\"name\":null");
+    render_timestamp(b, "timestamp", ms);
+    buf_lit(b, ",\"data\":{\"uptime_seconds\":");
+    buf_u64(b, uptime_seconds);
+    buf_lit(b, "},\"metadata\":null}");
+}
+
+void aiq_put_shutdown(struct buf *b, int64_t ms)
+{
+    buf_lit(b, "{\"type\":\"job.shutdown\",\"id\":null,\"name\":null");
+    render_timestamp(b, "timestamp", ms);
+    buf_lit(b, ",\"data\":{\"message\":\"Server shutting down\"},\"metadata\":null}");
+}
+
+const struct dialect dialect_aiq = {
+    .name = "aiq",
+    .about = "category.state events of the asynchronous job API (workflow.*, llm.*, tool.*, job.*)",
+    .names_itself = true,
+    .on = {
+        [REC_JOB_END] = on_job_end,
+        [REC_JOB_ERROR] = on_job_error,
+        [REC_JOB_CANCELLED] = on_job_cancelled,
+        [REC_JOB_CANCEL_REQUESTED] = on_job_cancel_requested,
+        [REC_JOB_UPDATE] = on_job_update,
+        [REC_JOB_INTERRUPT] = on_job_interrupt,
+        [REC_JOB_PAUSED] = on_job_paused,
+        [REC_JOB_RESUMED] = on_job_resumed,
+        [REC_RUN_START] = on_run_start,
+        [REC_RUN_END] = on_run_end,
+        [REC_NODE_START] = on_node_start,
+        [REC_NODE_END] = on_node_end,
+        [REC_LLM_START] = on_llm_start,
+        [REC_LLM_DELTA] = on_llm_delta,
+        [REC_LLM_END] = on_llm_end,
+        [REC_TOOL_START] = on_tool_start,
+        [REC_TOOL_END] = on_tool_end,
+        [REC_ARTIFACT] = on_artifact,
+    },
+};

@@ -1,0 +1,556 @@
+/* `messages`: the run-scoped LangGraph protocol with message tuples (document 002).
+ *
+ * The payloads do not carry their own name: it is the event name, and below the top level,
+ * when the reader asked for subgraphs, it has the namespace behind a '|'.  Which
+ * names a reader wants is his choice of stream modes.
+ *
+ * State of a subgraph is only for readers with subgraphs on; messages and custom data
+ * are for all.  A model runs inside a node, so the namespace of the graph that it
+ * belongs to is the one around its own.
+ *
+ *   ns of the model run       agent:1|tools:2
+ *   event name                messages|agent:1
+ *
+ * In mode `events` the LangChain event is put together again from the record and its
+ * head.  It comes before the record's other frames, as the real server sends it. */
+#include "dialect/dialect.h"
+#include "dialect/render.h"
+
+static struct str or_object(struct str json)
+{
+    return str_absent(json) ? STR("{}") : json;
+}
+
+static struct str or_list(struct str json)
+{
+    return str_absent(json) ? STR("[]") : json;
+}
+
+/* --- message objects -------------------------------------------------------- */
+
+/* From additional_kwargs to usage_metadata; the text of @type is a literal of ours. */
+static void put_message_middle(struct buf *b,
+                               const struct record *rec,
+                               struct str type,
+                               struct str tool_calls)
+{
+    if (str_absent(rec->extra) && str_absent(rec->response)) {
+        buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{},\"type\":\"");
+    } else {
+        buf_lit(b, ",\"additional_kwargs\":");
+        buf_str(b, or_object(rec->extra));
+        buf_lit(b, ",\"response_metadata\":");
+        buf_str(b, or_object(rec->response));
+        buf_lit(b, ",\"type\":\"");
+    }
+    buf_str(b, type);
+    buf_lit(b, "\",\"name\":null,\"id\":");
+    json_put_str_or_null(b, rec->message);
+    buf_lit(b, ",\"tool_calls\":");
+    buf_str(b, tool_calls);
+    buf_lit(b, ",\"invalid_tool_calls\":[],\"usage_metadata\":");
+    json_put_raw_or_null(b, rec->usage);
+}
+
+/* What is new, and nothing else: clients concatenate. */
+static void put_delta(struct buf *b, const struct record *rec)
+{
+    buf_lit(b, "{\"content\":");
+    if (str_absent(rec->content))
+        json_put_str(b, render_some(rec->text));
+    else
+        buf_str(b, rec->content);
+    put_message_middle(b, rec, STR("AIMessageChunk"), STR("[]"));
+    buf_lit(b, ",\"tool_call_chunks\":");
+    buf_str(b, or_list(rec->calls));
+    buf_char(b, '}');
+}
+
+/* The end of a message whose chunks did not say that they were the last. */
+static void put_end_delta(struct buf *b, const struct record *rec)
+{
+    buf_lit(b, "{\"content\":\"\"");
+    put_message_middle(b, rec, STR("AIMessageChunk"), STR("[]"));
+    buf_lit(b, ",\"tool_call_chunks\":[]}");
+}
+
+/* The whole answer of a chat model. */
+static void put_answer(struct buf *b, const struct record *rec)
+{
+    buf_lit(b, "{\"content\":");
+    if (str_absent(rec->content))
+        json_put_str(b, render_some(rec->text));
+    else
+        buf_str(b, rec->content);
+    put_message_middle(b, rec, STR("ai"), or_list(rec->calls));
+    buf_char(b, '}');
+}
+
+/* Text of a completion model. */
+static void put_generation(struct buf *b, const struct record *rec)
+{
+    buf_lit(b, "{\"text\":");
+    json_put_str(b, render_some(rec->text));
+    render_json(b, "generation_info", rec->response);
+    buf_lit(b, ",\"type\":\"Generation\"}");
+}
+
+/* --- names ------------------------------------------------------------------ */
+
+/* What goes behind the name of messages and custom data, which are for all readers: the
+ * namespace of their graph, for those who have subgraphs on. */
+static struct str graph_suffix(const struct frames *out, struct str ns, bool inside_node)
+{
+    if (!out->variant->subgraphs)
+        return STR_NONE;
+    return inside_node ? render_outer_ns(ns) : ns;
+}
+
+/* Starts a frame of state: what is below the top level is only for readers with
+ * subgraphs on. */
+static struct buf *begin_state(struct frames *out,
+                               struct str name,
+                               struct str ns,
+                               uint32_t mode)
+{
+    if (!str_empty(ns) && !out->variant->subgraphs) {
+        out->total++; /* not sent, but counted */
+        return NULL;
+    }
+    return frames_begin_ns(out, name, ns, mode);
+}
+
+/* --- mode events ------------------------------------------------------------ */
+
+/* Starts `{"event":"on_<type>_<phase>","data":`.  A run that the fold derived from
+ * stream parts was never announced by an event, so it has none. */
+static struct buf *begin_event(const struct record *rec,
+                               struct str otherwise,
+                               struct str phase,
+                               struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (info->derived || str_absent(info->run))
+        return NULL;
+    struct buf *b = frames_begin(out, STR("events"), MODE_EVENTS);
+    if (b == NULL)
+        return NULL;
+    buf_lit(b, "{\"event\":\"on_");
+    json_put_escaped(b, str_absent(info->type) ? otherwise : info->type);
+    buf_str(b, phase);
+    buf_lit(b, "\",\"data\":");
+    return b;
+}
+
+/* Everything after `data`. */
+static void end_event(const struct record *rec, struct str name, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = &out->body;
+
+    render_text(b, "name", name);
+    buf_lit(b, ",\"tags\":");
+    buf_str(b, or_list(info->tags));
+    render_text(b, "run_id", info->run);
+    buf_lit(b, ",\"metadata\":");
+    buf_str(b, or_object(info->meta));
+    if (!str_absent(info->parents))
+        render_json(b, "parent_ids", info->parents);
+    render_end(out);
+}
+
+/* The input that the run was started with, where an end repeats it: not at the root. */
+static void put_head_input(const struct record *rec, struct buf *b)
+{
+    if (record_info(rec)->root || rec->head == NULL || str_absent(rec->head->input))
+        return;
+    render_json(b, "input", rec->head->input);
+}
+
+static void put_start_event(const struct record *rec, struct str type, struct frames *out)
+{
+    struct buf *b = begin_event(rec, type, STR("_start"), out);
+
+    if (b == NULL)
+        return;
+    if (str_absent(rec->input)) {
+        buf_lit(b, "{}");
+    } else {
+        buf_lit(b, "{\"input\":");
+        buf_str(b, rec->input);
+        buf_char(b, '}');
+    }
+    end_event(rec, record_info(rec)->name, out);
+}
+
+static void put_end_event(const struct record *rec, struct str type, struct frames *out)
+{
+    struct buf *b = begin_event(rec, type, STR("_end"), out);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"output\":");
+    json_put_raw_or_null(b, rec->output);
+    put_head_input(rec, b);
+    buf_char(b, '}');
+    end_event(rec, record_info(rec)->name, out);
+}
+
+static void put_tool_error_event(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin_event(rec, STR("tool"), STR("_error"), out);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"error\":");
+    json_put_str_or_null(b, render_error(rec));
+    put_head_input(rec, b);
+    buf_char(b, '}');
+    end_event(rec, record_info(rec)->name, out);
+}
+
+static void put_delta_event(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin_event(rec, STR("chat_model"), STR("_stream"), out);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"chunk\":");
+    if (str_is(info->type, "llm"))
+        put_generation(b, rec);
+    else
+        put_delta(b, rec);
+    buf_char(b, '}');
+    end_event(rec, info->name, out);
+}
+
+static void put_answer_event(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = begin_event(rec, STR("chat_model"), STR("_end"), out);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"output\":");
+    if (str_is(info->type, "llm")) {
+        buf_lit(b, "{\"generations\":[[");
+        put_generation(b, rec);
+        buf_lit(b, "]],\"llm_output\":null}");
+    } else {
+        put_answer(b, rec);
+    }
+    put_head_input(rec, b);
+    buf_char(b, '}');
+    end_event(rec, info->name, out);
+}
+
+static void put_custom_event(const struct record *rec, struct str name, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (info->derived || str_absent(info->run))
+        return;
+    struct buf *b = frames_begin(out, STR("events"), MODE_EVENTS);
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"event\":\"on_custom_event\",\"data\":");
+    json_put_raw_or_null(b, rec->data);
+    end_event(rec, name, out);
+}
+
+/* --- runs and nodes --------------------------------------------------------- */
+
+static void on_run_start(const struct record *rec, struct frames *out)
+{
+    put_start_event(rec, STR("chain"), out);
+}
+
+/* The root's chunks are what the other modes are made of. */
+static void on_run_stream(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+
+    if (info->root)
+        return;
+    struct buf *b = begin_event(rec, STR("chain"), STR("_stream"), out);
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"chunk\":");
+    json_put_raw_or_null(b, rec->data);
+    buf_char(b, '}');
+    end_event(rec, info->name, out);
+}
+
+/* The root's output is the graph's last state. */
+static void put_last_values(const struct record *rec, struct frames *out)
+{
+    if (!record_info(rec)->root || str_empty(rec->output) || rec->output.p[0] != '{')
+        return;
+    struct buf *b = frames_begin(out, STR("values"), MODE_VALUES);
+    if (b == NULL)
+        return;
+    buf_str(b, rec->output);
+    frames_end(out);
+}
+
+static void on_run_end(const struct record *rec, struct frames *out)
+{
+    if (!render_is_ok(rec))
+        return;
+    put_end_event(rec, STR("chain"), out);
+    put_last_values(rec, out);
+}
+
+/* --- models, tools, retrievers ---------------------------------------------- */
+
+static void on_llm_start(const struct record *rec, struct frames *out)
+{
+    put_start_event(rec, STR("chat_model"), out);
+}
+
+/* Starts the `[message,metadata]` of a message that @rec belongs to. */
+static struct buf *begin_tuple(const struct record *rec, struct frames *out)
+{
+    struct str suffix = graph_suffix(out, record_info(rec)->ns, true);
+    struct buf *b = frames_begin_ns(out, STR("messages"), suffix, MODE_MESSAGES);
+
+    if (b != NULL)
+        buf_char(b, '[');
+    return b;
+}
+
+static void end_tuple(const struct record *rec, struct frames *out)
+{
+    buf_char(&out->body, ',');
+    buf_str(&out->body, or_object(record_info(rec)->meta));
+    buf_char(&out->body, ']');
+    frames_end(out);
+}
+
+static void on_llm_delta(const struct record *rec, struct frames *out)
+{
+    if (rec->mirror)
+        return;
+    put_delta_event(rec, out);
+    struct buf *b = begin_tuple(rec, out);
+    if (b == NULL)
+        return;
+    put_delta(b, rec);
+    end_tuple(rec, out);
+}
+
+static void on_llm_end(const struct record *rec, struct frames *out)
+{
+    if (render_is_ok(rec))
+        put_answer_event(rec, out);
+    if (!rec->last)
+        return;
+    struct buf *b = begin_tuple(rec, out);
+    if (b == NULL)
+        return;
+    put_end_delta(b, rec);
+    end_tuple(rec, out);
+}
+
+static void on_message(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin_tuple(rec, out);
+
+    if (b == NULL)
+        return;
+    json_put_raw_or_null(b, rec->data);
+    end_tuple(rec, out);
+}
+
+static void on_tool_start(const struct record *rec, struct frames *out)
+{
+    put_start_event(rec, STR("tool"), out);
+}
+
+/* A tool that handled its own error returned a message that says so: that is an end. */
+static void on_tool_end(const struct record *rec, struct frames *out)
+{
+    bool returned = str_absent(rec->error) && !str_absent(rec->output);
+
+    if (render_is_ok(rec) || (str_is(rec->status, "error") && returned))
+        put_end_event(rec, STR("tool"), out);
+    else if (str_is(rec->status, "error"))
+        put_tool_error_event(rec, out);
+}
+
+static void on_retriever_start(const struct record *rec, struct frames *out)
+{
+    put_start_event(rec, STR("retriever"), out);
+}
+
+static void on_retriever_end(const struct record *rec, struct frames *out)
+{
+    if (render_is_ok(rec))
+        put_end_event(rec, STR("retriever"), out);
+}
+
+/* --- state and custom data -------------------------------------------------- */
+
+static void put_state(const struct record *rec,
+                      struct str name,
+                      uint32_t mode,
+                      struct frames *out)
+{
+    struct buf *b = begin_state(out, name, record_info(rec)->ns, mode);
+
+    if (b == NULL)
+        return;
+    json_put_raw_or_null(b, rec->data);
+    frames_end(out);
+}
+
+static void on_state_values(const struct record *rec, struct frames *out)
+{
+    put_state(rec, STR("values"), MODE_VALUES, out);
+}
+
+static void on_state_updates(const struct record *rec, struct frames *out)
+{
+    put_state(rec, STR("updates"), MODE_UPDATES, out);
+}
+
+static void on_state_tasks(const struct record *rec, struct frames *out)
+{
+    put_state(rec, STR("tasks"), MODE_TASKS, out);
+}
+
+static void on_state_checkpoints(const struct record *rec, struct frames *out)
+{
+    put_state(rec, STR("checkpoints"), MODE_CHECKPOINTS, out);
+}
+
+static void on_state_debug(const struct record *rec, struct frames *out)
+{
+    put_state(rec, STR("debug"), MODE_DEBUG, out);
+}
+
+/* A run dispatches from inside its node, so its graph is the one around; a stream
+ * part says the namespace of the graph itself. */
+static void put_custom(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    bool dispatched = !info->derived && !str_absent(info->run);
+    struct str suffix = graph_suffix(out, info->ns, dispatched);
+    struct buf *b = frames_begin_ns(out, STR("custom"), suffix, MODE_CUSTOM);
+
+    if (b == NULL)
+        return;
+    json_put_raw_or_null(b, rec->data);
+    frames_end(out);
+}
+
+static void on_custom(const struct record *rec, struct frames *out)
+{
+    put_custom_event(rec, rec->title, out);
+    put_custom(rec, out);
+}
+
+static void on_progress(const struct record *rec, struct frames *out)
+{
+    put_custom_event(rec, str_absent(rec->title) ? STR("progress") : rec->title, out);
+    put_custom(rec, out);
+}
+
+/* --- the job ---------------------------------------------------------------- */
+
+static void on_job_start(const struct record *rec, struct frames *out)
+{
+    struct buf *b = frames_begin(out, STR("metadata"), MODE_ANY);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"run_id\":");
+    json_put_str_or_null(b, render_job_id(rec));
+    render_number(b, "attempt", rec->attempt == RECORD_NO_NUMBER ? 1 : rec->attempt);
+    render_end(out);
+}
+
+static void on_job_error(const struct record *rec, struct frames *out)
+{
+    struct buf *b = frames_begin(out, STR("error"), MODE_ANY);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"error\":");
+    json_put_str(b, str_empty(rec->error_type) ? STR("Error") : rec->error_type);
+    render_text(b, "message", rec->error);
+    render_end(out);
+}
+
+static void put_interrupt(const struct record *rec,
+                          struct str name,
+                          uint32_t mode,
+                          struct frames *out)
+{
+    struct buf *b = frames_begin(out, name, mode);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"__interrupt__\":[{\"value\":");
+    json_put_raw_or_null(b, rec->data);
+    render_text(b, "id", rec->id);
+    buf_lit(b, "}]}");
+    frames_end(out);
+}
+
+static void on_job_interrupt(const struct record *rec, struct frames *out)
+{
+    put_interrupt(rec, STR("updates"), MODE_UPDATES, out);
+    put_interrupt(rec, STR("values"), MODE_VALUES, out);
+}
+
+static void put_pause(struct str name, uint32_t mode, struct frames *out)
+{
+    struct buf *b = frames_begin(out, name, mode);
+
+    if (b == NULL)
+        return;
+    buf_lit(b, "{\"__interrupt__\":[]}");
+    frames_end(out);
+}
+
+static void on_job_paused(const struct record *rec, struct frames *out)
+{
+    (void)rec; /* a pause asks nothing */
+    put_pause(STR("updates"), MODE_UPDATES, out);
+    put_pause(STR("values"), MODE_VALUES, out);
+}
+
+const struct dialect dialect_messages = {
+    .name = "messages",
+    .about = "the LangGraph server's run stream (metadata, messages, values, updates, custom, events)",
+    .names_itself = false,
+    .on = {
+        [REC_JOB_START] = on_job_start,
+        [REC_JOB_ERROR] = on_job_error,
+        [REC_JOB_INTERRUPT] = on_job_interrupt,
+        [REC_JOB_PAUSED] = on_job_paused,
+        [REC_RUN_START] = on_run_start,
+        [REC_RUN_STREAM] = on_run_stream,
+        [REC_RUN_END] = on_run_end,
+        [REC_NODE_START] = on_run_start,
+        [REC_NODE_END] = on_run_end,
+        [REC_LLM_START] = on_llm_start,
+        [REC_LLM_DELTA] = on_llm_delta,
+        [REC_LLM_END] = on_llm_end,
+        [REC_TOOL_START] = on_tool_start,
+        [REC_TOOL_END] = on_tool_end,
+        [REC_RETRIEVER_START] = on_retriever_start,
+        [REC_RETRIEVER_END] = on_retriever_end,
+        [REC_STATE_VALUES] = on_state_values,
+        [REC_STATE_UPDATES] = on_state_updates,
+        [REC_STATE_TASKS] = on_state_tasks,
+        [REC_STATE_CHECKPOINTS] = on_state_checkpoints,
+        [REC_STATE_DEBUG] = on_state_debug,
+        [REC_MESSAGE] = on_message,
+        [REC_CUSTOM] = on_custom,
+        [REC_PROGRESS] = on_progress,
+    },
+};

@@ -1,0 +1,138 @@
+/* `nodes`: one start and one end for each top-level execution (document 003).
+ *
+ * What happens inside is counted on the end, not shown; only tools are.  The job
+ * itself is the run around all of them. */
+#include "dialect/dialect.h"
+#include "dialect/render.h"
+
+static void on_job_start(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "run.start");
+
+    if (b == NULL)
+        return;
+    render_text(b, "run_id", render_job_id(rec));
+    render_timestamp(b, "timestamp", rec->ts);
+    render_end(out);
+}
+
+/* The job's status in the words of its nodes. */
+static struct str job_status(struct str status)
+{
+    if (str_is(status, "succeeded"))
+        return STR("ok");
+    return str_is(status, "cancelled") ? STR("cancelled") : STR("error");
+}
+
+static void on_job_end(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "run.end");
+
+    if (b == NULL)
+        return;
+    render_text(b, "run_id", render_job_id(rec));
+    render_timestamp(b, "timestamp", rec->ts);
+    render_text(b, "status", job_status(rec->status));
+    render_number(b, "duration_ms", rec->elapsed);
+    if (!str_absent(rec->error))
+        render_text(b, "error", rec->error);
+    if (!str_absent(rec->outcome))
+        render_text(b, "outcome", rec->outcome);
+    render_end(out);
+}
+
+/* What a node's start and end have in common. */
+static void put_node(const struct record *rec, struct buf *b)
+{
+    const struct run_info *info = record_info(rec);
+
+    render_text(b, "run_id", info->exec);
+    render_text(b, "node", info->node);
+    render_number(b, "step", info->step);
+    render_text(b, "run_path", info->path);
+    render_timestamp(b, "timestamp", rec->ts);
+}
+
+static void put_outcome(const struct record *rec, struct buf *b)
+{
+    render_text(b, "status", str_absent(rec->status) ? STR("ok") : rec->status);
+    render_number(b, "duration_ms", rec->elapsed);
+}
+
+static void on_node_start(const struct record *rec, struct frames *out)
+{
+    if (!record_info(rec)->top)
+        return;
+    struct buf *b = render_begin_typed(out, "node.start");
+    if (b == NULL)
+        return;
+    put_node(rec, b);
+    render_end(out);
+}
+
+static void on_node_end(const struct record *rec, struct frames *out)
+{
+    if (!record_info(rec)->top)
+        return;
+    struct buf *b = render_begin_typed(out, "node.end");
+    if (b == NULL)
+        return;
+    put_node(rec, b);
+    put_outcome(rec, b);
+    if (!str_absent(rec->error))
+        render_text(b, "error", rec->error);
+    render_number(b, "chains", rec->chains);
+    render_number(b, "llm_calls", rec->llms);
+    render_number(b, "tools", rec->tools);
+    render_end(out);
+}
+
+static void put_tool(const struct record *rec, struct buf *b)
+{
+    const struct run_info *info = record_info(rec);
+
+    render_text(b, "run_id", info->run);
+    render_text(b, "tool", info->name);
+    render_text(b, "node", info->node);
+    render_text(b, "run_path", info->path);
+    render_timestamp(b, "timestamp", rec->ts);
+}
+
+static void on_tool_start(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "tool.start");
+
+    if (b == NULL)
+        return;
+    put_tool(rec, b);
+    render_json(b, "input", rec->input);
+    render_end(out);
+}
+
+static void on_tool_end(const struct record *rec, struct frames *out)
+{
+    struct buf *b = render_begin_typed(out, "tool.end");
+
+    if (b == NULL)
+        return;
+    put_tool(rec, b);
+    put_outcome(rec, b);
+    render_json(b, "output", rec->output);
+    if (!str_absent(rec->error))
+        render_text(b, "error", rec->error);
+    render_end(out);
+}
+
+const struct dialect dialect_nodes = {
+    .name = "nodes",
+    .about = "one start and one end for each top-level node, and its tools",
+    .names_itself = true,
+    .on = {
+        [REC_JOB_START] = on_job_start,
+        [REC_JOB_END] = on_job_end,
+        [REC_NODE_START] = on_node_start,
+        [REC_NODE_END] = on_node_end,
+        [REC_TOOL_START] = on_tool_start,
+        [REC_TOOL_END] = on_tool_end,
+    },
+};

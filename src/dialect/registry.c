@@ -1,0 +1,38 @@
+/* All dialects there are.  A new one is one line here. */
+#include "dialect/dialect.h"
+
+static const struct dialect *const dialects[] = {
+    &dialect_agent, &dialect_envelope, &dialect_messages,
+    &dialect_nodes, &dialect_aiq,      &dialect_raw,
+};
+
+enum { N_DIALECTS = sizeof(dialects) / sizeof(dialects[0]) };
+
+const struct dialect *dialect_at(size_t i)
+{
+    return i < N_DIALECTS ? dialects[i] : NULL;
+}
+
+const struct dialect *dialect_find(struct str name)
+{
+    for (size_t i = 0; i < N_DIALECTS; i++) {
+        if (str_eq(name, str_of(dialects[i]->name)))
+            return dialects[i];
+    }
+    return NULL;
+}
+
+int dialect_render(const struct dialect *d,
+                   const struct record *rec,
+                   const struct variant *variant,
+                   struct frames *out)
+{
+    frames_clear(out, variant);
+    if ((unsigned)rec->kind < REC_KIND_MAX && d->on[rec->kind] != NULL)
+        d->on[rec->kind](rec, out);
+    int err = frames_error(out);
+    /* Half a payload must not reach anyone. */
+    if (err != 0)
+        out->n = 0;
+    return err;
+}

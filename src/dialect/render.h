@@ -1,0 +1,56 @@
+/* What several dialects say in the same way.
+ *
+ * The macros write one member of a JSON object, comma first.  The key is a literal,
+ * so that comma, key and colon are one copy and a frame reads like its JSON. */
+#ifndef DIALECT_RENDER_H
+#define DIALECT_RENDER_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialect/frames.h"
+#include "record/record.h"
+
+#include <stdint.h>
+
+/* `,"key":"value"`, null when absent. */
+#define render_text(b, key, value) \
+    (buf_lit((b), ",\"" key "\":"), json_put_str_or_null((b), (value)))
+/* `,"key":value` of a value that is JSON already, null when absent. */
+#define render_json(b, key, value) \
+    (buf_lit((b), ",\"" key "\":"), json_put_raw_or_null((b), (value)))
+/* `,"key":value`, null when it is RECORD_NO_NUMBER. */
+#define render_number(b, key, value) \
+    (buf_lit((b), ",\"" key "\":"), render_number_value((b), (value)))
+/* `,"key":"2026-02-16T10:30:00.123Z"`. */
+#define render_timestamp(b, key, ms) \
+    (buf_lit((b), ",\"" key "\":\""), render_time((b), (ms)), buf_char((b), '"'))
+
+/* Starts a frame whose payload begins with its own name: `{"type":"job.done"`. */
+#define render_begin_typed(out, type) \
+    render_begin((out), STR(type), STR("{\"type\":\"" type "\""))
+
+/* Starts the frame @name with @head as its first bytes; NULL when nobody wants it. */
+struct buf *render_begin(struct frames *out, struct str name, struct str head);
+/* Closes the payload's object and the frame. */
+void render_end(struct frames *out);
+
+/* 2026-02-16T10:30:00.123Z of milliseconds since 1970, within the years 1970 to 9999. */
+void render_time(struct buf *b, int64_t ms);
+void render_number_value(struct buf *b, int64_t value);
+
+/* An absent text as an empty one. */
+static inline struct str render_some(struct str s)
+{
+    return str_absent(s) ? STR("") : s;
+}
+
+/* The job that the record belongs to; empty when nobody said it. */
+struct str render_job_id(const struct record *rec);
+/* Did the run that ends here end well?  Jobs say it in other words. */
+bool render_is_ok(const struct record *rec);
+/* What went wrong, in words: the error, else the status; absent when nothing did. */
+struct str render_error(const struct record *rec);
+/* The namespace around the innermost one: all segments but the last. */
+struct str render_outer_ns(struct str ns);
+
+#endif

@@ -1,0 +1,34 @@
+/* JSON lines: one value a line.
+ *
+ * Wrapped, the line also carries the frame's id and name, for payloads that do not
+ * have them or readers that want them outside. */
+#include "base/json.h"
+#include "framing/framing.h"
+#include "framing/line.h"
+
+static void put_wrapped(const struct message_out *m, struct buf *out)
+{
+    if (m->seq != 0) {
+        buf_lit(out, "{\"id\":\"");
+        line_put_id(out, m);
+        buf_lit(out, "\",\"event\":");
+    } else {
+        buf_lit(out, "{\"event\":");
+    }
+    json_put_str(out, m->event);
+    buf_lit(out, ",\"data\":");
+    line_put(out, m->data);
+    buf_lit(out, "}\n");
+}
+
+static void put(const struct message_out *m, struct buf *out)
+{
+    if (m->wrap) {
+        put_wrapped(m, out);
+    } else {
+        line_put(out, m->data);
+        buf_char(out, '\n');
+    }
+}
+
+const struct framing framing_ndjson = { .name = "ndjson", .put = put };

@@ -1,0 +1,325 @@
+/* From a line to an event: which source format is it, and who reads it.
+ *
+ * The outermost object is walked once, for all formats; which members it has tells them
+ * apart.  An SSE event name goes first where it means something: stream parts are named
+ * by it, and `metadata`, `end` and `error` are the server's own words.
+ *
+ *     "event":"on_…"  with a parent_run_id        a callback
+ *                     without name, tags, …       document 001's envelope
+ *                     else                        astream_events
+ *     "event" or "type":"chain/start"             a callback
+ *     "method":"on_…"                             a callback
+ *     "mode" and "payload"                        a stream part
+ *     "type":"values", … and "data"               a stream part
+ *     "type":"tool.start", …                      native
+ *     a list                                      a stream part */
+#include "ingest/event.h"
+
+#include "ingest/sources.h"
+#include "record/record.h"
+
+static const char *const source_names[SOURCE_MAX] = {
+    [SOURCE_AUTO] = "auto",         [SOURCE_EVENTS] = "events", [SOURCE_CALLBACK] = "callbacks",
+    [SOURCE_ENVELOPE] = "envelope", [SOURCE_MODES] = "modes",   [SOURCE_NATIVE] = "native",
+};
+
+static const char *const type_names[RUN_TYPE_MAX] = {
+    [RUN_CHAIN] = "chain",     [RUN_PROMPT] = "prompt", [RUN_PARSER] = "parser",
+    [RUN_CHAT] = "chat_model", [RUN_LLM] = "llm",       [RUN_TOOL] = "tool",
+    [RUN_RETRIEVER] = "retriever",
+};
+
+static const char *const mode_names[PART_MODE_MAX] = {
+    [PART_VALUES] = "values",           [PART_UPDATES] = "updates", [PART_MESSAGES] = "messages",
+    [PART_CUSTOM] = "custom",           [PART_TASKS] = "tasks",
+    [PART_CHECKPOINTS] = "checkpoints", [PART_DEBUG] = "debug",
+};
+
+const char *event_source_name(enum event_source source)
+{
+    return source < SOURCE_MAX ? source_names[source] : "unknown";
+}
+
+const char *run_type_name(enum run_type type)
+{
+    return type < RUN_TYPE_MAX ? type_names[type] : "unknown";
+}
+
+const char *part_mode_name(enum part_mode mode)
+{
+    return mode < PART_MODE_MAX ? mode_names[mode] : "unknown";
+}
+
+void event_init(struct event *ev)
+{
+    memset(ev, 0, sizeof(*ev)); /* NULL pointers are zero bits wherever we run */
+    ev->step = RECORD_NO_NUMBER;
+    ev->elapsed = RECORD_NO_NUMBER;
+}
+
+/* --- the outermost object ---------------------------------------------------- */
+
+static void take_4(const char *name, const yyjson_val *v, struct members *m)
+{
+    if (key_is(name, "data"))
+        m->data = v;
+    else if (key_is(name, "name"))
+        m->name = v;
+    else if (key_is(name, "tags"))
+        m->tags = v;
+    else if (key_is(name, "type"))
+        m->type = v;
+    else if (key_is(name, "mode"))
+        m->mode = v;
+    else if (key_is(name, "kind"))
+        m->kind = v;
+}
+
+static void take_6(const char *name, const yyjson_val *v, struct members *m)
+{
+    if (key_is(name, "run_id"))
+        m->run_id = v;
+    else if (key_is(name, "method"))
+        m->method = v;
+    else if (key_is(name, "params"))
+        m->params = v;
+}
+
+static void take(const yyjson_val *key, const yyjson_val *v, struct members *m)
+{
+    const char *name = unsafe_yyjson_get_str((yyjson_val *)key);
+
+    switch (unsafe_yyjson_get_len((yyjson_val *)key)) {
+    case 2:
+        if (key_is(name, "id"))
+            m->id = v;
+        else if (key_is(name, "ns"))
+            m->ns = v;
+        break;
+    case 3:
+        if (key_is(name, "seq"))
+            m->seq = v;
+        break;
+    case 4:
+        take_4(name, v, m);
+        break;
+    case 5:
+        if (key_is(name, "event"))
+            m->event = v;
+        break;
+    case 6:
+        take_6(name, v, m);
+        break;
+    case 7:
+        if (key_is(name, "payload"))
+            m->payload = v;
+        break;
+    case 8:
+        if (key_is(name, "metadata")) {
+            m->metadata = v;
+            m->metadata_key = key;
+        }
+        break;
+    case 9:
+        if (key_is(name, "timestamp"))
+            m->timestamp = v;
+        else if (key_is(name, "namespace"))
+            m->ns = v;
+        break;
+    case 10:
+        if (key_is(name, "parent_ids"))
+            m->parent_ids = v;
+        break;
+    case 13:
+        if (key_is(name, "parent_run_id"))
+            m->parent_run_id = v;
+        break;
+    default:
+        break;
+    }
+}
+
+static void members_read(const yyjson_val *object, struct members *m)
+{
+    const yyjson_val *end = next_value(object);
+
+    *m = (struct members){ 0 };
+    if (!unsafe_yyjson_is_obj((yyjson_val *)object))
+        return;
+    for (const yyjson_val *key = object + 1; key < end; key = next_value(key + 1))
+        take(key, key + 1, m);
+}
+
+/* --- detection --------------------------------------------------------------- */
+
+static bool is_v3(const struct members *m)
+{
+    return str_is(json_text(m->type), "event") && m->method != NULL && m->params != NULL;
+}
+
+/* Lines named by "event". */
+static enum event_source detect_event(const struct members *m, struct str event)
+{
+    if (m->parent_run_id != NULL || !str_starts(event, STR("on_")))
+        return SOURCE_CALLBACK;
+    /* Every event of LangChain has all three of these, the envelope has none. */
+    if (m->name == NULL && m->tags == NULL && m->metadata == NULL)
+        return SOURCE_ENVELOPE;
+    return SOURCE_EVENTS;
+}
+
+/* Lines named by "type". */
+static enum event_source detect_type(const struct members *m, struct str type)
+{
+    enum part_mode mode;
+
+    if (str_starts(type, STR("on_")) || str_find(type, '/') < type.n)
+        return SOURCE_CALLBACK;
+    if (part_mode_find(type, &mode) && (m->data != NULL || m->ns != NULL))
+        return SOURCE_MODES;
+    return SOURCE_NATIVE;
+}
+
+static int unknown_object(const struct source_line *in)
+{
+    const struct members *m = &in->top;
+
+    if (m->seq != NULL && m->kind != NULL)
+        return error_set(in->err, ERR_TYPE,
+                         "this is a stored spoolwire record (\"seq\", \"kind\"), not a worker's "
+                         "event: feed the worker's own output instead");
+    if (json_at(in->json->root, "tasks") != NULL && json_at(in->json->root, "next") != NULL)
+        return error_set(in->err, ERR_TYPE,
+                         "this is a state snapshot (get_state), not an event of a stream");
+    return error_set(in->err, ERR_TYPE,
+                     "no known event: no \"event\", \"type\", \"method\" or \"mode\"; with "
+                     "graph.stream ask for several modes (stream_mode=[\"updates\",\"messages\"]), "
+                     "so that each part says which it is");
+}
+
+static int detect(const struct source_line *in, enum event_source *ret)
+{
+    const struct members *m = &in->top;
+    struct str event = json_text(m->event), type;
+
+    if (!str_absent(event)) {
+        *ret = detect_event(m, event);
+        return 0;
+    }
+    type = json_text(m->type);
+    if (yyjson_is_arr(in->json->root)) {
+        *ret = SOURCE_MODES;
+    } else if (is_v3(m)) {
+        return refuse_v3(in);
+    } else if (m->seq != NULL && m->kind != NULL) {
+        return unknown_object(in);
+    } else if (!str_absent(type)) {
+        *ret = detect_type(m, type);
+    } else if (str_starts(json_text(m->method), STR("on_"))) {
+        *ret = SOURCE_CALLBACK;
+    } else if (m->mode != NULL && m->payload != NULL) {
+        *ret = SOURCE_MODES;
+    } else if (yyjson_is_obj(in->json->root) && str_find(in->sse_event, '.') < in->sse_event.n) {
+        *ret = SOURCE_NATIVE; /* its type is the SSE event name */
+    } else {
+        return unknown_object(in);
+    }
+    return 0;
+}
+
+/* What the SSE event name alone decides: *ret_done when the event is complete, else the
+ * source, SOURCE_AUTO when it says nothing. */
+static enum event_source
+detect_sse(const struct source_line *in, struct event *ev, bool *ret_done)
+{
+    struct str name = in->sse_event;
+    enum part_mode mode;
+
+    if (str_is(name, "events"))
+        return SOURCE_EVENTS;
+    if (str_is(name, "error")) {
+        modes_read_error(in, ev);
+        *ret_done = true;
+    }
+    if (str_is(name, "metadata") || str_is(name, "end"))
+        *ret_done = true; /* and ev says EVENT_NOTHING */
+    name = str_head(name, str_find(name, '|'));
+    if (part_mode_find(name, &mode) || str_starts(name, STR("messages/")))
+        return SOURCE_MODES;
+    return SOURCE_AUTO;
+}
+
+/* --- reading ----------------------------------------------------------------- */
+
+static int read_as(enum event_source source, const struct source_line *in, struct event *ev)
+{
+    ev->source = source;
+    if (source != SOURCE_MODES && !yyjson_is_obj(in->json->root))
+        return error_set(in->err, ERR_TYPE, "a JSON object was expected");
+    switch (source) {
+    case SOURCE_EVENTS:
+        return events_read(in, ev);
+    case SOURCE_CALLBACK:
+        return callbacks_read(in, ev);
+    case SOURCE_ENVELOPE:
+        return envelope_read(in, ev);
+    case SOURCE_MODES:
+        return modes_read(in, ev);
+    case SOURCE_NATIVE:
+        return native_read(in, ev);
+    case SOURCE_AUTO:
+    case SOURCE_MAX:
+        break;
+    }
+    return error_set(in->err, ERR_TYPE, "no such source format");
+}
+
+static int read_line(const struct source_line *in, enum event_source from, struct event *ev)
+{
+    enum event_source named = SOURCE_AUTO;
+    bool done = false;
+
+    if (!str_empty(in->sse_event))
+        named = detect_sse(in, ev, &done);
+    if (done) {
+        ev->source = from != SOURCE_AUTO ? from : SOURCE_MODES;
+        return 0;
+    }
+    if (named == SOURCE_MODES && from != SOURCE_AUTO && from != SOURCE_MODES)
+        return error_set(in->err, ERR_TYPE,
+                         "an SSE event of this name is a stream part: read it with --from auto");
+    if (from == SOURCE_AUTO)
+        from = named;
+    if (from == SOURCE_AUTO) {
+        int err = detect(in, &from);
+        if (err != 0)
+            return err;
+    }
+    return read_as(from, in, ev);
+}
+
+int event_read(const struct json *line,
+               struct str sse_event,
+               enum event_source from,
+               struct buf *scratch,
+               struct event *ret,
+               struct error *err)
+{
+    struct source_line in;
+
+    in.json = line;
+    in.sse_event = sse_event;
+    in.scratch = scratch;
+    in.err = err;
+    event_init(ret);
+    buf_clear(scratch);
+    /* More than all that can be put together from this line: what was handed out must
+     * not move when more is appended. */
+    if (!buf_reserve(scratch, 3 * line->line.n + 512))
+        return error_set(err, scratch->error, "%s", error_name(scratch->error));
+    members_read(line->root, &in.top);
+    int code = read_line(&in, from, ret);
+    if (code == 0 && scratch->error != 0)
+        return error_set(err, scratch->error, "%s", error_name(scratch->error));
+    return code;
+}

@@ -1,0 +1,409 @@
+/* One event in, its records out: which verb an event calls. */
+#include "ingest/fold.h"
+
+#include "base/error.h"
+#include "ingest/fold_state.h"
+
+static int start_job(struct fold *f)
+{
+    struct record rec;
+
+    record_init(&rec, REC_JOB_START);
+    rec.job = f->job;
+    rec.agent = f->opt.agent->name;
+    rec.attempt = f->opt.attempt;
+    return fold_emit(f, &rec, NULL);
+}
+
+/* --- runs ------------------------------------------------------------------------------ */
+
+/* The open run that an end or a token without a usable id means: the newest of that type
+ * (and name, and execution, where the event tells them). */
+static struct run *find_open(struct fold *f, const struct event *ev)
+{
+    struct run *exec = fold_find(f, ev->parent);
+    bool model = ev->type == RUN_CHAT || ev->type == RUN_LLM;
+
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev) {
+        bool same = r->type == ev->type || (model && (r->type == RUN_CHAT || r->type == RUN_LLM));
+
+        if (same && (exec == NULL || r->exec == exec || r == exec) &&
+            (model || ev->name.n == 0 || str_eq(r->head->info.name, ev->name)))
+            return r;
+    }
+    return NULL;
+}
+
+static struct run *run_of(struct fold *f, const struct event *ev)
+{
+    struct run *run = fold_find(f, ev->run);
+
+    if (run == NULL && (ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE))
+        run = find_open(f, ev);
+    return run != NULL && run->head != NULL ? run : NULL;
+}
+
+static int on_run_start(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run;
+
+    return fold_start_run(f, line, ev, &run);
+}
+
+/* A model's tokens without a start: the start is made up. */
+static int on_model_stream(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run = run_of(f, ev);
+
+    if (run == NULL && fold_find(f, ev->run) != NULL) {
+        f->stats.orphans++; /* it has ended */
+        return 0;
+    }
+    if (run == NULL) {
+        struct event start = *ev;
+
+        start.kind = EVENT_RUN_START;
+        if (start.name.p == NULL)
+            start.name = STR("model");
+        int err = fold_start_run(f, line, &start, &run);
+        if (err != 0)
+            return err;
+    }
+    return fold_model_stream(f, line, ev, run);
+}
+
+/* A root's chunk: {"node": update}, [mode, payload], [ns, mode, payload]. */
+static int on_root_chunk(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct event part = *ev;
+
+    if (event_part_of_chunk(ev->chunk, &f->tmp, &part) != 0) {
+        part.mode = PART_UPDATES;
+        part.ns = STR_NONE;
+        part.data = ev->chunk;
+    }
+    if (part.ns.p != NULL && !arena_copy(&f->work, part.ns, &part.ns))
+        return ERR_NOMEM;
+    return fold_part(f, line, &part, part.data);
+}
+
+static bool is_update(const struct fold *f, const struct event *ev)
+{
+    if (json_at(ev->chunk, "__interrupt__") != NULL)
+        return true;
+    if (yyjson_is_arr((yyjson_val *)ev->chunk)) {
+        struct event ignored;
+
+        event_init(&ignored);
+        return event_part_of_chunk(ev->chunk, (struct buf *)&f->tmp, &ignored) == 0;
+    }
+    return yyjson_is_obj((yyjson_val *)ev->chunk) && f->step_tags && !message_is(ev->chunk);
+}
+
+static int on_run_stream(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct record rec;
+    int err = 0;
+
+    if (ev->type == RUN_CHAT || ev->type == RUN_LLM)
+        return on_model_stream(f, line, ev);
+    struct run *run = run_of(f, ev);
+    if (run == NULL) {
+        f->stats.orphans++;
+        return 0;
+    }
+    if (run->head->info.root && is_update(f, ev))
+        return on_root_chunk(f, line, ev);
+    record_init(&rec, REC_RUN_STREAM);
+    rec.lossy = ev->lossy;
+    rec.data = fold_json(f, ev->chunk, false, &err);
+    return err == 0 ? fold_emit(f, &rec, run) : err;
+}
+
+static int on_run_end(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run = run_of(f, ev);
+
+    (void)line;
+    if (run == NULL) {
+        f->stats.orphans++;
+        return 0;
+    }
+    return fold_end_run(f, run, ev, STR("ok"));
+}
+
+/* The statuses that a sender may name itself. */
+static struct str error_status(const struct event *ev)
+{
+    static const struct str known[] = { { "cancelled", 9 }, { "interrupted", 11 }, { "retried", 7 } };
+
+    if (ev->interrupted)
+        return STR("interrupted");
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_eq(ev->error_type, known[i]) && ev->source == SOURCE_NATIVE)
+            return known[i];
+    return STR("error");
+}
+
+static int on_run_error(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run = run_of(f, ev);
+    int err = 0;
+
+    (void)line;
+    if (run == NULL) {
+        f->stats.orphans++;
+        return 0;
+    }
+    if (ev->interrupted)
+        err = fold_question(f, ev->id, NULL, ev->text.p != NULL ? ev->text : STR(""), false);
+    if (err == 0 && ev->interrupted)
+        return fold_close_run(f, run, STR("interrupted"), STR_NONE);
+    return err == 0 ? fold_end_run(f, run, ev, error_status(ev)) : err;
+}
+
+/* --- the rest ----------------------------------------------------------------------------- */
+
+static int on_custom(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run = fold_find(f, ev->run);
+    const yyjson_val *percent = json_at(ev->data, "percent");
+    bool progress = str_is(ev->name, "progress") && percent != NULL;
+    struct record rec;
+    int err = 0;
+
+    (void)line;
+    record_init(&rec, progress ? REC_PROGRESS : REC_CUSTOM);
+    rec.title = ev->name;
+    rec.lossy = ev->lossy;
+    rec.data = fold_json(f, ev->data, false, &err);
+    if (progress) {
+        rec.percent = fold_json(f, percent, false, &err);
+        rec.note = json_text(json_at(ev->data, "message"));
+    }
+    rec.tool = run != NULL && run->type == RUN_TOOL;
+    if (run == NULL || run->head == NULL) {
+        rec.info.run = ev->run;
+        rec.info.ns = ev->ns;
+        rec.info.node = ev->node;
+    }
+    return err == 0 ? fold_emit(f, &rec, run) : err;
+}
+
+static int on_part(struct fold *f, const struct json *line, const struct event *ev)
+{
+    return fold_part(f, line, ev, ev->data);
+}
+
+static int on_interrupt(struct fold *f, const struct json *line, const struct event *ev)
+{
+    (void)line;
+    return fold_question(f, ev->id, ev->data, STR_NONE, ev->pause);
+}
+
+static int on_resumed(struct fold *f, const struct json *line, const struct event *ev)
+{
+    (void)line, (void)ev;
+    return fold_resumed(f);
+}
+
+static int on_update(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct record rec;
+    int err = 0;
+
+    (void)line;
+    record_init(&rec, REC_JOB_UPDATE);
+    rec.title = ev->name;
+    rec.text = fold_limit_text(f, ev->text, &err);
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+static int on_artifact(struct fold *f, const struct json *line, const struct event *ev)
+{
+    (void)line;
+    return fold_artifact_event(f, ev);
+}
+
+static struct run *newest_panel(const struct fold *f)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->top && r->panel)
+            return r;
+    return NULL;
+}
+
+/* Document 000 sends a writer's token twice: for the card and for the panel.  The second
+ * one is a mirror; without a card it is all there is. */
+static int on_panel_token(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *exec = newest_panel(f);
+    struct record rec;
+
+    (void)line;
+    record_init(&rec, REC_LLM_DELTA);
+    rec.text = ev->text;
+    rec.title = ev->section;
+    rec.mirror = true;
+    if (exec == NULL)
+        rec.info.panel = true;
+    return fold_emit(f, &rec, exec);
+}
+
+static int on_section_end(struct fold *f, const struct json *line, const struct event *ev)
+{
+    (void)line;
+    return fold_section_end(f, newest_panel(f), ev->section);
+}
+
+/* graph.node_complete: follows agent.done for a node with a card, stands alone for others. */
+static int on_node_done(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run = NULL;
+    struct event start = *ev;
+
+    for (struct run *r = f->open.prev; run == NULL && r != &f->open; r = r->prev)
+        if (r->top && str_eq(r->node, ev->node))
+            run = r;
+    if (run == NULL && f->last_had_card && key_eq(f->last_node, key_of(SEEN_DERIVED, ev->node)))
+        return 0;
+    if (run == NULL) {
+        start.type = RUN_CHAIN;
+        start.name = ev->node;
+        start.top = true;
+        int err = fold_start_run(f, line, &start, &run);
+        if (err != 0)
+            return err;
+    }
+    start.output = NULL;
+    return fold_end_run(f, run, &start, STR("ok"));
+}
+
+static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)
+{
+    (void)line;
+    return fold_finish(f, ev->end, ev->error, ev->error_type, f->ts);
+}
+
+static int (*const on_kind[EVENT_KIND_MAX])(struct fold *, const struct json *, const struct event *) = {
+    [EVENT_RUN_START] = on_run_start,     [EVENT_RUN_STREAM] = on_run_stream,
+    [EVENT_RUN_END] = on_run_end,         [EVENT_RUN_ERROR] = on_run_error,
+    [EVENT_CUSTOM] = on_custom,           [EVENT_PART] = on_part,
+    [EVENT_INTERRUPT] = on_interrupt,     [EVENT_RESUMED] = on_resumed,
+    [EVENT_UPDATE] = on_update,           [EVENT_ARTIFACT] = on_artifact,
+    [EVENT_PANEL_TOKEN] = on_panel_token, [EVENT_SECTION_END] = on_section_end,
+    [EVENT_NODE_DONE] = on_node_done,     [EVENT_JOB_END] = on_job_end,
+};
+
+int fold_event(struct fold *f, const struct json *line, const struct event *ev, int64_t ts)
+{
+    int err = 0;
+
+    if (f->ended) {
+        f->stats.late++;
+        return ERR_CLOSED;
+    }
+    if (on_kind[ev->kind] == NULL)
+        return 0;
+    arena_reset(&f->work);
+    f->ts = ts;
+    if (!f->started)
+        err = start_job(f);
+    return err == 0 ? on_kind[ev->kind](f, line, ev) : err;
+}
+
+/* --- the end of the job --------------------------------------------------------------------- */
+
+static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)
+{
+    struct record rec;
+    int err = 0;
+
+    record_init(&rec, kind);
+    rec.error = fold_limit_text(f, error, &err);
+    if (kind == REC_JOB_ERROR) {
+        rec.error_type = type;
+        rec.phase = STR("worker");
+    }
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+static int emit_job_end(struct fold *f, struct str status, struct str error, struct str type)
+{
+    struct record rec;
+    int err = 0;
+
+    record_init(&rec, REC_JOB_END);
+    rec.status = status;
+    rec.error = fold_limit_text(f, error, &err);
+    rec.error_type = type;
+    rec.elapsed = f->ts - f->start_ts;
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+static int succeed(struct fold *f)
+{
+    int err = fold_close_inside(f, (struct closing){ .status = STR("ok") });
+
+    return err == 0 ? emit_job_end(f, STR("succeeded"), STR_NONE, STR_NONE) : err;
+}
+
+static int fail(struct fold *f, struct str error, struct str type)
+{
+    if (error.p == NULL)
+        error = STR("failed");
+    int err = fold_close_inside(f, (struct closing){ .status = STR("error"), .error = error });
+    if (err == 0)
+        err = emit_why(f, REC_JOB_ERROR, error, type);
+    return err == 0 ? emit_job_end(f, STR("failed"), error, type) : err;
+}
+
+static int cancel(struct fold *f, struct str reason)
+{
+    if (reason.p == NULL)
+        reason = STR("cancelled");
+    int err = fold_close_inside(f, (struct closing){ .status = STR("cancelled") });
+    if (err == 0)
+        err = emit_why(f, REC_JOB_CANCELLED, reason, STR_NONE);
+    return err == 0 ? emit_job_end(f, STR("cancelled"), reason, STR_NONE) : err;
+}
+
+int fold_finish(struct fold *f, enum job_end end, struct str error, struct str error_type, int64_t ts)
+{
+    int err = 0;
+
+    if (f->ended)
+        return ERR_CLOSED;
+    f->ts = ts;
+    if (!f->started)
+        err = start_job(f);
+    if (err != 0)
+        return err;
+    switch (end) {
+    case JOB_END_SUCCEEDED:
+        return succeed(f);
+    case JOB_END_CANCELLED:
+        return cancel(f, error);
+    case JOB_END_FAILED:
+    case JOB_END_NONE:
+        break;
+    }
+    return fail(f, error, error_type);
+}
+
+int fold_end_of_stream(struct fold *f, int64_t ts)
+{
+    size_t n_real = 0;
+
+    if (!f->started || f->ended)
+        return 0;
+    arena_reset(&f->work);
+    f->ts = ts;
+    for (struct run *r = f->open.next; r != &f->open; r = r->next)
+        n_real += !r->derived;
+    if (f->n_questions > 0 || f->paused)
+        return fold_close_inside(f, (struct closing){ .status = STR("interrupted") });
+    if (n_real > 0)
+        return fail(f, STR("the stream ended while runs were still open"), STR("IncompleteStream"));
+    return succeed(f);
+}

@@ -1,0 +1,71 @@
+/* The fold: turns a job's events into its records, once.
+ *
+ * It decides everything that needs memory: execution, agent id, node, depth, section,
+ * message id, first and last delta, the tool call of a tool run, durations, cards,
+ * previews, artifacts, and what must be closed and how.
+ *
+ * It is a cache of the log (law 7).  Deciding only reads the state; the state changes
+ * only by taking in a finished record.  So a fold that is thrown away after record N
+ * and fed records 1..N again goes on exactly as before.
+ *
+ * One fold, one job, one thread.  After an error other than ERR_CLOSED throw it away
+ * and rebuild it. */
+#ifndef INGEST_FOLD_H
+#define INGEST_FOLD_H
+
+#include "base/str.h"
+#include "ingest/agent.h"
+#include "ingest/event.h"
+#include "record/record.h"
+
+#include <stdint.h>
+
+struct fold;
+
+/* Takes one record; it and all it points to are borrowed for the call. */
+typedef int (*fold_emit_cb)(void *arg, const struct record *rec);
+
+struct fold_options {
+    struct str job;            /* copied */
+    const struct agent *agent; /* borrowed; outlives the fold */
+    size_t field_limit;        /* bytes of one field; 0: the default, 64 KiB */
+    int64_t attempt;
+    fold_emit_cb emit;
+    void *arg;
+};
+
+struct fold_stats {
+    uint64_t records[REC_KIND_MAX];
+    uint64_t repeats;  /* tokens that only repeated another run's */
+    uint64_t orphans;  /* ends and streams of runs that were never announced or are closed */
+    uint64_t lossy;    /* records whose encoding had lost something */
+    uint64_t late;     /* events after the job's end */
+    size_t open_runs;
+    size_t open_questions;
+};
+
+int fold_new(const struct fold_options *options, struct fold **ret);
+void fold_free(struct fold *f);
+
+/* Takes one event of the line it was read from.  ERR_CLOSED after the job's end. */
+int fold_event(struct fold *f, const struct json *line, const struct event *ev, int64_t ts);
+
+/* The worker's stream is over without a word on the job's end: succeeded, waiting
+ * (no record) or failed, by what is open. */
+int fold_end_of_stream(struct fold *f, int64_t ts);
+
+/* Ends the job from outside.  @error is why, absent for a success. */
+int fold_finish(struct fold *f, enum job_end end, struct str error, struct str error_type, int64_t ts);
+
+/* Takes in a stored record, to rebuild the state; emits nothing.  A record's head
+ * need not be set: the fold finds it. */
+int fold_replay(struct fold *f, const struct record *rec);
+
+/* The head record that @seq names, while its run is open; else NULL. */
+const struct record *fold_head(const struct fold *f, uint64_t seq);
+
+uint64_t fold_seq(const struct fold *f); /* of the last record */
+bool fold_ended(const struct fold *f);
+void fold_stats(const struct fold *f, struct fold_stats *ret);
+
+#endif

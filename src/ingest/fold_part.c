@@ -1,0 +1,432 @@
+/* Parts of LangGraph's stream modes, interrupts, and whole messages.
+ *
+ * Parts also come alone, from `graph.stream`.  Then they are all there is, and the fold
+ * makes the executions up: one starts at its `tasks` start, else at the first part with
+ * a new namespace, and ends at its `tasks` result, else at its `updates`.  Once runs
+ * have been announced by events, parts say nothing about executions and tokens. */
+#include "base/error.h"
+#include "ingest/fold_state.h"
+
+static const enum record_kind state_kind[PART_MODE_MAX] = {
+    [PART_VALUES] = REC_STATE_VALUES,           [PART_UPDATES] = REC_STATE_UPDATES,
+    [PART_TASKS] = REC_STATE_TASKS,             [PART_CHECKPOINTS] = REC_STATE_CHECKPOINTS,
+    [PART_DEBUG] = REC_STATE_DEBUG,             [PART_CUSTOM] = REC_CUSTOM,
+    [PART_MESSAGES] = REC_MESSAGE,
+};
+
+/* --- questions ------------------------------------------------------------------------ */
+
+static bool is_open(const struct fold *f, struct str id)
+{
+    for (size_t i = 0; i < f->n_questions; i++)
+        if (str_eq(f->question[i], id))
+            return true;
+    return false;
+}
+
+/* A question without an id gets one: the same in every rebuild. */
+static struct str question_id(struct fold *f, struct str id, int *err)
+{
+    char uuid[KEY_UUID_CHARS];
+    struct str copy = STR_NONE;
+
+    if (id.n > 0)
+        return id;
+    key_uuid(key_of(UINT32_MAX + f->n_asked, f->job), uuid);
+    if (!arena_copy(&f->work, str_make(uuid, sizeof(uuid)), &copy))
+        *err = ERR_NOMEM;
+    return copy;
+}
+
+/* The id in the repr of an Interrupt object: …, id='15d1…'). */
+static struct str repr_id(struct str repr)
+{
+    static const char mark[] = "id='";
+    size_t n = sizeof(mark) - 1;
+
+    for (size_t at = repr.n; at-- > 0;) {
+        struct str here = str_skip(repr, at);
+
+        if (str_starts(here, str_make(mark, n)))
+            return str_head(str_skip(here, n), str_find(str_skip(here, n), '\''));
+    }
+    return STR_NONE;
+}
+
+int fold_question(struct fold *f, struct str id, const yyjson_val *value, struct str lossy_text, bool pause)
+{
+    struct record rec;
+    int err = 0;
+
+    pause |= str_is(json_text(json_at(value, "kind")), "pause");
+    if (pause ? f->paused : id.n > 0 && is_open(f, id))
+        return 0;
+    record_init(&rec, pause ? REC_JOB_PAUSED : REC_JOB_INTERRUPT);
+    rec.id = question_id(f, id, &err);
+    if (lossy_text.p != NULL) {
+        rec.lossy = true;
+        buf_clear(&f->tmp);
+        json_put_str(&f->tmp, fold_limit_text(f, lossy_text, &err));
+        rec.data = fold_tmp(f, &err);
+    } else {
+        rec.data = fold_json(f, value, false, &err);
+        rec.question = fold_json(f, json_at(value, "question"), false, &err);
+        rec.context = fold_json(f, json_at(value, "context"), false, &err);
+    }
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+static int one_interrupt(struct fold *f, const yyjson_val *item)
+{
+    struct str repr = json_text(json_at(item, "repr"));
+    yyjson_val *value = json_at(item, "value");
+
+    if (repr.p == NULL && yyjson_is_str((yyjson_val *)item))
+        repr = json_text(item);
+    if (repr.p != NULL)
+        return fold_question(f, repr_id(repr), NULL, repr, false);
+    return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item, STR_NONE, false);
+}
+
+/* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
+int fold_interrupts(struct fold *f, const yyjson_val *list)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)list);
+    yyjson_val *item;
+    int err = 0;
+
+    if (!yyjson_is_arr((yyjson_val *)list))
+        return one_interrupt(f, list);
+    if (yyjson_arr_size((yyjson_val *)list) == 0)
+        return fold_question(f, STR_NONE, NULL, STR_NONE, true);
+    while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
+        err = one_interrupt(f, item);
+    return err;
+}
+
+int fold_resumed(struct fold *f)
+{
+    struct record rec;
+    int err = 0;
+
+    if (f->n_questions == 0 && !f->paused)
+        return 0;
+    record_init(&rec, REC_JOB_RESUMED);
+    buf_clear(&f->tmp);
+    for (size_t i = 0; i < f->n_questions; i++) {
+        buf_char(&f->tmp, i == 0 ? '[' : ',');
+        json_put_str(&f->tmp, f->question[i]);
+    }
+    if (f->n_questions == 0)
+        buf_char(&f->tmp, '[');
+    buf_char(&f->tmp, ']');
+    rec.resolves = fold_tmp(f, &err);
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+/* --- executions that are made up ---------------------------------------------------------- */
+
+static struct str before(struct str s, char c)
+{
+    return str_head(s, str_find(s, c));
+}
+
+static int start_exec(struct fold *f, struct str node, struct str ns, struct str task, const yyjson_val *input,
+                      int64_t step, struct run **ret)
+{
+    struct event start;
+
+    event_init(&start);
+    start.kind = EVENT_RUN_START;
+    start.type = RUN_CHAIN;
+    start.top = true;
+    start.name = start.node = node;
+    start.ns = ns;
+    start.step = step;
+    start.input = input;
+    if (task.n > 0 && fold_find(f, task) == NULL)
+        start.run = task;
+    start.derived = true;
+    return fold_start_run(f, NULL, &start, ret);
+}
+
+static struct run *open_exec_named(const struct fold *f, struct str node)
+{
+    for (struct run *r = f->open.next; r != &f->open; r = r->next)
+        if (r->top && str_eq(r->node, node))
+            return r;
+    return NULL;
+}
+
+static int end_exec(struct fold *f, struct run *run, const yyjson_val *output, struct str error)
+{
+    struct event end;
+
+    event_init(&end);
+    end.kind = EVENT_RUN_END;
+    end.output = output;
+    end.error = error;
+    return fold_end_run(f, run, &end, error.p != NULL ? STR("error") : STR("ok"));
+}
+
+/* {"node": update, …} at the top level: each node named has ended. */
+static int ends_by_updates(struct fold *f, const yyjson_val *updates)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)updates);
+    yyjson_val *key;
+    int err = 0;
+
+    while (err == 0 && (key = yyjson_obj_iter_next(&it)) != NULL) {
+        struct str node = json_text(key);
+        struct run *run = open_exec_named(f, node);
+
+        if (str_is(node, "__interrupt__") || str_is(node, "__metadata__"))
+            continue;
+        if (run == NULL)
+            err = start_exec(f, node, STR_NONE, STR_NONE, NULL, RECORD_NO_NUMBER, &run);
+        if (err == 0)
+            err = end_exec(f, run, yyjson_obj_iter_get_val(key), STR_NONE);
+    }
+    return err;
+}
+
+static struct str task_error(const yyjson_val *error)
+{
+    struct str text = json_text(error);
+
+    if (text.p == NULL)
+        text = json_text(json_at(error, "message"));
+    return text.p != NULL ? text : STR("failed");
+}
+
+/* {"id","name","input"|"result"|"error",…}: a task starts or ends. */
+static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
+{
+    struct str id = json_text(json_at(task, "id")), name = json_text(json_at(task, "name"));
+    const yyjson_val *error = json_at(task, "error"), *result = json_at(task, "result");
+    bool ends = result != NULL || !json_is_null(error);
+    struct run *run = fold_find(f, id);
+    struct str ns = STR_NONE;
+    int err = 0;
+
+    if (id.p == NULL || name.p == NULL || str_is(name, "__start__"))
+        return 0;
+    buf_clear(&f->tmp);
+    buf_str(&f->tmp, name);
+    buf_char(&f->tmp, ':');
+    buf_str(&f->tmp, id);
+    ns = fold_tmp(f, &err);
+    if (err != 0)
+        return err;
+    if (run == NULL || run->head == NULL)
+        run = fold_find_exec(f, ns);
+    if (run == NULL && !ends)
+        return start_exec(f, name, ns, id, json_at(task, "input"), step, &run);
+    if (run == NULL || run->head == NULL || !ends)
+        return 0;
+    if (yyjson_arr_size(json_at(task, "interrupts")) > 0)
+        return fold_close_run(f, run, STR("interrupted"), STR_NONE);
+    return end_exec(f, run, result, json_is_null(error) ? STR_NONE : task_error(error));
+}
+
+static int by_debug(struct fold *f, const yyjson_val *debug)
+{
+    struct str type = json_text(json_at(debug, "type"));
+
+    if (!str_is(type, "task") && !str_is(type, "task_result"))
+        return 0;
+    return by_task(f, json_at(debug, "payload"), json_int(json_at(debug, "step"), RECORD_NO_NUMBER));
+}
+
+/* --- messages -------------------------------------------------------------------------------- */
+
+/* Replaces the message in f->tmp by the same one with the id @id. */
+static void put_id(struct fold *f, struct str id)
+{
+    struct json j;
+    yyjson_val *key;
+    int err = f->tmp.error != 0 ? f->tmp.error : json_read(&f->reader, buf_text(&f->tmp), &j, NULL);
+
+    if (err != 0) {
+        f->tmp.error = err;
+        return;
+    }
+    yyjson_obj_iter it = yyjson_obj_iter_with(j.root);
+    buf_clear(&f->tmp); /* j.root is a copy */
+    buf_lit(&f->tmp, "{\"id\":");
+    json_put_str(&f->tmp, id);
+    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+        if (str_is(json_text(key), "id"))
+            continue;
+        buf_char(&f->tmp, ',');
+        json_put_str(&f->tmp, json_text(key));
+        buf_char(&f->tmp, ':');
+        json_put_value(&f->tmp, yyjson_obj_iter_get_val(key));
+    }
+    buf_char(&f->tmp, '}');
+}
+
+static int whole_message(struct fold *f, const struct message *m, const yyjson_val *v, struct str id,
+                         struct run *run, const struct event *ev)
+{
+    struct record rec;
+    int err = 0;
+
+    record_init(&rec, REC_MESSAGE);
+    rec.message = id;
+    rec.call = m->call;
+    rec.lossy = m->lossy;
+    buf_clear(&f->tmp);
+    message_flatten(&f->tmp, v, STR_NONE);
+    if (m->id.n == 0)
+        put_id(f, id);
+    rec.data = fold_tmp(f, &err);
+    if (run == NULL && ev != NULL) {
+        rec.info.ns = ev->ns;
+        rec.info.meta = fold_json(f, ev->meta, false, &err);
+    }
+    return err == 0 ? fold_emit(f, &rec, run) : err;
+}
+
+static struct str made_up_id(struct fold *f, const struct message *m, const struct run *run, size_t i, int *err)
+{
+    buf_clear(&f->tmp);
+    if (m->call.n > 0) {
+        buf_lit(&f->tmp, "lc_tool--");
+        buf_str(&f->tmp, m->call);
+    } else {
+        buf_lit(&f->tmp, "lc_run--");
+        buf_str(&f->tmp, run->head->info.run);
+        buf_char(&f->tmp, '-');
+        buf_u64(&f->tmp, i);
+    }
+    return fold_tmp(f, err);
+}
+
+static int message_once(struct fold *f, struct run *run, const yyjson_val *v, size_t i)
+{
+    struct message m;
+    struct buf text; /* put together only to be looked at */
+    int err = 0;
+
+    buf_init(&text, 0);
+    message_read(v, &text, &m);
+    buf_done(&text);
+    if (m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL)
+        return 0;
+    struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
+    if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
+        (m.call.n > 0 && fold_seen(f, key_of(SEEN_CALL, m.call))))
+        return err;
+    return whole_message(f, &m, v, id, run, NULL);
+}
+
+int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
+{
+    yyjson_val *list = json_at(output, "messages");
+    yyjson_arr_iter it = yyjson_arr_iter_with(list);
+    yyjson_val *item;
+    size_t i = 0;
+    int err = 0;
+
+    if (list != NULL && !yyjson_is_arr(list))
+        return message_once(f, run, list, 0);
+    while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
+        err = message_once(f, run, item, i++);
+    return err;
+}
+
+static int exec_of_part(struct fold *f, const struct event *ev, struct run **ret)
+{
+    struct str segment = before(ev->ns, '|');
+    bool nested = segment.n < ev->ns.n;
+    struct str node = nested || ev->node.n == 0 ? before(segment, ':') : ev->node;
+
+    *ret = fold_find_exec(f, segment);
+    if (*ret != NULL || node.n == 0)
+        return 0;
+    return start_exec(f, node, segment, str_skip(segment, str_find(segment, ':') + 1), NULL,
+                      nested ? RECORD_NO_NUMBER : ev->step, ret);
+}
+
+static int model_of_part(struct fold *f, const struct event *ev, struct run *exec, struct run **ret)
+{
+    struct run *run = table_get(&f->seen, fold_owner_key(exec, ev->message.id));
+    struct event start = *ev;
+
+    if (run != NULL && run->head != NULL) {
+        *ret = run;
+        return 0;
+    }
+    start.kind = EVENT_RUN_START;
+    start.type = RUN_CHAT;
+    start.run = STR_NONE;
+    start.parent = exec != NULL ? exec->id : STR_NONE;
+    start.name = json_text(json_at(ev->meta, "ls_model_name"));
+    if (start.name.p == NULL)
+        start.name = STR("model");
+    start.input = NULL;
+    start.derived = true;
+    return fold_start_run(f, NULL, &start, ret);
+}
+
+static int message_part(struct fold *f, const struct json *line, const struct event *ev)
+{
+    const yyjson_val *message = yyjson_arr_get_first((yyjson_val *)ev->data);
+    struct run *exec = NULL, *run = NULL;
+
+    if (f->events_seen || !ev->has_message)
+        return 0;
+    int err = exec_of_part(f, ev, &exec);
+    if (err != 0)
+        return err;
+    if (ev->message.cls != MESSAGE_AI || !ev->message.chunk) {
+        struct str id = ev->message.id;
+
+        if (id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
+            (ev->message.cls != MESSAGE_AI && ev->message.cls != MESSAGE_TOOL))
+            return 0;
+        return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL, ev);
+    }
+    err = model_of_part(f, ev, exec, &run);
+    return err == 0 ? fold_model_stream(f, line, ev, run) : err;
+}
+
+/* --- a part ------------------------------------------------------------------------------------ */
+
+static int store_part(struct fold *f, const struct event *ev, const yyjson_val *data)
+{
+    struct record rec;
+    int err = 0;
+
+    record_init(&rec, state_kind[ev->mode]);
+    rec.lossy = ev->lossy;
+    rec.info.ns = ev->ns;
+    rec.data = fold_json_skip(f, data, STR("__interrupt__"), &err);
+    if (err != 0 || str_is(rec.data, "{}"))
+        return err;
+    return fold_emit(f, &rec, NULL);
+}
+
+int fold_part(struct fold *f, const struct json *line, const struct event *ev, const yyjson_val *data)
+{
+    bool alone = !f->events_seen, top = ev->ns.n == 0;
+    const yyjson_val *interrupts = NULL;
+    int err = 0;
+
+    if (ev->mode == PART_MESSAGES)
+        return message_part(f, line, ev);
+    if (ev->mode == PART_VALUES || ev->mode == PART_UPDATES)
+        interrupts = json_at(data, "__interrupt__");
+    if (alone && top && ev->mode == PART_TASKS)
+        err = by_task(f, data, RECORD_NO_NUMBER);
+    else if (alone && top && ev->mode == PART_DEBUG)
+        err = by_debug(f, data);
+    if (err == 0)
+        err = store_part(f, ev, data);
+    if (err == 0 && alone && top && ev->mode == PART_UPDATES)
+        err = ends_by_updates(f, data);
+    if (err == 0 && interrupts != NULL)
+        err = fold_interrupts(f, interrupts);
+    return err;
+}

@@ -1,0 +1,505 @@
+/* The fold's state.  It changes here, by taking in a record, and nowhere else.
+ *
+ *      decide (reads the state) ──▶ record ──▶ sink
+ *                                     └──────▶ apply (changes the state)
+ *      rebuild:        stored record ────────▶ apply
+ *
+ * Whatever apply needs to know must therefore stand in the record. */
+#include "ingest/fold_state.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+/* --- lookups --------------------------------------------------------------------- */
+
+struct run *fold_find(struct fold *f, struct str run_id)
+{
+    struct run *last = f->last_found;
+
+    if (run_id.p == NULL)
+        return NULL;
+    if (last != NULL && last->head != NULL && str_eq(last->head->info.run, run_id))
+        return last;
+    last = table_get(&f->seen, key_of(SEEN_RUN, run_id));
+    if (last != NULL)
+        f->last_found = last;
+    return last;
+}
+
+struct run *fold_find_exec(struct fold *f, struct str segment)
+{
+    if (segment.n == 0)
+        return NULL;
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->top && str_eq(r->head->info.ns, segment))
+            return r;
+    return NULL;
+}
+
+static struct run *find_by_head(const struct fold *f, uint64_t seq)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->head->seq == seq)
+            return r;
+    return NULL;
+}
+
+bool fold_seen(const struct fold *f, struct key k)
+{
+    return table_get(&f->seen, k) != NULL;
+}
+
+int fold_mark(struct fold *f, struct key k, void *value)
+{
+    return table_put(&f->seen, k, value);
+}
+
+struct key fold_owner_key(const struct run *exec, struct str message)
+{
+    struct key k = key_of(SEEN_OWNER, message);
+
+    k.b ^= exec != NULL ? exec->start_seq * 0x9E3779B97F4A7C15u : 0;
+    return k;
+}
+
+struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section)
+{
+    struct key k = key_of((uint64_t)space, section);
+
+    k.b ^= exec != NULL ? exec->start_seq * 0x9E3779B97F4A7C15u : 0;
+    return k;
+}
+
+/* --- taking in a start ------------------------------------------------------------ */
+
+static enum run_type type_of(const struct record *rec)
+{
+    for (int i = 0; i < RUN_TYPE_MAX; i++)
+        if (str_eq(str_of(run_type_name((enum run_type)i)), rec->info.type))
+            return (enum run_type)i;
+    return RUN_CHAIN;
+}
+
+static bool has_step_tag(struct str tags)
+{
+    static const char tag[] = "\"graph:step:";
+
+    for (size_t at = 0; at + sizeof(tag) <= tags.n; at++)
+        if (memcmp(tags.p + at, tag, sizeof(tag) - 1) == 0)
+            return true;
+    return false;
+}
+
+static struct run *newest_root(const struct fold *f)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->head->info.root)
+            return r;
+    return NULL;
+}
+
+static int fill_run(struct fold *f, struct run *run, const struct record *rec)
+{
+    const struct run_info *in = &rec->info;
+    struct run *parent = in->parent.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->parent)) : NULL;
+
+    run->type = type_of(rec);
+    run->start_ts = rec->ts;
+    run->start_seq = rec->seq;
+    run->node_run = rec->kind == REC_NODE_START;
+    run->top = in->top;
+    run->card = in->card;
+    run->panel = in->panel;
+    run->counted = in->counted;
+    run->derived = in->derived;
+    run->exec = in->top             ? run
+                : in->exec.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->exec))
+                                     : NULL;
+    run->root = in->root ? run : parent != NULL ? parent->root : newest_root(f);
+    run->depth = (parent != NULL ? parent->depth : run->exec != NULL && !in->top ? 1 : 0) +
+                 (run->node_run ? 1 : 0);
+    if (!in->top)
+        return 0;
+    if (!arena_copy(&f->keep, in->run, &run->id) || !arena_copy(&f->keep, in->node, &run->node))
+        return ERR_NOMEM;
+    return 0;
+}
+
+static void count_inside(struct run *run)
+{
+    struct run *exec = run->exec;
+
+    if (exec == NULL || exec == run)
+        return;
+    if (run->type == RUN_CHAT || run->type == RUN_LLM)
+        exec->llms++;
+    else if (run->type == RUN_TOOL)
+        exec->tools++;
+    else if (run->type == RUN_CHAIN)
+        exec->chains++;
+}
+
+static int mark_seen_list(struct fold *f, struct str list)
+{
+    struct json j;
+    yyjson_val *item;
+
+    if (list.p == NULL)
+        return 0;
+    int err = json_read(&f->reader, list, &j, NULL);
+    if (err != 0)
+        return err;
+    yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
+    while ((item = yyjson_arr_iter_next(&it)) != NULL) {
+        err = fold_mark(f, key_of(SEEN_MESSAGE, json_text(item)), f);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static int apply_start(struct fold *f, const struct record *rec)
+{
+    struct run *run = arena_alloc(&f->keep, sizeof(*run));
+
+    if (run == NULL)
+        return ERR_NOMEM;
+    *run = (struct run){ 0 };
+    int err = fill_run(f, run, rec);
+    if (err == 0)
+        err = fold_mark(f, key_of(SEEN_RUN, rec->info.run), run);
+    if (err == 0)
+        err = record_new(rec, &run->head);
+    if (err != 0)
+        return err;
+    run->next = &f->open;
+    run->prev = f->open.prev;
+    run->prev->next = run;
+    f->open.prev = run;
+    f->n_open++;
+    f->last_found = run;
+    count_inside(run);
+    f->step_tags |= has_step_tag(rec->info.tags);
+    f->events_seen |= !rec->info.derived;
+    f->n_derived += rec->info.derived;
+    /* The first run with a section is its outermost: its end is the section's end. */
+    struct key section = fold_section_key(SEEN_SECTION, run->exec, rec->info.section);
+    if (rec->info.section.p != NULL && run->panel && !fold_seen(f, section))
+        err = fold_mark(f, section, run);
+    if (err == 0)
+        err = mark_seen_list(f, rec->seen);
+    return err;
+}
+
+/* --- taking in the rest -------------------------------------------------------------- */
+
+static void apply_end(struct fold *f, struct run *run)
+{
+    if (run->top) {
+        f->last_node = key_of(SEEN_DERIVED, run->node);
+        f->last_had_card = run->card;
+    }
+    run->prev->next = run->next;
+    run->next->prev = run->prev;
+    f->n_open--;
+    if (f->last_found == run)
+        f->last_found = NULL;
+    record_unref(run->head);
+    run->head = NULL;
+    free(run->meta_raw);
+    run->meta_raw = NULL;
+    run->meta_raw_n = run->meta_raw_cap = 0;
+}
+
+static int apply_info(struct fold *f, const struct record *rec, struct run *run)
+{
+    struct record *head;
+
+    (void)f;
+    if (run == NULL)
+        return 0;
+    int err = record_new(rec, &head);
+    if (err != 0)
+        return err;
+    record_unref(run->head);
+    run->head = head;
+    return 0;
+}
+
+static int apply_delta(struct fold *f, const struct record *rec, struct run *run)
+{
+    if (run == NULL || rec->mirror)
+        return 0;
+    run->deltas++;
+    run->half = rec->half != RECORD_NO_NUMBER ? (uint32_t)rec->half : 0;
+    run->finish |= rec->last;
+    if (!rec->first)
+        return 0;
+    /* A message keeps its first id; one longer than an id should be is not kept. */
+    if (rec->message.n <= MAX_MESSAGE_ID && !arena_copy(&f->keep, rec->message, &run->message))
+        return ERR_NOMEM;
+    int err = fold_mark(f, key_of(SEEN_MESSAGE, rec->message), run);
+    struct key owner = fold_owner_key(run->exec, rec->message);
+    if (err == 0 && !fold_seen(f, owner))
+        err = fold_mark(f, owner, run);
+    return err;
+}
+
+static void add_call(struct fold *f, struct run *exec, struct str name, struct str id)
+{
+    struct pending_call *c = &f->call[f->n_calls];
+
+    if (f->n_calls == MAX_PENDING_CALLS || id.n == 0 || id.n > sizeof(c->id))
+        return;
+    *c = (struct pending_call){ .name = key_of(SEEN_DERIVED, name), .exec = exec, .id_n = id.n };
+    memcpy(c->id, id.p, id.n);
+    f->n_calls++;
+}
+
+static int apply_model_end(struct fold *f, const struct record *rec, struct run *run)
+{
+    struct json j;
+    yyjson_val *item;
+
+    if (run == NULL)
+        return 0;
+    struct run *exec = run->exec;
+    apply_end(f, run);
+    if (rec->calls.p == NULL)
+        return 0;
+    int err = json_read(&f->reader, rec->calls, &j, NULL);
+    if (err != 0)
+        return err == ERR_NOMEM ? err : 0; /* a marker instead of the calls */
+    yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
+    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+        add_call(f, exec, json_text(json_at(item, "name")), json_text(json_at(item, "id")));
+    return 0;
+}
+
+static void drop_call(struct fold *f, struct str id)
+{
+    for (size_t i = 0; i < f->n_calls; i++) {
+        if (str_eq(str_make(f->call[i].id, f->call[i].id_n), id)) {
+            memmove(&f->call[i], &f->call[i + 1], (f->n_calls - i - 1) * sizeof(f->call[0]));
+            f->n_calls--;
+            return;
+        }
+    }
+}
+
+static int apply_question(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    f->n_asked++;
+    if (rec->kind == REC_JOB_PAUSED) {
+        f->paused = true;
+        return 0;
+    }
+    if (f->n_questions == MAX_QUESTIONS)
+        return 0; /* more wait than one job can name; the record stands all the same */
+    if (!arena_copy(&f->keep, rec->id, &f->question[f->n_questions]))
+        return ERR_NOMEM;
+    f->n_questions++;
+    return 0;
+}
+
+static int apply_message(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    int err = fold_mark(f, key_of(SEEN_MESSAGE, rec->message), f);
+    if (err == 0 && rec->call.p != NULL)
+        err = fold_mark(f, key_of(SEEN_CALL, rec->call), f);
+    return err;
+}
+
+static int apply_artifact(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    if (str_starts(rec->data, STR("{\"type\":\"citation_source\"")))
+        return fold_mark(f, key_of(SEEN_URL, rec->id), f);
+    if (str_starts(rec->data, STR("{\"type\":\"citation_use\"")))
+        return fold_mark(f, key_of(SEEN_CITED, rec->id), f);
+    return 0;
+}
+
+static int apply_section_end(struct fold *f, const struct record *rec, struct run *exec)
+{
+    return fold_mark(f, fold_section_key(SEEN_SECTION_END, exec, rec->text), f);
+}
+
+static int apply_job(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    if (rec->kind == REC_JOB_START) {
+        f->started = true;
+        f->start_ts = rec->ts;
+    } else if (rec->kind == REC_JOB_END) {
+        f->ended = true;
+    } else {
+        f->n_questions = 0;
+        f->paused = false;
+    }
+    return 0;
+}
+
+static int apply_starts(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run; /* it is made here */
+    if (rec->call.p != NULL)
+        drop_call(f, rec->call);
+    return apply_start(f, rec);
+}
+
+static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)rec;
+    if (run != NULL)
+        apply_end(f, run);
+    return 0;
+}
+
+static int apply_repeat(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)f, (void)rec;
+    if (run != NULL)
+        run->repeat = true;
+    return 0;
+}
+
+/* Kinds that are not here change nothing. */
+static int (*const apply_kind[REC_KIND_MAX])(struct fold *, const struct record *, struct run *) = {
+    [REC_JOB_START] = apply_job,
+    [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question,
+    [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,
+    [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,
+    [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,
+    [REC_NODE_END] = apply_ends,
+    [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,
+    [REC_MESSAGE] = apply_message,
+    [REC_SECTION_END] = apply_section_end,
+    [REC_ARTIFACT] = apply_artifact,
+};
+
+static int apply(struct fold *f, const struct record *rec, struct run *run)
+{
+    f->seq = rec->seq;
+    f->stats.records[rec->kind]++;
+    f->stats.lossy += rec->lossy;
+    return apply_kind[rec->kind] != NULL ? apply_kind[rec->kind](f, rec, run) : 0;
+}
+
+/* --- the two ways in ------------------------------------------------------------------ */
+
+int fold_emit(struct fold *f, struct record *rec, struct run *run)
+{
+    rec->seq = f->seq + 1;
+    rec->ts = f->ts;
+    rec->job_id = f->job;
+    if (run != NULL && run->head != NULL && rec->kind != REC_RUN_INFO) {
+        rec->head = run->head;
+        rec->head_seq = run->head->seq;
+    }
+    int err = f->opt.emit(f->opt.arg, rec);
+    if (err == 0)
+        err = apply(f, rec, run);
+    return err;
+}
+
+int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run)
+{
+    int err = fold_emit(f, rec, NULL);
+
+    if (err == 0)
+        *ret_run = f->open.prev; /* the newest */
+    return err;
+}
+
+int fold_replay(struct fold *f, const struct record *rec)
+{
+    struct run *run = NULL;
+
+    if (rec->seq != f->seq + 1)
+        return ERR_TYPE;
+    if (rec->head_seq != 0)
+        run = find_by_head(f, rec->head_seq);
+    else if (rec->kind == REC_RUN_INFO || rec->kind == REC_SECTION_END)
+        run = table_get(&f->seen, key_of(SEEN_RUN, rec->info.run));
+    if (run != NULL && rec->kind == REC_RUN_INFO && run->head == NULL)
+        run = NULL;
+    return apply(f, rec, run);
+}
+
+const struct record *fold_head(const struct fold *f, uint64_t seq)
+{
+    struct run *run = find_by_head(f, seq);
+
+    return run != NULL ? run->head : NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------ */
+
+int fold_new(const struct fold_options *options, struct fold **ret)
+{
+    struct fold *f = calloc(1, sizeof(*f));
+
+    if (f == NULL)
+        return ERR_NOMEM;
+    f->opt = *options;
+    if (f->opt.field_limit == 0)
+        f->opt.field_limit = 64 * 1024;
+    f->open.next = f->open.prev = &f->open;
+    arena_init(&f->keep);
+    arena_init(&f->work);
+    buf_init(&f->tmp, SIZE_MAX / 4);
+    table_init(&f->seen);
+    json_reader_init(&f->reader, SIZE_MAX / 64, 256);
+    if (!arena_copy(&f->keep, options->job, &f->job)) {
+        fold_free(f);
+        return ERR_NOMEM;
+    }
+    *ret = f;
+    return 0;
+}
+
+void fold_free(struct fold *f)
+{
+    if (f == NULL)
+        return;
+    while (f->open.next != &f->open)
+        apply_end(f, f->open.next);
+    arena_done(&f->keep);
+    arena_done(&f->work);
+    buf_done(&f->tmp);
+    table_done(&f->seen);
+    json_reader_done(&f->reader);
+    free(f);
+}
+
+uint64_t fold_seq(const struct fold *f)
+{
+    return f->seq;
+}
+
+bool fold_ended(const struct fold *f)
+{
+    return f->ended;
+}
+
+void fold_stats(const struct fold *f, struct fold_stats *ret)
+{
+    *ret = f->stats;
+    ret->open_runs = f->n_open;
+    ret->open_questions = f->n_questions + f->paused;
+}

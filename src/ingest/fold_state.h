@@ -1,0 +1,161 @@
+/* What the fold remembers, and the two ways to change it: emit and apply.
+ *
+ * Internal to ingest/fold_*.c.
+ *
+ * A run that is open holds its head record; a run that is closed keeps only this
+ * small entry, because late children may still name it.  Message ids, sections and
+ * cited URLs are remembered as sixteen bytes each. */
+#ifndef INGEST_FOLD_STATE_H
+#define INGEST_FOLD_STATE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/table.h"
+#include "ingest/fold.h"
+
+/* Name spaces of the one table of things seen. */
+enum seen_space {
+    SEEN_RUN = 1, /* run id -> struct run */
+    SEEN_OWNER,   /* execution and message id -> the run whose tokens count */
+    SEEN_MESSAGE, /* message id: streamed or sent whole */
+    SEEN_CALL,    /* tool call id whose message was sent */
+    SEEN_SECTION, /* execution and section -> the run that makes it */
+    SEEN_SECTION_END,
+    SEEN_URL,
+    SEEN_CITED,
+    SEEN_DERIVED /* for made-up ids; never stored */
+};
+
+struct run {
+    struct run *prev, *next; /* open runs, oldest first */
+    struct record *head;     /* ref; NULL once closed */
+    struct run *exec;        /* the execution it is inside of, itself for an execution */
+    struct run *root;        /* the root run above it, itself for a root */
+    struct str id;           /* executions only, after closing too */
+    struct str node;         /* executions only, after closing too */
+    struct str message;      /* models: the message id of its first delta */
+    char *meta_raw;          /* owned; metadata as it last stood in a line: only a cache */
+    size_t meta_raw_n;
+    size_t meta_raw_cap;
+    int64_t start_ts;
+    uint64_t start_seq;
+    uint32_t deltas;
+    uint32_t chains, llms, tools; /* inside an execution */
+    uint32_t half;
+    uint32_t depth; /* node runs above it, itself included when it is one */
+    enum run_type type;
+    bool node_run, top, card, panel, counted, derived, repeat, finish;
+};
+
+/* A tool call that a model has announced and no tool run has taken yet. */
+struct pending_call {
+    struct key name;
+    struct run *exec;
+    char id[64]; /* longer ids are not matched at the start; the end still tells */
+    size_t id_n;
+};
+
+enum { MAX_PENDING_CALLS = 64, MAX_QUESTIONS = 64, MAX_MESSAGE_ID = 256 };
+
+struct fold {
+    struct fold_options opt;
+    struct arena keep; /* as long as the job: runs, ids of executions */
+    struct arena work; /* as long as one event */
+    struct buf tmp;
+    struct json_reader reader; /* for reading our own fields back */
+    struct table seen;
+    struct run open; /* list head */
+    size_t n_open;
+    struct run *last_found; /* the run of the event before: most often the same */
+    struct str job;         /* in keep */
+    uint64_t seq;
+    int64_t ts; /* of the event at hand */
+    int64_t start_ts;
+    bool started, ended;
+    bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
+    bool events_seen; /* runs were announced: parts give no executions and no tokens */
+    bool paused;
+    uint64_t n_derived;
+    struct str question[MAX_QUESTIONS]; /* ids of the open ones, in keep */
+    size_t n_questions;
+    uint64_t n_asked;
+    struct key last_node; /* of the execution that ended last */
+    bool last_had_card;
+    struct pending_call call[MAX_PENDING_CALLS];
+    size_t n_calls;
+    struct fold_stats stats;
+};
+
+/* --- fold_state.c -------------------------------------------------------------- */
+
+/* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
+ * that it belongs to, whose head it then names; NULL for records without one. */
+int fold_emit(struct fold *f, struct record *rec, struct run *run);
+
+/* The same for a record that starts a run; the new entry leaves through @ret_run. */
+int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
+
+struct run *fold_find(struct fold *f, struct str run_id);
+/* Newest open execution whose namespace is @segment. */
+struct run *fold_find_exec(struct fold *f, struct str segment);
+
+bool fold_seen(const struct fold *f, struct key k);
+int fold_mark(struct fold *f, struct key k, void *value);
+struct key fold_owner_key(const struct run *exec, struct str message);
+struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section);
+
+/* --- helpers of the deciding files (fold_text.c) -------------------------------- */
+
+/* @v flattened into work memory, or a marker with size and preview when over the field
+ * limit (not where @exempt); absent for NULL.  ERR_NOMEM through @err. */
+struct str fold_json(struct fold *f, const yyjson_val *v, bool exempt, int *err);
+struct str fold_json_skip(struct fold *f, const yyjson_val *v, struct str skip, int *err);
+/* What is in f->tmp, as work memory. */
+struct str fold_tmp(struct fold *f, int *err);
+/* Compact JSON of @v, cut to @points code points. */
+struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err);
+/* A text cut to the field limit with a mark that says so. */
+struct str fold_limit_text(struct fold *f, struct str text, int *err);
+/* An id that is new in this job and the same in every rebuild. */
+struct str fold_derive_id(struct fold *f, int *err);
+
+/* --- deciding -------------------------------------------------------------------- */
+
+int fold_start_run(struct fold *f, const struct json *line, const struct event *ev, struct run **ret);
+int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status);
+/* Emits @rec as the end of @run, with duration and counts, and what follows from it. */
+int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct str status);
+/* Closes @run without an event: status error, cancelled, interrupted, retried or ok. */
+int fold_close_run(struct fold *f, struct run *run, struct str status, struct str error);
+
+/* What to close, and how. */
+struct closing {
+    const struct run *exec; /* all inside this execution, without itself; NULL: no matter */
+    const struct run *root; /* all under this root, without itself; NULL: no matter */
+    bool derived_only;
+    struct str status;
+    struct str error;
+};
+/* Innermost first. */
+int fold_close_inside(struct fold *f, struct closing what);
+
+int fold_model_stream(struct fold *f, const struct json *line, const struct event *ev, struct run *run);
+int fold_model_end(struct fold *f, const struct event *ev, struct run *run, struct str status);
+
+int fold_part(struct fold *f, const struct json *line, const struct event *ev, const yyjson_val *data);
+int fold_interrupts(struct fold *f, const yyjson_val *list);
+int fold_question(struct fold *f, struct str id, const yyjson_val *value, struct str lossy_text, bool pause);
+int fold_resumed(struct fold *f);
+
+int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);
+int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text);
+int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message *m);
+int fold_report(struct fold *f, struct run *root, const yyjson_val *output);
+int fold_artifact_event(struct fold *f, const struct event *ev);
+
+/* Whole messages in a node's output that were not streamed. */
+int fold_messages(struct fold *f, struct run *run, const yyjson_val *output);
+
+int fold_section_end(struct fold *f, struct run *exec, struct str section);
+
+#endif

@@ -1,0 +1,90 @@
+/* Texts for records: JSON within the field limit, previews, ids that are made up. */
+#include "base/error.h"
+#include "base/utf8.h"
+#include "ingest/fold_state.h"
+
+enum { MARKER_PREVIEW = 256 }; /* code points */
+
+struct str fold_tmp(struct fold *f, int *err)
+{
+    struct str copy = STR_NONE;
+
+    if (f->tmp.error != 0)
+        *err = f->tmp.error;
+    else if (!arena_copy(&f->work, buf_text(&f->tmp), &copy))
+        *err = ERR_NOMEM;
+    return copy;
+}
+
+/* Replaces what is in f->tmp by a marker that tells its size and how it began. */
+static void marker(struct fold *f)
+{
+    size_t n = f->tmp.n, at = n;
+    struct str head = utf8_head(buf_text(&f->tmp), MARKER_PREVIEW);
+
+    buf_lit(&f->tmp, "{\"truncated\":true,\"bytes\":");
+    buf_u64(&f->tmp, n);
+    buf_lit(&f->tmp, ",\"preview\":");
+    if (!buf_reserve(&f->tmp, head.n * 6 + 16)) /* so that @head stays where it is */
+        return;
+    head.p = f->tmp.p;
+    json_put_str(&f->tmp, head);
+    buf_char(&f->tmp, '}');
+    memmove(f->tmp.p, f->tmp.p + at, f->tmp.n - at);
+    f->tmp.n -= at;
+}
+
+struct str fold_json_skip(struct fold *f, const yyjson_val *v, struct str skip, int *err)
+{
+    if (v == NULL)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    message_flatten(&f->tmp, v, skip);
+    return fold_tmp(f, err);
+}
+
+struct str fold_json(struct fold *f, const yyjson_val *v, bool exempt, int *err)
+{
+    if (v == NULL)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    message_flatten(&f->tmp, v, STR_NONE);
+    if (!exempt && f->tmp.n > f->opt.field_limit)
+        marker(f);
+    return fold_tmp(f, err);
+}
+
+struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err)
+{
+    if (v == NULL)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    message_flatten(&f->tmp, v, STR_NONE);
+    if (f->tmp.error == 0)
+        buf_cut(&f->tmp, utf8_head(buf_text(&f->tmp), points).n);
+    return fold_tmp(f, err);
+}
+
+struct str fold_limit_text(struct fold *f, struct str text, int *err)
+{
+    if (text.n <= f->opt.field_limit)
+        return text;
+    buf_clear(&f->tmp);
+    buf_str(&f->tmp, utf8_head(text, MARKER_PREVIEW));
+    buf_lit(&f->tmp, "… [");
+    buf_u64(&f->tmp, text.n);
+    buf_lit(&f->tmp, " bytes, over the field limit]");
+    return fold_tmp(f, err);
+}
+
+struct str fold_derive_id(struct fold *f, int *err)
+{
+    char uuid[KEY_UUID_CHARS];
+    struct str copy = STR_NONE;
+    struct key k = key_of(SEEN_DERIVED + f->n_derived, f->job);
+
+    key_uuid(k, uuid);
+    if (!arena_copy(&f->work, str_make(uuid, sizeof(uuid)), &copy))
+        *err = ERR_NOMEM;
+    return copy;
+}

@@ -1,0 +1,178 @@
+/* LangGraph's stream modes: what graph.stream yields, one part a line.
+ *
+ *     {"namespace":[…],"mode":"values","payload":…}
+ *     {"type":"values","ns":[…],"data":…}            langgraph's version="v2" parts
+ *     [mode, payload]    [namespace, mode, payload]
+ *     event: values|writer:1   data: payload         LangGraph Server, LangGraph.js
+ *     [message, metadata]                            mode messages alone, by its looks
+ *
+ * The payload of a messages part is a message and its metadata; the metadata's namespace
+ * is the better one (Python strips a segment from the part's own). */
+#include "ingest/sources.h"
+
+bool part_mode_find(struct str s, enum part_mode *ret)
+{
+    for (int i = 0; i < PART_MODE_MAX; i++) {
+        *ret = (enum part_mode)i;
+        if (str_eq(s, str_of(part_mode_name(*ret))))
+            return true;
+    }
+    *ret = PART_MODE_MAX;
+    return str_is(s, "tools");
+}
+
+static bool is_list_of(const yyjson_val *v, size_t n)
+{
+    return yyjson_is_arr((yyjson_val *)v) && unsafe_yyjson_get_len((yyjson_val *)v) == n;
+}
+
+static const yyjson_val *item(const yyjson_val *list, size_t i)
+{
+    return yyjson_arr_get((yyjson_val *)list, i);
+}
+
+bool modes_is_message_pair(const yyjson_val *v)
+{
+    return is_list_of(v, 2) && message_is(item(v, 0)) &&
+           json_at(item(v, 1), "langgraph_node") != NULL;
+}
+
+/* A list of segments joined by '|', or a text that is joined already. */
+static int read_ns(const struct source_line *in, const yyjson_val *ns, struct event *ev)
+{
+    size_t from = in->scratch->n, i, n;
+    yyjson_val *segment;
+
+    if (json_is_null(ns) || yyjson_is_str((yyjson_val *)ns)) {
+        ev->ns = json_text(ns);
+        return 0;
+    }
+    if (!yyjson_is_arr((yyjson_val *)ns))
+        return error_set(in->err, ERR_TYPE, "the namespace must be a list of strings");
+    yyjson_arr_foreach((yyjson_val *)ns, i, n, segment)
+    {
+        if (!unsafe_yyjson_is_str(segment))
+            return error_set(in->err, ERR_TYPE, "the namespace must be a list of strings");
+        if (i > 0)
+            buf_char(in->scratch, '|');
+        buf_str(in->scratch, json_text(segment));
+    }
+    ev->ns = n == 0 ? STR("") : buf_since(in->scratch, from);
+    return 0;
+}
+
+static int read_messages(const struct source_line *in, struct event *ev)
+{
+    const yyjson_val *meta = item(ev->data, 1), *tags;
+    struct str ns = ev->ns;
+
+    if (!is_list_of(ev->data, 2) || !yyjson_is_obj((yyjson_val *)meta))
+        return error_set(in->err, ERR_TYPE,
+                         "the payload of a messages part must be [message, metadata]");
+    message_read(item(ev->data, 0), in->scratch, &ev->message);
+    if (ev->message.cls == MESSAGE_NONE)
+        return error_set(in->err, ERR_TYPE,
+                         "the first item of a messages part is no message: send it as "
+                         "langchain_core.load.dumpd or model_dump() writes it");
+    ev->has_message = true;
+    ev->lossy = ev->message.lossy;
+    read_meta(meta, NULL, ev);
+    if (str_absent(ev->ns))
+        ev->ns = ns;
+    tags = json_at(meta, "tags");
+    if (yyjson_is_arr((yyjson_val *)tags))
+        ev->tags = tags;
+    return 0;
+}
+
+static int read_part(const struct source_line *in,
+                     struct str mode,
+                     const yyjson_val *payload,
+                     struct event *ev)
+{
+    char word[QUOTED_BYTES];
+
+    if (!part_mode_find(mode, &ev->mode))
+        return error_set(in->err, ERR_TYPE, "unknown stream mode \"%s\"", quoted(mode, word));
+    if (ev->mode == PART_MODE_MAX) { /* tools: the messages say the same */
+        ev->mode = PART_VALUES;
+        return 0;
+    }
+    if (payload == NULL)
+        return error_set(in->err, ERR_TYPE, "a stream part without its payload");
+    ev->kind = EVENT_PART;
+    ev->data = payload;
+    if (ev->mode == PART_MESSAGES)
+        return read_messages(in, ev);
+    return 0;
+}
+
+static int read_list(const struct source_line *in, const yyjson_val *list, struct event *ev)
+{
+    const yyjson_val *ns = NULL;
+    struct str mode = json_text(item(list, 0));
+    int err;
+
+    if (modes_is_message_pair(list))
+        return read_part(in, STR("messages"), list, ev);
+    if (is_list_of(list, 3)) {
+        ns = item(list, 0);
+        mode = json_text(item(list, 1));
+    } else if (is_list_of(list, 2) && modes_is_message_pair(item(list, 1))) {
+        ns = item(list, 0);
+        mode = STR("messages");
+    }
+    if (str_absent(mode) || (!is_list_of(list, 2) && !is_list_of(list, 3)))
+        return error_set(in->err, ERR_TYPE,
+                         "a list must be [mode, payload] or [namespace, mode, payload]; ask for "
+                         "several modes (stream_mode=[\"updates\",\"messages\"]) to get these");
+    err = read_ns(in, ns, ev);
+    if (err != 0)
+        return err;
+    return read_part(in, mode, yyjson_arr_get_last((yyjson_val *)list), ev);
+}
+
+/* Named by the SSE event: `values`, `messages|writer:1`, `messages/partial`. */
+static int read_named(const struct source_line *in, struct event *ev)
+{
+    size_t bar = str_find(in->sse_event, '|');
+    struct str mode = str_head(in->sse_event, bar);
+
+    if (str_is(mode, "messages/metadata"))
+        return 0;
+    if (str_starts(mode, STR("messages/")))
+        return error_set(in->err, ERR_REFUSED,
+                         "messages/partial and messages/complete repeat the text so far with "
+                         "every event: ask for stream_mode \"messages-tuple\" instead");
+    if (bar < in->sse_event.n)
+        ev->ns = str_skip(in->sse_event, bar + 1);
+    return read_part(in, mode, in->json->root, ev);
+}
+
+int modes_read(const struct source_line *in, struct event *ev)
+{
+    const struct members *m = &in->top;
+    struct str sse = str_head(in->sse_event, str_find(in->sse_event, '|')), mode;
+    enum part_mode ignored;
+
+    if (str_is(json_text(m->type), "event") && m->method != NULL && m->params != NULL)
+        return refuse_v3(in);
+    if (!str_empty(sse) && (part_mode_find(sse, &ignored) || str_starts(sse, STR("messages/"))))
+        return read_named(in, ev);
+    if (yyjson_is_arr(in->json->root))
+        return read_list(in, in->json->root, ev);
+    int err = m->mode != NULL ? need_text(in, m->mode, "mode", &mode)
+                              : need_text(in, m->type, "type", &mode);
+    if (err == 0)
+        err = read_ns(in, m->ns, ev);
+    if (err != 0)
+        return err;
+    return read_part(in, mode, m->mode != NULL ? m->payload : m->data, ev);
+}
+
+void modes_read_error(const struct source_line *in, struct event *ev)
+{
+    ev->kind = EVENT_JOB_END;
+    ev->end = JOB_END_FAILED;
+    read_error(in->json->root, in->scratch, ev);
+}

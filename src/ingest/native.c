@@ -1,0 +1,434 @@
+/* Native events: document 004's category.state (workflow.*, llm.*, tool.*, artifact.*,
+ * job.*), and document 000's own, already transformed events (agent.*, graph.*, output.*,
+ * job.*).
+ *
+ *     {"type":"tool.start","id","name","timestamp","data":{…},"metadata":{"agent_id"}}
+ *     {"type":"agent.token","agent_id","token"}
+ *
+ * 004's server moves the type into the SSE `event:` line, so that is taken where the JSON
+ * has none.  000's tools and tokens have no run ids: the fold pairs them by agent and
+ * name. */
+#include "ingest/sources.h"
+
+#include <strings.h>
+
+struct native {
+    const yyjson_val *root;
+    const yyjson_val *data; /* object, or NULL */
+    struct str agent_id;    /* 000: of the event; 004: of its metadata */
+};
+
+static const yyjson_val *get(const yyjson_val *object, struct str key)
+{
+    const yyjson_val *v = json_get(object, key);
+
+    return json_is_null(v) ? NULL : v;
+}
+
+#define top(in, literal)   get((in)->root, STR(literal))
+#define inner(in, literal) get((in)->data, STR(literal))
+
+/* --- document 004: runs -------------------------------------------------------- */
+
+/* An end with an error is an error. */
+static void read_failure(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *error = either(inner(n, "error"), top(n, "error"));
+
+    if (ev->kind != EVENT_RUN_END || error == NULL)
+        return;
+    ev->kind = EVENT_RUN_ERROR;
+    read_error(error, in->scratch, ev);
+}
+
+static void read_run(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->run = json_text(in->top.id);
+    ev->name = json_text(in->top.name);
+    ev->input = inner(n, "input");
+    ev->output = inner(n, "output");
+    ev->call = json_text(inner(n, "tool_call_id"));
+    read_meta(in->top.metadata, in->top.metadata_key, ev);
+    if (!str_absent(n->agent_id)) {
+        ev->parent = n->agent_id;
+        ev->parents_known = true;
+    }
+}
+
+/* Agents.  Upstream's ids are new with every event and metadata.agent_id is the agent's
+ * own; ours are both the same.  Another agent's id is the parent's. */
+static int read_workflow(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str workflow = json_text(json_at(in->top.metadata, "workflow"));
+
+    read_run(in, n, ev);
+    if (!str_absent(n->agent_id) && str_eq(workflow, ev->name))
+        ev->run = n->agent_id;
+    if (str_absent(n->agent_id) || str_eq(n->agent_id, ev->run)) {
+        ev->parent = STR_NONE;
+        ev->parents_known = false;
+        ev->top = true;
+        if (str_absent(ev->node))
+            ev->node = ev->name;
+    }
+    read_failure(in, n, ev);
+    return 0;
+}
+
+static int read_llm(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    read_run(in, n, ev);
+    if (json_at(in->top.metadata, "prompt_count") != NULL)
+        ev->type = RUN_LLM;
+    return 0;
+}
+
+static int read_llm_chunk(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str text;
+    int err = want_text(in, inner(n, "chunk"), "data.chunk", &text);
+
+    read_run(in, n, ev);
+    set_text_message(ev, text, true);
+    return err;
+}
+
+static int read_llm_end(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *usage = either(json_at(in->top.metadata, "usage"), inner(n, "usage"));
+    struct str thinking = json_text(json_at(in->top.metadata, "thinking"));
+
+    read_run(in, n, ev);
+    if (ev->output == NULL)
+        ev->output = inner(n, "text");
+    read_model_message(ev->output, in->scratch, ev);
+    if (!ev->has_message && (yyjson_is_obj((yyjson_val *)usage) || !str_empty(thinking)))
+        set_text_message(ev, STR(""), false);
+    if (yyjson_is_obj((yyjson_val *)usage))
+        ev->message.usage = usage;
+    if (!str_empty(thinking))
+        ev->message.reasoning = thinking;
+    read_failure(in, n, ev);
+    return 0;
+}
+
+static int read_start(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    read_run(in, n, ev);
+    return 0;
+}
+
+static int read_tool_end(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    read_run(in, n, ev);
+    read_tool_message(ev->output, in->scratch, ev);
+    read_failure(in, n, ev);
+    return 0;
+}
+
+static int read_artifact(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    read_run(in, n, ev);
+    if (n->data == NULL)
+        return error_set(in->err, ERR_TYPE, "an artifact.update needs its \"data\"");
+    ev->data = n->data;
+    ev->input = NULL;
+    ev->output = NULL;
+    return 0;
+}
+
+/* --- the job ------------------------------------------------------------------- */
+
+static bool is_word(struct str s, const char *word)
+{
+    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
+}
+
+static void end_job(struct event *ev, enum job_end end)
+{
+    ev->kind = EVENT_JOB_END;
+    ev->end = end;
+}
+
+/* The error wherever it may stand; @otherwise when there is none. */
+static void read_job_error(const struct source_line *in,
+                           const struct native *n,
+                           struct str otherwise,
+                           struct event *ev)
+{
+    const yyjson_val *error = either(inner(n, "error"), top(n, "error"));
+    struct str type = json_text(either(inner(n, "error_type"), top(n, "error_type")));
+
+    if (error == NULL)
+        error = either(inner(n, "reason"), either(inner(n, "message"), top(n, "message")));
+    if (error != NULL)
+        read_error(error, in->scratch, ev);
+    else
+        ev->error = otherwise;
+    if (!str_absent(type))
+        ev->error_type = type;
+}
+
+static int read_status(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str status = json_text(either(top(n, "status"), inner(n, "status")));
+
+    if (is_word(status, "success")) {
+        end_job(ev, JOB_END_SUCCEEDED);
+    } else if (is_word(status, "failure")) {
+        end_job(ev, JOB_END_FAILED);
+        read_job_error(in, n, STR("unknown error"), ev);
+    } else if (is_word(status, "interrupted")) { /* in 004's words: cancelled by the user */
+        end_job(ev, JOB_END_CANCELLED);
+        read_job_error(in, n, STR_NONE, ev);
+    }
+    return 0;
+}
+
+static int read_error_event(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    end_job(ev, JOB_END_FAILED);
+    read_job_error(in, n, STR("unknown error"), ev);
+    return 0;
+}
+
+static int read_cancelled(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    end_job(ev, JOB_END_CANCELLED);
+    read_job_error(in, n, STR_NONE, ev);
+    return 0;
+}
+
+/* job.done and job.failed: a `status` may say more than the name. */
+static int read_done(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str status = json_text(top(n, "status"));
+    bool failed = ev->end == JOB_END_FAILED;
+
+    ev->kind = EVENT_JOB_END;
+    if (is_word(status, "cancelled"))
+        ev->end = JOB_END_CANCELLED;
+    else if (is_word(status, "failed") || is_word(status, "error"))
+        ev->end = JOB_END_FAILED;
+    if (ev->end == JOB_END_SUCCEEDED)
+        ev->output = either(top(n, "output"), top(n, "result"));
+    else
+        read_job_error(in, n, failed ? STR("unknown error") : STR_NONE, ev);
+    return 0;
+}
+
+static int read_failed(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->end = JOB_END_FAILED;
+    return read_done(in, n, ev);
+}
+
+static int read_succeeded(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->end = JOB_END_SUCCEEDED;
+    return read_done(in, n, ev);
+}
+
+static int read_update(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *text = either(inner(n, "output"), inner(n, "message"));
+
+    ev->name = json_text(in->top.name);
+    text = either(text, either(inner(n, "text"), top(n, "message")));
+    ev->text = text_of(either(text, n->data), in->scratch);
+    return 0;
+}
+
+static int read_nothing(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    (void)in;
+    (void)n;
+    (void)ev;
+    return 0;
+}
+
+/* --- document 000 -------------------------------------------------------------- */
+
+static int read_spawned(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    int err = need_text(in, top(n, "agent_id"), "agent_id", &ev->run);
+
+    if (err == 0)
+        err = want_text(in, top(n, "agent_name"), "agent_name", &ev->name);
+    if (err == 0)
+        err = want_text(in, top(n, "node"), "node", &ev->node);
+    ev->top = true;
+    if (str_absent(ev->node))
+        ev->node = ev->name;
+    if (str_absent(ev->name))
+        ev->name = ev->node;
+    return err;
+}
+
+static int read_agent_done(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str status = json_text(top(n, "status"));
+    int err = need_text(in, top(n, "agent_id"), "agent_id", &ev->run);
+
+    ev->node = json_text(top(n, "node"));
+    ev->name = ev->node;
+    ev->elapsed = json_int(top(n, "elapsed_ms"), ev->elapsed);
+    if (str_empty(status) || str_is(status, "ok"))
+        return err;
+    ev->kind = EVENT_RUN_ERROR;
+    read_job_error(in, n, status, ev);
+    ev->error_type = status;
+    return err;
+}
+
+static int read_token(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    struct str token;
+    int err = want_text(in, top(n, "token"), "token", &token);
+
+    ev->parent = n->agent_id;
+    ev->parents_known = !str_absent(n->agent_id);
+    set_text_message(ev, token, true);
+    return err;
+}
+
+static int read_tool_call(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *preview = top(n, "input_preview");
+
+    ev->parent = n->agent_id;
+    ev->parents_known = !str_absent(n->agent_id);
+    ev->preview = json_text(preview);
+    ev->input = either(top(n, "input"), preview);
+    ev->call = json_text(top(n, "tool_call_id"));
+    return want_text(in, either(top(n, "tool_name"), top(n, "name")), "tool_name", &ev->name);
+}
+
+static int read_tool_result(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *summary = top(n, "result_summary");
+
+    ev->parent = n->agent_id;
+    ev->parents_known = !str_absent(n->agent_id);
+    ev->text = json_text(summary);
+    ev->preview = ev->text;
+    ev->output = either(top(n, "output"), summary);
+    ev->call = json_text(top(n, "tool_call_id"));
+    ev->elapsed = json_int(top(n, "elapsed_ms"), ev->elapsed);
+    if (str_is(json_text(top(n, "status")), "error")) {
+        ev->kind = EVENT_RUN_ERROR;
+        read_error(either(top(n, "error"), summary), in->scratch, ev);
+    }
+    return want_text(in, either(top(n, "tool_name"), top(n, "name")), "tool_name", &ev->name);
+}
+
+static int read_panel_token(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    int err = want_text(in, top(n, "token"), "token", &ev->text);
+
+    if (str_absent(ev->text))
+        ev->text = STR("");
+    ev->parent = n->agent_id;
+    return err != 0 ? err : want_text(in, top(n, "section"), "section", &ev->section);
+}
+
+static int read_section(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->parent = n->agent_id;
+    return need_text(in, top(n, "section"), "section", &ev->section);
+}
+
+static int read_node_done(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->step = json_int(top(n, "step"), ev->step);
+    ev->run = n->agent_id;
+    return need_text(in, top(n, "node"), "node", &ev->node);
+}
+
+static int read_interrupt(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    const yyjson_val *value = json_at(n->root, "value");
+
+    ev->data = value != NULL ? value : n->root;
+    ev->pause = str_is(json_text(json_at(ev->data, "kind")), "pause");
+    return want_text(in, either(top(n, "interrupt_id"), top(n, "id")), "interrupt_id", &ev->id);
+}
+
+static int read_paused(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->pause = true;
+    ev->data = json_at(n->root, "value");
+    return want_text(in, either(top(n, "interrupt_id"), top(n, "id")), "interrupt_id", &ev->id);
+}
+
+static int read_resumed(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    ev->data = either(top(n, "resolves"), top(n, "interrupt_ids"));
+    return want_text(in, top(n, "interrupt_id"), "interrupt_id", &ev->id);
+}
+
+/* --- the table ------------------------------------------------------------------ */
+
+static const struct {
+    const char *type;
+    enum event_kind kind;
+    enum run_type run;
+    int (*read)(const struct source_line *in, const struct native *n, struct event *ev);
+} table[] = {
+    { "agent.token", EVENT_RUN_STREAM, RUN_CHAT, read_token },
+    { "output.token", EVENT_PANEL_TOKEN, RUN_CHAIN, read_panel_token },
+    { "llm.chunk", EVENT_RUN_STREAM, RUN_CHAT, read_llm_chunk },
+    { "llm.start", EVENT_RUN_START, RUN_CHAT, read_llm },
+    { "llm.end", EVENT_RUN_END, RUN_CHAT, read_llm_end },
+    { "tool.start", EVENT_RUN_START, RUN_TOOL, read_start },
+    { "tool.end", EVENT_RUN_END, RUN_TOOL, read_tool_end },
+    { "workflow.start", EVENT_RUN_START, RUN_CHAIN, read_workflow },
+    { "workflow.end", EVENT_RUN_END, RUN_CHAIN, read_workflow },
+    { "artifact.update", EVENT_ARTIFACT, RUN_CHAIN, read_artifact },
+    { "agent.spawned", EVENT_RUN_START, RUN_CHAIN, read_spawned },
+    { "agent.tool_call", EVENT_RUN_START, RUN_TOOL, read_tool_call },
+    { "agent.tool_result", EVENT_RUN_END, RUN_TOOL, read_tool_result },
+    { "agent.done", EVENT_RUN_END, RUN_CHAIN, read_agent_done },
+    { "output.section_done", EVENT_SECTION_END, RUN_CHAIN, read_section },
+    { "graph.node_complete", EVENT_NODE_DONE, RUN_CHAIN, read_node_done },
+    { "graph.interrupt", EVENT_INTERRUPT, RUN_CHAIN, read_interrupt },
+    { "graph.paused", EVENT_INTERRUPT, RUN_CHAIN, read_paused },
+    { "graph.resumed", EVENT_RESUMED, RUN_CHAIN, read_resumed },
+    { "job.update", EVENT_UPDATE, RUN_CHAIN, read_update },
+    { "job.status", EVENT_NOTHING, RUN_CHAIN, read_status },
+    { "job.done", EVENT_NOTHING, RUN_CHAIN, read_succeeded },
+    { "job.failed", EVENT_NOTHING, RUN_CHAIN, read_failed },
+    { "job.error", EVENT_NOTHING, RUN_CHAIN, read_error_event },
+    { "job.cancelled", EVENT_NOTHING, RUN_CHAIN, read_cancelled },
+    { "job.cancellation_requested", EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { "job.heartbeat", EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { "job.shutdown", EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { "stream.mode", EVENT_NOTHING, RUN_CHAIN, read_nothing },
+};
+
+int native_read(const struct source_line *in, struct event *ev)
+{
+    struct native n = { .root = in->json->root };
+    struct str type = json_text(in->top.type);
+    char word[QUOTED_BYTES];
+
+    if (in->top.type == NULL)
+        type = in->sse_event;
+    if (str_empty(type))
+        return error_set(in->err, ERR_TYPE, "\"type\" must be a string, like \"tool.start\"");
+    if (yyjson_is_obj((yyjson_val *)in->top.data))
+        n.data = in->top.data;
+    n.agent_id = json_text(json_at(in->top.metadata, "agent_id"));
+    if (str_empty(n.agent_id))
+        n.agent_id = json_text(json_at(n.root, "agent_id"));
+    if (str_empty(n.agent_id))
+        n.agent_id = STR_NONE;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        if (str_eq(type, str_of(table[i].type))) {
+            ev->kind = table[i].kind;
+            ev->type = table[i].run;
+            return table[i].read(in, &n, ev);
+        }
+    }
+    return error_set(in->err, ERR_TYPE, "unknown event type \"%s\"", quoted(type, word));
+}

@@ -1,0 +1,2 @@
+/* base/ is below everything. */
+#include "record/record.h"

@@ -1,0 +1,2 @@
+/* A folder that nobody gave a place. */
+#include "base/buf.h"
