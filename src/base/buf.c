@@ -37,6 +37,8 @@ bool buf_reserve_slow(struct buf *b, size_t n)
     }
     while (cap - b->n < n)
         cap *= 2;
+    if (cap > b->max) /* so that the limit holds without being looked at on each append */
+        cap = b->max;
     char *p = realloc(b->p, cap);
     if (p == NULL) {
         b->error = ERR_NOMEM;
@@ -47,15 +49,24 @@ bool buf_reserve_slow(struct buf *b, size_t n)
     return true;
 }
 
+/* "00" to "99". */
+static const char pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
 void buf_u64(struct buf *b, uint64_t value)
 {
     char digits[20];
     size_t at = sizeof(digits);
 
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
+    while (value >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + value % 100 * 2, 2);
+        value /= 100;
+    }
+    if (value > 0 || at == sizeof(digits))
+        digits[--at] = (char)('0' + value);
     buf_put(b, digits + at, sizeof(digits) - at);
 }
 

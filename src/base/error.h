@@ -12,7 +12,7 @@ enum {
     ERR_TYPE,      /* JSON, but not of the expected shape */
     ERR_REFUSED,   /* understood, and deliberately not taken */
     ERR_NOT_FOUND,
-    ERR_CLOSED,    /* the job has ended */
+    ERR_CLOSED, /* the job has ended */
     ERR_IO,
     ERR_BUSY
 };

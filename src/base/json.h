@@ -19,9 +19,9 @@ struct error;
 struct json_reader {
     size_t max_bytes; /* of one line */
     size_t max_depth;
-    struct buf text;   /* the line as yyjson takes it apart in place */
-    struct buf fixed;  /* a repaired line */
-    char *pool;        /* owned; yyjson's memory */
+    struct buf text;  /* the line as yyjson takes it apart in place */
+    struct buf fixed; /* a repaired line */
+    char *pool;       /* owned; yyjson's memory */
     size_t pool_bytes;
 };
 
@@ -54,9 +54,9 @@ yyjson_val *json_get(const yyjson_val *object, struct str key);
 /* Text of a string, else absent. */
 static inline struct str json_text(const yyjson_val *v)
 {
-    return yyjson_is_str((yyjson_val *)v)
-               ? str_make(unsafe_yyjson_get_str((yyjson_val *)v), unsafe_yyjson_get_len((yyjson_val *)v))
-               : STR_NONE;
+    return yyjson_is_str((yyjson_val *)v) ? str_make(unsafe_yyjson_get_str((yyjson_val *)v),
+                                                     unsafe_yyjson_get_len((yyjson_val *)v))
+                                          : STR_NONE;
 }
 
 /* A whole number within 64 bits, else @otherwise. */

@@ -43,8 +43,8 @@ void key_uuid(struct key k, char out[KEY_UUID_CHARS])
     static const char hex[] = "0123456789abcdef";
     size_t at = 0;
 
-    k.a = (k.a & ~(uint64_t)0xF000) | 0x8000;                       /* version 8 */
-    k.b = (k.b & ~((uint64_t)3 << 62)) | (uint64_t)2 << 62;         /* variant */
+    k.a = (k.a & ~(uint64_t)0xF000) | 0x8000;               /* version 8 */
+    k.b = (k.b & ~((uint64_t)3 << 62)) | (uint64_t)2 << 62; /* variant */
     for (int i = 0; i < 32; i++) {
         uint64_t word = i < 16 ? k.a : k.b;
 

@@ -91,9 +91,10 @@ int cli_dialects(int argc, char **argv)
     const struct dialect *d;
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        puts("Usage: spoolwire dialects\n\n"
-             "Lists the dialects that 'spoolwire translate --to' and readers can ask for, with one\n"
-             "real frame of each.");
+        puts(
+            "Usage: spoolwire dialects\n\n"
+            "Lists the dialects that 'spoolwire translate --to' and readers can ask for, with one\n"
+            "real frame of each.");
         return EXIT_OK;
     }
     if (argc > 1)

@@ -6,7 +6,8 @@
 
 static const struct command commands[] = {
     { "translate", "turn a worker's events into a reader's frames", cli_translate },
-    { "dialects", "list what readers can be spoken to in, with a sample frame each", cli_dialects },
+    { "dialects", "list what readers can be spoken to in, with a sample frame each",
+      cli_dialects },
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -15,7 +16,8 @@ int cli_usage_error(const char *command, const char *format, ...)
 {
     va_list args;
 
-    (void)fprintf(stderr, "spoolwire%s%s: ", command != NULL ? " " : "", command != NULL ? command : "");
+    (void)fprintf(stderr, "spoolwire%s%s: ", command != NULL ? " " : "",
+                  command != NULL ? command : "");
     va_start(args, format);
     (void)vfprintf(stderr, format, args);
     va_end(args);
@@ -48,7 +50,8 @@ int main(int argc, char **argv)
         (void)help();
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0)
         return help();
     if (strcmp(argv[1], "--version") == 0) {
         puts("spoolwire " SPOOLWIRE_VERSION);

@@ -32,8 +32,8 @@ struct translate {
     bool fixed_clock;
     bool follow;
     bool stats;
-    const char *file;  /* being read */
-    bool reader_left;  /* nobody reads our output any more */
+    const char *file; /* being read */
+    bool reader_left; /* nobody reads our output any more */
     int write_errno;
     uint64_t n_bad_shown;
 };
@@ -128,21 +128,11 @@ static bool parse_size(const char *text, size_t max, size_t *ret)
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (end == text || text[0] == '-' || errno != 0 || end[shift != 0] != '\0' || value > max >> shift)
+    if (end == text || text[0] == '-' || errno != 0 || end[shift != 0] != '\0' ||
+        value > max >> shift)
         return false;
     *ret = (size_t)value << shift;
     return *ret > 0;
-}
-
-static bool parse_source(struct str name, enum event_source *ret)
-{
-    for (int i = 0; i < SOURCE_MAX; i++) {
-        if (str_eq(name, str_of(event_source_name((enum event_source)i)))) {
-            *ret = (enum event_source)i;
-            return true;
-        }
-    }
-    return false;
 }
 
 static uint32_t parse_mode(struct str name)
@@ -151,11 +141,11 @@ static uint32_t parse_mode(struct str name)
         const char *name;
         uint32_t mode;
     } modes[] = {
-        { "values", MODE_VALUES },           { "updates", MODE_UPDATES },
-        { "messages", MODE_MESSAGES },       { "messages-tuple", MODE_MESSAGES },
-        { "custom", MODE_CUSTOM },           { "events", MODE_EVENTS },
-        { "tasks", MODE_TASKS },             { "checkpoints", MODE_CHECKPOINTS },
-        { "debug", MODE_DEBUG },             { "all", UINT32_MAX },
+        { "values", MODE_VALUES },     { "updates", MODE_UPDATES },
+        { "messages", MODE_MESSAGES }, { "messages-tuple", MODE_MESSAGES },
+        { "custom", MODE_CUSTOM },     { "events", MODE_EVENTS },
+        { "tasks", MODE_TASKS },       { "checkpoints", MODE_CHECKPOINTS },
+        { "debug", MODE_DEBUG },       { "all", UINT32_MAX },
     };
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
@@ -174,7 +164,8 @@ static int parse_modes(const char *text, uint32_t *ret)
         uint32_t mode = parse_mode(name);
 
         if (mode == 0)
-            return cli_usage_error("translate", "there is no stream mode '%.*s'", STR_ARG(name));
+            return cli_usage_error("translate", "there is no stream mode '%.*s'",
+                                   STR_ARG(name));
         *ret |= mode;
         rest = str_skip(rest, name.n + 1);
     } while (rest.n > 0);
@@ -201,14 +192,14 @@ static int set_choice(struct translate *t, int id, const char *value)
 
     switch (id) {
     case OPT_FROM:
-        if (!parse_source(s, &f->intake.from))
+        if (!event_source_find(s, &f->intake.from))
             return cli_usage_error("translate", "there is no source format '%s'", value);
         return EXIT_OK;
     case OPT_TO:
         f->dialect = dialect_find(s);
         if (f->dialect == NULL)
-            return cli_usage_error("translate", "there is no dialect '%s'; see 'spoolwire dialects'",
-                                   value);
+            return cli_usage_error("translate",
+                                   "there is no dialect '%s'; see 'spoolwire dialects'", value);
         return EXIT_OK;
     case OPT_FRAMING:
         f->framing = framing_find(s);
@@ -398,7 +389,11 @@ static void job_id(const struct translate *t, size_t i, char out[128])
     }
 }
 
-static int translate_file(struct translate *t, struct filter *f, const char *file, size_t i, char *piece)
+static int translate_file(struct translate *t,
+                          struct filter *f,
+                          const char *file,
+                          size_t i,
+                          char *piece)
 {
     bool standard = strcmp(file, "-") == 0;
     char id[128];
@@ -408,13 +403,15 @@ static int translate_file(struct translate *t, struct filter *f, const char *fil
     if (fd < 0)
         return trouble(t, strerror(errno));
     job_id(t, i, id);
-    int code = filter_begin(f, str_of(id)) == 0 ? copy(t, f, fd, piece) : trouble(t, filter_error(f)->text);
+    int code = filter_begin(f, str_of(id)) == 0 ? copy(t, f, fd, piece)
+                                                : trouble(t, filter_error(f)->text);
     if (!standard)
         (void)close(fd); /* only read from */
     return code;
 }
 
-/* --- the command ---------------------------------------------------------------------------- */
+/* --- the command ----------------------------------------------------------------------------
+ */
 
 static void print_stats(struct filter *f, const struct timespec *began)
 {
@@ -423,21 +420,24 @@ static void print_stats(struct filter *f, const struct timespec *began)
 
     filter_stats(f, &s);
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    double seconds = (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
-    (void)fprintf(stderr, "jobs      %llu\nlines     %llu\nevents    %llu (%.0f/s)\nbad lines %llu\n",
-                  (unsigned long long)s.jobs, (unsigned long long)s.in.lines,
-                  (unsigned long long)s.in.events, seconds > 0 ? (double)s.in.events / seconds : 0.0,
-                  (unsigned long long)s.in.bad);
+    double seconds =
+        (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
+    (void)fprintf(
+        stderr, "jobs      %llu\nlines     %llu\nevents    %llu (%.0f/s)\nbad lines %llu\n",
+        (unsigned long long)s.jobs, (unsigned long long)s.in.lines,
+        (unsigned long long)s.in.events, seconds > 0 ? (double)s.in.events / seconds : 0.0,
+        (unsigned long long)s.in.bad);
     for (size_t i = 0; i < REC_KIND_MAX; i++)
         if (s.fold.records[i] > 0)
             (void)fprintf(stderr, "  %-20s %llu\n", record_kind_name((enum record_kind)i),
                           (unsigned long long)s.fold.records[i]);
-    (void)fprintf(stderr,
-                  "frames    %llu\nbytes out %llu\nopen runs %zu\nopen questions %zu\n"
-                  "repeated tokens dropped %llu\nstray ends and streams  %llu\nlossy records %llu\n",
-                  (unsigned long long)s.frames, (unsigned long long)s.bytes_out, s.fold.open_runs,
-                  s.fold.open_questions, (unsigned long long)s.fold.repeats,
-                  (unsigned long long)s.fold.orphans, (unsigned long long)s.fold.lossy);
+    (void)fprintf(
+        stderr,
+        "frames    %llu\nbytes out %llu\nopen runs %zu\nopen questions %zu\n"
+        "repeated tokens dropped %llu\nstray ends and streams  %llu\nlossy records %llu\n",
+        (unsigned long long)s.frames, (unsigned long long)s.bytes_out, s.fold.open_runs,
+        s.fold.open_questions, (unsigned long long)s.fold.repeats,
+        (unsigned long long)s.fold.orphans, (unsigned long long)s.fold.lossy);
 }
 
 static int load_agent(struct translate *t)
@@ -453,7 +453,8 @@ static int load_agent(struct translate *t)
         return EXIT_OK;
     FILE *in = fopen(t->agent_config, "re");
     if (in == NULL) {
-        (void)fprintf(stderr, "spoolwire translate: %s: %s\n", t->agent_config, strerror(errno));
+        (void)fprintf(stderr, "spoolwire translate: %s: %s\n", t->agent_config,
+                      strerror(errno));
         return EXIT_TROUBLE;
     }
     int code = agent_file_read(in, t->agent_config, t->agent, &err);

@@ -179,6 +179,7 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     render_text(b, "job_id", render_job_id(rec));
+    render_json(b, "interrupt_ids", rec->resolves);
     render_end(out);
 }
 

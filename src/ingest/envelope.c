@@ -207,7 +207,7 @@ static int read_question(const struct source_line *in, const struct body *b, str
 static int read_resume(const struct source_line *in, const struct body *b, struct event *ev)
 {
     ev->kind = EVENT_RESUMED;
-    ev->data = member(b, "resolves");
+    ev->data = member(b, "interrupt_ids");
     return want_text(in, member(b, "interrupt_id"), "data.interrupt_id", &ev->id);
 }
 

@@ -40,6 +40,17 @@ const char *event_source_name(enum event_source source)
     return source < SOURCE_MAX ? source_names[source] : "unknown";
 }
 
+bool event_source_find(struct str name, enum event_source *ret)
+{
+    for (int i = 0; i < SOURCE_MAX; i++) {
+        if (str_eq(name, str_of(source_names[i]))) {
+            *ret = (enum event_source)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *run_type_name(enum run_type type)
 {
     return type < RUN_TYPE_MAX ? type_names[type] : "unknown";
@@ -52,9 +63,9 @@ const char *part_mode_name(enum part_mode mode)
 
 void event_init(struct event *ev)
 {
-    memset(ev, 0, sizeof(*ev)); /* NULL pointers are zero bits wherever we run */
-    ev->step = RECORD_NO_NUMBER;
-    ev->elapsed = RECORD_NO_NUMBER;
+    static const struct event empty = { .step = RECORD_NO_NUMBER, .elapsed = RECORD_NO_NUMBER };
+
+    *ev = empty;
 }
 
 /* --- the outermost object ---------------------------------------------------- */
@@ -69,20 +80,6 @@ static void take_4(const char *name, const yyjson_val *v, struct members *m)
         m->tags = v;
     else if (key_is(name, "type"))
         m->type = v;
-    else if (key_is(name, "mode"))
-        m->mode = v;
-    else if (key_is(name, "kind"))
-        m->kind = v;
-}
-
-static void take_6(const char *name, const yyjson_val *v, struct members *m)
-{
-    if (key_is(name, "run_id"))
-        m->run_id = v;
-    else if (key_is(name, "method"))
-        m->method = v;
-    else if (key_is(name, "params"))
-        m->params = v;
 }
 
 static void take(const yyjson_val *key, const yyjson_val *v, struct members *m)
@@ -93,12 +90,6 @@ static void take(const yyjson_val *key, const yyjson_val *v, struct members *m)
     case 2:
         if (key_is(name, "id"))
             m->id = v;
-        else if (key_is(name, "ns"))
-            m->ns = v;
-        break;
-    case 3:
-        if (key_is(name, "seq"))
-            m->seq = v;
         break;
     case 4:
         take_4(name, v, m);
@@ -108,23 +99,16 @@ static void take(const yyjson_val *key, const yyjson_val *v, struct members *m)
             m->event = v;
         break;
     case 6:
-        take_6(name, v, m);
-        break;
-    case 7:
-        if (key_is(name, "payload"))
-            m->payload = v;
+        if (key_is(name, "run_id"))
+            m->run_id = v;
+        else if (key_is(name, "method"))
+            m->method = v;
         break;
     case 8:
         if (key_is(name, "metadata")) {
             m->metadata = v;
             m->metadata_key = key;
         }
-        break;
-    case 9:
-        if (key_is(name, "timestamp"))
-            m->timestamp = v;
-        else if (key_is(name, "namespace"))
-            m->ns = v;
         break;
     case 10:
         if (key_is(name, "parent_ids"))
@@ -152,11 +136,6 @@ static void members_read(const yyjson_val *object, struct members *m)
 
 /* --- detection --------------------------------------------------------------- */
 
-static bool is_v3(const struct members *m)
-{
-    return str_is(json_text(m->type), "event") && m->method != NULL && m->params != NULL;
-}
-
 /* Lines named by "event". */
 static enum event_source detect_event(const struct members *m, struct str event)
 {
@@ -169,26 +148,26 @@ static enum event_source detect_event(const struct members *m, struct str event)
 }
 
 /* Lines named by "type". */
-static enum event_source detect_type(const struct members *m, struct str type)
+static enum event_source detect_type(const struct source_line *in, struct str type)
 {
     enum part_mode mode;
 
     if (str_starts(type, STR("on_")) || str_find(type, '/') < type.n)
         return SOURCE_CALLBACK;
-    if (part_mode_find(type, &mode) && (m->data != NULL || m->ns != NULL))
+    if (part_mode_find(type, &mode) && in->top.data != NULL)
         return SOURCE_MODES;
     return SOURCE_NATIVE;
 }
 
-static int unknown_object(const struct source_line *in)
+static int unknown(const struct source_line *in)
 {
-    const struct members *m = &in->top;
+    const yyjson_val *root = in->json->root;
 
-    if (m->seq != NULL && m->kind != NULL)
+    if (json_at(root, "seq") != NULL && json_at(root, "kind") != NULL)
         return error_set(in->err, ERR_TYPE,
                          "this is a stored spoolwire record (\"seq\", \"kind\"), not a worker's "
                          "event: feed the worker's own output instead");
-    if (json_at(in->json->root, "tasks") != NULL && json_at(in->json->root, "next") != NULL)
+    if (json_at(root, "tasks") != NULL && json_at(root, "next") != NULL)
         return error_set(in->err, ERR_TYPE,
                          "this is a state snapshot (get_state), not an event of a stream");
     return error_set(in->err, ERR_TYPE,
@@ -200,30 +179,27 @@ static int unknown_object(const struct source_line *in)
 static int detect(const struct source_line *in, enum event_source *ret)
 {
     const struct members *m = &in->top;
-    struct str event = json_text(m->event), type;
+    const yyjson_val *root = in->json->root;
+    struct str event = json_text(m->event), type = json_text(m->type);
 
-    if (!str_absent(event)) {
+    if (!str_absent(event))
         *ret = detect_event(m, event);
-        return 0;
-    }
-    type = json_text(m->type);
-    if (yyjson_is_arr(in->json->root)) {
+    else if (yyjson_is_arr(in->json->root))
         *ret = SOURCE_MODES;
-    } else if (is_v3(m)) {
+    else if (is_v3(in))
         return refuse_v3(in);
-    } else if (m->seq != NULL && m->kind != NULL) {
-        return unknown_object(in);
-    } else if (!str_absent(type)) {
-        *ret = detect_type(m, type);
-    } else if (str_starts(json_text(m->method), STR("on_"))) {
+    else if (json_at(root, "seq") != NULL && json_at(root, "kind") != NULL)
+        return unknown(in);
+    else if (!str_absent(type))
+        *ret = detect_type(in, type);
+    else if (str_starts(json_text(m->method), STR("on_")))
         *ret = SOURCE_CALLBACK;
-    } else if (m->mode != NULL && m->payload != NULL) {
+    else if (json_at(root, "mode") != NULL && json_at(root, "payload") != NULL)
         *ret = SOURCE_MODES;
-    } else if (yyjson_is_obj(in->json->root) && str_find(in->sse_event, '.') < in->sse_event.n) {
+    else if (yyjson_is_obj(in->json->root) && str_find(in->sse_event, '.') < in->sse_event.n)
         *ret = SOURCE_NATIVE; /* its type is the SSE event name */
-    } else {
-        return unknown_object(in);
-    }
+    else
+        return unknown(in);
     return 0;
 }
 

@@ -176,7 +176,7 @@ static int read_data(const struct source_line *in, struct event *ev)
 
 int events_read(const struct source_line *in, struct event *ev)
 {
-    if (in->top.event == NULL && in->top.method != NULL && in->top.params != NULL)
+    if (in->top.event == NULL && is_v3(in))
         return refuse_v3(in);
     int err = read_name(in, ev);
     if (err == 0)

@@ -25,7 +25,8 @@ static struct run *find_open(struct fold *f, const struct event *ev)
     bool model = ev->type == RUN_CHAT || ev->type == RUN_LLM;
 
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev) {
-        bool same = r->type == ev->type || (model && (r->type == RUN_CHAT || r->type == RUN_LLM));
+        bool same =
+            r->type == ev->type || (model && (r->type == RUN_CHAT || r->type == RUN_LLM));
 
         if (same && (exec == NULL || r->exec == exec || r == exec) &&
             (model || ev->name.n == 0 || str_eq(r->head->info.name, ev->name)))
@@ -135,7 +136,9 @@ static int on_run_end(struct fold *f, const struct json *line, const struct even
 /* The statuses that a sender may name itself. */
 static struct str error_status(const struct event *ev)
 {
-    static const struct str known[] = { { "cancelled", 9 }, { "interrupted", 11 }, { "retried", 7 } };
+    static const struct str known[] = { { "cancelled", 9 },
+                                        { "interrupted", 11 },
+                                        { "retried", 7 } };
 
     if (ev->interrupted)
         return STR("interrupted");
@@ -285,7 +288,9 @@ static int on_job_end(struct fold *f, const struct json *line, const struct even
     return fold_finish(f, ev->end, ev->error, ev->error_type, f->ts);
 }
 
-static int (*const on_kind[EVENT_KIND_MAX])(struct fold *, const struct json *, const struct event *) = {
+static int (*const on_kind[EVENT_KIND_MAX])(struct fold *,
+                                            const struct json *,
+                                            const struct event *) = {
     [EVENT_RUN_START] = on_run_start,     [EVENT_RUN_STREAM] = on_run_stream,
     [EVENT_RUN_END] = on_run_end,         [EVENT_RUN_ERROR] = on_run_error,
     [EVENT_CUSTOM] = on_custom,           [EVENT_PART] = on_part,
@@ -312,7 +317,8 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
     return err == 0 ? on_kind[ev->kind](f, line, ev) : err;
 }
 
-/* --- the end of the job --------------------------------------------------------------------- */
+/* --- the end of the job ---------------------------------------------------------------------
+ */
 
 static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)
 {
@@ -368,7 +374,11 @@ static int cancel(struct fold *f, struct str reason)
     return err == 0 ? emit_job_end(f, STR("cancelled"), reason, STR_NONE) : err;
 }
 
-int fold_finish(struct fold *f, enum job_end end, struct str error, struct str error_type, int64_t ts)
+int fold_finish(struct fold *f,
+                enum job_end end,
+                struct str error,
+                struct str error_type,
+                int64_t ts)
 {
     int err = 0;
 
@@ -404,6 +414,7 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
     if (f->n_questions > 0 || f->paused)
         return fold_close_inside(f, (struct closing){ .status = STR("interrupted") });
     if (n_real > 0)
-        return fail(f, STR("the stream ended while runs were still open"), STR("IncompleteStream"));
-    return succeed(f);
+        return fail(f, STR("the stream ended while runs were still open"),
+                    STR("IncompleteStream"));
+    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f);
 }

@@ -36,10 +36,10 @@ struct fold_options {
 
 struct fold_stats {
     uint64_t records[REC_KIND_MAX];
-    uint64_t repeats;  /* tokens that only repeated another run's */
-    uint64_t orphans;  /* ends and streams of runs that were never announced or are closed */
-    uint64_t lossy;    /* records whose encoding had lost something */
-    uint64_t late;     /* events after the job's end */
+    uint64_t repeats; /* tokens that only repeated another run's */
+    uint64_t orphans; /* ends and streams of runs that were never announced or are closed */
+    uint64_t lossy;   /* records whose encoding had lost something */
+    uint64_t late;    /* events after the job's end */
     size_t open_runs;
     size_t open_questions;
 };
@@ -55,7 +55,11 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
 int fold_end_of_stream(struct fold *f, int64_t ts);
 
 /* Ends the job from outside.  @error is why, absent for a success. */
-int fold_finish(struct fold *f, enum job_end end, struct str error, struct str error_type, int64_t ts);
+int fold_finish(struct fold *f,
+                enum job_end end,
+                struct str error,
+                struct str error_type,
+                int64_t ts);
 
 /* Takes in a stored record, to rebuild the state; emits nothing.  A record's head
  * need not be set: the fold finds it. */

@@ -107,7 +107,8 @@ static struct str next_url(struct str *rest)
         struct str here = str_skip(*rest, at);
         size_t n = 0;
 
-        if (here.p[0] != 'h' || (!str_starts(here, STR("http://")) && !str_starts(here, STR("https://"))))
+        if (here.p[0] != 'h' ||
+            (!str_starts(here, STR("http://")) && !str_starts(here, STR("https://"))))
             continue;
         while (n < here.n && !ends_url(here.p[n]))
             n++;
@@ -196,7 +197,8 @@ static int cite(struct fold *f, struct run *exec, struct str text)
     return 0;
 }
 
-/* --- answers and the report ---------------------------------------------------------------- */
+/* --- answers and the report ----------------------------------------------------------------
+ */
 
 /* Text such as `search("…`, which is a call that went wrong rather than an answer. */
 static bool looks_like_call(struct str text)

@@ -38,7 +38,10 @@ static bool same_raw(const struct run *run, const struct json *line, const struc
     return rest.n > run->meta_raw_n && memcmp(rest.p, run->meta_raw, run->meta_raw_n) == 0;
 }
 
-static int refresh_info(struct fold *f, const struct json *line, const struct event *ev, struct run *run)
+static int refresh_info(struct fold *f,
+                        const struct json *line,
+                        const struct event *ev,
+                        struct run *run)
 {
     struct record rec;
     int err = 0;
@@ -64,7 +67,10 @@ static int refresh_info(struct fold *f, const struct json *line, const struct ev
 /* --- halves ------------------------------------------------------------------------ */
 
 /* Joins a waiting half with the start of @text, and holds back a half at its end. */
-static struct str join_halves(struct fold *f, const struct run *run, struct str text, uint32_t *ret_half,
+static struct str join_halves(struct fold *f,
+                              const struct run *run,
+                              struct str text,
+                              uint32_t *ret_half,
                               int *err)
 {
     uint32_t first = utf8_half_first(text);
@@ -105,9 +111,10 @@ static struct str message_id(struct fold *f, const struct run *run, struct str i
 /* Is another run the owner of this message's tokens? */
 static bool repeats(struct fold *f, const struct run *run, struct str id)
 {
-    struct run *owner = id.n > 0 ? table_get(&f->seen, fold_owner_key(run->exec, id)) : NULL;
-
-    return run->repeat || (owner != NULL && owner != run);
+    if (run->repeat || id.n == 0 || str_eq(id, run->message)) /* once the owner, always */
+        return run->repeat;
+    struct run *owner = table_get(&f->seen, fold_owner_key(run->exec, id));
+    return owner != NULL && owner != run;
 }
 
 static int note_repeat(struct fold *f, struct run *run)
@@ -144,7 +151,10 @@ static int emit_delta(struct fold *f, struct record *rec, struct run *run)
     }
 }
 
-static int fill_delta(struct fold *f, const struct message *m, struct run *run, struct record *rec)
+static int fill_delta(struct fold *f,
+                      const struct message *m,
+                      struct run *run,
+                      struct record *rec)
 {
     int err = 0;
     uint32_t half = 0;
@@ -172,7 +182,10 @@ static int fill_delta(struct fold *f, const struct message *m, struct run *run, 
     return err;
 }
 
-int fold_model_stream(struct fold *f, const struct json *line, const struct event *ev, struct run *run)
+int fold_model_stream(struct fold *f,
+                      const struct json *line,
+                      const struct event *ev,
+                      struct run *run)
 {
     struct record rec;
 
@@ -249,6 +262,13 @@ static int flush_half(struct fold *f, struct run *run)
     return emit_delta(f, &rec, run);
 }
 
+static struct str finish_reason(const struct message *m)
+{
+    struct str reason = json_text(json_at(m->response, "finish_reason"));
+
+    return reason.p != NULL ? reason : json_text(json_at(m->response, "stop_reason"));
+}
+
 static int fill_end(struct fold *f, const struct event *ev, struct run *run, struct record *rec)
 {
     const struct message *m = &ev->message;
@@ -271,7 +291,8 @@ static int fill_end(struct fold *f, const struct event *ev, struct run *run, str
         rec->usage = fold_json(f, m->usage, false, &err);
     if (m->response != NULL)
         rec->response = fold_json(f, m->response, false, &err);
-    rec->last = m->finish && !run->finish && !run->repeat;
+    rec->title = finish_reason(m);
+    rec->last = rec->title.p != NULL && !run->finish && !run->repeat;
     return err;
 }
 

@@ -8,9 +8,9 @@
 #include "ingest/fold_state.h"
 
 static const enum record_kind state_kind[PART_MODE_MAX] = {
-    [PART_VALUES] = REC_STATE_VALUES,           [PART_UPDATES] = REC_STATE_UPDATES,
-    [PART_TASKS] = REC_STATE_TASKS,             [PART_CHECKPOINTS] = REC_STATE_CHECKPOINTS,
-    [PART_DEBUG] = REC_STATE_DEBUG,             [PART_CUSTOM] = REC_CUSTOM,
+    [PART_VALUES] = REC_STATE_VALUES, [PART_UPDATES] = REC_STATE_UPDATES,
+    [PART_TASKS] = REC_STATE_TASKS,   [PART_CHECKPOINTS] = REC_STATE_CHECKPOINTS,
+    [PART_DEBUG] = REC_STATE_DEBUG,   [PART_CUSTOM] = REC_CUSTOM,
     [PART_MESSAGES] = REC_MESSAGE,
 };
 
@@ -53,7 +53,11 @@ static struct str repr_id(struct str repr)
     return STR_NONE;
 }
 
-int fold_question(struct fold *f, struct str id, const yyjson_val *value, struct str lossy_text, bool pause)
+int fold_question(struct fold *f,
+                  struct str id,
+                  const yyjson_val *value,
+                  struct str lossy_text,
+                  bool pause)
 {
     struct record rec;
     int err = 0;
@@ -85,7 +89,8 @@ static int one_interrupt(struct fold *f, const yyjson_val *item)
         repr = json_text(item);
     if (repr.p != NULL)
         return fold_question(f, repr_id(repr), NULL, repr, false);
-    return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item, STR_NONE, false);
+    return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item,
+                         STR_NONE, false);
 }
 
 /* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
@@ -131,8 +136,13 @@ static struct str before(struct str s, char c)
     return str_head(s, str_find(s, c));
 }
 
-static int start_exec(struct fold *f, struct str node, struct str ns, struct str task, const yyjson_val *input,
-                      int64_t step, struct run **ret)
+static int start_exec(struct fold *f,
+                      struct str node,
+                      struct str ns,
+                      struct str task,
+                      const yyjson_val *input,
+                      int64_t step,
+                      struct run **ret)
 {
     struct event start;
 
@@ -150,12 +160,29 @@ static int start_exec(struct fold *f, struct str node, struct str ns, struct str
     return fold_start_run(f, NULL, &start, ret);
 }
 
-static struct run *open_exec_named(const struct fold *f, struct str node)
+static bool still_streams(const struct fold *f, const struct run *exec)
 {
     for (struct run *r = f->open.next; r != &f->open; r = r->next)
-        if (r->top && str_eq(r->node, node))
+        if (r->exec == exec && (r->type == RUN_CHAT || r->type == RUN_LLM) && !r->finish)
+            return true;
+    return false;
+}
+
+/* The execution of @node that an update ends: parts do not say which one it is, so the
+ * oldest whose models have finished, else the oldest. */
+static struct run *exec_to_end(const struct fold *f, struct str node)
+{
+    struct run *oldest = NULL;
+
+    for (struct run *r = f->open.next; r != &f->open; r = r->next) {
+        if (!r->top || !str_eq(r->node, node))
+            continue;
+        if (!still_streams(f, r))
             return r;
-    return NULL;
+        if (oldest == NULL)
+            oldest = r;
+    }
+    return oldest;
 }
 
 static int end_exec(struct fold *f, struct run *run, const yyjson_val *output, struct str error)
@@ -178,7 +205,7 @@ static int ends_by_updates(struct fold *f, const yyjson_val *updates)
 
     while (err == 0 && (key = yyjson_obj_iter_next(&it)) != NULL) {
         struct str node = json_text(key);
-        struct run *run = open_exec_named(f, node);
+        struct run *run = exec_to_end(f, node);
 
         if (str_is(node, "__interrupt__") || str_is(node, "__metadata__"))
             continue;
@@ -224,8 +251,10 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
         return start_exec(f, name, ns, id, json_at(task, "input"), step, &run);
     if (run == NULL || run->head == NULL || !ends)
         return 0;
-    if (yyjson_arr_size(json_at(task, "interrupts")) > 0)
-        return fold_close_run(f, run, STR("interrupted"), STR_NONE);
+    if (yyjson_arr_size(json_at(task, "interrupts")) > 0) {
+        err = fold_interrupts(f, json_at(task, "interrupts"));
+        return err == 0 ? fold_close_run(f, run, STR("interrupted"), STR_NONE) : err;
+    }
     return end_exec(f, run, result, json_is_null(error) ? STR_NONE : task_error(error));
 }
 
@@ -235,17 +264,20 @@ static int by_debug(struct fold *f, const yyjson_val *debug)
 
     if (!str_is(type, "task") && !str_is(type, "task_result"))
         return 0;
-    return by_task(f, json_at(debug, "payload"), json_int(json_at(debug, "step"), RECORD_NO_NUMBER));
+    return by_task(f, json_at(debug, "payload"),
+                   json_int(json_at(debug, "step"), RECORD_NO_NUMBER));
 }
 
-/* --- messages -------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------
+ */
 
 /* Replaces the message in f->tmp by the same one with the id @id. */
 static void put_id(struct fold *f, struct str id)
 {
     struct json j;
     yyjson_val *key;
-    int err = f->tmp.error != 0 ? f->tmp.error : json_read(&f->reader, buf_text(&f->tmp), &j, NULL);
+    int err =
+        f->tmp.error != 0 ? f->tmp.error : json_read(&f->reader, buf_text(&f->tmp), &j, NULL);
 
     if (err != 0) {
         f->tmp.error = err;
@@ -266,8 +298,32 @@ static void put_id(struct fold *f, struct str id)
     buf_char(&f->tmp, '}');
 }
 
-static int whole_message(struct fold *f, const struct message *m, const yyjson_val *v, struct str id,
-                         struct run *run, const struct event *ev)
+/* A message of which only the repr arrived, as an object again. */
+static void put_lossy(struct buf *b, const struct message *m)
+{
+    buf_lit(b, "{\"content\":");
+    json_put_str(b, m->text);
+    if (m->cls == MESSAGE_TOOL)
+        buf_lit(b, ",\"type\":\"tool\"");
+    else
+        buf_lit(b, ",\"type\":\"ai\"");
+    buf_lit(b, ",\"name\":");
+    json_put_str_or_null(b, m->name);
+    buf_lit(b, ",\"id\":");
+    json_put_str_or_null(b, m->id);
+    if (m->call.p != NULL) {
+        buf_lit(b, ",\"tool_call_id\":");
+        json_put_str(b, m->call);
+    }
+    buf_char(b, '}');
+}
+
+static int whole_message(struct fold *f,
+                         const struct message *m,
+                         const yyjson_val *v,
+                         struct str id,
+                         struct run *run,
+                         const struct event *ev)
 {
     struct record rec;
     int err = 0;
@@ -277,7 +333,10 @@ static int whole_message(struct fold *f, const struct message *m, const yyjson_v
     rec.call = m->call;
     rec.lossy = m->lossy;
     buf_clear(&f->tmp);
-    message_flatten(&f->tmp, v, STR_NONE);
+    if (yyjson_is_str((yyjson_val *)v))
+        put_lossy(&f->tmp, m);
+    else
+        message_flatten(&f->tmp, v, STR_NONE);
     if (m->id.n == 0)
         put_id(f, id);
     rec.data = fold_tmp(f, &err);
@@ -288,7 +347,11 @@ static int whole_message(struct fold *f, const struct message *m, const yyjson_v
     return err == 0 ? fold_emit(f, &rec, run) : err;
 }
 
-static struct str made_up_id(struct fold *f, const struct message *m, const struct run *run, size_t i, int *err)
+static struct str made_up_id(struct fold *f,
+                             const struct message *m,
+                             const struct run *run,
+                             size_t i,
+                             int *err)
 {
     buf_clear(&f->tmp);
     if (m->call.n > 0) {
@@ -305,20 +368,23 @@ static struct str made_up_id(struct fold *f, const struct message *m, const stru
 
 static int message_once(struct fold *f, struct run *run, const yyjson_val *v, size_t i)
 {
+    size_t n_text = json_text(v).n + 1; /* only a repr's text is needed */
     struct message m;
-    struct buf text; /* put together only to be looked at */
+    struct buf text;
     int err = 0;
 
-    buf_init(&text, 0);
+    buf_init(&text, n_text);
+    if (!buf_reserve(&text, n_text))
+        return text.error;
     message_read(v, &text, &m);
-    buf_done(&text);
-    if (m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL)
-        return 0;
     struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
-    if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
-        (m.call.n > 0 && fold_seen(f, key_of(SEEN_CALL, m.call))))
-        return err;
-    return whole_message(f, &m, v, id, run, NULL);
+    bool wanted = (m.cls == MESSAGE_AI || m.cls == MESSAGE_TOOL) &&
+                  !fold_seen(f, key_of(SEEN_MESSAGE, id)) &&
+                  (m.call.n == 0 || !fold_seen(f, key_of(SEEN_CALL, m.call)));
+    if (err == 0 && wanted)
+        err = whole_message(f, &m, v, id, run, NULL);
+    buf_done(&text);
+    return err;
 }
 
 int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
@@ -349,7 +415,10 @@ static int exec_of_part(struct fold *f, const struct event *ev, struct run **ret
                       nested ? RECORD_NO_NUMBER : ev->step, ret);
 }
 
-static int model_of_part(struct fold *f, const struct event *ev, struct run *exec, struct run **ret)
+static int model_of_part(struct fold *f,
+                         const struct event *ev,
+                         struct run *exec,
+                         struct run **ret)
 {
     struct run *run = table_get(&f->seen, fold_owner_key(exec, ev->message.id));
     struct event start = *ev;
@@ -386,13 +455,15 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
         if (id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
             (ev->message.cls != MESSAGE_AI && ev->message.cls != MESSAGE_TOOL))
             return 0;
-        return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL, ev);
+        return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL,
+                             ev);
     }
     err = model_of_part(f, ev, exec, &run);
     return err == 0 ? fold_model_stream(f, line, ev, run) : err;
 }
 
-/* --- a part ------------------------------------------------------------------------------------ */
+/* --- a part
+ * ------------------------------------------------------------------------------------ */
 
 static int store_part(struct fold *f, const struct event *ev, const yyjson_val *data)
 {
@@ -408,7 +479,10 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     return fold_emit(f, &rec, NULL);
 }
 
-int fold_part(struct fold *f, const struct json *line, const struct event *ev, const yyjson_val *data)
+int fold_part(struct fold *f,
+              const struct json *line,
+              const struct event *ev,
+              const yyjson_val *data)
 {
     bool alone = !f->events_seen, top = ev->ns.n == 0;
     const yyjson_val *interrupts = NULL;

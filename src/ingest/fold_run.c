@@ -66,9 +66,9 @@ static bool is_node_run(const struct fold *f, const struct event *ev)
 /* What the ancestors say.  `known` is false where the source does not tell. */
 struct ancestry {
     bool known;
-    bool in_node;        /* some ancestor is a node run */
-    uint32_t depth;      /* how many are */
-    struct run *exec;    /* the first that is a top-level execution */
+    bool in_node;     /* some ancestor is a node run */
+    uint32_t depth;   /* how many are */
+    struct run *exec; /* the first that is a top-level execution */
     struct run *parent;
 };
 
@@ -154,7 +154,9 @@ static struct str section_in_ns(const struct fold *f, struct str ns)
     return STR_NONE;
 }
 
-static struct str section_of(const struct fold *f, const struct event *ev, const struct run *parent)
+static struct str section_of(const struct fold *f,
+                             const struct event *ev,
+                             const struct run *parent)
 {
     struct str s = ev->section;
 
@@ -193,7 +195,10 @@ static struct str path_kind(enum run_type type)
 enum { MAX_PATH_BYTES = 1024 };
 
 /* parent's path > kind:name; the nearest open run above stands in for an unknown parent. */
-static struct str path_of(struct fold *f, const struct event *ev, const struct run *above, int *err)
+static struct str path_of(struct fold *f,
+                          const struct event *ev,
+                          const struct run *above,
+                          int *err)
 {
     buf_clear(&f->tmp);
     if (above != NULL && above->head != NULL) {
@@ -234,7 +239,9 @@ static void fill_exec(const struct fold *f, struct run_info *info, const struct 
     }
 }
 
-static struct str parent_id(const struct event *ev, const struct ancestry *a, const struct run *exec)
+static struct str parent_id(const struct event *ev,
+                            const struct ancestry *a,
+                            const struct run *exec)
 {
     if (ev->parent.p != NULL)
         return ev->parent;
@@ -262,7 +269,8 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
 
     info->run = ev->run.p != NULL ? ev->run : fold_derive_id(f, &err);
     info->derived = ev->derived || ev->run.p == NULL;
-    info->root = !node && a.parent == NULL && exec == NULL && ev->node.p == NULL && !root_is_open(f);
+    info->root =
+        !node && a.parent == NULL && exec == NULL && ev->node.p == NULL && !root_is_open(f);
     info->parent = info->root ? STR_NONE : parent_id(ev, &a, exec);
     info->node = ev->node;
     info->step = ev->step;
@@ -270,7 +278,7 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
     info->name = ev->name;
     info->type = str_of(run_type_name(ev->type));
     info->section = section_of(f, ev, a.parent != NULL ? a.parent : exec);
-    info->depth = !node    ? RECORD_NO_NUMBER
+    info->depth = !node       ? RECORD_NO_NUMBER
                   : info->top ? 0
                   : a.known   ? (int64_t)a.depth
                               : (int64_t)count_bars(ev->ns);
@@ -400,7 +408,9 @@ static int close_retried(struct fold *f, struct run *old)
 }
 
 /* A new start that repeats one still open: the old one failed and is tried again. */
-static struct run *retried_by(struct fold *f, const struct event *ev, const struct run_info *info)
+static struct run *retried_by(struct fold *f,
+                              const struct event *ev,
+                              const struct run_info *info)
 {
     if (info->top)
         return fold_find_exec(f, info->ns);
@@ -413,7 +423,10 @@ static struct run *retried_by(struct fold *f, const struct event *ev, const stru
     return NULL;
 }
 
-int fold_start_run(struct fold *f, const struct json *line, const struct event *ev, struct run **ret)
+int fold_start_run(struct fold *f,
+                   const struct json *line,
+                   const struct event *ev,
+                   struct run **ret)
 {
     struct record rec;
     struct run *known = fold_find(f, ev->run);
@@ -577,7 +590,11 @@ static struct str tool_text(struct fold *f, const struct event *ev, int *err)
     return json_of(f, ev->output, err);
 }
 
-static int end_tool(struct fold *f, struct run *run, const struct event *ev, struct record *rec, struct str status)
+static int end_tool(struct fold *f,
+                    struct run *run,
+                    const struct event *ev,
+                    struct record *rec,
+                    struct str status)
 {
     int err = fill_tool_end(f, ev, rec);
     struct str name = STR_NONE, text = tool_text(f, ev, &err);
@@ -600,11 +617,13 @@ static int end_root(struct fold *f, struct run *run, const struct event *ev, str
     int err;
 
     if (waiting)
-        err = fold_close_inside(f, (struct closing){ .root = run, .status = STR("interrupted") });
+        err =
+            fold_close_inside(f, (struct closing){ .root = run, .status = STR("interrupted") });
     else
-        err = fold_close_inside(f, (struct closing){ .root = run,
-                                                     .status = STR("error"),
-                                                     .error = STR("no end was sent for this run") });
+        err = fold_close_inside(
+            f, (struct closing){ .root = run,
+                                 .status = STR("error"),
+                                 .error = STR("no end was sent for this run") });
     if (waiting)
         *status = STR("interrupted");
     else if (err == 0)

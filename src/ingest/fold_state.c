@@ -102,7 +102,8 @@ static struct run *newest_root(const struct fold *f)
 static int fill_run(struct fold *f, struct run *run, const struct record *rec)
 {
     const struct run_info *in = &rec->info;
-    struct run *parent = in->parent.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->parent)) : NULL;
+    struct run *parent =
+        in->parent.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->parent)) : NULL;
 
     run->type = type_of(rec);
     run->start_ts = rec->ts;
@@ -113,11 +114,13 @@ static int fill_run(struct fold *f, struct run *run, const struct record *rec)
     run->panel = in->panel;
     run->counted = in->counted;
     run->derived = in->derived;
-    run->exec = in->top             ? run
+    run->exec = in->top              ? run
                 : in->exec.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->exec))
                                      : NULL;
     run->root = in->root ? run : parent != NULL ? parent->root : newest_root(f);
-    run->depth = (parent != NULL ? parent->depth : run->exec != NULL && !in->top ? 1 : 0) +
+    run->depth = (parent != NULL                  ? parent->depth
+                  : run->exec != NULL && !in->top ? 1
+                                                  : 0) +
                  (run->node_run ? 1 : 0);
     if (!in->top)
         return 0;
@@ -182,6 +185,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     count_inside(run);
     f->step_tags |= has_step_tag(rec->info.tags);
     f->events_seen |= !rec->info.derived;
+    f->root_failed &= !rec->info.root;
     f->n_derived += rec->info.derived;
     /* The first run with a section is its outermost: its end is the section's end. */
     struct key section = fold_section_key(SEEN_SECTION, run->exec, rec->info.section);
@@ -252,7 +256,8 @@ static void add_call(struct fold *f, struct run *exec, struct str name, struct s
 
     if (f->n_calls == MAX_PENDING_CALLS || id.n == 0 || id.n > sizeof(c->id))
         return;
-    *c = (struct pending_call){ .name = key_of(SEEN_DERIVED, name), .exec = exec, .id_n = id.n };
+    *c =
+        (struct pending_call){ .name = key_of(SEEN_DERIVED, name), .exec = exec, .id_n = id.n };
     memcpy(c->id, id.p, id.n);
     f->n_calls++;
 }
@@ -351,12 +356,25 @@ static int apply_starts(struct fold *f, const struct record *rec, struct run *ru
     return apply_start(f, rec);
 }
 
+/* A root that failed fails the job, unless another one follows. */
+static int apply_root_end(struct fold *f, const struct record *rec)
+{
+    f->root_failed = str_is(rec->status, "error");
+    if (!f->root_failed)
+        return 0;
+    return arena_copy(&f->keep, rec->error, &f->failure) &&
+                   arena_copy(&f->keep, rec->error_type, &f->failure_type)
+               ? 0
+               : ERR_NOMEM;
+}
+
 static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
 {
-    (void)rec;
-    if (run != NULL)
-        apply_end(f, run);
-    return 0;
+    if (run == NULL)
+        return 0;
+    bool root = run->head->info.root;
+    apply_end(f, run);
+    return root ? apply_root_end(f, rec) : 0;
 }
 
 static int apply_repeat(struct fold *f, const struct record *rec, struct run *run)
@@ -368,27 +386,19 @@ static int apply_repeat(struct fold *f, const struct record *rec, struct run *ru
 }
 
 /* Kinds that are not here change nothing. */
-static int (*const apply_kind[REC_KIND_MAX])(struct fold *, const struct record *, struct run *) = {
-    [REC_JOB_START] = apply_job,
-    [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question,
-    [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,
-    [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,
-    [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,
-    [REC_NODE_END] = apply_ends,
-    [REC_LLM_START] = apply_starts,
-    [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,
-    [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,
-    [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts,
-    [REC_RETRIEVER_END] = apply_ends,
-    [REC_MESSAGE] = apply_message,
-    [REC_SECTION_END] = apply_section_end,
+static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
+                                             const struct record *,
+                                             struct run *) = {
+    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
+    [REC_LLM_START] = apply_starts,       [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,      [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,      [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts, [REC_RETRIEVER_END] = apply_ends,
+    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 

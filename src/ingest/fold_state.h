@@ -75,6 +75,8 @@ struct fold {
     bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
     bool events_seen; /* runs were announced: parts give no executions and no tokens */
     bool paused;
+    bool root_failed;               /* the root run that ended last did not end well */
+    struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
     struct str question[MAX_QUESTIONS]; /* ids of the open ones, in keep */
     size_t n_questions;
@@ -121,7 +123,10 @@ struct str fold_derive_id(struct fold *f, int *err);
 
 /* --- deciding -------------------------------------------------------------------- */
 
-int fold_start_run(struct fold *f, const struct json *line, const struct event *ev, struct run **ret);
+int fold_start_run(struct fold *f,
+                   const struct json *line,
+                   const struct event *ev,
+                   struct run **ret);
 int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status);
 /* Emits @rec as the end of @run, with duration and counts, and what follows from it. */
 int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct str status);
@@ -139,12 +144,22 @@ struct closing {
 /* Innermost first. */
 int fold_close_inside(struct fold *f, struct closing what);
 
-int fold_model_stream(struct fold *f, const struct json *line, const struct event *ev, struct run *run);
+int fold_model_stream(struct fold *f,
+                      const struct json *line,
+                      const struct event *ev,
+                      struct run *run);
 int fold_model_end(struct fold *f, const struct event *ev, struct run *run, struct str status);
 
-int fold_part(struct fold *f, const struct json *line, const struct event *ev, const yyjson_val *data);
+int fold_part(struct fold *f,
+              const struct json *line,
+              const struct event *ev,
+              const yyjson_val *data);
 int fold_interrupts(struct fold *f, const yyjson_val *list);
-int fold_question(struct fold *f, struct str id, const yyjson_val *value, struct str lossy_text, bool pause);
+int fold_question(struct fold *f,
+                  struct str id,
+                  const yyjson_val *value,
+                  struct str lossy_text,
+                  bool pause);
 int fold_resumed(struct fold *f);
 
 int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);

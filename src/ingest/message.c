@@ -17,7 +17,8 @@
 #include "ingest/repr.h"
 #include "ingest/sources.h"
 
-struct fields {
+/* The members that tell the encodings apart. */
+struct shape {
     const yyjson_val *lc;
     const yyjson_val *type;
     const yyjson_val *id;
@@ -27,82 +28,53 @@ struct fields {
     const yyjson_val *repr;
     const yyjson_val *message;
     const yyjson_val *content;
-    const yyjson_val *name;
-    const yyjson_val *tool_call_id;
-    const yyjson_val *status;
-    const yyjson_val *tool_call_chunks;
-    const yyjson_val *tool_calls;
-    const yyjson_val *usage_metadata;
-    const yyjson_val *response_metadata;
-    const yyjson_val *additional_kwargs;
     const yyjson_val *generation_info;
+    const yyjson_val *escaped; /* "__lc_escaped__" */
 };
 
-static void take_4(const char *name, const yyjson_val *v, struct fields *f)
+static void shape_take_4(const char *name, const yyjson_val *v, struct shape *s)
 {
     if (key_is(name, "type"))
-        f->type = v;
+        s->type = v;
     else if (key_is(name, "data"))
-        f->data = v;
+        s->data = v;
     else if (key_is(name, "text"))
-        f->text = v;
-    else if (key_is(name, "name"))
-        f->name = v;
+        s->text = v;
     else if (key_is(name, "repr"))
-        f->repr = v;
+        s->repr = v;
 }
 
-static void take(const char *name, size_t n, const yyjson_val *v, struct fields *f)
+static void shape_take(const char *name, size_t n, const yyjson_val *v, struct shape *s)
 {
     switch (n) {
     case 2:
         if (key_is(name, "id"))
-            f->id = v;
+            s->id = v;
         else if (key_is(name, "lc"))
-            f->lc = v;
+            s->lc = v;
         break;
     case 4:
-        take_4(name, v, f);
+        shape_take_4(name, v, s);
         break;
     case 6:
         if (key_is(name, "kwargs"))
-            f->kwargs = v;
-        else if (key_is(name, "status"))
-            f->status = v;
+            s->kwargs = v;
         break;
     case 7:
         if (key_is(name, "content"))
-            f->content = v;
+            s->content = v;
         else if (key_is(name, "message"))
-            f->message = v;
-        break;
-    case 10:
-        if (key_is(name, "tool_calls"))
-            f->tool_calls = v;
-        break;
-    case 12:
-        if (key_is(name, "tool_call_id"))
-            f->tool_call_id = v;
+            s->message = v;
         break;
     case 14:
-        if (key_is(name, "usage_metadata"))
-            f->usage_metadata = v;
-        else if (key_is(name, "generationInfo"))
-            f->generation_info = v;
+        if (key_is(name, "generationInfo"))
+            s->generation_info = v;
+        else if (key_is(name, "__lc_escaped__"))
+            s->escaped = v;
         break;
     case 15:
         if (key_is(name, "generation_info"))
-            f->generation_info = v;
-        break;
-    case 16:
-        if (key_is(name, "tool_call_chunks"))
-            f->tool_call_chunks = v;
-        break;
-    case 17:
-        if (key_is(name, "response_metadata"))
-            f->response_metadata = v;
-        else if (key_is(name, "additional_kwargs"))
-            f->additional_kwargs = v;
+            s->generation_info = v;
         break;
     default:
         break;
@@ -110,14 +82,14 @@ static void take(const char *name, size_t n, const yyjson_val *v, struct fields 
 }
 
 /* @object must be one. */
-static void fields_read(const yyjson_val *object, struct fields *f)
+static void shape_read(const yyjson_val *object, struct shape *s)
 {
     const yyjson_val *end = next_value(object);
 
-    *f = (struct fields){ 0 };
+    *s = (struct shape){ 0 };
     for (const yyjson_val *key = object + 1; key < end; key = next_value(key + 1))
-        take(unsafe_yyjson_get_str((yyjson_val *)key),
-             unsafe_yyjson_get_len((yyjson_val *)key), key + 1, f);
+        shape_take(unsafe_yyjson_get_str((yyjson_val *)key),
+                   unsafe_yyjson_get_len((yyjson_val *)key), key + 1, s);
 }
 
 static bool is_object(const yyjson_val *v)
@@ -125,10 +97,13 @@ static bool is_object(const yyjson_val *v)
     return yyjson_is_obj((yyjson_val *)v);
 }
 
-static bool is_filled(const yyjson_val *v, yyjson_type type)
+/* @v when it is of that type and not empty, else NULL. */
+static const yyjson_val *filled(const yyjson_val *v, yyjson_type type)
 {
-    return v != NULL && unsafe_yyjson_get_type((yyjson_val *)v) == type &&
-           unsafe_yyjson_get_len((yyjson_val *)v) > 0;
+    return unsafe_yyjson_get_type((yyjson_val *)v) == type &&
+                   unsafe_yyjson_get_len((yyjson_val *)v) > 0
+               ? v
+               : NULL;
 }
 
 /* --- classes ----------------------------------------------------------------- */
@@ -149,13 +124,8 @@ static const struct class_name {
     { { "GenericMessage", 14 }, { "generic", 7 }, MESSAGE_OTHER },
 };
 
-/* The class of that name or type, NULL when it is no message's. */
-static const struct class_name *class_find(struct str name, bool *ret_chunk)
+static const struct class_name *class_search(struct str name, bool *ret_chunk)
 {
-    if (str_is(name, "AIMessageChunk")) { /* nearly all of them */
-        *ret_chunk = true;
-        return &class_names[0];
-    }
     *ret_chunk = str_ends(name, STR("MessageChunk"));
     if (*ret_chunk)
         name.n -= sizeof("Chunk") - 1;
@@ -168,54 +138,63 @@ static const struct class_name *class_find(struct str name, bool *ret_chunk)
     return NULL;
 }
 
+/* The class of that name or type, NULL when it is no message's. */
+static inline const struct class_name *class_find(struct str name, bool *ret_chunk)
+{
+    if (!str_is(name, "AIMessageChunk"))
+        return class_search(name, ret_chunk);
+    *ret_chunk = true; /* nearly all of them */
+    return &class_names[0];
+}
+
 static bool is_generation(struct str class)
 {
     return str_is(class, "Generation") || str_is(class, "GenerationChunk") ||
            str_is(class, "ChatGeneration") || str_is(class, "ChatGenerationChunk");
 }
 
-static bool is_lc(const struct fields *f)
+static bool is_lc(const struct shape *s)
 {
-    return f->lc != NULL && unsafe_yyjson_is_raw((yyjson_val *)f->lc) &&
-           str_eq(str_make(unsafe_yyjson_get_raw((yyjson_val *)f->lc),
-                           unsafe_yyjson_get_len((yyjson_val *)f->lc)),
+    return s->lc != NULL && unsafe_yyjson_is_raw((yyjson_val *)s->lc) &&
+           str_eq(str_make(unsafe_yyjson_get_raw((yyjson_val *)s->lc),
+                           unsafe_yyjson_get_len((yyjson_val *)s->lc)),
                   STR("1"));
 }
 
-static bool is_constructor(const struct fields *f)
+static bool is_constructor(const struct shape *s)
 {
-    return is_lc(f) && str_is(json_text(f->type), "constructor") && is_object(f->kwargs);
+    return is_lc(s) && str_is(json_text(s->type), "constructor") && is_object(s->kwargs);
 }
 
 /* The class in ["langchain_core","messages","AIMessageChunk"]. */
-static struct str class_in_id(const struct fields *f)
+static struct str class_in_id(const struct shape *s)
 {
-    return yyjson_is_arr((yyjson_val *)f->id)
-               ? json_text(yyjson_arr_get_last((yyjson_val *)f->id))
+    return yyjson_is_arr((yyjson_val *)s->id)
+               ? json_text(yyjson_arr_get_last((yyjson_val *)s->id))
                : STR_NONE;
 }
 
 /* {"type":"ai","data":{"content":…}} */
-static const struct class_name *class_of_pair(const struct fields *f, bool *ret_chunk)
+static const struct class_name *class_of_pair(const struct shape *s, bool *ret_chunk)
 {
-    return is_object(f->data) && json_at(f->data, "content") != NULL
-               ? class_find(json_text(f->type), ret_chunk)
+    return is_object(s->data) && json_at(s->data, "content") != NULL
+               ? class_find(json_text(s->type), ret_chunk)
                : NULL;
 }
 
 /* A chat model's generation, which holds a message. */
-static bool wraps_message(const struct fields *f)
+static bool wraps_message(const struct shape *s)
 {
-    return is_object(f->message) && (yyjson_is_str((yyjson_val *)f->text) ||
-                                     is_generation(json_text(f->type)));
+    return is_object(s->message) && (yyjson_is_str((yyjson_val *)s->text) ||
+                                     is_generation(json_text(s->type)));
 }
 
-static bool is_plain_generation(const struct fields *f)
+static bool is_plain_generation(const struct shape *s)
 {
-    struct str type = json_text(f->type);
+    struct str type = json_text(s->type);
 
-    return yyjson_is_str((yyjson_val *)f->text) && f->content == NULL &&
-           (f->type == NULL || is_generation(type));
+    return yyjson_is_str((yyjson_val *)s->text) && s->content == NULL &&
+           (s->type == NULL || is_generation(type));
 }
 
 /* --- text -------------------------------------------------------------------- */
@@ -352,42 +331,96 @@ static void read_blocks(const yyjson_val *content, struct buf *scratch, struct m
         ret->reasoning = pieces_text(&reasoning, scratch);
 }
 
-static void read_fields(const struct fields *f,
-                        enum message_class cls,
+/* One field of a message. */
+static void read_field(const char *name,
+                       size_t n,
+                       const yyjson_val *v,
+                       struct buf *scratch,
+                       struct message *ret)
+{
+    switch (n) {
+    case 2:
+        if (key_is(name, "id"))
+            ret->id = json_text(v);
+        break;
+    case 4:
+        if (key_is(name, "name"))
+            ret->name = json_text(v);
+        break;
+    case 6:
+        if (key_is(name, "status"))
+            ret->status = json_text(v);
+        break;
+    case 7:
+        if (!key_is(name, "content"))
+            break;
+        if (unsafe_yyjson_is_str((yyjson_val *)v))
+            ret->text = json_text(v);
+        else if (unsafe_yyjson_is_arr((yyjson_val *)v))
+            read_blocks(v, scratch, ret);
+        break;
+    case 10:
+        if (key_is(name, "tool_calls"))
+            ret->calls = filled(v, YYJSON_TYPE_ARR);
+        break;
+    case 12:
+        if (key_is(name, "tool_call_id"))
+            ret->call = json_text(v);
+        break;
+    case 14:
+        if (key_is(name, "usage_metadata"))
+            ret->usage = unsafe_yyjson_is_obj((yyjson_val *)v) ? v : NULL;
+        break;
+    case 16:
+        if (key_is(name, "tool_call_chunks")) {
+            ret->call_chunks = filled(v, YYJSON_TYPE_ARR);
+            /* JavaScript servers call a chunk "ai"; only chunks have this member. */
+            ret->chunk = ret->chunk || ret->cls == MESSAGE_AI;
+        }
+        break;
+    case 17:
+        if (key_is(name, "response_metadata"))
+            ret->response = filled(v, YYJSON_TYPE_OBJ);
+        else if (key_is(name, "additional_kwargs"))
+            ret->extra = filled(v, YYJSON_TYPE_OBJ);
+        break;
+    default:
+        break;
+    }
+}
+
+/* @object holds the fields of a message of that class. */
+static void read_fields(const yyjson_val *object,
+                        const struct class_name *class,
                         bool chunk,
                         struct buf *scratch,
                         struct message *ret)
 {
-    const yyjson_val *content = f->content != NULL ? f->content : f->text;
+    const yyjson_val *end = next_value(object);
 
-    ret->cls = cls;
-    /* JavaScript servers call a chunk "ai" as well; only chunks have this member. */
-    ret->chunk = chunk || (cls == MESSAGE_AI && f->tool_call_chunks != NULL);
-    ret->id = json_text(f->id);
-    ret->name = json_text(f->name);
-    ret->call = json_text(f->tool_call_id);
-    ret->status = json_text(f->status);
-    if (is_filled(f->tool_call_chunks, YYJSON_TYPE_ARR))
-        ret->call_chunks = f->tool_call_chunks;
-    if (is_filled(f->tool_calls, YYJSON_TYPE_ARR))
-        ret->calls = f->tool_calls;
-    if (is_object(f->usage_metadata))
-        ret->usage = f->usage_metadata;
-    if (is_filled(f->response_metadata, YYJSON_TYPE_OBJ)) {
-        ret->response = f->response_metadata;
-        ret->finish = says_finish(f->response_metadata);
+    ret->cls = class->cls;
+    ret->chunk = chunk;
+    for (const yyjson_val *key = object + 1; key < end; key = next_value(key + 1))
+        read_field(unsafe_yyjson_get_str((yyjson_val *)key),
+                   unsafe_yyjson_get_len((yyjson_val *)key), key + 1, scratch, ret);
+    if (ret->response != NULL)
+        ret->finish = says_finish(ret->response);
+    if (ret->extra != NULL && str_absent(ret->reasoning)) {
+        struct str reasoning = json_text(json_at(ret->extra, "reasoning_content"));
+
+        ret->reasoning = str_empty(reasoning) ? STR_NONE : reasoning;
     }
-    if (yyjson_is_str((yyjson_val *)content))
-        ret->text = json_text(content);
-    else if (yyjson_is_arr((yyjson_val *)content))
-        read_blocks(content, scratch, ret);
-    if (is_filled(f->additional_kwargs, YYJSON_TYPE_OBJ)) {
-        ret->extra = f->additional_kwargs;
-        if (str_absent(ret->reasoning))
-            ret->reasoning = json_text(json_at(f->additional_kwargs, "reasoning_content"));
-        if (str_empty(ret->reasoning))
-            ret->reasoning = STR_NONE;
-    }
+}
+
+static void read_generation(const struct shape *s, struct message *ret)
+{
+    struct str text = json_text(s->text);
+
+    if (str_absent(text))
+        return;
+    *ret = (struct message){ .cls = MESSAGE_GENERATION,
+                             .text = text,
+                             .finish = says_finish(s->generation_info) };
 }
 
 /* The kwargs of a constructor whose members stand in the order in which everyone writes
@@ -408,69 +441,59 @@ static const yyjson_val *constructor_kwargs(const yyjson_val *v, struct str *ret
 
 static void read_object(const yyjson_val *v, struct buf *scratch, struct message *ret);
 
-static void read_lc(const struct fields *f, struct buf *scratch, struct message *ret)
+static void read_lc(const struct shape *s, struct buf *scratch, struct message *ret)
 {
     bool chunk;
-    struct str name = class_in_id(f);
+    struct str name = class_in_id(s);
     const struct class_name *class = class_find(name, &chunk);
 
-    if (is_constructor(f) && class != NULL) {
-        struct fields inner;
-
-        fields_read(f->kwargs, &inner);
-        read_fields(&inner, class->cls, chunk, scratch, ret);
-    } else if (is_constructor(f) && is_generation(name)) {
-        read_object(f->kwargs, scratch, ret);
-    } else if (class != NULL) {
-        (void)repr_message(json_text(f->repr), scratch, ret); /* else it stays no message */
-    }
+    if (is_constructor(s) && class != NULL)
+        read_fields(s->kwargs, class, chunk, scratch, ret);
+    else if (is_constructor(s) && is_generation(name))
+        read_object(s->kwargs, scratch, ret);
+    else if (class != NULL)
+        (void)repr_message(json_text(s->repr), scratch, ret); /* else it stays no message */
 }
 
-static void read_generation(const struct fields *f, struct message *ret)
+static void read_shape(const yyjson_val *v, struct buf *scratch, struct message *ret)
 {
-    struct str text = json_text(f->text);
+    struct shape s;
+    bool chunk;
+    const struct class_name *class;
 
-    if (str_absent(text))
-        return;
-    *ret = (struct message){ .cls = MESSAGE_GENERATION,
-                             .text = text,
-                             .finish = says_finish(f->generation_info) };
+    shape_read(v, &s);
+    if (is_lc(&s)) {
+        read_lc(&s, scratch, ret);
+    } else if ((class = class_of_pair(&s, &chunk)) != NULL) {
+        read_fields(s.data, class, chunk, scratch, ret);
+    } else if (wraps_message(&s)) {
+        read_object(s.message, scratch, ret);
+        if (ret->cls == MESSAGE_NONE)
+            read_generation(&s, ret);
+        ret->finish = ret->finish || says_finish(s.generation_info);
+    } else if (s.content != NULL && (class = class_find(json_text(s.type), &chunk)) != NULL) {
+        read_fields(v, class, chunk, scratch, ret);
+    } else if (is_plain_generation(&s)) {
+        read_generation(&s, ret);
+    }
 }
 
 static void read_object(const yyjson_val *v, struct buf *scratch, struct message *ret)
 {
-    struct fields f, inner;
     bool chunk;
-    const struct class_name *class;
     struct str name;
     const yyjson_val *kwargs = constructor_kwargs(v, &name);
+    const struct class_name *class = kwargs != NULL ? class_find(name, &chunk) : NULL;
 
-    if (kwargs != NULL && (class = class_find(name, &chunk)) != NULL) {
-        fields_read(kwargs, &inner);
-        read_fields(&inner, class->cls, chunk, scratch, ret);
-        return;
-    }
-    fields_read(v, &f);
-    if (is_lc(&f)) {
-        read_lc(&f, scratch, ret);
-    } else if ((class = class_of_pair(&f, &chunk)) != NULL) {
-        fields_read(f.data, &inner);
-        read_fields(&inner, class->cls, chunk, scratch, ret);
-    } else if (wraps_message(&f)) {
-        read_object(f.message, scratch, ret);
-        if (ret->cls == MESSAGE_NONE)
-            read_generation(&f, ret);
-        ret->finish = ret->finish || says_finish(f.generation_info);
-    } else if (f.content != NULL && (class = class_find(json_text(f.type), &chunk)) != NULL) {
-        read_fields(&f, class->cls, chunk, scratch, ret);
-    } else if (is_plain_generation(&f)) {
-        read_generation(&f, ret);
-    }
+    if (class != NULL)
+        read_fields(kwargs, class, chunk, scratch, ret);
+    else
+        read_shape(v, scratch, ret);
 }
 
-void message_read(const yyjson_val *v, struct buf *scratch, struct message *ret)
+void message_fill(const yyjson_val *v, struct buf *scratch, struct message *ret)
 {
-    *ret = (struct message){ .text = STR("") };
+    ret->text = STR("");
     if (v == NULL)
         return;
     if (unsafe_yyjson_is_obj((yyjson_val *)v)) {
@@ -483,21 +506,27 @@ void message_read(const yyjson_val *v, struct buf *scratch, struct message *ret)
     }
 }
 
+void message_read(const yyjson_val *v, struct buf *scratch, struct message *ret)
+{
+    *ret = (struct message){ 0 };
+    message_fill(v, scratch, ret);
+}
+
 bool message_is(const yyjson_val *v)
 {
-    struct fields f;
+    struct shape s;
     bool chunk;
 
     if (!is_object(v))
         return false;
-    fields_read(v, &f);
-    if (is_lc(&f))
-        return is_constructor(&f) && class_find(class_in_id(&f), &chunk) != NULL;
-    if (class_of_pair(&f, &chunk) != NULL)
+    shape_read(v, &s);
+    if (is_lc(&s))
+        return is_constructor(&s) && class_find(class_in_id(&s), &chunk) != NULL;
+    if (class_of_pair(&s, &chunk) != NULL)
         return true;
-    if (wraps_message(&f))
-        return message_is(f.message);
-    return f.content != NULL && class_find(json_text(f.type), &chunk) != NULL;
+    if (wraps_message(&s))
+        return message_is(s.message);
+    return s.content != NULL && class_find(json_text(s.type), &chunk) != NULL;
 }
 
 /* --- writing flat ------------------------------------------------------------ */
@@ -539,55 +568,22 @@ static void flatten_members(struct buf *out,
     buf_char(out, '}');
 }
 
-/* The members that make an object something else than itself, in one quick pass. */
-static void shape_read(const yyjson_val *object, struct fields *f, const yyjson_val **ret_escaped)
-{
-    size_t i, n;
-    yyjson_val *key, *v;
-
-    *f = (struct fields){ 0 };
-    *ret_escaped = NULL;
-    yyjson_obj_foreach((yyjson_val *)object, i, n, key, v)
-    {
-        const char *name = unsafe_yyjson_get_str(key);
-
-        switch (unsafe_yyjson_get_len(key)) {
-        case 2:
-            take(name, 2, v, f);
-            break;
-        case 4:
-            take_4(name, v, f);
-            break;
-        case 6:
-            take(name, 6, v, f);
-            break;
-        case 14:
-            if (n == 1 && key_is(name, "__lc_escaped__"))
-                *ret_escaped = v;
-            break;
-        default:
-            break;
-        }
-    }
-}
-
 static void flatten_object(struct buf *out, const yyjson_val *v, struct str skip)
 {
-    struct fields f;
-    const yyjson_val *escaped;
+    struct shape s;
     const struct class_name *class;
     bool chunk;
 
-    shape_read(v, &f, &escaped);
-    if (escaped != NULL) {
-        json_put_value(out, escaped); /* a user's own object: nothing in it is ours */
-    } else if (is_constructor(&f)) {
-        class = class_find(class_in_id(&f), &chunk);
-        flatten_members(out, f.kwargs, skip, class != NULL ? class->type : STR_NONE);
-    } else if (is_lc(&f)) {
+    shape_read(v, &s);
+    if (s.escaped != NULL && unsafe_yyjson_get_len((yyjson_val *)v) == 1) {
+        json_put_value(out, s.escaped); /* a user's own object: nothing in it is ours */
+    } else if (is_constructor(&s)) {
+        class = class_find(class_in_id(&s), &chunk);
+        flatten_members(out, s.kwargs, skip, class != NULL ? class->type : STR_NONE);
+    } else if (is_lc(&s)) {
         json_put_value(out, v);
-    } else if ((class = class_of_pair(&f, &chunk)) != NULL) {
-        flatten_members(out, f.data, skip, class->type);
+    } else if ((class = class_of_pair(&s, &chunk)) != NULL) {
+        flatten_members(out, s.data, skip, class->type);
     } else {
         flatten_members(out, v, skip, STR_NONE);
     }

@@ -31,7 +31,8 @@ static const yyjson_val *item(const yyjson_val *list, size_t i)
     return yyjson_arr_get((yyjson_val *)list, i);
 }
 
-bool modes_is_message_pair(const yyjson_val *v)
+/* What mode `messages` yields: a message and its metadata. */
+static bool is_message_pair(const yyjson_val *v)
 {
     return is_list_of(v, 2) && message_is(item(v, 0)) &&
            json_at(item(v, 1), "langgraph_node") != NULL;
@@ -113,12 +114,12 @@ static int read_list(const struct source_line *in, const yyjson_val *list, struc
     struct str mode = json_text(item(list, 0));
     int err;
 
-    if (modes_is_message_pair(list))
+    if (is_message_pair(list))
         return read_part(in, STR("messages"), list, ev);
     if (is_list_of(list, 3)) {
         ns = item(list, 0);
         mode = json_text(item(list, 1));
-    } else if (is_list_of(list, 2) && modes_is_message_pair(item(list, 1))) {
+    } else if (is_list_of(list, 2) && is_message_pair(item(list, 1))) {
         ns = item(list, 0);
         mode = STR("messages");
     }
@@ -149,25 +150,31 @@ static int read_named(const struct source_line *in, struct event *ev)
     return read_part(in, mode, in->json->root, ev);
 }
 
+static int read_object(const struct source_line *in, struct event *ev)
+{
+    const yyjson_val *root = in->json->root, *mode = json_at(root, "mode");
+    const yyjson_val *payload = mode != NULL ? json_at(root, "payload") : in->top.data;
+    struct str word;
+
+    int err = mode != NULL ? need_text(in, mode, "mode", &word)
+                           : need_text(in, in->top.type, "type", &word);
+    if (err == 0)
+        err = read_ns(in, either(json_at(root, "namespace"), json_at(root, "ns")), ev);
+    return err != 0 ? err : read_part(in, word, payload, ev);
+}
+
 int modes_read(const struct source_line *in, struct event *ev)
 {
-    const struct members *m = &in->top;
-    struct str sse = str_head(in->sse_event, str_find(in->sse_event, '|')), mode;
+    struct str sse = str_head(in->sse_event, str_find(in->sse_event, '|'));
     enum part_mode ignored;
 
-    if (str_is(json_text(m->type), "event") && m->method != NULL && m->params != NULL)
+    if (is_v3(in))
         return refuse_v3(in);
     if (!str_empty(sse) && (part_mode_find(sse, &ignored) || str_starts(sse, STR("messages/"))))
         return read_named(in, ev);
     if (yyjson_is_arr(in->json->root))
         return read_list(in, in->json->root, ev);
-    int err = m->mode != NULL ? need_text(in, m->mode, "mode", &mode)
-                              : need_text(in, m->type, "type", &mode);
-    if (err == 0)
-        err = read_ns(in, m->ns, ev);
-    if (err != 0)
-        return err;
-    return read_part(in, mode, m->mode != NULL ? m->payload : m->data, ev);
+    return read_object(in, ev);
 }
 
 void modes_read_error(const struct source_line *in, struct event *ev)

@@ -30,15 +30,33 @@ static const yyjson_val *get(const yyjson_val *object, struct str key)
 
 /* --- document 004: runs -------------------------------------------------------- */
 
-/* An end with an error is an error. */
-static void read_failure(const struct source_line *in, const struct native *n, struct event *ev)
+/* An end with an error, or with a status other than ok, is an error.  The status is its
+ * type: `interrupted` and `cancelled` are no failures. */
+static void read_outcome(const struct source_line *in,
+                         const struct native *n,
+                         const yyjson_val *status,
+                         struct event *ev)
 {
     const yyjson_val *error = either(inner(n, "error"), top(n, "error"));
+    struct str word = json_text(status);
+    bool ok = str_empty(word) || str_is(word, "ok") || str_is(word, "success");
 
-    if (ev->kind != EVENT_RUN_END || error == NULL)
+    error = either(error, json_at(in->top.metadata, "error"));
+    if (ok && error == NULL)
         return;
     ev->kind = EVENT_RUN_ERROR;
-    read_error(error, in->scratch, ev);
+    if (error != NULL)
+        read_error(error, in->scratch, ev);
+    else
+        ev->error = word;
+    if (!ok && (str_absent(ev->error_type) || !str_is(word, "error")))
+        ev->error_type = word;
+}
+
+static void read_failure(const struct source_line *in, const struct native *n, struct event *ev)
+{
+    if (ev->kind == EVENT_RUN_END)
+        read_outcome(in, n, json_at(in->top.metadata, "status"), ev);
 }
 
 static void read_run(const struct source_line *in, const struct native *n, struct event *ev)
@@ -47,7 +65,8 @@ static void read_run(const struct source_line *in, const struct native *n, struc
     ev->name = json_text(in->top.name);
     ev->input = inner(n, "input");
     ev->output = inner(n, "output");
-    ev->call = json_text(inner(n, "tool_call_id"));
+    ev->call = json_text(
+        either(inner(n, "tool_call_id"), json_at(in->top.metadata, "tool_call_id")));
     read_meta(in->top.metadata, in->top.metadata_key, ev);
     if (!str_absent(n->agent_id)) {
         ev->parent = n->agent_id;
@@ -229,11 +248,24 @@ static int read_succeeded(const struct source_line *in, const struct native *n, 
     return read_done(in, n, ev);
 }
 
+/* Our own 004 stream says questions and answers by it too. */
 static int read_update(const struct source_line *in, const struct native *n, struct event *ev)
 {
     const yyjson_val *text = either(inner(n, "output"), inner(n, "message"));
 
     ev->name = json_text(in->top.name);
+    ev->pause = str_is(ev->name, "pause");
+    if ((ev->pause || str_is(ev->name, "interrupt")) && json_at(n->data, "value") != NULL) {
+        ev->kind = EVENT_INTERRUPT;
+        ev->data = json_at(n->data, "value");
+        return want_text(in, inner(n, "interrupt_id"), "data.interrupt_id", &ev->id);
+    }
+    if (str_is(ev->name, "resume") && json_at(n->data, "interrupt_ids") != NULL) {
+        ev->kind = EVENT_RESUMED;
+        ev->data = inner(n, "interrupt_ids");
+        return 0;
+    }
+    ev->pause = false;
     text = either(text, either(inner(n, "text"), top(n, "message")));
     ev->text = text_of(either(text, n->data), in->scratch);
     return 0;
@@ -267,18 +299,11 @@ static int read_spawned(const struct source_line *in, const struct native *n, st
 
 static int read_agent_done(const struct source_line *in, const struct native *n, struct event *ev)
 {
-    struct str status = json_text(top(n, "status"));
-    int err = need_text(in, top(n, "agent_id"), "agent_id", &ev->run);
-
     ev->node = json_text(top(n, "node"));
     ev->name = ev->node;
     ev->elapsed = json_int(top(n, "elapsed_ms"), ev->elapsed);
-    if (str_empty(status) || str_is(status, "ok"))
-        return err;
-    ev->kind = EVENT_RUN_ERROR;
-    read_job_error(in, n, status, ev);
-    ev->error_type = status;
-    return err;
+    read_outcome(in, n, top(n, "status"), ev);
+    return need_text(in, top(n, "agent_id"), "agent_id", &ev->run);
 }
 
 static int read_token(const struct source_line *in, const struct native *n, struct event *ev)
@@ -315,10 +340,9 @@ static int read_tool_result(const struct source_line *in, const struct native *n
     ev->output = either(top(n, "output"), summary);
     ev->call = json_text(top(n, "tool_call_id"));
     ev->elapsed = json_int(top(n, "elapsed_ms"), ev->elapsed);
-    if (str_is(json_text(top(n, "status")), "error")) {
-        ev->kind = EVENT_RUN_ERROR;
-        read_error(either(top(n, "error"), summary), in->scratch, ev);
-    }
+    read_outcome(in, n, top(n, "status"), ev);
+    if (ev->kind == EVENT_RUN_ERROR && top(n, "error") == NULL && !str_empty(ev->text))
+        ev->error = ev->text;
     return want_text(in, either(top(n, "tool_name"), top(n, "name")), "tool_name", &ev->name);
 }
 

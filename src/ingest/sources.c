@@ -32,6 +32,12 @@ const char *quoted(struct str s, char out[QUOTED_BYTES])
     return out;
 }
 
+bool is_v3(const struct source_line *in)
+{
+    return in->top.method != NULL && str_is(json_text(in->top.type), "event") &&
+           json_at(in->json->root, "params") != NULL;
+}
+
 int refuse_v3(const struct source_line *in)
 {
     return error_set(in->err, ERR_REFUSED,
@@ -58,9 +64,11 @@ void read_meta(const yyjson_val *meta, const yyjson_val *key, struct event *ev)
                 ev->section = json_text(v);
             break;
         case 14:
-            if (key_is(name, "langgraph_node"))
+            if (!key_is(name, "langgraph_"))
+                break;
+            if (key_is(name + 10, "node"))
                 ev->node = json_text(v);
-            else if (key_is(name, "langgraph_step"))
+            else if (key_is(name + 10, "step"))
                 ev->step = json_int(v, RECORD_NO_NUMBER);
             break;
         case 23:
@@ -175,7 +183,7 @@ void read_model_message(const yyjson_val *v, struct buf *scratch, struct event *
 {
     if (json_is_null(v))
         return;
-    message_read(v, scratch, &ev->message);
+    message_fill(v, scratch, &ev->message);
     if (ev->message.cls == MESSAGE_NONE) {
         const yyjson_val *generation = first_generation(v);
 

@@ -10,12 +10,14 @@
 #include "base/str.h"
 #include "ingest/event.h"
 
-/* The members of a line's outermost object that tell the formats apart, found in one
- * pass over it.  NULL: not there; their types are not checked. */
+/* The members of a line's outermost object that most formats have, found in one pass over
+ * it.  NULL: not there; their types are not checked. */
 struct members {
     const yyjson_val *event;
     const yyjson_val *type;
+    const yyjson_val *method;
     const yyjson_val *name;
+    const yyjson_val *id;
     const yyjson_val *run_id;
     const yyjson_val *parent_ids;
     const yyjson_val *parent_run_id;
@@ -23,15 +25,6 @@ struct members {
     const yyjson_val *metadata;
     const yyjson_val *metadata_key;
     const yyjson_val *data;
-    const yyjson_val *id;
-    const yyjson_val *timestamp;
-    const yyjson_val *method; /* callbacks, v3 events */
-    const yyjson_val *params; /* v3 events */
-    const yyjson_val *mode;
-    const yyjson_val *payload;
-    const yyjson_val *ns; /* "ns" or "namespace" */
-    const yyjson_val *seq;
-    const yyjson_val *kind;
 };
 
 struct source_line {
@@ -54,10 +47,9 @@ void modes_read_error(const struct source_line *in, struct event *ev);
 /* Is @s the name of a stream mode?  `tools` is one too, without a part_mode of its own:
  * *ret is PART_MODE_MAX then. */
 bool part_mode_find(struct str s, enum part_mode *ret);
-/* Is @v the pair that mode `messages` yields, a message and its metadata? */
-bool modes_is_message_pair(const yyjson_val *v);
 
-/* The one answer to everything that astream_events(version="v3") yields. */
+/* Is it what astream_events(version="v3") yields?  There is one answer to all of that. */
+bool is_v3(const struct source_line *in);
 int refuse_v3(const struct source_line *in);
 
 /* --- types ------------------------------------------------------------------- */
@@ -118,6 +110,9 @@ void read_meta(const yyjson_val *meta, const yyjson_val *key, struct event *ev);
 
 /* Sets error and error_type from an exception in any encoding; never leaves error absent. */
 void read_error(const yyjson_val *v, struct buf *scratch, struct event *ev);
+
+/* message_read() into a message that is all zero already, as an event's is. */
+void message_fill(const yyjson_val *v, struct buf *scratch, struct message *ret);
 
 /* The message of a model's chunk or output, out of its generations where it is in some. */
 void read_model_message(const yyjson_val *v, struct buf *scratch, struct event *ev);

@@ -1,6 +1,7 @@
-/* One table says what a record's fields are called, what they hold and where they
- * lie; encoding, decoding and copying all walk it.  Fields are written in the order
- * of the table, so decoding finds each key where the last one left off. */
+/* One list per type says what a record's fields are called; the table made of them serves
+ * encoding, decoding and copying.  Fields of one type lie side by side, so that encoding
+ * is a few tight loops, and keys are written in the order of the table, so that decoding
+ * finds each one where the last left off. */
 #include "record/record.h"
 
 #include "base/error.h"
@@ -9,46 +10,64 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum field_type { FIELD_TEXT, FIELD_JSON, FIELD_NUMBER, FIELD_FLAG };
+/* clang-format off */
+/* The constant part (struct run_info). */
+#define INFO_TEXTS(X)   X(run) X(parent) X(exec) X(node) X(ns) X(name) X(type) X(section) X(model) X(path)
+#define INFO_NUMBERS(X) X(step) X(depth)
+#define INFO_FLAGS(X)   X(root) X(top) X(card) X(panel) X(counted) X(derived)
+#define INFO_JSONS(X)   X(tags) X(meta) X(parents)
+/* The record's own. */
+#define OWN_NUMBERS(X)  X(attempt) X(elapsed) X(index) X(count) X(chains) X(llms) X(tools) X(half)
+#define OWN_FLAGS(X)    X(first) X(last) X(lossy) X(tool) X(mirror)
+#define OWN_TEXTS(X)    X(job) X(agent) X(id) X(title) X(status) X(outcome) X(phase) X(error) X(error_type) \
+                        X(message) X(text) X(reasoning) X(call) X(preview) X(note)
+#define OWN_JSONS(X)    X(percent) X(content) X(calls) X(usage) X(response) X(extra) X(input) X(output) \
+                        X(data) X(question) X(context) X(resolves) X(seen)
+/* clang-format on */
 
 struct field {
-    struct str key;   /* with the comma and the colon: ,"run": */
-    unsigned char type;
-    bool constant; /* a member of info */
-    unsigned short offset;
+    struct str key; /* with the comma and the colon: ,"run": */
+    size_t offset;
 };
 
-#define FIELD(kind, name, member, is_constant)                                              \
-    { { ",\"" name "\":", sizeof(",\"" name "\":") - 1 }, kind, is_constant,               \
-      offsetof(struct record, member) }
-#define OWN(kind, member)  FIELD(kind, #member, member, false)
-#define INFO(kind, member) FIELD(kind, #member, info.member, true)
+#define FIELD(name, member) \
+    { { ",\"" #name "\":", sizeof(",\"" #name "\":") - 1 }, offsetof(struct record, member) },
+#define OWN(name)  FIELD(name, name)
+#define INFO(name) FIELD(name, info.name)
+#define ONE(name)  +1
 
-static const struct field fields[] = {
-    INFO(FIELD_TEXT, run),       INFO(FIELD_TEXT, parent),    INFO(FIELD_TEXT, exec),
-    INFO(FIELD_TEXT, node),      INFO(FIELD_NUMBER, step),    INFO(FIELD_TEXT, ns),
-    INFO(FIELD_NUMBER, depth),   INFO(FIELD_TEXT, name),      INFO(FIELD_TEXT, type),
-    INFO(FIELD_TEXT, section),   INFO(FIELD_TEXT, model),     INFO(FIELD_TEXT, path),
-    INFO(FIELD_FLAG, root),      INFO(FIELD_FLAG, top),       INFO(FIELD_FLAG, card),
-    INFO(FIELD_FLAG, panel),     INFO(FIELD_FLAG, counted),   INFO(FIELD_FLAG, derived),
-    INFO(FIELD_JSON, tags),      INFO(FIELD_JSON, meta),      INFO(FIELD_JSON, parents),
-    OWN(FIELD_TEXT, job),        OWN(FIELD_TEXT, agent),      OWN(FIELD_NUMBER, attempt),
-    OWN(FIELD_TEXT, id),         OWN(FIELD_TEXT, title),      OWN(FIELD_TEXT, status),
-    OWN(FIELD_TEXT, outcome),    OWN(FIELD_TEXT, phase),      OWN(FIELD_TEXT, error),
-    OWN(FIELD_TEXT, error_type), OWN(FIELD_NUMBER, elapsed),  OWN(FIELD_NUMBER, index),
-    OWN(FIELD_FLAG, first),      OWN(FIELD_FLAG, last),       OWN(FIELD_FLAG, lossy),
-    OWN(FIELD_FLAG, tool),       OWN(FIELD_FLAG, mirror),     OWN(FIELD_NUMBER, half),
-    OWN(FIELD_TEXT, message),    OWN(FIELD_TEXT, text),       OWN(FIELD_TEXT, reasoning),
-    OWN(FIELD_TEXT, call),       OWN(FIELD_TEXT, preview),    OWN(FIELD_JSON, percent),
-    OWN(FIELD_TEXT, note),       OWN(FIELD_NUMBER, count),    OWN(FIELD_NUMBER, chains),
-    OWN(FIELD_NUMBER, llms),     OWN(FIELD_NUMBER, tools),    OWN(FIELD_JSON, content),
-    OWN(FIELD_JSON, calls),      OWN(FIELD_JSON, usage),      OWN(FIELD_JSON, response),
-    OWN(FIELD_JSON, extra),      OWN(FIELD_JSON, input),      OWN(FIELD_JSON, output),
-    OWN(FIELD_JSON, data),       OWN(FIELD_JSON, question),   OWN(FIELD_JSON, context),
-    OWN(FIELD_JSON, resolves),   OWN(FIELD_JSON, seen),
+/* Where each type begins in the table. */
+enum {
+    AT_INFO_TEXTS = 0,
+    AT_INFO_NUMBERS = AT_INFO_TEXTS INFO_TEXTS(ONE),
+    AT_INFO_FLAGS = AT_INFO_NUMBERS INFO_NUMBERS(ONE),
+    AT_INFO_JSONS = AT_INFO_FLAGS INFO_FLAGS(ONE),
+    AT_OWN_NUMBERS = AT_INFO_JSONS INFO_JSONS(ONE),
+    AT_OWN_FLAGS = AT_OWN_NUMBERS OWN_NUMBERS(ONE),
+    AT_OWN_TEXTS = AT_OWN_FLAGS OWN_FLAGS(ONE),
+    AT_OWN_JSONS = AT_OWN_TEXTS OWN_TEXTS(ONE),
+    N_FIELDS = AT_OWN_JSONS OWN_JSONS(ONE),
 };
 
-enum { N_FIELDS = sizeof(fields) / sizeof(fields[0]), N_CONSTANT = 21 };
+/* clang-format off */
+static const struct field fields[N_FIELDS] = {
+    INFO_TEXTS(INFO) INFO_NUMBERS(INFO) INFO_FLAGS(INFO) INFO_JSONS(INFO)
+    OWN_NUMBERS(OWN) OWN_FLAGS(OWN) OWN_TEXTS(OWN) OWN_JSONS(OWN)
+};
+/* clang-format on */
+
+enum field_type { FIELD_TEXT, FIELD_JSON, FIELD_NUMBER, FIELD_FLAG };
+
+static enum field_type type_of(size_t i)
+{
+    if (i < AT_INFO_NUMBERS || (i >= AT_OWN_TEXTS && i < AT_OWN_JSONS))
+        return FIELD_TEXT;
+    if (i < AT_INFO_FLAGS || (i >= AT_OWN_NUMBERS && i < AT_OWN_FLAGS))
+        return FIELD_NUMBER;
+    if (i < AT_INFO_JSONS || (i >= AT_OWN_FLAGS && i < AT_OWN_TEXTS))
+        return FIELD_FLAG;
+    return FIELD_JSON;
+}
 
 static const struct str kind_names[REC_KIND_MAX] = {
     [REC_JOB_START] = STR("job.start"),
@@ -114,44 +133,68 @@ void record_init(struct record *rec, enum record_kind kind)
 
 /* --- writing ----------------------------------------------------------------- */
 
-static void put_field(const struct record *rec, const struct field *f, struct buf *out)
+static void put_texts(const struct record *rec, size_t from, size_t to, struct buf *out)
 {
-    const struct str *text = place(rec, f);
-    const int64_t *number = place(rec, f);
-    const bool *flag = place(rec, f);
+    for (size_t i = from; i < to; i++) {
+        const struct str *text = place(rec, &fields[i]);
 
-    switch ((enum field_type)f->type) {
-    case FIELD_TEXT:
-        if (text->p == NULL)
-            return;
-        buf_str(out, f->key);
-        json_put_str(out, *text);
-        return;
-    case FIELD_JSON:
-        if (text->p == NULL)
-            return;
-        buf_str(out, f->key);
-        buf_str(out, *text);
-        return;
-    case FIELD_NUMBER:
-        if (*number == RECORD_NO_NUMBER)
-            return;
-        buf_str(out, f->key);
-        buf_i64(out, *number);
-        return;
-    case FIELD_FLAG:
-        if (!*flag)
-            return;
-        buf_str(out, f->key);
-        buf_lit(out, "true");
-        return;
+        if (text->p != NULL) {
+            buf_str(out, fields[i].key);
+            json_put_str(out, *text);
+        }
     }
 }
 
-static void put_fields(const struct record *rec, size_t from, size_t to, struct buf *out)
+static void put_jsons(const struct record *rec, size_t from, size_t to, struct buf *out)
 {
-    for (size_t i = from; i < to; i++)
-        put_field(rec, &fields[i], out);
+    for (size_t i = from; i < to; i++) {
+        const struct str *json = place(rec, &fields[i]);
+
+        if (json->p != NULL) {
+            buf_str(out, fields[i].key);
+            buf_str(out, *json);
+        }
+    }
+}
+
+static void put_numbers(const struct record *rec, size_t from, size_t to, struct buf *out)
+{
+    for (size_t i = from; i < to; i++) {
+        const int64_t *number = place(rec, &fields[i]);
+
+        if (*number != RECORD_NO_NUMBER) {
+            buf_str(out, fields[i].key);
+            buf_i64(out, *number);
+        }
+    }
+}
+
+static void put_flags(const struct record *rec, size_t from, size_t to, struct buf *out)
+{
+    for (size_t i = from; i < to; i++) {
+        const bool *flag = place(rec, &fields[i]);
+
+        if (*flag) {
+            buf_str(out, fields[i].key);
+            buf_lit(out, "true");
+        }
+    }
+}
+
+static void put_info(const struct record *rec, struct buf *out)
+{
+    put_texts(rec, AT_INFO_TEXTS, AT_INFO_NUMBERS, out);
+    put_numbers(rec, AT_INFO_NUMBERS, AT_INFO_FLAGS, out);
+    put_flags(rec, AT_INFO_FLAGS, AT_INFO_JSONS, out);
+    put_jsons(rec, AT_INFO_JSONS, AT_OWN_NUMBERS, out);
+}
+
+static void put_own(const struct record *rec, struct buf *out)
+{
+    put_numbers(rec, AT_OWN_NUMBERS, AT_OWN_FLAGS, out);
+    put_flags(rec, AT_OWN_FLAGS, AT_OWN_TEXTS, out);
+    put_texts(rec, AT_OWN_TEXTS, AT_OWN_JSONS, out);
+    put_jsons(rec, AT_OWN_JSONS, N_FIELDS, out);
 }
 
 static void put_opening(const struct record *rec, struct buf *out)
@@ -172,9 +215,9 @@ void record_encode(const struct record *rec, struct buf *out)
         buf_lit(out, ",\"head\":");
         buf_u64(out, rec->head_seq);
     } else {
-        put_fields(rec, 0, N_CONSTANT, out);
+        put_info(rec, out);
     }
-    put_fields(rec, N_CONSTANT, N_FIELDS, out);
+    put_own(rec, out);
     buf_char(out, '}');
 }
 
@@ -186,8 +229,8 @@ void record_encode_alone(const struct record *rec, struct buf *out)
     if (head->info_json.p != NULL)
         buf_str(out, head->info_json);
     else
-        put_fields(head, 0, N_CONSTANT, out);
-    put_fields(rec, N_CONSTANT, N_FIELDS, out);
+        put_info(head, out);
+    put_own(rec, out);
     buf_char(out, '}');
 }
 
@@ -198,38 +241,35 @@ static struct str field_name(const struct field *f)
     return str_make(f->key.p + 2, f->key.n - 4); /* without ," and ": */
 }
 
-/* Looks from @from on, then from the beginning. */
-static const struct field *find_field(struct str key, size_t from)
+/* Looks from @from on, then from the beginning; N_FIELDS when there is none. */
+static size_t find_field(struct str key, size_t from)
 {
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        const struct field *f = &fields[(from + i) % N_FIELDS];
+    for (size_t n = 0; n < N_FIELDS; n++) {
+        size_t i = from + n < N_FIELDS ? from + n : from + n - N_FIELDS;
 
-        if (str_eq(field_name(f), key))
-            return f;
+        if (str_eq(field_name(&fields[i]), key))
+            return i;
     }
-    return NULL;
+    return N_FIELDS;
 }
 
-static int read_field(const struct json *j, const yyjson_val *key, const struct field *f, struct record *rec)
+static int read_field(const struct json *j, const yyjson_val *key, size_t i, struct record *rec)
 {
     const yyjson_val *v = yyjson_obj_iter_get_val((yyjson_val *)key);
-    int64_t number;
+    void *at = place(rec, &fields[i]);
 
-    switch ((enum field_type)f->type) {
+    switch (type_of(i)) {
     case FIELD_TEXT:
-        if (!yyjson_is_str((yyjson_val *)v))
-            return ERR_TYPE;
-        *(struct str *)place(rec, f) = json_text(v);
-        return 0;
+        *(struct str *)at = json_text(v);
+        return yyjson_is_str((yyjson_val *)v) ? 0 : ERR_TYPE;
     case FIELD_JSON:
-        *(struct str *)place(rec, f) = json_raw_member(j, key);
+        *(struct str *)at = json_raw_member(j, key);
         return 0;
     case FIELD_NUMBER:
-        number = json_int(v, RECORD_NO_NUMBER);
-        *(int64_t *)place(rec, f) = number;
-        return number == RECORD_NO_NUMBER ? ERR_TYPE : 0;
+        *(int64_t *)at = json_int(v, RECORD_NO_NUMBER);
+        return *(int64_t *)at == RECORD_NO_NUMBER ? ERR_TYPE : 0;
     case FIELD_FLAG:
-        *(bool *)place(rec, f) = yyjson_get_bool((yyjson_val *)v);
+        *(bool *)at = yyjson_get_bool((yyjson_val *)v);
         return yyjson_is_bool((yyjson_val *)v) ? 0 : ERR_TYPE;
     }
     return ERR_TYPE;
@@ -268,15 +308,16 @@ static int read_members(const struct json *j, struct record *rec, struct error *
         } else if (str_is(name, "kind")) {
             code = read_kind(v, &rec->kind);
         } else {
-            const struct field *f = find_field(name, next);
+            size_t i = find_field(name, next);
 
-            if (f == NULL)
+            if (i == N_FIELDS)
                 continue; /* a later version's field */
-            code = read_field(j, key, f, rec);
-            next = (size_t)(f - fields) + 1;
+            code = read_field(j, key, i, rec);
+            next = i + 1;
         }
         if (code != 0)
-            return error_set(err, code, "record: bad value of \"%.*s\"", STR_ARG(str_head(name, 40)));
+            return error_set(err, code, "record: bad value of \"%.*s\"",
+                             STR_ARG(str_head(name, 40)));
     }
     return 0;
 }
@@ -328,9 +369,9 @@ static struct str copy_bytes(char **at, struct str s)
     return copy;
 }
 
-static bool is_text(const struct field *f)
+static bool is_text(size_t i)
 {
-    return f->type == FIELD_TEXT || f->type == FIELD_JSON;
+    return type_of(i) == FIELD_TEXT || type_of(i) == FIELD_JSON;
 }
 
 int record_new(const struct record *rec, struct record **ret)
@@ -340,10 +381,10 @@ int record_new(const struct record *rec, struct record **ret)
 
     buf_init(&constant, SIZE_MAX / 4);
     if (rec->head_seq == 0)
-        put_fields(rec, 0, N_CONSTANT, &constant);
+        put_info(rec, &constant);
     n_bytes += constant.n;
     for (size_t i = 0; i < N_FIELDS; i++)
-        if (is_text(&fields[i]))
+        if (is_text(i))
             n_bytes += ((const struct str *)place(rec, &fields[i]))->n;
     struct block *b = constant.error == 0 ? malloc(sizeof(*b) + n_bytes) : NULL;
     if (b == NULL) {
@@ -359,7 +400,7 @@ int record_new(const struct record *rec, struct record **ret)
     for (size_t i = 0; i < N_FIELDS; i++) {
         struct str *text = place(&b->rec, &fields[i]);
 
-        if (is_text(&fields[i]))
+        if (is_text(i))
             *text = copy_bytes(&at, *text);
     }
     buf_done(&constant);

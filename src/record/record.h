@@ -31,16 +31,18 @@ struct json_reader;
 
 enum record_kind {
     /* The job.  job.start is always record 1, job.end always the last one. */
-    REC_JOB_START,            /* job, agent, attempt */
-    REC_JOB_END,              /* status: succeeded|failed|cancelled; outcome, error, error_type, elapsed, output */
-    REC_JOB_ERROR,            /* before a failed end: error, error_type, phase */
+    REC_JOB_START, /* job, agent, attempt */
+    REC_JOB_END,   /* status: succeeded|failed|cancelled; outcome, error, error_type, elapsed,
+                      output */
+    REC_JOB_ERROR, /* before a failed end: error, error_type, phase */
     REC_JOB_CANCELLED,        /* before a cancelled end: error = the reason */
     REC_JOB_CANCEL_REQUESTED, /* error = the reason */
     REC_JOB_UPDATE,           /* title = "retry" or the sender's word; text */
     REC_JOB_INTERRUPT,        /* a question: id, question, context, data = the raw value */
     REC_JOB_PAUSED,           /* waiting without a question: id, data */
     REC_JOB_RESUMED,          /* resolves = JSON list of interrupt ids */
-    /* Runs that are neither node, model, tool nor retriever: graphs, chains, prompts, parsers. */
+    /* Runs that are neither node, model, tool nor retriever: graphs, chains, prompts, parsers.
+     */
     REC_RUN_START,  /* input */
     REC_RUN_STREAM, /* data = the chunk; of a node run too */
     REC_RUN_END,    /* status, error, error_type, elapsed, output */
@@ -49,10 +51,12 @@ enum record_kind {
     REC_NODE_START, /* input, seen */
     REC_NODE_END,   /* as run.end, and chains, llms, tools */
     /* Models. */
-    REC_LLM_START, /* count = messages or prompts */
-    REC_LLM_DELTA, /* message, text, reasoning, content, calls, usage, response, extra, index, first */
-    REC_LLM_END,   /* message, text = final text, calls, usage, response, reasoning, status, error, elapsed,
-                      last = an end delta is due because no chunk carried the finish */
+    REC_LLM_START,  /* count = messages or prompts */
+    REC_LLM_DELTA,  /* message, text, reasoning, content, calls, usage, response, extra, index,
+                       first */
+    REC_LLM_END,    /* message, text = final text, calls, usage, response, reasoning, status,
+                       error, elapsed,    last = an end delta is due because no chunk carried the
+                       finish */
     REC_LLM_REPEAT, /* this run only repeats another one's tokens; shown by no dialect */
     /* Tools and retrievers. */
     REC_TOOL_START,      /* input, preview, call */
@@ -66,23 +70,24 @@ enum record_kind {
     REC_STATE_CHECKPOINTS,
     REC_STATE_DEBUG, /* all: data */
     /* The rest. */
-    REC_MESSAGE,     /* a whole message that was not streamed: message = its id, data = its JSON */
+    REC_MESSAGE, /* a whole message that was not streamed: message = its id, data = its JSON */
     REC_SECTION_END, /* text = the section */
     REC_ARTIFACT,    /* title = its name (path, URL) or absent; data = {"type":"file",…} */
-    REC_CUSTOM,      /* title = the event's name or absent; data; tool = true inside a tool run */
-    REC_PROGRESS,    /* data as sent; percent and note taken out of it */
+    REC_CUSTOM,   /* title = the event's name or absent; data; tool = true inside a tool run */
+    REC_PROGRESS, /* data as sent; percent and note taken out of it */
     REC_KIND_MAX
 };
 
 /* What stays the same for a run from its first to its last record. */
 struct run_info {
-    struct str run;     /* id of the run */
-    struct str parent;  /* id of the run that called it */
-    struct str exec;    /* run id of the top-level node run it is inside of (or is): the agent id */
-    struct str node;    /* the execution's node name: top-level, also for what is nested */
-    struct str ns;      /* langgraph_checkpoint_ns, or the part's namespace joined by '|' */
-    struct str name;    /* the run's own name */
-    struct str type;    /* chain, prompt, parser, chat_model, llm, tool, retriever */
+    struct str run;    /* id of the run */
+    struct str parent; /* id of the run that called it */
+    struct str exec;   /* run id of the top-level node run it is inside of (or is): the agent id
+                        */
+    struct str node;   /* the execution's node name: top-level, also for what is nested */
+    struct str ns;     /* langgraph_checkpoint_ns, or the part's namespace joined by '|' */
+    struct str name;   /* the run's own name */
+    struct str type;   /* chain, prompt, parser, chat_model, llm, tool, retriever */
     struct str section; /* output section */
     struct str model;   /* model runs: ls_model_name, else the name */
     struct str path;    /* chain:LangGraph > chain:node > llm:Model */
@@ -113,9 +118,10 @@ struct record {
     struct str agent; /* job.start */
     struct str id;
     struct str title;
-    struct str status; /* ok error cancelled interrupted retried; job.end: succeeded failed cancelled */
+    struct str status;  /* ok error cancelled interrupted retried; job.end: succeeded failed
+                           cancelled */
     struct str outcome; /* "interrupted", when a job ends at a question */
-    struct str phase;  /* queue worker node server */
+    struct str phase;   /* queue worker node server */
     struct str error;
     struct str error_type;
     struct str message;   /* message id */
@@ -148,10 +154,10 @@ struct record {
     int64_t tools;
     int64_t half; /* a surrogate half that waits for the other one */
 
-    bool first; /* the run's first delta */
-    bool last;  /* llm.end: an end delta is due */
-    bool lossy; /* the sender's encoding lost something */
-    bool tool;  /* custom: dispatched inside a tool run */
+    bool first;  /* the run's first delta */
+    bool last;   /* llm.end: an end delta is due */
+    bool lossy;  /* the sender's encoding lost something */
+    bool tool;   /* custom: dispatched inside a tool run */
     bool mirror; /* a delta that repeats another one, for the output panel only */
 };
 
