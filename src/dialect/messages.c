@@ -70,11 +70,15 @@ static void put_delta(struct buf *b, const struct record *rec)
  * clients add what they get to what they have, so nothing may come twice. */
 static void put_end_delta(struct buf *b, const struct record *rec)
 {
-    buf_lit(b, "{\"content\":\"\",\"additional_kwargs\":{},\"response_metadata\":{\"finish_reason\":");
+    buf_lit(
+        b,
+        "{\"content\":\"\",\"additional_kwargs\":{},\"response_metadata\":{\"finish_reason\":");
     json_put_str(b, render_some(rec->title));
     buf_lit(b, "},\"type\":\"AIMessageChunk\",\"name\":null,\"id\":");
     json_put_str_or_null(b, rec->message);
-    buf_lit(b, ",\"tool_calls\":[],\"invalid_tool_calls\":[],\"usage_metadata\":null,\"tool_call_chunks\":[]}");
+    buf_lit(
+        b,
+        ",\"tool_calls\":[],\"invalid_tool_calls\":[],\"usage_metadata\":null,\"tool_call_chunks\":[]}");
 }
 
 /* The whole answer of a chat model. */

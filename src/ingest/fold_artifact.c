@@ -265,12 +265,11 @@ int fold_report(struct fold *f, struct run *root, const yyjson_val *output)
         size_t n = yyjson_arr_size(list);
         const yyjson_val *last = n > 0 ? yyjson_arr_get(list, n - 1) : output;
 
-        buf_clear(&f->tmp);
-        if (!buf_reserve(&f->tmp, 1))
-            return f->tmp.error;
-        message_read(last, &f->tmp, &m);
-        if (m.cls == MESSAGE_AI && !arena_copy(&f->work, m.text, &text))
-            return ERR_NOMEM;
+        int err = fold_read_message(f, last, &m);
+        if (err != 0)
+            return err;
+        if (m.cls == MESSAGE_AI)
+            text = m.text;
     }
     return text.n > 0 ? emit_output(f, NULL, text, STR("final_report")) : 0;
 }

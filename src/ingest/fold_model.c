@@ -117,25 +117,26 @@ static bool repeats(struct fold *f, const struct run *run, struct str id)
     return owner != NULL && owner != run;
 }
 
-static int note_repeat(struct fold *f, struct run *run)
+static int note_repeat(struct fold *f, struct run *run, struct str text)
 {
     struct record rec;
 
-    f->stats.repeats++;
+    f->stats.repeats += text.n > 0;
     if (run->repeat)
         return 0;
     record_init(&rec, REC_LLM_REPEAT);
     return fold_emit(f, &rec, run);
 }
 
-/* Emits @rec, in several deltas when its text is over the field limit. */
+/* Emits @rec, in several deltas when its text is over the field limit (list content has
+ * the text in it once more and stays whole). */
 static int emit_delta(struct fold *f, struct record *rec, struct run *run)
 {
     struct str rest = rec->text;
     int64_t half = rec->half;
 
     for (;;) {
-        rec->text = utf8_head_bytes(rest, f->opt.field_limit);
+        rec->text = rec->content.p != NULL ? rest : utf8_head_bytes(rest, f->opt.field_limit);
         rest = str_skip(rest, rec->text.n);
         rec->index = run->deltas;
         rec->first = run->deltas == 0;
@@ -144,7 +145,7 @@ static int emit_delta(struct fold *f, struct record *rec, struct run *run)
         if (err != 0 || rest.n == 0 || rec->text.n == 0)
             return err;
         /* Only the first one carries what is not text. */
-        rec->content = rec->calls = rec->usage = rec->response = rec->extra = STR_NONE;
+        rec->calls = rec->usage = rec->response = rec->extra = STR_NONE;
         rec->reasoning = STR_NONE;
         rec->head = NULL;
         rec->head_seq = 0;
@@ -169,10 +170,11 @@ static int fill_delta(struct fold *f,
         rec->reasoning = fold_limit_text(f, m->reasoning, &err);
     rec->lossy = m->lossy;
     rec->last = m->finish;
-    if (m->content != NULL && m->text.n <= f->opt.field_limit)
-        rec->content = fold_json(f, m->content, false, &err);
+    /* What the message says is never replaced by a marker: clients put it together. */
+    if (m->content != NULL)
+        rec->content = fold_json(f, m->content, true, &err);
     if (m->call_chunks != NULL)
-        rec->calls = fold_json(f, m->call_chunks, false, &err);
+        rec->calls = fold_json(f, m->call_chunks, true, &err);
     if (m->usage != NULL)
         rec->usage = fold_json(f, m->usage, false, &err);
     if (m->response != NULL)
@@ -190,7 +192,7 @@ int fold_model_stream(struct fold *f,
     struct record rec;
 
     if (repeats(f, run, ev->message.id))
-        return note_repeat(f, run);
+        return note_repeat(f, run, ev->message.text);
     int err = refresh_info(f, line, ev, run);
     if (err != 0)
         return err;
@@ -241,7 +243,7 @@ static int answer_at_once(struct fold *f, const struct event *ev, struct run *ru
     struct record rec;
 
     if (repeats(f, run, m->id))
-        return note_repeat(f, run);
+        return note_repeat(f, run, m->text);
     record_init(&rec, REC_LLM_DELTA);
     int err = fill_delta(f, m, run, &rec);
     if (err == 0 && m->calls != NULL && rec.calls.p == NULL)
@@ -299,7 +301,8 @@ static int fill_end(struct fold *f, const struct event *ev, struct run *run, str
 int fold_model_end(struct fold *f, const struct event *ev, struct run *run, struct str status)
 {
     struct record rec;
-    bool answers = ev->has_message && (ev->message.text.n > 0 || ev->message.calls != NULL);
+    bool answers = ev->has_message && (ev->message.text.n > 0 || ev->message.calls != NULL ||
+                                       ev->message.content != NULL);
     struct run *exec = run->exec;
     int err = 0;
 

@@ -238,11 +238,13 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
 
     if (id.p == NULL || name.p == NULL || str_is(name, "__start__"))
         return 0;
+    if (!ends)
+        err = fold_resumed(f);
     buf_clear(&f->tmp);
     buf_str(&f->tmp, name);
     buf_char(&f->tmp, ':');
     buf_str(&f->tmp, id);
-    ns = fold_tmp(f, &err);
+    ns = err == 0 ? fold_tmp(f, &err) : STR_NONE;
     if (err != 0)
         return err;
     if (run == NULL || run->head == NULL)
@@ -368,23 +370,16 @@ static struct str made_up_id(struct fold *f,
 
 static int message_once(struct fold *f, struct run *run, const yyjson_val *v, size_t i)
 {
-    size_t n_text = json_text(v).n + 1; /* only a repr's text is needed */
     struct message m;
-    struct buf text;
-    int err = 0;
+    int err = fold_read_message(f, v, &m);
 
-    buf_init(&text, n_text);
-    if (!buf_reserve(&text, n_text))
-        return text.error;
-    message_read(v, &text, &m);
+    if (err != 0 || (m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL))
+        return err;
     struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
-    bool wanted = (m.cls == MESSAGE_AI || m.cls == MESSAGE_TOOL) &&
-                  !fold_seen(f, key_of(SEEN_MESSAGE, id)) &&
-                  (m.call.n == 0 || !fold_seen(f, key_of(SEEN_CALL, m.call)));
-    if (err == 0 && wanted)
-        err = whole_message(f, &m, v, id, run, NULL);
-    buf_done(&text);
-    return err;
+    if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
+        (m.call.n > 0 && fold_seen(f, key_of(SEEN_CALL, m.call))))
+        return err;
+    return whole_message(f, &m, v, id, run, NULL);
 }
 
 int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
@@ -479,6 +474,17 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     return fold_emit(f, &rec, NULL);
 }
 
+/* A top-level state without a question is sent after a whole step: what the step ran is
+ * over, and if a question was open, this is the run that goes on with its answer. */
+static int by_values(struct fold *f)
+{
+    int err = fold_resumed(f);
+
+    return err == 0 ? fold_close_inside(
+                          f, (struct closing){ .derived_only = true, .status = STR("ok") })
+                    : err;
+}
+
 int fold_part(struct fold *f,
               const struct json *line,
               const struct event *ev,
@@ -496,6 +502,8 @@ int fold_part(struct fold *f,
         err = by_task(f, data, RECORD_NO_NUMBER);
     else if (alone && top && ev->mode == PART_DEBUG)
         err = by_debug(f, data);
+    else if (alone && top && ev->mode == PART_VALUES && interrupts == NULL)
+        err = by_values(f);
     if (err == 0)
         err = store_part(f, ev, data);
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)

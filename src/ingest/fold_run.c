@@ -322,12 +322,10 @@ static struct str history(struct fold *f, const yyjson_val *input, int *err)
 
     buf_clear(&f->tmp);
     while ((item = yyjson_arr_iter_next(&it)) != NULL) {
-        struct buf none;
+        struct buf none = { 0 }; /* its text does not matter, only its id */
         struct message m;
 
-        buf_init(&none, 0);
         message_read(item, &none, &m);
-        buf_done(&none);
         if ((m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL) || m.id.n == 0 ||
             fold_seen(f, key_of(SEEN_MESSAGE, m.id)))
             continue;

@@ -118,6 +118,8 @@ struct str fold_tmp(struct fold *f, int *err);
 struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err);
 /* A text cut to the field limit with a mark that says so. */
 struct str fold_limit_text(struct fold *f, struct str text, int *err);
+/* Reads @v as a message, whose texts live as long as the event. */
+int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
 /* An id that is new in this job and the same in every rebuild. */
 struct str fold_derive_id(struct fold *f, int *err);
 

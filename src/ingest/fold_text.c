@@ -88,3 +88,19 @@ struct str fold_derive_id(struct fold *f, int *err)
         *err = ERR_NOMEM;
     return copy;
 }
+
+int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret)
+{
+    struct buf fixed = { 0 }; /* of a size that nothing in it can pass, so nothing moves */
+
+    buf_clear(&f->tmp);
+    json_put_value(&f->tmp, v);
+    if (f->tmp.error != 0)
+        return f->tmp.error;
+    fixed.cap = fixed.max = 2 * f->tmp.n + 16;
+    fixed.p = arena_alloc(&f->work, fixed.cap);
+    if (fixed.p == NULL)
+        return ERR_NOMEM;
+    message_read(v, &fixed, ret);
+    return 0;
+}
