@@ -233,7 +233,7 @@ int json_read(struct json_reader *r, struct str line, struct json *ret, struct e
     return code == 0 ? 0 : refuse(line, r->max_depth, code, &why, err);
 }
 
-/* --- the place of a member in the line -------------------------------------- */
+/* --- the place of a member in the line --------------------------------------- */
 
 static bool blank(char c)
 {

@@ -45,7 +45,7 @@ struct str json_raw_member(const struct json *j, const yyjson_val *key);
 /* Only its beginning: cheap, the end is the end of the line. */
 struct str json_raw_from(const struct json *j, const yyjson_val *key);
 
-/* --- reading values: all accept NULL and the wrong type ------------------- */
+/* --- reading values: all accept NULL and the wrong type ---------------------- */
 
 /* The member of an object, or NULL. */
 yyjson_val *json_get(const yyjson_val *object, struct str key);
@@ -67,7 +67,7 @@ static inline bool json_is_null(const yyjson_val *v)
     return v == NULL || yyjson_is_null((yyjson_val *)v);
 }
 
-/* --- writing --------------------------------------------------------------- */
+/* --- writing ----------------------------------------------------------------- */
 
 /* "text" with quotes and escapes; surrogate halves become U+FFFD. */
 void json_put_str(struct buf *b, struct str s);

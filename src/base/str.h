@@ -59,6 +59,8 @@ static inline bool str_ends(struct str s, struct str suffix)
 /* What follows the first @n bytes. */
 static inline struct str str_skip(struct str s, size_t n)
 {
+    if (s.p == NULL)
+        return s; /* no arithmetic on NULL, not even + 0 */
     return n <= s.n ? (struct str){ s.p + n, s.n - n } : (struct str){ s.p + s.n, 0 };
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* --- keys: two lanes of multiply-and-fold over eight bytes at a time ---------- */
+/* --- keys: two lanes of multiply-and-fold over eight bytes at a time --------- */
 
 static uint64_t fold64(uint64_t a, uint64_t b)
 {
@@ -54,7 +54,7 @@ void key_uuid(struct key k, char out[KEY_UUID_CHARS])
     }
 }
 
-/* --- the table: open addressing, at most three quarters full ------------------- */
+/* --- the table: open addressing, at most three quarters full ----------------- */
 
 enum { FIRST_SLOTS = 64 };
 
@@ -119,4 +119,26 @@ int table_put(struct table *t, struct key k, void *value)
         t->n++;
     *slot = (struct table_slot){ k, value };
     return 0;
+}
+
+void table_remove(struct table *t, struct key k)
+{
+    if (t->n == 0)
+        return;
+    struct table_slot *hole = probe(t->slots, t->cap, k);
+    if (hole->value == NULL)
+        return;
+    t->n--;
+    /* Close the gap: move up what was pushed behind it, so that probing still ends at it. */
+    size_t at = (size_t)(hole - t->slots), mask = t->cap - 1;
+    for (size_t next = (at + 1) & mask; t->slots[next].value != NULL;
+         next = (next + 1) & mask) {
+        size_t home = (size_t)t->slots[next].key.a & mask;
+
+        if (((next - home) & mask) >= ((next - at) & mask)) {
+            t->slots[at] = t->slots[next];
+            at = next;
+        }
+    }
+    t->slots[at].value = NULL;
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 256 * 1024, FOLLOW_MS = 100 };
+enum { READ_BYTES = 256 * 1024, FOLLOW_MS = 100, MAX_JOB_ID = 100 };
 
 /* `--clock fixed`: the first moment of 2026. */
 #define FIXED_CLOCK_MS 1767225600000
@@ -38,7 +38,7 @@ struct translate {
     uint64_t n_bad_shown;
 };
 
-/* --- options ------------------------------------------------------------------------- */
+/* --- options ----------------------------------------------------------------- */
 
 enum option_id {
     OPT_FROM = 256,
@@ -89,34 +89,37 @@ static const struct option options[] = {
 
 static int help(void)
 {
-    puts("Usage: spoolwire translate [OPTION…] [FILE…]\n"
-         "\n"
-         "Reads a worker's events (JSON lines or SSE; each FILE is one job; none or - is\n"
-         "standard input) and writes the frames that a reader gets.\n"
-         "\n"
-         "  --from FORMAT         auto (per line), events, callbacks, envelope, modes, native\n"
-         "  --to DIALECT          agent (default), envelope, messages, nodes, aiq, raw\n"
-         "  --framing FRAMING     sse (default), ndjson\n"
-         "  --after ID            only the frames after this id, such as 57 or 57.1\n"
-         "  --modes LIST          messages: values,updates,messages,custom (default), events,\n"
-         "                        tasks, checkpoints, debug, or all\n"
-         "  --subgraphs           messages: name the namespaces of subgraphs\n"
-         "  --agent NAME          the agent whose settings apply (built in: triage, demo)\n"
-         "  --agent-config FILE   settings of agents, in YAML\n"
-         "  --job ID              the job's id (default: made from the file's name)\n"
-         "  --clock fixed         a clock that stands still, for tests\n"
-         "  --envelope            ndjson: each line as {\"id\",\"event\",\"data\"}\n"
-         "  --stored              raw: records as they are stored, without their heads\n"
-         "  --aiq-compat          aiq: statuses in lower case\n"
-         "  --follow              wait for a growing FILE until its job has ended\n"
-         "  --strict              stop at the first line that cannot be understood\n"
-         "  --stats               counts on standard error at the end\n"
-         "  --max-line BYTES      longest line (16M)\n"
-         "  --max-depth N         deepest nesting (64, at most 256)\n"
-         "  --max-field BYTES     largest field (64K); what is larger becomes a marker\n"
-         "\n"
-         "Exit status: 0 all well; 1 some lines could not be understood; 2 usage; 3 trouble\n"
-         "with a file, the output or memory.");
+    puts(
+        "Usage: spoolwire translate [OPTION…] [FILE…]\n"
+        "\n"
+        "Reads a worker's events (JSON lines or SSE; each FILE is one job; none or - is\n"
+        "standard input) and writes the frames that a reader gets.\n"
+        "\n"
+        "  --from FORMAT         auto (per line), events, callbacks, envelope, modes, native\n"
+        "  --to DIALECT          agent (default), envelope, messages, nodes, aiq, raw\n"
+        "  --framing FRAMING     sse (default), ndjson\n"
+        "  --after ID            only the frames after this id, such as 57 or 57.1\n"
+        "  --modes LIST          messages: values,updates,messages,custom (default), events,\n"
+        "                        tasks, checkpoints, debug, or all\n"
+        "  --subgraphs           messages: name the namespaces of subgraphs\n"
+        "  --agent NAME          the agent whose settings apply (built in: triage, demo)\n"
+        "  --agent-config FILE   settings of agents, in YAML\n"
+        "  --job ID              the job's id (default: made from the file's name)\n"
+        "  --clock fixed         a clock that stands still, for tests\n"
+        "  --envelope            ndjson: each line as {\"id\",\"event\",\"data\"}; always so, and\n"
+        "                        with \"job\", when there are several FILEs\n"
+        "  --stored              raw: records as they are stored, without their heads\n"
+        "  --aiq-compat          aiq: statuses in lower case\n"
+        "  --follow              wait for a growing FILE until its job has ended, which only\n"
+        "                        the worker's own job.done, job.failed or the like says\n"
+        "  --strict              stop at the first line that cannot be understood\n"
+        "  --stats               counts on standard error at the end\n"
+        "  --max-line BYTES      longest line (16M)\n"
+        "  --max-depth N         deepest nesting (64, at most 256)\n"
+        "  --max-field BYTES     largest field (64K); what is larger becomes a marker\n"
+        "\n"
+        "Exit status: 0 all well; 1 some lines could not be understood; 2 usage; 3 trouble\n"
+        "with a file, the output or memory.");
     return EXIT_OK;
 }
 
@@ -257,8 +260,8 @@ static int set_option(struct translate *t, int id, char *const *argv)
         t->agent_config = optarg;
         return EXIT_OK;
     case OPT_JOB:
-        if (optarg[0] == '\0')
-            return cli_usage_error("translate", "the job's id is empty");
+        if (optarg[0] == '\0' || strlen(optarg) > MAX_JOB_ID)
+            return cli_usage_error("translate", "a job's id has 1 to %d bytes", MAX_JOB_ID);
         t->job = optarg;
         return EXIT_OK;
     case OPT_FROM:
@@ -282,7 +285,7 @@ static int set_option(struct translate *t, int id, char *const *argv)
     }
 }
 
-/* --- what the filter calls -------------------------------------------------------------- */
+/* --- what the filter calls --------------------------------------------------- */
 
 static int64_t on_clock(void *arg)
 {
@@ -326,7 +329,7 @@ static void on_bad(void *arg, uint64_t line, const struct error *why)
         (void)fprintf(stderr, "(further bad lines are only counted)\n");
 }
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- reading ----------------------------------------------------------------- */
 
 static int trouble(const struct translate *t, const char *what)
 {
@@ -376,16 +379,20 @@ static int copy(struct translate *t, struct filter *f, int fd, char *piece)
     return err != 0 ? stopped(t, f, err) : EXIT_OK;
 }
 
-/* The given id (with a number from the second file on), else one made of the file's name. */
-static void job_id(const struct translate *t, size_t i, char out[128])
+/* The given id (with a number from the second file on), else one made of the file's name;
+ * of standard input, which has none, of the moment. */
+static void job_id(struct translate *t, size_t i, bool standard, char out[128])
 {
     if (t->job == NULL) {
-        key_uuid(key_of(i, str_of(t->file)), out);
+        uint64_t salt =
+            standard && !t->fixed_clock ? (uint64_t)on_clock(t) ^ (uint64_t)getpid() << 44 : 0;
+
+        key_uuid(key_of(salt + i, str_of(t->file)), out);
         out[KEY_UUID_CHARS] = '\0';
     } else if (i == 0) {
         (void)snprintf(out, 128, "%s", t->job);
     } else {
-        (void)snprintf(out, 128, "%.100s-%zu", t->job, i + 1);
+        (void)snprintf(out, 128, "%s-%zu", t->job, i + 1);
     }
 }
 
@@ -402,7 +409,7 @@ static int translate_file(struct translate *t,
     int fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return trouble(t, strerror(errno));
-    job_id(t, i, id);
+    job_id(t, i, standard, id);
     int code = filter_begin(f, str_of(id)) == 0 ? copy(t, f, fd, piece)
                                                 : trouble(t, filter_error(f)->text);
     if (!standard)
@@ -410,8 +417,7 @@ static int translate_file(struct translate *t,
     return code;
 }
 
-/* --- the command ----------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------- */
 
 static void print_stats(struct filter *f, const struct timespec *began)
 {
@@ -476,8 +482,14 @@ static int translate_all(struct translate *t, struct filter *f, char *const *fil
         files = standard_input;
         n = 1;
     }
-    for (size_t i = 0; i < n && code == EXIT_OK && !t->reader_left; i++)
-        code = translate_file(t, f, files[i], i, piece);
+    for (size_t i = 0; i < n && !t->reader_left; i++) {
+        int one = translate_file(t, f, files[i], i, piece);
+
+        if (one > code)
+            code = one;
+        if (one == EXIT_BAD_LINES || t->write_errno != 0)
+            break; /* strict, or nowhere to write to; a file that is missing stops no other */
+    }
     free(piece);
     return code;
 }
@@ -492,6 +504,8 @@ static int run(struct translate *t, char *const *files, size_t n)
     if (code != EXIT_OK)
         return code;
     (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    if (n > 1) /* lines of several jobs must say whose they are */
+        t->filter.wrap = t->filter.name_jobs = true;
     if (filter_new(&t->filter, &f) != 0) {
         (void)fprintf(stderr, "spoolwire translate: out of memory\n");
         return EXIT_TROUBLE;

@@ -14,7 +14,7 @@
 
 enum { THINKING_POINTS = 300 };
 
-/* --- the common shape ------------------------------------------------------- */
+/* --- the common shape -------------------------------------------------------- */
 
 /* Starts a frame up to `"id":`. */
 #define begin(out, type) render_begin((out), STR(type), STR("{\"type\":\"" type "\",\"id\":"))
@@ -92,7 +92,7 @@ static void put_meta_outcome(const struct record *rec, struct buf *b)
         render_text(b, "error", rec->error);
 }
 
-/* --- workflows: the root run and the top-level executions ------------------- */
+/* --- workflows: the root run and the top-level executions -------------------- */
 
 static struct str workflow_name(const struct run_info *info)
 {
@@ -159,7 +159,7 @@ static void on_node_end(const struct record *rec, struct frames *out)
         put_workflow_end(rec, out);
 }
 
-/* --- models ----------------------------------------------------------------- */
+/* --- models ------------------------------------------------------------------ */
 
 static void on_llm_start(const struct record *rec, struct frames *out)
 {
@@ -236,7 +236,7 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
-/* --- tools and artifacts ---------------------------------------------------- */
+/* --- tools and artifacts ----------------------------------------------------- */
 
 static void put_call(const struct record *rec, struct buf *b)
 {
@@ -290,7 +290,7 @@ static void on_artifact(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
-/* --- the job ---------------------------------------------------------------- */
+/* --- the job ----------------------------------------------------------------- */
 
 static void on_job_update(const struct record *rec, struct frames *out)
 {
@@ -411,7 +411,7 @@ static void on_job_end(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
-/* --- made for a connection -------------------------------------------------- */
+/* --- made for a connection --------------------------------------------------- */
 
 struct str aiq_status_name(enum aiq_status status, bool compat)
 {

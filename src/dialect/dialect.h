@@ -17,8 +17,8 @@ typedef void (*dialect_fn)(const struct record *rec, struct frames *out);
 
 struct dialect {
     const char *name;
-    const char *about;       /* one line for a person */
-    bool names_itself;       /* the payload carries its own event name */
+    const char *about;           /* one line for a person */
+    bool names_itself;           /* the payload carries its own event name */
     dialect_fn on[REC_KIND_MAX]; /* NULL: this kind gives no frame */
 };
 

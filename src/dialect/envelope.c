@@ -50,7 +50,7 @@ static bool is_chain(const struct run_info *info)
     return str_absent(info->type) || str_is(info->type, "chain");
 }
 
-/* --- the job ---------------------------------------------------------------- */
+/* --- the job ----------------------------------------------------------------- */
 
 static void on_job_start(const struct record *rec, struct frames *out)
 {
@@ -140,7 +140,7 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
     end(out);
 }
 
-/* --- chains and nodes ------------------------------------------------------- */
+/* --- chains and nodes -------------------------------------------------------- */
 
 static void on_node_start(const struct record *rec, struct frames *out)
 {
@@ -211,7 +211,7 @@ static void on_state_updates(const struct record *rec, struct frames *out)
     put_stream(rec, str_absent(run) ? render_job_id(rec) : run, out);
 }
 
-/* --- models ----------------------------------------------------------------- */
+/* --- models ------------------------------------------------------------------ */
 
 static void on_llm_start(const struct record *rec, struct frames *out)
 {
@@ -267,7 +267,7 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     end(out);
 }
 
-/* --- tools ------------------------------------------------------------------ */
+/* --- tools ------------------------------------------------------------------- */
 
 static void on_tool_start(const struct record *rec, struct frames *out)
 {

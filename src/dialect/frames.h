@@ -53,7 +53,7 @@ struct frames {
     struct buf body;
     struct buf names;
     struct frame frame[FRAMES_MAX];
-    size_t n;     /* frames to send */
+    size_t n;       /* frames to send */
     uint32_t total; /* frames counted, sent or not */
 };
 
@@ -68,7 +68,10 @@ struct buf *frames_begin(struct frames *f, struct str name, uint32_t mode);
 
 /* The same, named `name|suffix`.  Bytes of @suffix outside [A-Za-z0-9_.:|-] become '_',
  * so that no worker can write into an SSE line. */
-struct buf *frames_begin_ns(struct frames *f, struct str name, struct str suffix, uint32_t mode);
+struct buf *frames_begin_ns(struct frames *f,
+                            struct str name,
+                            struct str suffix,
+                            uint32_t mode);
 
 void frames_end(struct frames *f);
 

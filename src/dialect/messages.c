@@ -26,7 +26,7 @@ static struct str or_list(struct str json)
     return str_absent(json) ? STR("[]") : json;
 }
 
-/* --- message objects -------------------------------------------------------- */
+/* --- message objects --------------------------------------------------------- */
 
 /* From additional_kwargs to usage_metadata; the text of @type is a literal of ours. */
 static void put_message_middle(struct buf *b,
@@ -102,7 +102,7 @@ static void put_generation(struct buf *b, const struct record *rec)
     buf_lit(b, ",\"type\":\"Generation\"}");
 }
 
-/* --- names ------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------- */
 
 /* What goes behind the name of messages and custom data, which are for all readers: the
  * namespace of their graph, for those who have subgraphs on. */
@@ -127,7 +127,7 @@ static struct buf *begin_state(struct frames *out,
     return frames_begin_ns(out, name, ns, mode);
 }
 
-/* --- mode events ------------------------------------------------------------ */
+/* --- mode events ------------------------------------------------------------- */
 
 /* Starts `{"event":"on_<type>_<phase>","data":`.  A run that the fold derived from
  * stream parts was never announced by an event, so it has none. */
@@ -267,7 +267,7 @@ static void put_custom_event(const struct record *rec, struct str name, struct f
     end_event(rec, name, out);
 }
 
-/* --- runs and nodes --------------------------------------------------------- */
+/* --- runs and nodes ---------------------------------------------------------- */
 
 static void on_run_start(const struct record *rec, struct frames *out)
 {
@@ -310,7 +310,7 @@ static void on_run_end(const struct record *rec, struct frames *out)
     put_last_values(rec, out);
 }
 
-/* --- models, tools, retrievers ---------------------------------------------- */
+/* --- models, tools, retrievers ----------------------------------------------- */
 
 static void on_llm_start(const struct record *rec, struct frames *out)
 {
@@ -398,7 +398,7 @@ static void on_retriever_end(const struct record *rec, struct frames *out)
         put_end_event(rec, STR("retriever"), out);
 }
 
-/* --- state and custom data -------------------------------------------------- */
+/* --- state and custom data --------------------------------------------------- */
 
 static void put_state(const struct record *rec,
                       struct str name,
@@ -465,7 +465,7 @@ static void on_progress(const struct record *rec, struct frames *out)
     put_custom(rec, out);
 }
 
-/* --- the job ---------------------------------------------------------------- */
+/* --- the job ----------------------------------------------------------------- */
 
 static void on_job_start(const struct record *rec, struct frames *out)
 {

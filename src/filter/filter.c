@@ -75,6 +75,7 @@ static int on_record(void *arg, const struct record *rec)
             .event = frame_name(&f->frames, fr),
             .data = frame_data(&f->frames, fr),
             .wrap = f->opt.wrap || !f->opt.dialect->names_itself,
+            .job = f->opt.name_jobs ? rec->job_id : STR_NONE,
         };
 
         if (!cursor_before(f->opt.after, rec->seq, fr->k))

@@ -31,6 +31,7 @@ struct filter_options {
     struct variant variant;
     struct cursor after;
     bool wrap;          /* JSON lines: {"id","event","data"} */
+    bool name_jobs;     /* JSON lines, wrapped: with "job" */
     size_t field_limit; /* bytes; 0: the default */
     filter_write_cb write;
     filter_clock_cb clock;

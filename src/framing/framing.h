@@ -17,6 +17,7 @@ struct message_out {
     struct str event; /* from a strict alphabet */
     struct str data;  /* one line of JSON */
     bool wrap;        /* JSON lines: as {"id","event","data"} */
+    struct str job;   /* JSON lines, wrapped: whose it is, where several share the lines */
 };
 
 struct framing {

@@ -8,13 +8,18 @@
 
 static void put_wrapped(const struct message_out *m, struct buf *out)
 {
-    if (m->seq != 0) {
-        buf_lit(out, "{\"id\":\"");
-        line_put_id(out, m);
-        buf_lit(out, "\",\"event\":");
-    } else {
-        buf_lit(out, "{\"event\":");
+    buf_char(out, '{');
+    if (m->job.p != NULL) {
+        buf_lit(out, "\"job\":");
+        json_put_str(out, m->job);
+        buf_char(out, ',');
     }
+    if (m->seq != 0) {
+        buf_lit(out, "\"id\":\"");
+        line_put_id(out, m);
+        buf_lit(out, "\",");
+    }
+    buf_lit(out, "\"event\":");
     json_put_str(out, m->event);
     buf_lit(out, ",\"data\":");
     line_put(out, m->data);

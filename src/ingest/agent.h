@@ -18,19 +18,22 @@ struct name_set {
 };
 
 struct agent {
-    struct str name; /* owned */
-    struct name_set card_nodes;     /* agent.* events */
-    struct name_set counted_nodes;  /* graph.node_complete */
-    struct name_set output_nodes;   /* output.* events */
-    struct name_set sections;       /* known section names */
-    struct name_set state_keys;     /* an execution's input must have all of these; empty: no such test */
-    struct name_set search_tools;   /* parts of lower-case tool names whose results hold sources */
-    struct name_set todo_tools;     /* write_todos */
-    struct name_set file_tools;     /* write_file */
-    struct name_set report_keys;    /* members of the final state that may hold the report, best first */
-    size_t input_preview;  /* code points */
-    size_t result_preview; /* code points */
-    size_t output_chars;   /* a model's answer at least this long is an output artifact */
+    struct str name;               /* owned */
+    struct name_set card_nodes;    /* agent.* events */
+    struct name_set counted_nodes; /* graph.node_complete */
+    struct name_set output_nodes;  /* output.* events */
+    struct name_set sections;      /* known section names */
+    struct name_set state_keys;   /* an execution's input must have all of these; empty: no such
+                                     test */
+    struct name_set search_tools; /* parts of lower-case tool names whose results hold sources
+                                   */
+    struct name_set todo_tools;   /* write_todos */
+    struct name_set file_tools;   /* write_file */
+    struct name_set report_keys;  /* members of the final state that may hold the report, best
+                                     first */
+    size_t input_preview;         /* code points */
+    size_t result_preview;        /* code points */
+    size_t output_chars; /* a model's answer at least this long is an output artifact */
 };
 
 /* The built-in settings for an agent of that name. */

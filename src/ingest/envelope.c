@@ -120,8 +120,9 @@ static int read_tool(const struct source_line *in, const struct body *b, struct 
 }
 
 /* The document gives models no id: their place and name must do. */
-static struct str
-model_run(const struct source_line *in, const struct body *b, struct str model)
+static struct str model_run(const struct source_line *in,
+                            const struct body *b,
+                            struct str model)
 {
     struct str id = json_text(member(b, "model_run_id"));
     size_t from = in->scratch->n;
@@ -137,7 +138,9 @@ model_run(const struct source_line *in, const struct body *b, struct str model)
     return buf_since(in->scratch, from);
 }
 
-static void read_model_text(const struct source_line *in, const struct body *b, struct event *ev)
+static void read_model_text(const struct source_line *in,
+                            const struct body *b,
+                            struct event *ev)
 {
     const yyjson_val *text = ev->kind == EVENT_RUN_STREAM ? ev->chunk : member(b, "final_text");
     const yyjson_val *chunks = member(b, "tool_call_chunks"), *calls = member(b, "tool_calls");
@@ -176,7 +179,7 @@ static int read_model(const struct source_line *in, const struct body *b, struct
     return 0;
 }
 
-/* --- events outside of runs --------------------------------------------------- */
+/* --- events outside of runs -------------------------------------------------- */
 
 static int read_fatal(const struct source_line *in, const struct body *b, struct event *ev)
 {

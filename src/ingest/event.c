@@ -24,15 +24,15 @@ static const char *const source_names[SOURCE_MAX] = {
 };
 
 static const char *const type_names[RUN_TYPE_MAX] = {
-    [RUN_CHAIN] = "chain",     [RUN_PROMPT] = "prompt", [RUN_PARSER] = "parser",
-    [RUN_CHAT] = "chat_model", [RUN_LLM] = "llm",       [RUN_TOOL] = "tool",
+    [RUN_CHAIN] = "chain",         [RUN_PROMPT] = "prompt", [RUN_PARSER] = "parser",
+    [RUN_CHAT] = "chat_model",     [RUN_LLM] = "llm",       [RUN_TOOL] = "tool",
     [RUN_RETRIEVER] = "retriever",
 };
 
 static const char *const mode_names[PART_MODE_MAX] = {
-    [PART_VALUES] = "values",           [PART_UPDATES] = "updates", [PART_MESSAGES] = "messages",
-    [PART_CUSTOM] = "custom",           [PART_TASKS] = "tasks",
-    [PART_CHECKPOINTS] = "checkpoints", [PART_DEBUG] = "debug",
+    [PART_VALUES] = "values", [PART_UPDATES] = "updates", [PART_MESSAGES] = "messages",
+    [PART_CUSTOM] = "custom", [PART_TASKS] = "tasks",     [PART_CHECKPOINTS] = "checkpoints",
+    [PART_DEBUG] = "debug",
 };
 
 const char *event_source_name(enum event_source source)
@@ -164,16 +164,18 @@ static int unknown(const struct source_line *in)
     const yyjson_val *root = in->json->root;
 
     if (json_at(root, "seq") != NULL && json_at(root, "kind") != NULL)
-        return error_set(in->err, ERR_TYPE,
-                         "this is a stored spoolwire record (\"seq\", \"kind\"), not a worker's "
-                         "event: feed the worker's own output instead");
+        return error_set(
+            in->err, ERR_TYPE,
+            "this is a stored spoolwire record (\"seq\", \"kind\"), not a worker's "
+            "event: feed the worker's own output instead");
     if (json_at(root, "tasks") != NULL && json_at(root, "next") != NULL)
         return error_set(in->err, ERR_TYPE,
                          "this is a state snapshot (get_state), not an event of a stream");
-    return error_set(in->err, ERR_TYPE,
-                     "no known event: no \"event\", \"type\", \"method\" or \"mode\"; with "
-                     "graph.stream ask for several modes (stream_mode=[\"updates\",\"messages\"]), "
-                     "so that each part says which it is");
+    return error_set(
+        in->err, ERR_TYPE,
+        "no known event: no \"event\", \"type\", \"method\" or \"mode\"; with "
+        "graph.stream ask for several modes (stream_mode=[\"updates\",\"messages\"]), "
+        "so that each part says which it is");
 }
 
 static int detect(const struct source_line *in, enum event_source *ret)
@@ -205,8 +207,9 @@ static int detect(const struct source_line *in, enum event_source *ret)
 
 /* What the SSE event name alone decides: *ret_done when the event is complete, else the
  * source, SOURCE_AUTO when it says nothing. */
-static enum event_source
-detect_sse(const struct source_line *in, struct event *ev, bool *ret_done)
+static enum event_source detect_sse(const struct source_line *in,
+                                    struct event *ev,
+                                    bool *ret_done)
 {
     struct str name = in->sse_event;
     enum part_mode mode;
@@ -250,6 +253,16 @@ static int read_as(enum event_source source, const struct source_line *in, struc
     return error_set(in->err, ERR_TYPE, "no such source format");
 }
 
+/* An SSE message as one line of JSON: {"id":"5","event":"messages","data":[…]}. */
+static bool is_wrapped(const struct source_line *in)
+{
+    struct str event = json_text(in->top.event);
+
+    return str_absent(in->sse_event) && in->top.data != NULL && in->top.name == NULL &&
+           in->top.run_id == NULL && !str_absent(event) && !str_starts(event, STR("on_")) &&
+           str_find(event, '/') == event.n;
+}
+
 static int read_line(const struct source_line *in, enum event_source from, struct event *ev)
 {
     enum event_source named = SOURCE_AUTO;
@@ -262,8 +275,9 @@ static int read_line(const struct source_line *in, enum event_source from, struc
         return 0;
     }
     if (named == SOURCE_MODES && from != SOURCE_AUTO && from != SOURCE_MODES)
-        return error_set(in->err, ERR_TYPE,
-                         "an SSE event of this name is a stream part: read it with --from auto");
+        return error_set(
+            in->err, ERR_TYPE,
+            "an SSE event of this name is a stream part: read it with --from auto");
     if (from == SOURCE_AUTO)
         from = named;
     if (from == SOURCE_AUTO) {
@@ -282,6 +296,7 @@ int event_read(const struct json *line,
                struct error *err)
 {
     struct source_line in;
+    struct json inner;
 
     in.json = line;
     in.sse_event = sse_event;
@@ -294,6 +309,13 @@ int event_read(const struct json *line,
     if (!buf_reserve(scratch, 3 * line->line.n + 512))
         return error_set(err, scratch->error, "%s", error_name(scratch->error));
     members_read(line->root, &in.top);
+    if (is_wrapped(&in)) {
+        inner = *line;
+        inner.root = (yyjson_val *)(uintptr_t)in.top.data;
+        in.sse_event = json_text(in.top.event);
+        in.json = &inner;
+        members_read(inner.root, &in.top);
+    }
     int code = read_line(&in, from, ret);
     if (code == 0 && scratch->error != 0)
         return error_set(err, scratch->error, "%s", error_name(scratch->error));

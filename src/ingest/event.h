@@ -25,17 +25,17 @@ enum event_source {
 };
 
 enum event_kind {
-    EVENT_NOTHING,   /* understood, nothing to store: heartbeats, stream.mode, SSE metadata */
-    EVENT_RUN_START, /* type, run, name, input, … */
-    EVENT_RUN_STREAM,/* chunk; models: message */
-    EVENT_RUN_END,   /* output; models: message */
-    EVENT_RUN_ERROR, /* error, error_type; a callback's interrupt has `interrupted` set */
-    EVENT_CUSTOM,    /* name, data */
-    EVENT_PART,      /* mode, ns, data (messages: message and meta too) */
-    EVENT_INTERRUPT, /* data = one interrupt's value, id; pause set when it asks nothing */
+    EVENT_NOTHING,    /* understood, nothing to store: heartbeats, stream.mode, SSE metadata */
+    EVENT_RUN_START,  /* type, run, name, input, … */
+    EVENT_RUN_STREAM, /* chunk; models: message */
+    EVENT_RUN_END,    /* output; models: message */
+    EVENT_RUN_ERROR,  /* error, error_type; a callback's interrupt has `interrupted` set */
+    EVENT_CUSTOM,     /* name, data */
+    EVENT_PART,       /* mode, ns, data (messages: message and meta too) */
+    EVENT_INTERRUPT,  /* data = one interrupt's value, id; pause set when it asks nothing */
     EVENT_RESUMED,
-    EVENT_UPDATE,    /* job.update: name, text */
-    EVENT_ARTIFACT,  /* name, data */
+    EVENT_UPDATE,      /* job.update: name, text */
+    EVENT_ARTIFACT,    /* name, data */
     EVENT_PANEL_TOKEN, /* 000's output.token: text, section */
     EVENT_SECTION_END, /* section */
     EVENT_NODE_DONE,   /* 000's graph.node_complete: node, step */
@@ -65,12 +65,7 @@ enum part_mode {
     PART_MODE_MAX
 };
 
-enum job_end {
-    JOB_END_NONE,
-    JOB_END_SUCCEEDED,
-    JOB_END_FAILED,
-    JOB_END_CANCELLED
-};
+enum job_end { JOB_END_NONE, JOB_END_SUCCEEDED, JOB_END_FAILED, JOB_END_CANCELLED };
 
 struct event {
     enum event_source source;
@@ -79,13 +74,14 @@ struct event {
     enum part_mode mode;
     enum job_end end;
 
-    struct str run;          /* id of the run; absent where the source has none */
-    struct str parent;       /* callbacks: parent_run_id; events: last of parents */
-    const yyjson_val *parents; /* list, root first, where the source has it and it is not empty */
-    bool parents_known;      /* the source says who the parents are (an empty list, a null parent) */
+    struct str run;            /* id of the run; absent where the source has none */
+    struct str parent;         /* callbacks: parent_run_id; events: last of parents */
+    const yyjson_val *parents; /* list, root first, where the source has it and it is not empty
+                                */
+    bool parents_known; /* the source says who the parents are (an empty list, a null parent) */
     struct str name;
-    const yyjson_val *tags;  /* list, or NULL */
-    const yyjson_val *meta;  /* object, or NULL */
+    const yyjson_val *tags;     /* list, or NULL */
+    const yyjson_val *meta;     /* object, or NULL */
     const yyjson_val *meta_key; /* its key, for the place in the line; or NULL */
     /* Out of meta: */
     struct str node;    /* langgraph_node */
@@ -100,13 +96,13 @@ struct event {
     struct message message; /* of a model's chunk or output, or of a messages part */
     bool has_message;
 
-    struct str id;   /* interrupt id; */
-    struct str call; /* tool call id */
-    struct str text; /* a native token, preview or result in words */
+    struct str id;      /* interrupt id; */
+    struct str call;    /* tool call id */
+    struct str text;    /* a native token, preview or result in words */
     struct str preview; /* tools from document 000: the preview that was sent */
     struct str error;
     struct str error_type;
-    int64_t elapsed; /* as sent, or RECORD_NO_NUMBER */
+    int64_t elapsed;  /* as sent, or RECORD_NO_NUMBER */
     bool interrupted; /* a callback error that is GraphInterrupt */
     bool pause;
     bool lossy;

@@ -55,9 +55,9 @@ static int read_name(const struct source_line *in, struct event *ev)
     } else if (str_is(event, "on_custom_event")) {
         ev->kind = EVENT_CUSTOM;
     }
-    return ev->kind != EVENT_NOTHING ? 0
-                                     : error_set(in->err, ERR_TYPE, "unknown event \"%s\"",
-                                                 quoted(event, word));
+    return ev->kind != EVENT_NOTHING
+               ? 0
+               : error_set(in->err, ERR_TYPE, "unknown event \"%s\"", quoted(event, word));
 }
 
 /* LangGraph's plumbing (`__start__`, ChannelWrite<…>) is tagged so. */
@@ -109,9 +109,10 @@ static int read_stream(const struct source_line *in, struct event *ev)
     read_model_message(ev->chunk, in->scratch, ev);
     if (ev->has_message || json_is_null(ev->chunk))
         return 0;
-    return error_set(in->err, ERR_TYPE,
-                     "\"data.chunk\" is no message: write events with langchain_core.load.dumps, "
-                     "or messages with model_dump()");
+    return error_set(
+        in->err, ERR_TYPE,
+        "\"data.chunk\" is no message: write events with langchain_core.load.dumps, "
+        "or messages with model_dump()");
 }
 
 static void read_end(const struct source_line *in, struct event *ev)
@@ -122,7 +123,8 @@ static void read_end(const struct source_line *in, struct event *ev)
         read_model_message(ev->output, in->scratch, ev);
     else if (ev->type == RUN_TOOL)
         read_tool_message(ev->output, in->scratch, ev);
-    else if (ev->type == RUN_RETRIEVER && (documents = json_at(ev->output, "documents")) != NULL)
+    else if (ev->type == RUN_RETRIEVER &&
+             (documents = json_at(ev->output, "documents")) != NULL)
         ev->output = documents;
 }
 

@@ -15,7 +15,7 @@ static int start_job(struct fold *f)
     return fold_emit(f, &rec, NULL);
 }
 
-/* --- runs ------------------------------------------------------------------------------ */
+/* --- runs -------------------------------------------------------------------- */
 
 /* The open run that an end or a token without a usable id means: the newest of that type
  * (and name, and execution, where the event tells them). */
@@ -165,7 +165,7 @@ static int on_run_error(struct fold *f, const struct json *line, const struct ev
     return err == 0 ? fold_end_run(f, run, ev, error_status(ev)) : err;
 }
 
-/* --- the rest ----------------------------------------------------------------------------- */
+/* --- the rest ---------------------------------------------------------------- */
 
 static int on_custom(struct fold *f, const struct json *line, const struct event *ev)
 {
@@ -304,6 +304,8 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
 {
     int err = 0;
 
+    if (f->ended && ev->kind == EVENT_JOB_END)
+        return 0; /* some senders say the end twice: the first word counts */
     if (f->ended) {
         f->stats.late++;
         return ERR_CLOSED;
@@ -317,8 +319,47 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
     return err == 0 ? on_kind[ev->kind](f, line, ev) : err;
 }
 
-/* --- the end of the job ---------------------------------------------------------------------
- */
+int fold_begin(struct fold *f, int64_t ts)
+{
+    f->ts = ts;
+    return f->started ? 0 : start_job(f);
+}
+
+int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts)
+{
+    struct record rec;
+
+    if (f->ended)
+        return ERR_CLOSED;
+    arena_reset(&f->work);
+    f->ts = ts;
+    record_init(&rec, REC_JOB_CANCEL_REQUESTED);
+    rec.error = reason;
+    return fold_emit(f, &rec, NULL);
+}
+
+int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts)
+{
+    struct record rec;
+
+    if (f->ended)
+        return ERR_CLOSED;
+    arena_reset(&f->work);
+    f->ts = ts;
+    int err = fold_close_inside(f, (struct closing){ .status = STR("retried") });
+    record_init(&rec, REC_JOB_UPDATE);
+    rec.title = STR("retry");
+    rec.text = why;
+    rec.attempt = attempt;
+    return err == 0 ? fold_emit(f, &rec, NULL) : err;
+}
+
+size_t fold_open_questions(const struct fold *f)
+{
+    return f->n_questions + f->paused;
+}
+
+/* --- the end of the job ------------------------------------------------------ */
 
 static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)
 {

@@ -50,6 +50,15 @@ void fold_free(struct fold *f);
 /* Takes one event of the line it was read from.  ERR_CLOSED after the job's end. */
 int fold_event(struct fold *f, const struct json *line, const struct event *ev, int64_t ts);
 
+/* The first record, when the job exists before any event does. */
+int fold_begin(struct fold *f, int64_t ts);
+/* Somebody wants the job to stop; that it has stopped is for fold_finish to say. */
+int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
+/* The job is tried again: what the old attempt left open is closed as retried. */
+int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
+/* How many questions (and pauses) are open. */
+size_t fold_open_questions(const struct fold *f);
+
 /* The worker's stream is over without a word on the job's end: succeeded, waiting
  * (no record) or failed, by what is open. */
 int fold_end_of_stream(struct fold *f, int64_t ts);
@@ -70,6 +79,12 @@ const struct record *fold_head(const struct fold *f, uint64_t seq);
 
 uint64_t fold_seq(const struct fold *f); /* of the last record */
 bool fold_ended(const struct fold *f);
+/* How it ended; the texts are the fold's. */
+struct fold_end {
+    enum job_end end;
+    struct str error, error_type;
+};
+void fold_end(const struct fold *f, struct fold_end *ret);
 void fold_stats(const struct fold *f, struct fold_stats *ret);
 
 #endif

@@ -43,7 +43,7 @@ static void put_workflow(struct buf *b, const struct run *exec)
     json_put_str(b, exec->node);
 }
 
-/* --- todos and files ------------------------------------------------------------------ */
+/* --- todos and files --------------------------------------------------------- */
 
 static int emit_todo(struct fold *f, struct run *exec, const yyjson_val *todos)
 {
@@ -88,7 +88,7 @@ int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input
     return 0;
 }
 
-/* --- URLs ------------------------------------------------------------------------------- */
+/* --- URLs -------------------------------------------------------------------- */
 
 static bool ends_url(char c)
 {
@@ -197,8 +197,7 @@ static int cite(struct fold *f, struct run *exec, struct str text)
     return 0;
 }
 
-/* --- answers and the report ----------------------------------------------------------------
- */
+/* --- answers and the report -------------------------------------------------- */
 
 /* Text such as `search("…`, which is a call that went wrong rather than an answer. */
 static bool looks_like_call(struct str text)

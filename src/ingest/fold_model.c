@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* --- the constant part may change ------------------------------------------------ */
+/* --- the constant part may change -------------------------------------------- */
 
 static int remember_raw(struct run *run, struct str raw)
 {
@@ -64,7 +64,7 @@ static int refresh_info(struct fold *f,
     return err;
 }
 
-/* --- halves ------------------------------------------------------------------------ */
+/* --- halves ------------------------------------------------------------------ */
 
 /* Joins a waiting half with the start of @text, and holds back a half at its end. */
 static struct str join_halves(struct fold *f,
@@ -94,7 +94,7 @@ static struct str join_halves(struct fold *f,
     return fold_tmp(f, err);
 }
 
-/* --- deltas -------------------------------------------------------------------------- */
+/* --- deltas ------------------------------------------------------------------ */
 
 static struct str message_id(struct fold *f, const struct run *run, struct str id, int *err)
 {
@@ -201,7 +201,7 @@ int fold_model_stream(struct fold *f,
     return err == 0 ? emit_delta(f, &rec, run) : err;
 }
 
-/* --- the end --------------------------------------------------------------------------- */
+/* --- the end ----------------------------------------------------------------- */
 
 /* tool_calls of a whole message as the chunks that a stream would have sent. */
 static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *err)
@@ -243,7 +243,7 @@ static int answer_at_once(struct fold *f, const struct event *ev, struct run *ru
     struct record rec;
 
     if (repeats(f, run, m->id))
-        return note_repeat(f, run, m->text);
+        return note_repeat(f, run, STR_NONE); /* its tokens have been counted */
     record_init(&rec, REC_LLM_DELTA);
     int err = fill_delta(f, m, run, &rec);
     if (err == 0 && m->calls != NULL && rec.calls.p == NULL)
@@ -284,7 +284,8 @@ static int fill_end(struct fold *f, const struct event *ev, struct run *run, str
     if (!ev->has_message)
         return err;
     rec->message = message_id(f, run, m->id, &err);
-    rec->text = fold_limit_text(f, m->text, &err);
+    if (m->text.n > 0 || ev->source != SOURCE_NATIVE) /* document 004 does not repeat it */
+        rec->text = fold_limit_text(f, m->text, &err);
     if (m->reasoning.n > 0)
         rec->reasoning = fold_limit_text(f, m->reasoning, &err);
     if (m->calls != NULL)

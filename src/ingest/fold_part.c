@@ -14,7 +14,7 @@ static const enum record_kind state_kind[PART_MODE_MAX] = {
     [PART_MESSAGES] = REC_MESSAGE,
 };
 
-/* --- questions ------------------------------------------------------------------------ */
+/* --- questions --------------------------------------------------------------- */
 
 static bool is_open(const struct fold *f, struct str id)
 {
@@ -68,9 +68,11 @@ int fold_question(struct fold *f,
     record_init(&rec, pause ? REC_JOB_PAUSED : REC_JOB_INTERRUPT);
     rec.id = question_id(f, id, &err);
     if (lossy_text.p != NULL) {
+        struct str text = fold_limit_text(f, lossy_text, &err);
+
         rec.lossy = true;
         buf_clear(&f->tmp);
-        json_put_str(&f->tmp, fold_limit_text(f, lossy_text, &err));
+        json_put_str(&f->tmp, text);
         rec.data = fold_tmp(f, &err);
     } else {
         rec.data = fold_json(f, value, false, &err);
@@ -129,7 +131,7 @@ int fold_resumed(struct fold *f)
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-/* --- executions that are made up ---------------------------------------------------------- */
+/* --- executions that are made up --------------------------------------------- */
 
 static struct str before(struct str s, char c)
 {
@@ -270,8 +272,7 @@ static int by_debug(struct fold *f, const yyjson_val *debug)
                    json_int(json_at(debug, "step"), RECORD_NO_NUMBER));
 }
 
-/* --- messages --------------------------------------------------------------------------------
- */
+/* --- messages ---------------------------------------------------------------- */
 
 /* Replaces the message in f->tmp by the same one with the id @id. */
 static void put_id(struct fold *f, struct str id)
@@ -457,8 +458,7 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
     return err == 0 ? fold_model_stream(f, line, ev, run) : err;
 }
 
-/* --- a part
- * ------------------------------------------------------------------------------------ */
+/* --- a part ------------------------------------------------------------------ */
 
 static int store_part(struct fold *f, const struct event *ev, const yyjson_val *data)
 {

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* --- who is who ------------------------------------------------------------------- */
+/* --- who is who -------------------------------------------------------------- */
 
 static bool has_tag(const yyjson_val *tags, struct str tag)
 {
@@ -132,7 +132,7 @@ static bool root_is_open(const struct fold *f)
     return false;
 }
 
-/* --- the constant part -------------------------------------------------------------- */
+/* --- the constant part ------------------------------------------------------- */
 
 static struct str known_section(const struct fold *f, struct str name)
 {
@@ -283,6 +283,8 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
                   : a.known   ? (int64_t)a.depth
                               : (int64_t)count_bars(ev->ns);
     fill_exec(f, info, exec);
+    if (ev->source == SOURCE_NATIVE && ev->run.p == NULL)
+        info->panel = false; /* document 000 sends the panel's tokens by themselves */
     info->path = path_of(f, ev, above, &err);
     info->tags = json_of(f, ev->tags, &err);
     info->meta = json_of(f, ev->meta, &err);
@@ -296,7 +298,7 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
     return err;
 }
 
-/* --- starting ------------------------------------------------------------------------- */
+/* --- starting ---------------------------------------------------------------- */
 
 static int64_t count_messages(const yyjson_val *input)
 {
@@ -456,7 +458,7 @@ int fold_start_run(struct fold *f,
     return err;
 }
 
-/* --- ending ------------------------------------------------------------------------------ */
+/* --- ending ------------------------------------------------------------------ */
 
 static enum record_kind end_kind(const struct run *run)
 {

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* --- lookups --------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------- */
 
 struct run *fold_find(struct fold *f, struct str run_id)
 {
@@ -71,7 +71,7 @@ struct key fold_section_key(enum seen_space space, const struct run *exec, struc
     return k;
 }
 
-/* --- taking in a start ------------------------------------------------------------ */
+/* --- taking in a start ------------------------------------------------------- */
 
 static enum run_type type_of(const struct record *rec)
 {
@@ -196,7 +196,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     return err;
 }
 
-/* --- taking in the rest -------------------------------------------------------------- */
+/* --- taking in the rest ------------------------------------------------------ */
 
 static void apply_end(struct fold *f, struct run *run)
 {
@@ -341,6 +341,12 @@ static int apply_job(struct fold *f, const struct record *rec, struct run *run)
         f->start_ts = rec->ts;
     } else if (rec->kind == REC_JOB_END) {
         f->ended = true;
+        f->end = str_is(rec->status, "succeeded")   ? JOB_END_SUCCEEDED
+                 : str_is(rec->status, "cancelled") ? JOB_END_CANCELLED
+                                                    : JOB_END_FAILED;
+        if (!arena_copy(&f->keep, rec->error, &f->failure) ||
+            !arena_copy(&f->keep, rec->error_type, &f->failure_type))
+            return ERR_NOMEM;
     } else {
         f->n_questions = 0;
         f->paused = false;
@@ -385,20 +391,40 @@ static int apply_repeat(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
+/* A new attempt announces its own runs. */
+static int apply_update(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    if (rec->attempt != RECORD_NO_NUMBER)
+        f->events_seen = f->root_failed = false;
+    return 0;
+}
+
 /* Kinds that are not here change nothing. */
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
-    [REC_LLM_START] = apply_starts,       [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,      [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,      [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts, [REC_RETRIEVER_END] = apply_ends,
-    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,
+    [REC_JOB_START] = apply_job,
+    [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question,
+    [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,
+    [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,
+    [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,
+    [REC_NODE_END] = apply_ends,
+    [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,
+    [REC_MESSAGE] = apply_message,
+    [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 
@@ -410,7 +436,7 @@ static int apply(struct fold *f, const struct record *rec, struct run *run)
     return apply_kind[rec->kind] != NULL ? apply_kind[rec->kind](f, rec, run) : 0;
 }
 
-/* --- the two ways in ------------------------------------------------------------------ */
+/* --- the two ways in --------------------------------------------------------- */
 
 int fold_emit(struct fold *f, struct record *rec, struct run *run)
 {
@@ -458,7 +484,7 @@ const struct record *fold_head(const struct fold *f, uint64_t seq)
     return run != NULL ? run->head : NULL;
 }
 
-/* --- life ------------------------------------------------------------------------------ */
+/* --- life -------------------------------------------------------------------- */
 
 int fold_new(const struct fold_options *options, struct fold **ret)
 {
@@ -505,6 +531,11 @@ uint64_t fold_seq(const struct fold *f)
 bool fold_ended(const struct fold *f)
 {
     return f->ended;
+}
+
+void fold_end(const struct fold *f, struct fold_end *ret)
+{
+    *ret = (struct fold_end){ f->end, f->failure, f->failure_type };
 }
 
 void fold_stats(const struct fold *f, struct fold_stats *ret)

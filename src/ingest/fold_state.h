@@ -72,10 +72,11 @@ struct fold {
     int64_t ts; /* of the event at hand */
     int64_t start_ts;
     bool started, ended;
+    enum job_end end;
     bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
     bool events_seen; /* runs were announced: parts give no executions and no tokens */
     bool paused;
-    bool root_failed;               /* the root run that ended last did not end well */
+    bool root_failed;                 /* the root run that ended last did not end well */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
     struct str question[MAX_QUESTIONS]; /* ids of the open ones, in keep */
@@ -88,7 +89,7 @@ struct fold {
     struct fold_stats stats;
 };
 
-/* --- fold_state.c -------------------------------------------------------------- */
+/* --- fold_state.c ------------------------------------------------------------ */
 
 /* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
  * that it belongs to, whose head it then names; NULL for records without one. */
@@ -106,7 +107,7 @@ int fold_mark(struct fold *f, struct key k, void *value);
 struct key fold_owner_key(const struct run *exec, struct str message);
 struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section);
 
-/* --- helpers of the deciding files (fold_text.c) -------------------------------- */
+/* --- helpers of the deciding files (fold_text.c) ----------------------------- */
 
 /* @v flattened into work memory, or a marker with size and preview when over the field
  * limit (not where @exempt); absent for NULL.  ERR_NOMEM through @err. */
@@ -123,7 +124,7 @@ int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
 /* An id that is new in this job and the same in every rebuild. */
 struct str fold_derive_id(struct fold *f, int *err);
 
-/* --- deciding -------------------------------------------------------------------- */
+/* --- deciding ---------------------------------------------------------------- */
 
 int fold_start_run(struct fold *f,
                    const struct json *line,

@@ -153,12 +153,17 @@ static bool is_generation(struct str class)
            str_is(class, "ChatGeneration") || str_is(class, "ChatGenerationChunk");
 }
 
+/* The number 1, whose text we have. */
+static bool is_one(const yyjson_val *v)
+{
+    return unsafe_yyjson_is_raw((yyjson_val *)v) &&
+           unsafe_yyjson_get_len((yyjson_val *)v) == 1 &&
+           unsafe_yyjson_get_raw((yyjson_val *)v)[0] == '1';
+}
+
 static bool is_lc(const struct shape *s)
 {
-    return s->lc != NULL && unsafe_yyjson_is_raw((yyjson_val *)s->lc) &&
-           str_eq(str_make(unsafe_yyjson_get_raw((yyjson_val *)s->lc),
-                           unsafe_yyjson_get_len((yyjson_val *)s->lc)),
-                  STR("1"));
+    return s->lc != NULL && is_one(s->lc);
 }
 
 static bool is_constructor(const struct shape *s)
@@ -185,8 +190,8 @@ static const struct class_name *class_of_pair(const struct shape *s, bool *ret_c
 /* A chat model's generation, which holds a message. */
 static bool wraps_message(const struct shape *s)
 {
-    return is_object(s->message) && (yyjson_is_str((yyjson_val *)s->text) ||
-                                     is_generation(json_text(s->type)));
+    return is_object(s->message) &&
+           (yyjson_is_str((yyjson_val *)s->text) || is_generation(json_text(s->type)));
 }
 
 static bool is_plain_generation(const struct shape *s)
@@ -428,7 +433,9 @@ static void read_generation(const struct shape *s, struct message *ret)
  * all tokens are this, so they pay for no more than a look at the four. */
 static const yyjson_val *constructor_kwargs(const yyjson_val *v, struct str *ret_class)
 {
+    /* Four members are eight values at least, so v + 8 is still inside of it. */
     if (unsafe_yyjson_get_len((yyjson_val *)v) != 4 || !str_is(json_text(v + 1), "lc") ||
+        !is_one(v + 2) || !str_is(json_text(v + 3), "type") ||
         !str_is(json_text(v + 4), "constructor") || !str_is(json_text(v + 5), "id") ||
         !unsafe_yyjson_is_arr((yyjson_val *)(v + 6)))
         return NULL;

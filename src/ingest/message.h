@@ -29,9 +29,9 @@ struct message {
     struct str text;      /* by Python's .text rule; may be empty, never absent */
     struct str reasoning; /* thinking and reasoning blocks, reasoning_content; or absent */
     struct str name;
-    struct str call;   /* tool_call_id of a tool message */
-    struct str status; /* of a tool message */
-    const yyjson_val *content; /* as sent when it is a list, else NULL */
+    struct str call;               /* tool_call_id of a tool message */
+    struct str status;             /* of a tool message */
+    const yyjson_val *content;     /* as sent when it is a list, else NULL */
     const yyjson_val *call_chunks; /* tool_call_chunks, when not empty */
     const yyjson_val *calls;       /* tool_calls, when not empty */
     const yyjson_val *usage;       /* usage_metadata, when an object */

@@ -124,9 +124,10 @@ static int read_list(const struct source_line *in, const yyjson_val *list, struc
         mode = STR("messages");
     }
     if (str_absent(mode) || (!is_list_of(list, 2) && !is_list_of(list, 3)))
-        return error_set(in->err, ERR_TYPE,
-                         "a list must be [mode, payload] or [namespace, mode, payload]; ask for "
-                         "several modes (stream_mode=[\"updates\",\"messages\"]) to get these");
+        return error_set(
+            in->err, ERR_TYPE,
+            "a list must be [mode, payload] or [namespace, mode, payload]; ask for "
+            "several modes (stream_mode=[\"updates\",\"messages\"]) to get these");
     err = read_ns(in, ns, ev);
     if (err != 0)
         return err;

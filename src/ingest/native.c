@@ -28,7 +28,7 @@ static const yyjson_val *get(const yyjson_val *object, struct str key)
 #define top(in, literal)   get((in)->root, STR(literal))
 #define inner(in, literal) get((in)->data, STR(literal))
 
-/* --- document 004: runs -------------------------------------------------------- */
+/* --- document 004: runs ------------------------------------------------------ */
 
 /* An end with an error, or with a status other than ok, is an error.  The status is its
  * type: `interrupted` and `cancelled` are no failures. */
@@ -65,8 +65,8 @@ static void read_run(const struct source_line *in, const struct native *n, struc
     ev->name = json_text(in->top.name);
     ev->input = inner(n, "input");
     ev->output = inner(n, "output");
-    ev->call = json_text(
-        either(inner(n, "tool_call_id"), json_at(in->top.metadata, "tool_call_id")));
+    ev->call =
+        json_text(either(inner(n, "tool_call_id"), json_at(in->top.metadata, "tool_call_id")));
     read_meta(in->top.metadata, in->top.metadata_key, ev);
     if (!str_absent(n->agent_id)) {
         ev->parent = n->agent_id;
@@ -102,7 +102,9 @@ static int read_llm(const struct source_line *in, const struct native *n, struct
     return 0;
 }
 
-static int read_llm_chunk(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_llm_chunk(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     struct str text;
     int err = want_text(in, inner(n, "chunk"), "data.chunk", &text);
@@ -156,7 +158,7 @@ static int read_artifact(const struct source_line *in, const struct native *n, s
     return 0;
 }
 
-/* --- the job ------------------------------------------------------------------- */
+/* --- the job ----------------------------------------------------------------- */
 
 static bool is_word(struct str s, const char *word)
 {
@@ -204,14 +206,18 @@ static int read_status(const struct source_line *in, const struct native *n, str
     return 0;
 }
 
-static int read_error_event(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_error_event(const struct source_line *in,
+                            const struct native *n,
+                            struct event *ev)
 {
     end_job(ev, JOB_END_FAILED);
     read_job_error(in, n, STR("unknown error"), ev);
     return 0;
 }
 
-static int read_cancelled(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_cancelled(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     end_job(ev, JOB_END_CANCELLED);
     read_job_error(in, n, STR_NONE, ev);
@@ -222,7 +228,6 @@ static int read_cancelled(const struct source_line *in, const struct native *n, 
 static int read_done(const struct source_line *in, const struct native *n, struct event *ev)
 {
     struct str status = json_text(top(n, "status"));
-    bool failed = ev->end == JOB_END_FAILED;
 
     ev->kind = EVENT_JOB_END;
     if (is_word(status, "cancelled"))
@@ -232,7 +237,7 @@ static int read_done(const struct source_line *in, const struct native *n, struc
     if (ev->end == JOB_END_SUCCEEDED)
         ev->output = either(top(n, "output"), top(n, "result"));
     else
-        read_job_error(in, n, failed ? STR("unknown error") : STR_NONE, ev);
+        read_job_error(in, n, ev->end == JOB_END_FAILED ? STR("unknown error") : STR_NONE, ev);
     return 0;
 }
 
@@ -242,7 +247,9 @@ static int read_failed(const struct source_line *in, const struct native *n, str
     return read_done(in, n, ev);
 }
 
-static int read_succeeded(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_succeeded(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     ev->end = JOB_END_SUCCEEDED;
     return read_done(in, n, ev);
@@ -279,7 +286,7 @@ static int read_nothing(const struct source_line *in, const struct native *n, st
     return 0;
 }
 
-/* --- document 000 -------------------------------------------------------------- */
+/* --- document 000 ------------------------------------------------------------ */
 
 static int read_spawned(const struct source_line *in, const struct native *n, struct event *ev)
 {
@@ -297,7 +304,9 @@ static int read_spawned(const struct source_line *in, const struct native *n, st
     return err;
 }
 
-static int read_agent_done(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_agent_done(const struct source_line *in,
+                           const struct native *n,
+                           struct event *ev)
 {
     ev->node = json_text(top(n, "node"));
     ev->name = ev->node;
@@ -317,7 +326,9 @@ static int read_token(const struct source_line *in, const struct native *n, stru
     return err;
 }
 
-static int read_tool_call(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_tool_call(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     const yyjson_val *preview = top(n, "input_preview");
 
@@ -329,7 +340,9 @@ static int read_tool_call(const struct source_line *in, const struct native *n, 
     return want_text(in, either(top(n, "tool_name"), top(n, "name")), "tool_name", &ev->name);
 }
 
-static int read_tool_result(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_tool_result(const struct source_line *in,
+                            const struct native *n,
+                            struct event *ev)
 {
     const yyjson_val *summary = top(n, "result_summary");
 
@@ -346,7 +359,9 @@ static int read_tool_result(const struct source_line *in, const struct native *n
     return want_text(in, either(top(n, "tool_name"), top(n, "name")), "tool_name", &ev->name);
 }
 
-static int read_panel_token(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_panel_token(const struct source_line *in,
+                            const struct native *n,
+                            struct event *ev)
 {
     int err = want_text(in, top(n, "token"), "token", &ev->text);
 
@@ -362,14 +377,18 @@ static int read_section(const struct source_line *in, const struct native *n, st
     return need_text(in, top(n, "section"), "section", &ev->section);
 }
 
-static int read_node_done(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_node_done(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     ev->step = json_int(top(n, "step"), ev->step);
     ev->run = n->agent_id;
     return need_text(in, top(n, "node"), "node", &ev->node);
 }
 
-static int read_interrupt(const struct source_line *in, const struct native *n, struct event *ev)
+static int read_interrupt(const struct source_line *in,
+                          const struct native *n,
+                          struct event *ev)
 {
     const yyjson_val *value = json_at(n->root, "value");
 
@@ -391,7 +410,7 @@ static int read_resumed(const struct source_line *in, const struct native *n, st
     return want_text(in, top(n, "interrupt_id"), "interrupt_id", &ev->id);
 }
 
-/* --- the table ------------------------------------------------------------------ */
+/* --- the table --------------------------------------------------------------- */
 
 static const struct {
     const char *type;

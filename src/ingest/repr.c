@@ -14,6 +14,13 @@ struct cursor {
     const char *end;
 };
 
+static struct cursor cursor_of(struct str s)
+{
+    static const char none[] = "";
+
+    return str_absent(s) ? (struct cursor){ none, none } : (struct cursor){ s.p, s.p + s.n };
+}
+
 static bool at(const struct cursor *c, char what)
 {
     return c->p < c->end && *c->p == what;
@@ -169,7 +176,7 @@ static void put_escape(struct buf *out, size_t from, struct cursor *c)
 
 static void put_unescaped(struct buf *out, struct str s)
 {
-    struct cursor c = { s.p, s.p + s.n };
+    struct cursor c = cursor_of(s);
     size_t from = out->n;
 
     while (c.p < c.end) {
@@ -314,7 +321,7 @@ static void read_field(struct str key, struct str value, struct message *ret)
 
 bool repr_message(struct str s, struct buf *scratch, struct message *ret)
 {
-    struct cursor c = { s.p, s.p + s.n };
+    struct cursor c = cursor_of(s);
     struct str name, key, value;
 
     if (str_absent(s))
@@ -322,7 +329,8 @@ bool repr_message(struct str s, struct buf *scratch, struct message *ret)
     name = word(&c);
     if (str_is(name, "content") && at(&c, '='))
         c.p = s.p;
-    else if (at(&c, '(') && (str_ends(name, STR("Message")) || str_ends(name, STR("MessageChunk"))))
+    else if (at(&c, '(') &&
+             (str_ends(name, STR("Message")) || str_ends(name, STR("MessageChunk"))))
         c.p++;
     else
         return false;
@@ -342,7 +350,7 @@ bool repr_message(struct str s, struct buf *scratch, struct message *ret)
 
 struct str repr_call_text(struct str s, struct buf *scratch)
 {
-    struct cursor c = { s.p, s.p + s.n };
+    struct cursor c = cursor_of(s);
     size_t from = scratch->n;
     struct str first;
 

@@ -123,8 +123,8 @@ int sse_line(struct sse *s, struct str line, struct sse_message *ret)
     if (!pending(s) && !s->skipping) {
         if (is_json(line)) {
             if (line.n > s->max_bytes)
-                return error_set(&s->error, ERR_TOO_LARGE, "a line of %zu bytes, the limit is %zu",
-                                 line.n, s->max_bytes);
+                return error_set(&s->error, ERR_TOO_LARGE,
+                                 "a line of %zu bytes, the limit is %zu", line.n, s->max_bytes);
             *ret = (struct sse_message){ .event = STR_NONE, .data = line };
             return 1;
         }

@@ -345,7 +345,7 @@ int record_decode(struct json_reader *reader,
     return 0;
 }
 
-/* --- counted copies ------------------------------------------------------------ */
+/* --- counted copies ---------------------------------------------------------- */
 
 struct block {
     atomic_uint refs;
@@ -408,6 +408,15 @@ int record_new(const struct record *rec, struct record **ret)
     return 0;
 }
 
+int record_new_with_head(const struct record *rec, struct record **ret)
+{
+    int err = record_new(rec, ret);
+
+    if (err == 0 && rec->head != NULL)
+        (*ret)->head = record_ref((struct record *)(uintptr_t)rec->head);
+    return err;
+}
+
 struct record *record_ref(struct record *rec)
 {
     atomic_fetch_add_explicit(&block_of(rec)->refs, 1, memory_order_relaxed);
@@ -418,6 +427,8 @@ void record_unref(struct record *rec)
 {
     if (rec == NULL)
         return;
-    if (atomic_fetch_sub_explicit(&block_of(rec)->refs, 1, memory_order_acq_rel) == 1)
-        free(block_of(rec));
+    if (atomic_fetch_sub_explicit(&block_of(rec)->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    record_unref((struct record *)(uintptr_t)rec->head); /* only record_new_with_head sets it */
+    free(block_of(rec));
 }

@@ -184,10 +184,12 @@ int record_decode(struct json_reader *reader,
                   struct record *ret,
                   struct error *err);
 
-/* --- a record that outlives its event: immutable, counted ------------------ */
+/* --- a record that outlives its event: immutable, counted -------------------- */
 
 /* A deep copy in one block, without its head, with one reference. */
 int record_new(const struct record *rec, struct record **ret);
+/* The same with a reference to its head, which must be a counted one (or NULL). */
+int record_new_with_head(const struct record *rec, struct record **ret);
 struct record *record_ref(struct record *rec);
 void record_unref(struct record *rec); /* accepts NULL */
 
