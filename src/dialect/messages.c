@@ -44,12 +44,13 @@ static void put_message_middle(struct buf *b,
         buf_lit(b, ",\"type\":\"");
     }
     buf_str(b, type);
-    buf_lit(b, "\",\"name\":null,\"id\":");
+    buf_lit(b, "\",\"id\":");
     json_put_str_or_null(b, rec->message);
     buf_lit(b, ",\"tool_calls\":");
     buf_str(b, tool_calls);
-    buf_lit(b, ",\"invalid_tool_calls\":[],\"usage_metadata\":");
-    json_put_raw_or_null(b, rec->usage);
+    buf_lit(b, ",\"invalid_tool_calls\":[]");
+    if (!str_absent(rec->usage)) /* clients make zeros of a null */
+        render_json(b, "usage_metadata", rec->usage);
 }
 
 /* What is new, and nothing else: clients concatenate. */
@@ -74,11 +75,9 @@ static void put_end_delta(struct buf *b, const struct record *rec)
         b,
         "{\"content\":\"\",\"additional_kwargs\":{},\"response_metadata\":{\"finish_reason\":");
     json_put_str(b, render_some(rec->title));
-    buf_lit(b, "},\"type\":\"AIMessageChunk\",\"name\":null,\"id\":");
+    buf_lit(b, "},\"type\":\"AIMessageChunk\",\"id\":");
     json_put_str_or_null(b, rec->message);
-    buf_lit(
-        b,
-        ",\"tool_calls\":[],\"invalid_tool_calls\":[],\"usage_metadata\":null,\"tool_call_chunks\":[]}");
+    buf_lit(b, ",\"tool_calls\":[],\"invalid_tool_calls\":[],\"tool_call_chunks\":[]}");
 }
 
 /* The whole answer of a chat model. */
@@ -500,10 +499,16 @@ static void put_interrupt(const struct record *rec,
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"__interrupt__\":[{\"value\":");
-    json_put_raw_or_null(b, rec->data);
-    render_text(b, "id", rec->id);
-    buf_lit(b, "}]}");
+    buf_lit(b, "{\"__interrupt__\":");
+    if (!str_absent(rec->open)) { /* some clients show only the newest list */
+        buf_str(b, rec->open);
+    } else {
+        buf_lit(b, "[{\"value\":");
+        json_put_raw_or_null(b, rec->data);
+        render_text(b, "id", rec->id);
+        buf_lit(b, "}]");
+    }
+    buf_char(b, '}');
     frames_end(out);
 }
 

@@ -14,6 +14,7 @@ struct filter {
     struct buf out;
     struct error error;
     struct filter_stats stats;
+    bool counted; /* the job at hand is in the stats */
 };
 
 int filter_new(const struct filter_options *options, struct filter **ret)
@@ -86,9 +87,9 @@ static int on_record(void *arg, const struct record *rec)
     return f->out.n >= WRITE_AT ? flush(f) : f->out.error;
 }
 
-static void add_stats(struct filter *f)
+static void add_stats(const struct filter *f, struct fold_stats *all)
 {
-    struct fold_stats job, *all = &f->stats.fold;
+    struct fold_stats job;
 
     fold_stats(f->fold, &job);
     for (size_t i = 0; i < REC_KIND_MAX; i++)
@@ -119,6 +120,7 @@ int filter_begin(struct filter *f, struct str id)
         return error_set(&f->error, err, "%s", error_name(err));
     intake_begin(f->intake, f->fold);
     f->stats.jobs++;
+    f->counted = false;
     return 0;
 }
 
@@ -144,7 +146,8 @@ int filter_end(struct filter *f)
         if (err != 0)
             (void)error_set(&f->error, err, "%s", error_name(err));
     }
-    add_stats(f);
+    add_stats(f, &f->stats.fold);
+    f->counted = true;
     int wrote = flush(f);
     return err != 0 ? err : wrote;
 }
@@ -162,5 +165,7 @@ const struct error *filter_error(const struct filter *f)
 void filter_stats(const struct filter *f, struct filter_stats *ret)
 {
     *ret = f->stats;
+    if (f->fold != NULL && !f->counted) /* a job that was stopped */
+        add_stats(f, &ret->fold);
     intake_stats(f->intake, &ret->in);
 }

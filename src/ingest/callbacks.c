@@ -292,8 +292,10 @@ static void read_token(const struct source_line *in, const struct call *call, st
     if (ev->type != RUN_LLM && ev->type != RUN_CHAT)
         return;
     read_model_message(call->chunk, in->scratch, ev);
-    if (!ev->has_message)
-        set_text_message(ev, json_text(call->token), true);
+    if (!ev->has_message) {
+        message_read_content(call->token, in->scratch, &ev->message);
+        ev->has_message = true;
+    }
 }
 
 static const enum event_kind kinds[] = {

@@ -314,6 +314,7 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
         return 0;
     arena_reset(&f->work);
     f->ts = ts;
+    f->event_seq = f->seq;
     if (!f->started)
         err = start_job(f);
     return err == 0 ? on_kind[ev->kind](f, line, ev) : err;

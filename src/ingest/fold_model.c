@@ -252,7 +252,7 @@ static int answer_at_once(struct fold *f, const struct event *ev, struct run *ru
 }
 
 /* A half that never got its other one. */
-static int flush_half(struct fold *f, struct run *run)
+int fold_flush_half(struct fold *f, struct run *run)
 {
     struct record rec;
 
@@ -310,7 +310,7 @@ int fold_model_end(struct fold *f, const struct event *ev, struct run *run, stru
     if (run->deltas == 0 && answers)
         err = answer_at_once(f, ev, run);
     else
-        err = flush_half(f, run);
+        err = fold_flush_half(f, run);
     bool repeat = run->repeat;
     record_init(&rec, REC_LLM_END);
     if (err == 0)

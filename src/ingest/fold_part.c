@@ -19,7 +19,7 @@ static const enum record_kind state_kind[PART_MODE_MAX] = {
 static bool is_open(const struct fold *f, struct str id)
 {
     for (size_t i = 0; i < f->n_questions; i++)
-        if (str_eq(f->question[i], id))
+        if (str_eq(f->question[i].id, id))
             return true;
     return false;
 }
@@ -53,6 +53,56 @@ static struct str repr_id(struct str repr)
     return STR_NONE;
 }
 
+/* Older senders give no ids, and tell one question in several modes: the same value as one
+ * that was open before this event is that one. */
+static bool asked_before(const struct fold *f, struct str value)
+{
+    for (size_t i = 0; i < f->n_questions; i++)
+        if (f->question[i].seq <= f->event_seq && str_eq(f->question[i].value, value))
+            return true;
+    return false;
+}
+
+/* All questions that are open with this one, for clients that show the newest list only. */
+static struct str all_open(struct fold *f, const struct record *rec, int *err)
+{
+    if (f->n_questions == 0)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    for (size_t i = 0; i <= f->n_questions; i++) {
+        bool mine = i == f->n_questions;
+
+        buf_char(&f->tmp, i == 0 ? '[' : ',');
+        buf_lit(&f->tmp, "{\"value\":");
+        json_put_raw_or_null(&f->tmp, mine ? rec->data : f->question[i].value);
+        buf_lit(&f->tmp, ",\"id\":");
+        json_put_str(&f->tmp, mine ? rec->id : f->question[i].id);
+        buf_char(&f->tmp, '}');
+    }
+    buf_char(&f->tmp, ']');
+    return fold_tmp(f, err);
+}
+
+static void fill_question(struct fold *f,
+                          const yyjson_val *value,
+                          struct str lossy_text,
+                          struct record *rec,
+                          int *err)
+{
+    if (lossy_text.p != NULL) {
+        struct str text = fold_limit_text(f, lossy_text, err);
+
+        rec->lossy = true;
+        buf_clear(&f->tmp);
+        json_put_str(&f->tmp, text);
+        rec->data = fold_tmp(f, err);
+        return;
+    }
+    rec->data = fold_json(f, value, false, err);
+    rec->question = fold_json(f, json_at(value, "question"), false, err);
+    rec->context = fold_json(f, json_at(value, "context"), false, err);
+}
+
 int fold_question(struct fold *f,
                   struct str id,
                   const yyjson_val *value,
@@ -66,19 +116,12 @@ int fold_question(struct fold *f,
     if (pause ? f->paused : id.n > 0 && is_open(f, id))
         return 0;
     record_init(&rec, pause ? REC_JOB_PAUSED : REC_JOB_INTERRUPT);
+    fill_question(f, value, lossy_text, &rec, &err);
+    if (err != 0 || (!pause && id.n == 0 && asked_before(f, rec.data)))
+        return err;
     rec.id = question_id(f, id, &err);
-    if (lossy_text.p != NULL) {
-        struct str text = fold_limit_text(f, lossy_text, &err);
-
-        rec.lossy = true;
-        buf_clear(&f->tmp);
-        json_put_str(&f->tmp, text);
-        rec.data = fold_tmp(f, &err);
-    } else {
-        rec.data = fold_json(f, value, false, &err);
-        rec.question = fold_json(f, json_at(value, "question"), false, &err);
-        rec.context = fold_json(f, json_at(value, "context"), false, &err);
-    }
+    if (err == 0 && !pause)
+        rec.open = all_open(f, &rec, &err);
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
@@ -122,7 +165,7 @@ int fold_resumed(struct fold *f)
     buf_clear(&f->tmp);
     for (size_t i = 0; i < f->n_questions; i++) {
         buf_char(&f->tmp, i == 0 ? '[' : ',');
-        json_put_str(&f->tmp, f->question[i]);
+        json_put_str(&f->tmp, f->question[i].id);
     }
     if (f->n_questions == 0)
         buf_char(&f->tmp, '[');
@@ -373,8 +416,11 @@ static int message_once(struct fold *f, struct run *run, const yyjson_val *v, si
 {
     struct message m;
     int err = fold_read_message(f, v, &m);
+    bool answer = m.cls == MESSAGE_AI || m.cls == MESSAGE_TOOL;
 
-    if (err != 0 || (m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL))
+    /* Others without an id are most likely the input again. */
+    if (err != 0 || m.cls == MESSAGE_NONE || m.cls == MESSAGE_GENERATION ||
+        (!answer && m.id.n == 0))
         return err;
     struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
     if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
@@ -383,18 +429,37 @@ static int message_once(struct fold *f, struct run *run, const yyjson_val *v, si
     return whole_message(f, &m, v, id, run, NULL);
 }
 
-int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
+static int messages_in(struct fold *f,
+                       struct run *run,
+                       const yyjson_val *v,
+                       bool reprs,
+                       size_t *i)
 {
-    yyjson_val *list = json_at(output, "messages");
-    yyjson_arr_iter it = yyjson_arr_iter_with(list);
+    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)v);
     yyjson_val *item;
-    size_t i = 0;
     int err = 0;
 
-    if (list != NULL && !yyjson_is_arr(list))
-        return message_once(f, run, list, 0);
+    if (message_is(v))
+        return message_once(f, run, v, (*i)++);
     while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
-        err = message_once(f, run, item, i++);
+        if (message_is(item) || (reprs && yyjson_is_str(item)))
+            err = message_once(f, run, item, (*i)++);
+    return err;
+}
+
+/* As the real server does: a message, or a list with messages, under any key. */
+int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
+{
+    yyjson_val *update = json_at(output, "update");
+    bool command = update != NULL && json_at(output, "goto") != NULL;
+    yyjson_obj_iter it = yyjson_obj_iter_with(command ? update : (yyjson_val *)output);
+    yyjson_val *key;
+    size_t i = 0;
+    int err = message_is(output) ? message_once(f, run, output, i++) : 0;
+
+    while (err == 0 && !message_is(output) && (key = yyjson_obj_iter_next(&it)) != NULL)
+        err = messages_in(f, run, yyjson_obj_iter_get_val(key),
+                          str_is(json_text(key), "messages"), &i);
     return err;
 }
 
@@ -449,7 +514,7 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
         struct str id = ev->message.id;
 
         if (id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
-            (ev->message.cls != MESSAGE_AI && ev->message.cls != MESSAGE_TOOL))
+            ev->message.cls == MESSAGE_NONE || ev->message.cls == MESSAGE_GENERATION)
             return 0;
         return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL,
                              ev);
@@ -470,6 +535,11 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     rec.info.ns = ev->ns;
     rec.data = fold_json_skip(f, data, STR("__interrupt__"), &err);
     if (err != 0 || str_is(rec.data, "{}"))
+        return err; /* nothing but the question, which is a record of its own */
+    if (ev->mode == PART_VALUES && json_at(data, "__interrupt__") != NULL)
+        rec.data = fold_json(f, data, true, &err); /* clients take the last state for the truth
+                                                    */
+    if (err != 0)
         return err;
     return fold_emit(f, &rec, NULL);
 }

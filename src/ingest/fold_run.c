@@ -315,7 +315,7 @@ static int64_t count_messages(const yyjson_val *input)
                                              : RECORD_NO_NUMBER;
 }
 
-/* Ids of model and tool messages in the input that nobody has seen: they are history. */
+/* Ids of messages in the input that nobody has seen: they are history. */
 static struct str history(struct fold *f, const yyjson_val *input, int *err)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(json_at(input, "messages"));
@@ -328,8 +328,7 @@ static struct str history(struct fold *f, const yyjson_val *input, int *err)
         struct message m;
 
         message_read(item, &none, &m);
-        if ((m.cls != MESSAGE_AI && m.cls != MESSAGE_TOOL) || m.id.n == 0 ||
-            fold_seen(f, key_of(SEEN_MESSAGE, m.id)))
+        if (m.cls == MESSAGE_NONE || m.id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, m.id)))
             continue;
         buf_char(&f->tmp, n++ == 0 ? '[' : ',');
         json_put_str(&f->tmp, m.id);
@@ -533,12 +532,13 @@ int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct st
 int fold_close_run(struct fold *f, struct run *run, struct str status, struct str error)
 {
     struct record rec;
+    int err = fold_flush_half(f, run);
 
     record_init(&rec, end_kind(run));
     rec.error = error;
     if (rec.kind == REC_LLM_END && run->message.p != NULL)
         rec.message = run->message;
-    return fold_emit_end(f, run, &rec, status);
+    return err == 0 ? fold_emit_end(f, run, &rec, status) : err;
 }
 
 int fold_close_inside(struct fold *f, struct closing what)

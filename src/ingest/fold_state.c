@@ -303,8 +303,10 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
     }
     if (f->n_questions == MAX_QUESTIONS)
         return 0; /* more wait than one job can name; the record stands all the same */
-    if (!arena_copy(&f->keep, rec->id, &f->question[f->n_questions]))
+    struct question *q = &f->question[f->n_questions];
+    if (!arena_copy(&f->keep, rec->id, &q->id) || !arena_copy(&f->keep, rec->data, &q->value))
         return ERR_NOMEM;
+    q->seq = rec->seq;
     f->n_questions++;
     return 0;
 }

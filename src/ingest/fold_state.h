@@ -55,6 +55,13 @@ struct pending_call {
     size_t id_n;
 };
 
+/* A question that is open; texts in keep. */
+struct question {
+    struct str id;
+    struct str value; /* JSON */
+    uint64_t seq;
+};
+
 enum { MAX_PENDING_CALLS = 64, MAX_QUESTIONS = 64, MAX_MESSAGE_ID = 256 };
 
 struct fold {
@@ -79,8 +86,9 @@ struct fold {
     bool root_failed;                 /* the root run that ended last did not end well */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
-    struct str question[MAX_QUESTIONS]; /* ids of the open ones, in keep */
+    struct question question[MAX_QUESTIONS]; /* the open ones */
     size_t n_questions;
+    uint64_t event_seq; /* of the last record before the event at hand */
     uint64_t n_asked;
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
@@ -151,6 +159,7 @@ int fold_model_stream(struct fold *f,
                       const struct json *line,
                       const struct event *ev,
                       struct run *run);
+int fold_flush_half(struct fold *f, struct run *run);
 int fold_model_end(struct fold *f, const struct event *ev, struct run *run, struct str status);
 
 int fold_part(struct fold *f,

@@ -16,7 +16,9 @@ struct intake {
     bool skipping;      /* the rest of a line that is too long */
     struct error error;
     struct intake_stats stats;
-    uint64_t line; /* of the current job, from 1 */
+    uint64_t line;      /* of the current job, from 1 */
+    uint64_t data_line; /* where the SSE message at hand has its data */
+    uint64_t told_line; /* for the report of a bad one */
 };
 
 int intake_new(const struct intake_options *options, struct intake **ret)
@@ -66,7 +68,7 @@ static int bad_line(struct intake *in, int code)
         return error_set(&in->error, code, "%s", error_name(code));
     in->stats.bad++;
     if (in->opt.bad != NULL)
-        in->opt.bad(in->opt.arg, in->line, &in->error);
+        in->opt.bad(in->opt.arg, in->told_line, &in->error);
     return in->opt.strict ? code : 0;
 }
 
@@ -96,10 +98,15 @@ static int take_message(struct intake *in, const struct sse_message *m, int64_t 
 static int take_line(struct intake *in, struct str line, int64_t ts)
 {
     struct sse_message m;
+    bool had_data = in->sse.has_data && !in->sse.delivered;
 
-    in->line++;
+    in->told_line = ++in->line;
     in->stats.lines++;
     int code = sse_line(&in->sse, line, &m);
+    if (code == 0 && in->sse.has_data && !had_data)
+        in->data_line = in->line;
+    if (code == 1 && m.data.p != line.p)
+        in->told_line = in->data_line;
     if (code < 0) {
         in->error = in->sse.error;
         return bad_line(in, code);
@@ -107,11 +114,12 @@ static int take_line(struct intake *in, struct str line, int64_t ts)
     return code == 1 ? take_message(in, &m, ts) : 0;
 }
 
-static int too_long(struct intake *in)
+static int too_long(struct intake *in, struct str piece)
 {
+    sse_lose_line(&in->sse, in->partial.n > 0 ? buf_text(&in->partial) : piece);
     buf_clear(&in->partial);
     in->skipping = true;
-    in->line++;
+    in->told_line = ++in->line;
     in->stats.lines++;
     (void)error_set(&in->error, ERR_TOO_LARGE, "line longer than %zu bytes", in->opt.max_line);
     return bad_line(in, ERR_TOO_LARGE);
@@ -123,7 +131,7 @@ static int keep(struct intake *in, struct str piece)
     if (in->skipping)
         return 0;
     if (in->partial.n + piece.n > in->opt.max_line)
-        return too_long(in);
+        return too_long(in, piece);
     buf_str(&in->partial, piece);
     return in->partial.error != 0
                ? error_set(&in->error, in->partial.error, "%s", error_name(in->partial.error))
@@ -171,6 +179,7 @@ int intake_end(struct intake *in, int64_t ts)
 
     if (in->partial.n > 0 || in->skipping)
         code = complete(in, STR(""), ts);
+    in->told_line = in->data_line;
     if (code == 0 && sse_end(&in->sse, &m) == 1)
         code = take_message(in, &m, ts);
     return code;

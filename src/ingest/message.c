@@ -623,3 +623,12 @@ void message_flatten(struct buf *out, const yyjson_val *v, struct str skip)
 {
     flatten(out, v, skip);
 }
+
+void message_read_content(const yyjson_val *content, struct buf *scratch, struct message *ret)
+{
+    *ret = (struct message){ .cls = MESSAGE_AI, .chunk = true, .text = STR("") };
+    if (yyjson_is_arr((yyjson_val *)content))
+        read_blocks(content, scratch, ret);
+    else if (yyjson_is_str((yyjson_val *)content))
+        ret->text = json_text(content);
+}

@@ -43,6 +43,9 @@ struct message {
  * nothing in it across calls that may grow it).  cls is MESSAGE_NONE when @v is no message. */
 void message_read(const yyjson_val *v, struct buf *scratch, struct message *ret);
 
+/* A chunk of a model's message of which only the content came: a text or a list of blocks. */
+void message_read_content(const yyjson_val *content, struct buf *scratch, struct message *ret);
+
 /* Is @v a message in one of the object forms (not a bare string)? */
 bool message_is(const yyjson_val *v);
 

@@ -136,6 +136,14 @@ int sse_line(struct sse *s, struct str line, struct sse_message *ret)
     return take_field(s, line);
 }
 
+void sse_lose_line(struct sse *s, struct str beginning)
+{
+    if (s->delivered)
+        forget(s);
+    if (pending(s) || !is_json(beginning))
+        (void)lose(s, ERR_TOO_LARGE); /* the caller says why */
+}
+
 int sse_end(struct sse *s, struct sse_message *ret)
 {
     if (s->delivered)

@@ -36,6 +36,10 @@ void sse_done(struct sse *s);
  * and the next line may follow. */
 int sse_line(struct sse *s, struct str line, struct sse_message *ret);
 
+/* A line that began with @beginning was too long to be handed over: the message that it is
+ * a part of is lost with it. */
+void sse_lose_line(struct sse *s, struct str beginning);
+
 /* The end of the input: 1 when a last message had no blank line after it. */
 int sse_end(struct sse *s, struct sse_message *ret);
 

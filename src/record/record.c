@@ -22,7 +22,7 @@
 #define OWN_TEXTS(X)    X(job) X(agent) X(id) X(title) X(status) X(outcome) X(phase) X(error) X(error_type) \
                         X(message) X(text) X(reasoning) X(call) X(preview) X(note)
 #define OWN_JSONS(X)    X(percent) X(content) X(calls) X(usage) X(response) X(extra) X(input) X(output) \
-                        X(data) X(question) X(context) X(resolves) X(seen)
+                        X(data) X(question) X(context) X(resolves) X(open) X(seen)
 /* clang-format on */
 
 struct field {

@@ -38,9 +38,9 @@ enum record_kind {
     REC_JOB_CANCELLED,        /* before a cancelled end: error = the reason */
     REC_JOB_CANCEL_REQUESTED, /* error = the reason */
     REC_JOB_UPDATE,           /* title = "retry" or the sender's word; text */
-    REC_JOB_INTERRUPT,        /* a question: id, question, context, data = the raw value */
-    REC_JOB_PAUSED,           /* waiting without a question: id, data */
-    REC_JOB_RESUMED,          /* resolves = JSON list of interrupt ids */
+    REC_JOB_INTERRUPT, /* a question: id, question, context, data = the raw value, open */
+    REC_JOB_PAUSED,    /* waiting without a question: id, data */
+    REC_JOB_RESUMED,   /* resolves = JSON list of interrupt ids */
     /* Runs that are neither node, model, tool nor retriever: graphs, chains, prompts, parsers.
      */
     REC_RUN_START,  /* input */
@@ -143,6 +143,7 @@ struct record {
     struct str question; /* JSON */
     struct str context;  /* JSON */
     struct str resolves; /* JSON list */
+    struct str open;     /* JSON list: all questions that are open, when there are several */
     struct str seen;     /* JSON list: message ids that were there before */
 
     int64_t attempt;

@@ -55,6 +55,9 @@ def spoolwire(*args, stdin=b"", timeout=TIMEOUT, cwd=None):
     if done.returncode < 0:
         raise AssertionError(f"spoolwire {' '.join(args)} died of "
                              f"{signal.Signals(-done.returncode).name}: {done.stderr[-2000:]!r}")
+    # A sanitizer's own exit status could be the one that is expected.
+    if re.search(rb"Sanitizer|runtime error:", done.stderr):
+        raise AssertionError(f"spoolwire {' '.join(args)}: {done.stderr[:3000].decode(errors='replace')}")
     return Done(args, done.returncode, done.stdout, done.stderr)
 
 
@@ -166,7 +169,7 @@ def cases(values, name=str):
     return register
 
 
-def _short(value, limit=1500):
+def _short(value, limit=800):
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= limit else text[:limit] + f"… ({len(text)})"
 
