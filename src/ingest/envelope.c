@@ -88,8 +88,10 @@ static int read_chain(const struct source_line *in, const struct body *b, struct
     read_common(b, ev);
     ev->name = json_text(member(b, "chain_name"));
     if (ev->kind == EVENT_RUN_START) {
-        ev->top = str_absent(ev->node) || str_eq(ev->node, ev->name);
-        if (str_absent(ev->node))
+        /* Our own envelope says "node":null of a chain that is in none, such as the graph. */
+        bool in_none = yyjson_is_null(json_at(b->data, "node"));
+        ev->top = !in_none && (str_absent(ev->node) || str_eq(ev->node, ev->name));
+        if (ev->top && str_absent(ev->node))
             ev->node = ev->name;
     }
     read_failure(in, b, ev);

@@ -98,7 +98,11 @@ static void fill_question(struct fold *f,
         rec->data = fold_tmp(f, err);
         return;
     }
-    rec->data = fold_json(f, value, false, err);
+    /* Document 000's event without a value is the value itself. */
+    if (str_is(json_text(json_at(value, "type")), "graph.interrupt"))
+        rec->data = fold_json_skip(f, value, STR("type"), err);
+    else
+        rec->data = fold_json(f, value, false, err);
     rec->question = fold_json(f, json_at(value, "question"), false, err);
     rec->context = fold_json(f, json_at(value, "context"), false, err);
 }

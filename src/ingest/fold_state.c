@@ -359,9 +359,12 @@ static int apply_job(struct fold *f, const struct record *rec, struct run *run)
 static int apply_starts(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run; /* it is made here */
-    if (rec->call.p != NULL)
-        drop_call(f, rec->call);
-    return apply_start(f, rec);
+    int err = apply_start(f, rec);
+
+    /* After the copy was taken: the id may stand in the very list that this changes. */
+    if (err == 0 && rec->call.p != NULL)
+        drop_call(f, f->open.prev->head->call);
+    return err;
 }
 
 /* A root that failed fails the job, unless another one follows. */
