@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { FIRST_BLOCK = 4096 };
@@ -30,7 +31,7 @@ void arena_done(struct arena *a)
 
 static struct arena_block *add_block(struct arena *a, size_t cap)
 {
-    struct arena_block *b = malloc(sizeof(*b) + cap);
+    struct arena_block *b = cap < SIZE_MAX / 2 ? malloc(sizeof(*b) + cap) : NULL;
 
     if (b == NULL)
         return NULL;

@@ -242,9 +242,11 @@ static bool blank(char c)
 
 struct str json_raw_from(const struct json *j, const yyjson_val *key)
 {
-    struct str k = json_text(key);
-    size_t at = (size_t)(k.p - j->base) + k.n + 1; /* after the key's closing quote */
+    size_t at = (size_t)(json_text(key).p - j->base);
 
+    while (j->line.p[at] != '"') /* the key's closing quote; it may hold escapes */
+        at += j->line.p[at] == '\\' ? 2 : 1;
+    at++;
     while (at < j->line.n && (blank(j->line.p[at]) || j->line.p[at] == ':'))
         at++;
     return str_skip(j->line, at);

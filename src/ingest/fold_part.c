@@ -422,9 +422,9 @@ static int message_once(struct fold *f, struct run *run, const yyjson_val *v, si
     int err = fold_read_message(f, v, &m);
     bool answer = m.cls == MESSAGE_AI || m.cls == MESSAGE_TOOL;
 
-    /* Others without an id are most likely the input again. */
+    /* Others without an id, or where the input is not known, are most likely the input. */
     if (err != 0 || m.cls == MESSAGE_NONE || m.cls == MESSAGE_GENERATION ||
-        (!answer && m.id.n == 0))
+        (!answer && (m.id.n == 0 || run->derived)))
         return err;
     struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
     if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
@@ -459,6 +459,8 @@ int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
     yyjson_obj_iter it = yyjson_obj_iter_with(command ? update : (yyjson_val *)output);
     yyjson_val *key;
     size_t i = 0;
+    if (run->derived && f->message_parts)
+        return 0; /* the parts themselves say which messages are new */
     int err = message_is(output) ? message_once(f, run, output, i++) : 0;
 
     while (err == 0 && !message_is(output) && (key = yyjson_obj_iter_next(&it)) != NULL)

@@ -186,6 +186,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     f->step_tags |= has_step_tag(rec->info.tags);
     f->events_seen |= !rec->info.derived;
     f->root_failed &= !rec->info.root;
+    f->message_parts |= run->derived && (run->type == RUN_CHAT || run->type == RUN_LLM);
     f->n_derived += rec->info.derived;
     /* The first run with a section is its outermost: its end is the section's end. */
     struct key section = fold_section_key(SEEN_SECTION, run->exec, rec->info.section);
@@ -314,6 +315,7 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
 static int apply_message(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
+    f->message_parts |= rec->head_seq == 0;
     int err = fold_mark(f, key_of(SEEN_MESSAGE, rec->message), f);
     if (err == 0 && rec->call.p != NULL)
         err = fold_mark(f, key_of(SEEN_CALL, rec->call), f);

@@ -82,6 +82,7 @@ struct fold {
     enum job_end end;
     bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
     bool events_seen; /* runs were announced: parts give no executions and no tokens */
+    bool message_parts; /* stream parts have carried messages */
     bool paused;
     bool root_failed;                 /* the root run that ended last did not end well */
     struct str failure, failure_type; /* why, in keep */

@@ -288,6 +288,14 @@ static int read_kind(const yyjson_val *v, enum record_kind *ret)
     return ERR_TYPE;
 }
 
+static int read_seq(const yyjson_val *v, uint64_t *ret)
+{
+    int64_t number = json_int(v, -1);
+
+    *ret = (uint64_t)number;
+    return number < 0 ? ERR_TYPE : 0;
+}
+
 static int read_members(const struct json *j, struct record *rec, struct error *err)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(j->root);
@@ -300,11 +308,12 @@ static int read_members(const struct json *j, struct record *rec, struct error *
         int code = 0;
 
         if (str_is(name, "seq")) {
-            rec->seq = (uint64_t)json_int(v, 0);
+            code = read_seq(v, &rec->seq);
         } else if (str_is(name, "ts")) {
-            rec->ts = json_int(v, 0);
+            rec->ts = json_int(v, RECORD_NO_NUMBER);
+            code = rec->ts == RECORD_NO_NUMBER ? ERR_TYPE : 0;
         } else if (str_is(name, "head")) {
-            rec->head_seq = (uint64_t)json_int(v, 0);
+            code = read_seq(v, &rec->head_seq);
         } else if (str_is(name, "kind")) {
             code = read_kind(v, &rec->kind);
         } else {

@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const installed = (path) => import(pathToFileURL(join(process.env.PACKAGES, 'node_modules', path)));
+const installed = (path) =>
+    import(pathToFileURL(join(process.env.PACKAGES, 'node_modules', path)));
 
 export const { createParser } = await installed('eventsource-parser/dist/index.js');
 
