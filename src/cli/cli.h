@@ -18,6 +18,12 @@ struct command {
 
 int cli_translate(int argc, char **argv);
 int cli_dialects(int argc, char **argv);
+int cli_serve(int argc, char **argv);
+int cli_submit(int argc, char **argv);
+int cli_tail(int argc, char **argv);
+int cli_cancel(int argc, char **argv);
+int cli_show(int argc, char **argv);
+int cli_demo_agent(int argc, char **argv);
 
 /* "spoolwire translate: …" on stderr, then how to get help; returns EXIT_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)

@@ -5,9 +5,15 @@
 #include <string.h>
 
 static const struct command commands[] = {
+    { "serve", "run the gateway: jobs in, durable streams out", cli_serve },
+    { "submit", "hand in a job, and follow it", cli_submit },
+    { "tail", "follow a job's events", cli_tail },
+    { "show", "show a job", cli_show },
+    { "cancel", "stop a job", cli_cancel },
     { "translate", "turn a worker's events into a reader's frames", cli_translate },
     { "dialects", "list what readers can be spoken to in, with a sample frame each",
       cli_dialects },
+    { "demo-agent", "the built-in agent that plays a triage run", cli_demo_agent },
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -1,4 +1,5 @@
-/* The YAML file that changes agents' settings (docs/agent-config.md).
+/* The YAML file that changes agents' settings (docs/agent-config.md).  The server's file
+ * (docs/configuration.md) is one too: what only the server reads is passed over.
  *
  * Synchronous, and without state between calls. */
 #ifndef CONFIG_AGENT_FILE_H

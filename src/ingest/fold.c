@@ -431,6 +431,8 @@ int fold_finish(struct fold *f,
         err = start_job(f);
     if (err != 0)
         return err;
+    if (f->cancel_requested && end != JOB_END_CANCELLED)
+        return cancel(f, STR("cancelled by user"));
     switch (end) {
     case JOB_END_SUCCEEDED:
         return succeed(f);
@@ -453,6 +455,8 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
     f->ts = ts;
     for (struct run *r = f->open.next; r != &f->open; r = r->next)
         n_real += !r->derived;
+    if (f->cancel_requested)
+        return cancel(f, STR("cancelled by user"));
     if (f->n_questions > 0 || f->paused)
         return fold_close_inside(f, (struct closing){ .status = STR("interrupted") });
     if (n_real > 0)

@@ -398,6 +398,13 @@ static int apply_repeat(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
+static int apply_cancel(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)rec, (void)run;
+    f->cancel_requested = true;
+    return 0;
+}
+
 /* A new attempt announces its own runs. */
 static int apply_update(struct fold *f, const struct record *rec, struct run *run)
 {
@@ -411,27 +418,17 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_UPDATE] = apply_update,
-    [REC_JOB_START] = apply_job,
-    [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question,
-    [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,
-    [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,
-    [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,
-    [REC_NODE_END] = apply_ends,
-    [REC_LLM_START] = apply_starts,
-    [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,
-    [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,
-    [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts,
-    [REC_RETRIEVER_END] = apply_ends,
-    [REC_MESSAGE] = apply_message,
-    [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,      [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
+    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
+    [REC_LLM_START] = apply_starts,       [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,      [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,      [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts, [REC_RETRIEVER_END] = apply_ends,
+    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 

@@ -79,6 +79,7 @@ struct fold {
     int64_t ts; /* of the event at hand */
     int64_t start_ts;
     bool started, ended;
+    bool cancel_requested; /* whatever is said later, the job ends as cancelled */
     enum job_end end;
     bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
     bool events_seen; /* runs were announced: parts give no executions and no tokens */

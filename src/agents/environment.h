@@ -1,0 +1,25 @@
+/* The environment of an agent's workers. */
+#ifndef AGENTS_ENVIRONMENT_H
+#define AGENTS_ENVIRONMENT_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct environment {
+    char **all; /* owned, with its texts; NULL-terminated */
+    size_t n;
+};
+
+/* What is in @inherited without SPOOLWIRE_*, and @extra (or NULL), which wins. */
+int environment_init(struct environment *env, char *const *inherited, char *const *extra);
+void environment_done(struct environment *env);
+
+/* One worker's: the agent's, and who it is.  One block, to be freed with free(); it borrows
+ * the agent's texts.  NULL when memory ran out. */
+char **environment_for(const struct environment *env,
+                       struct str job,
+                       int64_t attempt,
+                       struct str agent);
+
+#endif

@@ -1,0 +1,434 @@
+/* The manager: leases for every agent, and the works that they bring.
+ *
+ *     queued, a work's end, every 2 s ──▶ wanted ──▶ LEASE, one at a time per agent
+ *                                                       │ a job: a work, and wanted again
+ *                                                       └ none: not wanted
+ *
+ * Each agent has its own places and its own lease under way, so none can starve another.
+ *
+ * Other threads set a flag (an agent's hint, drain, stop) and post the one wake letter,
+ * unless it is under way; only a cancel is a letter of its own.  Without memory for that one
+ * the worker hears of it with its next heartbeat.
+ *
+ * Stop: nothing new, every work is stopped; when the last work is gone and the last lease
+ * answered, the mailbox and the poll timer are closed, and the loop ends. */
+#define _GNU_SOURCE /* environ, pthread_setname_np */
+#include "agents/exec.h"
+
+#include "agents/environment.h"
+#include "agents/post.h"
+#include "agents/work.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { POLL_MS = 2000, DEFAULT_CONCURRENCY = 10, SCRATCH = 64 * 1024 };
+
+/* An agent and who works for it. */
+struct crew {
+    struct exec *exec;
+    const struct exec_agent *agent; /* borrowed */
+    struct environment env;
+    struct post lease;
+    size_t n_works;
+    bool is_wanted;   /* a job may be waiting */
+    bool owes;        /* a job that was not started is still to be handed back */
+    bool ask_first;   /* the job under way may have been cancelled */
+    atomic_bool hint; /* any thread: exec_queued */
+};
+
+struct exec {
+    struct work_host host;
+    uv_loop_t loop;
+    struct mailbox *box; /* owned */
+    uv_timer_t poll;
+    struct crew *crews; /* owned */
+    size_t n_crews;
+    size_t first_crew;   /* to lease next time */
+    struct work **works; /* owned; room for as many as all crews may have */
+    size_t n_works;
+    char worker[96]; /* what leases are signed with */
+    bool is_draining, is_closed;
+    /* Any thread: */
+    struct letter wake;
+    atomic_bool wake_posted, drain_asked, stop_asked;
+    atomic_size_t n_running;
+    /* The owner's thread: */
+    pthread_t thread;
+    bool has_loop, is_started, is_stopped;
+    char scratch[SCRATCH];
+};
+
+/* --- leases ------------------------------------------------------------------ */
+
+static size_t places(const struct exec_agent *agent)
+{
+    return agent->concurrency > 0 ? agent->concurrency : DEFAULT_CONCURRENCY;
+}
+
+static void lease(struct crew *crew)
+{
+    struct exec *e = crew->exec;
+
+    if (e->is_draining || !crew->is_wanted || crew->owes || crew->lease.is_flying ||
+        crew->n_works >= places(crew->agent))
+        return;
+    crew->is_wanted = crew->ask_first = false;
+    struct journal_request *req = post_begin(&crew->lease, JOURNAL_LEASE);
+    req->agents = &crew->agent->name;
+    req->n_agents = 1;
+    req->worker = str_of(e->worker);
+    post_send(&crew->lease, e->host.journal);
+}
+
+static void lease_more(struct exec *e)
+{
+    for (size_t i = 0; i < e->n_crews; i++)
+        lease(&e->crews[(e->first_crew + i) % e->n_crews]);
+    e->first_crew++;
+}
+
+/* The leased job again: its texts are still in the request. */
+static void hand_back(struct crew *crew)
+{
+    struct journal_request *req = &crew->lease.req;
+
+    crew->owes = true;
+    req->op = JOURNAL_RETURN;
+    req->job = req->row.id;
+    req->attempt = req->row.attempt;
+    post_send(&crew->lease, crew->exec->host.journal);
+}
+
+/* --- the end ----------------------------------------------------------------- */
+
+static void close_when_idle(struct exec *e)
+{
+    if (!e->host.is_stopping || e->n_works > 0 || e->is_closed)
+        return;
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].lease.is_flying)
+            return;
+    e->is_closed = true;
+    uv_close((uv_handle_t *)&e->poll, NULL);
+    mailbox_close(e->box);
+}
+
+static void drain(struct exec *e)
+{
+    if (e->is_draining)
+        return;
+    e->is_draining = true;
+    for (size_t i = 0; i < e->n_works; i++)
+        work_drain(e->works[i]);
+}
+
+static void stop(struct exec *e)
+{
+    if (e->host.is_stopping)
+        return;
+    e->host.is_stopping = e->is_draining = true;
+    for (size_t i = 0; i < e->n_works; i++) /* none goes away inside of this */
+        work_stop(e->works[i]);
+}
+
+/* --- works ------------------------------------------------------------------- */
+
+static void on_work_ended(void *arg, struct work *w)
+{
+    struct crew *crew = arg;
+    struct exec *e = crew->exec;
+    size_t at = 0;
+
+    while (e->works[at] != w)
+        at++;
+    e->works[at] = e->works[--e->n_works];
+    atomic_store(&e->n_running, e->n_works);
+    crew->n_works--;
+    crew->is_wanted = true;
+    lease_more(e);
+    close_when_idle(e);
+}
+
+static int take_on(struct crew *crew)
+{
+    struct exec *e = crew->exec;
+    struct work_options options = { .host = &e->host,
+                                    .agent = crew->agent,
+                                    .env = &crew->env,
+                                    .ended = on_work_ended,
+                                    .arg = crew };
+    struct work *w;
+    int err = work_new(&options, &crew->lease.req, &w);
+
+    if (err != 0)
+        return err;
+    e->works[e->n_works++] = w;
+    atomic_store(&e->n_running, e->n_works);
+    crew->n_works++;
+    if (crew->ask_first)
+        work_ask(w);
+    return 0;
+}
+
+static void job_came(struct crew *crew)
+{
+    crew->is_wanted = true;
+    if (crew->exec->is_draining || take_on(crew) != 0)
+        hand_back(crew);
+}
+
+static void on_lease_answered(struct post *p)
+{
+    struct crew *crew = p->owner;
+    struct exec *e = crew->exec;
+
+    if (p->req.op == JOURNAL_RETURN)
+        crew->owes = p->req.code == ERR_BUSY; /* the poll tries again */
+    else if (p->req.code == 0)
+        job_came(crew);
+    if (!p->is_flying && !crew->owes) {
+        arena_done(&p->req.mem); /* the input may have been large */
+        lease_more(e);
+    }
+    close_when_idle(e);
+}
+
+/* --- other threads ----------------------------------------------------------- */
+
+static void wake(struct exec *e)
+{
+    if (!atomic_exchange(&e->wake_posted, true))
+        (void)mailbox_post(e->box, &e->wake); /* closed: there is nobody to wake */
+}
+
+static void on_wake(struct letter *letter)
+{
+    struct exec *e = (struct exec *)(void *)((char *)letter - offsetof(struct exec, wake));
+
+    atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (atomic_exchange(&e->crews[i].hint, false))
+            e->crews[i].is_wanted = true;
+    if (atomic_load(&e->drain_asked))
+        drain(e);
+    if (atomic_load(&e->stop_asked))
+        stop(e);
+    lease_more(e);
+    close_when_idle(e);
+}
+
+void exec_queued(struct exec *e, struct str agent)
+{
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (str_eq(e->crews[i].agent->name, agent)) {
+            atomic_store(&e->crews[i].hint, true);
+            wake(e);
+            return;
+        }
+}
+
+void exec_drain(struct exec *e)
+{
+    atomic_store(&e->drain_asked, true);
+    wake(e);
+}
+
+size_t exec_running(const struct exec *e)
+{
+    return atomic_load(&e->n_running);
+}
+
+struct cancel {
+    struct letter letter;
+    struct exec *exec;
+    int64_t attempt;
+    size_t n;
+    char job[];
+};
+
+static void on_cancel(struct letter *letter)
+{
+    struct cancel *c =
+        (struct cancel *)(void *)((char *)letter - offsetof(struct cancel, letter));
+    struct exec *e = c->exec;
+    struct work *w = NULL;
+
+    for (size_t i = 0; i < e->n_works && w == NULL; i++)
+        if (work_is(e->works[i], str_make(c->job, c->n), c->attempt))
+            w = e->works[i];
+    if (w != NULL)
+        work_cancel(w);
+    else /* the news may be ahead of the job itself */
+        for (size_t i = 0; i < e->n_crews; i++)
+            e->crews[i].ask_first = e->crews[i].lease.is_flying;
+    free(c);
+}
+
+void exec_cancel(struct exec *e, struct str job, int64_t attempt)
+{
+    struct cancel *c = malloc(sizeof(*c) + job.n);
+
+    if (c == NULL)
+        return;
+    *c = (struct cancel){ .exec = e, .attempt = attempt, .n = job.n };
+    c->letter.deliver = on_cancel;
+    memcpy(c->job, job.p, job.n);
+    if (mailbox_post(e->box, &c->letter) != 0)
+        free(c);
+}
+
+/* --- the thread -------------------------------------------------------------- */
+
+static void on_poll(uv_timer_t *timer)
+{
+    struct exec *e = timer->data;
+
+    for (size_t i = 0; i < e->n_crews; i++) {
+        struct crew *crew = &e->crews[i];
+
+        crew->is_wanted = true;
+        if (crew->owes && !crew->lease.is_flying)
+            hand_back(crew);
+    }
+    lease_more(e);
+}
+
+static void *run(void *arg)
+{
+    struct exec *e = arg;
+    sigset_t pipes;
+
+    /* A worker may be gone when we write to it. */
+    (void)sigemptyset(&pipes);
+    (void)sigaddset(&pipes, SIGPIPE); /* a valid number */
+    (void)pthread_sigmask(SIG_BLOCK, &pipes, NULL);
+    (void)uv_run(&e->loop, UV_RUN_DEFAULT); /* until every handle is closed */
+    return NULL;
+}
+
+int exec_start(struct exec *e, struct error *err)
+{
+    if (pthread_create(&e->thread, NULL, run, e) != 0)
+        return error_set(err, ERR_NOMEM, "cannot start the thread of exec agents");
+    (void)pthread_setname_np(e->thread, "exec"); /* only for people */
+    e->is_started = true;
+    return 0;
+}
+
+void exec_stop(struct exec *e)
+{
+    if (e->is_stopped)
+        return;
+    e->is_stopped = true;
+    atomic_store(&e->stop_asked, true);
+    wake(e);
+    if (e->is_started)
+        (void)pthread_join(e->thread, NULL);
+    else
+        (void)uv_run(&e->loop, UV_RUN_DEFAULT); /* only closes what is open */
+}
+
+/* --- making and freeing ------------------------------------------------------ */
+
+static int add_crews(struct exec *e, const struct exec_options *options, struct error *err)
+{
+    size_t n_places = 0;
+
+    e->crews = calloc(options->n + 1, sizeof(*e->crews));
+    for (size_t i = 0; i < options->n && e->crews != NULL; i++) {
+        const struct exec_agent *agent = &options->agents[i];
+        struct crew *crew = &e->crews[i];
+
+        if (agent->argv == NULL || agent->argv[0] == NULL)
+            return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
+                             STR_ARG(str_head(agent->name, 80)));
+        if (environment_init(&crew->env, environ, agent->env) != 0)
+            return error_set(err, ERR_NOMEM, "out of memory");
+        crew->exec = e;
+        crew->agent = agent;
+        crew->is_wanted = true; /* what waited before we came */
+        post_init(&crew->lease, e->box, crew, on_lease_answered);
+        e->n_crews = i + 1;
+        n_places += places(agent);
+    }
+    e->works = calloc(n_places + 1, sizeof(*e->works));
+    return e->crews != NULL && e->works != NULL ? 0
+                                                : error_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int open_loop(struct exec *e, struct error *err)
+{
+    int code = uv_loop_init(&e->loop);
+
+    if (code == 0) {
+        e->has_loop = true;
+        code = mailbox_new(&e->loop, &e->box);
+    }
+    if (code != 0)
+        return error_set(err, ERR_NOMEM, "cannot make a loop: %s", uv_strerror(code));
+    (void)uv_timer_init(&e->loop, &e->poll); /* neither can fail */
+    (void)uv_timer_start(&e->poll, on_poll, POLL_MS, POLL_MS);
+    e->poll.data = e;
+    return 0;
+}
+
+static void sign(struct exec *e)
+{
+    char host[64];
+    size_t n = sizeof(host);
+
+    if (uv_os_gethostname(host, &n) != 0)
+        host[0] = '\0';
+    (void)snprintf(e->worker, sizeof(e->worker), "exec:%s:%ld", host, (long)getpid());
+}
+
+int exec_new(const struct exec_options *options, struct exec **ret, struct error *err)
+{
+    struct exec *e = calloc(1, sizeof(*e));
+
+    if (e == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    e->host = (struct work_host){ .loop = &e->loop,
+                                  .journal = options->journal,
+                                  .log = options->log,
+                                  .arg = options->arg,
+                                  .heartbeat_ms = options->heartbeat_ms,
+                                  .scratch = uv_buf_init(e->scratch, SCRATCH) };
+    e->wake.deliver = on_wake;
+    sign(e);
+    int code = open_loop(e, err);
+    if (code == 0)
+        code = add_crews(e, options, err);
+    if (code != 0) {
+        exec_free(e);
+        return code;
+    }
+    e->host.box = e->box;
+    wake(e); /* what waited before we came */
+    *ret = e;
+    return 0;
+}
+
+void exec_free(struct exec *e)
+{
+    if (e == NULL)
+        return;
+    if (e->box != NULL)
+        exec_stop(e);
+    for (size_t i = 0; i < e->n_crews; i++) {
+        post_done(&e->crews[i].lease);
+        environment_done(&e->crews[i].env);
+    }
+    mailbox_free(e->box);
+    if (e->has_loop)
+        (void)uv_loop_close(&e->loop); /* 0: every handle is closed */
+    free(e->crews);
+    free(e->works);
+    free(e);
+}

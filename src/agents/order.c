@@ -1,0 +1,29 @@
+#include "agents/order.h"
+
+#include "base/json.h"
+
+/* On one line: outside of its strings JSON may have newlines. */
+static void put_input(struct buf *b, struct str input)
+{
+    size_t from = b->n;
+
+    json_put_raw_or_null(b, input);
+    for (size_t i = from; i < b->n; i++)
+        if (b->p[i] == '\n' || b->p[i] == '\r')
+            b->p[i] = ' ';
+}
+
+void order_put(struct buf *b, const struct order *order)
+{
+    buf_lit(b, "{\"job\":");
+    json_put_str(b, order->job);
+    buf_lit(b, ",\"attempt\":");
+    buf_i64(b, order->attempt);
+    buf_lit(b, ",\"agent\":");
+    json_put_str(b, order->agent);
+    buf_lit(b, ",\"input\":");
+    put_input(b, order->input);
+    buf_lit(b, ",\"lease_seconds\":");
+    buf_i64(b, (order->lease_ms + 999) / 1000);
+    buf_lit(b, "}\n");
+}

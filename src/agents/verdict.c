@@ -1,0 +1,54 @@
+#include "agents/verdict.h"
+
+#include "agents/tail.h"
+
+#include <signal.h>
+
+static const char *signal_name(int signal)
+{
+    static const char *const names[] = {
+        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+        [SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+        [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+        [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+        [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+    };
+    const char *name = (size_t)signal < sizeof(names) / sizeof(names[0]) ? names[signal] : NULL;
+
+    return name != NULL ? name : "unnamed";
+}
+
+static void put_signal(struct buf *out, int signal)
+{
+    buf_lit(out, "killed by signal ");
+    buf_i64(out, signal);
+    buf_lit(out, " (");
+    buf_str(out, str_of(signal_name(signal)));
+    buf_char(out, ')');
+}
+
+static void put_status(struct buf *out, int64_t status)
+{
+    buf_lit(out, "exit status ");
+    buf_i64(out, status);
+}
+
+struct str verdict_put(struct buf *out, int64_t status, int signal, const struct tail *tail)
+{
+    struct str last = tail_last(tail), text = tail_text(tail);
+
+    if (signal != 0)
+        put_signal(out, signal);
+    else if (last.p != NULL)
+        buf_str(out, last);
+    else
+        put_status(out, status);
+    while (text.n > 0 && text.p[text.n - 1] == '\n')
+        text.n--;
+    if (last.p != NULL && (signal != 0 || text.n > last.n)) {
+        buf_lit(out, "\nstderr:\n");
+        buf_str(out, text);
+    }
+    return signal != 0 ? STR("Signal") : STR("ExitStatus");
+}

@@ -1,0 +1,57 @@
+/* A work: one leased job and the process that does it.
+ *
+ * Loop thread only.  It ends by itself: when the process is over and the journal has all
+ * of its words, `ended` is called and the memory is gone. */
+#ifndef AGENTS_WORK_H
+#define AGENTS_WORK_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+struct environment;
+struct exec_agent;
+struct journal;
+struct journal_request;
+struct mailbox;
+struct work;
+
+/* What all works of one manager share. */
+struct work_host {
+    uv_loop_t *loop;
+    struct mailbox *box;
+    struct journal *journal;
+    void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
+    void *arg;
+    int64_t heartbeat_ms; /* 0: a quarter of the lease */
+    uv_buf_t scratch;     /* where reads go */
+    bool is_stopping;     /* nothing is tried again */
+};
+
+struct work_options {
+    const struct work_host *host; /* borrowed; outlives it, as do the next two */
+    const struct exec_agent *agent;
+    const struct environment *env;
+    void (*ended)(void *arg, struct work *w);
+    void *arg;
+};
+
+/* Starts the job that @lease brought.  A process that cannot be started is the job's
+ * failure, not this call's: ERR_NOMEM is. */
+int work_new(const struct work_options *options,
+             const struct journal_request *lease,
+             struct work **ret);
+
+bool work_is(const struct work *w, struct str job, int64_t attempt);
+
+/* A cancel was requested. */
+void work_cancel(struct work *w);
+/* Hands the job back when the process has obeyed SIGTERM. */
+void work_drain(struct work *w);
+/* The same with SIGKILL; what waits to be tried again is tried at once, for the last time. */
+void work_stop(struct work *w);
+/* A heartbeat now: there may be news. */
+void work_ask(struct work *w);
+
+#endif

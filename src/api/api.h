@@ -1,0 +1,149 @@
+/* The routes.  Thin: parse, call, answer.
+ *
+ * A call to the journal or the store leaves the loop and comes back to it; the struct that
+ * carries it there is freed when it is back, answered or not. */
+#ifndef API_API_H
+#define API_API_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "http/http.h"
+#include "hub/hub.h"
+#include "hub/pool.h"
+#include "journal/journal.h"
+#include "loop/mailbox.h"
+#include "transport/sse.h"
+
+#include <stdatomic.h>
+
+struct app_agent {
+    struct str name;
+    struct str description;
+    bool is_public;
+};
+
+/* What all loops share; handed to every handler. */
+struct app {
+    struct journal *journal;       /* borrowed */
+    struct hub_shared *hub_shared; /* borrowed */
+    struct pool *pool;             /* borrowed */
+    const struct app_agent *agents;
+    size_t n_agents;
+    struct sse_options sse;
+    bool aiq_compat;
+    size_t max_input; /* bytes of a job's input */
+    int64_t shutdown_ms; /* readers are sent away within this time */
+    atomic_bool draining;
+    struct app_loop *loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
+    atomic_uint n_loops;
+};
+
+/* What one loop has; its http_loop_data. */
+struct app_loop {
+    struct app *app;
+    struct mailbox *box;
+    struct hub *hub;
+    struct sse_loop *sse;
+    struct letter drain; /* posted once, when the server goes down */
+};
+
+extern const struct http_route api_routes[];
+
+/* From any thread: readers are sent away. */
+void api_drain(struct app *app);
+/* After all loops have ended. */
+void api_done(struct app *app);
+
+/* For http_options. */
+void api_loop_start(struct http_loop *loop, void *app);
+void api_loop_stop(struct http_loop *loop, void *app);
+
+/* --- a request on its way to the journal and back --------------------------------- */
+
+struct call {
+    struct journal_request journal;
+    struct letter letter;
+    struct app_loop *loop;
+    struct http_request *req; /* NULL: the connection is gone */
+    void (*answer)(struct call *call); /* on the loop, only while req is there */
+    struct buf out;
+    struct buf body; /* the request's, kept */
+    bool aiq;        /* document 004's shapes */
+    int64_t wait_ms;
+};
+
+/* Copies the body; NULL when memory ran out (the request is answered then). */
+struct call *call_new(struct http_request *req, enum journal_op op, void (*answer)(struct call *));
+void call_post(struct call *call);
+/* For a request that never left; does not answer. */
+void call_free(struct call *call);
+/* Answers what the journal refused; true when it did. */
+bool call_refused(struct call *call);
+
+/* --- a request on its way to the store and back ------------------------------------ */
+
+struct look {
+    struct task task;
+    struct app_loop *loop;
+    struct http_request *req;
+    char job[80];
+    size_t job_n;
+    struct str state, agent; /* filters; in `mem` */
+    int64_t before;
+    size_t limit;
+    int status; /* of the answer; out is the body (or the error's text) */
+    struct buf out;
+    struct arena mem;
+    bool aiq;
+};
+
+struct look *look_new(struct http_request *req, struct str job, void (*run)(struct task *, struct store *));
+void look_post(struct look *look);
+static inline struct look *look_of(struct task *task)
+{
+    return (struct look *)(void *)((char *)task - offsetof(struct look, task));
+}
+
+/* --- shapes ---------------------------------------------------------------------- */
+
+struct app_loop *app_loop_of(struct http_request *req);
+void api_json(struct http_request *req, int status, struct buf *out);
+/* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
+void api_put_time(struct buf *b, int64_t ms);
+/* Document 004's word for a state. */
+struct str api_aiq_status(struct str state, bool compat);
+void api_put_job(struct buf *b, const struct job_row *row);
+void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
+/* Reads the body as a JSON object; answers 422 (400 for JSON lines' sake nowhere) itself. */
+bool api_read_body(struct http_request *req, struct json_reader *reader, struct str body, struct json *ret);
+
+/* --- handlers -------------------------------------------------------------------- */
+
+void api_aiq_agents(struct http_request *req, void *arg);
+void api_aiq_submit(struct http_request *req, void *arg);
+void api_aiq_job(struct http_request *req, void *arg);
+void api_aiq_stream(struct http_request *req, void *arg);
+void api_aiq_cancel(struct http_request *req, void *arg);
+void api_aiq_state(struct http_request *req, void *arg);
+void api_aiq_report(struct http_request *req, void *arg);
+
+void api_submit(struct http_request *req, void *arg);
+void api_list(struct http_request *req, void *arg);
+void api_job(struct http_request *req, void *arg);
+void api_delete(struct http_request *req, void *arg);
+void api_cancel(struct http_request *req, void *arg);
+void api_events(struct http_request *req, void *arg);
+
+void api_worker_lease(struct http_request *req, void *arg);
+void api_worker_events(struct http_request *req, void *arg);
+void api_worker_heartbeat(struct http_request *req, void *arg);
+void api_worker_finish(struct http_request *req, void *arg);
+void api_worker_return(struct http_request *req, void *arg);
+
+void api_livez(struct http_request *req, void *arg);
+void api_readyz(struct http_request *req, void *arg);
+void api_dialects(struct http_request *req, void *arg);
+void api_index(struct http_request *req, void *arg);
+
+#endif

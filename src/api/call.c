@@ -1,0 +1,267 @@
+#include "api/api.h"
+
+#include "base/error.h"
+#include "dialect/aiq.h"
+#include "dialect/render.h"
+
+#include <stdlib.h>
+
+struct app_loop *app_loop_of(struct http_request *req)
+{
+    return http_loop_data(http_request_loop(req));
+}
+
+void api_json(struct http_request *req, int status, struct buf *out)
+{
+    if (out->error != 0)
+        http_respond_error(req, 500, "out of memory");
+    else
+        http_respond(req, status, "application/json", buf_text(out));
+}
+
+/* --- the journal ----------------------------------------------------------------- */
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct call *call = data;
+
+    (void)req;
+    call->req = NULL;
+    if (call->journal.op == JOURNAL_LEASE)
+        journal_withdraw(call->loop->app->journal, &call->journal);
+}
+
+/* The one who asked for work has gone before it came. */
+static void give_back(struct call *call)
+{
+    struct journal_request *j = &call->journal;
+
+    j->op = JOURNAL_RETURN;
+    j->job = j->row.id;
+    j->attempt = j->row.attempt;
+    journal_post(call->loop->app->journal, j);
+}
+
+static void on_letter(struct letter *letter)
+{
+    struct call *call = (struct call *)(void *)((char *)letter - offsetof(struct call, letter));
+
+    if (call->req != NULL) {
+        http_on_gone(call->req, NULL, NULL);
+        call->answer(call);
+    } else if (call->journal.op == JOURNAL_LEASE && call->journal.code == 0) {
+        give_back(call);
+        return;
+    }
+    call_free(call);
+}
+
+/* On the journal's thread. */
+static void on_done(struct journal_request *journal)
+{
+    struct call *call =
+        (struct call *)(void *)((char *)journal - offsetof(struct call, journal));
+
+    if (mailbox_post(call->loop->box, &call->letter) != 0)
+        call_free(call); /* the loop has gone, and its connections with it */
+}
+
+struct call *call_new(struct http_request *req,
+                      enum journal_op op,
+                      void (*answer)(struct call *))
+{
+    struct call *call = calloc(1, sizeof(*call));
+
+    if (call == NULL) {
+        http_respond_error(req, 503, "out of memory");
+        return NULL;
+    }
+    call->loop = app_loop_of(req);
+    call->req = req;
+    call->answer = answer;
+    call->letter.deliver = on_letter;
+    call->journal.op = op;
+    call->journal.done = on_done;
+    call->journal.producer_seq = -1;
+    arena_init(&call->journal.mem);
+    buf_init(&call->out, SIZE_MAX / 4);
+    buf_init(&call->body, SIZE_MAX / 4);
+    buf_str(&call->body, http_body(req));
+    if (call->body.error != 0) {
+        call_free(call);
+        http_respond_error(req, 503, "out of memory");
+        return NULL;
+    }
+    return call;
+}
+
+void call_post(struct call *call)
+{
+    http_on_gone(call->req, on_gone, call);
+    journal_post(call->loop->app->journal, &call->journal);
+}
+
+void call_free(struct call *call)
+{
+    if (call == NULL)
+        return;
+    arena_done(&call->journal.mem);
+    buf_done(&call->out);
+    buf_done(&call->body);
+    free(call);
+}
+
+bool call_refused(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+    int status = j->code == ERR_NOT_FOUND                          ? 404
+                 : j->code == ERR_REFUSED || j->code == ERR_CLOSED ? 409
+                 : j->code == ERR_TYPE                             ? 400
+                                                                   : 503;
+
+    if (j->code == 0)
+        return false;
+    if (status == 503)
+        http_set_header(call->req, "Retry-After", STR("1"));
+    http_respond_error(call->req, status, "%s", j->why.text);
+    return true;
+}
+
+/* --- the store ------------------------------------------------------------------- */
+
+static void look_gone(struct http_request *req, void *data)
+{
+    struct look *look = data;
+
+    (void)req;
+    look->req = NULL;
+}
+
+static void look_done(struct task *task)
+{
+    struct look *look = look_of(task);
+
+    if (look->req != NULL) {
+        http_on_gone(look->req, NULL, NULL);
+        if (look->status >= 400)
+            http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
+        else
+            api_json(look->req, look->status, &look->out);
+    }
+    buf_done(&look->out);
+    arena_done(&look->mem);
+    free(look);
+}
+
+struct look *look_new(struct http_request *req,
+                      struct str job,
+                      void (*run)(struct task *, struct store *))
+{
+    struct look *look = calloc(1, sizeof(*look));
+
+    if (look == NULL || job.n > sizeof(look->job)) {
+        free(look);
+        http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
+        return NULL;
+    }
+    look->loop = app_loop_of(req);
+    look->req = req;
+    memcpy(look->job, job.p, job.n);
+    look->job_n = job.n;
+    look->status = 200;
+    look->task.home = look->loop->box;
+    look->task.run = run;
+    look->task.done = look_done;
+    buf_init(&look->out, SIZE_MAX / 4);
+    arena_init(&look->mem);
+    return look;
+}
+
+void look_post(struct look *look)
+{
+    http_on_gone(look->req, look_gone, look);
+    pool_post(look->loop->app->pool, &look->task);
+}
+
+/* --- shapes ---------------------------------------------------------------------- */
+
+void api_put_time(struct buf *b, int64_t ms)
+{
+    if (ms == 0) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_char(b, '"');
+    render_time(b, ms);
+    buf_char(b, '"');
+}
+
+struct str api_aiq_status(struct str state, bool compat)
+{
+    enum aiq_status status = str_is(state, "queued")      ? AIQ_SUBMITTED
+                             : str_is(state, "succeeded") ? AIQ_SUCCESS
+                             : str_is(state, "failed")    ? AIQ_FAILURE
+                             : str_is(state, "cancelled") ? AIQ_INTERRUPTED
+                                                          : AIQ_RUNNING;
+
+    return aiq_status_name(status, compat);
+}
+
+void api_put_job(struct buf *b, const struct job_row *row)
+{
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, row->id);
+    render_text(b, "agent", row->agent);
+    render_text(b, "state", row->state);
+    render_text(b, "outcome", row->outcome);
+    render_text(b, "error", row->error);
+    render_text(b, "error_type", row->error_type);
+    render_number(b, "attempt", row->attempt);
+    render_text(b, "worker", row->worker);
+    buf_lit(b, ",\"cancel_requested\":");
+    if (row->cancel_requested != 0)
+        buf_lit(b, "true");
+    else
+        buf_lit(b, "false");
+    render_number(b, "events", (int64_t)row->seq);
+    buf_lit(b, ",\"created_at\":");
+    api_put_time(b, row->created);
+    buf_lit(b, ",\"started_at\":");
+    api_put_time(b, row->started);
+    buf_lit(b, ",\"finished_at\":");
+    api_put_time(b, row->finished);
+    buf_char(b, '}');
+}
+
+void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
+{
+    /* A cancel is answered at once, also while the worker is still stopping. */
+    struct str state = row->cancel_requested != 0 &&
+                               (str_is(row->state, "running") || str_is(row->state, "waiting"))
+                           ? STR("cancelled")
+                           : row->state;
+
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, row->id);
+    render_text(b, "status", api_aiq_status(state, compat));
+    render_text(b, "agent_type", row->agent);
+    render_text(b, "error", row->error);
+    buf_lit(b, ",\"created_at\":");
+    api_put_time(b, row->created);
+    buf_char(b, '}');
+}
+
+bool api_read_body(struct http_request *req,
+                   struct json_reader *reader,
+                   struct str body,
+                   struct json *ret)
+{
+    struct error err;
+    int code = json_read(reader, body, ret, &err);
+
+    if (code == 0 && yyjson_is_obj(ret->root))
+        return true;
+    http_respond_error(req, 422, "the body must be a JSON object%s%s", code != 0 ? ": " : "",
+                       code != 0 ? err.text : "");
+    return false;
+}

@@ -1,0 +1,449 @@
+/* /v1/jobs: submit, list, look, cancel, delete, events; and what document 004's routes share
+ * with it. */
+#include "api/api.h"
+#include "api/jobs.h"
+
+#include "base/error.h"
+#include "base/table.h"
+#include "dialect/render.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* --- submit ------------------------------------------------------------------------- */
+
+static void answer_submit(struct call *call)
+{
+    struct buf *b = &call->out;
+    bool compat = call->loop->app->aiq_compat;
+
+    if (call_refused(call))
+        return;
+    if (call->aiq) {
+        api_put_aiq_job(b, &call->journal.row, compat);
+        api_json(call->req, compat ? 200 : 202, b);
+        return;
+    }
+    buf_lit(b, "/v1/jobs/");
+    buf_str(b, call->journal.row.id);
+    http_set_header(call->req, "Location", buf_text(b));
+    buf_clear(b);
+    api_put_job(b, &call->journal.row);
+    api_json(call->req, 202, b);
+}
+
+/* A new id: random enough, and sortable by nobody. */
+static bool make_id(struct call *call)
+{
+    struct timespec now;
+    char uuid[KEY_UUID_CHARS];
+    uint64_t seed[4];
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    FILE *random = fopen("/dev/urandom", "re");
+    size_t n = random != NULL ? fread(seed, 1, sizeof(seed), random) : 0;
+    if (random != NULL)
+        (void)fclose(random); /* only read from */
+    if (n < sizeof(seed))
+        seed[0] = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)call;
+    key_uuid((struct key){ seed[0], n < sizeof(seed) ? (uint64_t)now.tv_sec : seed[1] }, uuid);
+    return arena_copy(&call->journal.mem, str_make(uuid, sizeof(uuid)), &call->journal.row.id);
+}
+
+static bool hash_body(struct call *call)
+{
+    struct key k = key_of(7, buf_text(&call->body));
+    char hash[40];
+
+    (void)snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)k.a,
+                   (unsigned long long)k.b);
+    return arena_copy(&call->journal.mem, str_of(hash), &call->journal.row.request_hash);
+}
+
+bool jobs_fill_submit(struct call *call,
+                      struct str agent,
+                      const yyjson_val *input,
+                      struct str id,
+                      int64_t expiry)
+{
+    struct job_row *row = &call->journal.row;
+    struct arena *mem = &call->journal.mem;
+    struct str key = http_header(call->req, "Idempotency-Key");
+    struct buf json;
+    bool ok = true;
+
+    buf_init(&json, call->loop->app->max_input);
+    if (input != NULL)
+        json_put_value(&json, input);
+    else
+        buf_lit(&json, "null");
+    if (json.error != 0) {
+        http_respond_error(call->req, 413, "the input is larger than %zu bytes",
+                           call->loop->app->max_input);
+        buf_done(&json);
+        return false;
+    }
+    ok = arena_copy(mem, buf_text(&json), &row->input) && arena_copy(mem, agent, &row->agent) &&
+         hash_body(call);
+    buf_done(&json);
+    ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : make_id(call));
+    if (ok && key.n > 0)
+        ok = arena_copy(mem, str_head(key, 200), &row->idempotency_key);
+    row->expiry_seconds = expiry;
+    if (!ok)
+        http_respond_error(call->req, 503, "out of memory");
+    return ok;
+}
+
+bool jobs_valid_id(struct str id)
+{
+    if (id.n == 0 || id.n > 64)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-'))
+            return false;
+    }
+    return true;
+}
+
+static bool read_submit(struct call *call, struct json_reader *reader)
+{
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str agent = json_text(json_at(j.root, "agent"));
+    yyjson_val *id = json_at(j.root, "job_id");
+    int64_t expiry = json_int(json_at(j.root, "expiry_seconds"), 0);
+    if (agent.n == 0) {
+        http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
+        return false;
+    }
+    if (!json_is_null(id) && !jobs_valid_id(json_text(id))) {
+        http_respond_error(call->req, 422,
+                           "\"job_id\" must be 1 to 64 of letters, digits, _ and -");
+        return false;
+    }
+    if (expiry < 0 || expiry > 604800) {
+        http_respond_error(call->req, 422, "\"expiry_seconds\" must be from 1 to 604800");
+        return false;
+    }
+    return jobs_fill_submit(call, agent, json_at(j.root, "input"), json_text(id), expiry);
+}
+
+void api_submit(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_SUBMIT, answer_submit);
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, 64 * 1024 * 1024, 64);
+    if (read_submit(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}
+
+void jobs_post_submit(struct call *call)
+{
+    call->answer = answer_submit;
+    call_post(call);
+}
+
+/* --- looking -------------------------------------------------------------------------- */
+
+static void not_found(struct look *look)
+{
+    look->status = 404;
+    buf_clear(&look->out);
+    buf_lit(&look->out, "Job not found: ");
+    buf_put(&look->out, look->job, look->job_n);
+}
+
+bool jobs_get(struct look *look, struct store *store, struct job_row *ret)
+{
+    struct error err = { 0 };
+    int code = store_job_get(store, str_make(look->job, look->job_n), ret, &err);
+
+    if (code == ERR_NOT_FOUND) {
+        not_found(look);
+    } else if (code != 0) {
+        look->status = 500;
+        buf_str(&look->out, str_of(err.text));
+    }
+    return code == 0;
+}
+
+static void run_job(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct job_row row;
+
+    if (!jobs_get(look, store, &row))
+        return;
+    if (look->aiq)
+        api_put_aiq_job(&look->out, &row, look->loop->app->aiq_compat);
+    else
+        api_put_job(&look->out, &row);
+}
+
+static void look_at_job(struct http_request *req, bool aiq)
+{
+    struct look *look = look_new(req, http_param(req, "id"), run_job);
+
+    if (look == NULL)
+        return;
+    look->aiq = aiq;
+    look_post(look);
+}
+
+void api_job(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_at_job(req, false);
+}
+
+void api_aiq_job(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_at_job(req, true);
+}
+
+struct listing {
+    struct buf *out;
+    size_t n, limit;
+    int64_t last;
+};
+
+static int on_row(void *arg, const struct job_row *row)
+{
+    struct listing *l = arg;
+
+    if (l->n++ > 0)
+        buf_char(l->out, ',');
+    api_put_job(l->out, row);
+    l->last = row->key;
+    return 0;
+}
+
+static void run_list(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct listing l = { .out = &look->out, .limit = look->limit };
+    struct error err = { 0 };
+
+    buf_lit(&look->out, "{\"jobs\":[");
+    if (store_jobs(store, look->state, look->agent, look->before, look->limit, on_row, &l,
+                   &err) != 0) {
+        look->status = 500;
+        buf_clear(&look->out);
+        buf_str(&look->out, str_of(err.text));
+        return;
+    }
+    buf_lit(&look->out, "],\"next\":");
+    if (l.n == look->limit) {
+        buf_char(&look->out, '"');
+        buf_i64(&look->out, l.last);
+        buf_char(&look->out, '"');
+    } else {
+        buf_lit(&look->out, "null");
+    }
+    buf_char(&look->out, '}');
+}
+
+static int64_t number_or(struct str text, int64_t otherwise)
+{
+    int64_t value = 0;
+
+    if (text.n == 0 || text.n > 18)
+        return otherwise;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return otherwise;
+        value = value * 10 + (text.p[i] - '0');
+    }
+    return value;
+}
+
+void api_list(struct http_request *req, void *arg)
+{
+    struct look *look = look_new(req, STR(""), run_list);
+    struct str state = http_query(req, "state");
+    enum job_state ignored;
+
+    (void)arg;
+    if (look == NULL)
+        return;
+    int64_t limit = number_or(http_query(req, "limit"), 50);
+    look->limit = limit < 1 ? 1 : limit > 1000 ? 1000 : (size_t)limit;
+    look->before = number_or(http_query(req, "after"), 0);
+    if (state.n > 0 && !job_state_find(state, &ignored)) {
+        look->status = 422;
+        buf_lit(&look->out,
+                "state must be queued, running, waiting, succeeded, failed or cancelled");
+        look->task.done(&look->task);
+        return;
+    }
+    if (!arena_copy(&look->mem, state.n > 0 ? state : STR_NONE, &look->state) ||
+        !arena_copy(&look->mem, http_query(req, "agent"), &look->agent)) {
+        look->status = 503;
+        look->task.done(&look->task);
+        return;
+    }
+    look_post(look);
+}
+
+/* --- cancel and delete ------------------------------------------------------------------ */
+
+static void answer_cancel(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+    bool compat = call->loop->app->aiq_compat;
+
+    if (j->code == ERR_CLOSED) {
+        http_respond_error(
+            call->req, 409, "Job not running: %.*s (status: %.*s)", STR_ARG(j->row.id),
+            STR_ARG(call->aiq ? api_aiq_status(j->row.state, compat) : j->row.state));
+        return;
+    }
+    if (call_refused(call))
+        return;
+    if (!call->aiq) {
+        api_put_job(b, &j->row);
+        api_json(call->req, 200, b);
+        return;
+    }
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, j->row.id);
+    render_text(b, "status", api_aiq_status(STR("cancelled"), compat));
+    if (j->had_worker)
+        buf_lit(b, ",\"task_cancelled\":true}");
+    else
+        buf_lit(b, ",\"task_cancelled\":false}");
+    api_json(call->req, 200, b);
+}
+
+static void post_about_job(struct http_request *req,
+                           enum journal_op op,
+                           void (*answer)(struct call *),
+                           bool aiq)
+{
+    struct call *call = call_new(req, op, answer);
+
+    if (call == NULL)
+        return;
+    call->aiq = aiq;
+    if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
+        http_respond_error(req, 503, "out of memory");
+        call_free(call);
+        return;
+    }
+    call_post(call);
+}
+
+void api_cancel(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post_about_job(req, JOURNAL_CANCEL, answer_cancel, false);
+}
+
+void api_aiq_cancel(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post_about_job(req, JOURNAL_CANCEL, answer_cancel, true);
+}
+
+static void answer_delete(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 204, NULL, STR_NONE);
+}
+
+void api_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post_about_job(req, JOURNAL_DELETE, answer_delete, false);
+}
+
+/* --- events --------------------------------------------------------------------------------
+ */
+
+/* "", "0", "-1" and "-" mean the beginning. */
+static bool read_cursor(struct str text, struct cursor *ret)
+{
+    *ret = (struct cursor){ 0 };
+    if (text.n == 0 || str_is(text, "0") || str_is(text, "-1") || str_is(text, "-"))
+        return true;
+    return cursor_parse(text, ret) == 0;
+}
+
+bool jobs_read_place(struct http_request *req, struct str given, struct sse_request *ret)
+{
+    struct str header = http_header(req, "Last-Event-ID");
+    struct str text = header.n > 0 ? header : given;
+
+    ret->by_header = header.n > 0;
+    if (!read_cursor(text, &ret->after)) {
+        if (!ret->by_header)
+            return false;
+        ret->after = (struct cursor){ 0 }; /* some other server's id: from the beginning */
+        ret->by_header = false;
+    }
+    ret->resumed = ret->after.seq > 0;
+    return true;
+}
+
+static uint32_t read_modes(struct str list)
+{
+    static const struct {
+        struct str name;
+        uint32_t mode;
+    } modes[] = {
+        { { "values", 6 }, MODE_VALUES },     { { "updates", 7 }, MODE_UPDATES },
+        { { "messages", 8 }, MODE_MESSAGES }, { { "messages-tuple", 14 }, MODE_MESSAGES },
+        { { "custom", 6 }, MODE_CUSTOM },     { { "events", 6 }, MODE_EVENTS },
+        { { "tasks", 5 }, MODE_TASKS },       { { "checkpoints", 11 }, MODE_CHECKPOINTS },
+        { { "debug", 5 }, MODE_DEBUG },
+    };
+    uint32_t all = 0;
+
+    while (list.n > 0) {
+        struct str name = str_head(list, str_find(list, ','));
+
+        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+            if (str_eq(modes[i].name, name))
+                all |= modes[i].mode;
+        list = str_skip(list, name.n + 1);
+    }
+    return all != 0 ? all : MODE_DEFAULT;
+}
+
+void api_events(struct http_request *req, void *arg)
+{
+    struct str dialect = http_query(req, "dialect"), subgraphs = http_query(req, "subgraphs");
+    struct sse_request what = { .job = http_param(req, "id") };
+
+    (void)arg;
+    what.way.dialect = dialect_find(dialect.n > 0 ? dialect : STR("agent"));
+    what.way.framing = &framing_sse;
+    what.way.variant.modes = read_modes(http_query(req, "modes"));
+    what.way.variant.subgraphs = str_is(subgraphs, "true") || str_is(subgraphs, "1");
+    what.way.variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
+    if (what.way.dialect == NULL) {
+        http_respond_error(req, 422, "there is no dialect '%.*s': see /v1/dialects",
+                           STR_ARG(str_head(dialect, 40)));
+        return;
+    }
+    if (!jobs_read_place(req, http_query(req, "after"), &what)) {
+        http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
+        return;
+    }
+    sse_open(app_loop_of(req)->sse, req, &what);
+}

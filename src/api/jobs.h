@@ -1,0 +1,19 @@
+/* What /v1/jobs and document 004's routes share. */
+#ifndef API_JOBS_H
+#define API_JOBS_H
+
+#include "api/api.h"
+
+/* 1 to 64 of letters, digits, _ and -. */
+bool jobs_valid_id(struct str id);
+/* Fills the request of a submit; false when it has answered. */
+bool jobs_fill_submit(struct call *call, struct str agent, const yyjson_val *input, struct str id, int64_t expiry);
+void jobs_post_submit(struct call *call);
+
+/* The row of a look's job; false when look->status says why not. */
+bool jobs_get(struct look *look, struct store *store, struct job_row *ret);
+
+/* The Last-Event-ID header, else @given. */
+bool jobs_read_place(struct http_request *req, struct str given, struct sse_request *ret);
+
+#endif

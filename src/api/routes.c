@@ -1,0 +1,151 @@
+/* The table of routes, what every loop has, and the routes for operators. */
+#include "api/api.h"
+
+#include "dialect/render.h"
+
+#include <stdlib.h>
+
+#define ASYNC "/v1/jobs/async"
+
+const struct http_route api_routes[] = {
+    /* Document 004 */
+    { "GET", ASYNC "/agents", api_aiq_agents, 0, 0 },
+    { "POST", ASYNC "/submit", api_aiq_submit, 4 * 1024 * 1024, 0 },
+    { "GET", ASYNC "/job/{id}", api_aiq_job, 0, 0 },
+    { "GET", ASYNC "/job/{id}/stream", api_aiq_stream, 0, 0 },
+    { "GET", ASYNC "/job/{id}/stream/{last}", api_aiq_stream, 0, 0 },
+    { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, 0 },
+    { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, 0 },
+    { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, 0 },
+    /* Jobs, in our own words */
+    { "POST", "/v1/jobs", api_submit, 4 * 1024 * 1024, HTTP_ROUTE_PROBLEM },
+    { "GET", "/v1/jobs", api_list, 0, HTTP_ROUTE_PROBLEM },
+    { "GET", "/v1/jobs/{id}", api_job, 0, HTTP_ROUTE_PROBLEM },
+    { "DELETE", "/v1/jobs/{id}", api_delete, 0, HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM },
+    { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM },
+    /* Workers */
+    { "POST", "/v1/worker/lease", api_worker_lease, 64 * 1024, HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/worker/jobs/{id}/events", api_worker_events, 32 * 1024 * 1024,
+      HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/worker/jobs/{id}/heartbeat", api_worker_heartbeat, 0, HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/worker/jobs/{id}/finish", api_worker_finish, 1024 * 1024,
+      HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0, HTTP_ROUTE_PROBLEM },
+    /* Operations */
+    { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM },
+    { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM },
+    { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM },
+    { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM },
+    { 0 },
+};
+
+/* --- loops ---------------------------------------------------------------------------- */
+
+static void on_drain(struct letter *letter)
+{
+    struct app_loop *l =
+        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, drain));
+
+    sse_loop_drain(l->sse, l->app->shutdown_ms);
+}
+
+void api_drain(struct app *app)
+{
+    atomic_store(&app->draining, true);
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++)
+        if (app->loops[i] != NULL)
+            (void)mailbox_post(app->loops[i]->box, &app->loops[i]->drain); /* or it has ended */
+}
+
+void api_done(struct app *app)
+{
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
+        struct app_loop *l = app->loops[i];
+
+        if (l == NULL)
+            continue;
+        sse_loop_free(l->sse);
+        hub_free(l->hub);
+        mailbox_free(l->box);
+        free(l);
+        app->loops[i] = NULL;
+    }
+}
+
+void api_loop_start(struct http_loop *loop, void *arg)
+{
+    struct app *app = arg;
+    struct app_loop *l = calloc(1, sizeof(*l));
+
+    if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
+        hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
+        sse_loop_new(loop, l->hub, app->pool, l->box, &app->sse, &l->sse) != 0)
+        abort(); /* at start-up, without the memory for one loop */
+    l->app = app;
+    l->drain.deliver = on_drain;
+    app->loops[http_loop_index(loop)] = l;
+    atomic_fetch_add(&app->n_loops, 1);
+    http_loop_set_data(loop, l);
+}
+
+void api_loop_stop(struct http_loop *loop, void *arg)
+{
+    struct app_loop *l = http_loop_data(loop);
+
+    (void)arg;
+    sse_loop_close(l->sse);
+    mailbox_close(l->box);
+}
+
+/* --- operations ------------------------------------------------------------------------- */
+
+void api_livez(struct http_request *req, void *arg)
+{
+    (void)arg;
+    http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
+}
+
+void api_readyz(struct http_request *req, void *arg)
+{
+    struct app *app = arg;
+
+    if (atomic_load(&app->draining))
+        http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
+    else
+        http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
+}
+
+void api_dialects(struct http_request *req, void *arg)
+{
+    const struct dialect *d;
+    struct buf out;
+
+    (void)arg;
+    buf_init(&out, 64 * 1024);
+    buf_lit(&out, "{\"dialects\":[");
+    for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
+        if (i > 0)
+            buf_char(&out, ',');
+        buf_lit(&out, "{\"name\":");
+        json_put_str(&out, str_of(d->name));
+        render_text(&out, "about", str_of(d->about));
+        buf_char(&out, '}');
+    }
+    buf_lit(&out, "]}");
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
+
+void api_index(struct http_request *req, void *arg)
+{
+    (void)arg;
+    http_respond(
+        req, 200, "text/plain; charset=utf-8",
+        STR("spoolwire is running.\n\n"
+            "  GET  /v1/jobs/async/agents          the agents\n"
+            "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
+            "  GET  /v1/jobs/{id}/events           its events; ?dialect=agent, envelope, messages, nodes, aiq, raw\n"
+            "  GET  /v1/jobs                       all jobs\n"
+            "  GET  /readyz                        health\n"));
+}

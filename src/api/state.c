@@ -1,0 +1,292 @@
+/* /state and /report: what a job has made, folded from its records when asked.
+ *
+ * Tools are paired by their run; artifacts are taken as they are.  Memory is what is in the
+ * answer. */
+#include "api/api.h"
+#include "api/jobs.h"
+
+#include "base/error.h"
+#include "dialect/render.h"
+#include "record/record.h"
+
+enum { PAGE_ROWS = 2000 };
+
+struct folding {
+    struct look *look;
+    struct json_reader reader, inner;
+    struct buf tools, outputs, found, cited, todos, files;
+    size_t n_tools, n_outputs, n_found, n_cited, n_files;
+    struct buf report;
+    bool has_report;
+    uint64_t last;
+    int err;
+};
+
+static void comma(struct buf *b, size_t *n)
+{
+    if ((*n)++ > 0)
+        buf_char(b, ',');
+}
+
+/* --- tools: the start is remembered by its seq, the end names it ---------------------------
+ */
+
+static void put_tool(struct folding *f, const struct record *end, const struct record *start)
+{
+    struct buf *b = &f->tools;
+
+    comma(b, &f->n_tools);
+    buf_lit(b, "{\"id\":");
+    json_put_str_or_null(b, start->info.run);
+    render_text(b, "name", start->info.name);
+    render_json(b, "input", start->input);
+    render_json(b, "output", end != NULL ? end->output : STR_NONE);
+    render_text(b, "status",
+                end == NULL         ? STR("running")
+                : render_is_ok(end) ? STR("completed")
+                                    : end->status);
+    render_text(b, "workflow", start->info.node);
+    buf_lit(b, ",\"timestamp\":");
+    api_put_time(b, start->ts);
+    buf_char(b, '}');
+}
+
+struct starts {
+    struct record *all[1024]; /* refs; tool starts without an end yet */
+    size_t n;
+};
+
+static void remember(struct folding *f, struct starts *s, const struct record *rec)
+{
+    if (s->n < sizeof(s->all) / sizeof(s->all[0]) && record_new(rec, &s->all[s->n]) == 0)
+        s->n++;
+    else
+        f->err = ERR_NOMEM;
+}
+
+static void end_tool(struct folding *f, struct starts *s, const struct record *rec)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i]->seq != rec->head_seq)
+            continue;
+        put_tool(f, rec, s->all[i]);
+        record_unref(s->all[i]);
+        s->all[i] = s->all[--s->n];
+        return;
+    }
+}
+
+/* --- artifacts
+ * --------------------------------------------------------------------------------- */
+
+static void put_output(struct folding *f, const struct record *rec)
+{
+    struct str data = rec->data;
+
+    comma(&f->outputs, &f->n_outputs);
+    buf_lit(&f->outputs, "{\"name\":");
+    json_put_str_or_null(&f->outputs, rec->title);
+    buf_lit(&f->outputs, ",\"timestamp\":");
+    api_put_time(&f->outputs, rec->ts);
+    buf_char(&f->outputs, ',');
+    buf_str(&f->outputs, str_skip(data, 1)); /* without its brace: the members go on */
+}
+
+static void put_artifact(struct folding *f, const struct record *rec)
+{
+    struct json j;
+
+    if (json_read(&f->inner, rec->data, &j, NULL) != 0 || !yyjson_is_obj(j.root))
+        return;
+    struct str type = json_text(json_at(j.root, "type"));
+    yyjson_val *content = json_at(j.root, "content");
+    put_output(f, rec);
+    if (str_is(type, "todo")) {
+        buf_clear(&f->todos);
+        json_put_value(&f->todos, content); /* the newest list counts */
+    } else if (str_is(type, "file")) {
+        comma(&f->files, &f->n_files);
+        buf_str(&f->files, rec->data);
+    } else if (str_is(type, "citation_source")) {
+        comma(&f->found, &f->n_found);
+        json_put_str_or_null(&f->found, rec->title);
+    } else if (str_is(type, "citation_use")) {
+        comma(&f->cited, &f->n_cited);
+        json_put_str_or_null(&f->cited, rec->title);
+    } else if (str_is(json_text(json_at(j.root, "output_category")), "final_report")) {
+        buf_clear(&f->report);
+        json_put_value(&f->report, content);
+        f->has_report = json_text(content).n > 0;
+    }
+}
+
+/* --- reading the log
+ * ------------------------------------------------------------------------------ */
+
+struct pass {
+    struct folding *folding;
+    struct starts *starts;
+};
+
+static int on_record(void *arg, uint64_t seq, struct str stored)
+{
+    struct pass *p = arg;
+    struct folding *f = p->folding;
+    struct record rec;
+
+    f->last = seq;
+    f->err = record_decode(&f->reader, stored, &rec, NULL);
+    if (f->err != 0)
+        return 1;
+    if (rec.kind == REC_TOOL_START)
+        remember(f, p->starts, &rec);
+    else if (rec.kind == REC_TOOL_END)
+        end_tool(f, p->starts, &rec);
+    else if (rec.kind == REC_ARTIFACT)
+        put_artifact(f, &rec);
+    return f->err != 0;
+}
+
+static void read_log(struct folding *f, struct store *store, const struct job_row *row)
+{
+    struct starts starts = { .n = 0 };
+    struct pass pass = { f, &starts };
+    uint64_t end = row->seq;
+    int64_t key = row->key;
+
+    f->last = 0;
+    while (f->err == 0 && f->last < end) {
+        uint64_t before = f->last;
+
+        f->err = store_records(store, key, before, PAGE_ROWS, SIZE_MAX, on_record, &pass, NULL);
+        if (f->last == before)
+            break;
+    }
+    for (size_t i = 0; i < starts.n; i++) {
+        put_tool(f, NULL, starts.all[i]);
+        record_unref(starts.all[i]);
+    }
+}
+
+static void folding_init(struct folding *f, struct look *look)
+{
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found, &f->cited,
+                          &f->todos, &f->files,   &f->report };
+
+    *f = (struct folding){ .look = look };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        buf_init(all[i], SIZE_MAX / 4);
+    json_reader_init(&f->reader, SIZE_MAX / 64, 256);
+    json_reader_init(&f->inner, SIZE_MAX / 64, 256);
+}
+
+static void folding_done(struct folding *f)
+{
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found, &f->cited,
+                          &f->todos, &f->files,   &f->report };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        buf_done(all[i]);
+    json_reader_done(&f->reader);
+    json_reader_done(&f->inner);
+}
+
+/* --- answers
+ * ------------------------------------------------------------------------------------------ */
+
+static void put_artifacts(struct folding *f, struct buf *b)
+{
+    buf_lit(b, "{\"tools\":[");
+    buf_str(b, buf_text(&f->tools));
+    buf_lit(b, "],\"outputs\":[");
+    buf_str(b, buf_text(&f->outputs));
+    buf_lit(b, "],\"sources\":{\"found\":");
+    buf_u64(b, f->n_found);
+    buf_lit(b, ",\"cited\":");
+    buf_u64(b, f->n_cited);
+    buf_lit(b, ",\"found_urls\":[");
+    buf_str(b, buf_text(&f->found));
+    buf_lit(b, "],\"cited_urls\":[");
+    buf_str(b, buf_text(&f->cited));
+    buf_lit(b, "]},\"todos\":");
+    buf_str(b, f->todos.n > 0 ? buf_text(&f->todos) : STR("[]"));
+    buf_lit(b, ",\"files\":[");
+    buf_str(b, buf_text(&f->files));
+    buf_lit(b, "]}");
+}
+
+static bool fold_job(struct look *look, struct store *store, struct folding *f)
+{
+    struct job_row row;
+
+    if (!jobs_get(look, store, &row))
+        return false;
+    folding_init(f, look);
+    read_log(f, store, &row);
+    if (f->err == 0)
+        return true;
+    folding_done(f);
+    look->status = 500;
+    buf_lit(&look->out, "the job's records cannot be read");
+    return false;
+}
+
+static void run_state(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct folding f;
+    struct buf *b = &look->out;
+
+    if (!fold_job(look, store, &f))
+        return;
+    bool any = f.n_tools > 0 || f.n_outputs > 0;
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, str_make(look->job, look->job_n));
+    if (any)
+        buf_lit(b, ",\"has_state\":true,\"state\":null,\"artifacts\":");
+    else
+        buf_lit(b, ",\"has_state\":false,\"state\":null,\"artifacts\":null");
+    if (any)
+        put_artifacts(&f, b);
+    buf_char(b, '}');
+    folding_done(&f);
+}
+
+static void run_report(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct folding f;
+    struct buf *b = &look->out;
+
+    if (!fold_job(look, store, &f))
+        return;
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, str_make(look->job, look->job_n));
+    if (f.has_report)
+        buf_lit(b, ",\"has_report\":true,\"report\":");
+    else
+        buf_lit(b, ",\"has_report\":false,\"report\":");
+    buf_str(b, f.report.n > 0 ? buf_text(&f.report) : STR("null"));
+    buf_char(b, '}');
+    folding_done(&f);
+}
+
+static void look_into(struct http_request *req, void (*run)(struct task *, struct store *))
+{
+    struct look *look = look_new(req, http_param(req, "id"), run);
+
+    if (look != NULL)
+        look_post(look);
+}
+
+void api_aiq_state(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_into(req, run_state);
+}
+
+void api_aiq_report(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_into(req, run_report);
+}

@@ -1,0 +1,250 @@
+/* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
+#include "api/api.h"
+
+#include "base/error.h"
+#include "dialect/render.h"
+
+enum { MAX_AGENTS = 32, MAX_WAIT_S = 60 };
+
+static bool read_number(struct str text, int64_t *ret)
+{
+    int64_t value = 0;
+
+    if (text.n == 0 || text.n > 18)
+        return false;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+        value = value * 10 + (text.p[i] - '0');
+    }
+    *ret = value;
+    return true;
+}
+
+/* --- lease ----------------------------------------------------------------------- */
+
+static void answer_lease(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    if (j->code == ERR_NOT_FOUND) {
+        http_respond(call->req, 204, NULL, STR_NONE);
+        return;
+    }
+    if (call_refused(call))
+        return;
+    buf_lit(b, "{\"job\":");
+    json_put_str(b, j->row.id);
+    render_number(b, "attempt", j->row.attempt);
+    render_text(b, "agent", j->row.agent);
+    render_json(b, "input", j->row.input);
+    render_number(b, "lease_seconds", j->lease_ms / 1000);
+    render_number(b, "heartbeat_seconds", j->lease_ms >= 4000 ? j->lease_ms / 4000 : 1);
+    buf_char(b, '}');
+    api_json(call->req, 200, b);
+}
+
+static bool read_agents(struct call *call, const yyjson_val *list)
+{
+    size_t n = yyjson_arr_size((yyjson_val *)list);
+    struct str *agents =
+        n > 0 && n <= MAX_AGENTS ? arena_alloc(&call->journal.mem, n * sizeof(*agents)) : NULL;
+
+    if (agents == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!arena_copy(&call->journal.mem, json_text(yyjson_arr_get((yyjson_val *)list, i)),
+                        &agents[i]) ||
+            agents[i].p == NULL)
+            return false;
+    call->journal.agents = agents;
+    call->journal.n_agents = n;
+    return true;
+}
+
+static bool read_lease(struct call *call, struct json_reader *reader)
+{
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    int64_t wait = json_int(json_at(j.root, "wait"), 0);
+    struct str worker = json_text(json_at(j.root, "worker"));
+    call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    if (read_agents(call, json_at(j.root, "agents")) &&
+        arena_copy(&call->journal.mem, worker.p != NULL ? str_head(worker, 100) : STR("worker"),
+                   &call->journal.worker))
+        return true;
+    http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
+                       MAX_AGENTS);
+    return false;
+}
+
+void api_worker_lease(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_LEASE, answer_lease);
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, 64 * 1024, 16);
+    if (read_lease(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}
+
+/* --- the holder of a lease --------------------------------------------------------- */
+
+/* Sets job and attempt; false when the request was answered. */
+static bool read_holder(struct call *call)
+{
+    struct http_request *req = call->req;
+
+    if (!read_number(http_query(req, "attempt"), &call->journal.attempt)) {
+        http_respond_error(req, 422, "the query must have attempt=N, as the lease gave it");
+        return false;
+    }
+    if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
+        http_respond_error(req, 503, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+static void put_cancel(struct buf *b, bool cancel)
+{
+    if (cancel)
+        buf_lit(b, "\"cancel\":true}");
+    else
+        buf_lit(b, "\"cancel\":false}");
+}
+
+static void answer_events(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    if (call_refused(call))
+        return;
+    buf_lit(b, "{\"accepted\":");
+    buf_u64(b, j->accepted);
+    render_number(b, "rejected", (int64_t)j->rejected);
+    if (j->rejected > 0)
+        render_text(b, "error", str_of(j->why.text));
+    buf_char(b, ',');
+    put_cancel(b, j->cancel);
+    api_json(call->req, 200, b);
+}
+
+void api_worker_events(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_APPEND, answer_events);
+    struct str seq = http_query(req, "seq");
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    if (!read_holder(call)) {
+        call_free(call);
+        return;
+    }
+    if (seq.p != NULL && !read_number(seq, &call->journal.producer_seq)) {
+        http_respond_error(req, 422, "seq must be a whole number: the batch's, from 0");
+        call_free(call);
+        return;
+    }
+    call->journal.bytes = buf_text(&call->body);
+    call_post(call);
+}
+
+static void answer_cancel_flag(struct call *call)
+{
+    if (call_refused(call))
+        return;
+    buf_char(&call->out, '{');
+    put_cancel(&call->out, call->journal.cancel);
+    api_json(call->req, 200, &call->out);
+}
+
+void api_worker_heartbeat(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_HEARTBEAT, answer_cancel_flag);
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    if (read_holder(call))
+        call_post(call);
+    else
+        call_free(call);
+}
+
+void api_worker_return(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_RETURN, answer_cancel_flag);
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    if (read_holder(call))
+        call_post(call);
+    else
+        call_free(call);
+}
+
+/* --- finish ------------------------------------------------------------------------ */
+
+static void answer_finish(struct call *call)
+{
+    if (call_refused(call))
+        return;
+    buf_lit(&call->out, "{\"state\":");
+    json_put_str(&call->out, call->journal.row.state);
+    buf_char(&call->out, '}');
+    api_json(call->req, 200, &call->out);
+}
+
+static bool read_finish(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str status = json_text(json_at(j.root, "status"));
+    r->interrupted = str_is(status, "interrupted");
+    r->end = str_is(status, "success")     ? JOB_END_SUCCEEDED
+             : str_is(status, "failure")   ? JOB_END_FAILED
+             : str_is(status, "cancelled") ? JOB_END_CANCELLED
+                                           : JOB_END_NONE;
+    if (r->end == JOB_END_NONE && !r->interrupted) {
+        http_respond_error(call->req, 422,
+                           "\"status\" must be success, failure, interrupted or cancelled");
+        return false;
+    }
+    if (arena_copy(&r->mem, json_text(json_at(j.root, "error")), &r->error) &&
+        arena_copy(&r->mem, json_text(json_at(j.root, "error_type")), &r->error_type))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+void api_worker_finish(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_FINISH, answer_finish);
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, 1024 * 1024, 64);
+    if (read_holder(call) && read_finish(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}

@@ -1,0 +1,68 @@
+/* The graph: a supervisor that sends the work round, and what it sends it to.
+ *
+ *     supervisor ⇄ investigator ⇄ codebase_search ⇄ web_search ⇄ critic ⇄ investigator
+ *                ⇄ human_input ⇄ writer
+ *
+ * Steps are numbered as LangGraph does: the supervisor has the odd ones.  At human_input the
+ * root run ends with a question.  The answer starts a second root run, in which human_input
+ * starts again and the graph goes on.  An attempt that comes with an answer first goes
+ * through everything before the question with the emitter muted, so that the state is there,
+ * with the ids that the first attempt gave.
+ *
+ *     root 1: supervisor … human_input ?          root 2: human_input ! supervisor, writer
+ */
+#include "cli/demo_graph.h"
+#include "cli/demo_message.h"
+
+static void begin(struct demo_graph *g)
+{
+    char id[KEY_UUID_CHARS + 1];
+
+    demo_fixed_id(&g->e, "issue", id);
+    demo_put_human(&g->messages, g->e.job->issue, str_of(id));
+    g->e.muted = g->e.job->resume.p != NULL && g->e.job->options.question;
+    demo_root_start(g);
+}
+
+static void investigate(struct demo_graph *g)
+{
+    bool sends = g->e.job->options.fan_out > 1;
+
+    demo_supervisor(g, "investigator", sends);
+    if (sends)
+        demo_investigators(g);
+    else
+        demo_investigator(g, TEXT_FIRST_LOOK, 0);
+}
+
+static void play(struct demo_graph *g)
+{
+    begin(g);
+    investigate(g);
+    demo_supervisor(g, "codebase_search", false);
+    demo_codebase_search(g);
+    demo_supervisor(g, "web_search", false);
+    demo_web_search(g);
+    demo_supervisor(g, "critic", false);
+    demo_critic(g);
+    demo_supervisor(g, "investigator", false);
+    demo_investigator(g, TEXT_SECOND_LOOK, 1);
+    if (g->e.job->options.question) {
+        demo_supervisor(g, "human_input", false);
+        demo_human_input(g);
+    }
+    demo_supervisor(g, "writer", false);
+    demo_writer(g);
+    demo_root_end(g);
+}
+
+enum demo_outcome demo_play(const struct demo_job *job, struct demo_sink *sink)
+{
+    struct demo_graph g;
+
+    demo_graph_init(&g, job, sink);
+    play(&g);
+    enum demo_outcome outcome = demo_graph_outcome(&g);
+    demo_graph_done(&g);
+    return outcome;
+}

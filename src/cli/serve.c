@@ -1,0 +1,360 @@
+/* `spoolwire serve`: puts the parts together, runs them, and takes them apart again.
+ *
+ *     store ── journal ── hub_shared ── pool ── exec agents ── HTTP loops
+ *
+ * Made in this order, stopped in the opposite one.  The main thread only waits for
+ * signals: the first begins a graceful end, the second ends at once. */
+#define _GNU_SOURCE /* environ, sigtimedwait */
+#include "agents/exec.h"
+#include "api/api.h"
+#include "cli/cli.h"
+#include "config/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct server {
+    struct server_config *config;
+    struct store *store;
+    struct journal *journal;
+    struct journal_agent *journal_agents; /* owned */
+    struct hub_shared *hub_shared;
+    struct pool *pool;
+    struct exec *exec;
+    struct exec_agent *exec_agents; /* owned */
+    size_t n_exec;
+    struct str *exec_names; /* owned */
+    struct app app;
+    struct app_agent *app_agents; /* owned */
+    struct http_server *http;
+    char self[4096]; /* this program, for the demo agent */
+    char *demo_argv[4];
+};
+
+/* --- what the parts tell each other ------------------------------------------------------ */
+
+static bool on_wanted(void *arg, struct str job)
+{
+    struct server *s = arg;
+
+    return hub_wanted(s->hub_shared, job);
+}
+
+static void on_published(void *arg, const struct publication *pubs, size_t n)
+{
+    struct server *s = arg;
+
+    hub_published(s->hub_shared, pubs, n);
+    for (size_t i = 0; i < n; i++)
+        if (pubs[i].cancel_requested && s->exec != NULL)
+            exec_cancel(s->exec, pubs[i].job, pubs[i].attempt);
+}
+
+static void on_queued(void *arg, struct str agent)
+{
+    struct server *s = arg;
+
+    if (s->exec != NULL)
+        exec_queued(s->exec, agent);
+}
+
+static int64_t on_clock(void *arg)
+{
+    struct timespec now;
+
+    (void)arg;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
+{
+    (void)arg;
+    (void)fprintf(stderr, "agent=%.*s job=%.*s %.*s\n", STR_ARG(agent), STR_ARG(job),
+                  STR_ARG(line));
+}
+
+/* --- agents --------------------------------------------------------------------------------
+ */
+
+static int make_agents(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->config;
+
+    s->journal_agents = calloc(c->n_agents + 1, sizeof(*s->journal_agents));
+    s->exec_agents = calloc(c->n_agents + 1, sizeof(*s->exec_agents));
+    s->exec_names = calloc(c->n_agents + 1, sizeof(*s->exec_names));
+    s->app_agents = calloc(c->n_agents + 1, sizeof(*s->app_agents));
+    if (s->journal_agents == NULL || s->exec_agents == NULL || s->exec_names == NULL ||
+        s->app_agents == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->n_agents; i++) {
+        const struct config_agent *a = &c->agents[i];
+
+        s->journal_agents[i] = (struct journal_agent){ .name = a->name,
+                                                       .settings = a->settings,
+                                                       .lease_ms = a->lease_ms,
+                                                       .attempts = a->attempts,
+                                                       .queue_ms = a->queue_ms,
+                                                       .run_ms = a->run_ms,
+                                                       .cancel_grace_ms = a->cancel_grace_ms };
+        s->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public };
+        if (a->pull)
+            continue;
+        s->exec_names[s->n_exec] = a->name;
+        s->exec_agents[s->n_exec++] =
+            (struct exec_agent){ .name = a->name,
+                                 .argv = a->argv != NULL ? a->argv : s->demo_argv,
+                                 .env = a->env,
+                                 .cwd = a->cwd,
+                                 .concurrency = a->concurrency,
+                                 .grace_ms = a->grace_ms,
+                                 .max_rss = a->max_memory,
+                                 .max_cpu_seconds = (unsigned)a->max_cpu_seconds };
+    }
+    return 0;
+}
+
+static void find_self(struct server *s)
+{
+    ssize_t n = readlink("/proc/self/exe", s->self, sizeof(s->self) - 1);
+
+    if (n <= 0)
+        (void)snprintf(s->self, sizeof(s->self), "spoolwire");
+    else
+        s->self[n] = '\0';
+    s->demo_argv[0] = s->self;
+    s->demo_argv[1] = (char *)(uintptr_t) "demo-agent";
+}
+
+/* --- starting
+ * ---------------------------------------------------------------------------------- */
+
+static int start_journal(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->config;
+    struct store_options store = { .path = c->data,
+                                   .relaxed = c->durability == DURABILITY_RELAXED,
+                                   .busy_ms = 5000 };
+    struct journal_options journal = {
+        .agents = s->journal_agents,
+        .n_agents = c->n_agents,
+        .default_expiry_seconds = c->expiry_seconds,
+        .max_line = c->max_line,
+        .max_depth = c->max_depth,
+        .max_field = c->max_field,
+        .clock = on_clock,
+        .events = { on_wanted, on_published, on_queued, s },
+    };
+    int code = store_open(&store, &s->store, err);
+
+    journal.store = s->store;
+    if (code == 0)
+        code = journal_new(&journal, &s->journal, err);
+    if (code == 0 && hub_shared_new(&s->hub_shared) != 0)
+        code = error_set(err, ERR_NOMEM, "out of memory");
+    if (code == 0)
+        code = journal_recover(s->journal, s->exec_names, s->n_exec, err);
+    if (code == 0)
+        code = pool_new(&store, c->readers, &s->pool, err);
+    return code;
+}
+
+static int start_agents(struct server *s, struct error *err)
+{
+    struct exec_options options = { .agents = s->exec_agents,
+                                    .n = s->n_exec,
+                                    .journal = s->journal,
+                                    .log = on_stderr,
+                                    .arg = s,
+                                    .heartbeat_ms = 10000 };
+    int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
+
+    if (code == 0)
+        code = journal_start(s->journal, err);
+    if (code == 0 && s->exec != NULL)
+        code = exec_start(s->exec, err);
+    return code;
+}
+
+static int start_http(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->config;
+    struct http_options options = {
+        .host = c->address.host[0] != '\0' ? c->address.host : NULL,
+        .port = c->address.port,
+        .unix_path = c->address.unix_path[0] != '\0' ? c->address.unix_path : NULL,
+        .n_loops = c->loops,
+        .routes = api_routes,
+        .arg = &s->app,
+        .loop_start = api_loop_start,
+        .loop_stop = api_loop_stop,
+        .hosts = (const char *const *)c->hosts,
+        .origins = (const char *const *)c->origins,
+        .max_head = c->max_head,
+        .max_body = c->max_body,
+        .head_ms = (unsigned)c->head_timeout_ms,
+        .idle_ms = (unsigned)c->idle_timeout_ms,
+        .write_stall_ms = (unsigned)c->write_timeout_ms,
+        .max_connections = c->max_connections,
+        .max_connections_per_address = c->max_connections_per_address,
+        .log_text = c->access_log == ACCESS_LOG_TEXT ||
+                    (c->access_log == ACCESS_LOG_AUTO && isatty(STDERR_FILENO)),
+        .log_off = c->access_log == ACCESS_LOG_OFF,
+    };
+
+    s->app.journal = s->journal;
+    s->app.hub_shared = s->hub_shared;
+    s->app.pool = s->pool;
+    s->app.agents = s->app_agents;
+    s->app.n_agents = c->n_agents;
+    s->app.aiq_compat = c->aiq_compat;
+    s->app.max_input = 4 * 1024 * 1024;
+    s->app.shutdown_ms = c->shutdown_window_ms / 2;
+    s->app.sse = (struct sse_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
+    int code = http_server_new(&options, &s->http, err);
+    return code == 0 ? http_server_start(s->http, err) : code;
+}
+
+static void say_hello(const struct server *s)
+{
+    const struct server_config *c = s->config;
+    unsigned port = http_server_port(s->http);
+    const char *host = c->address.host[0] != '\0' ? c->address.host : "127.0.0.1";
+
+    printf("spoolwire %s listens on http://%s:%u (data in %s)\n", SPOOLWIRE_VERSION, host, port,
+           c->data);
+    printf("\nNext, in another terminal:\n\n"
+           "    export SPOOLWIRE_URL=http://%s:%u\n"
+           "    spoolwire submit demo --follow\n"
+           "    curl -N http://%s:%u/v1/jobs/JOB/events?dialect=messages\n\n",
+           host, port, host, port);
+    (void)fflush(stdout); /* also into a pipe */
+}
+
+/* --- stopping
+ * -------------------------------------------------------------------------------------- */
+
+/* Waits for a signal, at most @ms (negative: for ever); 0 when none came. */
+static int wait_signal(const sigset_t *set, int64_t ms)
+{
+    struct timespec limit = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+    int signal;
+
+    if (ms < 0)
+        return sigwait(set, &signal) == 0 ? signal : 0;
+    signal = sigtimedwait(set, NULL, &limit);
+    return signal > 0 ? signal : 0;
+}
+
+/* Readers are sent away and leases handed back, within the window. */
+static void end_gracefully(struct server *s, const sigset_t *set)
+{
+    (void)fprintf(stderr, "spoolwire: going down within %lld s (again to end at once)\n",
+                  (long long)s->config->shutdown_window_ms / 1000);
+    api_drain(&s->app);
+    if (s->exec != NULL)
+        exec_drain(s->exec);
+    for (int64_t waited = 0; waited < s->config->shutdown_window_ms; waited += 100) {
+        struct journal_stats stats;
+
+        if (wait_signal(set, 100) != 0)
+            _exit(EXIT_TROUBLE);
+        journal_stats(s->journal, &stats);
+        if (waited >= s->config->shutdown_window_ms / 2 &&
+            (s->exec == NULL || exec_running(s->exec) == 0))
+            break;
+    }
+    http_server_drain(s->http);
+}
+
+static void stop(struct server *s)
+{
+    if (s->http != NULL)
+        http_server_stop(s->http);
+    if (s->exec != NULL)
+        exec_stop(s->exec);
+    if (s->journal != NULL)
+        journal_stop(s->journal);
+    pool_free(s->pool);
+    http_server_free(s->http);
+    api_done(&s->app);
+    exec_free(s->exec);
+    journal_free(s->journal);
+    hub_shared_free(s->hub_shared);
+    store_close(s->store);
+    free(s->journal_agents);
+    free(s->exec_agents);
+    free(s->exec_names);
+    free(s->app_agents);
+    server_config_free(s->config);
+    free(s);
+}
+
+/* --- the command
+ * --------------------------------------------------------------------------------------- */
+
+static int help(void)
+{
+    struct buf out;
+
+    buf_init(&out, 1024 * 1024);
+    server_config_help(&out);
+    (void)fwrite(out.p, 1, out.n, stdout);
+    buf_done(&out);
+    return EXIT_OK;
+}
+
+static int run(struct server *s, const sigset_t *set)
+{
+    struct error err = { 0 };
+
+    find_self(s);
+    int code = make_agents(s, &err);
+    if (code == 0)
+        code = start_journal(s, &err);
+    if (code == 0)
+        code = start_agents(s, &err);
+    if (code == 0)
+        code = start_http(s, &err);
+    if (code != 0) {
+        (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
+        return EXIT_TROUBLE;
+    }
+    say_hello(s);
+    (void)wait_signal(set, -1);
+    end_gracefully(s, set);
+    return EXIT_OK;
+}
+
+int cli_serve(int argc, char **argv)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct error err = { 0 };
+    sigset_t set;
+
+    if (s == NULL)
+        return EXIT_TROUBLE;
+    if (server_config_load(argc, argv, environ, &s->config, &err) != 0) {
+        (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
+        free(s);
+        return EXIT_USAGE;
+    }
+    if (s->config->help) {
+        server_config_free(s->config);
+        free(s);
+        return help();
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    /* Blocked before any thread is made, so that only this one gets them. */
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    int code = run(s, &set);
+    stop(s);
+    return code;
+}

@@ -1,0 +1,94 @@
+#include "config/listen.h"
+
+#include "base/buf.h"
+#include "config/amount.h"
+
+#include <arpa/inet.h>
+
+static bool copy_text(struct str text, char *out, size_t size)
+{
+    if (str_empty(text) || text.n >= size || memchr(text.p, '\0', text.n) != NULL)
+        return false;
+    memcpy(out, text.p, text.n);
+    out[text.n] = '\0';
+    return true;
+}
+
+bool listen_parse_port(struct str text, uint16_t *ret)
+{
+    int64_t port;
+
+    if (!amount_parse(AMOUNT_COUNT, text, &port) || port > UINT16_MAX)
+        return false;
+    *ret = (uint16_t)port;
+    return true;
+}
+
+static bool is_loopback(const struct in6_addr *a)
+{
+    if (IN6_IS_ADDR_V4MAPPED(a))
+        return a->s6_addr[12] == 127;
+    return IN6_IS_ADDR_LOOPBACK(a);
+}
+
+static bool parse_host(struct str host, bool brackets, struct listen_address *ret)
+{
+    struct in6_addr ip6;
+    struct in_addr ip4;
+
+    if (!copy_text(host, ret->host, sizeof(ret->host)))
+        return false;
+    if (brackets) {
+        if (inet_pton(AF_INET6, ret->host, &ip6) != 1)
+            return false;
+        ret->is_loopback = is_loopback(&ip6);
+        return true;
+    }
+    if (str_is(host, "localhost"))
+        memcpy(ret->host, "127.0.0.1", sizeof("127.0.0.1"));
+    if (inet_pton(AF_INET, ret->host, &ip4) != 1)
+        return false;
+    ret->is_loopback = ntohl(ip4.s_addr) >> 24 == 127;
+    return true;
+}
+
+bool listen_parse(struct str text, struct listen_address *ret)
+{
+    struct listen_address a = { .port = 0 };
+    struct str unix_prefix = STR("unix:");
+
+    if (str_starts(text, unix_prefix)) {
+        if (!copy_text(str_skip(text, unix_prefix.n), a.unix_path, sizeof(a.unix_path)))
+            return false;
+        a.is_loopback = true;
+        *ret = a;
+        return true;
+    }
+    bool brackets = text.n > 0 && text.p[0] == '[';
+    struct str host = brackets ? str_skip(text, 1) : text;
+    host = str_head(host, str_find(host, brackets ? ']' : ':'));
+    struct str rest = str_skip(text, host.n + (brackets ? 2 : 0));
+    if (str_empty(rest) || rest.p[0] != ':' || !listen_parse_port(str_skip(rest, 1), &a.port) ||
+        !parse_host(host, brackets, &a))
+        return false;
+    *ret = a;
+    return true;
+}
+
+void listen_print(const struct listen_address *address, struct buf *out)
+{
+    bool brackets = strchr(address->host, ':') != NULL;
+
+    if (address->unix_path[0] != '\0') {
+        buf_lit(out, "unix:");
+        buf_str(out, str_of(address->unix_path));
+        return;
+    }
+    if (brackets)
+        buf_char(out, '[');
+    buf_str(out, str_of(address->host));
+    if (brackets)
+        buf_char(out, ']');
+    buf_char(out, ':');
+    buf_u64(out, address->port);
+}

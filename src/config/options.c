@@ -1,0 +1,158 @@
+/* The two tables of options.  What a line means: config/options.h. */
+#include "config/options.h"
+
+#include "base/error.h"
+#include "config/server.h"
+#include "config/suggest.h"
+
+#define AT(name)     offsetof(struct server_config, name)
+#define OF(name)     offsetof(struct config_agent, name)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define KIB    ((int64_t)1024)
+#define MIB    (1024 * KIB)
+#define GIB    (1024 * MIB)
+#define SECOND ((int64_t)1000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+
+enum { MAX_PATH = 4096, MAX_LISTEN = 120, MAX_LIST = 256, MAX_DESCRIPTION = 1024 };
+
+/* clang-format off: tables */
+static const struct option server_table[] = {
+    { "config", OPTION_TEXT, OPTION_NO_FILE, AT(config_file), NULL, 1, MAX_PATH, "FILE",
+      "The YAML file; itself a flag or variable only." },
+    { "listen", OPTION_LISTEN, 0, AT(listen), "127.0.0.1:8400", 1, MAX_LISTEN, "ADDRESS",
+      "Where to listen; port 0 is any free one." },
+    { "insecure_listen", OPTION_BOOL, 0, AT(insecure_listen), "false", 0, 0, "",
+      "Listen also where other machines get to, though there is no authentication." },
+    { "data", OPTION_TEXT, 0, AT(data), "spoolwire.db", 1, MAX_PATH, "FILE",
+      "The database with jobs and events." },
+    { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
+      "`relaxed`: a power failure may take the last moments; a crash of the server takes "
+      "nothing either way." },
+    { "loops", OPTION_COUNT, 0, AT(loops), "0", 0, 64, "N",
+      "Threads that serve connections; 0: one per core." },
+    { "readers", OPTION_COUNT, 0, AT(readers), "2", 1, 64, "N",
+      "Threads that read old events from the database." },
+    { "hosts", OPTION_NAMES, OPTION_RELOADS, AT(hosts), NULL, 0, MAX_LIST, "LIST",
+      "Values of the `Host` header to accept besides our own address; `*`: any." },
+    { "origins", OPTION_NAMES, OPTION_RELOADS, AT(origins), NULL, 0, MAX_LIST, "LIST",
+      "Origins whose pages may call us (CORS), such as `https://app.example.com`; `*`: any." },
+    { "max_head", OPTION_SIZE, 0, AT(max_head), "16K", 1 * KIB, 64 * KIB, "SIZE",
+      "Largest request line and headers." },
+    { "max_body", OPTION_SIZE, OPTION_RELOADS, AT(max_body), "1M", 1 * KIB, 1 * GIB, "SIZE",
+      "Largest request body." },
+    { "max_connections", OPTION_COUNT, OPTION_RELOADS, AT(max_connections), "20000", 1, 1000000,
+      "N", "Connections at a time." },
+    { "max_connections_per_address", OPTION_COUNT, OPTION_RELOADS,
+      AT(max_connections_per_address), "0", 0, 1000000, "N",
+      "Connections at a time from one address; 0: no limit." },
+    { "head_timeout", OPTION_MS, OPTION_RELOADS, AT(head_timeout_ms), "10s", 100, 10 * MINUTE,
+      "TIME", "For a request's head to arrive." },
+    { "idle_timeout", OPTION_MS, OPTION_RELOADS, AT(idle_timeout_ms), "75s", 1 * SECOND,
+      1 * HOUR, "TIME", "For the next request on a connection." },
+    { "write_timeout", OPTION_MS, OPTION_RELOADS, AT(write_timeout_ms), "60s", 1 * SECOND,
+      1 * HOUR, "TIME", "For a reader that takes nothing, before it is cut." },
+    { "keep_alive", OPTION_MS, OPTION_RELOADS, AT(keep_alive_ms), "15s", 100, 1 * HOUR, "TIME",
+      "Silence on a stream, before a comment keeps it open." },
+    { "heartbeat", OPTION_MS, OPTION_RELOADS, AT(heartbeat_ms), "30s", 100, 1 * HOUR, "TIME",
+      "Between two heartbeats to readers of `aiq` and `raw`." },
+    { "max_age", OPTION_MS, OPTION_RELOADS, AT(max_age_ms), "0", 0, 7 * DAY, "TIME",
+      "Of a stream, before its reader has to reconnect; 0: any." },
+    { "shutdown_window", OPTION_MS, OPTION_RELOADS, AT(shutdown_window_ms), "10s", 0,
+      10 * MINUTE, "TIME", "For a graceful stop." },
+    { "expiry", OPTION_SECONDS, OPTION_RELOADS, AT(expiry_seconds), "24h", 1 * SECOND,
+      3650 * DAY, "TIME",
+      "How long a finished job is kept, unless it was submitted with an `expiry_seconds`." },
+    { "max_line", OPTION_SIZE, 0, AT(max_line), "16M", 1 * KIB, 1 * GIB, "SIZE",
+      "Longest line of a worker." },
+    { "max_depth", OPTION_COUNT, 0, AT(max_depth), "64", 1, 256, "N",
+      "Deepest nesting of a worker's JSON." },
+    { "max_field", OPTION_SIZE, 0, AT(max_field), "64K", 1, 1 * GIB, "SIZE",
+      "Largest field of an event; a larger one becomes a marker." },
+    { "aiq_compat", OPTION_BOOL, 0, AT(aiq_compat), "false", 0, 0, "",
+      "As AI-Q 2.x: statuses in lower case, and 200 for a submitted job." },
+    { "access_log", OPTION_CHOICE, 0, AT(access_log), "auto", 0, 0, "auto|json|text|off",
+      "Form of the access log; `auto`: text on a terminal, else JSON lines." },
+    { "demo", OPTION_BOOL, 0, AT(demo), "true", 0, 0, "", "Offer the built-in agent `demo`." },
+};
+
+static const struct option agent_table[] = {
+    { "description", OPTION_STR, OPTION_PERSONAL, OF(description), "", 0, MAX_DESCRIPTION, "",
+      "What it does, for the list of agents." },
+    { "command", OPTION_WORDS, OPTION_PERSONAL, OF(argv), NULL, 1, MAX_LIST, "",
+      "The program and its arguments: one process for each job." },
+    { "pull", OPTION_BOOL, OPTION_PERSONAL, OF(pull), "false", 0, 0, "",
+      "Workers come for its jobs over HTTP." },
+    { "env", OPTION_PAIRS, 0, OF(env), NULL, 0, MAX_LIST, "",
+      "Variables to add to the environment of its processes." },
+    { "cwd", OPTION_TEXT, 0, OF(cwd), NULL, 1, MAX_PATH, "",
+      "The folder that its processes start in; the server's unless given." },
+    { "concurrency", OPTION_COUNT, 0, OF(concurrency), "10", 1, 10000, "",
+      "Its processes at a time." },
+    { "lease", OPTION_MS, 0, OF(lease_ms), "60s", 100, 1 * DAY, "",
+      "How long a worker may be silent before its job is taken from it." },
+    { "attempts", OPTION_NUMBER, 0, OF(attempts), "1", 1, 1000, "",
+      "How often a job is started when its workers get lost; 2 for the built-in `demo`." },
+    { "queue_deadline", OPTION_MS, 0, OF(queue_ms), "0", 0, 365 * DAY, "",
+      "How long a job may wait for a worker; 0: for ever." },
+    { "run_deadline", OPTION_MS, 0, OF(run_ms), "0", 0, 365 * DAY, "",
+      "How long a job may run; 0: for ever." },
+    { "grace", OPTION_MS, 0, OF(grace_ms), "5s", 1, 10 * MINUTE, "",
+      "From SIGTERM to SIGKILL." },
+    { "cancel_grace", OPTION_MS, 0, OF(cancel_grace_ms), "10s", 1, 1 * HOUR, "",
+      "For a worker to stop after a cancel request, before the job is cancelled without it." },
+    { "max_memory", OPTION_SIZE, 0, OF(max_memory), "0", 0, 1024 * GIB, "",
+      "Address space of a process; 0: no limit." },
+    { "max_cpu", OPTION_SECONDS, 0, OF(max_cpu_seconds), "0", 0, 30 * DAY, "",
+      "Processor time of a process; 0: no limit." },
+    { "public", OPTION_BOOL, 0, OF(is_public), "true", 0, 0, "",
+      "Show it in the list of agents." },
+};
+/* clang-format on */
+
+_Static_assert(COUNT(server_table) == SERVER_OPTIONS_MAX, "as many as there are");
+_Static_assert(COUNT(agent_table) == AGENT_OPTIONS_MAX, "as many as there are");
+
+const struct option_table server_options = { server_table, SERVER_OPTIONS_MAX };
+const struct option_table agent_options = { agent_table, AGENT_OPTIONS_MAX };
+
+static bool may_be_in_file(const struct option *o)
+{
+    return (o->flags & OPTION_NO_FILE) == 0;
+}
+
+const struct option *options_find(const struct option_table *table, struct str name)
+{
+    for (size_t i = 0; i < table->n; i++)
+        if (may_be_in_file(&table->options[i]) && str_eq(name, str_of(table->options[i].name)))
+            return &table->options[i];
+    return NULL;
+}
+
+void options_suggest(const struct option_table *table, struct suggestion *suggestion)
+{
+    for (size_t i = 0; i < table->n; i++)
+        if (may_be_in_file(&table->options[i]))
+            suggest_try(suggestion, table->options[i].name);
+}
+
+int options_reset(const struct option_table *table, void *object)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const struct option *o = &table->options[i];
+        option_clear(o, object);
+        /* Only memory can be short: a test sets them all. */
+        if (o->initial != NULL && option_set(o, object, str_of(o->initial), "", NULL) != 0)
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+void options_clear(const struct option_table *table, void *object)
+{
+    for (size_t i = 0; i < table->n; i++)
+        option_clear(&table->options[i], object);
+}

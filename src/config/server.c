@@ -1,0 +1,122 @@
+#include "config/server.h"
+
+#include "base/error.h"
+#include "config/loader.h"
+#include "config/quote.h"
+#include "config/resolve.h"
+#include "config/walk.h"
+
+#include <stdlib.h>
+
+static int no_memory(struct loader *l)
+{
+    return error_set(l->err, ERR_NOMEM, "out of memory");
+}
+
+static int load_file(struct loader *l, const char *path)
+{
+    struct buf text;
+
+    int err =
+        option_set(&server_options.options[0], l->config, str_of(path), "--config", l->err);
+    if (err != 0)
+        return err;
+    buf_init(&text, WALK_MAX_BYTES);
+    err = resolve_read_file(path, NULL, &text, l->err);
+    if (err == 0)
+        err = loader_read_file(l, buf_text(&text), path);
+    buf_done(&text);
+    return err;
+}
+
+/* Without authentication whoever gets here may do everything. */
+static int check_listen(struct loader *l)
+{
+    struct server_config *config = l->config;
+
+    if (!listen_parse(str_of(config->listen), &config->address))
+        return error_set(l->err, ERR_TYPE, "listen: not an address"); /* it was checked */
+    if (config->address.is_loopback || config->insecure_listen)
+        return 0;
+    return error_set(l->err, ERR_REFUSED,
+                     "other machines could reach %s, and no authentication is configured: "
+                     "listen on 127.0.0.1, or say --insecure-listen if something else keeps "
+                     "strangers out",
+                     quote(str_of(config->listen)).z);
+}
+
+/* scheme://host[:port] and nothing behind it, as browsers send it. */
+static bool is_origin(struct str s)
+{
+    size_t colon = str_find(s, ':');
+    struct str host = str_skip(s, colon + 3);
+
+    if (colon == 0 || !str_starts(str_skip(s, colon), STR("://")) || str_empty(host))
+        return false;
+    return str_find(host, '/') == host.n && str_find(host, '?') == host.n &&
+           str_find(host, '@') == host.n;
+}
+
+static int check_origins(struct loader *l)
+{
+    for (char **o = l->config->origins; o != NULL && *o != NULL; o++)
+        if (strcmp(*o, "*") != 0 && !is_origin(str_of(*o)))
+            return error_set(l->err, ERR_REFUSED,
+                             "origins: '%s' is not an origin such as https://app.example.com "
+                             "(no path, no / at the end)",
+                             quote(str_of(*o)).z);
+    return 0;
+}
+
+static int load(struct loader *l, int argc, char **argv)
+{
+    const char *file = NULL;
+
+    int err = options_reset(&server_options, l->config) == 0 ? 0 : no_memory(l);
+    if (err == 0)
+        err = loader_find_file(l, argc, argv, &file);
+    if (err != 0 || l->config->help)
+        return err;
+    if (file != NULL)
+        err = load_file(l, file);
+    if (err == 0)
+        err = loader_read_environment(l);
+    if (err == 0)
+        err = loader_read_flags(l, argc, argv);
+    if (err == 0)
+        err = check_listen(l);
+    if (err == 0)
+        err = check_origins(l);
+    return err == 0 ? loader_make_agents(l) : err;
+}
+
+int server_config_load(int argc,
+                       char **argv,
+                       char **envp,
+                       struct server_config **ret,
+                       struct error *err)
+{
+    struct loader l = { .envp = envp, .err = err };
+
+    l.config = calloc(1, sizeof(*l.config));
+    if (l.config == NULL)
+        return no_memory(&l);
+    buf_init(&l.value, RESOLVE_MAX);
+    int code = load(&l, argc, argv);
+    buf_done(&l.value);
+    loader_clear_entries(&l);
+    if (code == 0)
+        *ret = l.config;
+    else
+        server_config_free(l.config);
+    return code;
+}
+
+void server_config_free(struct server_config *config)
+{
+    if (config == NULL)
+        return;
+    options_clear(&server_options, config);
+    config_agents_free(config->agents, config->n_agents);
+    free(config);
+}

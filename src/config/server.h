@@ -1,0 +1,106 @@
+/* The server's configuration: a YAML file, the environment and flags, through one table of
+ * options (config/options.h; docs/configuration.md has the reference).
+ *
+ * Flags win over the environment, that over the file, and that over the defaults.
+ * Synchronous, and without state between calls. */
+#ifndef CONFIG_SERVER_H
+#define CONFIG_SERVER_H
+
+#include "base/str.h"
+#include "config/listen.h"
+
+#include <stdint.h>
+
+struct agent;
+struct buf;
+struct error;
+
+/* In the order of their words in the table of options. */
+enum durability { DURABILITY_FULL, DURABILITY_RELAXED };
+enum access_log_form {
+    ACCESS_LOG_AUTO, /* text on a terminal, else JSON */
+    ACCESS_LOG_JSON,
+    ACCESS_LOG_TEXT,
+    ACCESS_LOG_OFF
+};
+
+/* Exactly one of argv, pull and is_builtin says how its jobs reach it. */
+struct config_agent {
+    struct str name;        /* owned, like everything here; a NUL is behind it */
+    struct str description; /* may be empty */
+    char **argv;            /* a process for each job; NULL: none */
+    char **env;             /* NAME=value, or NULL: nothing to add */
+    char *cwd;              /* NULL: the server's */
+    bool pull;              /* workers come for its jobs over HTTP */
+    bool is_builtin;        /* the demo agent in this program */
+    bool is_public;         /* offered in the list of agents */
+    unsigned concurrency;
+    int64_t lease_ms;
+    int64_t attempts;
+    int64_t queue_ms; /* 0: no deadline */
+    int64_t run_ms;   /* 0: no deadline */
+    int64_t grace_ms; /* from SIGTERM to SIGKILL */
+    int64_t cancel_grace_ms;
+    size_t max_memory;       /* bytes; 0: no limit */
+    int64_t max_cpu_seconds; /* 0: no limit */
+    struct agent *settings;
+};
+
+/* All it points to is its own. */
+struct server_config {
+    bool help;         /* --help was given: nothing else here is good */
+    char *config_file; /* NULL: none */
+
+    char *listen;
+    struct listen_address address; /* the same, taken apart */
+    bool insecure_listen;
+    char *data;
+    enum durability durability;
+    unsigned loops; /* 0: one per core */
+    unsigned readers;
+    char **hosts;   /* NULL-terminated, or NULL: none */
+    char **origins; /* the same */
+
+    size_t max_head;
+    size_t max_body;
+    unsigned max_connections;
+    unsigned max_connections_per_address; /* 0: no limit */
+    int64_t head_timeout_ms;
+    int64_t idle_timeout_ms;
+    int64_t write_timeout_ms;
+    int64_t keep_alive_ms;
+    int64_t heartbeat_ms;
+    int64_t max_age_ms; /* 0: never */
+    int64_t shutdown_window_ms;
+
+    int64_t expiry_seconds;
+    size_t max_line;
+    unsigned max_depth;
+    size_t max_field;
+    bool aiq_compat;
+    enum access_log_form access_log;
+    bool demo;
+
+    struct config_agent *agents;
+    size_t n_agents;
+};
+
+/* argv[0] is the command's name; @envp may be NULL.  After --help the rest is not looked at.
+ *
+ * ERR_REFUSED (an unknown or repeated key, out of bounds, a listening address that is not
+ * safe), ERR_TYPE, ERR_SYNTAX (not YAML), ERR_NOT_FOUND (a variable or file that a value
+ * names), ERR_TOO_LARGE, ERR_IO, ERR_NOMEM.  @err has a sentence for a person. */
+int server_config_load(int argc,
+                       char **argv,
+                       char **envp,
+                       struct server_config **ret,
+                       struct error *err);
+void server_config_free(struct server_config *config);
+
+/* The text of --help. */
+void server_config_help(struct buf *out);
+/* The options as a Markdown table, and the keys of an agent as another. */
+void server_config_reference(struct buf *out);
+void server_config_agent_reference(struct buf *out);
+
+#endif

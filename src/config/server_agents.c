@@ -1,0 +1,178 @@
+/* Agents, made of what the file said: the defaults, then "*", then the agent's own. */
+#include "base/error.h"
+#include "config/loader.h"
+#include "config/quote.h"
+#include "config/strings.h"
+
+#include <stdlib.h>
+
+#define DEMO_NAME        "demo"
+#define DEMO_DESCRIPTION "A scripted triage run, built in: no model and no network needed"
+
+enum { DEMO_ATTEMPTS = 2 };
+
+struct agent_entry *loader_add_entry(struct loader *l, struct str name)
+{
+    struct agent_entry *grown = realloc(l->entries, (l->n_entries + 1) * sizeof(*l->entries));
+
+    if (grown == NULL)
+        return NULL;
+    l->entries = grown;
+    char *copy = string_copy(name);
+    if (copy == NULL)
+        return NULL;
+    grown[l->n_entries] = (struct agent_entry){ .name = copy };
+    return &grown[l->n_entries++];
+}
+
+void loader_clear_entries(struct loader *l)
+{
+    for (size_t i = 0; i < l->n_entries; i++) {
+        free(l->entries[i].name);
+        options_clear(&agent_options, &l->entries[i].values);
+        settings_clear(&l->entries[i].settings);
+    }
+    free(l->entries);
+    l->entries = NULL;
+    l->n_entries = 0;
+}
+
+void config_agents_free(struct config_agent *agents, size_t n)
+{
+    for (size_t i = 0; agents != NULL && i < n; i++) {
+        free((char *)(uintptr_t)agents[i].name.p);
+        options_clear(&agent_options, &agents[i]);
+        agent_free(agents[i].settings);
+    }
+    free(agents);
+}
+
+static struct agent_entry *find_entry(struct loader *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_entries; i++)
+        if (strcmp(l->entries[i].name, name) == 0)
+            return &l->entries[i];
+    return NULL;
+}
+
+/* @every may be NULL. */
+static int set_options(struct config_agent *agent,
+                       const struct agent_entry *entry,
+                       const struct agent_entry *every)
+{
+    int err = options_reset(&agent_options, agent);
+
+    for (size_t i = 0; err == 0 && i < agent_options.n; i++) {
+        const struct option *option = &agent_options.options[i];
+        if (entry->lines[i] != 0)
+            err = option_copy(option, &entry->values, agent);
+        else if (every != NULL && every->lines[i] != 0)
+            err = option_copy(option, &every->values, agent);
+    }
+    return err;
+}
+
+static int set_settings(struct config_agent *agent,
+                        const struct agent_entry *entry,
+                        const struct agent_entry *every)
+{
+    int err = agent_new(agent->name, &agent->settings);
+
+    if (err == 0 && every != NULL)
+        err = settings_copy(&every->settings, agent->settings);
+    if (err == 0)
+        err = settings_copy(&entry->settings, agent->settings);
+    return err;
+}
+
+/* The agent in this program, where nothing else was said. */
+static int set_builtin(struct config_agent *agent,
+                       const struct agent_entry *entry,
+                       const struct agent_entry *every)
+{
+    const struct option *attempts = options_find(&agent_options, STR("attempts"));
+    size_t i = (size_t)(attempts - agent_options.options);
+
+    agent->is_builtin = true;
+    if (entry->lines[i] == 0 && (every == NULL || every->lines[i] == 0))
+        agent->attempts = DEMO_ATTEMPTS;
+    if (agent->description.n > 0)
+        return 0;
+    return option_set(options_find(&agent_options, STR("description")), agent,
+                      STR(DEMO_DESCRIPTION), "", NULL);
+}
+
+static int make_agent(struct config_agent *agent,
+                      const struct agent_entry *entry,
+                      const struct agent_entry *every)
+{
+    char *name = string_copy(str_of(entry->name));
+
+    if (name == NULL)
+        return ERR_NOMEM;
+    agent->name = str_of(name);
+    int err = set_options(agent, entry, every);
+    if (err == 0)
+        err = set_settings(agent, entry, every);
+    if (err == 0 && agent->argv == NULL && !agent->pull)
+        err = set_builtin(agent, entry, every);
+    return err;
+}
+
+static bool has_worker(const struct agent_entry *entry)
+{
+    return entry->values.argv != NULL || entry->values.pull;
+}
+
+/* Is it one of the server's agents?  "*" is not, nor the demo's settings without the demo. */
+static bool is_offered(const struct loader *l, const struct agent_entry *entry)
+{
+    if (strcmp(entry->name, DEMO_NAME) == 0)
+        return has_worker(entry) || l->config->demo;
+    return strcmp(entry->name, "*") != 0;
+}
+
+static int check_entry(const struct loader *l, const struct agent_entry *entry)
+{
+    struct quoted name = quote(str_of(entry->name));
+
+    if (!is_offered(l, entry))
+        return 0;
+    if (entry->values.argv != NULL && entry->values.pull)
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu has a 'command' and 'pull: true'",
+                         l->file_name, name.z, entry->line);
+    if (entry->values.argv != NULL && entry->values.argv[0][0] == '\0')
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the command of the agent '%s' at line %zu has no program",
+                         l->file_name, name.z, entry->line);
+    if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu needs a 'command' or 'pull: true'",
+                         l->file_name, name.z, entry->line);
+    return 0;
+}
+
+int loader_make_agents(struct loader *l)
+{
+    struct server_config *config = l->config;
+
+    if (config->demo && find_entry(l, DEMO_NAME) == NULL &&
+        loader_add_entry(l, STR(DEMO_NAME)) == NULL)
+        return error_set(l->err, ERR_NOMEM, "out of memory");
+    if (l->n_entries == 0)
+        return 0;
+    config->agents = calloc(l->n_entries, sizeof(*config->agents));
+    if (config->agents == NULL)
+        return error_set(l->err, ERR_NOMEM, "out of memory");
+    const struct agent_entry *every = find_entry(l, "*");
+    for (size_t i = 0; i < l->n_entries; i++) {
+        int err = check_entry(l, &l->entries[i]);
+        if (err != 0)
+            return err;
+        if (is_offered(l, &l->entries[i]) &&
+            make_agent(&config->agents[config->n_agents++], &l->entries[i], every) != 0)
+            return error_set(l->err, ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* --help and the reference, made of the tables of options. */
+#include "base/buf.h"
+#include "config/options.h"
+#include "config/server.h"
+
+enum { HELP_COLUMN = 26, HELP_WIDTH = 80 };
+
+static void spaces(struct buf *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_char(out, ' ');
+}
+
+/* Appends the words of @text, without `, from HELP_COLUMN on; @column is where we are. */
+static void wrap(struct buf *out, size_t column, struct str text)
+{
+    while (text.n > 0) {
+        struct str word = str_head(text, str_find(text, ' '));
+        size_t ticks = 0;
+
+        for (size_t i = 0; i < word.n; i++)
+            ticks += word.p[i] == '`';
+        if (column + 1 + word.n - ticks > HELP_WIDTH) {
+            buf_char(out, '\n');
+            column = 0;
+        }
+        size_t gap = column < HELP_COLUMN ? HELP_COLUMN - column : 1;
+        spaces(out, gap);
+        for (size_t i = 0; i < word.n; i++)
+            if (word.p[i] != '`')
+                buf_char(out, word.p[i]);
+        column += gap + word.n - ticks;
+        text = str_skip(text, word.n + 1);
+    }
+    buf_char(out, '\n');
+}
+
+/* "  --max-body SIZE" */
+static void put_flag(struct buf *out, const struct option *o)
+{
+    bool on = o->type == OPTION_BOOL && strcmp(o->initial, "true") == 0;
+
+    buf_str(out, on ? STR("  --[no-]") : STR("  --"));
+    for (const char *c = o->name; *c != '\0'; c++)
+        buf_char(out, *c == '_' ? '-' : *c);
+    if (o->value[0] != '\0') {
+        buf_char(out, ' ');
+        buf_str(out, str_of(o->value));
+    }
+}
+
+static void help_option(struct buf *out, const struct option *o)
+{
+    struct buf text;
+    size_t begin = out->n;
+
+    buf_init(&text, HELP_WIDTH * 10);
+    buf_str(&text, str_of(o->help));
+    if (o->initial != NULL && o->type != OPTION_BOOL) {
+        buf_lit(&text, " (");
+        buf_str(&text, str_of(o->initial));
+        buf_char(&text, ')');
+    }
+    put_flag(out, o);
+    size_t column = out->n - begin;
+    if (column >= HELP_COLUMN) {
+        buf_char(out, '\n');
+        column = 0;
+    }
+    wrap(out, column, buf_text(&text));
+    if (text.error != 0 && out->error == 0)
+        out->error = text.error;
+    buf_done(&text);
+}
+
+void server_config_help(struct buf *out)
+{
+    buf_lit(out,
+            "Usage: spoolwire serve [OPTION...]\n"
+            "\n"
+            "Runs the gateway: takes jobs, hands them to agents, keeps what they say, and\n"
+            "streams it to any number of readers.\n"
+            "\n");
+    for (size_t i = 0; i < server_options.n; i++)
+        help_option(out, &server_options.options[i]);
+    buf_lit(out, "  --help                  This text.\n"
+                 "\n"
+                 "SIZE is like 64K or 16M; TIME like 500ms, 10s, 2m or 24h; LIST has commas.\n"
+                 "A value @FILE is read from that file.\n"
+                 "\n"
+                 "Every option may also be a variable (--max-body: SPOOLWIRE_MAX_BODY; PORT\n"
+                 "sets the port alone) or stand in the YAML file (max_body: 1M), where the\n"
+                 "agents are.  Flags win over variables, and those over the file.\n");
+}
+
+/* --- the reference ----------------------------------------------------------- */
+
+/* In a table a | ends the cell. */
+static void cell(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '|')
+            buf_char(out, '\\');
+        buf_char(out, text.p[i]);
+    }
+    buf_lit(out, " | ");
+}
+
+static void reference_line(struct buf *out, const struct option *o)
+{
+    bool has_default = o->initial != NULL && o->initial[0] != '\0';
+
+    buf_lit(out, "| `");
+    buf_str(out, str_of(o->name));
+    buf_lit(out, "` | ");
+    option_describe(o, out);
+    buf_lit(out, " | ");
+    if (has_default) {
+        buf_char(out, '`');
+        buf_str(out, str_of(o->initial));
+        buf_lit(out, "` | ");
+    } else {
+        buf_lit(out, "none | ");
+    }
+    cell(out, str_of(o->help));
+    buf_cut(out, out->n > 0 ? out->n - 1 : 0); /* no space at the line's end */
+    buf_char(out, '\n');
+}
+
+static void reference(struct buf *out, const struct option_table *table)
+{
+    buf_lit(out, "| option | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < table->n; i++)
+        reference_line(out, &table->options[i]);
+}
+
+void server_config_reference(struct buf *out)
+{
+    reference(out, &server_options);
+}
+
+void server_config_agent_reference(struct buf *out)
+{
+    reference(out, &agent_options);
+}

@@ -1,0 +1,24 @@
+#include "config/unknown.h"
+
+#include "config/options.h"
+#include "config/settings.h"
+#include "config/suggest.h"
+#include "config/walk.h"
+
+int unknown_key(struct walk *w)
+{
+    struct suggestion suggestion = suggest_for(walk_scalar(w));
+
+    suggest_try(&suggestion, "agents");
+    options_suggest(&server_options, &suggestion);
+    return walk_unknown(w, "key", suggestion.nearest);
+}
+
+int unknown_setting(struct walk *w)
+{
+    struct suggestion suggestion = suggest_for(walk_scalar(w));
+
+    settings_suggest(&suggestion);
+    options_suggest(&agent_options, &suggestion);
+    return walk_unknown(w, "setting", suggestion.nearest);
+}

@@ -1,0 +1,11 @@
+/* Complaints about keys that the file may not have, for both of its readers. */
+#ifndef CONFIG_UNKNOWN_H
+#define CONFIG_UNKNOWN_H
+
+struct walk;
+
+/* The current event is the key.  ERR_REFUSED. */
+int unknown_key(struct walk *w);     /* at the top */
+int unknown_setting(struct walk *w); /* of an agent */
+
+#endif

@@ -1,0 +1,244 @@
+/* What the head of a request decides.
+ *
+ * When it is complete, everything that can be decided without the body is decided, in this
+ * order: the target's form, Host, path, route, Origin, the reserve, OPTIONS, 404 and 405,
+ * Expect and the body's length.  A request that is refused while its body is still on the
+ * way ends the connection, because what follows could not be told from the body. */
+#include "http/conn.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "http/query.h"
+#include "http/request.h"
+#include "http/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void choose_id(struct http_request *req)
+{
+    struct str theirs = parser_header(&req->parser, STR("x-request-id"));
+    struct http_loop *loop = req->loop;
+    char ours[17];
+
+    if (!str_absent(theirs) && request_id_valid(theirs)) {
+        memcpy(req->id, theirs.p, theirs.n);
+        req->id_n = theirs.n;
+        return;
+    }
+    /* Different in each: a step that is odd times a counter, started at random. */
+    uint64_t id = loop->id_seed + ++loop->n_ids * 0x9e3779b97f4a7c15u;
+    (void)snprintf(ours, sizeof(ours), "%016" PRIx64, id); /* fits */
+    memcpy(req->id, ours, 16);
+    req->id_n = 16;
+}
+
+void request_refuse(struct http_request *req, int status, const char *format, ...)
+{
+    va_list args;
+
+    if (req->id_n == 0)
+        choose_id(req);
+    req->keep_alive = false;
+    va_start(args, format);
+    respond_error(req, status, format, args);
+    va_end(args);
+}
+
+/* As request_refuse, but the connection goes on when there is no body in the way. */
+static bool decline(struct http_request *req, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool decline(struct http_request *req, int status, const char *format, ...)
+{
+    va_list args;
+
+    if (!req->parser.complete)
+        req->keep_alive = false;
+    va_start(args, format);
+    respond_error(req, status, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool check_target(struct http_request *req, struct str target)
+{
+    bool is_asterisk = str_is(target, "*") && strcmp(req->method, "OPTIONS") == 0;
+
+    if (is_asterisk)
+        return true;
+    if (target.n == 0 || target.p[0] != '/' || strcmp(req->method, "CONNECT") == 0)
+        return decline(req, 400, "The request's target must be a path");
+    if (str_find(target, '#') < target.n)
+        return decline(req, 400, "The request's target must not have a fragment");
+    return true;
+}
+
+static bool check_host(struct http_request *req)
+{
+    struct str host = http_header(req, "host");
+
+    /* No browser reaches a Unix socket, and HTTP/1.0 may come without. */
+    if (req->conn->peer.is_unix || str_absent(host))
+        return true;
+    if (guard_host_allowed(&req->loop->server->guard, host))
+        return true;
+    return decline(req, 403, "Host not allowed");
+}
+
+static bool decode_path(struct http_request *req, struct str path)
+{
+    if (str_is(path, "*")) {
+        req->path = path;
+        return true;
+    }
+    if (!path_decode(path, &req->decoded))
+        return false;
+    req->path = buf_text(&req->decoded);
+    return true;
+}
+
+static bool decode_query(struct http_request *req, struct str query)
+{
+    size_t from = req->decoded.n;
+
+    if (!query_decode(query, &req->decoded))
+        return false;
+    req->query = buf_since(&req->decoded, from);
+    return true;
+}
+
+static bool decode_params(struct http_request *req)
+{
+    for (size_t i = 0; i < req->match.n_params; i++) {
+        size_t from = req->decoded.n;
+        if (!percent_decode(req->match.values[i], false, &req->decoded))
+            return false;
+        req->match.values[i] = buf_since(&req->decoded, from);
+    }
+    return true;
+}
+
+/* Path, parameters and query, into memory that is reserved at once and stays in place. */
+static bool find_route(struct http_request *req, struct str target)
+{
+    size_t mark = str_find(target, '?');
+    struct str path = str_head(target, mark);
+    struct str query = str_skip(target, mark + 1);
+
+    if (!buf_reserve(&req->decoded, 2 * path.n + query_room(query)))
+        return decline(req, 500, "Out of memory");
+    if (!decode_path(req, path))
+        return decline(req, 400, "The path is malformed");
+    if (!str_is(path, "*"))
+        router_find(req->loop->server->router, str_of(req->method), path, &req->match);
+    if (!decode_params(req))
+        return decline(req, 400, "The path is malformed");
+    if (!decode_query(req, query))
+        return decline(req, 400, "The query is malformed");
+    return true;
+}
+
+static bool is_safe(const struct http_request *req)
+{
+    return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
+}
+
+static bool check_origin(struct http_request *req)
+{
+    struct str site = http_header(req, "sec-fetch-site");
+
+    req->origin = guard_origin(&req->loop->server->guard, http_header(req, "origin"),
+                               http_header(req, "host"));
+    if (is_safe(req))
+        return true;
+    if (req->origin == GUARD_FOREIGN)
+        return decline(req, 403, "Origin not allowed");
+    if (req->origin == GUARD_NO_ORIGIN && str_is(site, "cross-site"))
+        return decline(req, 403, "Cross-site request not allowed");
+    return true;
+}
+
+static bool check_reserve(struct http_request *req)
+{
+    if (!req->conn->is_over)
+        return true;
+    req->keep_alive = false;
+    if (req->match.route != NULL && (req->match.flags & HTTP_ROUTE_HEALTH) != 0)
+        return true;
+    http_set_header(req, "Retry-After", STR("1"));
+    return decline(req, 503, "Too many open connections");
+}
+
+static void set_allow(struct http_request *req)
+{
+    char text[64];
+    /* Full before it would grow; it never is: all the methods are fewer. */
+    struct buf b = { .p = text, .cap = sizeof(text), .max = sizeof(text) };
+
+    router_put_methods(&b, req->match.methods);
+    http_set_header(req, "Allow", buf_text(&b));
+}
+
+static bool answer_options(struct http_request *req)
+{
+    bool is_preflight = !str_absent(http_header(req, "access-control-request-method"));
+
+    if (!req->parser.complete)
+        req->keep_alive = false;
+    if (is_preflight)
+        req->preflight = req->match.methods;
+    if (!str_is(req->path, "*"))
+        set_allow(req);
+    http_respond(req, 204, NULL, STR_NONE);
+    return false;
+}
+
+static bool check_route(struct http_request *req)
+{
+    bool is_options = strcmp(req->method, "OPTIONS") == 0;
+
+    if (req->match.route != NULL)
+        return true;
+    if (is_options && (req->match.methods != 0 || str_is(req->path, "*")))
+        return answer_options(req);
+    if (req->match.methods == 0)
+        return decline(req, 404, "Not Found");
+    set_allow(req);
+    return decline(req, 405, "Method Not Allowed");
+}
+
+static size_t body_limit(const struct http_request *req)
+{
+    const struct http_route *route = req->match.route;
+
+    return route->max_body > 0 ? route->max_body : req->loop->server->options.max_body;
+}
+
+static void accept_body(struct http_request *req)
+{
+    struct str expect = http_header(req, "expect");
+    bool is_10 = parser_is_10(&req->parser);
+
+    if (!str_absent(expect) && !is_10 && !header_is(expect, "100-continue")) {
+        (void)decline(req, 417, "Only Expect: 100-continue is known");
+        return;
+    }
+    parser_accept(&req->parser, body_limit(req));
+    if (req->parser.state != PARSER_BODY)
+        return;
+    if (!str_absent(expect) && !is_10)
+        buf_lit(conn_out(req->conn), "HTTP/1.1 100 Continue\r\n\r\n");
+    conn_move(req->conn, CONN_BODY);
+}
+
+void request_check(struct http_request *req)
+{
+    struct str target = parser_target(&req->parser);
+
+    req->method = llhttp_method_name((llhttp_method_t)req->parser.llhttp.method);
+    req->keep_alive = llhttp_should_keep_alive(&req->parser.llhttp) != 0;
+    choose_id(req);
+    if (check_target(req, target) && check_host(req) && find_route(req, target) &&
+        check_origin(req) && check_reserve(req) && check_route(req))
+        accept_body(req);
+}

@@ -1,0 +1,579 @@
+/* The life of a connection.
+ *
+ *     IDLE -> HEAD -> BODY -> HANDLING -> IDLE ...       keep-alive
+ *                                 |   \-> STREAM --\
+ *                                 \----------------> ENDING -> LINGER -> CLOSING
+ *
+ * Bytes arrive in the loop's buffer and are taken as far as they go: request after
+ * request, until they run out or a request has to wait for its answer.  Then the rest is
+ * kept with that request and reading stops, so a peer cannot make us hold more than one
+ * read.  (Without a rest we keep reading while a handler works, to notice a peer that
+ * leaves.)  Answers given meanwhile gather in the loop's cork and go out together.
+ *
+ * While anything is still to be written, no further request is taken.  Whoever answers
+ * from outside (a timer, another thread's message) never re-enters the parser: what can go
+ * on is put into the wheel as due and goes on from the loop's next turn.
+ *
+ * A close has a reason, which goes to the log if a request, a stream or unsent bytes are
+ * lost by it.  Callbacks to handlers and streams are made by on_closed only (or, for a
+ * stream that ended by itself, by finish), and on_closed frees the memory. */
+#include "http/conn.h"
+
+#include "http/http.h"
+#include "http/loop.h"
+#include "http/request.h"
+#include "http/server.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    LINGER_MS = 2000,
+    OVER_MS = 3000,       /* for the head of a connection above the limit */
+    DRAIN_MS = 1000,      /* for the first request of a connection, when draining */
+    BODY_WINDOW_MS = 5000 /* in which body_min_rate must be kept on average */
+};
+
+#define TO(state) (1u << (state))
+
+static const unsigned moves[CONN_STATE_MAX] = {
+    [CONN_IDLE] = TO(CONN_HEAD) | TO(CONN_CLOSING),
+    [CONN_HEAD] =
+        TO(CONN_BODY) | TO(CONN_HANDLING) | TO(CONN_IDLE) | TO(CONN_ENDING) | TO(CONN_CLOSING),
+    [CONN_BODY] = TO(CONN_HANDLING) | TO(CONN_ENDING) | TO(CONN_CLOSING),
+    [CONN_HANDLING] = TO(CONN_IDLE) | TO(CONN_STREAM) | TO(CONN_ENDING) | TO(CONN_CLOSING),
+    [CONN_STREAM] = TO(CONN_ENDING) | TO(CONN_CLOSING),
+    [CONN_ENDING] = TO(CONN_LINGER) | TO(CONN_CLOSING),
+    [CONN_LINGER] = TO(CONN_CLOSING),
+    [CONN_CLOSING] = 0,
+};
+
+void conn_move(struct conn *c, enum conn_state to)
+{
+    assert((moves[c->state] & TO(to)) != 0);
+    c->state = (uint8_t)to;
+    c->is_timed = false;
+}
+
+uint64_t conn_now_us(void)
+{
+    return uv_hrtime() / 1000;
+}
+
+struct str peer_text(const struct peer *peer, char out[PEER_TEXT])
+{
+    char address[48] = "?";
+    bool is_ip4 = IN6_IS_ADDR_V4MAPPED(&peer->address);
+
+    if (peer->is_unix)
+        return STR("unix");
+    (void)uv_inet_ntop(is_ip4 ? AF_INET : AF_INET6, peer->address.s6_addr + (is_ip4 ? 12 : 0),
+                       address, sizeof(address)); /* fits */
+    int n = snprintf(out, PEER_TEXT, is_ip4 ? "%s:%u" : "[%s]:%u", address, peer->port);
+    return str_make(out, n > 0 ? (size_t)n : 0);
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+/* For what a close cuts off. */
+static void log_close(struct conn *c, struct str why)
+{
+    char text[PEER_TEXT];
+    struct str peer = peer_text(&c->peer, text);
+
+    if (c->stream.events != NULL)
+        stream_log(c, why);
+    else if (c->req != NULL && request_is_open(c->req))
+        request_log(c->req, why);
+    else if (c->n_writes > 0 || c->loop->corked == c)
+        loop_log(c->loop,
+                 &(struct access_entry){ .kind = ACCESS_CLOSE, .peer = peer, .why = why });
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *c = conn_container(handle, handle);
+    struct http_loop *loop = c->loop;
+
+    if (c->stream.events != NULL)
+        stream_tell_closed(c);
+    if (c->req != NULL)
+        request_leave(c->req);
+    if (!c->peer.is_unix)
+        addresses_leave(&loop->server->addresses, &c->peer.address);
+    free(c->note);
+    free(c);
+    atomic_fetch_sub(&loop->server->n_connections, 1);
+    loop_refill_spares(loop);
+    if (--loop->n_conns == 0 && loop->is_stopping)
+        loop_finish(loop);
+}
+
+static void close_with(struct conn *c, bool is_hard, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void close_with(struct conn *c, bool is_hard, const char *format, va_list args)
+{
+    char why[160];
+
+    if (c->state == CONN_CLOSING)
+        return;
+    (void)vsnprintf(why, sizeof(why), format, args); /* cutting is fine */
+    log_close(c, str_of(why));
+    conn_move(c, CONN_CLOSING);
+    wheel_remove(&c->loop->wheel, &c->deadline);
+    if (!is_hard || c->peer.is_unix || uv_tcp_close_reset(&c->handle.tcp, on_closed) != 0)
+        uv_close(&c->handle.any, on_closed);
+}
+
+void conn_close(struct conn *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    close_with(c, false, format, args);
+    va_end(args);
+}
+
+void conn_cut(struct conn *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    close_with(c, true, format, args);
+    va_end(args);
+}
+
+/* Everything is out.  A close now would reset the connection if the peer has sent more
+ * than we have read, and with it the answer; so we only say that we are done. */
+static void finish(struct conn *c)
+{
+    uv_os_fd_t fd;
+
+    if (c->stream.events != NULL) {
+        stream_log(c, STR_NONE);
+        stream_tell_closed(c);
+    }
+    conn_move(c, CONN_LINGER);
+    if (uv_fileno(&c->handle.any, &fd) != 0 || shutdown(fd, SHUT_WR) != 0)
+        conn_close(c, "the peer left");
+    else
+        conn_settle(c);
+}
+
+void conn_drop_request(struct conn *c)
+{
+    struct http_request *req = c->req;
+
+    c->req = NULL;
+    if (req != NULL)
+        request_release(req);
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+struct pending {
+    uv_write_t write;
+    struct conn *conn; /* borrowed; libuv calls back before it closes */
+    char bytes[];
+};
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct pending *p = write->data;
+    struct conn *c = p->conn;
+
+    free(p);
+    if (--c->n_writes == 0)
+        c->is_timed = false;
+    if (status != 0)
+        conn_close(c, "%s", uv_strerror(status));
+    conn_settle(c);
+}
+
+/* Copies what the socket did not take. */
+static bool write_later(struct conn *c, struct str a, struct str b)
+{
+    struct pending *p = malloc(sizeof(*p) + a.n + b.n);
+
+    if (p == NULL) {
+        conn_close(c, "out of memory");
+        return false;
+    }
+    if (a.n > 0)
+        memcpy(p->bytes, a.p, a.n);
+    if (b.n > 0)
+        memcpy(p->bytes + a.n, b.p, b.n);
+    p->conn = c;
+    p->write.data = p;
+    uv_buf_t bytes = { .base = p->bytes, .len = a.n + b.n };
+    int err = uv_write(&p->write, &c->handle.stream, &bytes, 1, on_written);
+    if (err != 0) {
+        free(p);
+        conn_close(c, "%s", uv_strerror(err));
+        return false;
+    }
+    if (c->n_writes++ == 0)
+        c->is_timed = false;
+    return true;
+}
+
+static uv_buf_t uv_buf_of(struct str s)
+{
+    return (uv_buf_t){ .base = (char *)(uintptr_t)s.p, .len = s.n };
+}
+
+static bool write_now(struct conn *c, struct str a, struct str b)
+{
+    uv_buf_t both[2] = { uv_buf_of(a), uv_buf_of(b) };
+    size_t sent = 0;
+
+    if (c->n_writes == 0) { /* else it would overtake them */
+        int n = uv_try_write(&c->handle.stream, both, b.n > 0 ? 2 : 1);
+        if (n < 0 && n != UV_EAGAIN) {
+            conn_close(c, "%s", uv_strerror(n));
+            return false;
+        }
+        sent = n > 0 ? (size_t)n : 0;
+    }
+    if (sent == a.n + b.n)
+        return true;
+    return sent < a.n ? write_later(c, str_skip(a, sent), b)
+                      : write_later(c, str_skip(b, sent - a.n), STR_NONE);
+}
+
+struct buf *conn_out(struct conn *c)
+{
+    return c->loop->corked == c ? &c->loop->cork : &c->loop->scratch;
+}
+
+bool conn_flush(struct conn *c, struct str body)
+{
+    struct buf *out = conn_out(c);
+    bool ok = c->state != CONN_CLOSING;
+
+    if (ok && out->n + body.n > 0)
+        ok = write_now(c, buf_text(out), body);
+    buf_clear(out);
+    return ok;
+}
+
+/* --- taking what was received ------------------------------------------------------- */
+
+static bool can_parse(const struct conn *c)
+{
+    return c->n_writes == 0 &&
+           (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY);
+}
+
+static bool want_request(struct conn *c)
+{
+    static const char no_memory[] = "HTTP/1.1 500 Internal Server Error\r\n"
+                                    "Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+    if (c->req == NULL)
+        c->req = request_new(c);
+    if (c->req == NULL) {
+        buf_lit(conn_out(c), no_memory);
+        (void)conn_flush(c, STR_NONE); /* it closes either way */
+        conn_close(c, "out of memory");
+        return false;
+    }
+    if (c->state == CONN_IDLE) {
+        conn_move(c, CONN_HEAD);
+        request_begin(c->req);
+    }
+    return true;
+}
+
+/* Bytes of requests that have to wait. */
+static void keep_rest(struct conn *c, struct str rest)
+{
+    struct http_request *req = c->req;
+
+    if (c->state != CONN_IDLE && c->state != CONN_HANDLING && c->state != CONN_HEAD &&
+        c->state != CONN_BODY)
+        return; /* no more requests here */
+    if (req != NULL && !request_keep_rest(req, rest))
+        conn_close(c, "out of memory");
+}
+
+static void take(struct conn *c, struct str in)
+{
+    struct http_loop *loop = c->loop;
+
+    assert(loop->corked == NULL);
+    loop->corked = c;
+    while (in.n > 0 && can_parse(c) && want_request(c)) {
+        in = str_skip(in, parser_feed(&c->req->parser, in));
+        request_advance(c->req);
+    }
+    keep_rest(c, in);
+    (void)conn_flush(c, STR_NONE); /* a failure has closed it */
+    loop->corked = NULL;
+    conn_settle(c);
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+    struct conn *c = conn_container(handle, handle);
+
+    (void)suggested;
+    *ret = (uv_buf_t){
+        .base = c->loop->read_bytes,
+        .len = c->state == CONN_BODY ? LOOP_READ_BYTES : LOOP_HEAD_BYTES,
+    };
+}
+
+static void peer_left(struct conn *c, int err)
+{
+    if (err == UV_EOF)
+        conn_close(c, "the peer closed the connection");
+    else
+        conn_close(c, "%s", uv_strerror(err));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
+{
+    struct conn *c = conn_container(stream, handle);
+
+    if (n < 0) {
+        peer_left(c, (int)n);
+        return;
+    }
+    switch ((enum conn_state)c->state) {
+    case CONN_IDLE:
+    case CONN_HEAD:
+    case CONN_BODY:
+    case CONN_HANDLING:
+        if (n > 0)
+            take(c, str_make(bytes->base, (size_t)n));
+        break;
+    case CONN_STREAM: /* nothing is expected here but the end */
+    case CONN_ENDING:
+    case CONN_LINGER:
+    case CONN_CLOSING:
+    case CONN_STATE_MAX:
+        break;
+    }
+}
+
+static bool should_read(const struct conn *c)
+{
+    switch ((enum conn_state)c->state) {
+    case CONN_IDLE:
+    case CONN_HEAD:
+    case CONN_BODY:
+        return c->n_writes == 0;
+    case CONN_HANDLING:
+        return str_empty(request_rest(c->req));
+    case CONN_STREAM:
+    case CONN_LINGER:
+        return true;
+    case CONN_ENDING:
+    case CONN_CLOSING:
+    case CONN_STATE_MAX:
+        break;
+    }
+    return false;
+}
+
+static void set_reading(struct conn *c, bool wanted)
+{
+    if (wanted == c->is_reading)
+        return;
+    c->is_reading = wanted;
+    int err = wanted ? uv_read_start(&c->handle.stream, on_alloc, on_read)
+                     : uv_read_stop(&c->handle.stream);
+    if (err != 0)
+        conn_close(c, "%s", uv_strerror(err));
+}
+
+/* --- deadlines ---------------------------------------------------------------------- */
+
+static uint64_t time_allowed(const struct conn *c)
+{
+    const struct http_options *o = &c->loop->server->options;
+
+    if (c->n_writes > 0)
+        return o->write_stall_ms;
+    switch ((enum conn_state)c->state) {
+    case CONN_IDLE:
+        if (!c->is_fresh)
+            return o->idle_ms;
+        return c->is_over && o->head_ms > OVER_MS ? OVER_MS : o->head_ms;
+    case CONN_HEAD:
+        return c->is_over && o->head_ms > OVER_MS ? OVER_MS : o->head_ms;
+    case CONN_BODY:
+        return BODY_WINDOW_MS;
+    case CONN_LINGER:
+        return LINGER_MS;
+    case CONN_HANDLING:
+    case CONN_STREAM:
+    case CONN_ENDING:
+    case CONN_CLOSING:
+    case CONN_STATE_MAX:
+        break;
+    }
+    return 0;
+}
+
+static void set_deadline(struct conn *c)
+{
+    uint64_t ms = time_allowed(c);
+
+    if (c->is_timed)
+        return;
+    c->is_timed = true;
+    c->unsent = uv_stream_get_write_queue_size(&c->handle.stream);
+    if (ms > 0)
+        loop_arm(c->loop, &c->deadline, ms);
+    else
+        wheel_park(&c->loop->wheel, &c->deadline);
+}
+
+static bool has_rest(const struct conn *c)
+{
+    return c->req != NULL && !str_empty(request_rest(c->req));
+}
+
+void conn_settle(struct conn *c)
+{
+    if (c->state == CONN_CLOSING)
+        return;
+    bool can_go_on =
+        c->n_writes == 0 && (c->state == CONN_ENDING || (can_parse(c) && has_rest(c)));
+    if (can_go_on) {
+        set_reading(c, false);
+        if (c->state != CONN_CLOSING)
+            loop_hurry(c->loop, &c->deadline);
+        return;
+    }
+    if (c->state == CONN_IDLE && c->n_writes == 0) {
+        conn_drop_request(c);
+        if (c->loop->is_draining && !c->is_fresh) {
+            conn_close(c, "draining");
+            return;
+        }
+    }
+    set_reading(c, should_read(c));
+    if (c->state != CONN_CLOSING)
+        set_deadline(c);
+}
+
+void conn_drain(struct conn *c)
+{
+    if (c->state != CONN_IDLE || c->n_writes > 0 || has_rest(c))
+        return;
+    if (c->is_fresh)
+        loop_arm(c->loop, &c->deadline, DRAIN_MS); /* its request may be on the way */
+    else
+        conn_close(c, "draining");
+}
+
+static void writing_took_long(struct conn *c)
+{
+    size_t unsent = uv_stream_get_write_queue_size(&c->handle.stream);
+
+    if (unsent < c->unsent)
+        conn_settle(c);
+    else
+        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent",
+                 c->loop->server->options.write_stall_ms, unsent);
+}
+
+static void body_took_long(struct conn *c)
+{
+    const struct http_options *o = &c->loop->server->options;
+    uint64_t least = (uint64_t)o->body_min_rate * (BODY_WINDOW_MS / 1000);
+
+    if (request_body_progress(c->req) >= least)
+        conn_settle(c);
+    else
+        request_refuse(c->req, 408, "The request's body is coming too slowly");
+}
+
+static void deadline_passed(struct conn *c)
+{
+    switch ((enum conn_state)c->state) {
+    case CONN_IDLE:
+        conn_close(c, "idle");
+        break;
+    case CONN_HEAD:
+        request_refuse(c->req, 408, "The request's head took too long");
+        break;
+    case CONN_BODY:
+        body_took_long(c);
+        break;
+    case CONN_ENDING:
+        finish(c);
+        break;
+    case CONN_LINGER:
+        conn_close(c, "done");
+        break;
+    case CONN_HANDLING:
+    case CONN_STREAM:
+    case CONN_CLOSING:
+    case CONN_STATE_MAX:
+        break;
+    }
+}
+
+void conn_due(struct conn *c)
+{
+    c->is_timed = false;
+    if (c->n_writes > 0)
+        writing_took_long(c);
+    else if (can_parse(c) && has_rest(c))
+        take(c, request_rest(c->req));
+    else
+        deadline_passed(c);
+}
+
+/* --- the beginning ------------------------------------------------------------------ */
+
+static int open_handle(struct conn *c, int fd)
+{
+    int err;
+
+    if (c->peer.is_unix) {
+        err = uv_pipe_init(&c->loop->uv, &c->handle.pipe, 0);
+        return err != 0 ? err : uv_pipe_open(&c->handle.pipe, fd);
+    }
+    err = uv_tcp_init(&c->loop->uv, &c->handle.tcp);
+    return err != 0 ? err : uv_tcp_open(&c->handle.tcp, fd);
+}
+
+void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_over)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+
+    if (c == NULL) {
+        (void)close(fd); /* nothing was said yet */
+        atomic_fetch_sub(&loop->server->n_connections, 1);
+        if (!peer->is_unix)
+            addresses_leave(&loop->server->addresses, &peer->address);
+        loop_refill_spares(loop);
+        return;
+    }
+    c->loop = loop;
+    c->peer = *peer;
+    c->is_over = is_over;
+    c->is_fresh = true;
+    c->state = CONN_IDLE;
+    loop->n_conns++;
+    wheel_add(&loop->wheel, &c->deadline);
+    if (open_handle(c, fd) != 0) {
+        (void)close(fd); /* libuv did not take it */
+        conn_close(c, "cannot be opened");
+        return;
+    }
+    if (!peer->is_unix)
+        (void)uv_tcp_nodelay(&c->handle.tcp, 1); /* slower without, that is all */
+    conn_settle(c);
+}

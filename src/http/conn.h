@@ -1,0 +1,121 @@
+/* A connection: one socket, from accept to close, and the requests that come over it.
+ *
+ * What only a request needs is in `req`, which an idle connection and a stream do not
+ * have: there may be ten thousands of them. */
+#ifndef HTTP_CONN_H
+#define HTTP_CONN_H
+
+#include "base/str.h"
+#include "http/wheel.h"
+
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct buf;
+struct http_loop;
+struct http_request;
+struct http_stream_events;
+
+struct peer {
+    struct in6_addr address; /* IPv4 as ::ffff:1.2.3.4 */
+    uint16_t port;
+    bool is_unix;
+};
+
+enum conn_state {
+    CONN_IDLE,     /* no byte of a request yet */
+    CONN_HEAD,     /* reading a head */
+    CONN_BODY,     /* reading a body */
+    CONN_HANDLING, /* a handler has the request */
+    CONN_STREAM,   /* the answer goes on */
+    CONN_ENDING,   /* the last bytes are on their way out */
+    CONN_LINGER,   /* we have said all; the peer may still be sending */
+    CONN_CLOSING,  /* until libuv has let go */
+    CONN_STATE_MAX
+};
+
+struct http_stream {
+    const struct http_stream_events *events; /* borrowed; NULL: none, or `closed` was called */
+    void *data;                              /* the caller's */
+};
+
+/* What the log line of a stream needs at its end. */
+struct stream_note {
+    const char *method; /* static */
+    uint64_t start_us;
+    uint64_t bytes;
+    uint16_t status;
+    uint16_t id_n;
+    uint16_t path_n;
+    char text[]; /* id, path */
+};
+
+struct conn {
+    union {
+        uv_handle_t any;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } handle;
+    struct wheel_entry deadline;
+    struct http_loop *loop;    /* borrowed; outlives us */
+    struct http_request *req;  /* owned, or NULL */
+    struct http_stream stream; /* while STREAM and its ENDING */
+    struct stream_note *note;  /* owned, or NULL */
+    size_t unsent;             /* when the deadline for writing was set */
+    struct peer peer;
+    uint16_t n_writes; /* that libuv has and that are not out yet */
+    uint8_t state;     /* enum conn_state */
+    bool is_reading : 1;
+    bool is_timed : 1;   /* its deadline is that of its state */
+    bool is_fresh : 1;   /* no request was answered yet */
+    bool is_over : 1;    /* accepted above the limit: health routes only */
+    bool is_chunked : 1; /* the stream */
+};
+
+#define conn_container(ptr, member) \
+    ((struct conn *)((char *)(ptr)-offsetof(struct conn, member)))
+
+static inline struct conn *conn_of_deadline(struct wheel_entry *e)
+{
+    return conn_container(e, deadline);
+}
+
+/* Takes @fd.  When memory is out, the peer sees its connection closed. */
+void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_over);
+
+/* Closes, after what libuv has to write or not; the reason is for the log.  Safe anywhere,
+ * also twice: callbacks to the caller come later, and then the memory goes. */
+void conn_close(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with a reset: nobody shall take it for an end. */
+void conn_cut(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void conn_move(struct conn *c, enum conn_state to);
+
+/* After anything that changed its state or its writes, and outside of conn_take: reads or
+ * not, sets the deadline. */
+void conn_settle(struct conn *c);
+
+/* Its deadline has come. */
+void conn_due(struct conn *c);
+/* Closes it if nothing is going on. */
+void conn_drain(struct conn *c);
+
+/* Where the text of its next answer goes: see conn_flush. */
+struct buf *conn_out(struct conn *c);
+/* Sends what is in conn_out and @body, in one write if the socket takes it; the rest is
+ * copied.  False when the connection is closing. */
+bool conn_flush(struct conn *c, struct str body);
+
+/* Forgets its request. */
+void conn_drop_request(struct conn *c);
+
+/* "127.0.0.1:4711" or "unix" */
+enum { PEER_TEXT = 64 };
+struct str peer_text(const struct peer *peer, char out[PEER_TEXT]);
+
+uint64_t conn_now_us(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* Who may talk to us from a browser: Host (DNS rebinding) and Origin (other sites).  Pure.
+ *
+ * A page of a stranger can make its visitor's browser send requests to any address that
+ * the visitor reaches, loopback too.  The browser says in Host which name it asked for and
+ * in Origin where the page came from; a program that is no browser may say what it likes,
+ * and is a matter for authentication. */
+#ifndef HTTP_GUARD_H
+#define HTTP_GUARD_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <netinet/in.h>
+#include <stdint.h>
+
+struct guard {
+    char **hosts;   /* owned; NULL-terminated, or NULL */
+    char **origins; /* owned; NULL-terminated, or NULL */
+    bool any_host;
+    bool any_origin;
+    bool any_address;      /* bound to all addresses of the machine */
+    struct in6_addr bound; /* our address; IPv4 as ::ffff:1.2.3.4 */
+    uint16_t port;
+};
+
+enum guard_origin {
+    GUARD_NO_ORIGIN,
+    GUARD_SAME,    /* our own page */
+    GUARD_LISTED,  /* answers carry CORS headers and may be read with credentials */
+    GUARD_ANY,     /* "*": readable by all, without credentials */
+    GUARD_FOREIGN, /* no CORS headers; only GET and HEAD */
+};
+
+/* Copies the lists; ERR_NOMEM. */
+int guard_init(struct guard *g, const char *const *hosts, const char *const *origins);
+void guard_done(struct guard *g);
+/* Where we listen: known only after binding. */
+void guard_set_address(struct guard *g, const struct sockaddr *address, uint16_t port);
+
+bool guard_host_allowed(const struct guard *g, struct str host);
+enum guard_origin guard_origin(const struct guard *g, struct str origin, struct str host);
+
+/* The CORS headers of any answer; @preflight_methods 0 for one that is no preflight. */
+void guard_put_headers(const struct guard *g,
+                       struct buf *b,
+                       enum guard_origin kind,
+                       struct str origin,
+                       unsigned preflight_methods);
+
+#endif

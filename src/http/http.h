@@ -1,0 +1,164 @@
+/* HTTP/1.1: loops, connections, requests, routes.  Knows nothing of jobs.
+ *
+ * A server runs one event loop per thread, each with its own listening socket and its
+ * own connections: no lock guards a connection, and everything here that takes a
+ * connection or a request is called on the thread of its loop.
+ *
+ * A handler is called when a request is complete (its body too).  It answers at once or
+ * later, with http_respond or http_stream_begin, exactly once. */
+#ifndef HTTP_HTTP_H
+#define HTTP_HTTP_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct error;
+struct http_loop;    /* one event loop of the server */
+struct http_request; /* one request, until it is answered */
+struct http_server;
+struct http_stream; /* a response that goes on: what SSE is made of */
+
+/* --- routes ------------------------------------------------------------------------- */
+
+typedef void (*http_handler)(struct http_request *req, void *arg);
+
+enum {
+    HTTP_ROUTE_PROBLEM = 1 << 0, /* errors as RFC 9457 problems instead of {"detail"} */
+    HTTP_ROUTE_HEALTH = 1 << 1,  /* answered also when connections are at their limit */
+};
+
+struct http_route {
+    const char *method;  /* "GET"; HEAD is answered by GET's handler, without the body */
+    const char *pattern; /* "/v1/jobs/{id}/events"; the last one may be {rest...} */
+    http_handler handler;
+    size_t max_body; /* bytes; 0: the server's default */
+    unsigned flags;
+};
+
+struct http_options {
+    const char *host;                /* "127.0.0.1"; numeric */
+    uint16_t port;                   /* 0: any free one, see http_server_port */
+    const char *unix_path;           /* also listen here, or NULL */
+    unsigned n_loops;                /* 0: one per core */
+    const struct http_route *routes; /* borrowed; ends with a zeroed one */
+    void *arg;                       /* for the handlers */
+    /* Called on each loop's thread after its start and before its end. */
+    void (*loop_start)(struct http_loop *loop, void *arg);
+    void (*loop_stop)(struct http_loop *loop, void *arg);
+
+    /* Exact Host values that are allowed besides the bound address, localhost and loopback
+     * addresses with our port; NULL-terminated, or NULL.  "*": any. */
+    const char *const *hosts;
+    /* Origins that pages may come from (CORS); same-origin always may.  "*": any. */
+    const char *const *origins;
+
+    size_t max_head;                      /* request line and headers, bytes (16 KiB) */
+    size_t max_body;                      /* bytes (1 MiB) */
+    unsigned head_ms;                     /* time for the whole head (10 s) */
+    unsigned idle_ms;                     /* keep-alive without a request (75 s) */
+    unsigned body_min_rate;               /* bytes per second, after 5 s of grace (1 KiB/s) */
+    unsigned write_stall_ms;              /* a response or stream without progress (60 s) */
+    unsigned max_connections;             /* in all (20 000) */
+    unsigned max_connections_per_address; /* (0: no limit) */
+    bool log_text;                        /* access log as text instead of JSON lines */
+    bool log_off;
+};
+
+int http_server_new(const struct http_options *options,
+                    struct http_server **ret,
+                    struct error *err);
+/* Binds and starts the loops' threads. */
+int http_server_start(struct http_server *s, struct error *err);
+uint16_t http_server_port(const struct http_server *s);
+/* No new connections; idle ones are closed; requests and streams go on. */
+void http_server_drain(struct http_server *s);
+/* Cuts what is left, stops the loops and waits for their threads. */
+void http_server_stop(struct http_server *s);
+void http_server_free(struct http_server *s);
+
+/* --- loops -------------------------------------------------------------------------- */
+
+uv_loop_t *http_loop_uv(struct http_loop *loop);
+unsigned http_loop_index(const struct http_loop *loop); /* from 0 */
+void http_loop_set_data(struct http_loop *loop, void *data);
+void *http_loop_data(const struct http_loop *loop);
+
+/* --- requests ----------------------------------------------------------------------- */
+
+struct http_loop *http_request_loop(struct http_request *req);
+struct str http_method(const struct http_request *req);
+struct str http_path(const struct http_request *req); /* decoded, without the query */
+/* The @name of the pattern ({id}), percent-decoded. */
+struct str http_param(const struct http_request *req, const char *name);
+/* The first value of a query key, percent-decoded ('+' is a space); absent when missing. */
+struct str http_query(const struct http_request *req, const char *name);
+/* A header, case-insensitive; absent when missing. */
+struct str http_header(const struct http_request *req, const char *name);
+struct str http_body(const struct http_request *req);
+bool http_is_10(const struct http_request *req); /* HTTP/1.0: no chunks */
+/* Identity for log lines and the X-Request-Id answer header. */
+struct str http_request_id(const struct http_request *req);
+
+/* For handlers that answer later: @gone is called (once, instead of any answer being
+ * possible) when the connection closes before.  @data is theirs. */
+void http_on_gone(struct http_request *req,
+                  void (*gone)(struct http_request *req, void *data),
+                  void *data);
+
+/* Adds a header to the answer.  Name and value are copied; bytes outside printable ASCII
+ * in the value are dropped. */
+void http_set_header(struct http_request *req, const char *name, struct str value);
+
+/* Answers.  @body is copied unless empty; @type is NULL for none. */
+void http_respond(struct http_request *req, int status, const char *type, struct str body);
+/* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json. */
+void http_respond_error(struct http_request *req, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- streams ------------------------------------------------------------------------ */
+
+struct http_stream_events {
+    /* Everything handed to http_stream_send has gone out; send more if there is more. */
+    void (*ready)(struct http_stream *st, void *data);
+    /* The peer left, or it was cut: the stream is gone after this call. */
+    void (*closed)(struct http_stream *st, void *data);
+};
+
+/* Sends the head of a response without length (chunked for HTTP/1.1; the bytes that are
+ * sent must already be chunks, see http_chunk).  The request is answered by this.
+ * NULL when there is nothing to send to: it was a HEAD, or the connection is gone; then no
+ * event follows.  @events is borrowed and outlives the stream. */
+struct http_stream *http_stream_begin(struct http_request *req,
+                                      int status,
+                                      const char *type,
+                                      const struct http_stream_events *events,
+                                      void *data);
+
+/* Sends bytes.  They stay the caller's and must live until `ready` or `closed`; true when
+ * all went out at once (no callback follows), false when `ready` will be called.  Not to be
+ * called again before that.  May call nothing back. */
+bool http_stream_send(struct http_stream *st, const char *p, size_t n);
+
+/* The same for several pieces in one write; @pieces itself is the caller's again at once. */
+enum { HTTP_STREAM_PIECES = 64 }; /* the most of them */
+bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, unsigned n);
+
+/* Ends it cleanly: the last chunk; `closed` follows later. */
+void http_stream_end(struct http_stream *st);
+/* Cuts the connection hard (RST), so that no client takes it for a clean end. */
+void http_stream_cut(struct http_stream *st, const char *reason);
+
+bool http_stream_is_chunked(const struct http_stream *st);
+struct http_loop *http_stream_loop(const struct http_stream *st);
+
+/* Wraps what was appended to @b since it had @from bytes into one chunk (the room of
+ * HTTP_CHUNK_ROOM bytes at @from must have been reserved by http_chunk_begin). */
+enum { HTTP_CHUNK_ROOM = 10 };
+size_t http_chunk_begin(struct buf *b);
+void http_chunk_end(struct buf *b, size_t from);
+
+#endif

@@ -1,0 +1,192 @@
+/* A listening socket.
+ *
+ * The descriptor is polled and accept() called here rather than by libuv, which would drop
+ * connections unanswered when the process is out of descriptors.  What happens to a new
+ * connection, with n of them open and max allowed:
+ *
+ *     n <= max              served
+ *     n <= max + RESERVE    served, but only the health routes; others get 503
+ *     above, or too many from one address: 503 without looking at the request
+ *
+ * Without descriptors one of the loop's spare ones is given up for the connection, which
+ * is then treated like one of the reserve; the last spare only ever says 503. */
+#define _GNU_SOURCE /* accept4 */
+#include "http/listener.h"
+
+#include "http/conn.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    PER_TURN = 64, /* accepted at once, so that a flood of them does not hold the loop */
+    RESERVE = 32,  /* connections over the limit, for health checks */
+};
+
+#define REFUSAL_BODY                                               \
+    "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\"," \
+    "\"status\":503,\"detail\":\"Too many open connections\"}\n"
+
+static const char refusal[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                              "Content-Type: application/problem+json\r\n"
+                              "Content-Length: 103\r\n"
+                              "Retry-After: 1\r\n"
+                              "Connection: close\r\n"
+                              "\r\n" REFUSAL_BODY;
+_Static_assert(sizeof(REFUSAL_BODY) - 1 == 103, "the length above");
+
+/* Says no and closes.  What the peer has sent is read first where it can be: unread bytes
+ * would make the kernel reset the connection, and the answer with it. */
+static void refuse(int fd)
+{
+    char bytes[4096];
+
+    (void)send(fd, refusal, sizeof(refusal) - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* if it can */
+    (void)shutdown(fd, SHUT_WR);
+    while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
+        ;
+    (void)close(fd); /* a socket's close reports nothing that could be mended */
+}
+
+static void read_peer(const struct sockaddr_storage *address, struct peer *ret)
+{
+    *ret = (struct peer){ 0 };
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *ip4 = (const struct sockaddr_in *)(const void *)address;
+        ret->address.s6_addr[10] = ret->address.s6_addr[11] = 0xff;
+        memcpy(ret->address.s6_addr + 12, &ip4->sin_addr, 4);
+        ret->port = ntohs(ip4->sin_port);
+    } else if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)(const void *)address;
+        ret->address = ip6->sin6_addr;
+        ret->port = ntohs(ip6->sin6_port);
+    } else {
+        ret->is_unix = true;
+    }
+}
+
+/* @is_spare: a spare descriptor was given up for it. */
+static void admit(struct listener *l,
+                  int fd,
+                  const struct sockaddr_storage *from,
+                  bool is_spare)
+{
+    struct http_server *s = l->loop->server;
+    unsigned n = atomic_fetch_add(&s->n_connections, 1) + 1;
+    bool is_over = is_spare || n > s->max_connections;
+    struct peer peer;
+
+    read_peer(from, &peer);
+    if (n > s->max_connections + RESERVE || (is_spare && l->loop->n_spare_fds == 0)) {
+        refuse(fd);
+    } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
+        refuse(fd);
+    } else {
+        conn_open(l->loop, fd, &peer, is_over);
+        return;
+    }
+    atomic_fetch_sub(&s->n_connections, 1);
+    loop_refill_spares(l->loop);
+}
+
+static int accept_one(struct listener *l, struct sockaddr_storage *from)
+{
+    socklen_t n = sizeof(*from);
+
+    return accept4(l->fd, (struct sockaddr *)from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* The listener would be readable for ever: look again at the next tick. */
+static void rest(struct listener *l)
+{
+    l->is_resting = true;
+    (void)uv_poll_stop(&l->poll); /* cannot fail */
+    loop_want_tick(l->loop);
+}
+
+static void accept_with_spare(struct listener *l)
+{
+    struct sockaddr_storage from;
+    bool has_spare = loop_lend_spare(l->loop);
+    int fd = accept_one(l, &from);
+
+    if (fd >= 0) {
+        admit(l, fd, &from, has_spare);
+        return;
+    }
+    bool is_short = is_shortage(errno);
+    loop_refill_spares(l->loop);
+    if (is_short)
+        rest(l);
+}
+
+static void accept_some(struct listener *l, int most)
+{
+    struct sockaddr_storage from;
+
+    for (int i = 0; i < most && !l->is_resting; i++) {
+        int fd = accept_one(l, &from);
+        if (fd >= 0)
+            admit(l, fd, &from, false);
+        else if (is_shortage(errno))
+            accept_with_spare(l);
+        else if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return;
+        /* else: one that is gone already, or a signal; there may be more */
+    }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    (void)status; /* accept says it better */
+    accept_some(poll->data, PER_TURN);
+}
+
+int listener_open(struct listener *l, struct http_loop *loop, int fd, bool is_unix)
+{
+    *l = (struct listener){ .loop = loop, .fd = fd, .is_unix = is_unix };
+    int err = uv_poll_init(&loop->uv, &l->poll, fd);
+    if (err != 0) {
+        (void)close(fd); /* never listened on */
+        return err;
+    }
+    l->poll.data = l;
+    l->is_open = true;
+    return uv_poll_start(&l->poll, UV_READABLE, on_readable);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct listener *l = handle->data;
+
+    (void)close(l->fd); /* a socket's close reports nothing that could be mended */
+}
+
+void listener_close(struct listener *l)
+{
+    if (!l->is_open)
+        return;
+    /* Who got through to the kernel's queue was told that we are there. */
+    if (!l->loop->is_stopping)
+        accept_some(l, PER_TURN * 16);
+    l->is_open = l->is_resting = false;
+    uv_close((uv_handle_t *)&l->poll, on_closed);
+}
+
+void listener_retry(struct listener *l)
+{
+    if (!l->is_open || !l->is_resting)
+        return;
+    l->is_resting = false;
+    (void)uv_poll_start(&l->poll, UV_READABLE, on_readable); /* as it did before */
+}

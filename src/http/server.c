@@ -1,0 +1,377 @@
+/* The server: options, sockets, threads.
+ *
+ * Each loop has a TCP socket of its own on the same address (SO_REUSEPORT), and the kernel
+ * spreads connections over them.  That option also lets any other program of the same user
+ * join in silently, so with a given port it is first bound without it: a port that is taken
+ * is an error, not half of the connections. */
+#define _GNU_SOURCE /* SO_REUSEPORT */
+#include "http/server.h"
+
+#include "base/error.h"
+#include "http/loop.h"
+#include "http/router.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    BACKLOG = 4096,
+    MAX_HEAD = 1024 * 1024, /* the most that max_head may be */
+    MAX_LOOPS = 1024,
+    OTHER_FDS = 128, /* descriptors left for files, pipes and the like */
+};
+
+/* --- options ------------------------------------------------------------------------ */
+
+static unsigned or_default(unsigned value, unsigned otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static void set_defaults(struct http_options *o)
+{
+    if (o->n_loops == 0)
+        o->n_loops = uv_available_parallelism();
+    if (o->n_loops > MAX_LOOPS)
+        o->n_loops = MAX_LOOPS;
+    if (o->max_head == 0)
+        o->max_head = 16 * 1024;
+    if (o->max_head > MAX_HEAD)
+        o->max_head = MAX_HEAD;
+    if (o->max_body == 0)
+        o->max_body = 1024 * 1024;
+    o->head_ms = or_default(o->head_ms, 10000);
+    o->idle_ms = or_default(o->idle_ms, 75000);
+    o->body_min_rate = or_default(o->body_min_rate, 1024);
+    o->write_stall_ms = or_default(o->write_stall_ms, 60000);
+    o->max_connections = or_default(o->max_connections, 20000);
+}
+
+static char *copy_text(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = malloc(n);
+
+    return copy != NULL ? memcpy(copy, text, n) : NULL;
+}
+
+/* Replaces the caller's texts by copies. */
+static int copy_texts(struct http_options *o)
+{
+    const char *host = o->host != NULL ? o->host : "127.0.0.1";
+    const char *unix_path = o->unix_path;
+
+    o->host = copy_text(host);
+    o->unix_path = unix_path != NULL ? copy_text(unix_path) : NULL;
+    o->hosts = o->origins = NULL; /* the guard has them */
+    return o->host == NULL || (unix_path != NULL && o->unix_path == NULL) ? ERR_NOMEM : 0;
+}
+
+/* So many that accept() does not run out of descriptors first. */
+static unsigned connection_limit(unsigned wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return wanted;
+    if (limit.rlim_cur < 2 * OTHER_FDS)
+        return wanted; /* a toy limit: the spare descriptors have to do */
+    return limit.rlim_cur - OTHER_FDS < wanted ? (unsigned)(limit.rlim_cur - OTHER_FDS)
+                                               : wanted;
+}
+
+int http_server_new(const struct http_options *options,
+                    struct http_server **ret,
+                    struct error *err)
+{
+    struct http_server *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    s->options = *options;
+    atomic_init(&s->n_connections, 0);
+    set_defaults(&s->options);
+    s->max_connections = connection_limit(s->options.max_connections);
+    int code = copy_texts(&s->options);
+    if (code == 0)
+        code = guard_init(&s->guard, options->hosts, options->origins);
+    if (code == 0 && uv_random(NULL, NULL, &s->seed, sizeof(s->seed), 0, NULL) != 0)
+        s->seed = uv_hrtime();
+    if (code == 0 && addresses_init(&s->addresses, options->max_connections_per_address,
+                                    s->max_connections + 64, s->seed) != 0)
+        code = ERR_NOMEM;
+    if (code != 0)
+        code = error_set(err, code, "out of memory");
+    else
+        code = router_new(options->routes, &s->router, err);
+    if (code != 0) {
+        http_server_free(s);
+        return code;
+    }
+    *ret = s;
+    return 0;
+}
+
+/* --- sockets ------------------------------------------------------------------------ */
+
+struct bind_to {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ip4;
+        struct sockaddr_in6 ip6;
+        struct sockaddr_un local;
+    } address;
+    socklen_t n;
+};
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd); /* a socket's close reports nothing that could be mended */
+}
+
+static int parse_host(const struct http_server *s, struct bind_to *ret, struct error *err)
+{
+    const struct http_options *o = &s->options;
+
+    memset(ret, 0, sizeof(*ret));
+    if (uv_ip4_addr(o->host, o->port, &ret->address.ip4) == 0) {
+        ret->n = sizeof(ret->address.ip4);
+        return 0;
+    }
+    if (uv_ip6_addr(o->host, o->port, &ret->address.ip6) == 0) {
+        ret->n = sizeof(ret->address.ip6);
+        return 0;
+    }
+    return error_set(err, ERR_SYNTAX, "not a numeric address: %s", o->host);
+}
+
+static int make_socket(int family)
+{
+    return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* The errno of the first call that failed, or 0. */
+static int try_bind(const struct bind_to *to, bool is_shared, bool listens, int *ret_fd)
+{
+    int on = 1;
+    int fd = make_socket(to->address.any.sa_family);
+
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        (!is_shared || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0) &&
+        bind(fd, &to->address.any, to->n) == 0 && (!listens || listen(fd, BACKLOG) == 0)) {
+        *ret_fd = fd;
+        return 0;
+    }
+    int error = errno;
+    close_fd(fd);
+    return error;
+}
+
+static uint16_t port_of(const struct bind_to *to)
+{
+    return ntohs(to->address.any.sa_family == AF_INET6 ? to->address.ip6.sin6_port
+                                                       : to->address.ip4.sin_port);
+}
+
+/* Binds one loop's socket; the first one of port 0 fixes the port for the others. */
+static int bind_tcp(struct http_server *s, struct bind_to *to, int *ret, struct error *err)
+{
+    bool is_shared = s->options.n_loops > 1;
+    int error = try_bind(to, is_shared, true, ret);
+
+    if (error != 0)
+        return error_set(err, ERR_IO, "cannot listen on %s port %u: %s", s->options.host,
+                         port_of(to), strerror(error));
+    to->n = sizeof(to->address);
+    if (getsockname(*ret, &to->address.any, &to->n) != 0) {
+        error = errno;
+        close_fd(*ret);
+        return error_set(err, ERR_IO, "cannot read the bound address: %s", strerror(error));
+    }
+    s->port = port_of(to);
+    return 0;
+}
+
+/* See the story: is the port ours alone? */
+static int check_port_is_free(const struct http_server *s,
+                              const struct bind_to *to,
+                              struct error *err)
+{
+    int fd = -1;
+
+    if (s->options.port == 0 || s->options.n_loops == 1)
+        return 0;
+    int error = try_bind(to, false, false, &fd);
+    close_fd(fd);
+    return error == 0 ? 0
+                      : error_set(err, ERR_IO, "cannot listen on %s port %u: %s",
+                                  s->options.host, s->options.port, strerror(error));
+}
+
+/* A socket's file outlives its server: remove it if nobody answers there. */
+static bool remove_dead_socket(const struct bind_to *to)
+{
+    struct stat about;
+
+    if (lstat(to->address.local.sun_path, &about) != 0 || !S_ISSOCK(about.st_mode))
+        return false;
+    int fd = make_socket(AF_UNIX);
+    bool is_dead =
+        fd >= 0 && connect(fd, &to->address.any, to->n) != 0 && errno == ECONNREFUSED;
+    close_fd(fd);
+    return is_dead && unlink(to->address.local.sun_path) == 0;
+}
+
+static int bind_unix(struct http_server *s, int *ret, struct error *err)
+{
+    const char *path = s->options.unix_path;
+    struct bind_to to = { .address.local.sun_family = AF_UNIX, .n = sizeof(to.address.local) };
+    struct stat about = { 0 };
+
+    if (path == NULL)
+        return 0;
+    if (strlen(path) >= sizeof(to.address.local.sun_path))
+        return error_set(err, ERR_TOO_LARGE, "the socket's path is too long: %s", path);
+    memcpy(to.address.local.sun_path, path, strlen(path) + 1);
+    int error = try_bind(&to, false, true, ret);
+    if (error == EADDRINUSE && remove_dead_socket(&to))
+        error = try_bind(&to, false, true, ret);
+    if (error != 0)
+        return error_set(err, ERR_IO, "cannot listen on %s: %s", path, strerror(error));
+    s->has_unix = stat(path, &about) == 0;
+    s->unix_dev = about.st_dev;
+    s->unix_ino = about.st_ino;
+    return 0;
+}
+
+static void remove_unix(struct http_server *s)
+{
+    struct stat about;
+
+    if (s->has_unix && stat(s->options.unix_path, &about) == 0 && about.st_dev == s->unix_dev &&
+        about.st_ino == s->unix_ino)
+        (void)unlink(s->options.unix_path); /* the next start copes with it */
+    s->has_unix = false;
+}
+
+/* --- starting and stopping ---------------------------------------------------------- */
+
+static int open_loop(struct http_server *s, unsigned i, struct bind_to *to, struct error *err)
+{
+    int tcp_fd = -1;
+    int unix_fd = -1;
+    int code = bind_tcp(s, to, &tcp_fd, err);
+
+    if (code == 0 && i == 0)
+        code = bind_unix(s, &unix_fd, err);
+    if (code != 0) {
+        close_fd(tcp_fd);
+        return code;
+    }
+    code = loop_init(&s->loops[i], s, i);
+    if (code != 0) {
+        close_fd(tcp_fd);
+        close_fd(unix_fd);
+    } else {
+        code = loop_listen(&s->loops[i], tcp_fd, unix_fd);
+        if (code != 0)
+            loop_done(&s->loops[i]);
+    }
+    return code == 0 ? 0
+                     : error_set(err, code, "cannot make an event loop: %s", uv_strerror(code));
+}
+
+/* Undoes the first @n. */
+static void abandon_loops(struct http_server *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        loop_done(&s->loops[i]);
+    free(s->loops);
+    s->loops = NULL;
+    remove_unix(s);
+}
+
+static int open_loops(struct http_server *s, struct error *err)
+{
+    struct bind_to to;
+    int code = parse_host(s, &to, err);
+
+    if (code == 0)
+        code = check_port_is_free(s, &to, err);
+    if (code != 0)
+        return code;
+    s->loops = calloc(s->options.n_loops, sizeof(s->loops[0]));
+    if (s->loops == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (unsigned i = 0; i < s->options.n_loops; i++) {
+        code = open_loop(s, i, &to, err);
+        if (code != 0) {
+            abandon_loops(s, i);
+            return code;
+        }
+    }
+    guard_set_address(&s->guard, &to.address.any, s->port);
+    return 0;
+}
+
+int http_server_start(struct http_server *s, struct error *err)
+{
+    int code =
+        s->loops != NULL ? error_set(err, ERR_BUSY, "already started") : open_loops(s, err);
+
+    for (unsigned i = 0; code == 0 && i < s->options.n_loops; i++) {
+        code = loop_start(&s->loops[i]);
+        if (code == 0)
+            continue;
+        code = error_set(err, code, "cannot start a thread: %s", uv_strerror(code));
+        for (unsigned k = i; k < s->options.n_loops; k++)
+            loop_done(&s->loops[k]);
+        s->options.n_loops = i;
+        http_server_stop(s);
+    }
+    return code;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+void http_server_drain(struct http_server *s)
+{
+    for (unsigned i = 0; s->loops != NULL && i < s->options.n_loops; i++)
+        loop_send(&s->loops[i], LOOP_DRAIN);
+}
+
+void http_server_stop(struct http_server *s)
+{
+    if (s->loops == NULL)
+        return;
+    for (unsigned i = 0; i < s->options.n_loops; i++)
+        loop_send(&s->loops[i], LOOP_STOP);
+    for (unsigned i = 0; i < s->options.n_loops; i++)
+        loop_join(&s->loops[i]);
+    free(s->loops);
+    s->loops = NULL;
+    remove_unix(s);
+}
+
+void http_server_free(struct http_server *s)
+{
+    if (s == NULL)
+        return;
+    http_server_stop(s);
+    router_free(s->router);
+    guard_done(&s->guard);
+    addresses_done(&s->addresses);
+    free((char *)(uintptr_t)s->options.host);
+    free((char *)(uintptr_t)s->options.unix_path);
+    free(s);
+}

@@ -1,0 +1,258 @@
+/* Streams: an answer that goes on.
+ *
+ * After the head the connection gives up its request; what stays is the connection itself
+ * and a note for the log.  Bytes to send are the caller's: what the socket does not take
+ * at once libuv sends from where it is, with a write request that exists only meanwhile.
+ *
+ *     begin -> send ... -> end: last chunk, `closed`
+ *                     \--> cut, or the peer leaves: `closed`
+ *
+ * Nothing here calls back before it returns. */
+#define _GNU_SOURCE /* TCP_USER_TIMEOUT */
+#include "http/conn.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "http/request.h"
+#include "http/server.h"
+
+#include <assert.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+static struct conn *conn_of(struct http_stream *st)
+{
+    return conn_container(st, stream);
+}
+
+/* --- for conn.c
+ * ------------------------------------------------------------------------------- */
+
+void stream_log(struct conn *c, struct str why)
+{
+    const struct stream_note *note = c->note;
+    char peer[PEER_TEXT];
+    struct access_entry entry = {
+        .kind = ACCESS_STREAM,
+        .peer = peer_text(&c->peer, peer),
+        .why = why,
+    };
+
+    if (note != NULL) {
+        entry.method = str_of(note->method);
+        entry.status = note->status;
+        entry.bytes = note->bytes;
+        entry.us = conn_now_us() - note->start_us;
+        entry.id = str_make(note->text, note->id_n);
+        entry.path = str_make(note->text + note->id_n, note->path_n);
+    }
+    loop_log(c->loop, &entry);
+}
+
+void stream_tell_closed(struct conn *c)
+{
+    const struct http_stream_events *events = c->stream.events;
+    void *data = c->stream.data;
+
+    c->stream.events = NULL;
+    if (events->closed != NULL)
+        events->closed(&c->stream, data);
+}
+
+/* --- beginning
+ * --------------------------------------------------------------------------------- */
+
+/* NULL without memory: then the log line says less. */
+static struct stream_note *make_note(const struct http_request *req)
+{
+    struct str path = str_head(req->path, 512);
+    struct stream_note *note = malloc(offsetof(struct stream_note, text) + req->id_n + path.n);
+
+    if (note == NULL)
+        return NULL;
+    *note = (struct stream_note){
+        .method = req->method,
+        .start_us = req->start_us,
+        .status = (uint16_t)req->status,
+        .id_n = (uint16_t)req->id_n,
+        .path_n = (uint16_t)path.n,
+    };
+    memcpy(note->text, req->id, req->id_n);
+    if (path.n > 0)
+        memcpy(note->text + req->id_n, path.p, path.n);
+    return note;
+}
+
+/* A peer that vanished does not stop small writes: they wait in the kernel, unacknowledged,
+ * and the queue that we watch stays empty.  So the kernel watches, too. */
+static void limit_unacknowledged(struct conn *c)
+{
+    unsigned ms = c->loop->server->options.write_stall_ms;
+    uv_os_fd_t fd;
+
+    if (!c->peer.is_unix && uv_fileno(&c->handle.any, &fd) == 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* else later */
+}
+
+static bool send_head(struct http_request *req, int status, const char *type)
+{
+    struct conn *c = req->conn;
+    struct buf *b = conn_out(c);
+    size_t from = b->n;
+
+    c->is_chunked = !parser_is_10(&req->parser);
+    req->status = status;
+    req->keep_alive = false;
+    respond_put_head(req, status, type, -1);
+    if (c->is_chunked)
+        buf_lit(b, "Transfer-Encoding: chunked\r\n");
+    buf_lit(b, "\r\n");
+    return respond_is_whole(req, from) && conn_flush(c, STR_NONE);
+}
+
+struct http_stream *http_stream_begin(struct http_request *req,
+                                      int status,
+                                      const char *type,
+                                      const struct http_stream_events *events,
+                                      void *data)
+{
+    if (!respond_begin(req))
+        return NULL;
+    struct conn *c = req->conn;
+    bool is_head = strcmp(req->method, "HEAD") == 0;
+    if (!send_head(req, status, type) || is_head) {
+        respond_end(req);
+        return NULL;
+    }
+    c->stream = (struct http_stream){ events, data };
+    c->note = make_note(req);
+    req->is_logged = true; /* the stream will be */
+    conn_move(c, CONN_STREAM);
+    limit_unacknowledged(c);
+    respond_end(req);
+    return &c->stream;
+}
+
+/* --- sending
+ * ------------------------------------------------------------------------------------ */
+
+struct stream_write {
+    uv_write_t write;
+    struct conn *conn; /* borrowed; libuv calls back before it closes */
+};
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct stream_write *w = write->data;
+    struct conn *c = w->conn;
+
+    free(w);
+    if (--c->n_writes == 0)
+        c->is_timed = false;
+    if (status != 0)
+        conn_close(c, "%s", uv_strerror(status));
+    conn_settle(c);
+    if (c->state == CONN_STREAM && c->stream.events->ready != NULL)
+        c->stream.events->ready(&c->stream, c->stream.data);
+}
+
+static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n)
+{
+    struct stream_write *w = malloc(sizeof(*w));
+
+    if (w == NULL) {
+        conn_cut(c, "out of memory");
+        return;
+    }
+    w->conn = c;
+    w->write.data = w;
+    int err = uv_write(&w->write, &c->handle.stream, pieces, n, on_written);
+    if (err != 0) {
+        free(w);
+        conn_cut(c, "%s", uv_strerror(err));
+        return;
+    }
+    if (c->n_writes++ == 0)
+        c->is_timed = false;
+    conn_settle(c);
+}
+
+/* What is left of @pieces after @sent bytes; returns how many are left. */
+static unsigned skip_sent(uv_buf_t *pieces, unsigned n, size_t sent)
+{
+    unsigned first = 0;
+
+    while (first < n && sent >= pieces[first].len)
+        sent -= pieces[first++].len;
+    memmove(pieces, pieces + first, (n - first) * sizeof(pieces[0]));
+    if (first < n) {
+        pieces[0].base += sent;
+        pieces[0].len -= sent;
+    }
+    return n - first;
+}
+
+bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, unsigned n)
+{
+    struct conn *c = conn_of(st);
+    uv_buf_t left[HTTP_STREAM_PIECES];
+    size_t total = 0;
+    int sent = UV_EAGAIN;
+
+    assert(n <= HTTP_STREAM_PIECES);
+    if (c->state != CONN_STREAM)
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        total += pieces[i].len;
+    if (c->note != NULL)
+        c->note->bytes += total;
+    if (c->n_writes == 0 && total > 0)
+        sent = uv_try_write(&c->handle.stream, pieces, n);
+    if (total == 0 || (sent >= 0 && (size_t)sent == total))
+        return true;
+    if (sent < 0 && sent != UV_EAGAIN) {
+        conn_close(c, "%s", uv_strerror(sent));
+        return false;
+    }
+    memcpy(left, pieces, n * sizeof(pieces[0]));
+    n = skip_sent(left, n, sent > 0 ? (size_t)sent : 0);
+    send_later(c, left, n);
+    return false;
+}
+
+bool http_stream_send(struct http_stream *st, const char *p, size_t n)
+{
+    uv_buf_t piece = { .base = (char *)(uintptr_t)p, .len = n };
+
+    return http_stream_send_pieces(st, &piece, 1);
+}
+
+/* --- ending
+ * ------------------------------------------------------------------------------------- */
+
+void http_stream_end(struct http_stream *st)
+{
+    struct conn *c = conn_of(st);
+
+    if (c->state != CONN_STREAM)
+        return;
+    conn_move(c, CONN_ENDING);
+    if (c->is_chunked)
+        (void)conn_flush(c, STR("0\r\n\r\n")); /* a failure has closed it */
+    conn_settle(c);
+}
+
+void http_stream_cut(struct http_stream *st, const char *reason)
+{
+    conn_cut(conn_of(st), "%s", reason);
+}
+
+bool http_stream_is_chunked(const struct http_stream *st)
+{
+    return conn_of((struct http_stream *)(uintptr_t)st)->is_chunked;
+}
+
+struct http_loop *http_stream_loop(const struct http_stream *st)
+{
+    return conn_of((struct http_stream *)(uintptr_t)st)->loop;
+}

@@ -1,0 +1,476 @@
+#include "hub/hub.h"
+
+#include "base/error.h"
+#include "base/table.h"
+#include "dialect/aiq.h"
+#include "hub/shared.h"
+
+#include <stdlib.h>
+
+enum {
+    BLOCK_BYTES = 64 * 1024,   /* a block is closed when it is larger */
+    WINDOW_BYTES = 512 * 1024, /* of a channel */
+};
+
+struct channel {
+    struct channel *next; /* of the topic */
+    struct topic *topic;
+    struct way way;
+    bool known;    /* the window's place is known */
+    uint64_t base; /* the window holds (base, last] */
+    uint64_t last;
+    struct block *first, *tail; /* refs */
+    size_t n_bytes;
+    struct reader readers; /* list head */
+};
+
+struct topic {
+    struct hub *hub;
+    struct channel *channels;
+    char job[80];
+    size_t job_n;
+    bool detached; /* the job is gone, and the readers that are left will notice */
+    bool waking;   /* its readers are being woken */
+};
+
+struct hub {
+    struct hub_shared *shared; /* borrowed */
+    struct mailbox *box;       /* borrowed */
+    unsigned index;            /* among the loops */
+    struct table topics;       /* job id -> struct topic */
+    struct frames frames;
+    size_t n_readers;
+};
+
+/* --- blocks ------------------------------------------------------------------- */
+
+static void block_unref(struct block *b)
+{
+    if (b == NULL || --b->refs > 0)
+        return;
+    buf_done(&b->bytes);
+    free(b->marks);
+    free(b);
+}
+
+static struct block *block_new(void)
+{
+    struct block *b = calloc(1, sizeof(*b));
+
+    if (b != NULL) {
+        b->refs = 1;
+        buf_init(&b->bytes, SIZE_MAX / 4);
+    }
+    return b;
+}
+
+static int block_mark(struct block *b, uint64_t seq, bool last)
+{
+    if (b->n_marks == b->cap_marks) {
+        size_t cap = b->cap_marks > 0 ? b->cap_marks * 2 : 16;
+        struct mark *marks = realloc(b->marks, cap * sizeof(*marks));
+
+        if (marks == NULL)
+            return ERR_NOMEM;
+        b->marks = marks;
+        b->cap_marks = cap;
+    }
+    b->marks[b->n_marks++] = (struct mark){ b->bytes.n, seq, last };
+    return 0;
+}
+
+/* --- channels ----------------------------------------------------------------- */
+
+static void drop_first(struct channel *c)
+{
+    struct block *b = c->first;
+
+    c->base = b->n_marks > 0 ? b->marks[b->n_marks - 1].seq : c->base;
+    c->n_bytes -= b->bytes.n;
+    c->first = b->next;
+    if (c->first == NULL)
+        c->tail = NULL;
+    b->left = true;
+    b->next = NULL;
+    block_unref(b);
+}
+
+/* The window is empty and stands at @seq: whoever is behind that reads the store. */
+static void reset(struct channel *c, uint64_t seq)
+{
+    while (c->first != NULL)
+        drop_first(c);
+    c->base = c->last = seq;
+    c->known = true;
+}
+
+/* A block with room.  A block that readers may be sending from is never moved: its bytes are
+ * reserved once. */
+static struct block *open_block(struct channel *c, size_t want)
+{
+    struct block *b = c->tail;
+
+    if (b != NULL && b->bytes.cap - b->bytes.n >= want)
+        return b;
+    b = block_new();
+    if (b == NULL || !buf_reserve(&b->bytes, want > BLOCK_BYTES ? want : BLOCK_BYTES)) {
+        block_unref(b);
+        return NULL;
+    }
+    b->bytes.max = b->bytes.cap;
+    if (c->tail != NULL)
+        c->tail->next = b;
+    else
+        c->first = b;
+    c->tail = b;
+    return b;
+}
+
+/* Appends what is in @bytes. */
+static int add(struct channel *c, struct str bytes, uint64_t seq, bool last)
+{
+    struct block *b = open_block(c, bytes.n);
+
+    if (b == NULL)
+        return ERR_NOMEM;
+    buf_str(&b->bytes, bytes);
+    c->n_bytes += bytes.n;
+    int err = block_mark(b, seq, last);
+    while (c->n_bytes > WINDOW_BYTES && c->first != c->tail)
+        drop_first(c);
+    return err;
+}
+
+static int add_record(struct hub *h, struct channel *c, const struct record *rec)
+{
+    struct buf *out = hub_shared_scratch(h->shared, h->index);
+    size_t n;
+
+    buf_clear(out);
+    int err = way_render(&c->way, rec, (struct cursor){ 0 }, &h->frames, out, &n);
+    if (err == 0)
+        err = add(c, buf_text(out), rec->seq, rec->kind == REC_JOB_END);
+    if (err == 0)
+        c->last = rec->seq;
+    return err;
+}
+
+/* A change of state that is no record: aiq says it all the same. */
+static void add_status(struct hub *h, struct channel *c, const struct news *news)
+{
+    struct buf *out = hub_shared_scratch(h->shared, h->index);
+    struct buf payload;
+
+    if (c->way.dialect != &dialect_aiq || !c->known || !news->state_changed ||
+        job_state_is_final(news->state))
+        return;
+    buf_init(&payload, 4096);
+    aiq_put_job_status(&payload, news->ts,
+                       aiq_status_name(news->state == JOB_QUEUED ? AIQ_SUBMITTED : AIQ_RUNNING,
+                                       c->way.variant.aiq_compat),
+                       STR_NONE, false);
+    buf_clear(out);
+    way_put(&c->way, STR("job.status"), buf_text(&payload), out);
+    buf_done(&payload);
+    if (out->error == 0)
+        (void)add(c, buf_text(out), c->last, false); /* only a courtesy */
+}
+
+static void take_news(struct hub *h, struct channel *c, const struct news *news)
+{
+    size_t from = 0;
+
+    /* The first news of a channel tells where its window stands. */
+    if (!c->known && news->n_records > 0)
+        reset(c, news->records[0]->seq - 1);
+    while (from < news->n_records && news->records[from]->seq <= c->last)
+        from++;
+    bool follows = from < news->n_records && news->records[from]->seq == c->last + 1;
+    int err = 0;
+    for (size_t i = from; follows && i < news->n_records && err == 0; i++)
+        err = add_record(h, c, news->records[i]);
+    if (c->last < news->last_seq || err != 0)
+        reset(c, news->last_seq);
+    add_status(h, c, news);
+}
+
+static void wake_all(struct channel *c)
+{
+    struct reader *r = c->readers.next;
+
+    while (r != &c->readers) {
+        struct reader *next = r->next; /* it may leave */
+
+        r->wake(r);
+        r = next;
+    }
+}
+
+/* The job is gone; a new one of the same id is another topic. */
+static void detach(struct topic *t)
+{
+    struct str job = str_make(t->job, t->job_n);
+
+    for (struct channel *c = t->channels; c != NULL; c = c->next)
+        for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
+            r->gone = true;
+    if (t->detached)
+        return;
+    t->detached = true;
+    hub_shared_unwant(t->hub->shared, job, t->hub->index);
+    table_remove(&t->hub->topics, key_of(0, job));
+}
+
+static void remove_topic(struct topic *t)
+{
+    struct str job = str_make(t->job, t->job_n);
+
+    if (!t->detached) {
+        hub_shared_unwant(t->hub->shared, job, t->hub->index);
+        table_remove(&t->hub->topics, key_of(0, job));
+    }
+    free(t);
+}
+
+/* Channels without readers, and the topic with its last channel. */
+static void remove_empty(struct topic *t)
+{
+    struct channel **at = &t->channels;
+
+    while (*at != NULL) {
+        struct channel *c = *at;
+
+        if (c->readers.next != &c->readers) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        reset(c, 0);
+        free(c);
+    }
+    if (t->channels == NULL)
+        remove_topic(t);
+}
+
+void hub_take(struct hub *h, const struct news *news)
+{
+    struct topic *t = table_get(&h->topics, key_of(0, news->job));
+
+    if (t == NULL)
+        return;
+    if (news->gone)
+        detach(t);
+    for (struct channel *c = t->channels; c != NULL; c = c->next)
+        take_news(h, c, news);
+    /* Readers may leave as they are woken; what they leave empty goes afterwards. */
+    t->waking = true;
+    for (struct channel *c = t->channels; c != NULL; c = c->next)
+        wake_all(c);
+    t->waking = false;
+    remove_empty(t);
+}
+
+/* --- joining and leaving -------------------------------------------------------- */
+
+static struct channel *find_channel(struct topic *t, const struct way *way)
+{
+    for (struct channel *c = t->channels; c != NULL; c = c->next)
+        if (way_eq(&c->way, way))
+            return c;
+    return NULL;
+}
+
+static struct channel *add_channel(struct topic *t, const struct way *way)
+{
+    struct channel *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return NULL;
+    c->topic = t;
+    c->way = *way;
+    c->readers.next = c->readers.prev = &c->readers;
+    c->next = t->channels;
+    t->channels = c;
+    return c;
+}
+
+static struct topic *add_topic(struct hub *h, struct str job)
+{
+    struct topic *t = calloc(1, sizeof(*t));
+
+    if (t == NULL || job.n > sizeof(t->job) || table_put(&h->topics, key_of(0, job), t) != 0) {
+        free(t);
+        return NULL;
+    }
+    t->hub = h;
+    memcpy(t->job, job.p, job.n);
+    t->job_n = job.n;
+    if (hub_shared_want(h->shared, job, h->index) != 0) {
+        table_remove(&h->topics, key_of(0, job));
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+int hub_join(struct hub *h, struct str job, const struct way *way, struct reader *r)
+{
+    struct topic *t = table_get(&h->topics, key_of(0, job));
+
+    if (t == NULL)
+        t = add_topic(h, job);
+    if (t == NULL)
+        return ERR_NOMEM;
+    struct channel *c = find_channel(t, way);
+    if (c == NULL)
+        c = add_channel(t, way);
+    if (c == NULL) {
+        if (t->channels == NULL)
+            remove_topic(t);
+        return ERR_NOMEM;
+    }
+    r->channel = c;
+    r->block = NULL;
+    r->next = &c->readers;
+    r->prev = c->readers.prev;
+    r->prev->next = r;
+    c->readers.prev = r;
+    h->n_readers++;
+    return 0;
+}
+
+void hub_leave(struct hub *h, struct reader *r)
+{
+    struct channel *c = r->channel;
+
+    if (c == NULL)
+        return;
+    block_unref(r->block);
+    r->block = NULL;
+    r->prev->next = r->next;
+    r->next->prev = r->prev;
+    r->channel = NULL;
+    h->n_readers--;
+    if (!c->topic->waking)
+        remove_empty(c->topic);
+}
+
+/* --- reading ------------------------------------------------------------------ */
+
+static void move_to(struct reader *r, struct block *b, size_t offset)
+{
+    if (b != NULL)
+        b->refs++;
+    block_unref(r->block);
+    r->block = b;
+    r->offset = offset;
+}
+
+/* The place behind record r->seq in the window. */
+static bool locate(struct reader *r)
+{
+    struct channel *c = r->channel;
+
+    for (struct block *b = c->first; b != NULL; b = b->next) {
+        size_t offset = 0;
+
+        for (size_t i = 0; i < b->n_marks && b->marks[i].seq <= r->seq; i++)
+            offset = b->marks[i].end;
+        if (b->n_marks > 0 && b->marks[b->n_marks - 1].seq > r->seq) {
+            move_to(r, b, offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bytes behind the reader's place in its block, or in the next one. */
+static bool more_here(struct reader *r)
+{
+    struct block *b = r->block;
+
+    if (b == NULL || r->offset < b->bytes.n)
+        return b != NULL;
+    if (b->left || b->next == NULL)
+        return false;
+    move_to(r, b->next, 0);
+    return r->offset < r->block->bytes.n;
+}
+
+enum hub_next hub_reader_next(struct reader *r, struct str *ret)
+{
+    struct channel *c = r->channel;
+
+    if (r->done)
+        return HUB_END;
+    if (r->gone)
+        return HUB_GONE;
+    if (!more_here(r)) {
+        if (!c->known || r->seq >= c->last)
+            return HUB_WAIT;
+        if (r->seq < c->base || !locate(r))
+            return HUB_BEHIND;
+    }
+    struct block *b = r->block;
+    *ret = str_make(b->bytes.p + r->offset, b->bytes.n - r->offset);
+    r->offset = b->bytes.n;
+    r->seq = b->marks[b->n_marks - 1].seq;
+    r->done = b->marks[b->n_marks - 1].last;
+    return HUB_BYTES;
+}
+
+void hub_reader_moved(struct reader *r, uint64_t seq, bool ended)
+{
+    struct channel *c = r->channel;
+
+    move_to(r, NULL, 0);
+    r->seq = seq;
+    r->done = ended;
+    if (!c->known)
+        reset(c, seq);
+}
+
+const struct way *hub_reader_way(const struct reader *r)
+{
+    return &r->channel->way;
+}
+
+struct str hub_reader_job(const struct reader *r)
+{
+    return str_make(r->channel->topic->job, r->channel->topic->job_n);
+}
+
+/* --- life --------------------------------------------------------------------- */
+
+int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
+{
+    struct hub *h = calloc(1, sizeof(*h));
+
+    if (h == NULL)
+        return ERR_NOMEM;
+    h->shared = shared;
+    h->box = box;
+    table_init(&h->topics);
+    frames_init(&h->frames, SIZE_MAX / 4);
+    int err = hub_shared_add(shared, h, box, &h->index);
+    if (err != 0) {
+        hub_free(h);
+        return err;
+    }
+    *ret = h;
+    return 0;
+}
+
+void hub_free(struct hub *h)
+{
+    if (h == NULL)
+        return;
+    table_done(&h->topics);
+    frames_done(&h->frames);
+    free(h);
+}
+
+size_t hub_readers(const struct hub *h)
+{
+    return h->n_readers;
+}

@@ -1,0 +1,91 @@
+/* The hub of one loop: topics of jobs that somebody reads here, and their recent bytes.
+ *
+ *     journal thread ──publication──▶ hub_shared ──letter──▶ hub ──▶ channel ──▶ readers
+ *
+ * A topic is a job.  A channel is one way to read it; it keeps a window of recent records,
+ * rendered once, in blocks that all its readers share.  A reader is a place in a channel:
+ * inside the window it takes bytes from the blocks, behind it it reads pages from the
+ * store (hub/page.h).  Being told is only a hint: a record that was not handed over, for
+ * whatever reason, empties the window and sends the readers to the store.
+ *
+ * Everything but hub_shared is the loop's. */
+#ifndef HUB_HUB_H
+#define HUB_HUB_H
+
+#include "hub/render.h"
+#include "journal/journal.h"
+#include "loop/mailbox.h"
+
+struct channel;
+struct hub;
+struct hub_shared;
+
+/* --- between threads ---------------------------------------------------------- */
+
+enum { HUB_MAX_LOOPS = 64 };
+
+int hub_shared_new(struct hub_shared **ret);
+void hub_shared_free(struct hub_shared *s);
+/* For journal_events: from the journal's thread. */
+bool hub_wanted(void *shared, struct str job);
+void hub_published(void *shared, const struct publication *pubs, size_t n);
+
+/* --- on a loop ---------------------------------------------------------------- */
+
+int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
+/* All readers must have left. */
+void hub_free(struct hub *h);
+
+/* A block of rendered bytes, shared by reference. */
+struct block {
+    unsigned refs;
+    bool left; /* no longer in the window */
+    struct block *next;
+    struct buf bytes;
+    struct mark *marks; /* one per record (or frame without id) in it */
+    size_t n_marks, cap_marks;
+};
+
+struct mark {
+    size_t end;   /* offset behind it */
+    uint64_t seq; /* the record that ends here, or the one before for a frame without id */
+    bool last;    /* the terminal record */
+};
+
+/* One reader.  The owner embeds it and sets `wake`; the rest is the hub's. */
+struct reader {
+    struct reader *prev, *next;
+    struct channel *channel;
+    uint64_t seq;        /* the last record that was given out */
+    struct block *block; /* ref; where the next bytes are, or NULL: look for it */
+    size_t offset;
+    bool done; /* the terminal record was given out */
+    bool gone; /* the job was deleted */
+    /* New bytes may be there, or the job is gone.  Never from inside a hub_reader call. */
+    void (*wake)(struct reader *r);
+};
+
+/* Joins the channel of @job for @way, so that from now on nothing is missed. */
+int hub_join(struct hub *h, struct str job, const struct way *way, struct reader *r);
+void hub_leave(struct hub *h, struct reader *r);
+
+enum hub_next {
+    HUB_BYTES,  /* @ret is the next piece; keep the block until it was sent */
+    HUB_WAIT,   /* all was given out: wake follows */
+    HUB_BEHIND, /* outside the window: read pages after r->seq */
+    HUB_END,    /* the terminal record was given out */
+    HUB_GONE    /* the job was deleted */
+};
+
+/* The next bytes for @r.  HUB_BYTES moves the reader behind them; r->block holds them until
+ * the next call. */
+enum hub_next hub_reader_next(struct reader *r, struct str *ret);
+/* The reader has got everything up to @seq from a page. */
+void hub_reader_moved(struct reader *r, uint64_t seq, bool ended);
+
+const struct way *hub_reader_way(const struct reader *r);
+struct str hub_reader_job(const struct reader *r);
+
+size_t hub_readers(const struct hub *h);
+
+#endif

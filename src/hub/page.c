@@ -1,0 +1,174 @@
+#include "hub/page.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+
+enum { PAGE_BYTES = 256 * 1024, PAGE_ROWS = 5000 };
+
+/* While a page is being read. */
+struct reading {
+    struct page *page;
+    struct store *store;
+    int64_t key;
+    struct str job;
+    struct json_reader reader, head_reader;
+    struct frames frames;
+    struct table heads; /* seq -> struct record, ref */
+    struct record *last_head;
+    size_t n_rows;
+    bool full;
+};
+
+int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret)
+{
+    struct page *p = calloc(1, sizeof(*p));
+
+    if (p == NULL || job.n > sizeof(p->job)) {
+        free(p);
+        return p == NULL ? ERR_NOMEM : ERR_NOT_FOUND;
+    }
+    memcpy(p->job, job.p, job.n);
+    p->job_n = job.n;
+    p->way = *way;
+    p->after = after;
+    buf_init(&p->bytes, SIZE_MAX / 4);
+    p->task.run = page_read;
+    *ret = p;
+    return 0;
+}
+
+void page_free(struct page *p)
+{
+    if (p == NULL)
+        return;
+    buf_done(&p->bytes);
+    free(p);
+}
+
+static struct key head_key(uint64_t seq)
+{
+    return key_of(seq, STR_NONE);
+}
+
+/* The head that a record names: one of this page, or one from before. */
+static int find_head(struct reading *r, uint64_t seq, const struct record **ret)
+{
+    struct record *head = r->last_head, decoded;
+    struct str stored;
+
+    if (head == NULL || head->seq != seq)
+        head = table_get(&r->heads, head_key(seq));
+    if (head == NULL) {
+        int err = store_record(r->store, r->key, seq, &stored, NULL);
+
+        if (err == 0)
+            err = record_decode(&r->head_reader, stored, &decoded, NULL);
+        if (err == 0)
+            err = record_new(&decoded, &head);
+        if (err != 0)
+            return err;
+        err = table_put(&r->heads, head_key(seq), head);
+        if (err != 0) {
+            record_unref(head);
+            return err;
+        }
+    }
+    r->last_head = head;
+    *ret = head;
+    return 0;
+}
+
+static bool is_head(const struct record *rec)
+{
+    return rec->head_seq == 0 && rec->info.run.p != NULL;
+}
+
+static int keep_head(struct reading *r, const struct record *rec)
+{
+    struct record *head;
+    int err = record_new(rec, &head);
+
+    if (err != 0)
+        return err;
+    err = table_put(&r->heads, head_key(rec->seq), head);
+    if (err != 0)
+        record_unref(head);
+    return err;
+}
+
+static int on_record(void *arg, uint64_t seq, struct str stored)
+{
+    struct reading *r = arg;
+    struct page *p = r->page;
+    struct record rec;
+    size_t n = 0;
+    int err = record_decode(&r->reader, stored, &rec, NULL);
+
+    if (err == 0 && rec.head_seq != 0)
+        err = find_head(r, rec.head_seq, &rec.head);
+    rec.job_id = r->job;
+    if (err == 0)
+        err = way_render(&p->way, &rec, p->after, &r->frames, &p->bytes, &n);
+    if (err == 0 && is_head(&rec))
+        err = keep_head(r, &rec);
+    if (err != 0) {
+        p->code = err;
+        return 1;
+    }
+    p->last_seq = seq;
+    r->n_rows++;
+    p->n_frames += n;
+    p->ended |= rec.kind == REC_JOB_END;
+    r->full = p->bytes.n >= PAGE_BYTES;
+    return r->full;
+}
+
+static void read_rows(struct reading *r)
+{
+    struct page *p = r->page;
+    /* A cursor inside a record looks at that record once more. */
+    uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
+
+    json_reader_init(&r->reader, SIZE_MAX / 64, 256);
+    json_reader_init(&r->head_reader, SIZE_MAX / 64, 256);
+    frames_init(&r->frames, SIZE_MAX / 4);
+    table_init(&r->heads);
+    p->last_seq = after;
+    int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
+    if (err != 0)
+        p->code = err;
+    p->at_end = !r->full && r->n_rows < PAGE_ROWS;
+    for (size_t i = 0; i < r->heads.cap; i++)
+        record_unref(r->heads.slots[i].value);
+    table_done(&r->heads);
+    frames_done(&r->frames);
+    json_reader_done(&r->reader);
+    json_reader_done(&r->head_reader);
+}
+
+void page_read(struct task *task, struct store *store)
+{
+    struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
+    struct reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
+    struct job_row row;
+
+    p->code = store_job_get(store, r.job, &row, NULL);
+    if (p->code != 0)
+        return;
+    if (row.first_seq > row.seq && row.seq > 0) { /* retention is taking it away */
+        p->code = ERR_NOT_FOUND;
+        return;
+    }
+    r.key = row.key;
+    p->job_seq = row.seq;
+    p->first_seq = row.first_seq;
+    (void)job_state_find(row.state, &p->state); /* written by us */
+    p->foreign = p->after.seq > row.seq;
+    p->expired = p->after.seq + 1 < row.first_seq;
+    if (p->foreign && p->beginning_if_foreign)
+        p->after = (struct cursor){ 0 };
+    read_rows(&r);
+}

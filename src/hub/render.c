@@ -1,0 +1,83 @@
+#include "hub/render.h"
+
+#include <stdio.h>
+
+enum { CHUNK_HEAD = 10 }; /* eight hexadecimal digits, CR, LF */
+
+static void begin(const struct way *way, struct buf *out, size_t *at)
+{
+    *at = out->n;
+    if (way->chunked && buf_reserve(out, CHUNK_HEAD))
+        out->n += CHUNK_HEAD;
+}
+
+/* Writes the length into the room that begin has left; nothing is left of an empty one. */
+static void end(const struct way *way, struct buf *out, size_t at)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    if (!way->chunked || out->error != 0)
+        return;
+    size_t n = out->n - at - CHUNK_HEAD;
+    if (n == 0) {
+        out->n = at;
+        return;
+    }
+    for (int i = 0; i < 8; i++)
+        out->p[at + (size_t)i] = hex[n >> (28 - 4 * i) & 15];
+    memcpy(out->p + at + 8, "\r\n", 2);
+    buf_lit(out, "\r\n");
+}
+
+int way_render(const struct way *way,
+               const struct record *rec,
+               struct cursor after,
+               struct frames *frames,
+               struct buf *out,
+               size_t *ret_n)
+{
+    size_t at, n = 0;
+    int err = dialect_render(way->dialect, rec, &way->variant, frames);
+
+    if (err != 0)
+        return err;
+    begin(way, out, &at);
+    for (size_t i = 0; i < frames->n; i++) {
+        const struct frame *fr = &frames->frame[i];
+        struct message_out m = { .seq = rec->seq,
+                                 .k = fr->k,
+                                 .total = frames->total,
+                                 .event = frame_name(frames, fr),
+                                 .data = frame_data(frames, fr),
+                                 .wrap = !way->dialect->names_itself };
+
+        if (!cursor_before(after, rec->seq, fr->k))
+            continue;
+        way->framing->put(&m, out);
+        n++;
+    }
+    end(way, out, at);
+    *ret_n = n;
+    return out->error;
+}
+
+void way_put(const struct way *way, struct str event, struct str data, struct buf *out)
+{
+    struct message_out m = { .event = event,
+                             .data = data,
+                             .wrap = !way->dialect->names_itself };
+    size_t at;
+
+    begin(way, out, &at);
+    way->framing->put(&m, out);
+    end(way, out, at);
+}
+
+void way_put_raw(const struct way *way, struct str bytes, struct buf *out)
+{
+    size_t at;
+
+    begin(way, out, &at);
+    buf_str(out, bytes);
+    end(way, out, at);
+}

@@ -1,0 +1,170 @@
+#include "hub/shared.h"
+
+#include "base/error.h"
+#include "base/table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct home {
+    struct hub *hub;     /* borrowed */
+    struct mailbox *box; /* borrowed */
+    struct buf scratch;  /* the loop's own */
+};
+
+struct hub_shared {
+    pthread_mutex_t lock;
+    struct table wanted; /* under lock: job id -> the loops that want it, as bits */
+    unsigned n_homes;    /* under lock */
+    struct home homes[HUB_MAX_LOOPS];
+};
+
+int hub_shared_new(struct hub_shared **ret)
+{
+    struct hub_shared *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return ERR_NOMEM;
+    (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
+    table_init(&s->wanted);
+    *ret = s;
+    return 0;
+}
+
+void hub_shared_free(struct hub_shared *s)
+{
+    if (s == NULL)
+        return;
+    for (unsigned i = 0; i < s->n_homes; i++)
+        buf_done(&s->homes[i].scratch);
+    table_done(&s->wanted);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int hub_shared_add(struct hub_shared *s,
+                   struct hub *h,
+                   struct mailbox *box,
+                   unsigned *ret_index)
+{
+    int err = ERR_TOO_LARGE;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->n_homes < HUB_MAX_LOOPS) {
+        s->homes[s->n_homes] = (struct home){ .hub = h, .box = box };
+        buf_init(&s->homes[s->n_homes].scratch, SIZE_MAX / 4);
+        *ret_index = s->n_homes++;
+        err = 0;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+struct buf *hub_shared_scratch(struct hub_shared *s, unsigned index)
+{
+    return &s->homes[index].scratch;
+}
+
+/* --- who wants what ------------------------------------------------------------- */
+
+/* The table holds the bits in place of a pointer: never NULL while somebody wants it. */
+static uintptr_t bits_of(const struct hub_shared *s, struct key k)
+{
+    return (uintptr_t)table_get(&s->wanted, k);
+}
+
+int hub_shared_want(struct hub_shared *s, struct str job, unsigned index)
+{
+    struct key k = key_of(0, job);
+
+    (void)pthread_mutex_lock(&s->lock);
+    int err = table_put(&s->wanted, k, (void *)(bits_of(s, k) | (uintptr_t)1 << index));
+    (void)pthread_mutex_unlock(&s->lock);
+    return err;
+}
+
+void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index)
+{
+    struct key k = key_of(0, job);
+
+    (void)pthread_mutex_lock(&s->lock);
+    uintptr_t left = bits_of(s, k) & ~((uintptr_t)1 << index);
+    if (left == 0)
+        table_remove(&s->wanted, k);
+    else
+        (void)table_put(&s->wanted, k, (void *)left); /* it is there: nothing is allocated */
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static uintptr_t who_wants(struct hub_shared *s, struct str job)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    uintptr_t bits = bits_of(s, key_of(0, job));
+    (void)pthread_mutex_unlock(&s->lock);
+    return bits;
+}
+
+bool hub_wanted(void *shared, struct str job)
+{
+    return who_wants(shared, job) != 0;
+}
+
+/* --- news ----------------------------------------------------------------------- */
+
+static void news_free(struct news *n)
+{
+    for (size_t i = 0; i < n->n_records; i++)
+        record_unref(n->records[i]);
+    free(n);
+}
+
+static void on_letter(struct letter *letter)
+{
+    struct news *n = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
+
+    hub_take(n->hub, n);
+    news_free(n);
+}
+
+static struct news *news_of(const struct publication *pub, struct hub *hub)
+{
+    size_t n_list = pub->n_records * sizeof(struct record *);
+    struct news *n = malloc(sizeof(*n) + n_list + pub->job.n);
+
+    if (n == NULL)
+        return NULL;
+    char *after = (char *)(n + 1);
+    *n = (struct news){ .letter = { .deliver = on_letter },
+                        .hub = hub,
+                        .job = { after + n_list, pub->job.n },
+                        .state = pub->state,
+                        .state_changed = pub->state_changed,
+                        .gone = pub->gone,
+                        .ts = pub->ts,
+                        .last_seq = pub->last_seq,
+                        .n_records = pub->n_records,
+                        .records = (struct record **)(void *)after };
+    memcpy(after + n_list, pub->job.p, pub->job.n);
+    for (size_t i = 0; i < pub->n_records; i++)
+        n->records[i] = record_ref(pub->records[i]);
+    return n;
+}
+
+void hub_published(void *shared, const struct publication *pubs, size_t n)
+{
+    struct hub_shared *s = shared;
+
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t bits = who_wants(s, pubs[i].job);
+
+        for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
+            if ((bits & 1) == 0)
+                continue;
+            struct news *news = news_of(&pubs[i], s->homes[k].hub);
+
+            /* Without memory the readers learn of it with the next news. */
+            if (news != NULL && mailbox_post(s->homes[k].box, &news->letter) != 0)
+                news_free(news);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/* What the hubs of all loops and the journal's thread share: who wants which job.
+ *
+ * Internal to hub/. */
+#ifndef HUB_SHARED_H
+#define HUB_SHARED_H
+
+#include "hub/hub.h"
+
+/* One publication on its way to one loop. */
+struct news {
+    struct letter letter;
+    struct hub *hub;
+    struct str job; /* in this block */
+    enum job_state state;
+    bool state_changed;
+    bool gone;
+    int64_t ts;
+    uint64_t last_seq;
+    size_t n_records;
+    struct record **records; /* refs, in this block */
+};
+
+int hub_shared_add(struct hub_shared *s,
+                   struct hub *h,
+                   struct mailbox *box,
+                   unsigned *ret_index);
+/* From a loop: its hub has (no longer) a topic for @job. */
+int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
+void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
+/* A buffer of the loop's own, for rendering. */
+struct buf *hub_shared_scratch(struct hub_shared *s, unsigned index);
+
+/* On the hub's loop. */
+void hub_take(struct hub *h, const struct news *news);
+
+#endif

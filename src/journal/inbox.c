@@ -1,0 +1,153 @@
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "journal/inbox.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct inbox {
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    struct journal_request *first, **last; /* under lock */
+    struct journal_stats stats;            /* under lock */
+    bool stopping;                         /* under lock */
+    bool started;
+    pthread_t thread;
+};
+
+int inbox_new(struct inbox **ret)
+{
+    struct inbox *in = calloc(1, sizeof(*in));
+    pthread_condattr_t attr;
+
+    if (in == NULL)
+        return ERR_NOMEM;
+    (void)pthread_mutex_init(&in->lock, NULL); /* cannot fail on Linux */
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&in->news, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    in->last = &in->first;
+    *ret = in;
+    return 0;
+}
+
+void inbox_free(struct inbox *in)
+{
+    if (in == NULL)
+        return;
+    (void)pthread_cond_destroy(&in->news);
+    (void)pthread_mutex_destroy(&in->lock);
+    free(in);
+}
+
+void inbox_put(struct inbox *in, struct journal_request *req)
+{
+    req->next = NULL;
+    req->code = 0;
+    (void)pthread_mutex_lock(&in->lock);
+    bool was_empty = in->first == NULL;
+    *in->last = req;
+    in->last = &req->next;
+    (void)pthread_mutex_unlock(&in->lock);
+    if (was_empty)
+        (void)pthread_cond_signal(&in->news);
+}
+
+void inbox_withdraw(struct inbox *in, struct journal_request *req)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    req->lease_cancelled = true;
+    (void)pthread_mutex_unlock(&in->lock);
+}
+
+struct journal_request *inbox_take(struct inbox *in)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    struct journal_request *all = in->first;
+    in->first = NULL;
+    in->last = &in->first;
+    (void)pthread_mutex_unlock(&in->lock);
+    return all;
+}
+
+bool inbox_is_empty(struct inbox *in)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    bool empty = in->first == NULL;
+    (void)pthread_mutex_unlock(&in->lock);
+    return empty;
+}
+
+void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    in->stats = *stats;
+    (void)pthread_mutex_unlock(&in->lock);
+}
+
+void inbox_stats(struct inbox *in, struct journal_stats *ret)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    *ret = in->stats;
+    (void)pthread_mutex_unlock(&in->lock);
+}
+
+/* --- the thread -------------------------------------------------------------- */
+
+/* Until something comes or @ms have passed; false when it is time to stop. */
+static bool wait(struct inbox *in, int64_t ms)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_mutex_lock(&in->lock);
+    int timed_out = 0;
+    while (in->first == NULL && !in->stopping && timed_out == 0)
+        timed_out = pthread_cond_timedwait(&in->news, &in->lock, &until);
+    bool go_on = !in->stopping || in->first != NULL;
+    (void)pthread_mutex_unlock(&in->lock);
+    return go_on;
+}
+
+static void *work(void *arg);
+
+int journal_start(struct journal *j, struct error *err)
+{
+    struct inbox *in = journal_inbox(j);
+
+    if (pthread_create(&in->thread, NULL, work, j) != 0)
+        return error_set(err, ERR_NOMEM, "cannot start the journal's thread");
+    (void)pthread_setname_np(in->thread, "journal"); /* only for people */
+    in->started = true;
+    return 0;
+}
+
+static void *work(void *arg)
+{
+    struct journal *j = arg;
+
+    while (wait(journal_inbox(j), journal_next_ms(j)))
+        (void)journal_turn(j);
+    return NULL;
+}
+
+void journal_stop(struct journal *j)
+{
+    struct inbox *in = journal_inbox(j);
+
+    if (!in->started)
+        return;
+    (void)pthread_mutex_lock(&in->lock);
+    in->stopping = true;
+    (void)pthread_mutex_unlock(&in->lock);
+    (void)pthread_cond_signal(&in->news);
+    (void)pthread_join(in->thread, NULL);
+    in->started = false;
+}

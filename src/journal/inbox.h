@@ -1,0 +1,24 @@
+/* The journal's inbox and thread: the only place in journal/ where threads meet. */
+#ifndef JOURNAL_INBOX_H
+#define JOURNAL_INBOX_H
+
+#include "journal/journal.h"
+
+struct inbox;
+
+int inbox_new(struct inbox **ret);
+void inbox_free(struct inbox *in);
+
+/* From any thread. */
+void inbox_put(struct inbox *in, struct journal_request *req);
+void inbox_withdraw(struct inbox *in, struct journal_request *req);
+void inbox_stats(struct inbox *in, struct journal_stats *ret);
+
+/* The journal's thread: all that came, oldest first. */
+struct journal_request *inbox_take(struct inbox *in);
+bool inbox_is_empty(struct inbox *in);
+void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats);
+
+struct inbox *journal_inbox(struct journal *j);
+
+#endif

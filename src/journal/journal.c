@@ -1,0 +1,304 @@
+/* A turn: everything that is waiting, one commit, then the news. */
+#include "journal/journal.h"
+
+#include "ingest/intake.h"
+#include "journal/inbox.h"
+#include "journal/live.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* --- life -------------------------------------------------------------------- */
+
+int journal_new(const struct journal_options *options, struct journal **ret, struct error *err)
+{
+    struct journal *j = calloc(1, sizeof(*j));
+
+    if (j == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    j->opt = *options;
+    table_init(&j->lives);
+    buf_init(&j->stored, SIZE_MAX / 4);
+    json_reader_init(&j->reader, SIZE_MAX / 64, 256);
+    j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
+    if (j->queues == NULL || inbox_new(&j->inbox) != 0) {
+        journal_free(j);
+        return error_set(err, ERR_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < options->n_agents; i++)
+        j->queues[i].head.next = j->queues[i].head.prev = &j->queues[i].head;
+    *ret = j;
+    return 0;
+}
+
+void journal_free(struct journal *j)
+{
+    if (j == NULL)
+        return;
+    while (j->n_all > 0)
+        live_remove(j->all[j->n_all - 1]);
+    table_done(&j->lives);
+    intake_free(j->intake);
+    buf_done(&j->stored);
+    json_reader_done(&j->reader);
+    inbox_free(j->inbox);
+    free(j->queues);
+    free(j->all);
+    free(j->pubs);
+    free(j);
+}
+
+struct inbox *journal_inbox(struct journal *j)
+{
+    return j->inbox;
+}
+
+void journal_post(struct journal *j, struct journal_request *req)
+{
+    inbox_put(j->inbox, req);
+}
+
+void journal_withdraw(struct journal *j, struct journal_request *req)
+{
+    inbox_withdraw(j->inbox, req);
+}
+
+/* --- the end of a turn ------------------------------------------------------- */
+
+static int store_rows(struct journal *j)
+{
+    for (struct live *l = j->touched; l != NULL; l = l->next_touched) {
+        if (l->deleted)
+            continue;
+        l->row.updated = j->now;
+        int err = store_job_update(j->opt.store, &l->row, &j->failure);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+static uint64_t microseconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+static int commit(struct journal *j)
+{
+    int err = j->turn_failed ? ERR_BUSY : store_rows(j);
+
+    if (err != 0) {
+        store_rollback(j->opt.store);
+        return err;
+    }
+    uint64_t before = microseconds();
+    err = store_commit(j->opt.store, &j->failure);
+    j->stats.commit_us += microseconds() - before;
+    j->stats.commits++;
+    return err;
+}
+
+static void publish(struct journal *j)
+{
+    const struct journal_events *events = &j->opt.events;
+    size_t n = 0;
+
+    for (struct live *l = j->touched; l != NULL; l = l->next_touched)
+        n++;
+    if (n == 0)
+        return;
+    if (n > j->cap_pubs) {
+        struct publication *pubs = realloc(j->pubs, n * sizeof(*pubs));
+
+        if (pubs == NULL)
+            return; /* readers look by themselves, only later */
+        j->pubs = pubs;
+        j->cap_pubs = n;
+    }
+    n = 0;
+    for (struct live *l = j->touched; l != NULL; l = l->next_touched) {
+        j->pubs[n++] = (struct publication){ .job = l->row.id,
+                                             .state = l->state,
+                                             .state_changed = l->state_news,
+                                             .gone = l->deleted,
+                                             .cancel_requested = l->cancel_news,
+                                             .attempt = l->row.attempt,
+                                             .ts = j->now,
+                                             .last_seq = l->row.seq,
+                                             .records = l->records,
+                                             .n_records = l->n_records,
+                                             .error = l->row.error };
+    }
+    if (events->published != NULL)
+        events->published(events->arg, j->pubs, n);
+    for (struct live *l = j->touched; l != NULL && events->queued != NULL; l = l->next_touched)
+        if (l->state == JOB_QUEUED && l->state_news)
+            events->queued(events->arg, l->row.agent);
+}
+
+/* Detached first: ending a turn may remove a job. */
+static void end_touched(struct journal *j, void (*each)(struct live *))
+{
+    struct live *l = j->touched;
+
+    j->touched = NULL;
+    while (l != NULL) {
+        struct live *next = l->next_touched;
+
+        each(l);
+        l = next;
+    }
+}
+
+static void reply_all(struct journal_request *list)
+{
+    while (list != NULL) {
+        struct journal_request *next = list->next;
+
+        list->done(list);
+        list = next;
+    }
+}
+
+/* Nothing of the turn was stored: nobody got anything. */
+static void turn_failed(struct journal *j, struct journal_request *list)
+{
+    j->stats.failed_commits++;
+    for (struct journal_request *req = list; req != NULL; req = req->next) {
+        /* Only what has nothing to do with the state of things stays refused. */
+        if (req->code != ERR_TYPE)
+            req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
+    }
+    end_touched(j, live_reload);
+}
+
+/* --- the turn ---------------------------------------------------------------- */
+
+static struct journal_request *do_all(struct journal *j, struct journal_request *list)
+{
+    struct journal_request *answered = NULL;
+
+    while (list != NULL) {
+        struct journal_request *req = list;
+
+        list = req->next;
+        if (journal_do(j, req))
+            continue;
+        req->next = answered;
+        answered = req;
+    }
+    return answered;
+}
+
+static void count(struct journal *j)
+{
+    size_t queued = 0, leases = 0;
+
+    for (size_t i = 0; i < j->opt.n_agents; i++)
+        queued += j->queues[i].n;
+    for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
+        leases++;
+    j->stats.jobs = j->n_all;
+    j->stats.queued = queued;
+    j->stats.running = j->n_running;
+    j->stats.waiting_leases = leases;
+    inbox_publish_stats(j->inbox, &j->stats);
+}
+
+static void reload_stale(struct journal *j)
+{
+    for (size_t i = j->n_all; i-- > 0;) /* from the end: a job that is gone is removed */
+        if (j->all[i]->stale)
+            live_reload(j->all[i]);
+}
+
+bool journal_turn(struct journal *j)
+{
+    struct journal_request *list = inbox_take(j->inbox);
+
+    j->now = j->opt.clock(j->opt.clock_arg);
+    if (list == NULL && j->now < j->next_look)
+        return false;
+    j->turn_failed = false;
+    reload_stale(j);
+    int err = store_begin(j->opt.store, &j->failure);
+    if (err != 0)
+        j->turn_failed = true;
+    struct journal_request *answered = list;
+    if (err == 0) {
+        answered = do_all(j, list);
+        journal_look_at_time(j);
+        journal_serve_leases(j, &answered);
+        err = commit(j);
+    }
+    if (err != 0) {
+        turn_failed(j, answered);
+    } else {
+        publish(j);
+        end_touched(j, live_end_turn);
+    }
+    count(j);
+    reply_all(answered);
+    if (inbox_is_empty(j->inbox))
+        store_checkpoint(j->opt.store);
+    return true;
+}
+
+int64_t journal_next_ms(struct journal *j)
+{
+    int64_t left = j->next_look - j->opt.clock(j->opt.clock_arg);
+
+    return left < 1 ? 1 : left > 1000 ? 1000 : left;
+}
+
+void journal_stats(struct journal *j, struct journal_stats *ret)
+{
+    inbox_stats(j->inbox, ret);
+}
+
+/* --- after a crash ----------------------------------------------------------- */
+
+struct recovery {
+    struct journal *journal;
+    const struct str *dead;
+    size_t n_dead;
+    int err;
+};
+
+static bool is_dead(const struct recovery *r, struct str agent)
+{
+    for (size_t i = 0; i < r->n_dead; i++)
+        if (str_eq(r->dead[i], agent))
+            return true;
+    return false;
+}
+
+static int on_open_job(void *arg, const struct job_row *row)
+{
+    struct recovery *r = arg;
+    struct journal *j = r->journal;
+    struct live *l;
+
+    r->err = live_add(j, row, &l);
+    if (r->err != 0 || l->state != JOB_RUNNING)
+        return r->err;
+    /* A pull worker may have gone on while we were away: it gets a whole lease to say so.
+     * An exec worker went down with us. */
+    l->row.lease_until =
+        is_dead(r, l->row.agent) ? 0 : j->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
+    if (l->row.cancel_requested != 0)
+        l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 0);
+    return 0;
+}
+
+int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, struct error *err)
+{
+    struct recovery r = { .journal = j, .dead = dead, .n_dead = n_dead };
+
+    j->now = j->opt.clock(j->opt.clock_arg);
+    int code = store_open_jobs(j->opt.store, on_open_job, &r, err);
+    return code == 0 && r.err != 0 ? error_set(err, r.err, "%s", error_name(r.err)) : code;
+}

@@ -1,0 +1,168 @@
+/* The journal: the durable log of all jobs, and the one owner of what a job is.
+ *
+ *     loops, agents ──post──▶ │ turn: begin, each request, commit │ ──▶ published, replies
+ *
+ * Requests are posted from any thread.  A turn takes all that are waiting, does them one
+ * after another and commits once (group commit); only then are readers told and requests
+ * answered.  What comes in while a commit syncs is the next turn's work.
+ *
+ * A refused request changes nothing and harms no other.  A commit that fails changes
+ * nothing at all: every request of the turn is answered ERR_BUSY, and what is in memory is
+ * read from the store again.
+ *
+ * journal_turn is called by one thread: the journal's own (journal_start), or a simulator.
+ * Clock and store are handed in. */
+#ifndef JOURNAL_JOURNAL_H
+#define JOURNAL_JOURNAL_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "ingest/event.h"
+#include "jobs/job.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct agent;
+struct journal;
+struct record;
+
+/* --- requests ---------------------------------------------------------------- */
+
+enum journal_op {
+    JOURNAL_SUBMIT, /* row.id (or absent: one is made), row.agent, row.input, … */
+    JOURNAL_LEASE,  /* agents, worker, wait_ms → the job, or ERR_NOT_FOUND when none came */
+    JOURNAL_APPEND, /* job, attempt, producer_seq, bytes (whole lines) */
+    JOURNAL_HEARTBEAT, /* job, attempt */
+    JOURNAL_FINISH,    /* job, attempt, end, error; or `interrupted` */
+    JOURNAL_RETURN,    /* job, attempt: hands the lease back, at no cost */
+    JOURNAL_CANCEL,    /* job, error = the reason */
+    JOURNAL_DELETE,    /* job: cancelled if it is not final, then gone */
+    JOURNAL_OP_MAX
+};
+
+/* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
+struct journal_request {
+    struct journal_request *next; /* the journal's */
+    enum journal_op op;
+    /* On the journal's thread, after the commit; the request is the caller's again. */
+    void (*done)(struct journal_request *req);
+    void *data;
+    struct arena mem; /* the caller makes and ends it */
+
+    struct str job;
+    int64_t attempt;
+    int64_t producer_seq; /* -1: none */
+    struct str bytes;
+    struct str worker;
+    const struct str *agents; /* LEASE: the first with work, starting at a different one each
+                                 time */
+    size_t n_agents;
+    int64_t wait_ms;
+    enum job_end end;
+    bool interrupted;
+    bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
+    struct str error;
+    struct str error_type;
+
+    /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
+     * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again). */
+    int code;
+    struct error why;
+    struct job_row row;   /* also in, for SUBMIT */
+    bool existed;         /* SUBMIT: the same request came before */
+    bool cancel;          /* APPEND, HEARTBEAT: stop the work */
+    bool had_worker;      /* CANCEL: a worker had it */
+    bool lease_cancelled; /* LEASE: the caller has withdrawn it */
+    uint64_t accepted, rejected;
+    int64_t lease_ms;
+    /* The journal's own: */
+    int64_t deadline;
+};
+
+/* --- what the journal tells -------------------------------------------------- */
+
+/* What one commit did to one job. */
+struct publication {
+    struct str job;
+    enum job_state state;
+    bool state_changed;
+    bool gone;             /* deleted */
+    bool cancel_requested; /* newly */
+    int64_t attempt;
+    int64_t ts;
+    uint64_t last_seq; /* of the job, after the commit */
+    /* The new records up to last_seq, with their heads set; or none at all, when nobody
+     * wanted them as they were made: readers then find them in the store. */
+    struct record *const *records; /* borrowed; take references to keep them */
+    size_t n_records;
+    struct str error;
+};
+
+struct journal_events {
+    /* May readers want @job's records as they come?  A hint. */
+    bool (*wanted)(void *arg, struct str job);
+    /* After each commit that changed something. */
+    void (*published)(void *arg, const struct publication *pubs, size_t n);
+    /* A job of @agent waits for a worker. */
+    void (*queued)(void *arg, struct str agent);
+    void *arg;
+};
+
+/* What the journal must know of an agent. */
+struct journal_agent {
+    struct str name;
+    const struct agent *settings; /* borrowed */
+    int64_t lease_ms;
+    int64_t attempts;        /* retry budget: leases that may be lost, plus one */
+    int64_t queue_ms;        /* deadline in the queue; 0: none */
+    int64_t run_ms;          /* deadline of the run; 0: none */
+    int64_t cancel_grace_ms; /* then it is forced */
+};
+
+struct journal_options {
+    struct store *store;                /* borrowed; the one that writes */
+    const struct journal_agent *agents; /* borrowed */
+    size_t n_agents;
+    int64_t default_expiry_seconds;
+    size_t max_line, max_depth, max_field; /* 0: defaults */
+    int64_t (*clock)(void *arg);           /* milliseconds since 1970 */
+    void *clock_arg;
+    struct journal_events events;
+};
+
+int journal_new(const struct journal_options *options, struct journal **ret, struct error *err);
+void journal_free(struct journal *j);
+
+/* Looks after what a crash left: loads the jobs that are not final.  Before any turn.
+ * Exec jobs (the agents named in @dead) lost their worker with the server. */
+int journal_recover(struct journal *j,
+                    const struct str *dead,
+                    size_t n_dead,
+                    struct error *err);
+
+/* From any thread. */
+void journal_post(struct journal *j, struct journal_request *req);
+/* Withdraws a LEASE that waits: it is answered soon, with or without a job. */
+void journal_withdraw(struct journal *j, struct journal_request *req);
+
+/* Does all that is waiting; true when there was anything.  Also what time brings: leases
+ * that ran out, deadlines, retention. */
+bool journal_turn(struct journal *j);
+/* When time brings something next, in milliseconds from now, at most 1000. */
+int64_t journal_next_ms(struct journal *j);
+
+/* A thread of its own that does the turns. */
+int journal_start(struct journal *j, struct error *err);
+/* Does what is waiting, then ends the thread. */
+void journal_stop(struct journal *j);
+
+struct journal_stats {
+    uint64_t commits, records, requests, failed_commits;
+    uint64_t commit_us; /* all together */
+    size_t jobs, queued, running, waiting_leases;
+};
+void journal_stats(struct journal *j, struct journal_stats *ret);
+
+#endif

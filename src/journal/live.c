@@ -1,0 +1,434 @@
+#include "journal/live.h"
+
+#include "ingest/fold.h"
+
+#include <stdlib.h>
+
+/* --- memory ------------------------------------------------------------------ */
+
+int live_set_text(struct str *place, struct str text)
+{
+    char *p = NULL;
+
+    if (text.p != NULL) {
+        p = malloc(text.n + 1);
+        if (p == NULL)
+            return ERR_NOMEM;
+        memcpy(p, text.p, text.n);
+        p[text.n] = '\0';
+    }
+    free((char *)(uintptr_t)place->p);
+    *place = (struct str){ p, text.n };
+    return 0;
+}
+
+/* The texts of a row that are kept in memory. */
+static void row_texts(struct job_row *row, struct str *texts[8])
+{
+    struct str *const all[8] = {
+        &row->id,         &row->agent,   &row->worker,          &row->error,
+        &row->error_type, &row->outcome, &row->idempotency_key, &row->request_hash
+    };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static void free_row(struct job_row *row)
+{
+    struct str *texts[8];
+
+    row_texts(row, texts);
+    for (size_t i = 0; i < 8; i++)
+        (void)live_set_text(texts[i], STR_NONE); /* freeing cannot fail */
+}
+
+static int copy_row(struct job_row *to, const struct job_row *from)
+{
+    struct job_row copy = *from, source = *from;
+    struct str *texts[8], *sources[8];
+    int err = 0;
+
+    row_texts(&copy, texts);
+    row_texts(&source, sources);
+    for (size_t i = 0; i < 8; i++)
+        *texts[i] = STR_NONE;
+    copy.input = STR_NONE; /* not kept */
+    copy.state = STR_NONE; /* a constant, set by who has read it */
+    for (size_t i = 0; i < 8 && err == 0; i++)
+        err = live_set_text(texts[i], *sources[i]);
+    if (err != 0) {
+        free_row(&copy);
+        return err;
+    }
+    *to = copy;
+    return 0;
+}
+
+const struct journal_agent *journal_agent_of(const struct journal *j, struct str name)
+{
+    for (size_t i = 0; i < j->opt.n_agents; i++)
+        if (str_eq(j->opt.agents[i].name, name))
+            return &j->opt.agents[i];
+    return NULL;
+}
+
+struct live *live_find(struct journal *j, struct str id)
+{
+    return table_get(&j->lives, key_of(0, id));
+}
+
+static int add_to_all(struct journal *j, struct live *l)
+{
+    if (j->n_all == j->cap_all) {
+        size_t cap = j->cap_all > 0 ? j->cap_all * 2 : 64;
+        struct live **all = realloc(j->all, cap * sizeof(struct live *));
+
+        if (all == NULL)
+            return ERR_NOMEM;
+        j->all = all;
+        j->cap_all = cap;
+    }
+    j->all[j->n_all++] = l;
+    return 0;
+}
+
+int live_add(struct journal *j, const struct job_row *row, struct live **ret)
+{
+    struct live *l = calloc(1, sizeof(*l));
+
+    if (l == NULL)
+        return ERR_NOMEM;
+    l->journal = j;
+    int err = copy_row(&l->row, row);
+    if (err == 0 && !job_state_find(row->state, &l->state))
+        err = ERR_TYPE;
+    l->row.state = str_of(job_state_name(l->state));
+    if (err == 0)
+        err = table_put(&j->lives, key_of(0, l->row.id), l);
+    if (err == 0)
+        err = add_to_all(j, l);
+    if (err != 0) {
+        table_remove(&j->lives, key_of(0, row->id));
+        free_row(&l->row);
+        free(l);
+        return err;
+    }
+    l->agent = journal_agent_of(j, l->row.agent);
+    j->n_running += l->state == JOB_RUNNING;
+    if (l->state == JOB_QUEUED)
+        live_enqueue(l);
+    *ret = l;
+    return 0;
+}
+
+static void drop_records(struct live *l)
+{
+    for (size_t i = 0; i < l->n_records; i++)
+        record_unref(l->records[i]);
+    l->n_records = 0;
+}
+
+void live_remove(struct live *l)
+{
+    struct journal *j = l->journal;
+
+    live_dequeue(l);
+    j->n_running -= l->state == JOB_RUNNING;
+    table_remove(&j->lives, key_of(0, l->row.id));
+    for (size_t i = 0; i < j->n_all; i++) {
+        if (j->all[i] == l) {
+            j->all[i] = j->all[--j->n_all];
+            break;
+        }
+    }
+    live_drop_fold(l);
+    drop_records(l);
+    free(l->records);
+    free_row(&l->row);
+    free(l);
+}
+
+/* --- queues ------------------------------------------------------------------ */
+
+static struct queue *queue_of(const struct live *l)
+{
+    return l->agent != NULL ? &l->journal->queues[l->agent - l->journal->opt.agents] : NULL;
+}
+
+void live_enqueue(struct live *l)
+{
+    struct queue *q = queue_of(l);
+
+    if (q == NULL || l->next != NULL)
+        return;
+    l->next = &q->head;
+    l->prev = q->head.prev;
+    l->prev->next = l;
+    q->head.prev = l;
+    q->n++;
+}
+
+void live_dequeue(struct live *l)
+{
+    if (l->next == NULL)
+        return;
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    l->next = l->prev = NULL;
+    queue_of(l)->n--;
+}
+
+/* --- the fold ---------------------------------------------------------------- */
+
+static int capture(struct live *l, const struct record *rec)
+{
+    if (!l->capture)
+        return 0;
+    if (l->n_records == l->cap_records) {
+        size_t cap = l->cap_records > 0 ? l->cap_records * 2 : 16;
+        struct record **records = realloc(l->records, cap * sizeof(struct record *));
+
+        if (records == NULL)
+            return ERR_NOMEM;
+        l->records = records;
+        l->cap_records = cap;
+    }
+    int err = record_new_with_head(rec, &l->records[l->n_records]);
+    l->n_records += err == 0;
+    return err;
+}
+
+static int on_record(void *arg, const struct record *rec)
+{
+    struct live *l = arg;
+    struct journal *j = l->journal;
+
+    buf_clear(&j->stored);
+    record_encode(rec, &j->stored);
+    if (j->stored.error != 0)
+        return j->stored.error;
+    live_touch(l);
+    int err =
+        store_append(j->opt.store, l->row.key, rec->seq, buf_text(&j->stored), &j->failure);
+    if (err != 0)
+        return err;
+    l->row.seq = rec->seq;
+    j->stats.records++;
+    return capture(l, rec);
+}
+
+struct rebuild {
+    struct journal *journal;
+    struct fold *fold;
+    int err;
+};
+
+static int on_stored(void *arg, uint64_t seq, struct str stored)
+{
+    struct rebuild *r = arg;
+    struct record rec;
+
+    (void)seq;
+    r->err = record_decode(&r->journal->reader, stored, &rec, &r->journal->failure);
+    if (r->err == 0)
+        r->err = fold_replay(r->fold, &rec);
+    return r->err;
+}
+
+static int replay_all(struct live *l, struct fold *fold)
+{
+    struct rebuild r = { .journal = l->journal, .fold = fold };
+    uint64_t before;
+    int err;
+
+    do {
+        before = fold_seq(fold);
+        err = store_records(l->journal->opt.store, l->row.key, before, 1000, SIZE_MAX,
+                            on_stored, &r, &l->journal->failure);
+        if (err == 0)
+            err = r.err; /* the store does not mind why a callback stops it */
+    } while (err == 0 && fold_seq(fold) > before);
+    return err;
+}
+
+int live_fold(struct live *l, struct fold **ret)
+{
+    struct journal *j = l->journal;
+    struct fold_options options = {
+        .job = l->row.id,
+        .agent = l->agent != NULL ? l->agent->settings : j->opt.agents[0].settings,
+        .field_limit = j->opt.max_field,
+        .attempt = 1,
+        .emit = on_record,
+        .arg = l,
+    };
+
+    if (l->fold == NULL) {
+        struct fold *fold = NULL;
+        int err = fold_new(&options, &fold);
+
+        if (err == 0 && l->row.seq > 0)
+            err = replay_all(l, fold);
+        if (err != 0) {
+            fold_free(fold);
+            return err;
+        }
+        l->fold = fold;
+    }
+    *ret = l->fold;
+    return 0;
+}
+
+void live_drop_fold(struct live *l)
+{
+    fold_free(l->fold);
+    l->fold = NULL;
+}
+
+/* --- states ------------------------------------------------------------------ */
+
+void live_touch(struct live *l)
+{
+    struct journal *j = l->journal;
+    const struct journal_events *events = &j->opt.events;
+
+    if (l->touched)
+        return;
+    l->touched = true;
+    l->capture = events->wanted != NULL && events->wanted(events->arg, l->row.id);
+    l->next_touched = j->touched;
+    j->touched = l;
+}
+
+int live_move(struct live *l, enum job_state to)
+{
+    struct journal *j = l->journal;
+
+    if (!job_state_may(l->state, to))
+        return ERR_REFUSED;
+    live_touch(l);
+    j->n_running -= l->state == JOB_RUNNING;
+    j->n_running += to == JOB_RUNNING;
+    if (l->state == JOB_QUEUED)
+        live_dequeue(l);
+    l->state = to;
+    l->state_news = true;
+    if (to == JOB_QUEUED)
+        live_enqueue(l);
+    if (to != JOB_RUNNING) {
+        l->row.lease_until = 0;
+        (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
+    }
+    if (job_state_is_final(to))
+        l->row.finished = j->now;
+    l->row.state = str_of(job_state_name(to));
+    return 0;
+}
+
+static enum job_state state_after(enum job_end end)
+{
+    return end == JOB_END_SUCCEEDED   ? JOB_SUCCEEDED
+           : end == JOB_END_CANCELLED ? JOB_CANCELLED
+                                      : JOB_FAILED;
+}
+
+int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
+{
+    struct fold *fold;
+
+    /* After a committed cancel request any finish ends as cancelled. */
+    if (l->row.cancel_requested != 0 && end != JOB_END_CANCELLED) {
+        end = JOB_END_CANCELLED;
+        error = STR("cancelled by user");
+        type = STR_NONE;
+    }
+    if (!job_state_may(l->state, state_after(end)))
+        return ERR_REFUSED;
+    int err = live_fold(l, &fold);
+    if (err == 0 && !fold_ended(fold))
+        err = fold_finish(fold, end, error, type, l->journal->now);
+    if (err == 0)
+        err = live_set_text(&l->row.error, error);
+    if (err == 0)
+        err = live_set_text(&l->row.error_type, type);
+    return err == 0 ? live_move(l, state_after(end)) : err;
+}
+
+int live_follow_fold(struct live *l)
+{
+    struct fold_end end;
+
+    if (l->fold == NULL || !fold_ended(l->fold) || job_state_is_final(l->state))
+        return 0;
+    fold_end(l->fold, &end);
+    int err = live_set_text(&l->row.error, end.error);
+    if (err == 0)
+        err = live_set_text(&l->row.error_type, end.error_type);
+    return err == 0 ? live_move(l, state_after(end.end)) : err;
+}
+
+int live_lose_worker(struct live *l, struct str why, struct str type)
+{
+    struct fold *fold;
+
+    if (l->row.cancel_requested != 0)
+        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    if (l->row.attempts_left > 0)
+        l->row.attempts_left--;
+    if (l->row.attempts_left == 0)
+        return live_finish(l, JOB_END_FAILED, why, type);
+    int err = live_fold(l, &fold);
+    if (err == 0)
+        err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
+    return err == 0 ? live_move(l, JOB_QUEUED) : err;
+}
+
+/* --- turns ------------------------------------------------------------------- */
+
+void live_end_turn(struct live *l)
+{
+    drop_records(l);
+    l->touched = l->is_new = l->cancel_news = l->state_news = l->capture = false;
+    l->next_touched = NULL;
+    if (l->deleted || job_state_is_final(l->state))
+        live_remove(l);
+    else if (l->state != JOB_RUNNING)
+        live_drop_fold(l);
+}
+
+void live_reload(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct job_row row, copy;
+    struct str id = l->row.id;
+
+    drop_records(l);
+    live_drop_fold(l);
+    l->touched = l->is_new = l->deleted = l->cancel_news = l->state_news = l->capture = false;
+    l->next_touched = NULL;
+    int err = store_job_get(j->opt.store, id, &row, NULL);
+    if (err == ERR_NOT_FOUND) {
+        live_remove(l);
+        return;
+    }
+    if (err == 0)
+        err = copy_row(&copy, &row);
+    l->stale = err != 0;
+    if (l->stale)
+        return; /* journal_turn tries again */
+    live_dequeue(l);
+    j->n_running -= l->state == JOB_RUNNING;
+    free_row(&l->row);
+    l->row = copy;
+    (void)job_state_find(row.state, &l->state); /* written by us */
+    l->row.state = str_of(job_state_name(l->state));
+    j->n_running += l->state == JOB_RUNNING;
+    l->force_at =
+        l->row.cancel_requested != 0
+            ? l->row.cancel_requested + (l->agent != NULL ? l->agent->cancel_grace_ms : 0)
+            : 0;
+    if (job_state_is_final(l->state))
+        live_remove(l);
+    else if (l->state == JOB_QUEUED)
+        live_enqueue(l);
+}

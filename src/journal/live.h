@@ -1,0 +1,104 @@
+/* A job in the journal's memory: its row, its fold, and what this turn did to it.
+ *
+ * Internal to journal/; the journal's thread only. */
+#ifndef JOURNAL_LIVE_H
+#define JOURNAL_LIVE_H
+
+#include "base/table.h"
+#include "journal/journal.h"
+#include "record/record.h"
+
+struct fold;
+struct intake;
+
+struct live {
+    struct live *next_touched;
+    struct live *prev, *next; /* in its agent's queue, while queued */
+    struct job_row row;       /* texts owned; without the input */
+    enum job_state state;
+    const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
+    struct journal *journal;           /* borrowed */
+    struct fold *fold;                 /* NULL: to be rebuilt when needed */
+    int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
+    /* This turn: */
+    bool touched, is_new, deleted, cancel_news, state_news;
+    bool stale; /* a failed turn touched it, and the store could not be read since */
+    bool capture; /* somebody wants the records */
+    struct record **records;
+    size_t n_records, cap_records;
+};
+
+struct queue {
+    struct live head; /* a ring of jobs, oldest first */
+    size_t n;
+};
+
+struct journal {
+    struct journal_options opt;
+    struct table lives; /* id -> struct live */
+    size_t n_running;
+    struct queue *queues; /* one per agent, same index */
+    size_t lease_turn;    /* whose agent is looked at first */
+    struct live *touched;
+    struct intake *intake;
+    struct buf stored;
+    struct json_reader reader;
+    int64_t now;
+    int64_t next_look; /* at leases and deadlines */
+    int64_t next_expire;
+    bool turn_failed;
+    struct error failure;
+    struct journal_request *leases; /* that wait, oldest first */
+    struct live **all;              /* every live job, for looking at time */
+    size_t n_all, cap_all;
+    struct publication *pubs;
+    size_t cap_pubs;
+    struct journal_stats stats;
+    uint64_t bad_lines;
+    struct error bad_why;
+    uint64_t bad_line;
+    struct inbox *inbox; /* owned; see thread.c */
+};
+
+/* --- live.c ------------------------------------------------------------------ */
+
+struct live *live_find(struct journal *j, struct str id);
+/* A new one for @row (texts copied); it is entered. */
+int live_add(struct journal *j, const struct job_row *row, struct live **ret);
+/* Forgets it. */
+void live_remove(struct live *l);
+void live_touch(struct live *l);
+int live_set_text(struct str *place, struct str text);
+/* Its fold, rebuilt from the store when it is not there. */
+int live_fold(struct live *l, struct fold **ret);
+void live_drop_fold(struct live *l);
+/* Makes the move if the table allows it, else ERR_REFUSED. */
+int live_move(struct live *l, enum job_state to);
+/* Ends the job: closes what is open, the terminal record and the state. */
+int live_finish(struct live *l, enum job_end end, struct str error, struct str type);
+/* Takes the state that the worker's own word has put in the log. */
+int live_follow_fold(struct live *l);
+void live_enqueue(struct live *l);
+void live_dequeue(struct live *l);
+/* Its worker is lost: queued again within the budget, else failed. */
+int live_lose_worker(struct live *l, struct str why, struct str type);
+/* What the turn did is done with. */
+void live_end_turn(struct live *l);
+/* The turn failed: as it is in the store; gone when it is not there. */
+void live_reload(struct live *l);
+
+const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
+
+/* --- ops.c ------------------------------------------------------------------- */
+
+/* Does one request.  True when it waits (a lease) and will be answered later. */
+bool journal_do(struct journal *j, struct journal_request *req);
+/* Gives waiting leases what is queued, and ends those whose time is over. */
+void journal_serve_leases(struct journal *j, struct journal_request **answered);
+/* What time brings. */
+void journal_look_at_time(struct journal *j);
+
+/* The turn cannot be stored. */
+void journal_fail_turn(struct journal *j, const struct error *why);
+
+#endif

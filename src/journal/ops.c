@@ -1,0 +1,556 @@
+/* The requests, one function each, and what time brings.
+ *
+ * A request is refused before it has written anything, so a refusal harms nobody.  What
+ * fails after that (memory, disk) fails the whole turn. */
+#include "ingest/fold.h"
+#include "ingest/intake.h"
+#include "journal/live.h"
+
+#include <stdio.h>
+
+enum { LOOK_EVERY_MS = 250, EXPIRE_EVERY_MS = 10000, EXPIRE_ROWS = 500 };
+
+#define refuse(req, code_, ...) \
+    ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
+
+void journal_fail_turn(struct journal *j, const struct error *why)
+{
+    if (!j->turn_failed && why != NULL)
+        j->failure = *why;
+    j->turn_failed = true;
+}
+
+/* Anything that went wrong after the first write. */
+static void broke(struct journal *j, struct journal_request *req, int code)
+{
+    if (code == ERR_NOMEM)
+        (void)error_set(&j->failure, ERR_NOMEM, "out of memory");
+    journal_fail_turn(j, NULL);
+    refuse(req, ERR_BUSY, "%.200s", j->failure.text);
+}
+
+/* --- answers ----------------------------------------------------------------- */
+
+static bool keep(struct journal_request *req, struct str text, struct str *place)
+{
+    return arena_copy(&req->mem, text, place);
+}
+
+static void answer_row(struct journal_request *req, const struct job_row *row)
+{
+    struct job_row out = *row;
+
+    if (keep(req, row->id, &out.id) && keep(req, row->agent, &out.agent) &&
+        keep(req, row->state, &out.state) && keep(req, row->input, &out.input) &&
+        keep(req, row->worker, &out.worker) && keep(req, row->error, &out.error) &&
+        keep(req, row->error_type, &out.error_type) && keep(req, row->outcome, &out.outcome)) {
+        out.idempotency_key = out.request_hash = STR_NONE;
+        req->row = out;
+        return;
+    }
+    refuse(req, ERR_BUSY, "out of memory");
+}
+
+static void not_found(struct journal_request *req)
+{
+    refuse(req, ERR_NOT_FOUND, "Job not found: %.*s", STR_ARG(str_head(req->job, 100)));
+}
+
+/* The job of a request; a job that is final answers ERR_CLOSED with its row. */
+static struct live *job_of(struct journal *j, struct journal_request *req)
+{
+    struct live *l = live_find(j, req->job);
+    struct job_row row;
+
+    if (l != NULL && l->stale) {
+        refuse(req, ERR_BUSY, "the job could not be read from the store yet");
+        return NULL;
+    }
+    if (l != NULL && !l->deleted && !job_state_is_final(l->state))
+        return l;
+    if (l != NULL && !l->deleted) { /* it ended in this very turn */
+        answer_row(req, &l->row);
+        refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(l->row.state));
+        return NULL;
+    }
+    int err =
+        l != NULL ? ERR_NOT_FOUND : store_job_get(j->opt.store, req->job, &row, &req->why);
+    if (err == ERR_NOT_FOUND)
+        not_found(req);
+    else if (err != 0)
+        req->code = ERR_BUSY;
+    if (err != 0)
+        return NULL;
+    answer_row(req, &row);
+    refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row.state));
+    return NULL;
+}
+
+/* The same, and the caller must hold the lease. */
+static struct live *leased_job(struct journal *j, struct journal_request *req)
+{
+    struct live *l = job_of(j, req);
+
+    if (l == NULL)
+        return NULL;
+    if (l->state != JOB_RUNNING || l->row.attempt != req->attempt) {
+        refuse(req, ERR_REFUSED,
+               "attempt %lld does not hold this job: it is %.*s at attempt %lld",
+               (long long)req->attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
+        return NULL;
+    }
+    return l;
+}
+
+static void renew(struct live *l)
+{
+    live_touch(l);
+    l->row.lease_until = l->journal->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
+}
+
+static void answer_lease(struct live *l, struct journal_request *req)
+{
+    req->code = 0;
+    req->cancel = l->row.cancel_requested != 0;
+    req->lease_ms = l->agent != NULL ? l->agent->lease_ms : 60000;
+}
+
+/* --- submit ------------------------------------------------------------------ */
+
+static bool submitted_before(struct journal *j, struct journal_request *req)
+{
+    struct job_row row;
+
+    if (req->row.idempotency_key.p == NULL)
+        return false;
+    int err = store_job_by_idempotency(j->opt.store, req->row.idempotency_key, &row, &req->why);
+    if (err == ERR_NOT_FOUND)
+        return false;
+    if (err != 0) {
+        req->code = ERR_BUSY;
+        return true;
+    }
+    if (!str_eq(row.request_hash, req->row.request_hash)) {
+        refuse(req, ERR_REFUSED, "this Idempotency-Key was used with another request");
+        return true;
+    }
+    req->existed = true;
+    req->code = 0;
+    answer_row(req, &row);
+    return true;
+}
+
+static void fill_row(const struct journal *j,
+                     const struct journal_agent *agent,
+                     struct job_row *row)
+{
+    row->state = STR("queued");
+    row->created = row->updated = j->now;
+    row->attempts_left = agent->attempts;
+    row->queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0;
+    row->run_seconds = agent->run_ms / 1000;
+    row->producer_seq = -1;
+    row->first_seq = 1;
+    row->seq = 0;
+    row->attempt = 0;
+    if (row->expiry_seconds == 0)
+        row->expiry_seconds = j->opt.default_expiry_seconds;
+}
+
+static void submit(struct journal *j, struct journal_request *req)
+{
+    const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
+    struct job_row row = req->row;
+    struct live *l;
+    struct fold *fold;
+
+    if (agent == NULL) {
+        refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(req->row.agent, 80)));
+        return;
+    }
+    if (submitted_before(j, req))
+        return;
+    if (live_find(j, req->row.id) != NULL && live_find(j, req->row.id)->deleted) {
+        refuse(req, ERR_BUSY, "the job of this id is being deleted");
+        return;
+    }
+    fill_row(j, agent, &row);
+    int err = store_job_insert(j->opt.store, &row, &j->failure);
+    if (err == ERR_REFUSED) {
+        refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(row.id, 100)));
+        return;
+    }
+    if (err == 0)
+        err = live_add(j, &row, &l);
+    if (err == 0) {
+        l->is_new = l->state_news = true;
+        live_touch(l);
+        err = live_fold(l, &fold);
+    }
+    if (err == 0)
+        err = fold_begin(fold, j->now);
+    if (err != 0) {
+        broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    answer_row(req, &l->row);
+}
+
+/* --- leases ------------------------------------------------------------------ */
+
+static struct live *next_for(struct journal *j, const struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++) {
+        const struct journal_agent *a =
+            journal_agent_of(j, req->agents[(i + j->lease_turn) % req->n_agents]);
+        struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
+
+        if (q != NULL && q->n > 0)
+            return q->head.next;
+    }
+    return NULL;
+}
+
+static bool give(struct journal *j, struct journal_request *req)
+{
+    struct live *l = next_for(j, req);
+    struct job_row stored;
+
+    if (l == NULL)
+        return false;
+    j->lease_turn++;
+    /* The input may be large and is not kept in memory. */
+    int err = store_job_get(j->opt.store, l->row.id, &stored, &j->failure);
+    if (err == 0 && !keep(req, stored.input, &req->row.input))
+        err = ERR_NOMEM;
+    struct str input = req->row.input;
+    if (err == 0)
+        err = live_move(l, JOB_RUNNING);
+    if (err == 0)
+        err = live_set_text(&l->row.worker, req->worker);
+    if (err != 0) {
+        broke(j, req, err);
+        return true;
+    }
+    l->row.attempt++;
+    l->row.producer_seq = -1;
+    if (l->row.started == 0) {
+        l->row.started = j->now;
+        l->row.run_deadline = l->row.run_seconds > 0 ? j->now + l->row.run_seconds * 1000 : 0;
+    }
+    renew(l);
+    answer_lease(l, req);
+    answer_row(req, &l->row);
+    req->row.input = input;
+    return true;
+}
+
+static bool lease(struct journal *j, struct journal_request *req)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < req->n_agents; i++)
+        known |= journal_agent_of(j, req->agents[i]) != NULL;
+    if (!known) {
+        refuse(req, ERR_TYPE, "none of these agents is configured here");
+        return false;
+    }
+    if (give(j, req))
+        return false;
+    refuse(req, ERR_NOT_FOUND, "no job is waiting");
+    if (req->wait_ms <= 0)
+        return false;
+    req->deadline = j->now + req->wait_ms;
+    req->next = NULL;
+    struct journal_request **last = &j->leases;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = req;
+    return true;
+}
+
+void journal_serve_leases(struct journal *j, struct journal_request **answered)
+{
+    struct journal_request **at = &j->leases;
+
+    while (*at != NULL) {
+        struct journal_request *req = *at;
+        bool over = j->now >= req->deadline || req->lease_cancelled;
+
+        if (!(!req->lease_cancelled && give(j, req)) && !over) {
+            at = &req->next;
+            continue;
+        }
+        *at = req->next;
+        req->next = *answered;
+        *answered = req;
+    }
+}
+
+static void hand_back(struct journal *j, struct journal_request *req)
+{
+    struct live *l = leased_job(j, req);
+    struct fold *fold;
+
+    if (l == NULL)
+        return;
+    int err = l->row.cancel_requested != 0
+                  ? live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE)
+                  : live_fold(l, &fold);
+    if (err == 0 && l->row.cancel_requested == 0) {
+        err = fold_new_attempt(fold, l->row.attempt + 1, STR("handed back by its worker"),
+                               j->now);
+        if (err == 0)
+            err = live_move(l, JOB_QUEUED);
+    }
+    if (err != 0)
+        broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+/* --- the worker's word ------------------------------------------------------- */
+
+static void on_bad_line(void *arg, uint64_t line, const struct error *why)
+{
+    struct journal *j = arg;
+
+    if (j->bad_lines++ == 0) {
+        j->bad_line = line;
+        j->bad_why = *why;
+    }
+}
+
+static int take_bytes(struct journal *j, struct live *l, struct str bytes, uint64_t *ret_events)
+{
+    struct intake_options options = {
+        .max_line = j->opt.max_line, .max_depth = j->opt.max_depth, .bad = on_bad_line, .arg = j
+    };
+    struct intake_stats before = { 0 }, after;
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    if (err == 0 && j->intake == NULL)
+        err = intake_new(&options, &j->intake);
+    if (err != 0)
+        return err;
+    intake_stats(j->intake, &before);
+    intake_begin(j->intake, fold);
+    j->bad_lines = 0;
+    err = intake_feed(j->intake, bytes, j->now);
+    if (err == 0)
+        err = intake_end(j->intake, j->now);
+    intake_stats(j->intake, &after);
+    *ret_events = after.events - before.events;
+    return err;
+}
+
+static void append(struct journal *j, struct journal_request *req)
+{
+    struct live *l = leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    renew(l);
+    answer_lease(l, req);
+    if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq)
+        return; /* it came before: acknowledged again, stored once */
+    if (req->producer_seq > l->row.producer_seq + 1) {
+        refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
+               (long long)l->row.producer_seq + 1);
+        return;
+    }
+    int err = take_bytes(j, l, req->bytes, &req->accepted);
+    if (err == 0)
+        err = live_follow_fold(l);
+    if (err != 0) {
+        broke(j, req, err);
+        return;
+    }
+    if (req->producer_seq >= 0)
+        l->row.producer_seq = req->producer_seq;
+    req->rejected = j->bad_lines;
+    if (j->bad_lines > 0)
+        (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
+                        j->bad_why.text);
+}
+
+static void heartbeat(struct journal *j, struct journal_request *req)
+{
+    struct live *l = leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    renew(l);
+    answer_lease(l, req);
+}
+
+/* Waiting for a human, or for a pause to end. */
+static int wait_for_answer(struct live *l)
+{
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    if (err == 0)
+        err = fold_end_of_stream(fold, l->journal->now);
+    if (err == 0 && fold_ended(fold))
+        return live_follow_fold(l); /* nothing was open: it has simply ended */
+    return err == 0 ? live_move(l, JOB_WAITING) : err;
+}
+
+static void finish(struct journal *j, struct journal_request *req)
+{
+    struct live *l = leased_job(j, req);
+    struct fold *fold;
+    int err;
+
+    if (l == NULL)
+        return;
+    err = live_fold(l, &fold);
+    bool asks = err == 0 && fold_open_questions(fold) > 0;
+    if (err == 0 && l->row.cancel_requested != 0)
+        err = live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    else if (err == 0 && (req->interrupted || req->end_of_stream ||
+                          (asks && req->end == JOB_END_SUCCEEDED)))
+        err = wait_for_answer(l);
+    else if (err == 0)
+        err = live_finish(l, req->end, req->error, req->error_type);
+    if (err != 0) {
+        broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    answer_row(req, &l->row);
+}
+
+/* --- from outside ------------------------------------------------------------ */
+
+static int request_cancel(struct live *l, struct str reason)
+{
+    struct journal *j = l->journal;
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    if (err == 0)
+        err = fold_cancel_requested(fold, reason, j->now);
+    if (err != 0)
+        return err;
+    live_touch(l);
+    l->row.cancel_requested = j->now;
+    l->cancel_news = true;
+    l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 10000);
+    return l->state == JOB_RUNNING ? 0 : live_finish(l, JOB_END_CANCELLED, reason, STR_NONE);
+}
+
+static void cancel(struct journal *j, struct journal_request *req)
+{
+    struct live *l = job_of(j, req);
+    struct str reason = req->error.p != NULL ? req->error : STR("cancelled by user");
+    int err = 0;
+
+    if (l == NULL) {
+        /* Cancelling what was cancelled is no error, however often. */
+        if (req->code == ERR_CLOSED && str_is(req->row.state, "cancelled"))
+            req->code = 0;
+        return;
+    }
+    req->had_worker = l->state == JOB_RUNNING;
+    if (l->row.cancel_requested == 0)
+        err = request_cancel(l, reason);
+    if (err != 0) {
+        broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    answer_row(req, &l->row);
+}
+
+static void delete_job(struct journal *j, struct journal_request *req)
+{
+    struct live *l = live_find(j, req->job);
+    int err = 0;
+
+    if (l == NULL || l->deleted || l->stale) {
+        (void)job_of(j, req);
+        if (req->code != ERR_CLOSED)
+            return;
+        l = NULL;
+    }
+    int64_t key = l != NULL ? l->row.key : req->row.key;
+    if (l != NULL && !job_state_is_final(l->state))
+        err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
+    if (l != NULL) {
+        live_touch(l);
+        l->deleted = true;
+    }
+    if (err == 0)
+        err = store_job_delete(j->opt.store, key, &j->failure);
+    if (err != 0)
+        broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+/* --- dispatch ---------------------------------------------------------------- */
+
+bool journal_do(struct journal *j, struct journal_request *req)
+{
+    static void (*const ops[JOURNAL_OP_MAX])(struct journal *, struct journal_request *) = {
+        [JOURNAL_SUBMIT] = submit,       [JOURNAL_APPEND] = append,
+        [JOURNAL_HEARTBEAT] = heartbeat, [JOURNAL_FINISH] = finish,
+        [JOURNAL_RETURN] = hand_back,    [JOURNAL_CANCEL] = cancel,
+        [JOURNAL_DELETE] = delete_job,
+    };
+
+    j->stats.requests++;
+    if (req->op == JOURNAL_LEASE)
+        return lease(j, req);
+    ops[req->op](j, req);
+    return false;
+}
+
+/* --- time -------------------------------------------------------------------- */
+
+static int look_at(struct journal *j, struct live *l)
+{
+    char why[96];
+
+    if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
+        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state == JOB_RUNNING) {
+        (void)snprintf(why, sizeof(why), "run deadline: longer than %lld s",
+                       (long long)l->row.run_seconds);
+        return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
+    }
+    if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
+        l->state == JOB_QUEUED && l->row.attempt == 0)
+        return live_finish(l, JOB_END_FAILED,
+                           STR("queue deadline: no worker took the job in time"),
+                           STR("QueueDeadline"));
+    if (l->state == JOB_RUNNING && j->now >= l->row.lease_until) {
+        (void)snprintf(why, sizeof(why),
+                       "worker lost: no sign of life before its lease ran out");
+        return live_lose_worker(l, str_of(why), STR("LeaseExpired"));
+    }
+    return 0;
+}
+
+void journal_look_at_time(struct journal *j)
+{
+    size_t n = 0;
+
+    if (j->now >= j->next_look) {
+        j->next_look = j->now + LOOK_EVERY_MS;
+        for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
+            if (!j->all[i]->stale && look_at(j, j->all[i]) != 0)
+                journal_fail_turn(j, NULL);
+    }
+    if (j->now >= j->next_expire) {
+        j->next_expire = j->now + EXPIRE_EVERY_MS;
+        if (store_expire(j->opt.store, j->now, EXPIRE_ROWS, &n, &j->failure) != 0)
+            journal_fail_turn(j, NULL);
+        if (n == EXPIRE_ROWS)
+            j->next_expire = j->now; /* there is more */
+    }
+}

@@ -1,0 +1,87 @@
+#include "loop/mailbox.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct mailbox {
+    uv_async_t async;
+    uv_mutex_t lock;
+    struct letter *first, **last; /* under lock */
+    bool closed;                  /* under lock */
+};
+
+static void deliver_all(struct mailbox *box)
+{
+    uv_mutex_lock(&box->lock);
+    struct letter *letter = box->first;
+    box->first = NULL;
+    box->last = &box->first;
+    uv_mutex_unlock(&box->lock);
+    while (letter != NULL) {
+        struct letter *next = letter->next; /* the letter is its receiver's from here on */
+
+        letter->deliver(letter);
+        letter = next;
+    }
+}
+
+static void on_async(uv_async_t *async)
+{
+    deliver_all(async->data);
+}
+
+int mailbox_new(uv_loop_t *loop, struct mailbox **ret)
+{
+    struct mailbox *box = calloc(1, sizeof(*box));
+
+    if (box == NULL)
+        return UV_ENOMEM;
+    box->last = &box->first;
+    int err = uv_mutex_init(&box->lock);
+    if (err == 0) {
+        err = uv_async_init(loop, &box->async, on_async);
+        if (err != 0)
+            uv_mutex_destroy(&box->lock);
+    }
+    if (err != 0) {
+        free(box);
+        return err;
+    }
+    box->async.data = box;
+    *ret = box;
+    return 0;
+}
+
+void mailbox_close(struct mailbox *box)
+{
+    uv_mutex_lock(&box->lock);
+    box->closed = true;
+    uv_mutex_unlock(&box->lock);
+    deliver_all(box);
+    uv_close((uv_handle_t *)&box->async, NULL);
+}
+
+void mailbox_free(struct mailbox *box)
+{
+    if (box == NULL)
+        return;
+    uv_mutex_destroy(&box->lock);
+    free(box);
+}
+
+int mailbox_post(struct mailbox *box, struct letter *letter)
+{
+    letter->next = NULL;
+    uv_mutex_lock(&box->lock);
+    bool closed = box->closed, was_empty = box->first == NULL;
+    if (!closed) {
+        *box->last = letter;
+        box->last = &letter->next;
+    }
+    uv_mutex_unlock(&box->lock);
+    if (closed)
+        return UV_ECANCELED;
+    if (was_empty)
+        (void)uv_async_send(&box->async); /* cannot fail for an open handle */
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* A loop's mailbox: how other threads hand it work.
+ *
+ * A letter is embedded in what is sent.  Letters are delivered on the loop's thread in
+ * the order in which they were posted; many are delivered in one turn of the loop. */
+#ifndef LOOP_MAILBOX_H
+#define LOOP_MAILBOX_H
+
+#include <uv.h>
+
+struct letter {
+    struct letter *next;                    /* the mailbox's */
+    void (*deliver)(struct letter *letter); /* on the loop's thread */
+};
+
+struct mailbox;
+
+int mailbox_new(uv_loop_t *loop, struct mailbox **ret);
+/* On the loop's thread.  What was posted is delivered first; what is posted later is
+ * delivered never, and stays the sender's. */
+void mailbox_close(struct mailbox *box);
+/* After the loop has ended. */
+void mailbox_free(struct mailbox *box);
+
+/* From any thread.  0, or UV_ECANCELED when it is closed. */
+int mailbox_post(struct mailbox *box, struct letter *letter);
+
+#endif

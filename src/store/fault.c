@@ -1,0 +1,85 @@
+/* What went wrong, for the person who has to put it right.
+ *
+ * SQLite says how a call failed (and the system's errno for files); this file says what
+ * that means for a server and its operator.  Codes: ERR_IO for the disk, the file and its
+ * rights, ERR_BUSY for a lock that will go away, ERR_REFUSED for a row that may not be,
+ * ERR_TOO_LARGE and ERR_NOMEM for themselves. */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int io_fault(const struct store *s, int rc, struct error *err)
+{
+    int number = sqlite3_system_errno(s->db);
+
+    if (number == ENOSPC || number == EDQUOT)
+        return fault(s, SQLITE_FULL, err);
+    if (rc == SQLITE_IOERR_SHORT_READ || rc == SQLITE_IOERR_CORRUPTFS)
+        return fault(s, SQLITE_CORRUPT, err);
+    return error_set(
+        err, ERR_IO,
+        "the device that holds %s fails (%s, SQLite code %d): see the system's log; "
+        "the server tries again by itself",
+        s->name, number != 0 ? strerror(number) : "no reason given", rc);
+}
+
+static int open_fault(const struct store *s, struct error *err)
+{
+    int number = sqlite3_system_errno(s->db);
+
+    if (number == ENOENT)
+        return error_set(err, ERR_IO,
+                         "%s does not exist: start the server first, or check the path",
+                         s->name);
+    return error_set(err, ERR_IO,
+                     "cannot open %s or its -wal and -shm files (%s): check owner and mode",
+                     s->name, number != 0 ? strerror(number) : sqlite3_errmsg(s->db));
+}
+
+int fault(const struct store *s, int rc, struct error *err)
+{
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return error_set(err, ERR_IO,
+                         "no space left on the device that holds %s: free some; "
+                         "appends will go on by themselves",
+                         s->name);
+    case SQLITE_IOERR:
+        return rc == SQLITE_IOERR_NOMEM ? fault(s, SQLITE_NOMEM, err) : io_fault(s, rc, err);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return error_set(err, ERR_IO,
+                         "%s cannot be written: check the owner and mode of the file and its "
+                         "folder, and that the file system is not mounted read-only",
+                         s->name);
+    case SQLITE_CORRUPT:
+        return error_set(err, ERR_IO,
+                         "%s is damaged: stop the server, keep a copy, and restore a backup "
+                         "or try `sqlite3 FILE .recover`",
+                         s->name);
+    case SQLITE_NOTADB:
+        return error_set(
+            err, ERR_REFUSED,
+            "%s is not a SQLite database: give another path, or move the file away", s->name);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return error_set(err, ERR_BUSY,
+                         "another program has %s locked (a sqlite3 shell, a backup?): "
+                         "it goes on when that one ends",
+                         s->name);
+    case SQLITE_CANTOPEN:
+        return open_fault(s, err);
+    case SQLITE_NOMEM:
+        return error_set(err, ERR_NOMEM, "out of memory while using %s", s->name);
+    case SQLITE_TOOBIG:
+        return error_set(err, ERR_TOO_LARGE, "a text is too large for %s (the limit is 1 GB)",
+                         s->name);
+    case SQLITE_CONSTRAINT:
+        return error_set(err, ERR_REFUSED, "%s refuses a row: %s", s->name,
+                         sqlite3_errmsg(s->db));
+    default:
+        return error_set(err, ERR_IO, "%s: %s (SQLite code %d)", s->name, sqlite3_errmsg(s->db),
+                         rc);
+    }
+}

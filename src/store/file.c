@@ -1,0 +1,186 @@
+/* The database file as a file: its one name, its first appearance, its lock.
+ *
+ * A second server on the same file would number records twice, so the writer holds
+ * `<path>.lock`.  flock() and not fcntl(), because the lock then belongs to this
+ * descriptor: another store in the same process is refused too, and closing some other
+ * descriptor does not drop it.  It dies with its process, however that ends; the file
+ * stays, since removing it would let two servers lock two files of one name.  Its content
+ * is the holder's process id, for the message only.
+ *
+ * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the
+ * database drops them for the whole process.  So the database is never opened here, but
+ * for the one time when it does not exist yet. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *join(const char *a, const char *between, const char *b)
+{
+    size_t n = strlen(a) + strlen(between) + strlen(b) + 1;
+    char *text = malloc(n);
+
+    if (text != NULL)
+        (void)snprintf(text, n, "%s%s%s", a, between, b); /* fits */
+    return text;
+}
+
+/* The path to tell people: all of it, or the end, starting at a whole character. */
+static void name_from(struct store *s, const char *path)
+{
+    size_t n = strlen(path);
+    const char *cut = "…";
+
+    if (n < sizeof(s->name)) {
+        memcpy(s->name, path, n + 1);
+        return;
+    }
+    path += n - (sizeof(s->name) - strlen(cut) - 1);
+    while (((unsigned char)*path & 0xc0) == 0x80)
+        path++;
+    (void)snprintf(s->name, sizeof(s->name), "%s%s", cut, path); /* fits */
+}
+
+/* The folder of @path with links resolved, and the rest of @path as it is. */
+static int resolve_folder(struct store *s, const char *path, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash != NULL ? slash + 1 : path;
+    char *folder = slash == NULL   ? strdup(".")
+                   : slash == path ? strdup("/")
+                                   : strndup(path, (size_t)(slash - path));
+    char *resolved = folder != NULL ? realpath(folder, NULL) : NULL;
+
+    if (resolved != NULL)
+        s->path = join(resolved, strcmp(resolved, "/") == 0 ? "" : "/", file);
+    free(resolved);
+    free(folder);
+    if (s->path != NULL)
+        return 0;
+    return errno == ENOMEM
+               ? error_set(err, ERR_NOMEM, "out of memory")
+               : error_set(
+                     err, ERR_IO,
+                     "the folder of %s cannot be used (%s): make it, or give another path",
+                     s->name, strerror(errno));
+}
+
+int file_name(struct store *s, const char *path, struct error *err)
+{
+    struct stat st;
+
+    name_from(s, path);
+    if (strcmp(path, ":memory:") == 0) {
+        s->path = strdup(path);
+        return s->path != NULL ? 0 : error_set(err, ERR_NOMEM, "out of memory");
+    }
+    size_t n = strlen(path);
+    if (n == 0 || path[n - 1] == '/')
+        return error_set(err, ERR_REFUSED, "the path \"%s\" names no file", s->name);
+    s->path = realpath(path, NULL);
+    if (s->path == NULL) {
+        if (errno != ENOENT)
+            return error_set(err, ERR_IO, "cannot use %s: %s", s->name, strerror(errno));
+        int code = resolve_folder(s, path, err);
+        if (code != 0)
+            return code;
+    } else if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        return error_set(err, ERR_REFUSED, "%s is not a file: give another path", s->name);
+    }
+    name_from(s, s->path);
+    return 0;
+}
+
+static int refuse_second(const struct store *s, int fd, struct error *err)
+{
+    char text[16] = "";
+    long pid = 0;
+
+    if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+        pid = strtol(text, NULL, 10);
+    if (pid == (long)getpid())
+        return error_set(err, ERR_BUSY, "%s is already open in this process", s->name);
+    if (pid > 0)
+        return error_set(err, ERR_BUSY,
+                         "%s is in use by another server, process %ld: stop that one, or give "
+                         "this one a file of its own",
+                         s->name, pid);
+    return error_set(
+        err, ERR_BUSY,
+        "%s is in use by another server: stop that one, or give this one a file of "
+        "its own",
+        s->name);
+}
+
+int file_lock(struct store *s, struct error *err)
+{
+    char *path = join(s->path, "", ".lock");
+    char text[16];
+
+    if (path == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int number = errno;
+    free(path);
+    if (fd < 0)
+        return error_set(
+            err, ERR_IO,
+            "cannot make the lock file %s.lock (%s): the folder must be writable for "
+            "the server",
+            s->name, strerror(number));
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EINTR)
+            continue;
+        int code = errno == EWOULDBLOCK ? refuse_second(s, fd, err)
+                                        : error_set(err, ERR_IO, "cannot lock %s.lock: %s",
+                                                    s->name, strerror(errno));
+        (void)close(fd); /* nothing was written */
+        return code;
+    }
+    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    /* On a full disk the lock holds all the same; only the message of a second server has
+     * no number then. */
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, (size_t)n, 0);
+    s->lock_fd = fd;
+    return 0;
+}
+
+int file_create(const struct store *s, struct error *err)
+{
+    int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return errno == EEXIST
+                   ? 0
+                   : error_set(err, ERR_IO, "cannot make %s: %s", s->name, strerror(errno));
+    /* SQLite gives -wal and -shm the mode of the file. */
+    int rc = fchmod(fd, 0600); /* whatever the umask */
+    int number = errno;
+    (void)close(fd); /* empty, and nobody has locks in it yet */
+    return rc == 0 ? 0
+                   : error_set(err, ERR_IO, "cannot make %s private: %s", s->name,
+                               strerror(number));
+}
+
+void file_sync_folder(const struct store *s)
+{
+    const char *slash = strrchr(s->path, '/');
+
+    if (slash == NULL)
+        return;
+    char *folder = slash == s->path ? strdup("/") : strndup(s->path, (size_t)(slash - s->path));
+    int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    if (fd < 0)
+        return;
+    (void)fsync(fd); /* some file systems cannot; then there is nothing to be had */
+    (void)close(fd);
+}

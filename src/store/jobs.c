@@ -1,0 +1,281 @@
+/* Rows of jobs.
+ *
+ * A row comes out in SQLite's memory.  Lists hand it to the callback like that; the two
+ * that give one job copy its texts, because SQLite's memory lives only as long as the read
+ * transaction, and none outlives a call. */
+#include "store/sqlite.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* --- rows ------------------------------------------------------------------------ */
+
+/* In the order of SELECT_JOBS. */
+static void read_row(sqlite3_stmt *stmt, struct job_row *row)
+{
+    int n = 4;
+
+    row->key = sqlite3_column_int64(stmt, 0);
+    row->input = column_text(stmt, 1);
+    row->seq = (uint64_t)sqlite3_column_int64(stmt, 2);
+    row->first_seq = (uint64_t)sqlite3_column_int64(stmt, 3);
+#define READ_TEXT(column) row->column = column_text(stmt, n++);
+#define READ_INT(column)  row->column = sqlite3_column_int64(stmt, n++);
+    JOB_FIXED(READ_TEXT, READ_INT)
+    JOB_INDEXED(READ_TEXT, READ_INT)
+    JOB_PLAIN(READ_TEXT, READ_INT)
+#undef READ_TEXT
+#undef READ_INT
+}
+
+#define BIND_TEXT(column) bind_text(b, row->column);
+#define BIND_INT(column)  bind_int(b, row->column);
+
+static void bind_fixed(struct binder *b, const struct job_row *row)
+{
+    JOB_FIXED(BIND_TEXT, BIND_INT)
+}
+
+static void bind_indexed(struct binder *b, const struct job_row *row)
+{
+    JOB_INDEXED(BIND_TEXT, BIND_INT)
+}
+
+static void bind_plain(struct binder *b, const struct job_row *row)
+{
+    JOB_PLAIN(BIND_TEXT, BIND_INT)
+}
+
+static void bind_seqs(struct binder *b, const struct job_row *row)
+{
+    bind_int(b, (int64_t)row->seq);
+    bind_int(b, (int64_t)row->first_seq);
+}
+
+/* Moves the texts of @row into s->texts. */
+static int keep_texts(struct store *s, struct job_row *row, struct error *err)
+{
+    struct str *const texts[] = { &row->id,          &row->agent,           &row->state,
+                                  &row->input,       &row->worker,          &row->error,
+                                  &row->outcome,     &row->idempotency_key, &row->error_type,
+                                  &row->request_hash };
+    size_t n = sizeof(texts) / sizeof(texts[0]);
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++)
+        total += texts[i]->n;
+    if (!texts_start(s, total)) /* once, so that it does not move below */
+        return error_set(err, s->texts.error, "job %" PRId64 " does not fit into memory",
+                         row->key);
+    for (size_t i = 0; i < n; i++) {
+        size_t from = s->texts.n;
+
+        if (texts[i]->p == NULL)
+            continue;
+        buf_str(&s->texts, *texts[i]);
+        *texts[i] = buf_since(&s->texts, from);
+    }
+    return 0;
+}
+
+/* --- writing --------------------------------------------------------------------- */
+
+/* The unique columns by the name that SQLite gives them in its message. */
+static int taken(struct store *s, const struct job_row *row, struct error *err)
+{
+    const char *message = sqlite3_errmsg(s->db);
+
+    if (strstr(message, "jobs.idempotency_key") != NULL)
+        return error_set(err, ERR_REFUSED, "another job has the idempotency key \"%.*s\"",
+                         STR_ARG(str_head(row->idempotency_key, 100)));
+    return error_set(err, ERR_REFUSED, "another job has the id \"%.*s\"",
+                     STR_ARG(str_head(row->id, 100)));
+}
+
+int store_job_insert(struct store *s, struct job_row *row, struct error *err)
+{
+    assert(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL);
+    int code = write_ready(s, err);
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_JOB_INSERT);
+    /* Bound before the job is written: an input that is too large then leaves no job. */
+    struct binder input = statement_bind(s, STATEMENT_INPUT_INSERT);
+    bind_int(&input, 0);
+    bind_text(&input, row->input);
+    bind_seqs(&b, row);
+    bind_fixed(&b, row);
+    bind_indexed(&b, row);
+    bind_plain(&b, row);
+    if (input.rc != SQLITE_OK)
+        return write_failed(s, input.rc, err);
+
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    if (rc == SQLITE_CONSTRAINT_UNIQUE)
+        code = taken(s, row, err);
+    else if (rc != SQLITE_DONE)
+        code = write_failed(s, rc, err);
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    if (code != 0)
+        return code;
+    int64_t key = sqlite3_last_insert_rowid(s->db);
+    if (row->input.p != NULL) {
+        input.n = 0;
+        bind_int(&input, key);
+        code = write_run(s, &input, NULL, err);
+    }
+    if (code == 0)
+        row->key = key;
+    return code;
+}
+
+int store_job_update(struct store *s, const struct job_row *row, struct error *err)
+{
+    size_t n = 0;
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_JOB_UPDATE_PLAIN);
+    bind_seqs(&b, row);
+    bind_plain(&b, row);
+    bind_int(&b, row->key);
+    bind_indexed(&b, row);
+    code = write_run(s, &b, &n, err);
+    if (code != 0 || n > 0)
+        return code;
+
+    b = statement_bind(s, STATEMENT_JOB_UPDATE);
+    bind_seqs(&b, row);
+    bind_plain(&b, row);
+    bind_indexed(&b, row);
+    bind_int(&b, row->key);
+    code = write_run(s, &b, &n, err);
+    if (code == 0 && n == 0)
+        return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, row->key);
+    return code;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static int get(struct store *s,
+               enum statement id,
+               struct str value,
+               struct job_row *ret,
+               struct error *err)
+{
+    struct binder b = statement_bind(s, id);
+    struct job_row row;
+    int code;
+
+    bind_text(&b, value);
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    if (rc == SQLITE_ROW) {
+        read_row(b.stmt, &row);
+        code = keep_texts(s, &row, err);
+    } else if (rc == SQLITE_DONE) {
+        code = error_set(err, ERR_NOT_FOUND, "there is no job \"%.*s\"",
+                         STR_ARG(str_head(value, 100)));
+    } else {
+        code = fault(s, rc, err);
+    }
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    if (code == 0)
+        *ret = row;
+    return code;
+}
+
+int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
+{
+    return get(s, STATEMENT_JOB_BY_ID, id, ret, err);
+}
+
+int store_job_by_idempotency(struct store *s,
+                             struct str key,
+                             struct job_row *ret,
+                             struct error *err)
+{
+    return get(s, STATEMENT_JOB_BY_IDEMPOTENCY, key, ret, err);
+}
+
+static int each(struct store *s,
+                struct binder *b,
+                size_t limit,
+                store_job_cb cb,
+                void *arg,
+                struct error *err)
+{
+    struct job_row row;
+    int rc = b->rc;
+
+    for (size_t n = 0; rc == SQLITE_OK && n < limit; n++) {
+        int step = sqlite3_step(b->stmt);
+
+        if (step == SQLITE_ROW) {
+            read_row(b->stmt, &row);
+            if (cb(arg, &row) != 0)
+                break;
+            continue;
+        }
+        if (step != SQLITE_DONE)
+            rc = step;
+        break;
+    }
+    int code = rc == SQLITE_OK ? 0 : fault(s, rc, err);
+    (void)sqlite3_reset(b->stmt); /* repeats the error */
+    return code;
+}
+
+int store_jobs(struct store *s,
+               struct str state,
+               struct str agent,
+               int64_t before,
+               size_t limit,
+               store_job_cb cb,
+               void *arg,
+               struct error *err)
+{
+    bool of_state = !str_absent(state);
+    bool of_agent = !str_absent(agent);
+    enum statement id = of_state && of_agent ? STATEMENT_JOBS_OF_AGENT_AND_STATE
+                        : of_state           ? STATEMENT_JOBS_OF_STATE
+                        : of_agent           ? STATEMENT_JOBS_OF_AGENT
+                                             : STATEMENT_JOBS;
+    struct binder b = statement_bind(s, id);
+
+    bind_int(&b, before != 0 ? before : INT64_MAX);
+    if (of_state)
+        bind_text(&b, state);
+    if (of_agent)
+        bind_text(&b, agent);
+    return each(s, &b, limit, cb, arg, err);
+}
+
+int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_OPEN_JOBS);
+
+    return each(s, &b, SIZE_MAX, cb, arg, err);
+}
+
+int store_stats(struct store *s, struct store_stats *ret, struct error *err)
+{
+    sqlite3_stmt *counts = s->statements[STATEMENT_COUNTS];
+    sqlite3_stmt *bytes = s->statements[STATEMENT_BYTES];
+    struct store_stats stats = { 0 };
+    int rc = sqlite3_step(counts);
+
+    if (rc == SQLITE_ROW) {
+        stats.jobs = sqlite3_column_int64(counts, 0);
+        stats.records = sqlite3_column_int64(counts, 1);
+        rc = sqlite3_step(bytes);
+    }
+    if (rc == SQLITE_ROW)
+        stats.bytes = sqlite3_column_int64(bytes, 0);
+    int code = rc == SQLITE_ROW ? 0 : fault(s, rc, err);
+    (void)sqlite3_reset(counts); /* both repeat the error */
+    (void)sqlite3_reset(bytes);
+    if (code == 0)
+        *ret = stats;
+    return code;
+}

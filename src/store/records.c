@@ -1,0 +1,266 @@
+/* Rows of records, and retention.
+ *
+ * A record's row id is its job's key and its seq in one number, so that one B-tree keyed by
+ * a plain integer has each job's records side by side and in order:
+ *
+ *     bit 62                     30 29                    0
+ *      |  key: 8 thousand million  |  seq: 1 thousand million |
+ *
+ * Retention removes an expired job over several calls.  The first one withdraws it: its
+ * first_seq goes past its last record, because from now on records may lack what earlier
+ * ones gave them (their header), and a reader must not be shown such a rest. */
+#include "store/sqlite.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static bool fits(int64_t key, uint64_t seq)
+{
+    return key > 0 && key <= RECORD_JOB_MAX && seq <= RECORD_SEQ_MAX;
+}
+
+static int64_t record_id(int64_t key, uint64_t seq)
+{
+    return (key << RECORD_SEQ_BITS) | (int64_t)seq;
+}
+
+/* --- appending ------------------------------------------------------------------- */
+
+static int append_refused(int64_t key, uint64_t seq, struct error *err)
+{
+    if (seq > RECORD_SEQ_MAX)
+        return error_set(err, ERR_TOO_LARGE,
+                         "job %" PRId64 " has all the records that a job can have (%" PRIu64
+                         ")",
+                         key, RECORD_SEQ_MAX);
+    return error_set(err, ERR_REFUSED, "record %" PRIu64 " of job %" PRId64 " cannot be", seq,
+                     key);
+}
+
+int store_append(struct store *s,
+                 int64_t key,
+                 uint64_t seq,
+                 struct str stored,
+                 struct error *err)
+{
+    assert(stored.p != NULL);
+    int code = write_ready(s, err);
+    if (code != 0)
+        return code;
+    if (!fits(key, seq) || seq == 0)
+        return append_refused(key, seq, err);
+    struct binder b = statement_bind(s, STATEMENT_APPEND);
+    bind_int(&b, record_id(key, seq));
+    bind_text(&b, stored);
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    if (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_ROWID)
+        code = error_set(err, ERR_REFUSED,
+                         "record %" PRIu64 " of job %" PRId64 " is there already", seq, key);
+    else if (rc != SQLITE_DONE)
+        code = write_failed(s, rc, err);
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    return code;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+int store_records(struct store *s,
+                  int64_t key,
+                  uint64_t after,
+                  size_t limit,
+                  size_t max_bytes,
+                  store_record_cb cb,
+                  void *arg,
+                  struct error *err)
+{
+    size_t bytes = 0;
+    int rc = SQLITE_ROW;
+
+    if (limit == 0 || after >= RECORD_SEQ_MAX || !fits(key, after))
+        return 0;
+    struct binder b = statement_bind(s, STATEMENT_RECORDS);
+    bind_int(&b, record_id(key, after + 1));
+    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
+    if (b.rc != SQLITE_OK)
+        return fault(s, b.rc, err);
+    for (size_t n = 0; n < limit; n++) {
+        rc = sqlite3_step(b.stmt);
+        if (rc != SQLITE_ROW)
+            break;
+        struct str stored = column_text(b.stmt, 1);
+        /* The first one is given whatever its size: else a reader could never pass it. */
+        if (n > 0 && stored.n > max_bytes - bytes)
+            break;
+        uint64_t seq = (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX;
+        if (cb(arg, seq, stored) != 0 || stored.n >= max_bytes - bytes)
+            break;
+        bytes += stored.n;
+    }
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fault(s, rc, err);
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    return code;
+}
+
+static int no_record(int64_t key, uint64_t seq, struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND, "job %" PRId64 " has no record %" PRIu64, key, seq);
+}
+
+int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
+{
+    if (!fits(key, seq))
+        return no_record(key, seq, err);
+    struct binder b = statement_bind(s, STATEMENT_RECORD);
+    bind_int(&b, record_id(key, seq));
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    int code = 0;
+    if (rc == SQLITE_ROW) {
+        struct str stored = column_text(b.stmt, 0);
+
+        if (texts_start(s, stored.n))
+            buf_str(&s->texts, stored);
+        else
+            code = error_set(err, s->texts.error, "record %" PRIu64 " does not fit into memory",
+                             seq);
+    } else {
+        code = rc == SQLITE_DONE ? no_record(key, seq, err) : fault(s, rc, err);
+    }
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    if (code == 0)
+        *ret = buf_text(&s->texts);
+    return code;
+}
+
+/* --- removing -------------------------------------------------------------------- */
+
+static int run_for_job(struct store *s,
+                       enum statement id,
+                       int64_t key,
+                       size_t *ret_n,
+                       struct error *err)
+{
+    struct binder b = statement_bind(s, id);
+
+    bind_int(&b, key);
+    return write_run(s, &b, ret_n, err);
+}
+
+static int delete_records(struct store *s,
+                          int64_t from,
+                          int64_t to,
+                          size_t *ret_n,
+                          struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_RECORDS_DELETE);
+
+    bind_int(&b, from);
+    bind_int(&b, to);
+    return write_run(s, &b, ret_n, err);
+}
+
+/* The job's row, and what hangs on it but its records. */
+static int delete_job(struct store *s, int64_t key, size_t *ret_n, struct error *err)
+{
+    int code = run_for_job(s, STATEMENT_INPUT_DELETE, key, NULL, err);
+
+    return code == 0 ? run_for_job(s, STATEMENT_JOB_DELETE, key, ret_n, err) : code;
+}
+
+int store_job_delete(struct store *s, int64_t key, struct error *err)
+{
+    size_t n = 0;
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    if (fits(key, 0))
+        code = delete_records(s, record_id(key, 0), record_id(key, RECORD_SEQ_MAX), NULL, err);
+    if (code == 0)
+        code = delete_job(s, key, &n, err);
+    if (code == 0 && n == 0)
+        return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, key);
+    return code;
+}
+
+struct expired {
+    int64_t key; /* 0: none */
+    bool withdrawn;
+};
+
+/* The job that has been expired for the longest time. */
+static int find_expired(struct store *s, int64_t now, struct expired *ret, struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_EXPIRED_JOB);
+
+    bind_int(&b, now);
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+    *ret = (struct expired){ 0 };
+    if (rc == SQLITE_ROW)
+        *ret = (struct expired){ .key = sqlite3_column_int64(b.stmt, 0),
+                                 .withdrawn = sqlite3_column_int64(b.stmt, 2) >
+                                              sqlite3_column_int64(b.stmt, 1) };
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    if (code == 0 && rc == SQLITE_ROW && !fits(ret->key, 0))
+        return write_failed(s, SQLITE_CORRUPT, err);
+    return code;
+}
+
+/* The row id of the job's first record that is still there; 0: none is. */
+static int find_first(struct store *s, int64_t key, int64_t *ret, struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_FIRST_RECORD);
+
+    bind_int(&b, record_id(key, 0));
+    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+    *ret = rc == SQLITE_ROW ? sqlite3_column_int64(b.stmt, 0) : 0;
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    return code;
+}
+
+/* At most @room rows of one job. */
+static int expire_some(struct store *s,
+                       int64_t key,
+                       size_t room,
+                       size_t *ret_n,
+                       struct error *err)
+{
+    int64_t first = 0;
+    int64_t last = record_id(key, RECORD_SEQ_MAX);
+    int code = find_first(s, key, &first, err);
+
+    if (code != 0)
+        return code;
+    if (first == 0)
+        return delete_job(s, key, ret_n, err);
+    if (room < (size_t)(last - first))
+        last = first + (int64_t)room - 1; /* one of each seq: so many rows at most */
+    return delete_records(s, first, last, ret_n, err);
+}
+
+int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err)
+{
+    size_t n = 0;
+    int code = write_ready(s, err);
+
+    while (code == 0 && n < limit) {
+        struct expired job;
+        size_t gone = 0;
+
+        code = find_expired(s, now, &job, err);
+        if (code != 0 || job.key == 0)
+            break;
+        if (!job.withdrawn)
+            code = run_for_job(s, STATEMENT_JOB_WITHDRAW, job.key, NULL, err);
+        if (code == 0)
+            code = expire_some(s, job.key, limit - n, &gone, err);
+        if (code == 0 && gone == 0) /* the index has what the table has not: never end here */
+            code = write_failed(s, SQLITE_CORRUPT, err);
+        n += gone;
+    }
+    if (code == 0)
+        *ret_n = n;
+    return code;
+}

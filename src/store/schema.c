@@ -1,0 +1,137 @@
+/* The schema and its versions.
+ *
+ * The header of a SQLite file has two numbers for its owner: application_id says that a
+ * file is ours, user_version how many of the steps below it has been through.  A new file
+ * has neither, and no tables.  All steps that are missing run in one transaction together
+ * with the new version, so a file is never between two.
+ *
+ * A step that has been released is never changed: what it did is in people's files. */
+#include "store/sqlite.h"
+
+#define APPLICATION_ID 0x53705772 /* "SpWr" */
+
+static const char *const steps[] = {
+    /* 1: jobs and records. */
+    "CREATE TABLE jobs ("
+    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
+    "  id TEXT NOT NULL,"
+    "  agent TEXT NOT NULL,"
+    "  state TEXT NOT NULL,"
+    "  worker TEXT,"
+    "  error TEXT,"
+    "  error_type TEXT,"
+    "  outcome TEXT,"
+    "  idempotency_key TEXT,"
+    "  request_hash TEXT,"
+    "  attempt INTEGER NOT NULL,"
+    "  attempts_left INTEGER NOT NULL,"
+    "  created INTEGER NOT NULL,"
+    "  updated INTEGER NOT NULL,"
+    "  started INTEGER NOT NULL,"
+    "  finished INTEGER NOT NULL,"
+    "  lease_until INTEGER NOT NULL,"
+    "  queue_deadline INTEGER NOT NULL,"
+    "  run_deadline INTEGER NOT NULL,"
+    "  run_seconds INTEGER NOT NULL,"
+    "  expiry_seconds INTEGER NOT NULL,"
+    "  cancel_requested INTEGER NOT NULL,"
+    "  producer_seq INTEGER NOT NULL,"
+    "  seq INTEGER NOT NULL,"
+    "  first_seq INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE UNIQUE INDEX jobs_id ON jobs(id);"
+    "CREATE UNIQUE INDEX jobs_idempotency ON jobs(idempotency_key)"
+    "  WHERE idempotency_key IS NOT NULL;"
+    /* For lists; each ends with the key, so they come out in order. */
+    "CREATE INDEX jobs_state ON jobs(state);"
+    "CREATE INDEX jobs_agent ON jobs(agent);"
+    "CREATE INDEX jobs_agent_state ON jobs(agent, state);"
+    "CREATE INDEX jobs_open ON jobs(key) WHERE state IN ('queued', 'running', 'waiting');"
+    "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000)"
+    "  WHERE state IN ('succeeded', 'failed', 'cancelled');"
+    /* Apart, because a job's row is written with every batch and its input only once. */
+    "CREATE TABLE inputs (job INTEGER PRIMARY KEY, input TEXT NOT NULL) STRICT;"
+    /* id: see record_id(). */
+    "CREATE TABLE records (id INTEGER PRIMARY KEY, stored TEXT NOT NULL) STRICT;"
+    /* For people with a sqlite3 shell. */
+    "CREATE VIEW job_records(job, seq, stored) AS"
+    "  SELECT id >> 30, id & 1073741823, stored FROM records;",
+};
+
+enum { VERSION = sizeof(steps) / sizeof(steps[0]) };
+
+int schema_version(void)
+{
+    return VERSION;
+}
+
+static int number(struct store *s, const char *sql, int *ret, struct error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int(stmt, 0);
+    else
+        (void)fault(s, rc, err);  /* before finalize, which knows less */
+    (void)sqlite3_finalize(stmt); /* repeats the error */
+    return rc == SQLITE_ROW ? 0 : fault(s, rc, NULL);
+}
+
+int schema_check(struct store *s, int *ret_version, struct error *err)
+{
+    int application = 0;
+    int version = 0;
+    int objects = 0;
+    int code = number(s, "PRAGMA application_id", &application, err);
+
+    if (code == 0)
+        code = number(s, "PRAGMA user_version", &version, err);
+    if (code == 0)
+        code = number(s, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (code != 0)
+        return code;
+    if (application == 0 && version == 0 && objects == 0) {
+        *ret_version = 0;
+        return 0;
+    }
+    if (application != APPLICATION_ID)
+        return error_set(err, ERR_REFUSED,
+                         "%s is the SQLite file of another program: give another path, or move "
+                         "the file away",
+                         s->name);
+    if (version > VERSION)
+        return error_set(
+            err, ERR_REFUSED,
+            "%s was written by a newer spoolwire (schema %d, this one knows %d): use "
+            "that version, or give another path",
+            s->name, version, VERSION);
+    if (version < 1)
+        return fault(s, SQLITE_CORRUPT, err);
+    *ret_version = version;
+    return 0;
+}
+
+int schema_migrate(struct store *s, int version, struct error *err)
+{
+    if (version == VERSION)
+        return 0;
+    /* PRAGMA takes no parameters. */
+    char *stamp = sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+                                  APPLICATION_ID, VERSION);
+    int rc =
+        stamp != NULL ? sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) : SQLITE_NOMEM;
+
+    for (int i = version; rc == SQLITE_OK && i < VERSION; i++)
+        rc = sqlite3_exec(s->db, steps[i], NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(s->db, stamp, NULL, NULL, NULL);
+    sqlite3_free(stamp);
+    if (rc == SQLITE_OK)
+        return 0;
+    int code = fault(s, rc, err);
+    (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* it may be rolled back already */
+    return code;
+}

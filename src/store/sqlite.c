@@ -1,0 +1,362 @@
+/* A store is one connection to one SQLite file in WAL mode.
+ *
+ * The one that writes holds the lock file, and all that writes, migrates and checkpoints;
+ * readers are read-only connections.  A commit appends pages to the WAL and syncs it; a
+ * checkpoint moves them into the file.  Only the writer does that, between commits, so
+ * nothing else ever waits for it:
+ *
+ *     commit ─▶ WAL ─(store_checkpoint)─▶ file       readers: WAL if there, else file
+ *
+ * When all of the WAL is in the file and no reader is inside it, the next commit starts it
+ * anew.  Readers that are always there can keep it from that; past RESTART_FRAMES the
+ * checkpoint waits for them a little.
+ *
+ * Failing: a transaction is in one of three states.
+ *
+ *     NONE ──begin──▶ OPEN ──commit──▶ NONE     a commit that fails has rolled back
+ *                      │ ▲
+ *        write failed  │ │  savepoint undone, and SQLite's transaction is still there
+ *                      ▼ │
+ *                     FAILED ──commit──▶ NONE   gives the error again, stores nothing
+ *
+ * FAILED is what keeps half a transaction from being stored: on some errors SQLite rolls
+ * back by itself, and what came after would each be a transaction of its own.  A row that
+ * is refused (ERR_REFUSED, ERR_TOO_LARGE) has changed nothing and does not lead there. */
+#include "store/sqlite.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* With pages of 4 KiB: 16 MiB, in which a page that is written often is found many times
+ * and moved once, and 64 MiB.  Moving 16 MiB takes the writer some 10 ms and a sync. */
+enum { CHECKPOINT_FRAMES = 4000, RESTART_FRAMES = 16384, RESTART_WAIT_MS = 20 };
+
+/* The largest text that SQLite takes. */
+#define TEXT_MAX_BYTES ((size_t)1000 * 1000 * 1000)
+
+/* --- opening --------------------------------------------------------------------- */
+
+/* page_size first, it counts only for an empty file.  Freed pages are used again, never
+ * given back.  The content of deleted rows is overwritten where it costs no writing (Debian's
+ * default is everywhere).  No mmap: it makes replays 1.4 times faster (2.4 to 3.3 million
+ * rows/s), far beyond what can be rendered, and makes a bad sector end the process. */
+#define SETTINGS_OF_ALL "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF; PRAGMA mmap_size=0;"
+#define SETTINGS_OF_WRITER                                                              \
+    "PRAGMA cache_size=-32768; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=FAST;" \
+    "PRAGMA journal_size_limit=67108864;" SETTINGS_OF_ALL
+#define SETTINGS_OF_READER \
+    "PRAGMA cache_size=-4096; PRAGMA wal_autocheckpoint=0;" SETTINGS_OF_ALL
+
+static int set(struct store *s, const char *pragmas, struct error *err)
+{
+    int rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+}
+
+static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_frames)
+{
+    struct store *s = arg;
+
+    (void)db;
+    (void)database;
+    if (n_frames < s->wal_frames) /* the WAL was started anew */
+        s->checkpoint_at = CHECKPOINT_FRAMES;
+    s->wal_frames = n_frames;
+    return SQLITE_OK;
+}
+
+static bool in_memory(const struct store *s)
+{
+    return strcmp(s->path, ":memory:") == 0;
+}
+
+/* Puts the file into WAL mode, which it keeps; the mode that it then has is the answer. */
+static int set_wal(struct store *s, struct error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL);
+    int code = 0;
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc != SQLITE_ROW)
+        code = fault(s, rc, err);
+    else if (!str_is(column_text(stmt, 0), "wal") && !in_memory(s))
+        code = error_set(
+            err, ERR_IO,
+            "the file system of %s cannot share memory between connections (a network "
+            "file system?): give a path on a local disk",
+            s->name);
+    (void)sqlite3_finalize(stmt); /* repeats the error */
+    return code;
+}
+
+/* A file that is refused is left as it is, with its WAL; a reader never moves pages. */
+static int keep_wal(struct store *s, bool keep, struct error *err)
+{
+    int rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)keep, NULL);
+
+    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+}
+
+static void checkpoint(struct store *s, int mode)
+{
+    /* A full disk is told to whoever commits next; until then the WAL holds everything. */
+    (void)sqlite3_wal_checkpoint_v2(s->db, NULL, mode, NULL, NULL);
+}
+
+static int connect_to(struct store *s, int flags, struct error *err)
+{
+    int rc = sqlite3_open_v2(s->path, &s->db,
+                             flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+
+    if (s->db == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    if (rc != SQLITE_OK)
+        return fault(s, rc, err);
+    (void)sqlite3_busy_timeout(s->db, (int)s->busy_ms); /* fails for a NULL db only */
+    return keep_wal(s, true, err);
+}
+
+static int open_writer(struct store *s, bool relaxed, struct error *err)
+{
+    int version = 0;
+    int code = in_memory(s) ? 0 : file_lock(s, err);
+
+    if (code == 0 && !in_memory(s))
+        code = file_create(s, err);
+    if (code == 0)
+        code = connect_to(s, SQLITE_OPEN_READWRITE, err);
+    if (code == 0 && sqlite3_db_readonly(s->db, "main") == 1) /* SQLite had to fall back to it
+                                                               */
+        code = fault(s, SQLITE_READONLY, err);
+    if (code == 0)
+        code = schema_check(s, &version, err);
+    if (code == 0)
+        code = set(s, "PRAGMA page_size=4096; PRAGMA auto_vacuum=NONE", err);
+    if (code == 0)
+        code = set_wal(s, err);
+    if (code == 0)
+        code = set(s, relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", err);
+    if (code == 0)
+        code = set(s, SETTINGS_OF_WRITER, err);
+    if (code == 0)
+        code = schema_migrate(s, version, err);
+    if (code == 0)
+        code = statements_prepare(s, err);
+    if (code == 0)
+        code = keep_wal(s, false, err);
+    if (code != 0)
+        return code;
+    (void)sqlite3_wal_hook(s->db, on_wal_commit, s); /* gives the hook before: none */
+    checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);        /* what a crash has left */
+    file_sync_folder(s);
+    return 0;
+}
+
+static int open_reader(struct store *s, struct error *err)
+{
+    int version = 0;
+
+    if (in_memory(s))
+        return error_set(err, ERR_REFUSED, "a store in memory has no readers");
+    int code = connect_to(s, SQLITE_OPEN_READONLY, err);
+    if (code == 0)
+        code = set(s, SETTINGS_OF_READER, err);
+    if (code == 0)
+        code = schema_check(s, &version, err);
+    if (code == 0 && version != schema_version())
+        code = error_set(err, ERR_REFUSED,
+                         "%s is of an older spoolwire (schema %d, this one has %d): start the "
+                         "server with it once, which brings it up to date",
+                         s->name, version, schema_version());
+    return code == 0 ? statements_prepare(s, err) : code;
+}
+
+static int open_store(const struct store_options *options,
+                      bool writes,
+                      struct store **ret,
+                      struct error *err)
+{
+    struct store *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    s->lock_fd = -1;
+    s->writes = writes;
+    s->busy_ms = options->busy_ms;
+    s->checkpoint_at = CHECKPOINT_FRAMES;
+    buf_init(&s->texts, TEXT_MAX_BYTES);
+    int code = file_name(s, options->path, err);
+    if (code == 0)
+        code = writes ? open_writer(s, options->relaxed, err) : open_reader(s, err);
+    if (code != 0) {
+        store_close(s);
+        return code;
+    }
+    *ret = s;
+    return 0;
+}
+
+int store_open(const struct store_options *options, struct store **ret, struct error *err)
+{
+    return open_store(options, true, ret, err);
+}
+
+int store_open_reader(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err)
+{
+    return open_store(options, false, ret, err);
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    if (s->transaction != TRANSACTION_NONE)
+        store_rollback(s);
+    statements_finalize(s);
+    /* The last connection moves the WAL into the file; what it cannot move stays there. */
+    (void)sqlite3_close(s->db);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd); /* after the database: now another server may have it */
+    buf_done(&s->texts);
+    free(s->path);
+    free(s);
+}
+
+/* --- transactions ---------------------------------------------------------------- */
+
+int store_begin(struct store *s, struct error *err)
+{
+    assert(s->writes && s->transaction == TRANSACTION_NONE);
+    int code = statement_run(s, STATEMENT_BEGIN, err);
+    if (code == 0)
+        s->transaction = TRANSACTION_OPEN;
+    return code;
+}
+
+static void end(struct store *s)
+{
+    s->transaction = TRANSACTION_NONE;
+    s->savepoint = SAVEPOINT_NONE;
+}
+
+void store_rollback(struct store *s)
+{
+    if (sqlite3_get_autocommit(s->db) == 0)
+        (void)statement_run(s, STATEMENT_ROLLBACK, NULL); /* ends it, also when it complains */
+    end(s);
+}
+
+int store_commit(struct store *s, struct error *err)
+{
+    assert(s->transaction != TRANSACTION_NONE && s->savepoint == SAVEPOINT_NONE);
+    int code = s->failure.code;
+    if (s->transaction == TRANSACTION_FAILED)
+        (void)error_set(err, code, "%s", s->failure.text);
+    else
+        code = statement_run(s, STATEMENT_COMMIT, err);
+    if (code == 0) {
+        end(s);
+        return 0;
+    }
+    store_rollback(s);
+    /* On a full disk this may make room: what is in the file need not be in the WAL, which
+     * is then written from its start again. */
+    if (code == ERR_IO)
+        checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
+    return code;
+}
+
+int store_savepoint(struct store *s, struct error *err)
+{
+    assert(s->transaction != TRANSACTION_NONE && s->savepoint == SAVEPOINT_NONE);
+    if (s->transaction == TRANSACTION_FAILED)
+        return error_set(err, s->failure.code, "%s", s->failure.text);
+    s->savepoint = SAVEPOINT_WANTED;
+    return 0;
+}
+
+void store_savepoint_release(struct store *s)
+{
+    assert(s->savepoint != SAVEPOINT_NONE);
+    if (s->savepoint == SAVEPOINT_OPEN && s->transaction == TRANSACTION_OPEN &&
+        statement_run(s, STATEMENT_SAVEPOINT_RELEASE, &s->failure) != 0)
+        s->transaction = TRANSACTION_FAILED;
+    s->savepoint = SAVEPOINT_NONE;
+}
+
+void store_savepoint_undo(struct store *s)
+{
+    assert(s->savepoint != SAVEPOINT_NONE);
+    if (s->savepoint == SAVEPOINT_OPEN && sqlite3_get_autocommit(s->db) == 0) {
+        struct error why;
+        int code = statement_run(s, STATEMENT_SAVEPOINT_UNDO, &why);
+
+        if (code == 0)
+            code = statement_run(s, STATEMENT_SAVEPOINT_RELEASE, &why);
+        /* What failed after the savepoint is undone with it. */
+        s->transaction = code == 0 ? TRANSACTION_OPEN : TRANSACTION_FAILED;
+        if (code != 0)
+            s->failure = why;
+    }
+    s->savepoint = SAVEPOINT_NONE;
+}
+
+int write_ready(struct store *s, struct error *err)
+{
+    assert(s->transaction != TRANSACTION_NONE);
+    if (s->transaction == TRANSACTION_FAILED)
+        return error_set(err, s->failure.code, "%s", s->failure.text);
+    if (s->savepoint != SAVEPOINT_WANTED)
+        return 0;
+    int rc = sqlite3_step(s->statements[STATEMENT_SAVEPOINT]);
+    int code = rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+    (void)sqlite3_reset(s->statements[STATEMENT_SAVEPOINT]); /* repeats the error */
+    if (code == 0)
+        s->savepoint = SAVEPOINT_OPEN;
+    return code;
+}
+
+int write_failed(struct store *s, int rc, struct error *err)
+{
+    int code = fault(s, rc, err);
+
+    if ((code != ERR_REFUSED && code != ERR_TOO_LARGE) || sqlite3_get_autocommit(s->db) != 0) {
+        s->transaction = TRANSACTION_FAILED;
+        (void)fault(s, rc, &s->failure);
+    }
+    return code;
+}
+
+int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err)
+{
+    int rc = b->rc == SQLITE_OK ? sqlite3_step(b->stmt) : b->rc;
+    int code = rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+
+    (void)sqlite3_reset(b->stmt); /* repeats the error */
+    if (code == 0 && ret_n != NULL)
+        *ret_n = (size_t)sqlite3_changes64(s->db);
+    return code;
+}
+
+/* --- checkpoints ----------------------------------------------------------------- */
+
+void store_checkpoint(struct store *s)
+{
+    if (s->transaction != TRANSACTION_NONE || s->wal_frames < s->checkpoint_at)
+        return;
+    /* A reader in an old part of the WAL keeps some of it; the next try is a while away. */
+    s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
+    checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
+    if (s->wal_frames < RESTART_FRAMES)
+        return;
+    (void)sqlite3_busy_timeout(s->db, RESTART_WAIT_MS); /* fails for a NULL db only */
+    checkpoint(s, SQLITE_CHECKPOINT_RESTART);
+    (void)sqlite3_busy_timeout(s->db, (int)s->busy_ms);
+}

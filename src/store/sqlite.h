@@ -1,0 +1,161 @@
+/* The SQLite backend, inside: what its sources share.  Everyone else includes store.h.
+ *
+ *     sqlite.c      opening, closing, transactions, checkpoints
+ *     file.c        the path, the file's first appearance, the lock beside it
+ *     schema.c      whose file it is, and bringing it up to date
+ *     statements.c  every statement, with the reasons for the tables behind them
+ *     jobs.c        rows of jobs
+ *     records.c     rows of records, and retention
+ *     fault.c       SQLite's codes, as ours and in words */
+#ifndef STORE_SQLITE_H
+#define STORE_SQLITE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+/* The columns of a job, with a macro for each type.  Key, input, seq and first_seq are not
+ * in the lists: each is special in its own way. */
+/* clang-format off */
+#define JOB_FIXED(TEXT, INT)                                                           \
+    TEXT(id) TEXT(agent) TEXT(idempotency_key) INT(created)
+#define JOB_INDEXED(TEXT, INT)                                                         \
+    TEXT(state) INT(finished) INT(expiry_seconds)
+#define JOB_PLAIN(TEXT, INT)                                                           \
+    TEXT(worker) TEXT(error) TEXT(error_type) TEXT(outcome) TEXT(request_hash)         \
+    INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
+    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
+    INT(producer_seq)
+/* clang-format on */
+
+/* A record's row id is its job's key and its seq in one number (records.c). */
+#define RECORD_SEQ_BITS 30
+#define RECORD_SEQ_MAX  (((uint64_t)1 << RECORD_SEQ_BITS) - 1)
+#define RECORD_JOB_MAX  (((int64_t)1 << (63 - RECORD_SEQ_BITS)) - 1)
+
+enum statement {
+    /* reading */
+    STATEMENT_JOB_BY_ID,
+    STATEMENT_JOB_BY_IDEMPOTENCY,
+    STATEMENT_JOBS,
+    STATEMENT_JOBS_OF_STATE,
+    STATEMENT_JOBS_OF_AGENT,
+    STATEMENT_JOBS_OF_AGENT_AND_STATE,
+    STATEMENT_OPEN_JOBS,
+    STATEMENT_RECORDS,
+    STATEMENT_RECORD,
+    STATEMENT_COUNTS,
+    STATEMENT_BYTES,
+    /* writing */
+    STATEMENT_BEGIN,
+    STATEMENT_COMMIT,
+    STATEMENT_ROLLBACK,
+    STATEMENT_SAVEPOINT,
+    STATEMENT_SAVEPOINT_RELEASE,
+    STATEMENT_SAVEPOINT_UNDO,
+    STATEMENT_APPEND,
+    STATEMENT_JOB_INSERT,
+    STATEMENT_INPUT_INSERT,
+    STATEMENT_JOB_UPDATE_PLAIN,
+    STATEMENT_JOB_UPDATE,
+    STATEMENT_JOB_WITHDRAW,
+    STATEMENT_JOB_DELETE,
+    STATEMENT_INPUT_DELETE,
+    STATEMENT_RECORDS_DELETE,
+    STATEMENT_FIRST_RECORD,
+    STATEMENT_EXPIRED_JOB,
+    STATEMENT_MAX,
+    STATEMENT_FIRST_WRITING = STATEMENT_BEGIN
+};
+
+enum transaction {
+    TRANSACTION_NONE,
+    TRANSACTION_OPEN,
+    /* A write failed half-way: nothing may be added, and commit gives the error again. */
+    TRANSACTION_FAILED
+};
+
+enum savepoint {
+    SAVEPOINT_NONE,
+    /* Asked for, and not made before the first write: most refusals come before that. */
+    SAVEPOINT_WANTED,
+    SAVEPOINT_OPEN
+};
+
+struct store {
+    sqlite3 *db;                             /* owned */
+    sqlite3_stmt *statements[STATEMENT_MAX]; /* owned; a reader has only those that read */
+    char *path;                              /* owned; absolute, no links; or ":memory:" */
+    char name[112]; /* of the file, for messages: the path or its end */
+    int lock_fd;    /* owned; -1: none */
+    bool writes;
+    unsigned busy_ms;
+    enum transaction transaction;
+    enum savepoint savepoint;
+    struct error failure; /* while TRANSACTION_FAILED: why */
+    int wal_frames;       /* after the last commit */
+    int checkpoint_at;    /* frames */
+    struct buf texts;     /* of the row that was handed out last */
+};
+
+/* --- file.c ---------------------------------------------------------------------- */
+
+/* Gives s->path and s->name. */
+int file_name(struct store *s, const char *path, struct error *err);
+/* Takes the lock beside the file; ERR_BUSY when another has it. */
+int file_lock(struct store *s, struct error *err);
+/* Makes it, empty and for its owner only, unless it is there. */
+int file_create(const struct store *s, struct error *err);
+/* Makes names of new files in the folder as durable as their contents. */
+void file_sync_folder(const struct store *s);
+
+/* --- schema.c -------------------------------------------------------------------- */
+
+/* Is it ours, and not newer than we are?  Changes nothing.  Sets *@ret_version, 0 for a
+ * new file. */
+int schema_check(struct store *s, int *ret_version, struct error *err);
+/* Brings it from @version to ours, in one transaction. */
+int schema_migrate(struct store *s, int version, struct error *err);
+int schema_version(void);
+
+/* --- statements.c ---------------------------------------------------------------- */
+
+int statements_prepare(struct store *s, struct error *err);
+void statements_finalize(struct store *s);
+
+/* Steps a statement that gives no rows, and resets it. */
+int statement_run(struct store *s, enum statement id, struct error *err);
+
+/* Binding in the order of the question marks; the first error sticks. */
+struct binder {
+    sqlite3_stmt *stmt;
+    int n;
+    int rc;
+};
+struct binder statement_bind(struct store *s, enum statement id);
+void bind_text(struct binder *b, struct str text);
+void bind_int(struct binder *b, int64_t value);
+
+/* Empties s->texts; false when it cannot hold @n bytes. */
+bool texts_start(struct store *s, size_t n);
+/* A text of the current row, in SQLite's memory. */
+struct str column_text(sqlite3_stmt *stmt, int column);
+
+/* --- sqlite.c -------------------------------------------------------------------- */
+
+/* Before every write: in a transaction, and in the savepoint that was asked for. */
+int write_ready(struct store *s, struct error *err);
+/* Steps what was bound, if all could be, and resets it; *@ret_n (which may be NULL) is the
+ * number of rows that it changed. */
+int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err);
+/* After one that failed with SQLite's @rc: as fault(), and the transaction learns of it. */
+int write_failed(struct store *s, int rc, struct error *err);
+
+/* --- fault.c --------------------------------------------------------------------- */
+
+/* SQLite's @rc as a code of ours, with what happened and what to do. */
+int fault(const struct store *s, int rc, struct error *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* Every statement, prepared once when the store is opened.
+ *
+ * INDEXED BY pins the plans that matter: a plan that stopped being possible is then an
+ * error at start-up, and not a server that grows slower with its file.
+ *
+ * Three shapes were measured for the records (rows/s, 200 bytes a row, pages of 4 KiB,
+ * synchronous=FULL, checkpoints included, two busy cores, SQLite 3.40):
+ *
+@TABLE@
+ *
+ * So: the row id made of key and seq.  It costs the least per row, keeps a job's records
+ * together, and its leaves hold 4 KB records where WITHOUT ROWID spills over 1 KB.  Rows in
+ * order of arrival win while the index is small; after some minutes of a thousand jobs each
+ * commit touches as many pages of the index as it would of the table, and a replay looks up
+ * each row in another page. */
+#include "store/sqlite.h"
+
+#include <assert.h>
+
+#define TEXTS_KEPT_BYTES ((size_t)1024 * 1024)
+
+#define NAME(column) ", " #column
+#define MARK(column) ", ?"
+#define SET(column)  ", " #column "=?"
+#define SAME(column) " AND " #column "=?"
+
+/* clang-format off */
+#define ALL_NAMES JOB_FIXED(NAME, NAME) JOB_INDEXED(NAME, NAME) JOB_PLAIN(NAME, NAME)
+#define ALL_MARKS JOB_FIXED(MARK, MARK) JOB_INDEXED(MARK, MARK) JOB_PLAIN(MARK, MARK)
+#define SET_PLAIN "UPDATE jobs SET seq=?, first_seq=?" JOB_PLAIN(SET, SET)
+#define SET_INDEXED JOB_INDEXED(SET, SET)
+#define SAME_INDEXED JOB_INDEXED(SAME, SAME)
+#define SELECT_JOBS                                                                    \
+    "SELECT key, (SELECT input FROM inputs WHERE job = key), seq, first_seq" ALL_NAMES \
+    " FROM jobs "
+/* clang-format on */
+
+static const char *const sql[STATEMENT_MAX] = {
+    [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
+    [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
+    /* All four: the key to stay below, then the filters. */
+    [STATEMENT_JOBS] = SELECT_JOBS "WHERE key < ? ORDER BY key DESC",
+    [STATEMENT_JOBS_OF_STATE] =
+        SELECT_JOBS "INDEXED BY jobs_state WHERE key < ? AND state = ? ORDER BY key DESC",
+    [STATEMENT_JOBS_OF_AGENT] =
+        SELECT_JOBS "INDEXED BY jobs_agent WHERE key < ? AND agent = ? ORDER BY key DESC",
+    [STATEMENT_JOBS_OF_AGENT_AND_STATE] =
+        SELECT_JOBS "INDEXED BY jobs_agent_state WHERE key < ? AND state = ? AND agent = ? "
+                    "ORDER BY key DESC",
+    [STATEMENT_OPEN_JOBS] =
+        SELECT_JOBS "INDEXED BY jobs_open WHERE state IN ('queued', 'running', 'waiting') "
+                    "ORDER BY key",
+    [STATEMENT_RECORDS] = "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id",
+    [STATEMENT_RECORD] = "SELECT stored FROM records WHERE id = ?",
+    /* Sequence numbers are dense, so jobs know how many records there are; counting these
+     * would read the whole file. */
+    [STATEMENT_COUNTS] = "SELECT count(*), ifnull(sum(seq - first_seq + 1), 0) FROM jobs",
+    [STATEMENT_BYTES] =
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_SAVEPOINT] = "SAVEPOINT request",
+    [STATEMENT_SAVEPOINT_RELEASE] = "RELEASE request",
+    [STATEMENT_SAVEPOINT_UNDO] = "ROLLBACK TO request",
+    [STATEMENT_APPEND] = "INSERT INTO records(id, stored) VALUES(?, ?)",
+    [STATEMENT_JOB_INSERT] =
+        "INSERT INTO jobs(seq, first_seq" ALL_NAMES ") VALUES(?, ?" ALL_MARKS ")",
+    [STATEMENT_INPUT_INSERT] = "INSERT INTO inputs(job, input) VALUES(?, ?)",
+    /* Every batch of records comes with an update of its job, and hardly any of these move
+     * the job in an index.  An UPDATE that only names an indexed column already writes the
+     * index, so the first of these names none and finds no row when one would change. */
+    [STATEMENT_JOB_UPDATE_PLAIN] = SET_PLAIN " WHERE key=?" SAME_INDEXED,
+    [STATEMENT_JOB_UPDATE] = SET_PLAIN SET_INDEXED " WHERE key=?",
+    [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = seq + 1 WHERE key = ?",
+    [STATEMENT_JOB_DELETE] = "DELETE FROM jobs WHERE key = ?",
+    [STATEMENT_INPUT_DELETE] = "DELETE FROM inputs WHERE job = ?",
+    [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id BETWEEN ? AND ?",
+    [STATEMENT_FIRST_RECORD] =
+        "SELECT id FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
+    [STATEMENT_EXPIRED_JOB] =
+        "SELECT key, seq, first_seq FROM jobs INDEXED BY jobs_expiry "
+        "WHERE state IN ('succeeded', 'failed', 'cancelled') "
+        "AND finished + expiry_seconds * 1000 < ? ORDER BY finished + expiry_seconds * 1000 LIMIT 1",
+};
+
+int statements_prepare(struct store *s, struct error *err)
+{
+    unsigned n = s->writes ? STATEMENT_MAX : STATEMENT_FIRST_WRITING;
+
+    for (unsigned i = 0; i < n; i++) {
+        int rc = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &s->statements[i], NULL);
+        /* A table or column of ours that is missing: someone has changed the schema. */
+        if (rc == SQLITE_ERROR)
+            return error_set(err, ERR_IO,
+                             "%s does not have the tables of a spoolwire file (%s): restore a "
+                             "backup, or give another path",
+                             s->name, sqlite3_errmsg(s->db));
+        if (rc != SQLITE_OK)
+            return fault(s, rc, err);
+    }
+    return 0;
+}
+
+void statements_finalize(struct store *s)
+{
+    for (unsigned i = 0; i < STATEMENT_MAX; i++) {
+        (void)sqlite3_finalize(s->statements[i]); /* repeats an error that was handled */
+        s->statements[i] = NULL;
+    }
+}
+
+int statement_run(struct store *s, enum statement id, struct error *err)
+{
+    int rc = sqlite3_step(s->statements[id]);
+    int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
+
+    (void)sqlite3_reset(s->statements[id]); /* repeats the error */
+    return code;
+}
+
+struct binder statement_bind(struct store *s, enum statement id)
+{
+    /* Busy: a callback has called the function that is calling it. */
+    assert(s->statements[id] != NULL && !sqlite3_stmt_busy(s->statements[id]));
+    return (struct binder){ .stmt = s->statements[id] };
+}
+
+void bind_text(struct binder *b, struct str text)
+{
+    b->n++;
+    if (b->rc == SQLITE_OK) /* without a copy: it is stepped before the caller returns */
+        b->rc = text.p == NULL ? sqlite3_bind_null(b->stmt, b->n)
+                               : sqlite3_bind_text64(b->stmt, b->n, text.p, text.n,
+                                                     SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void bind_int(struct binder *b, int64_t value)
+{
+    b->n++;
+    if (b->rc == SQLITE_OK)
+        b->rc = sqlite3_bind_int64(b->stmt, b->n, value);
+}
+
+bool texts_start(struct store *s, size_t n)
+{
+    /* One huge text is no reason to keep so much for ever. */
+    if (s->texts.cap > TEXTS_KEPT_BYTES)
+        buf_done(&s->texts);
+    buf_clear(&s->texts);
+    return buf_reserve(&s->texts, n);
+}
+
+struct str column_text(sqlite3_stmt *stmt, int column)
+{
+    if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
+        return STR_NONE;
+    const unsigned char *p = sqlite3_column_text(stmt, column);
+    if (p == NULL) /* cannot be for a text in a row as SQLite makes them */
+        return STR("");
+    return str_make((const char *)p, (size_t)sqlite3_column_bytes(stmt, column));
+}

@@ -1,0 +1,146 @@
+/* The store: where jobs and their records live.
+ *
+ * Synchronous.  A `struct store` is used by one thread at a time: the journal thread has
+ * the one that writes, each reading thread has one of its own (store_open_reader), which
+ * sees what is committed and holds no transaction between calls.
+ *
+ * Texts that come out live until the next call on the same store; those that a callback
+ * gets, until it returns.  A callback may call other functions of the store, but not the
+ * one that is calling it. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error;
+struct store;
+
+/* One job, as stored.  Times are milliseconds since 1970; 0: not (yet). */
+struct job_row {
+    int64_t key;   /* given by the store */
+    struct str id; /* unique */
+    struct str agent;
+    struct str state;  /* queued running waiting succeeded failed cancelled */
+    struct str input;  /* JSON */
+    struct str worker; /* who holds the lease, for people */
+    struct str error;
+    struct str error_type;
+    struct str outcome;
+    struct str idempotency_key; /* absent: none; unique */
+    struct str request_hash;    /* of the body that came with it */
+    int64_t attempt;            /* the fence: rises with every lease */
+    int64_t attempts_left;      /* leases that may still be lost */
+    int64_t created, updated, started, finished;
+    int64_t lease_until;
+    int64_t queue_deadline;   /* 0: none */
+    int64_t run_deadline;     /* 0: none; absolute, set at the first lease */
+    int64_t run_seconds;      /* how long it may run; 0: no limit */
+    int64_t expiry_seconds;   /* how long it is kept after its end */
+    int64_t cancel_requested; /* when; 0: not */
+    int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
+    uint64_t seq;             /* of its last record */
+    uint64_t first_seq;       /* 1; seq + 1 once retention has begun to remove it */
+};
+
+struct store_options {
+    const char *path; /* the SQLite file; ":memory:" only for tests without readers */
+    bool relaxed;     /* synchronous=NORMAL instead of FULL */
+    unsigned busy_ms;
+};
+
+/* Opens the one that writes: creates the file (mode 0600) and its schema, migrates an older
+ * one, refuses a newer one, a file that is not ours, and one that another server has open.
+ * The error's text says what to do. */
+int store_open(const struct store_options *options, struct store **ret, struct error *err);
+int store_open_reader(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err);
+void store_close(struct store *s);
+
+/* --- writing: inside begin and commit ---------------------------------------- */
+
+int store_begin(struct store *s, struct error *err);
+/* After an error here the transaction is gone: nothing of it is stored. */
+int store_commit(struct store *s, struct error *err);
+void store_rollback(struct store *s);
+/* Within a transaction: undo one request without its neighbours.  One at a time.
+ *
+ * After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND the write has changed nothing and the
+ * transaction goes on.  After any other error it cannot be committed any more (the commit
+ * gives the error again), unless the savepoint is undone and that helps: then it can. */
+int store_savepoint(struct store *s, struct error *err);
+void store_savepoint_release(struct store *s);
+void store_savepoint_undo(struct store *s);
+
+/* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
+int store_job_insert(struct store *s, struct job_row *row, struct error *err);
+/* All columns but id, agent, input, idempotency key, created.  ERR_NOT_FOUND. */
+int store_job_update(struct store *s, const struct job_row *row, struct error *err);
+/* The job and its records, all at once.  ERR_NOT_FOUND. */
+int store_job_delete(struct store *s, int64_t key, struct error *err);
+/* ERR_REFUSED when there is one of that number; ERR_TOO_LARGE past 2^30 - 1. */
+int store_append(struct store *s,
+                 int64_t key,
+                 uint64_t seq,
+                 struct str stored,
+                 struct error *err);
+/* Removes at most @limit records of final jobs that finished before their expiry, and such
+ * jobs once they have none left; says how many rows went. */
+int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err);
+/* Moves WAL pages into the file, without waiting for readers (20 ms at most, when they have
+ * let the WAL grow past 64 MiB).  Does nothing while there is little to move (16 MiB), so it
+ * may be called after every commit. */
+void store_checkpoint(struct store *s);
+
+/* --- reading ----------------------------------------------------------------- */
+
+/* ERR_NOT_FOUND when there is none. */
+int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err);
+int store_job_by_idempotency(struct store *s,
+                             struct str key,
+                             struct job_row *ret,
+                             struct error *err);
+
+typedef int (*store_job_cb)(void *arg, const struct job_row *row);
+/* Jobs in the order of their keys, newest first, with key < @before (0: from the newest);
+ * absent filters do not filter.  Stops after @limit or when the callback returns non-zero. */
+int store_jobs(struct store *s,
+               struct str state,
+               struct str agent,
+               int64_t before,
+               size_t limit,
+               store_job_cb cb,
+               void *arg,
+               struct error *err);
+/* All that are not final, oldest first: what a start-up has to look after. */
+int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+
+typedef int (*store_record_cb)(void *arg, uint64_t seq, struct str stored);
+/* Records with seq > @after in order, until @limit rows or @max_bytes or the callback
+ * returns non-zero, which is no error.  The first one comes whatever its size.  No
+ * transaction is left open. */
+int store_records(struct store *s,
+                  int64_t key,
+                  uint64_t after,
+                  size_t limit,
+                  size_t max_bytes,
+                  store_record_cb cb,
+                  void *arg,
+                  struct error *err);
+/* One record; ERR_NOT_FOUND. */
+int store_record(struct store *s,
+                 int64_t key,
+                 uint64_t seq,
+                 struct str *ret,
+                 struct error *err);
+
+/* Counts for the operator.  Records as the jobs count them: seq - first_seq + 1. */
+struct store_stats {
+    int64_t jobs, records, bytes;
+};
+int store_stats(struct store *s, struct store_stats *ret, struct error *err);
+
+#endif
