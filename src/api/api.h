@@ -52,6 +52,8 @@ extern const struct http_route api_routes[];
 
 /* From any thread: readers are sent away. */
 void api_drain(struct app *app);
+/* From any thread: how many readers there are. */
+size_t api_readers(const struct app *app);
 /* After all loops have ended. */
 void api_done(struct app *app);
 

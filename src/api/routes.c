@@ -58,6 +58,16 @@ void api_drain(struct app *app)
             (void)mailbox_post(app->loops[i]->box, &app->loops[i]->drain); /* or it has ended */
 }
 
+size_t api_readers(const struct app *app)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++)
+        if (app->loops[i] != NULL)
+            n += hub_readers(app->loops[i]->hub);
+    return n;
+}
+
 void api_done(struct app *app)
 {
     for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {

@@ -96,8 +96,11 @@ static int parse(struct json_reader *r,
     if (!yyjson_alc_pool_init(&alc, r->pool, r->pool_bytes))
         return ERR_NOMEM;
     yyjson_doc *doc = yyjson_read_opts(r->text.p, line.n, READ_FLAGS | more, &alc, why);
+    /* The pool holds any valid line: what does not fit is a heap of opening brackets. */
+    if (doc == NULL && why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        why->msg = "unclosed brackets";
     if (doc == NULL)
-        return why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION ? ERR_NOMEM : ERR_SYNTAX;
+        return ERR_SYNTAX;
     /* The document lives in the pool and needs no freeing. */
     *ret = (struct json){ .line = line, .base = r->text.p, .root = doc->root };
     return too_deep(doc->root, doc->val_read, r->max_depth) ? ERR_TOO_LARGE : 0;

@@ -258,14 +258,10 @@ static void end_gracefully(struct server *s, const sigset_t *set)
     api_drain(&s->app);
     if (s->exec != NULL)
         exec_drain(s->exec);
-    for (int64_t waited = 0; waited < s->config->shutdown_window_ms; waited += 100) {
-        struct journal_stats stats;
-
-        if (wait_signal(set, 100) != 0)
+    for (int64_t waited = 0; waited < s->config->shutdown_window_ms; waited += 50) {
+        if (wait_signal(set, 50) != 0)
             _exit(EXIT_TROUBLE);
-        journal_stats(s->journal, &stats);
-        if (waited >= s->config->shutdown_window_ms / 2 &&
-            (s->exec == NULL || exec_running(s->exec) == 0))
+        if (api_readers(&s->app) == 0 && (s->exec == NULL || exec_running(s->exec) == 0))
             break;
     }
     http_server_drain(s->http);

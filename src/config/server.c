@@ -45,16 +45,21 @@ static int check_listen(struct loader *l)
                      quote(str_of(config->listen)).z);
 }
 
-/* scheme://host[:port] and nothing behind it, as browsers send it. */
+/* scheme://host[:port] and nothing behind it, in lower case, as browsers send it. */
 static bool is_origin(struct str s)
 {
-    size_t colon = str_find(s, ':');
-    struct str host = str_skip(s, colon + 3);
+    struct str host = str_skip(s, str_find(s, ':') + 3);
+    struct str scheme = str_head(s, str_find(s, ':'));
 
-    if (colon == 0 || !str_starts(str_skip(s, colon), STR("://")) || str_empty(host))
+    if (str_empty(scheme) || !str_starts(str_skip(s, scheme.n), STR("://")) || str_empty(host))
         return false;
-    return str_find(host, '/') == host.n && str_find(host, '?') == host.n &&
-           str_find(host, '@') == host.n;
+    for (size_t i = 0; i < scheme.n; i++)
+        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789+-.", scheme.p[i]) == NULL)
+            return false;
+    for (size_t i = 0; i < host.n; i++)
+        if (strchr("/?#@\\", host.p[i]) != NULL || (host.p[i] >= 'A' && host.p[i] <= 'Z'))
+            return false;
+    return true;
 }
 
 static int check_origins(struct loader *l)
@@ -63,7 +68,7 @@ static int check_origins(struct loader *l)
         if (strcmp(*o, "*") != 0 && !is_origin(str_of(*o)))
             return error_set(l->err, ERR_REFUSED,
                              "origins: '%s' is not an origin such as https://app.example.com "
-                             "(no path, no / at the end)",
+                             "(lower case, no path, no / at the end)",
                              quote(str_of(*o)).z);
     return 0;
 }

@@ -184,9 +184,15 @@ static void on_node_end(const struct record *rec, struct frames *out)
     end(out);
 }
 
+/* A worker may give its graph the job's id: then the job's own start and end are its. */
+static bool is_the_job(const struct record *rec)
+{
+    return str_eq(record_info(rec)->run, rec->job_id);
+}
+
 static void on_run_start(const struct record *rec, struct frames *out)
 {
-    if (is_chain(record_info(rec)))
+    if (is_chain(record_info(rec)) && !is_the_job(rec))
         on_node_start(rec, out);
 }
 
@@ -200,7 +206,7 @@ static void on_run_stream(const struct record *rec, struct frames *out)
 
 static void on_run_end(const struct record *rec, struct frames *out)
 {
-    if (is_chain(record_info(rec)))
+    if (is_chain(record_info(rec)) && !is_the_job(rec))
         on_node_end(rec, out);
 }
 

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,23 +38,27 @@ void access_log_done(struct access_log *log)
 
 /* --- one line ----------------------------------------------------------------------- */
 
+/* ".007" */
+static void put_thousandths(struct buf *b, uint64_t n)
+{
+    char text[4] = { '.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
+                     (char)('0' + n % 10) };
+
+    buf_put(b, text, sizeof(text));
+}
+
 static void put_time(struct buf *b, const struct date *date)
 {
-    char millis[8];
-
     buf_str(b, str_of(date->iso));
-    (void)snprintf(millis, sizeof(millis), ".%03uZ", (unsigned)date->millis % 1000u); /* fits */
-    buf_str(b, str_of(millis));
+    put_thousandths(b, date->millis);
+    buf_char(b, 'Z');
 }
 
 /* Microseconds as milliseconds: "0.123". */
 static void put_ms(struct buf *b, uint64_t us)
 {
-    char part[8];
-
     buf_u64(b, us / 1000);
-    (void)snprintf(part, sizeof(part), ".%03u", (unsigned)(us % 1000)); /* fits */
-    buf_str(b, str_of(part));
+    put_thousandths(b, us % 1000);
 }
 
 static void put_member(struct buf *b, const char *name, struct str value)

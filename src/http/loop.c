@@ -80,12 +80,22 @@ void loop_hurry(struct http_loop *loop, struct wheel_entry *e)
     want_turn(loop);
 }
 
+const struct date *loop_date(struct http_loop *loop)
+{
+    uint64_t now = uv_now(&loop->uv);
+
+    if (loop->date_at != now) {
+        loop->date_at = now;
+        date_update(&loop->date);
+    }
+    return &loop->date;
+}
+
 void loop_log(struct http_loop *loop, const struct access_entry *entry)
 {
     if (loop->log.is_off)
         return;
-    date_update(&loop->date);
-    access_log_add(&loop->log, &loop->date, entry);
+    access_log_add(&loop->log, loop_date(loop), entry);
     want_turn(loop);
 }
 

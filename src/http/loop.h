@@ -61,6 +61,7 @@ struct http_loop {
 
     struct access_log log;
     struct date date;
+    uint64_t date_at; /* uv_now() of it */
     uint64_t id_seed;
     uint64_t n_ids;
 };
@@ -86,6 +87,8 @@ void loop_want_tick(struct http_loop *loop);
 
 /* --- the rest ----------------------------------------------------------------------- */
 
+/* Now, as exact as the loop's own clock. */
+const struct date *loop_date(struct http_loop *loop);
 void loop_log(struct http_loop *loop, const struct access_entry *entry);
 /* After the last connection of a stopping loop is gone. */
 void loop_finish(struct http_loop *loop);

@@ -35,13 +35,12 @@ void respond_put_head(struct http_request *req, int status, const char *type, in
 
     if (loop->is_draining)
         req->keep_alive = false;
-    date_update(&loop->date);
     buf_lit(b, "HTTP/1.1 ");
     buf_i64(b, status);
     buf_char(b, ' ');
     buf_str(b, str_of(status_text(status)));
     buf_lit(b, "\r\nDate: ");
-    buf_str(b, str_of(loop->date.http));
+    buf_str(b, str_of(loop_date(loop)->http));
     buf_lit(b, "\r\n");
     if (type != NULL)
         header_put(b, STR("Content-Type"), str_of(type));

@@ -5,6 +5,7 @@
 #include "dialect/aiq.h"
 #include "hub/shared.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -39,7 +40,7 @@ struct hub {
     unsigned index;            /* among the loops */
     struct table topics;       /* job id -> struct topic */
     struct frames frames;
-    size_t n_readers;
+    atomic_size_t n_readers; /* others only look */
 };
 
 /* --- blocks ------------------------------------------------------------------- */
@@ -335,7 +336,7 @@ int hub_join(struct hub *h, struct str job, const struct way *way, struct reader
     r->prev = c->readers.prev;
     r->prev->next = r;
     c->readers.prev = r;
-    h->n_readers++;
+    atomic_fetch_add_explicit(&h->n_readers, 1, memory_order_relaxed);
     return 0;
 }
 
@@ -350,7 +351,7 @@ void hub_leave(struct hub *h, struct reader *r)
     r->prev->next = r->next;
     r->next->prev = r->prev;
     r->channel = NULL;
-    h->n_readers--;
+    atomic_fetch_sub_explicit(&h->n_readers, 1, memory_order_relaxed);
     if (!c->topic->waking)
         remove_empty(c->topic);
 }
@@ -472,5 +473,5 @@ void hub_free(struct hub *h)
 
 size_t hub_readers(const struct hub *h)
 {
-    return h->n_readers;
+    return atomic_load_explicit(&h->n_readers, memory_order_relaxed);
 }

@@ -86,6 +86,7 @@ void hub_reader_moved(struct reader *r, uint64_t seq, bool ended);
 const struct way *hub_reader_way(const struct reader *r);
 struct str hub_reader_job(const struct reader *r);
 
+/* From any thread. */
 size_t hub_readers(const struct hub *h);
 
 #endif

@@ -55,9 +55,10 @@ static int on_run_start(struct fold *f, const struct json *line, const struct ev
 static int on_model_stream(struct fold *f, const struct json *line, const struct event *ev)
 {
     struct run *run = run_of(f, ev);
+    bool model = run != NULL && (run->type == RUN_CHAT || run->type == RUN_LLM);
 
-    if (run == NULL && fold_find(f, ev->run) != NULL) {
-        f->stats.orphans++; /* it has ended */
+    if (run == NULL ? fold_find(f, ev->run) != NULL : !model) {
+        f->stats.orphans++; /* it has ended, or is something else */
         return 0;
     }
     if (run == NULL) {

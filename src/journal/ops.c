@@ -529,9 +529,11 @@ static int look_at(struct journal *j, struct live *l)
                            STR("queue deadline: no worker took the job in time"),
                            STR("QueueDeadline"));
     if (l->state == JOB_RUNNING && j->now >= l->row.lease_until) {
-        (void)snprintf(why, sizeof(why),
-                       "worker lost: no sign of life before its lease ran out");
-        return live_lose_worker(l, str_of(why), STR("LeaseExpired"));
+        return l->row.lease_until == 0
+                   ? live_lose_worker(l, STR("worker lost: it went down with the server"),
+                                      STR("ServerRestart"))
+                   : live_lose_worker(l, STR("worker lost: its lease ran out"),
+                                      STR("LeaseExpired"));
     }
     return 0;
 }

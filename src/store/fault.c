@@ -9,12 +9,40 @@
 #include <errno.h>
 #include <string.h>
 
+static int last_errno(sqlite3_file *file)
+{
+    int number = 0;
+
+    if (file == NULL || file->pMethods == NULL ||
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number) != SQLITE_OK)
+        return 0;
+    return number;
+}
+
+/* The system's errno behind an I/O error.  For a commit SQLite does not keep it where
+ * sqlite3_system_errno() looks, so the WAL itself is asked. */
+static int io_errno(const struct store *s, int rc)
+{
+    sqlite3_file *wal = NULL;
+    int number = 0;
+
+    if ((rc == SQLITE_IOERR_WRITE || rc == SQLITE_IOERR_FSYNC) &&
+        sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) == SQLITE_OK)
+        number = last_errno(wal);
+    return number != 0 ? number : sqlite3_system_errno(s->db);
+}
+
 static int io_fault(const struct store *s, int rc, struct error *err)
 {
-    int number = sqlite3_system_errno(s->db);
+    int number = io_errno(s, rc);
 
     if (number == ENOSPC || number == EDQUOT)
         return fault(s, SQLITE_FULL, err);
+    if (number == EFBIG)
+        return error_set(err, ERR_IO,
+                         "%s has reached the largest size that a file may have here: raise the "
+                         "limit (ulimit -f); appends will go on by themselves",
+                         s->name);
     if (rc == SQLITE_IOERR_SHORT_READ || rc == SQLITE_IOERR_CORRUPTFS)
         return fault(s, SQLITE_CORRUPT, err);
     return error_set(

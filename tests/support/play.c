@@ -17,7 +17,7 @@ static void need(bool holds, const char *what)
     }
 }
 
-/* --- tape ------------------------------------------------------------------------ */
+/* --- tape ---------------------------------------------------------------------------- */
 
 void tape_init(struct tape *t)
 {
@@ -58,7 +58,7 @@ struct str tape_at(const struct tape *t, size_t i)
     return str_head(buf_since(&t->bytes, from), t->end[i] - from);
 }
 
-/* --- views ----------------------------------------------------------------------- */
+/* --- views --------------------------------------------------------------------------- */
 
 const struct view views[N_VIEWS] = {
     [VIEW_AGENT] = { "agent", &dialect_agent, { .modes = MODE_DEFAULT } },
@@ -95,7 +95,7 @@ void view_put(const struct view *view,
     need(out->error == 0, "memory");
 }
 
-/* --- a job ------------------------------------------------------------------------ */
+/* --- a job --------------------------------------------------------------------------- */
 
 static int on_record(void *arg, const struct record *rec)
 {
@@ -185,7 +185,7 @@ int play_finish(struct play *p, enum job_end end, struct str error, int64_t ms)
     return fold_finish(p->fold, end, error, STR_NONE, at(ms));
 }
 
-/* --- stored records, read back --------------------------------------------------- */
+/* --- stored records, read back ------------------------------------------------------- */
 
 static const char *load_one(struct loaded *l,
                             struct json_reader *reader,
@@ -204,11 +204,11 @@ static const char *load_one(struct loaded *l,
     if (rec.head_seq > l->n)
         return "a stored record names a later head";
     rec.job_id = rec.kind == REC_JOB_START ? rec.job : *job;
-    need(record_new(&rec, &l->rec[l->n]) == 0, "memory");
+    if (rec.head_seq > 0)
+        rec.head = l->rec[rec.head_seq - 1];
+    need(record_new_with_head(&rec, &l->rec[l->n]) == 0, "memory");
     if (rec.kind == REC_JOB_START)
         *job = l->rec[l->n]->job;
-    if (rec.head_seq > 0)
-        l->rec[l->n]->head = l->rec[rec.head_seq - 1];
     l->n++;
     return NULL;
 }
@@ -236,7 +236,7 @@ void loaded_done(struct loaded *l)
     *l = (struct loaded){ 0 };
 }
 
-/* --- files ------------------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------------------- */
 
 static bool read_all(struct recording *r, FILE *file)
 {
@@ -307,7 +307,7 @@ struct str quoted_text(struct buf *out, const char *text)
     size_t from = out->n;
 
     for (; *text != '\0'; text++)
-        buf_char(out, *text == '\'' ? '"' : *text);
+        buf_char(out, *text == '\'' ? '"' : *text == '`' ? '\'' : *text);
     need(out->error == 0, "memory");
     return buf_since(out, from);
 }

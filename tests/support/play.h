@@ -14,7 +14,7 @@
 struct agent;
 struct intake;
 
-/* --- a list of byte strings ---------------------------------------------------- */
+/* --- a list of byte strings ---------------------------------------------------------- */
 
 struct tape {
     struct buf bytes;
@@ -29,7 +29,7 @@ void tape_clear(struct tape *t);
 void tape_add(struct tape *t, struct str s);
 struct str tape_at(const struct tape *t, size_t i);
 
-/* --- views: every dialect, in the variants that differ most --------------------- */
+/* --- views: every dialect, in the variants that differ most -------------------------- */
 
 struct view {
     const char *name;
@@ -57,7 +57,7 @@ void view_put(const struct view *view,
               struct frames *frames,
               struct buf *out);
 
-/* --- a job ------------------------------------------------------------------------ */
+/* --- a job --------------------------------------------------------------------------- */
 
 enum { PLAY_TS = 1771237800 }; /* seconds since 1970: when a job begins */
 
@@ -82,10 +82,10 @@ struct play {
     struct fold *fold;
     struct frames frames;
     struct buf tmp;
-    struct tape stored;          /* one for each record */
+    struct tape stored;             /* one for each record */
     struct tape frames_of[N_VIEWS]; /* one for each record, all its frames as SSE */
-    uint64_t n_bad;              /* lines that were refused */
-    char why[256];               /* the last of them */
+    uint64_t n_bad;                 /* lines that were refused */
+    char why[256];                  /* the last of them */
 };
 
 void play_init(struct play *p, struct play_options options);
@@ -96,7 +96,7 @@ int play_feed(struct play *p, struct str bytes, int64_t ms);
 int play_end(struct play *p, int64_t ms);
 int play_finish(struct play *p, enum job_end end, struct str error, int64_t ms);
 
-/* --- stored records, read back --------------------------------------------------- */
+/* --- stored records, read back ------------------------------------------------------- */
 
 struct loaded {
     struct record **rec; /* owned, each; with their heads set */
@@ -107,7 +107,7 @@ struct loaded {
 const char *loaded_init(struct loaded *l, const struct tape *stored);
 void loaded_done(struct loaded *l);
 
-/* --- files ------------------------------------------------------------------------- */
+/* --- files --------------------------------------------------------------------------- */
 
 /* A worker's bytes, and where they may be cut without cutting a message in two. */
 struct recording {
@@ -124,7 +124,7 @@ void recording_done(struct recording *r);
 /* Message @i. */
 struct str recording_message(const struct recording *r, size_t i);
 
-/* Compact text for a test: every ' becomes ". */
+/* JSON that can be written in C: every ' becomes a ", and every ` a '. */
 struct str quoted_text(struct buf *out, const char *text);
 
 #endif

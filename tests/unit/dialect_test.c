@@ -427,7 +427,7 @@ static void agent_says_questions_and_sections(void **state)
     expect(&dialect_agent, &rec, "57 graph.paused {'type':'graph.paused','job_id':'job-1'}\n");
     rec = make(REC_JOB_RESUMED);
     expect(&dialect_agent, &rec,
-           "57 graph.resumed {'type':'graph.resumed','job_id':'job-1'}\n");
+           "57 graph.resumed {'type':'graph.resumed','job_id':'job-1','interrupt_ids':null}\n");
 }
 
 static void agent_says_how_a_job_ends(void **state)
@@ -1122,9 +1122,9 @@ static void aiq_is_silent_about_the_rest(void **state)
 
 #define NO_KWARGS "'additional_kwargs':{},'response_metadata':{}"
 #define DELTA_END \
-    ",'tool_calls':[],'invalid_tool_calls':[],'usage_metadata':null,'tool_call_chunks':[]}"
+    ",'tool_calls':[],'invalid_tool_calls':[],'tool_call_chunks':[]}"
 #define HI \
-    "{'content':'Hi'," NO_KWARGS ",'type':'AIMessageChunk','name':null,'id':'m1'" DELTA_END
+    "{'content':'Hi'," NO_KWARGS ",'type':'AIMessageChunk','id':'m1'" DELTA_END
 #define LLM_META "{'ls_model_name':'gpt-x'}"
 
 static void messages_says_the_job(void **state)
@@ -1184,7 +1184,7 @@ static void messages_says_deltas_as_tuples(void **state)
     c.llm.info.meta = STR_NONE;
     expect(&dialect_messages, &delta,
            "57 messages [{'content':''," NO_KWARGS
-           ",'type':'AIMessageChunk','name':null,'id':'m1'" DELTA_END ",{}]\n");
+           ",'type':'AIMessageChunk','id':'m1'" DELTA_END ",{}]\n");
 }
 
 static void messages_says_all_of_a_delta(void **state)
@@ -1201,7 +1201,7 @@ static void messages_says_all_of_a_delta(void **state)
     delta.calls = STR("[{\"index\":0,\"args\":\"{\"}]");
     expect(&dialect_messages, &delta,
            "57 messages [{'content':[{'type':'text','text':'Hi'}],'additional_kwargs':{'x':1},"
-           "'response_metadata':{},'type':'AIMessageChunk','name':null,'id':'m1',"
+           "'response_metadata':{},'type':'AIMessageChunk','id':'m1',"
            "'tool_calls':[],'invalid_tool_calls':[],'usage_metadata':{'total_tokens':3},"
            "'tool_call_chunks':[{'index':0,'args':'{'}]}," LLM_META "]\n");
 }
@@ -1219,13 +1219,14 @@ static void messages_says_an_end_delta_when_one_is_due(void **state)
     end.calls = STR("[{\"name\":\"f\"}]");
     end.response = STR("{\"finish_reason\":\"stop\"}");
     end.usage = STR("{\"total_tokens\":3}");
+    end.title = STR("stop");
     expect(&dialect_messages, &end, "");
     end.last = true;
     expect(&dialect_messages, &end,
            "57 messages [{'content':'','additional_kwargs':{},"
-           "'response_metadata':{'finish_reason':'stop'},'type':'AIMessageChunk','name':null,"
+           "'response_metadata':{'finish_reason':'stop'},'type':'AIMessageChunk',"
            "'id':'m1','tool_calls':[],'invalid_tool_calls':[],"
-           "'usage_metadata':{'total_tokens':3},'tool_call_chunks':[]}," LLM_META "]\n");
+           "'tool_call_chunks':[]}," LLM_META "]\n");
 }
 
 static void messages_says_whole_messages(void **state)
@@ -1418,8 +1419,8 @@ static void messages_puts_model_events_together_again(void **state)
     expect_as(
         &dialect_messages, &all_modes, &rec,
         "57 events {'event':'on_chat_model_end','data':{'output':{'content':'Hi'," NO_KWARGS
-        ",'type':'ai','name':null,'id':'m1','tool_calls':[{'name':'f'}],"
-        "'invalid_tool_calls':[],'usage_metadata':null},"
+        ",'type':'ai','id':'m1','tool_calls':[{'name':'f'}],"
+        "'invalid_tool_calls':[]},"
         "'input':{'messages':[[]]}}" LLM_EVENT);
     rec.status = STR("error");
     expect_as(&dialect_messages, &all_modes, &rec, "");
@@ -1554,7 +1555,7 @@ static void raw_stands_alone_unless_the_stored_form_is_asked_for(void **state)
     delta.text = STR("Hi");
     expect(&dialect_raw, &delta,
            "57 llm.delta {'seq':57,'ts':1771237800123,'kind':'llm.delta','run':'run-llm',"
-           "'step':4,'name':'ChatOpenAI','type':'llm','model':'gpt-x','text':'Hi'}\n");
+           "'name':'ChatOpenAI','type':'llm','model':'gpt-x','step':4,'text':'Hi'}\n");
     expect_as(&dialect_raw, &stored, &delta,
               "57 llm.delta {'seq':57,'ts':1771237800123,'kind':'llm.delta','head':3,"
               "'text':'Hi'}\n");
