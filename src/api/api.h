@@ -32,7 +32,7 @@ struct app {
     size_t n_agents;
     struct sse_options sse;
     bool aiq_compat;
-    size_t max_input; /* bytes of a job's input */
+    size_t max_input;    /* bytes of a job's input */
     int64_t shutdown_ms; /* readers are sent away within this time */
     atomic_bool draining;
     struct app_loop *loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
@@ -67,7 +67,7 @@ struct call {
     struct journal_request journal;
     struct letter letter;
     struct app_loop *loop;
-    struct http_request *req; /* NULL: the connection is gone */
+    struct http_request *req;          /* NULL: the connection is gone */
     void (*answer)(struct call *call); /* on the loop, only while req is there */
     struct buf out;
     struct buf body; /* the request's, kept */
@@ -76,7 +76,9 @@ struct call {
 };
 
 /* Copies the body; NULL when memory ran out (the request is answered then). */
-struct call *call_new(struct http_request *req, enum journal_op op, void (*answer)(struct call *));
+struct call *call_new(struct http_request *req,
+                      enum journal_op op,
+                      void (*answer)(struct call *));
 void call_post(struct call *call);
 /* For a request that never left; does not answer. */
 void call_free(struct call *call);
@@ -98,9 +100,13 @@ struct look {
     struct buf out;
     struct arena mem;
     bool aiq;
+    void *data; /* for those who set task.done themselves */
 };
 
-struct look *look_new(struct http_request *req, struct str job, void (*run)(struct task *, struct store *));
+void look_free(struct look *look);
+struct look *look_new(struct http_request *req,
+                      struct str job,
+                      void (*run)(struct task *, struct store *));
 void look_post(struct look *look);
 static inline struct look *look_of(struct task *task)
 {
@@ -118,7 +124,10 @@ struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
 /* Reads the body as a JSON object; answers 422 (400 for JSON lines' sake nowhere) itself. */
-bool api_read_body(struct http_request *req, struct json_reader *reader, struct str body, struct json *ret);
+bool api_read_body(struct http_request *req,
+                   struct json_reader *reader,
+                   struct str body,
+                   struct json *ret);
 
 /* --- handlers -------------------------------------------------------------------- */
 

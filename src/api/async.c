@@ -261,9 +261,12 @@ static bool read_path_id(struct str text, int64_t *ret)
     for (; i < text.n && text.p[i] != '.'; i++) {
         if (text.p[i] == '_' && digits > 0)
             continue;
-        if (text.p[i] < '0' || text.p[i] > '9' || digits++ > 17)
+        if (text.p[i] < '0' || text.p[i] > '9')
             return false;
-        value = value * 10 + (text.p[i] - '0');
+        if (digits++ < 18) /* beyond that it is foreign anyway */
+            value = value * 10 + (text.p[i] - '0');
+        else
+            value = INT64_MAX;
     }
     for (i += i < text.n; i < text.n; i++)
         if (text.p[i] != '0')

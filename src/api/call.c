@@ -148,6 +148,11 @@ static void look_done(struct task *task)
         else
             api_json(look->req, look->status, &look->out);
     }
+    look_free(look);
+}
+
+void look_free(struct look *look)
+{
     buf_done(&look->out);
     arena_done(&look->mem);
     free(look);

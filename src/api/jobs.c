@@ -10,6 +10,22 @@
 #include <stdio.h>
 #include <time.h>
 
+enum { MAX_WAIT_S = 300 };
+
+static int64_t number_or(struct str text, int64_t otherwise)
+{
+    int64_t value = 0;
+
+    if (text.n == 0 || text.n > 18)
+        return otherwise;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return otherwise;
+        value = value * 10 + (text.p[i] - '0');
+    }
+    return value;
+}
+
 /* --- submit ------------------------------------------------------------------------- */
 
 static void answer_submit(struct call *call)
@@ -28,6 +44,10 @@ static void answer_submit(struct call *call)
     buf_str(b, call->journal.row.id);
     http_set_header(call->req, "Location", buf_text(b));
     buf_clear(b);
+    if (call->wait_ms > 0) {
+        jobs_wait(call->req, call->journal.row.id, call->wait_ms);
+        return;
+    }
     api_put_job(b, &call->journal.row);
     api_json(call->req, 202, b);
 }
@@ -142,6 +162,8 @@ void api_submit(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
+    int64_t wait = number_or(http_query(req, "wait"), 0);
+    call->wait_ms = (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
     json_reader_init(&reader, 64 * 1024 * 1024, 64);
     if (read_submit(call, &reader))
         call_post(call);
@@ -255,20 +277,6 @@ static void run_list(struct task *task, struct store *store)
         buf_lit(&look->out, "null");
     }
     buf_char(&look->out, '}');
-}
-
-static int64_t number_or(struct str text, int64_t otherwise)
-{
-    int64_t value = 0;
-
-    if (text.n == 0 || text.n > 18)
-        return otherwise;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return otherwise;
-        value = value * 10 + (text.p[i] - '0');
-    }
-    return value;
 }
 
 void api_list(struct http_request *req, void *arg)

@@ -7,11 +7,20 @@
 /* 1 to 64 of letters, digits, _ and -. */
 bool jobs_valid_id(struct str id);
 /* Fills the request of a submit; false when it has answered. */
-bool jobs_fill_submit(struct call *call, struct str agent, const yyjson_val *input, struct str id, int64_t expiry);
+bool jobs_fill_submit(struct call *call,
+                      struct str agent,
+                      const yyjson_val *input,
+                      struct str id,
+                      int64_t expiry);
 void jobs_post_submit(struct call *call);
 
 /* The row of a look's job; false when look->status says why not. */
 bool jobs_get(struct look *look, struct store *store, struct job_row *ret);
+
+/* task.run of a look: the job and its result. */
+void state_run_result(struct task *task, struct store *store);
+/* Answers @req with the job's result when it ends within @wait_ms, else with the job. */
+void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms);
 
 /* The Last-Event-ID header, else @given. */
 bool jobs_read_place(struct http_request *req, struct str given, struct sse_request *ret);

@@ -18,6 +18,8 @@ struct folding {
     size_t n_tools, n_outputs, n_found, n_cited, n_files;
     struct buf report;
     bool has_report;
+    struct buf output; /* of the root run that ended last */
+    uint64_t root;     /* the record that started it */
     uint64_t last;
     int err;
 };
@@ -138,6 +140,12 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     f->err = record_decode(&f->reader, stored, &rec, NULL);
     if (f->err != 0)
         return 1;
+    if (rec.kind == REC_RUN_START && rec.info.root) {
+        f->root = rec.seq;
+    } else if (rec.kind == REC_RUN_END && rec.head_seq == f->root && rec.output.p != NULL) {
+        buf_clear(&f->output);
+        buf_str(&f->output, rec.output);
+    }
     if (rec.kind == REC_TOOL_START)
         remember(f, p->starts, &rec);
     else if (rec.kind == REC_TOOL_END)
@@ -170,8 +178,8 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
 
 static void folding_init(struct folding *f, struct look *look)
 {
-    struct buf *all[] = { &f->tools, &f->outputs, &f->found, &f->cited,
-                          &f->todos, &f->files,   &f->report };
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
+                          &f->todos, &f->files,   &f->report, &f->output };
 
     *f = (struct folding){ .look = look };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -182,8 +190,8 @@ static void folding_init(struct folding *f, struct look *look)
 
 static void folding_done(struct folding *f)
 {
-    struct buf *all[] = { &f->tools, &f->outputs, &f->found, &f->cited,
-                          &f->todos, &f->files,   &f->report };
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
+                          &f->todos, &f->files,   &f->report, &f->output };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         buf_done(all[i]);
@@ -252,6 +260,22 @@ static void run_state(struct task *task, struct store *store)
     folding_done(&f);
 }
 
+/* No artifact says what the report is: the run's final output, when it is a text. */
+static void report_from_output(struct folding *f)
+{
+    struct json j;
+
+    if (f->has_report || f->output.n == 0 ||
+        json_read(&f->inner, buf_text(&f->output), &j, NULL) != 0)
+        return;
+    struct str text = json_text(j.root);
+    if (text.n == 0)
+        return;
+    f->has_report = true;
+    buf_clear(&f->report);
+    json_put_str(&f->report, text);
+}
+
 static void run_report(struct task *task, struct store *store)
 {
     struct look *look = look_of(task);
@@ -260,6 +284,7 @@ static void run_report(struct task *task, struct store *store)
 
     if (!fold_job(look, store, &f))
         return;
+    report_from_output(&f);
     buf_lit(b, "{\"job_id\":");
     json_put_str(b, str_make(look->job, look->job_n));
     if (f.has_report)
@@ -268,6 +293,29 @@ static void run_report(struct task *task, struct store *store)
         buf_lit(b, ",\"has_report\":false,\"report\":");
     buf_str(b, f.report.n > 0 ? buf_text(&f.report) : STR("null"));
     buf_char(b, '}');
+    folding_done(&f);
+}
+
+/* The job, with its result once it has ended: for those who wait for it. */
+void state_run_result(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct folding f;
+    struct job_row row;
+    enum job_state state = JOB_QUEUED;
+
+    if (!jobs_get(look, store, &row))
+        return;
+    (void)job_state_find(row.state, &state); /* written by us */
+    look->status = job_state_is_final(state) ? 200 : 202;
+    api_put_job(&look->out, &row);
+    if (!job_state_is_final(state) || !fold_job(look, store, &f))
+        return;
+    report_from_output(&f);
+    look->out.n--; /* the object goes on */
+    render_json(&look->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
+    render_json(&look->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
+    buf_char(&look->out, '}');
     folding_done(&f);
 }
 

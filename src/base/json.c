@@ -177,6 +177,8 @@ static bool repair(struct json_reader *r, struct str line)
         char c = line.p[at];
         size_t n = 0;
 
+        if (in_string && (unsigned char)c < 0x20)
+            return false; /* not to be read leniently because of something else in the line */
         if (in_string && c == '\\') {
             at += repair_escape(line, at, &r->fixed, &changed);
             continue;

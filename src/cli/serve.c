@@ -170,7 +170,7 @@ static int start_agents(struct server *s, struct error *err)
                                     .journal = s->journal,
                                     .log = on_stderr,
                                     .arg = s,
-                                    .heartbeat_ms = 10000 };
+                                    .heartbeat_ms = 0 };
     int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
 
     if (code == 0)

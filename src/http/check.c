@@ -160,7 +160,8 @@ static bool check_reserve(struct http_request *req)
     if (!req->conn->is_over)
         return true;
     req->keep_alive = false;
-    if (req->match.route != NULL && (req->match.flags & HTTP_ROUTE_HEALTH) != 0)
+    if (req->match.route != NULL &&
+        (req->match.flags & (HTTP_ROUTE_HEALTH | HTTP_ROUTE_STREAM)) != 0)
         return true;
     http_set_header(req, "Retry-After", STR("1"));
     return decline(req, 503, "Too many open connections");

@@ -29,6 +29,8 @@ typedef void (*http_handler)(struct http_request *req, void *arg);
 enum {
     HTTP_ROUTE_PROBLEM = 1 << 0, /* errors as RFC 9457 problems instead of {"detail"} */
     HTTP_ROUTE_HEALTH = 1 << 1,  /* answered also when connections are at their limit */
+    HTTP_ROUTE_STREAM = 1 << 2,  /* so is this: its handler asks http_is_over and says it kindly
+                                  */
 };
 
 struct http_route {
@@ -100,6 +102,8 @@ struct str http_query(const struct http_request *req, const char *name);
 struct str http_header(const struct http_request *req, const char *name);
 struct str http_body(const struct http_request *req);
 bool http_is_10(const struct http_request *req); /* HTTP/1.0: no chunks */
+/* The connection is above the limit of connections: be brief. */
+bool http_is_over(const struct http_request *req);
 /* Identity for log lines and the X-Request-Id answer header. */
 struct str http_request_id(const struct http_request *req);
 

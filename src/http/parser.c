@@ -14,10 +14,13 @@
 #include "http/header.h"
 
 enum {
-    KEEP_BYTES = 16384,  /* a buffer that grew beyond is given back between requests */
-    BODY_FIRST = 65536,  /* what an announced length is believed to begin with */
-    CHUNK_OVERHEAD = 16, /* bytes of chunk headers allowed per byte of body */
+    KEEP_BYTES = 16384, /* a buffer that grew beyond is given back between requests */
+    BODY_FIRST = 65536, /* what an announced length is believed to begin with */
+    CHUNK_OVERHEAD = 8, /* bytes on the wire per byte of a chunked body */
 };
+
+/* Far from what a sum or product could not hold. */
+#define MAX_BODY ((size_t)1 << 48)
 
 /* --- llhttp's callbacks ------------------------------------------------------------- */
 
@@ -37,6 +40,13 @@ static int append(struct parser *p, struct buf *b, const char *at, size_t n)
                                  : refuse(p, 431, "The request's head is too large");
 }
 
+/* Trailers and chunk extensions are read and forgotten, but not without end. */
+static int skip(struct parser *p, size_t n)
+{
+    p->skipped_bytes += n;
+    return p->skipped_bytes > p->max_head ? refuse(p, 400, "Too much beside the body") : 0;
+}
+
 static int on_url(llhttp_t *l, const char *at, size_t n)
 {
     struct parser *p = l->data;
@@ -50,7 +60,7 @@ static int on_header_field(llhttp_t *l, const char *at, size_t n)
     struct parser *p = l->data;
 
     if (p->head_done) /* a trailer */
-        return 0;
+        return skip(p, n);
     if (!p->in_name) {
         if (p->n_headers == PARSER_MAX_HEADERS)
             return refuse(p, 431, "The request has too many headers");
@@ -76,7 +86,7 @@ static int on_header_value(llhttp_t *l, const char *at, size_t n)
     struct parser *p = l->data;
 
     if (p->head_done)
-        return 0;
+        return skip(p, n);
     p->headers[p->n_headers - 1].value_n += (uint32_t)n;
     return append(p, &p->text, at, n);
 }
@@ -106,6 +116,12 @@ static int on_headers_complete(llhttp_t *l)
     p->length = p->is_chunked ? 0 : l->content_length;
     l->upgrade = 0; /* we do not: the request goes on as if it had not been offered */
     return 0;
+}
+
+static int on_chunk_extension(llhttp_t *l, const char *at, size_t n)
+{
+    (void)at;
+    return skip(l->data, n);
 }
 
 static int on_chunk_header(llhttp_t *l)
@@ -142,6 +158,8 @@ static const llhttp_settings_t callbacks = {
     .on_header_value = on_header_value,
     .on_header_value_complete = on_header_value_complete,
     .on_headers_complete = on_headers_complete,
+    .on_chunk_extension_name = on_chunk_extension,
+    .on_chunk_extension_value = on_chunk_extension,
     .on_chunk_header = on_chunk_header,
     .on_body = on_body,
     .on_message_complete = on_message_complete,
@@ -230,8 +248,15 @@ static size_t feed_head(struct parser *p, struct str in)
 
 /* --- the body ----------------------------------------------------------------------- */
 
+/* How much may come on the wire, whatever it is: chunk sizes, too, can be made long. */
+static size_t body_allowance(const struct parser *p)
+{
+    return p->is_chunked ? p->max_head + CHUNK_OVERHEAD * p->max_body : (size_t)p->length;
+}
+
 static size_t feed_body(struct parser *p, struct str in)
 {
+    in = str_head(in, body_allowance(p) - p->body_bytes);
     llhttp_errno_t err = llhttp_execute(&p->llhttp, in.p, in.n);
     size_t n = in.n;
 
@@ -242,9 +267,7 @@ static size_t feed_body(struct parser *p, struct str in)
         fail_llhttp(p);
     }
     p->body_bytes += n;
-    /* Chunk extensions and trailers are work without end otherwise. */
-    if (p->state == PARSER_BODY && p->is_chunked &&
-        p->body_bytes > p->max_head + CHUNK_OVERHEAD * p->body.n)
+    if (p->state == PARSER_BODY && p->body_bytes == body_allowance(p))
         fail(p, 400, "The body's chunks are mostly overhead");
     return n;
 }
@@ -267,10 +290,10 @@ void parser_init(struct parser *p, size_t max_head)
     p->length = 0;
     p->max_head = max_head;
     p->max_body = 0;
-    p->head_bytes = p->body_bytes = p->target_n = 0;
+    p->head_bytes = p->body_bytes = p->skipped_bytes = p->target_n = 0;
     p->n_headers = 0;
     buf_init(&p->text, max_head);
-    buf_init(&p->body, SIZE_MAX / 4); /* the callbacks know the limit */
+    buf_init(&p->body, MAX_BODY); /* the callbacks know the limit */
     start(p);
 }
 
@@ -316,9 +339,9 @@ size_t parser_feed(struct parser *p, struct str in)
 
 void parser_accept(struct parser *p, size_t max_body)
 {
-    p->max_body = max_body;
+    p->max_body = max_body < MAX_BODY ? max_body : MAX_BODY;
     p->state = p->complete ? PARSER_DONE : PARSER_BODY;
-    if (p->length > max_body) {
+    if (p->length > p->max_body) {
         fail(p, 413, "The request's body is too large");
     } else if (p->length > 0) {
         size_t first = p->length < BODY_FIRST ? (size_t)p->length : BODY_FIRST;

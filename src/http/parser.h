@@ -43,9 +43,10 @@ struct parser {
     uint64_t length; /* of the body as announced; 0 when chunked */
     size_t max_head; /* bytes */
     size_t max_body;
-    size_t head_bytes; /* as received */
-    size_t body_bytes; /* as received, with chunk sizes and trailers */
-    struct buf text;   /* target, names and values, back to back */
+    size_t head_bytes;    /* as received */
+    size_t body_bytes;    /* as received, with chunk sizes and trailers */
+    size_t skipped_bytes; /* of chunk extensions and trailers */
+    struct buf text;      /* target, names and values, back to back */
     struct buf body;
     size_t target_n;
     uint32_t n_headers;

@@ -355,3 +355,8 @@ void http_set_header(struct http_request *req, const char *name, struct str valu
 {
     header_put(&req->headers, str_of(name), value);
 }
+
+bool http_is_over(const struct http_request *req)
+{
+    return req->conn->is_over;
+}

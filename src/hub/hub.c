@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK_BYTES = 64 * 1024,   /* a block is closed when it is larger */
+    FIRST_BLOCK_BYTES = 4096, /* most channels never need more */
+    BLOCK_BYTES = 64 * 1024,
     WINDOW_BYTES = 512 * 1024, /* of a channel */
 };
 
@@ -114,7 +115,8 @@ static struct block *open_block(struct channel *c, size_t want)
     if (b != NULL && b->bytes.cap - b->bytes.n >= want)
         return b;
     b = block_new();
-    if (b == NULL || !buf_reserve(&b->bytes, want > BLOCK_BYTES ? want : BLOCK_BYTES)) {
+    size_t size = c->tail == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+    if (b == NULL || !buf_reserve(&b->bytes, want > size ? want : size)) {
         block_unref(b);
         return NULL;
     }
@@ -429,6 +431,9 @@ void hub_reader_moved(struct reader *r, uint64_t seq, bool ended)
     r->done = ended;
     if (!c->known)
         reset(c, seq);
+    /* At the tail it stands in a block, so that frames without a record reach it too. */
+    if (seq == c->last && (c->tail != NULL || open_block(c, 1) != NULL))
+        move_to(r, c->tail, c->tail->bytes.n);
 }
 
 const struct way *hub_reader_way(const struct reader *r)

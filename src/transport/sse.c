@@ -46,6 +46,7 @@ struct sse_loop {
 };
 
 static void pump(struct sse_reader *r);
+static void schedule_next(struct sse_reader *r, int64_t now);
 
 static int64_t now_ms(void)
 {
@@ -192,14 +193,13 @@ static void put_beat(struct sse_reader *r, int64_t now)
     put_frame(r, STR("job.heartbeat"), &payload);
 }
 
-static void put_retry(struct sse_reader *r)
+static void put_retry(struct sse_loop *l, const struct way *way, struct buf *out)
 {
     char line[40];
 
-    r->loop->seed = r->loop->seed * 1103515245u + 12345u;
-    (void)snprintf(line, sizeof(line), "retry: %u\n\n",
-                   RETRY_MS + (r->loop->seed >> 16) % 2000);
-    way_put_raw(hub_reader_way(&r->reader), str_of(line), &r->small);
+    l->seed = l->seed * 1103515245u + 12345u;
+    (void)snprintf(line, sizeof(line), "retry: %u\n\n", RETRY_MS + (l->seed >> 16) % 2000);
+    way_put_raw(way, str_of(line), out);
 }
 
 /* --- pages ---------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static bool begin_stream(struct sse_reader *r)
         r->expires = r->began + l->opt.max_age_ms +
                      (int64_t)(l->seed >> 8) % (l->opt.max_age_ms / 10 + 1);
     }
-    schedule(r, l->opt.keep_alive_ms);
+    schedule_next(r, r->began);
     return true;
 }
 
@@ -469,6 +469,50 @@ static void on_wake(struct reader *reader)
         pump(r);
 }
 
+/* --- sending away ------------------------------------------------------------ */
+
+/* 503 would end a browser's EventSource for good: it is told to come again instead. */
+struct farewell {
+    struct buf bytes;
+};
+
+static void farewell_closed(struct http_stream *st, void *data)
+{
+    struct farewell *f = data;
+
+    (void)st;
+    buf_done(&f->bytes);
+    free(f);
+}
+
+static void farewell_sent(struct http_stream *st, void *data)
+{
+    (void)data;
+    http_stream_cut(st, "the server is busy or going down");
+}
+
+static void send_away(struct sse_loop *l, struct http_request *req, const struct way *way)
+{
+    static const struct http_stream_events events = { .ready = farewell_sent,
+                                                      .closed = farewell_closed };
+    struct farewell *f = calloc(1, sizeof(*f));
+
+    if (f == NULL) {
+        http_respond_error(req, 503, "out of memory");
+        return;
+    }
+    buf_init(&f->bytes, 1024);
+    put_retry(l, way, &f->bytes);
+    struct http_stream *st =
+        http_stream_begin(req, 200, "text/event-stream; charset=utf-8", &events, f);
+    if (st == NULL) {
+        buf_done(&f->bytes);
+        free(f);
+    } else if (http_stream_send(st, f->bytes.p, f->bytes.n)) {
+        farewell_sent(st, f);
+    }
+}
+
 /* --- opening ------------------------------------------------------------------- */
 
 void sse_open(struct sse_loop *l, struct http_request *req, const struct sse_request *what)
@@ -477,6 +521,11 @@ void sse_open(struct sse_loop *l, struct http_request *req, const struct sse_req
     struct way way = what->way;
 
     way.chunked = !http_is_10(req);
+    if (l->draining || http_is_over(req)) {
+        free(r);
+        send_away(l, req, &way);
+        return;
+    }
     if (r == NULL || hub_join(l->hub, what->job, &way, &r->reader) != 0) {
         free(r);
         http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(what->job, 100)));
@@ -496,6 +545,22 @@ void sse_open(struct sse_loop *l, struct http_request *req, const struct sse_req
 
 /* --- time ---------------------------------------------------------------------- */
 
+/* For whatever comes first: a comment, a heartbeat, the maximum age. */
+static void schedule_next(struct sse_reader *r, int64_t now)
+{
+    const struct sse_options *opt = &r->loop->opt;
+    const struct dialect *d = hub_reader_way(&r->reader)->dialect;
+    int64_t next = r->last_sent + opt->keep_alive_ms - now;
+
+    if (next <= 0)
+        next = opt->keep_alive_ms;
+    if ((d == &dialect_aiq || d == &dialect_raw) && r->next_beat - now < next)
+        next = r->next_beat - now;
+    if (r->expires != 0 && r->expires - now < next)
+        next = r->expires - now;
+    schedule(r, next > 0 ? next : 0);
+}
+
 static void look_at(struct sse_reader *r, int64_t now)
 {
     struct sse_loop *l = r->loop;
@@ -510,7 +575,7 @@ static void look_at(struct sse_reader *r, int64_t now)
             put_frame(r, STR("job.shutdown"), &payload);
         }
         if (!r->sending) {
-            put_retry(r);
+            put_retry(l, hub_reader_way(&r->reader), &r->small);
             (void)send_small(r);
         }
         cut(r, l->draining ? "the server is going down"
@@ -523,8 +588,7 @@ static void look_at(struct sse_reader *r, int64_t now)
     } else if (!r->sending && now - r->last_sent >= l->opt.keep_alive_ms) {
         way_put_raw(hub_reader_way(&r->reader), STR(": keep-alive\n\n"), &r->small);
     }
-    int64_t next = r->last_sent + l->opt.keep_alive_ms - now;
-    schedule(r, next > 0 ? next : l->opt.keep_alive_ms);
+    schedule_next(r, now);
     pump(r);
 }
 
