@@ -332,6 +332,19 @@ static enum job_state state_after(enum job_end end)
                                       : JOB_FAILED;
 }
 
+int live_follow_fold(struct live *l)
+{
+    struct fold_end end;
+
+    if (l->fold == NULL || !fold_ended(l->fold) || job_state_is_final(l->state))
+        return 0;
+    fold_end(l->fold, &end);
+    int err = live_set_text(&l->row.error, end.error);
+    if (err == 0)
+        err = live_set_text(&l->row.error_type, end.error_type);
+    return err == 0 ? live_move(l, state_after(end.end)) : err;
+}
+
 int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
 {
     struct fold *fold;
@@ -347,24 +360,7 @@ int live_finish(struct live *l, enum job_end end, struct str error, struct str t
     int err = live_fold(l, &fold);
     if (err == 0 && !fold_ended(fold))
         err = fold_finish(fold, end, error, type, l->journal->now);
-    if (err == 0)
-        err = live_set_text(&l->row.error, error);
-    if (err == 0)
-        err = live_set_text(&l->row.error_type, type);
-    return err == 0 ? live_move(l, state_after(end)) : err;
-}
-
-int live_follow_fold(struct live *l)
-{
-    struct fold_end end;
-
-    if (l->fold == NULL || !fold_ended(l->fold) || job_state_is_final(l->state))
-        return 0;
-    fold_end(l->fold, &end);
-    int err = live_set_text(&l->row.error, end.error);
-    if (err == 0)
-        err = live_set_text(&l->row.error_type, end.error_type);
-    return err == 0 ? live_move(l, state_after(end.end)) : err;
+    return err == 0 ? live_follow_fold(l) : err;
 }
 
 int live_lose_worker(struct live *l, struct str why, struct str type)

@@ -516,9 +516,11 @@ static int look_at(struct journal *j, struct live *l)
 {
     char why[96];
 
+    if (l->deleted || job_state_is_final(l->state))
+        return 0; /* it ended in this very turn */
     if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state == JOB_RUNNING) {
+    if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state != JOB_WAITING) {
         (void)snprintf(why, sizeof(why), "run deadline: longer than %lld s",
                        (long long)l->row.run_seconds);
         return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
