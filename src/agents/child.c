@@ -255,6 +255,7 @@ static void on_written(uv_write_t *write, int status)
 
     (void)status; /* a worker need not read its job */
     buf_done(&c->line);
+    close_handle(&c->in); /* so that a worker may read to the end: json.load(sys.stdin) */
 }
 
 static int begin(struct child *c)

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "dialect/render.h"
 
+#include <stdlib.h>
+
 void api_aiq_agents(struct http_request *req, void *arg)
 {
     const struct app *app = arg;
@@ -129,11 +131,14 @@ static bool whole_number(const yyjson_val *v, int64_t *ret, bool *ret_fraction)
     if (unsafe_yyjson_is_raw((yyjson_val *)v))
         text = str_make(unsafe_yyjson_get_raw((yyjson_val *)v),
                         unsafe_yyjson_get_len((yyjson_val *)v));
+    bool negative = text.n > 0 && text.p[0] == '-';
+
+    text = str_skip(text, negative);
     for (; i < text.n && i < 18 && text.p[i] >= '0' && text.p[i] <= '9'; i++)
         value = value * 10 + (text.p[i] - '0');
     if (i == 0)
         return false;
-    *ret = value;
+    *ret = negative ? -value : value;
     if (i < text.n && text.p[i] == '.') {
         for (i++; i < text.n && text.p[i] == '0'; i++)
             ;
@@ -169,15 +174,22 @@ static int64_t check_expiry(struct complaints *c, const yyjson_val *root)
     return value;
 }
 
+/* The reader's sentence ends with the place. */
+static uint64_t offset_in(const struct error *err)
+{
+    const char *at = strrchr(err->text, ' ');
+
+    return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+}
+
 static void refuse_json(struct http_request *req, const struct error *err)
 {
     struct buf out;
 
     buf_init(&out, 4096);
-    buf_lit(
-        &out,
-        "{\"detail\":[{\"type\":\"json_invalid\",\"loc\":[\"body\",0],\"msg\":\"JSON decode error\",\"input\":{},"
-        "\"ctx\":{\"error\":");
+    buf_lit(&out, "{\"detail\":[{\"type\":\"json_invalid\",\"loc\":[\"body\",");
+    buf_u64(&out, offset_in(err));
+    buf_lit(&out, "],\"msg\":\"JSON decode error\",\"input\":{},\"ctx\":{\"error\":");
     json_put_str(&out, str_of(err->text));
     buf_lit(&out, "}}]}");
     api_json(req, 422, &out);
@@ -193,7 +205,9 @@ static bool unknown_agent(struct call *call, struct str agent)
     buf_init(&list, 4096);
     for (size_t i = 0; i < app->n_agents; i++) {
         known |= str_eq(app->agents[i].name, agent);
-        if (i > 0)
+        if (!app->agents[i].is_public)
+            continue;
+        if (list.n > 0)
             buf_lit(&list, ", ");
         buf_str(&list, app->agents[i].name);
     }

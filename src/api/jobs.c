@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { MAX_WAIT_S = 300 };
+enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255 };
 
 static int64_t number_or(struct str text, int64_t otherwise)
 {
@@ -92,6 +92,11 @@ bool jobs_fill_submit(struct call *call,
     struct buf json;
     bool ok = true;
 
+    if (key.n > MAX_KEY_BYTES) {
+        http_respond_error(call->req, 422, "the Idempotency-Key is longer than %d bytes",
+                           MAX_KEY_BYTES);
+        return false;
+    }
     buf_init(&json, call->loop->app->max_input);
     if (input != NULL)
         json_put_value(&json, input);
@@ -108,7 +113,7 @@ bool jobs_fill_submit(struct call *call,
     buf_done(&json);
     ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : make_id(call));
     if (ok && key.n > 0)
-        ok = arena_copy(mem, str_head(key, 200), &row->idempotency_key);
+        ok = arena_copy(mem, key, &row->idempotency_key);
     row->expiry_seconds = expiry;
     if (!ok)
         http_respond_error(call->req, 503, "out of memory");
@@ -389,7 +394,14 @@ static bool read_cursor(struct str text, struct cursor *ret)
     *ret = (struct cursor){ 0 };
     if (text.n == 0 || str_is(text, "0") || str_is(text, "-1") || str_is(text, "-"))
         return true;
-    return cursor_parse(text, ret) == 0;
+    if (cursor_parse(text, ret) == 0)
+        return true;
+    /* A number that is too long to be an id of ours is foreign, and no mistake in writing. */
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    ret->seq = INT64_MAX;
+    return text.n > 19 && text.p[0] != '0';
 }
 
 bool jobs_read_place(struct http_request *req, struct str given, struct sse_request *ret)

@@ -1,6 +1,7 @@
 #include "ingest/intake.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "ingest/fold.h"
 #include "ingest/sse.h"
 
@@ -79,6 +80,9 @@ static int take_message(struct intake *in, const struct sse_message *m, int64_t 
 
     if (m->data.n == 0)
         return 0; /* `event: end` and the like */
+    if (utf8_valid(m->event) < m->event.n)
+        return bad_line(in,
+                        error_set(&in->error, ERR_SYNTAX, "an event name that is not UTF-8"));
     int code = json_read(&in->reader, m->data, &j, &in->error);
     if (code == 0)
         code = event_read(&j, m->event, in->opt.from, &in->scratch, &ev, &in->error);

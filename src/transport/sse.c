@@ -566,6 +566,8 @@ static void look_at(struct sse_reader *r, int64_t now)
     struct sse_loop *l = r->loop;
     const struct dialect *d = hub_reader_way(&r->reader)->dialect;
 
+    if (r->ending)
+        return; /* its last bytes are on their way */
     if (l->draining || (r->expires != 0 && now >= r->expires)) {
         if (!r->sending && l->draining && (d == &dialect_aiq || d == &dialect_raw)) {
             struct buf payload;
