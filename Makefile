@@ -9,7 +9,11 @@ all:
 	@scripts/build release
 
 run: all
-	@scripts/run
+	@scripts/run $(ARGS)
+
+# A recorded run through the filter, at a readable rate.
+play: all
+	@scripts/play
 
 check:
 	@scripts/deps check
@@ -33,4 +37,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run check bench golden format install clean
+.PHONY: all run play check bench golden format install clean

@@ -16,7 +16,6 @@
 #include "agents/limits.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -19,7 +19,6 @@
 #include "agents/post.h"
 #include "agents/work.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

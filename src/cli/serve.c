@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,7 +50,7 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
 
     hub_published(s->hub_shared, pubs, n);
     for (size_t i = 0; i < n; i++)
-        if (pubs[i].cancel_requested && s->exec != NULL)
+        if ((pubs[i].cancel_requested || pubs[i].gone) && s->exec != NULL)
             exec_cancel(s->exec, pubs[i].job, pubs[i].attempt);
 }
 
@@ -219,19 +220,39 @@ static int start_http(struct server *s, struct error *err)
     return code == 0 ? http_server_start(s->http, err) : code;
 }
 
+/* This program as somebody in this folder would type it. */
+static const char *own_name(const struct server *s)
+{
+    char here[4096];
+    size_t n = getcwd(here, sizeof(here)) != NULL ? strlen(here) : 0;
+
+    return n > 0 && strncmp(s->self, here, n) == 0 && s->self[n] == '/' ? s->self + n + 1
+                                                                        : s->self;
+}
+
 static void say_hello(const struct server *s)
 {
     const struct server_config *c = s->config;
-    unsigned port = http_server_port(s->http);
-    const char *host = c->address.host[0] != '\0' ? c->address.host : "127.0.0.1";
+    char url[128];
 
-    printf("spoolwire %s listens on http://%s:%u (data in %s)\n", SPOOLWIRE_VERSION, host, port,
-           c->data);
-    printf("\nNext, in another terminal:\n\n"
-           "    export SPOOLWIRE_URL=http://%s:%u\n"
-           "    spoolwire submit demo --follow\n"
-           "    curl -N http://%s:%u/v1/jobs/JOB/events?dialect=messages\n\n",
-           host, port, host, port);
+    if (c->address.unix_path[0] != '\0') {
+        printf("spoolwire %s listens on %s (data in %s)\n", SPOOLWIRE_VERSION,
+               c->address.unix_path, c->data);
+        (void)fflush(stdout); /* also into a pipe */
+        return;
+    }
+    bool six = strchr(c->address.host, ':') != NULL;
+    (void)snprintf(url, sizeof(url), "http://%s%s%s:%u", six ? "[" : "", c->address.host,
+                   six ? "]" : "", (unsigned)http_server_port(s->http));
+    printf(
+        "spoolwire %s listens on %s (data in %s)\n\n"
+        "Open %s, or type in another terminal:\n\n"
+        "    export SPOOLWIRE_URL=%s\n"
+        "    %s submit demo --follow                 # a job, and its events as they come\n"
+        "    curl -N %s/v1/jobs/JOB/events?dialect=messages   # the same for a LangGraph client\n"
+        "    curl %s/v1/jobs                         # all jobs\n\n"
+        "Ctrl-C ends it; what was acknowledged is kept.\n",
+        SPOOLWIRE_VERSION, url, c->data, url, url, own_name(s), url, url);
     (void)fflush(stdout); /* also into a pipe */
 }
 

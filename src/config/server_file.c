@@ -201,7 +201,7 @@ static int begin_entry(struct walk *w, struct loader *l, struct agent_entry **re
 
 static int read_agents(struct walk *w, struct loader *l)
 {
-    struct agent_entry *entry;
+    struct agent_entry *entry = NULL;
     struct str name;
 
     if (walk_is_null(w))

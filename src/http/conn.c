@@ -27,6 +27,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -216,6 +217,14 @@ static void on_written(uv_write_t *write, int status)
     conn_settle(c);
 }
 
+void conn_count_write(struct conn *c, size_t bytes)
+{
+    if (c->n_writes++ == 0)
+        c->is_timed = false;
+    else
+        c->unsent += bytes; /* or they would look like a lack of progress */
+}
+
 /* Copies what the socket did not take. */
 static bool write_later(struct conn *c, struct str a, struct str b)
 {
@@ -238,8 +247,7 @@ static bool write_later(struct conn *c, struct str a, struct str b)
         conn_close(c, "%s", uv_strerror(err));
         return false;
     }
-    if (c->n_writes++ == 0)
-        c->is_timed = false;
+    conn_count_write(c, a.n + b.n);
     return true;
 }
 
@@ -445,6 +453,20 @@ static uint64_t time_allowed(const struct conn *c)
     return 0;
 }
 
+/* In our queue and in the kernel's.  The latter shrinks with what the peer acknowledges,
+ * while the socket takes more from us only when a good part of its buffer is free: with a
+ * slow reader that is minutes apart. */
+static size_t unsent_bytes(const struct conn *c)
+{
+    size_t n = uv_stream_get_write_queue_size(&c->handle.stream);
+    int in_kernel = 0;
+    uv_os_fd_t fd;
+
+    if (uv_fileno(&c->handle.any, &fd) == 0 && ioctl(fd, TIOCOUTQ, &in_kernel) == 0)
+        n += (size_t)in_kernel;
+    return n;
+}
+
 static void set_deadline(struct conn *c)
 {
     uint64_t ms = time_allowed(c);
@@ -452,7 +474,7 @@ static void set_deadline(struct conn *c)
     if (c->is_timed)
         return;
     c->is_timed = true;
-    c->unsent = uv_stream_get_write_queue_size(&c->handle.stream);
+    c->unsent = c->n_writes > 0 ? unsent_bytes(c) : 0;
     if (ms > 0)
         loop_arm(c->loop, &c->deadline, ms);
     else
@@ -500,7 +522,7 @@ void conn_drain(struct conn *c)
 
 static void writing_took_long(struct conn *c)
 {
-    size_t unsent = uv_stream_get_write_queue_size(&c->handle.stream);
+    size_t unsent = unsent_bytes(c);
 
     if (unsent < c->unsent)
         conn_settle(c);

@@ -109,6 +109,9 @@ struct buf *conn_out(struct conn *c);
  * copied.  False when the connection is closing. */
 bool conn_flush(struct conn *c, struct str body);
 
+/* libuv has taken one more write of @bytes. */
+void conn_count_write(struct conn *c, size_t bytes);
+
 /* Forgets its request. */
 void conn_drop_request(struct conn *c);
 

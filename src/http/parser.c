@@ -75,8 +75,9 @@ static int on_header_field_complete(llhttp_t *l)
 {
     struct parser *p = l->data;
 
-    if (!p->head_done)
-        p->headers[p->n_headers - 1].value_at = (uint32_t)p->text.n;
+    if (p->head_done)
+        return skip(p, sizeof(": \r\n") - 1);
+    p->headers[p->n_headers - 1].value_at = (uint32_t)p->text.n;
     p->in_name = false;
     return 0;
 }

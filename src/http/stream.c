@@ -16,6 +16,7 @@
 #include "http/server.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -84,14 +85,18 @@ static struct stream_note *make_note(const struct http_request *req)
 }
 
 /* A peer that vanished does not stop small writes: they wait in the kernel, unacknowledged,
- * and the queue that we watch stays empty.  So the kernel watches, too. */
+ * and the queue that we watch stays empty.  So the kernel watches, too; with more patience,
+ * because it counts a closed window as silence. */
 static void limit_unacknowledged(struct conn *c)
 {
     unsigned ms = c->loop->server->options.write_stall_ms;
+    unsigned patience = ms < UINT_MAX / 3 ? 3 * ms : ms;
     uv_os_fd_t fd;
 
     if (!c->peer.is_unix && uv_fileno(&c->handle.any, &fd) == 0)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* else later */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience)); /* else
+                                                                                             later
+                                                                                           */
 }
 
 static bool send_head(struct http_request *req, int status, const char *type)
@@ -156,7 +161,7 @@ static void on_written(uv_write_t *write, int status)
         c->stream.events->ready(&c->stream, c->stream.data);
 }
 
-static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n)
+static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n, size_t bytes)
 {
     struct stream_write *w = malloc(sizeof(*w));
 
@@ -172,8 +177,7 @@ static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n)
         conn_cut(c, "%s", uv_strerror(err));
         return;
     }
-    if (c->n_writes++ == 0)
-        c->is_timed = false;
+    conn_count_write(c, bytes);
     conn_settle(c);
 }
 
@@ -215,8 +219,9 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
         return false;
     }
     memcpy(left, pieces, n * sizeof(pieces[0]));
-    n = skip_sent(left, n, sent > 0 ? (size_t)sent : 0);
-    send_later(c, left, n);
+    size_t done = sent > 0 ? (size_t)sent : 0;
+    n = skip_sent(left, n, done);
+    send_later(c, left, n, total - done);
     return false;
 }
 
