@@ -47,6 +47,15 @@ static size_t depth_of(yyjson_val *v)
     return deepest + yyjson_is_ctn(v);
 }
 
+/* Any that cannot stand even between values; repair must not let them in. */
+static bool has_control(struct str line)
+{
+    for (size_t i = 0; i < line.n; i++)
+        if ((unsigned char)line.p[i] < ' ' && strchr("\t\n\r", line.p[i]) == NULL)
+            return true;
+    return str_find(line, '\0') < line.n;
+}
+
 /* Compact, on one line, strictly valid, and stable. */
 static void check_written(yyjson_val *root)
 {
@@ -118,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_against_yyjson(&j, code, line);
     if (code == 0) {
         check(depth_of(j.root) <= MAX_DEPTH, "deeper than the limit");
+        check(!has_control(line), "a control character, and read");
         check_members(&j);
         check_written(j.root);
     }

@@ -113,6 +113,20 @@ static void an_error_says_what_and_where(void **state)
     says(f, STR("\xEF\xBB\xBF{}"), "not JSON: ");
 }
 
+/* Half a tree of brackets needs more memory than any JSON of its length. */
+static void brackets_without_end_are_not_out_of_memory(void **state)
+{
+    struct fixture *f = *state;
+    char line[MAX_BYTES];
+
+    memset(line, '[', sizeof(line));
+    for (size_t n = 1; n <= sizeof(line); n++) {
+        int err = read_line(f, str_make(line, n));
+
+        assert_true(err == ERR_SYNTAX || err == ERR_TOO_LARGE);
+    }
+}
+
 /* --- repair --------------------------------------------------------------------------- */
 
 static void a_lone_half_stays_as_wtf8(void **state)
@@ -179,6 +193,9 @@ static void a_broken_line_is_not_repaired_into_another(void **state)
     assert_int_equal(read_line(f, STR("[\"\\ud83d\xFF\"]")), ERR_SYNTAX);
     assert_int_equal(read_line(f, STR("[\"\\ud8\"]")), ERR_SYNTAX);
     assert_int_equal(read_line(f, STR("[\"\\ud83d\\")), ERR_SYNTAX);
+    assert_int_equal(read_line(f, STR("[\"\\ud83d\x01\"]")), ERR_SYNTAX);
+    assert_int_equal(read_line(f, STR("[\"\\ud83d\0\"]")), ERR_SYNTAX);
+    assert_int_equal(read_line(f, STR("[\"\\ud83d\n\"]")), ERR_SYNTAX);
     assert_int_equal(read_line(f, STR("[[[[[\"\\ud83d\",1,2,3]]]]]")), ERR_TOO_LARGE);
 }
 
@@ -376,6 +393,7 @@ int main(void)
         TEST(nesting_of_just_the_limit_is_read),
         TEST(a_reader_is_usable_after_an_error),
         TEST(an_error_says_what_and_where),
+        TEST(brackets_without_end_are_not_out_of_memory),
         TEST(a_lone_half_stays_as_wtf8),
         TEST(halves_in_keys_are_repaired_too),
         TEST(two_high_halves_are_two_halves),

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -855,6 +855,64 @@ static void stats_count(void **state)
     assert_true(stats.bytes > 0);
 }
 
+/* --- threads ---------------------------------------------------------------------- */
+
+enum { N_FOLLOWED = 30000, FOLLOWED_BYTES = 1000 };
+
+/* A reader in a thread of its own, which follows job 1 to its end. */
+struct follower {
+    struct fixture *fixture;
+    pthread_t thread;
+    uint64_t seq;
+    struct error why; /* code 0: all is well */
+};
+
+static int on_followed(void *arg, uint64_t seq, struct str stored)
+{
+    struct follower *f = arg;
+
+    if (seq != f->seq + 1 || stored.n != FOLLOWED_BYTES)
+        return error_set(&f->why, ERR_TYPE, "record %d after %d", (int)seq, (int)f->seq);
+    f->seq = seq;
+    return 0;
+}
+
+static void *follow(void *arg)
+{
+    struct follower *f = arg;
+    struct store *s = NULL;
+    int code = f->fixture->backend->open_reader(f->fixture, &s, &f->why);
+
+    while (code == 0 && f->why.code == 0 && f->seq < N_FOLLOWED)
+        code = store_records(s, 1, f->seq, 100, SIZE_MAX, on_followed, f, &f->why);
+    store_close(s);
+    return NULL;
+}
+
+static void readers_follow_in_their_own_threads(void **state)
+{
+    struct fixture *f = *state;
+    struct follower followers[2] = { { .fixture = f }, { .fixture = f } };
+    char text[FOLLOWED_BYTES];
+
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(add_job(f->w, "a", "a", "running"), 1);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&followers[i].thread, NULL, follow, &followers[i]), 0);
+    for (uint64_t seq = 1; seq <= N_FOLLOWED;) { /* 30 MB: also checkpoints */
+        ok(store_begin(f->w, err));
+        for (int i = 0; i < 100; i++)
+            ok(store_append(f->w, 1, seq++, str_make(text, sizeof(text)), err));
+        ok(store_commit(f->w, err));
+        store_checkpoint(f->w);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(followers[i].thread, NULL), 0);
+        expect_ok(followers[i].why.code, &followers[i].why);
+        assert_int_equal(followers[i].seq, N_FOLLOWED);
+    }
+}
+
 /* --- SQLite: files ---------------------------------------------------------------- */
 
 static void expect_mode(const struct fixture *f, const char *end)
@@ -1020,6 +1078,72 @@ static void what_is_no_database_is_refused(void **state)
     expect_refusal(&other, ERR_REFUSED, "names no file");
     other.path[0] = '\0';
     expect_refusal(&other, ERR_REFUSED, "names no file");
+}
+
+static bool has_wal(const struct fixture *f)
+{
+    char wal[160];
+
+    (void)snprintf(wal, sizeof(wal), "%s-wal", f->path);
+    return access(wal, F_OK) == 0;
+}
+
+static void the_last_to_close_moves_the_wal_if_it_is_the_writer(void **state)
+{
+    struct fixture *f = *state;
+
+    open_both(f);
+    add_job(f->w, "a", "a", "queued");
+    store_close(f->r);
+    f->r = NULL;
+    assert_true(has_wal(f));
+    store_close(f->w);
+    f->w = NULL;
+    assert_false(has_wal(f));
+
+    open_both(f);
+    add_job(f->w, "b", "a", "queued");
+    store_close(f->w);
+    f->w = NULL;
+    assert_int_equal(jobs(f->r, NULL, NULL, 0, 10).n, 2);
+    store_close(f->r);
+    f->r = NULL;
+    assert_true(has_wal(f));
+    open_both(f);
+    assert_int_equal(jobs(f->r, NULL, NULL, 0, 10).n, 2);
+}
+
+/* A WAL that its program has left, for instance by a crash, stays as it is. */
+static void the_wal_of_others_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    sqlite3 *db = NULL;
+    struct fixture copy = *f;
+    size_t n = 0;
+    size_t n_wal = 0;
+    char wal[160];
+
+    (void)snprintf(wal, sizeof(wal), "%s-wal", f->path);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "PRAGMA journal_mode=WAL; CREATE TABLE t(x)", NULL, NULL, NULL),
+        SQLITE_OK);
+    char *file = read_file(f->path, &n);
+    char *log = read_file(wal, &n_wal);
+    assert_true(n_wal > 0);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+
+    write_file(f, file, n);
+    (void)snprintf(copy.path, sizeof(copy.path), "%.100s-wal", f->path);
+    write_file(&copy, log, n_wal);
+    expect_refusal(f, ERR_REFUSED, "of another program");
+    size_t n_after = 0;
+    char *after = read_file(wal, &n_after);
+    assert_int_equal(n_after, n_wal);
+    assert_memory_equal(after, log, n_wal);
+    free(after);
+    free(log);
+    free(file);
 }
 
 static void an_empty_file_is_a_new_one(void **state)
@@ -1499,11 +1623,14 @@ int main(void)
         shared(only_final_jobs_expire_and_only_in_time),
         shared(retention_goes_in_small_steps),
         shared(stats_count),
+        shared(readers_follow_in_their_own_threads),
 
         sqlite_only(files_are_for_their_owner_only),
         sqlite_only(a_second_writer_is_refused_and_disturbs_nobody),
         sqlite_only(files_of_others_are_refused_and_left_alone),
         sqlite_only(what_is_no_database_is_refused),
+        sqlite_only(the_last_to_close_moves_the_wal_if_it_is_the_writer),
+        sqlite_only(the_wal_of_others_is_left_alone),
         sqlite_only(an_empty_file_is_a_new_one),
         sqlite_only(a_store_in_memory_works_without_readers),
         sqlite_only(long_paths_are_told_by_their_end),
