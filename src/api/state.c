@@ -166,7 +166,10 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
     while (f->err == 0 && f->last < end) {
         uint64_t before = f->last;
 
-        f->err = store_records(store, key, before, PAGE_ROWS, SIZE_MAX, on_record, &pass, NULL);
+        int err =
+            store_records(store, key, before, PAGE_ROWS, SIZE_MAX, on_record, &pass, NULL);
+        if (f->err == 0) /* what the callback found stands */
+            f->err = err;
         if (f->last == before)
             break;
     }

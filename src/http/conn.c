@@ -456,7 +456,7 @@ static uint64_t time_allowed(const struct conn *c)
 /* In our queue and in the kernel's.  The latter shrinks with what the peer acknowledges,
  * while the socket takes more from us only when a good part of its buffer is free: with a
  * slow reader that is minutes apart. */
-static size_t unsent_bytes(const struct conn *c)
+size_t conn_unsent(const struct conn *c)
 {
     size_t n = uv_stream_get_write_queue_size(&c->handle.stream);
     int in_kernel = 0;
@@ -474,7 +474,7 @@ static void set_deadline(struct conn *c)
     if (c->is_timed)
         return;
     c->is_timed = true;
-    c->unsent = c->n_writes > 0 ? unsent_bytes(c) : 0;
+    c->unsent = c->n_writes > 0 ? conn_unsent(c) : 0;
     if (ms > 0)
         loop_arm(c->loop, &c->deadline, ms);
     else
@@ -522,7 +522,7 @@ void conn_drain(struct conn *c)
 
 static void writing_took_long(struct conn *c)
 {
-    size_t unsent = unsent_bytes(c);
+    size_t unsent = conn_unsent(c);
 
     if (unsent < c->unsent)
         conn_settle(c);

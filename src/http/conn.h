@@ -46,6 +46,8 @@ struct stream_note {
     const char *method; /* static */
     uint64_t start_us;
     uint64_t bytes;
+    uint32_t watch_ms;    /* when progress was last looked at, */
+    uint32_t watch_bytes; /* and how much had been sent by then; both may wrap */
     uint16_t status;
     uint16_t id_n;
     uint16_t path_n;
@@ -64,7 +66,7 @@ struct conn {
     struct http_request *req;  /* owned, or NULL */
     struct http_stream stream; /* while STREAM and its ENDING */
     struct stream_note *note;  /* owned, or NULL */
-    size_t unsent;             /* when the deadline for writing was set */
+    size_t unsent;             /* when progress was last looked at */
     struct peer peer;
     uint16_t n_writes; /* that libuv has and that are not out yet */
     uint8_t state;     /* enum conn_state */
@@ -109,6 +111,8 @@ struct buf *conn_out(struct conn *c);
  * copied.  False when the connection is closing. */
 bool conn_flush(struct conn *c, struct str body);
 
+/* Bytes that the peer has not acknowledged. */
+size_t conn_unsent(const struct conn *c);
 /* libuv has taken one more write of @bytes. */
 void conn_count_write(struct conn *c, size_t bytes);
 

@@ -108,7 +108,8 @@ bool http_is_over(const struct http_request *req);
 struct str http_request_id(const struct http_request *req);
 
 /* For handlers that answer later: @gone is called (once, instead of any answer being
- * possible) when the connection closes before.  @data is theirs. */
+ * possible) when the connection closes before; a peer that ends its sending side counts as
+ * gone.  Without it a late answer to nobody is dropped.  @data is theirs. */
 void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data);

@@ -183,7 +183,7 @@ void request_log(struct http_request *req, struct str why)
                             .status = req->status,
                             .bytes = req->answer_bytes,
                             .us = conn_now_us() - req->start_us,
-                            .id = http_request_id(req),
+                            .id = req->id_n > 0 ? http_request_id(req) : STR_NONE,
                             .peer = peer_text(&req->conn->peer, peer),
                             .why = why,
                         });

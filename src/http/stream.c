@@ -8,7 +8,6 @@
  *                     \--> cut, or the peer leaves: `closed`
  *
  * Nothing here calls back before it returns. */
-#define _GNU_SOURCE /* TCP_USER_TIMEOUT */
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -16,10 +15,7 @@
 #include "http/server.h"
 
 #include <assert.h>
-#include <limits.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 static struct conn *conn_of(struct http_stream *st)
 {
@@ -74,6 +70,7 @@ static struct stream_note *make_note(const struct http_request *req)
     *note = (struct stream_note){
         .method = req->method,
         .start_us = req->start_us,
+        .watch_ms = (uint32_t)uv_now(&req->loop->uv),
         .status = (uint16_t)req->status,
         .id_n = (uint16_t)req->id_n,
         .path_n = (uint16_t)path.n,
@@ -82,21 +79,6 @@ static struct stream_note *make_note(const struct http_request *req)
     if (path.n > 0)
         memcpy(note->text + req->id_n, path.p, path.n);
     return note;
-}
-
-/* A peer that vanished does not stop small writes: they wait in the kernel, unacknowledged,
- * and the queue that we watch stays empty.  So the kernel watches, too; with more patience,
- * because it counts a closed window as silence. */
-static void limit_unacknowledged(struct conn *c)
-{
-    unsigned ms = c->loop->server->options.write_stall_ms;
-    unsigned patience = ms < UINT_MAX / 3 ? 3 * ms : ms;
-    uv_os_fd_t fd;
-
-    if (!c->peer.is_unix && uv_fileno(&c->handle.any, &fd) == 0)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience)); /* else
-                                                                                             later
-                                                                                           */
 }
 
 static bool send_head(struct http_request *req, int status, const char *type)
@@ -133,7 +115,6 @@ struct http_stream *http_stream_begin(struct http_request *req,
     c->note = make_note(req);
     req->is_logged = true; /* the stream will be */
     conn_move(c, CONN_STREAM);
-    limit_unacknowledged(c);
     respond_end(req);
     return &c->stream;
 }
@@ -181,6 +162,27 @@ static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n, size_
     conn_settle(c);
 }
 
+/* Small writes go out at once also to a peer that has vanished: the kernel keeps them, and
+ * gives up after a quarter of an hour.  So when something is sent, and not more often than
+ * a stall may last, we look whether the peer has acknowledged anything since. */
+static void watch_progress(struct conn *c)
+{
+    struct stream_note *note = c->note;
+    unsigned stall_ms = c->loop->server->options.write_stall_ms;
+    uint32_t now = (uint32_t)uv_now(&c->loop->uv);
+
+    if (note == NULL || now - note->watch_ms < stall_ms)
+        return;
+    size_t before = c->unsent;
+    size_t sent = (uint32_t)note->bytes - note->watch_bytes;
+    c->unsent = conn_unsent(c);
+    note->watch_ms = now;
+    note->watch_bytes = (uint32_t)note->bytes;
+    if (before > 0 && c->unsent >= before + sent)
+        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent", stall_ms,
+                 c->unsent);
+}
+
 /* What is left of @pieces after @sent bytes; returns how many are left. */
 static unsigned skip_sent(uv_buf_t *pieces, unsigned n, size_t sent)
 {
@@ -204,6 +206,8 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
     int sent = UV_EAGAIN;
 
     assert(n <= HTTP_STREAM_PIECES);
+    if (c->state == CONN_STREAM && c->n_writes == 0)
+        watch_progress(c);
     if (c->state != CONN_STREAM)
         return false;
     for (unsigned i = 0; i < n; i++)

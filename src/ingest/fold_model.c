@@ -113,7 +113,7 @@ static bool repeats(struct fold *f, const struct run *run, struct str id)
 {
     if (run->repeat || id.n == 0 || str_eq(id, run->message)) /* once the owner, always */
         return run->repeat;
-    struct run *owner = table_get(&f->seen, fold_owner_key(run->exec, id));
+    struct run *owner = table_get(&f->seen, fold_owner_key(f, run->exec, id));
     return owner != NULL && owner != run;
 }
 

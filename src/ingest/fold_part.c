@@ -427,8 +427,8 @@ static int message_once(struct fold *f, struct run *run, const yyjson_val *v, si
         (!answer && (m.id.n == 0 || run->derived)))
         return err;
     struct str id = m.id.n > 0 ? m.id : made_up_id(f, &m, run, i, &err);
-    if (err != 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
-        (m.call.n > 0 && fold_seen(f, key_of(SEEN_CALL, m.call))))
+    if (err != 0 || fold_seen(f, fold_key(f, SEEN_MESSAGE, id)) ||
+        (m.call.n > 0 && fold_seen(f, fold_key(f, SEEN_CALL, m.call))))
         return err;
     return whole_message(f, &m, v, id, run, NULL);
 }
@@ -487,7 +487,7 @@ static int model_of_part(struct fold *f,
                          struct run *exec,
                          struct run **ret)
 {
-    struct run *run = table_get(&f->seen, fold_owner_key(exec, ev->message.id));
+    struct run *run = table_get(&f->seen, fold_owner_key(f, exec, ev->message.id));
     struct event start = *ev;
 
     if (run != NULL && run->head != NULL) {
@@ -519,7 +519,7 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
     if (ev->message.cls != MESSAGE_AI || !ev->message.chunk) {
         struct str id = ev->message.id;
 
-        if (id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, id)) ||
+        if (id.n == 0 || fold_seen(f, fold_key(f, SEEN_MESSAGE, id)) ||
             ev->message.cls == MESSAGE_NONE || ev->message.cls == MESSAGE_GENERATION)
             return 0;
         return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL,

@@ -328,7 +328,8 @@ static struct str history(struct fold *f, const yyjson_val *input, int *err)
         struct message m;
 
         message_read(item, &none, &m);
-        if (m.cls == MESSAGE_NONE || m.id.n == 0 || fold_seen(f, key_of(SEEN_MESSAGE, m.id)))
+        if (m.cls == MESSAGE_NONE || m.id.n == 0 ||
+            fold_seen(f, fold_key(f, SEEN_MESSAGE, m.id)))
             continue;
         buf_char(&f->tmp, n++ == 0 ? '[' : ',');
         json_put_str(&f->tmp, m.id);

@@ -21,7 +21,7 @@ struct run *fold_find(struct fold *f, struct str run_id)
         return NULL;
     if (last != NULL && last->head != NULL && str_eq(last->head->info.run, run_id))
         return last;
-    last = table_get(&f->seen, key_of(SEEN_RUN, run_id));
+    last = table_get(&f->seen, fold_key(f, SEEN_RUN, run_id));
     if (last != NULL)
         f->last_found = last;
     return last;
@@ -55,9 +55,9 @@ int fold_mark(struct fold *f, struct key k, void *value)
     return table_put(&f->seen, k, value);
 }
 
-struct key fold_owner_key(const struct run *exec, struct str message)
+struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message)
 {
-    struct key k = key_of(SEEN_OWNER, message);
+    struct key k = fold_key(f, SEEN_OWNER, message);
 
     k.b ^= exec != NULL ? exec->start_seq * 0x9E3779B97F4A7C15u : 0;
     return k;
@@ -103,7 +103,7 @@ static int fill_run(struct fold *f, struct run *run, const struct record *rec)
 {
     const struct run_info *in = &rec->info;
     struct run *parent =
-        in->parent.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->parent)) : NULL;
+        in->parent.p != NULL ? table_get(&f->seen, fold_key(f, SEEN_RUN, in->parent)) : NULL;
 
     run->type = type_of(rec);
     run->start_ts = rec->ts;
@@ -115,7 +115,7 @@ static int fill_run(struct fold *f, struct run *run, const struct record *rec)
     run->counted = in->counted;
     run->derived = in->derived;
     run->exec = in->top              ? run
-                : in->exec.p != NULL ? table_get(&f->seen, key_of(SEEN_RUN, in->exec))
+                : in->exec.p != NULL ? table_get(&f->seen, fold_key(f, SEEN_RUN, in->exec))
                                      : NULL;
     run->root = in->root ? run : parent != NULL ? parent->root : newest_root(f);
     run->depth = (parent != NULL                  ? parent->depth
@@ -155,7 +155,7 @@ static int mark_seen_list(struct fold *f, struct str list)
         return err;
     yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
     while ((item = yyjson_arr_iter_next(&it)) != NULL) {
-        err = fold_mark(f, key_of(SEEN_MESSAGE, json_text(item)), f);
+        err = fold_mark(f, fold_key(f, SEEN_MESSAGE, json_text(item)), f);
         if (err != 0)
             return err;
     }
@@ -171,7 +171,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     *run = (struct run){ 0 };
     int err = fill_run(f, run, rec);
     if (err == 0)
-        err = fold_mark(f, key_of(SEEN_RUN, rec->info.run), run);
+        err = fold_mark(f, fold_key(f, SEEN_RUN, rec->info.run), run);
     if (err == 0)
         err = record_new(rec, &run->head);
     if (err != 0)
@@ -244,8 +244,8 @@ static int apply_delta(struct fold *f, const struct record *rec, struct run *run
     /* A message keeps its first id; one longer than an id should be is not kept. */
     if (rec->message.n <= MAX_MESSAGE_ID && !arena_copy(&f->keep, rec->message, &run->message))
         return ERR_NOMEM;
-    int err = fold_mark(f, key_of(SEEN_MESSAGE, rec->message), run);
-    struct key owner = fold_owner_key(run->exec, rec->message);
+    int err = fold_mark(f, fold_key(f, SEEN_MESSAGE, rec->message), run);
+    struct key owner = fold_owner_key(f, run->exec, rec->message);
     if (err == 0 && !fold_seen(f, owner))
         err = fold_mark(f, owner, run);
     return err;
@@ -316,9 +316,9 @@ static int apply_message(struct fold *f, const struct record *rec, struct run *r
 {
     (void)run;
     f->message_parts |= rec->head_seq == 0;
-    int err = fold_mark(f, key_of(SEEN_MESSAGE, rec->message), f);
+    int err = fold_mark(f, fold_key(f, SEEN_MESSAGE, rec->message), f);
     if (err == 0 && rec->call.p != NULL)
-        err = fold_mark(f, key_of(SEEN_CALL, rec->call), f);
+        err = fold_mark(f, fold_key(f, SEEN_CALL, rec->call), f);
     return err;
 }
 
@@ -409,8 +409,12 @@ static int apply_cancel(struct fold *f, const struct record *rec, struct run *ru
 static int apply_update(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
-    if (rec->attempt != RECORD_NO_NUMBER)
-        f->events_seen = f->root_failed = false;
+    if (rec->attempt == RECORD_NO_NUMBER)
+        return 0;
+    f->events_seen = f->root_failed = f->message_parts = false;
+    f->n_calls = 0;
+    f->last_found = NULL;
+    f->epoch++;
     return 0;
 }
 
@@ -475,7 +479,7 @@ int fold_replay(struct fold *f, const struct record *rec)
     if (rec->head_seq != 0)
         run = find_by_head(f, rec->head_seq);
     else if (rec->kind == REC_RUN_INFO || rec->kind == REC_SECTION_END)
-        run = table_get(&f->seen, key_of(SEEN_RUN, rec->info.run));
+        run = table_get(&f->seen, fold_key(f, SEEN_RUN, rec->info.run));
     if (run != NULL && rec->kind == REC_RUN_INFO && run->head == NULL)
         run = NULL;
     return apply(f, rec, run);

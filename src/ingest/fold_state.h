@@ -81,13 +81,14 @@ struct fold {
     bool started, ended;
     bool cancel_requested; /* whatever is said later, the job ends as cancelled */
     enum job_end end;
-    bool step_tags;   /* graph:step tags have been seen: the sender keeps them */
-    bool events_seen; /* runs were announced: parts give no executions and no tokens */
+    bool step_tags;     /* graph:step tags have been seen: the sender keeps them */
+    bool events_seen;   /* runs were announced: parts give no executions and no tokens */
     bool message_parts; /* stream parts have carried messages */
     bool paused;
     bool root_failed;                 /* the root run that ended last did not end well */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
+    uint64_t epoch;                          /* how many attempts have begun anew */
     struct question question[MAX_QUESTIONS]; /* the open ones */
     size_t n_questions;
     uint64_t event_seq; /* of the last record before the event at hand */
@@ -112,9 +113,16 @@ struct run *fold_find(struct fold *f, struct str run_id);
 /* Newest open execution whose namespace is @segment. */
 struct run *fold_find_exec(struct fold *f, struct str segment);
 
+/* The key of an id in @space.  A new attempt may use the ids of the one before again, so
+ * what is remembered of runs and messages is told apart by attempt; sources are the job's. */
+static inline struct key fold_key(const struct fold *f, enum seen_space space, struct str text)
+{
+    return key_of((uint64_t)space + f->epoch * 64, text);
+}
+
 bool fold_seen(const struct fold *f, struct key k);
 int fold_mark(struct fold *f, struct key k, void *value);
-struct key fold_owner_key(const struct run *exec, struct str message);
+struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
 struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section);
 
 /* --- helpers of the deciding files (fold_text.c) ----------------------------- */

@@ -81,9 +81,12 @@ struct str fold_derive_id(struct fold *f, int *err)
 {
     char uuid[KEY_UUID_CHARS];
     struct str copy = STR_NONE;
-    struct key k = key_of(SEEN_DERIVED + f->n_derived, f->job);
+    uint64_t ordinal = SEEN_DERIVED + f->n_derived;
 
-    key_uuid(k, uuid);
+    do { /* a worker may have sent that very id, by reading our own frames */
+        key_uuid(key_of(ordinal, f->job), uuid);
+        ordinal += (uint64_t)1 << 32;
+    } while (fold_seen(f, fold_key(f, SEEN_RUN, str_make(uuid, sizeof(uuid)))));
     if (!arena_copy(&f->work, str_make(uuid, sizeof(uuid)), &copy))
         *err = ERR_NOMEM;
     return copy;

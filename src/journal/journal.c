@@ -18,6 +18,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
         return error_set(err, ERR_NOMEM, "out of memory");
     j->opt = *options;
     table_init(&j->lives);
+    table_init(&j->fences);
     buf_init(&j->stored, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
@@ -38,6 +39,7 @@ void journal_free(struct journal *j)
     while (j->n_all > 0)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
+    table_done(&j->fences);
     intake_free(j->intake);
     buf_done(&j->stored);
     json_reader_done(&j->reader);

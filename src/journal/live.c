@@ -369,6 +369,7 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 
     if (l->row.cancel_requested != 0)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    live_touch(l); /* before the first change, so that a turn that fails takes it back */
     if (l->row.attempts_left > 0)
         l->row.attempts_left--;
     if (l->row.attempts_left == 0)

@@ -22,7 +22,7 @@ struct live {
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     /* This turn: */
     bool touched, is_new, deleted, cancel_news, state_news;
-    bool stale; /* a failed turn touched it, and the store could not be read since */
+    bool stale;   /* a failed turn touched it, and the store could not be read since */
     bool capture; /* somebody wants the records */
     struct record **records;
     size_t n_records, cap_records;
@@ -35,7 +35,8 @@ struct queue {
 
 struct journal {
     struct journal_options opt;
-    struct table lives; /* id -> struct live */
+    struct table lives;  /* id -> struct live */
+    struct table fences; /* id of a deleted job -> the attempt it had, plus one */
     size_t n_running;
     struct queue *queues; /* one per agent, same index */
     size_t lease_turn;    /* whose agent is looked at first */

@@ -148,11 +148,13 @@ static void fill_row(const struct journal *j,
     row->created = row->updated = j->now;
     row->attempts_left = agent->attempts;
     row->queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0;
-    row->run_seconds = agent->run_ms / 1000;
+    row->run_seconds = (agent->run_ms + 999) / 1000;
     row->producer_seq = -1;
     row->first_seq = 1;
     row->seq = 0;
-    row->attempt = 0;
+    /* An id that is used again goes on counting: a worker of the old job stays fenced. */
+    uintptr_t fence = (uintptr_t)table_get(&j->fences, key_of(0, row->id));
+    row->attempt = fence > 0 ? (int64_t)fence - 1 : 0;
     if (row->expiry_seconds == 0)
         row->expiry_seconds = j->opt.default_expiry_seconds;
 }
@@ -480,10 +482,13 @@ static void delete_job(struct journal *j, struct journal_request *req)
     int64_t key = l != NULL ? l->row.key : req->row.key;
     if (l != NULL && !job_state_is_final(l->state))
         err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
+    int64_t attempt = l != NULL ? l->row.attempt : req->row.attempt;
     if (l != NULL) {
         live_touch(l);
         l->deleted = true;
     }
+    if (err == 0)
+        err = table_put(&j->fences, key_of(0, req->job), (void *)(uintptr_t)(attempt + 1));
     if (err == 0)
         err = store_job_delete(j->opt.store, key, &j->failure);
     if (err != 0)
@@ -540,6 +545,18 @@ static int look_at(struct journal *j, struct live *l)
     return 0;
 }
 
+/* What is ended here has a worker that does not know: it is told to stop. */
+static void look_once(struct journal *j, struct live *l)
+{
+    bool was_running = l->state == JOB_RUNNING;
+
+    if (l->stale)
+        return;
+    if (look_at(j, l) != 0)
+        journal_fail_turn(j, NULL);
+    l->cancel_news |= was_running && job_state_is_final(l->state);
+}
+
 void journal_look_at_time(struct journal *j)
 {
     size_t n = 0;
@@ -547,8 +564,7 @@ void journal_look_at_time(struct journal *j)
     if (j->now >= j->next_look) {
         j->next_look = j->now + LOOK_EVERY_MS;
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
-            if (!j->all[i]->stale && look_at(j, j->all[i]) != 0)
-                journal_fail_turn(j, NULL);
+            look_once(j, j->all[i]);
     }
     if (j->now >= j->next_expire) {
         j->next_expire = j->now + EXPIRE_EVERY_MS;

@@ -1754,128 +1754,6 @@ static void a_question_in_words_over_the_limit_is_still_json(void **state)
     done(&s);
 }
 
-/* --- what we write is what we read ---------------------------------------------------- */
-
-/* All frames of one view, as JSON lines. */
-static void lines_of(const struct play *p, size_t view, struct buf *out)
-{
-    for (size_t i = 0; i < p->frames_of[view].n; i++) {
-        struct str rest = tape_at(&p->frames_of[view], i);
-        struct sse_frame frame;
-
-        while (rest.n > 0) {
-            assert_true(sse_frame_next(&rest, &frame));
-            buf_str(out, frame.data);
-            buf_char(out, '\n');
-        }
-    }
-}
-
-/* Numbers behind @mark become 0: they count what only the first fold has seen. */
-static void forget_numbers(struct buf *text, const char *mark)
-{
-    size_t n = strlen(mark), to = 0;
-
-    for (size_t at = 0; at < text->n;) {
-        bool here = to >= n && memcmp(text->p + to - n, mark, n) == 0;
-
-        if (here && text->p[at] >= '0' && text->p[at] <= '9') {
-            while (text->p[at] >= '0' && text->p[at] <= '9')
-                at++;
-            text->p[to++] = '0';
-        } else {
-            text->p[to++] = text->p[at++];
-        }
-    }
-    text->n = to;
-}
-
-/* The line in which two texts first differ. */
-static void tell_difference(const char *name, size_t view, const char *a, const char *b)
-{
-    size_t at = 0, from = 0;
-
-    while (a[at] != '\0' && a[at] == b[at]) {
-        if (a[at++] == '\n')
-            from = at;
-    }
-    print_error("%s, %s:\nsent  %.*s\nback  %.*s\n", name, views[view].name,
-                (int)strcspn(a + from, "\n"), a + from, (int)strcspn(b + from, "\n"), b + from);
-}
-
-/* The frames of one view, fed back in, give the same frames again. */
-static bool comes_back(const char *name, size_t view)
-{
-    struct scene first, second;
-    struct buf once, twice;
-
-    begin(&first);
-    begin(&second);
-    buf_init(&once, SIZE_MAX / 4);
-    buf_init(&twice, SIZE_MAX / 4);
-    feed_file(&first, name);
-    assert_int_equal(play_end(&first.play, first.ms), 0); /* one time for all of it */
-    lines_of(&first.play, view, &once);
-    assert_int_equal(play_feed(&second.play, buf_text(&once), first.ms), 0);
-    assert_int_equal(play_end(&second.play, first.ms), 0);
-    assert_int_equal(second.play.n_bad, 0);
-    lines_of(&second.play, view, &twice);
-    buf_char(&once, '\0');
-    buf_char(&twice, '\0');
-    for (struct buf *b = &once; b != NULL; b = b == &once ? &twice : NULL) {
-        forget_numbers(b, "\"token_index\":"); /* empty tokens are not sent */
-        forget_numbers(b, "\"job-1:");         /* a seq */
-    }
-    bool same = str_eq(buf_text(&once), buf_text(&twice));
-    if (!same)
-        tell_difference(name, view, once.p, twice.p);
-    buf_done(&once);
-    buf_done(&twice);
-    done(&first);
-    done(&second);
-    return same;
-}
-
-static const char *const round_trips[] = {
-    "a-supervisor-1-until-interrupt.ndjson",
-    "a-supervisor-2-resumed.ndjson",
-    "py-a-supervisor-1-until-interrupt.server.ndjson",
-    "py-a-supervisor-2-resumed.server.ndjson",
-    "py-c-tool-throws-handled.server.ndjson",
-    "c-node-retried.ndjson",
-    "c-node-throws.ndjson",
-    "d-legacy-llm.ndjson",
-    "py-g-send-fanout.server.ndjson",
-    "py-k-interrupts-2-two-parallel.server.ndjson",
-};
-
-static void all_come_back(size_t view)
-{
-    size_t n = sizeof(round_trips) / sizeof(round_trips[0]), n_same = 0;
-
-    for (size_t i = 0; i < n; i++)
-        n_same += comes_back(round_trips[i], view);
-    assert_int_equal(n_same, n);
-}
-
-static void agent_frames_come_back_the_same(void **state)
-{
-    (void)state;
-    all_come_back(VIEW_AGENT);
-}
-
-static void envelope_frames_come_back_the_same(void **state)
-{
-    (void)state;
-    all_come_back(VIEW_ENVELOPE);
-}
-
-static void aiq_frames_come_back_the_same(void **state)
-{
-    (void)state;
-    all_come_back(VIEW_AIQ);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1953,9 +1831,6 @@ int main(void)
         cmocka_unit_test(states_and_the_final_output_are_exempt),
         cmocka_unit_test(long_words_of_an_error_are_cut_with_a_mark),
         cmocka_unit_test(a_question_in_words_over_the_limit_is_still_json),
-        cmocka_unit_test(agent_frames_come_back_the_same),
-        cmocka_unit_test(envelope_frames_come_back_the_same),
-        cmocka_unit_test(aiq_frames_come_back_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
