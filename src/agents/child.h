@@ -65,15 +65,15 @@ void child_init(struct child *c,
                 const struct child_events *events,
                 void *owner);
 
-/* Takes over @line's memory.  When it cannot be started (a libuv code), child_close is all
- * that is left to do. */
+/* @line is all of its stdin; its memory is taken over.  When it cannot be started (a libuv
+ * code), child_close is all that is left to do. */
 int child_start(struct child *c, const struct child_spec *spec, struct buf *line);
 
 /* Stops reading stdout, and goes on. */
 void child_pause(struct child *c);
 void child_resume(struct child *c);
 
-/* SIGTERM to all of it and no more stdin; SIGKILL after the grace time. */
+/* SIGTERM to all of it, and no more stdin if some is left; SIGKILL after the grace time. */
 void child_stop(struct child *c);
 /* SIGKILL to all of it. */
 void child_kill(struct child *c);

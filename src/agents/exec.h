@@ -5,10 +5,10 @@
  *        └──append, finish─┘◀──stderr: the log─────────────────┘
  *
  * The manager has a thread with a loop of its own.  Each agent leases jobs while it has
- * free places.  A worker leads its own session and process group; when it has ended, what
- * is left of the group is killed.  Its exit decides the job unless its own words did:
- * exit 0 is the end of the stream (the journal says what that means), anything else a
- * failure with the end of stderr.
+ * free places.  A worker finds its job on stdin, which ends there.  It leads its own session
+ * and process group; when it has ended, what is left of the group is killed.  Its exit
+ * decides the job unless its own words did: exit 0 is the end of the stream (the journal
+ * says what that means), anything else a failure with the end of stderr.
  *
  * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
  * agent's, plus SPOOLWIRE_JOB, SPOOLWIRE_ATTEMPT and SPOOLWIRE_AGENT. */

@@ -244,8 +244,8 @@ bool journal_turn(struct journal *j)
     }
     count(j);
     reply_all(answered);
-    if (inbox_is_empty(j->inbox))
-        store_checkpoint(j->opt.store);
+    journal_expire(j);
+    store_checkpoint(j->opt.store); /* only when there is enough to move */
     return true;
 }
 

@@ -98,6 +98,8 @@ bool journal_do(struct journal *j, struct journal_request *req);
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
 /* What time brings. */
 void journal_look_at_time(struct journal *j);
+/* Retention, a little at a time. */
+void journal_expire(struct journal *j);
 
 /* The turn cannot be stored. */
 void journal_fail_turn(struct journal *j, const struct error *why);

@@ -559,18 +559,28 @@ static void look_once(struct journal *j, struct live *l)
 
 void journal_look_at_time(struct journal *j)
 {
-    size_t n = 0;
-
     if (j->now >= j->next_look) {
         j->next_look = j->now + LOOK_EVERY_MS;
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
             look_once(j, j->all[i]);
     }
-    if (j->now >= j->next_expire) {
-        j->next_expire = j->now + EXPIRE_EVERY_MS;
-        if (store_expire(j->opt.store, j->now, EXPIRE_ROWS, &n, &j->failure) != 0)
-            journal_fail_turn(j, NULL);
-        if (n == EXPIRE_ROWS)
-            j->next_expire = j->now; /* there is more */
+}
+
+/* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */
+void journal_expire(struct journal *j)
+{
+    struct error err;
+    size_t n = 0;
+
+    if (j->now < j->next_expire)
+        return;
+    j->next_expire = j->now + EXPIRE_EVERY_MS;
+    if (store_begin(j->opt.store, &err) != 0)
+        return;
+    if (store_expire(j->opt.store, j->now, EXPIRE_ROWS, &n, &err) != 0) {
+        store_rollback(j->opt.store);
+        return;
     }
+    if (store_commit(j->opt.store, &err) == 0 && n == EXPIRE_ROWS)
+        j->next_expire = j->now; /* there is more */
 }

@@ -77,11 +77,10 @@ int mailbox_post(struct mailbox *box, struct letter *letter)
     if (!closed) {
         *box->last = letter;
         box->last = &letter->next;
+        /* Under the lock: afterwards the loop may have closed and freed the box. */
+        if (was_empty)
+            (void)uv_async_send(&box->async); /* cannot fail for an open handle */
     }
     uv_mutex_unlock(&box->lock);
-    if (closed)
-        return UV_ECANCELED;
-    if (was_empty)
-        (void)uv_async_send(&box->async); /* cannot fail for an open handle */
-    return 0;
+    return closed ? UV_ECANCELED : 0;
 }

@@ -255,6 +255,19 @@ const char *ledger_take(struct ledger *l, const struct entry *e)
     return NULL;
 }
 
+const char *ledger_next_attempt(struct ledger *l)
+{
+    size_t n = 0;
+
+    if (l->n_open > 1)
+        return "a start of the attempt before is open";
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->line[i].ended)
+            l->line[n++] = l->line[i];
+    l->n = n;
+    return NULL;
+}
+
 const char *ledger_settle(const struct ledger *l, size_t view)
 {
     if (l->n_open > 0)

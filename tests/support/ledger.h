@@ -41,6 +41,9 @@ void ledger_copy(struct ledger *l, const struct ledger *from);
 
 /* NULL, or what is wrong. */
 const char *ledger_take(struct ledger *l, const struct entry *e);
+/* Between two attempts: everything but the job is closed, and its id may be used again.
+ * NULL, or what is wrong. */
+const char *ledger_next_attempt(struct ledger *l);
 /* After the job's end.  NULL, or what is wrong. */
 const char *ledger_settle(const struct ledger *l, size_t view);
 

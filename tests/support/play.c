@@ -288,6 +288,14 @@ bool recording_open(struct recording *r, const char *path)
     return ok;
 }
 
+void recording_init(struct recording *r, const char *name, struct str bytes)
+{
+    *r = (struct recording){ .path = name, .bytes = malloc(bytes.n + 1), .n = bytes.n };
+    need(r->bytes != NULL, "memory");
+    memcpy(r->bytes, bytes.p, bytes.n);
+    find_cuts(r);
+}
+
 void recording_done(struct recording *r)
 {
     free(r->bytes);

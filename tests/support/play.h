@@ -120,6 +120,8 @@ struct recording {
 
 /* False when the file cannot be read. */
 bool recording_open(struct recording *r, const char *path);
+/* A copy of @bytes, under a name. */
+void recording_init(struct recording *r, const char *name, struct str bytes);
 void recording_done(struct recording *r);
 /* Message @i. */
 struct str recording_message(const struct recording *r, size_t i);
