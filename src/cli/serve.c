@@ -73,9 +73,19 @@ static int64_t on_clock(void *arg)
 
 static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
 {
+    struct buf out;
+
     (void)arg;
-    (void)fprintf(stderr, "agent=%.*s job=%.*s %.*s\n", STR_ARG(agent), STR_ARG(job),
-                  STR_ARG(line));
+    buf_init(&out, 64 * 1024);
+    buf_lit(&out, "{\"event\":\"worker\",\"agent\":");
+    json_put_str(&out, agent);
+    buf_lit(&out, ",\"job\":");
+    json_put_str(&out, job);
+    buf_lit(&out, ",\"line\":");
+    json_put_str(&out, line); /* escaped: it may hold anything */
+    buf_lit(&out, "}\n");
+    (void)fwrite(out.p, 1, out.n, stderr);
+    buf_done(&out);
 }
 
 /* --- agents --------------------------------------------------------------------------------
@@ -298,9 +308,9 @@ static void stop(struct server *s)
         journal_stop(s->journal);
     pool_free(s->pool);
     http_server_free(s->http);
-    api_done(&s->app);
     exec_free(s->exec);
-    journal_free(s->journal);
+    journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
+    api_done(&s->app);
     hub_shared_free(s->hub_shared);
     store_close(s->store);
     free(s->journal_agents);

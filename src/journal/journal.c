@@ -36,6 +36,13 @@ void journal_free(struct journal *j)
 {
     if (j == NULL)
         return;
+    while (j->leases != NULL) { /* nobody is going to work here any more */
+        struct journal_request *req = j->leases;
+
+        j->leases = req->next;
+        req->code = error_set(&req->why, ERR_BUSY, "the server is going down");
+        req->done(req);
+    }
     while (j->n_all > 0)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
@@ -289,8 +296,9 @@ static int on_open_job(void *arg, const struct job_row *row)
         return r->err;
     /* A pull worker may have gone on while we were away: it gets a whole lease to say so.
      * An exec worker went down with us. */
-    l->row.lease_until =
-        is_dead(r, l->row.agent) ? 0 : j->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
+    l->lost_with_server = is_dead(r, l->row.agent);
+    l->lease_floor = j->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
+    l->row.lease_until = l->lost_with_server ? 0 : l->lease_floor;
     if (l->row.cancel_requested != 0)
         l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 0);
     return 0;

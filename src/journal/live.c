@@ -316,6 +316,7 @@ int live_move(struct live *l, enum job_state to)
     if (to == JOB_QUEUED)
         live_enqueue(l);
     if (to != JOB_RUNNING) {
+        l->lost_with_server = false;
         l->row.lease_until = 0;
         (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
     }
@@ -420,6 +421,10 @@ void live_reload(struct live *l)
     (void)job_state_find(row.state, &l->state); /* written by us */
     l->row.state = str_of(job_state_name(l->state));
     j->n_running += l->state == JOB_RUNNING;
+    if (l->lost_with_server)
+        l->row.lease_until = 0;
+    else if (l->state == JOB_RUNNING && l->row.lease_until < l->lease_floor)
+        l->row.lease_until = l->lease_floor;
     l->force_at =
         l->row.cancel_requested != 0
             ? l->row.cancel_requested + (l->agent != NULL ? l->agent->cancel_grace_ms : 0)

@@ -22,8 +22,10 @@ struct live {
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     /* This turn: */
     bool touched, is_new, deleted, cancel_news, state_news;
-    bool stale;   /* a failed turn touched it, and the store could not be read since */
-    bool capture; /* somebody wants the records */
+    bool lost_with_server; /* its worker was a process of the server that went down */
+    int64_t lease_floor;   /* after a restart: nobody's lease ends before this */
+    bool stale;            /* a failed turn touched it, and the store could not be read since */
+    bool capture;          /* somebody wants the records */
     struct record **records;
     size_t n_records, cap_records;
 };

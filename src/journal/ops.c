@@ -531,12 +531,12 @@ static int look_at(struct journal *j, struct live *l)
         return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
     }
     if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
-        l->state == JOB_QUEUED && l->row.attempt == 0)
+        l->state == JOB_QUEUED && l->row.started == 0)
         return live_finish(l, JOB_END_FAILED,
                            STR("queue deadline: no worker took the job in time"),
                            STR("QueueDeadline"));
     if (l->state == JOB_RUNNING && j->now >= l->row.lease_until) {
-        return l->row.lease_until == 0
+        return l->lost_with_server
                    ? live_lose_worker(l, STR("worker lost: it went down with the server"),
                                       STR("ServerRestart"))
                    : live_lose_worker(l, STR("worker lost: its lease ran out"),

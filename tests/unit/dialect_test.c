@@ -1121,11 +1121,9 @@ static void aiq_is_silent_about_the_rest(void **state)
 /* --- messages ------------------------------------------------------------------- */
 
 #define NO_KWARGS "'additional_kwargs':{},'response_metadata':{}"
-#define DELTA_END \
-    ",'tool_calls':[],'invalid_tool_calls':[],'tool_call_chunks':[]}"
-#define HI \
-    "{'content':'Hi'," NO_KWARGS ",'type':'AIMessageChunk','id':'m1'" DELTA_END
-#define LLM_META "{'ls_model_name':'gpt-x'}"
+#define DELTA_END ",'tool_calls':[],'invalid_tool_calls':[],'tool_call_chunks':[]}"
+#define HI        "{'content':'Hi'," NO_KWARGS ",'type':'AIMessageChunk','id':'m1'" DELTA_END
+#define LLM_META  "{'ls_model_name':'gpt-x'}"
 
 static void messages_says_the_job(void **state)
 {
