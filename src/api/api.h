@@ -35,7 +35,7 @@ struct app {
     size_t max_input;    /* bytes of a job's input */
     int64_t shutdown_ms; /* readers are sent away within this time */
     atomic_bool draining;
-    struct app_loop *loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
+    _Atomic(struct app_loop *) loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
     atomic_uint n_loops;
 };
 
@@ -53,7 +53,7 @@ extern const struct http_route api_routes[];
 /* From any thread: readers are sent away. */
 void api_drain(struct app *app);
 /* From any thread: how many readers there are. */
-size_t api_readers(const struct app *app);
+size_t api_readers(struct app *app);
 /* After all loops have ended. */
 void api_done(struct app *app);
 

@@ -53,25 +53,30 @@ static void on_drain(struct letter *letter)
 void api_drain(struct app *app)
 {
     atomic_store(&app->draining, true);
-    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++)
-        if (app->loops[i] != NULL)
-            (void)mailbox_post(app->loops[i]->box, &app->loops[i]->drain); /* or it has ended */
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
+        struct app_loop *l = atomic_load(&app->loops[i]);
+
+        if (l != NULL)
+            (void)mailbox_post(l->box, &l->drain); /* or it has ended */
+    }
 }
 
-size_t api_readers(const struct app *app)
+size_t api_readers(struct app *app)
 {
     size_t n = 0;
 
-    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++)
-        if (app->loops[i] != NULL)
-            n += hub_readers(app->loops[i]->hub);
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
+        const struct app_loop *l = atomic_load(&app->loops[i]);
+
+        n += l != NULL ? hub_readers(l->hub) : 0;
+    }
     return n;
 }
 
 void api_done(struct app *app)
 {
     for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
-        struct app_loop *l = app->loops[i];
+        struct app_loop *l = atomic_load(&app->loops[i]);
 
         if (l == NULL)
             continue;
@@ -79,7 +84,7 @@ void api_done(struct app *app)
         hub_free(l->hub);
         mailbox_free(l->box);
         free(l);
-        app->loops[i] = NULL;
+        atomic_store(&app->loops[i], NULL);
     }
 }
 
@@ -94,7 +99,7 @@ void api_loop_start(struct http_loop *loop, void *arg)
         abort(); /* at start-up, without the memory for one loop */
     l->app = app;
     l->drain.deliver = on_drain;
-    app->loops[http_loop_index(loop)] = l;
+    atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);
 }

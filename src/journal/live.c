@@ -316,7 +316,6 @@ int live_move(struct live *l, enum job_state to)
     if (to == JOB_QUEUED)
         live_enqueue(l);
     if (to != JOB_RUNNING) {
-        l->lost_with_server = false;
         l->row.lease_until = 0;
         (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
     }
@@ -388,6 +387,8 @@ void live_end_turn(struct live *l)
     drop_records(l);
     l->touched = l->is_new = l->cancel_news = l->state_news = l->capture = false;
     l->next_touched = NULL;
+    if (l->state != JOB_RUNNING) /* committed: it has been dealt with */
+        l->lost_with_server = false;
     if (l->deleted || job_state_is_final(l->state))
         live_remove(l);
     else if (l->state != JOB_RUNNING)

@@ -1,0 +1,281 @@
+"""Clients that are slow, large, or not who they should be."""
+
+import json
+import os
+import re
+import time
+
+from gateway import (OPENING, PULL, Server, Stream, Worker, play, read_answer, request_bytes, token,
+                     until)
+from harness import case, check, contains, equal
+
+
+def until_closed(sock, seconds):
+    """What still came, once the peer has closed or cut."""
+    sock.settimeout(seconds)
+    data = b""
+    try:
+        while True:
+            more = sock.recv(65536)
+            if not more:
+                return data
+            data += more
+    except ConnectionResetError:
+        return data
+    except TimeoutError:
+        raise AssertionError(f"still open after {seconds} s; {data[:200]!r}")
+
+
+@case
+def a_slow_head_is_cut():
+    with Server("--head-timeout", "1s") as s:
+        with s.connect() as quiet, s.connect() as drip:
+            drip.sendall(b"GET /livez HTTP/1.1\r\n")
+            start = time.monotonic()
+            while time.monotonic() - start < 8:  # a byte now and then does not help
+                try:
+                    drip.sendall(b"X")
+                    drip.settimeout(0.1)
+                    if drip.recv(1000) is not None:
+                        break
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+            check(time.monotonic() - start < 6, "cut within its time")
+            equal(s.get("/livez").status, 200)
+
+
+@case
+def a_slow_body_is_cut():
+    with Server("--head-timeout", "1s", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        with s.connect() as sock:
+            sock.sendall(request_bytes(s, "POST", lease.path("events"), None, {"Content-Length": "1000000"}))
+            start = time.monotonic()
+            data = b""
+            while time.monotonic() - start < 25:
+                try:
+                    sock.sendall(b" ")
+                    sock.settimeout(0.2)
+                    data = sock.recv(1000)
+                    break
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+            check(time.monotonic() - start < 20, "cut")
+            check(data == b"" or b" 408 " in data, data)
+        equal(lease.finish(), "succeeded")
+        equal(s.job("j")["events"], 2)
+
+
+@case
+def an_idle_connection_is_closed():
+    with Server("--idle-timeout", "1s") as s:
+        with s.connect() as sock:
+            sock.sendall(request_bytes(s, "GET", "/livez"))
+            equal(read_answer(sock).status, 200)
+            equal(until_closed(sock, 8), b"")
+
+
+@case
+def a_reader_that_takes_nothing_is_cut_and_logged():
+    with Server("--write-timeout", "1s", "--durability", "relaxed", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING, *[token("x" * 2000)] * 8000)
+        stuck = Stream(s, "/v1/jobs/j/events?dialect=raw", receive_buffer=4096)
+        until("the log says so", lambda: any('"event":"stream"' in row and '"why"' in row for row in s.err().splitlines()), 15)
+        row = [json.loads(row) for row in s.err().splitlines() if '"event":"stream"' in row][-1]
+        check(row["why"] and row["path"].endswith("/events"), row)
+        stuck.rest(20)
+        check(stuck.ended != "clean", "it is not told that this was all")
+        full = s.stream("j", "raw", after=stuck.stored[-1].id)
+        full.until_id(s.job("j")["events"])
+        equal(full.stored[0].id, str(int(stuck.stored[-1].id) + 1), "it goes on where it was")
+
+
+@case
+def large_heads_and_bodies():
+    with Server("--max-head", "4K", "--max-body", "2K", agents={"pull": PULL}) as s:
+        a = s.get("/livez", headers={"X-Large": "x" * 6000})
+        equal(a.status, 431, repr(a))
+        a = s.get("/livez?" + "x" * 6000)
+        equal(a.status, 414, repr(a))
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        a = s.post("/v1/jobs/j/cancel", b"x" * 3000)
+        equal(a.status, 413, repr(a))
+        a = s.post("/v1/worker/lease", b"x" * 70000)
+        equal(a.status, 413, repr(a))
+        a = s.post("/v1/jobs", b'{"agent":"pull","input":"' + b"x" * 5_000_000 + b'"}')
+        equal(a.status, 413, repr(a))
+        equal(s.get("/livez").status, 200)
+        equal(s.state("j"), "running")
+        a = s.get("/livez", headers={f"X-{i}": "y" for i in range(1000)})
+        equal(a.status, 431, repr(a))
+
+
+@case
+def hosts_are_checked():
+    with Server("--hosts", "gateway.example,other.example:99", agents={"pull": PULL}) as s:
+        for host in (f"127.0.0.1:{s.port}", f"localhost:{s.port}", "gateway.example", "other.example:99"):
+            equal(s.get("/v1/jobs", headers={"Host": host}).status, 200, host)
+        for host in ("evil.example", f"evil.example:{s.port}", "127.0.0.1.evil.example", f"127.0.0.1:{s.port}.evil.example",
+                     "other.example", "localhost.evil.example"):
+            for path in ("/v1/jobs", "/v1/jobs/async/agents", "/livez"):
+                equal(s.get(path, headers={"Host": host}).status, 403, f"{host}: DNS rebinding")
+            equal(s.post("/v1/jobs", {"agent": "pull"}, headers={"Host": host}).status, 403, host)
+        with s.connect() as sock:
+            sock.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+            equal(read_answer(sock).status, 400, "HTTP/1.1 has a Host")
+        equal(s.get("/v1/jobs").json["jobs"], [])
+
+
+@case
+def origins_are_checked():
+    with Server("--origins", "https://app.example.com", agents={"pull": PULL}) as s:
+        here = f"http://127.0.0.1:{s.port}"
+        for origin in ("https://app.example.com", here):
+            a = s.post("/v1/jobs", {"agent": "pull"}, headers={"Origin": origin})
+            equal(a.status, 202, origin)
+        a = s.get("/v1/jobs", headers={"Origin": "https://app.example.com"})
+        equal(a.headers["access-control-allow-origin"], "https://app.example.com")
+        n = len(s.get("/v1/jobs").json["jobs"])
+        for origin in ("https://evil.example", "http://app.example.com", "https://app.example.com.evil.example", "null",
+                       f"https://127.0.0.1:{s.port}", "https://app.example.com:8443"):
+            for path, body in (("/v1/jobs", {"agent": "pull"}), ("/v1/jobs/async/submit", {"agent_type": "pull", "input": "x"}),
+                               ("/v1/worker/lease", {"agents": ["pull"]})):
+                a = s.post(path, body, headers={"Origin": origin, "Content-Type": "text/plain"})
+                equal(a.status, 403, f"{origin}: a page of somebody else's")
+            a = s.get("/v1/jobs", headers={"Origin": origin})
+            check("access-control-allow-origin" not in a.headers, f"{origin} may not read")
+        a = s.post("/v1/jobs", {"agent": "pull"}, headers={"Sec-Fetch-Site": "cross-site"})
+        equal(a.status, 403)
+        equal(len(s.get("/v1/jobs").json["jobs"]), n)
+
+
+@case
+def preflights():
+    with Server("--origins", "https://app.example.com", agents={"pull": PULL}) as s:
+        ask = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST",
+               "Access-Control-Request-Headers": "content-type,idempotency-key,authorization,last-event-id"}
+        a = s.request("OPTIONS", "/v1/jobs", headers=ask)
+        equal(a.status, 204)
+        equal(a.headers["access-control-allow-origin"], "https://app.example.com")
+        allowed = a.headers["access-control-allow-headers"].lower()
+        for name in ("content-type", "idempotency-key", "authorization", "last-event-id"):
+            contains(allowed, name)
+        contains(a.headers["access-control-allow-methods"], "POST")
+        a = s.request("OPTIONS", "/v1/jobs", headers=dict(ask, Origin="https://evil.example"))
+        check("access-control-allow-origin" not in a.headers, a.headers)
+        s.submit(job_id="j")
+        with Stream(s, "/v1/jobs/j/events", headers={"Origin": "https://app.example.com"}) as st:
+            equal(st.headers["access-control-allow-origin"], "https://app.example.com")
+            contains(st.headers.get("vary", ""), "Origin")
+
+
+@case
+def malformed_requests_are_400_and_closed():
+    with Server(agents={"pull": PULL}) as s:
+        host = f"Host: 127.0.0.1:{s.port}\r\n"
+        for text in (f"POST /v1/jobs HTTP/1.1\r\n{host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                     f"POST /v1/jobs HTTP/1.1\r\n{host}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+                     f"POST /v1/jobs HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+                     f"GET /livez HTTP/1.1\n{host}\n\n", f"GET /livez HTTP/1.1\r\n{host}X: a\r\n b\r\n\r\n",
+                     f"GET /livez HTTP/1.1\r\n{host}X: a\0b\r\n\r\n", f"GET /liv\0ez HTTP/1.1\r\n{host}\r\n",
+                     f"GET /%00 HTTP/1.1\r\n{host}Connection: close\r\n\r\n", f"GET /%zz HTTP/1.1\r\n{host}Connection: close\r\n\r\n",
+                     "nonsense\r\n\r\n"):
+            with s.connect() as sock:
+                sock.sendall(text.encode())
+                data = until_closed(sock, 10)
+                contains(data[:20].decode(), " 400 ")
+                equal(data.count(b"HTTP/1.1 "), 1, "one answer, and the connection is over")
+        equal(s.get("/livez").status, 200)
+
+
+@case
+def connections_are_limited_and_health_is_answered():
+    with Server("--max-connections", "12", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        until("earlier ones are closed", lambda: len(os.listdir(f"/proc/{s.pid}/fd")))
+        held = [s.stream("j", "agent") for _ in range(12)]
+        equal(s.get("/readyz").status, 200, "health checks still get through")
+        a = s.get("/v1/jobs")
+        equal(a.status, 503, repr(a))
+        check("retry-after" in a.headers, a.headers)
+        for st in held:
+            st.close()
+        until("there is room again", lambda: s.get("/v1/jobs").status == 200, 10)
+
+
+@case
+def overload_is_no_503_for_streams():
+    with Server("--max-connections", "8", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        held = [s.stream("j", "agent") for _ in range(8)]
+        for path in ("/v1/jobs/j/events?dialect=agent", "/v1/jobs/j/events?dialect=aiq", "/v1/jobs/async/job/j/stream",
+                     "/v1/jobs/async/job/j/stream/3"):
+            with Stream(s, path) as st:
+                equal((st.status, st.headers["content-type"]), (200, "text/event-stream; charset=utf-8"), path)
+                st.rest(10)
+                check(st.ended != "clean", "cut, not ended")
+                equal(len(st.retries), 1, path)
+                equal(st.frames, [])
+        for st in held:
+            st.close()
+
+
+@case
+def connections_of_one_address_are_limited():
+    with Server("--max-connections-per-address", "5", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        held = []
+        for _ in range(5):
+            held.append(until("a place", lambda: _open(s), 10))
+        with s.connect() as sock:
+            try:
+                sock.sendall(request_bytes(s, "GET", "/v1/jobs"))
+                data = until_closed(sock, 10)
+            except OSError:
+                data = b""
+            check(data == b"" or b" 503 " in data[:20] or b" 429 " in data[:20], data)
+        for st in held:
+            st.close()
+        until("there is room again", lambda: _open(s), 10).close()
+
+
+def _open(s):
+    try:
+        st = s.stream("j", "agent")
+    except (OSError, AssertionError):
+        return None
+    if st.status == 200 and not st.ended:
+        return st
+    st.close()
+    return None
+
+
+@case
+def request_ids_come_back():
+    with Server() as s:
+        equal(s.get("/livez", headers={"X-Request-Id": "my-id.7"}).headers["x-request-id"], "my-id.7")
+        check(s.get("/livez", headers={"X-Request-Id": "a b\"c"}).headers["x-request-id"] != "a b\"c")
+        ids = {s.get("/livez").headers["x-request-id"] for _ in range(10)}
+        equal(len(ids), 10)
+        until("the log has it", lambda: "my-id.7" in s.err())
+
+
+@case
+def pipelined_requests_are_answered_in_order():
+    with Server(agents={"pull": PULL}) as s:
+        id = play(s)
+        with s.connect() as sock:
+            paths = [f"/v1/jobs/{id}", "/livez", "/v1/jobs/nope", "/v1/dialects", f"/v1/jobs/async/job/{id}/state"] * 10
+            sock.sendall(b"".join(request_bytes(s, "GET", p, None, {"Connection": "close"} if i == len(paths) - 1 else None)
+                                  for i, p in enumerate(paths)))
+            data = until_closed(sock, 20)
+        statuses = re.findall(rb"HTTP/1\.1 (\d+) ", data)
+        equal(statuses, [b"200", b"200", b"404", b"200", b"200"] * 10)

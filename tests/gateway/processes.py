@@ -1,0 +1,316 @@
+"""Exec agents: one process for each job."""
+
+import json
+import os
+import signal
+import time
+
+from gateway import (OPENING, STORY, Server, alive, lines, root_start, interrupt, until)
+from harness import case, cases, check, contains, equal
+
+
+def sh(script, **more):
+    return dict({"command": ["sh", "-c", script]}, **more)
+
+
+def say(*events):
+    """Shell that prints these events."""
+    text = lines(*events).decode().replace("'", "'\\''")
+    return f"printf '%s' '{text}'\n"
+
+
+def run(agent, input="x", id=None, flags=(), states=("succeeded", "failed", "cancelled", "waiting")):
+    with Server(*flags, agents={"a": agent}) as s:
+        id = s.submit("a", input)
+        job = s.until_state(id, *states)
+        frames = s.read(id, "agent") if job["state"] != "waiting" else None
+        return job, frames, s.err()
+
+
+@case
+def success():
+    job, frames, _ = run(sh("read job\n" + say(*STORY)))
+    equal((job["state"], job["error"], job["attempt"]), ("succeeded", None, 1))
+    equal([f.event for f in frames][-1], "job.done")
+    equal([f.json["token"] for f in frames if f.event == "agent.token"], ["a", "b", "c"])
+
+
+@case
+def the_order_on_stdin_and_the_environment():
+    script = """read -r job; printf '%s\\n' "$job" > order
+env > env; pwd > where
+"""
+    with Server(agents={"a": sh(script, env={"KEY": "the value", "PATH": os.environ["PATH"]}, lease="40s")},
+                env={"SPOOLWIRE_TOKEN": "secret", "HOME": "/nowhere"}) as s:
+        id = s.submit("a", {"q": "ä\n", "n": [1.0]}, job_id="my-job")
+        s.until_state(id, "succeeded")
+        with open(os.path.join(s.folder, "order")) as f:
+            text = f.read()
+        equal(text.count("\n"), 1, "one line")
+        order = json.loads(text)
+        equal((order["job"], order["attempt"], order["agent"], order["input"], order["lease_seconds"]),
+              ("my-job", 1, "a", {"q": "ä\n", "n": [1.0]}, 40))
+        contains(text, '"n":[1.0]')
+        with open(os.path.join(s.folder, "env")) as f:
+            env = dict(row.split("=", 1) for row in f.read().splitlines() if "=" in row)
+        equal({k: env.get(k) for k in ("SPOOLWIRE_JOB", "SPOOLWIRE_ATTEMPT", "SPOOLWIRE_AGENT", "KEY", "HOME")},
+              {"SPOOLWIRE_JOB": "my-job", "SPOOLWIRE_ATTEMPT": "1", "SPOOLWIRE_AGENT": "a", "KEY": "the value",
+               "HOME": "/nowhere"})
+        check("SPOOLWIRE_TOKEN" not in env, "the server's secrets are not the worker's")
+        with open(os.path.join(s.folder, "where")) as f:
+            equal(os.path.realpath(f.read().strip()), os.path.realpath(s.folder))
+
+
+@case
+def a_working_folder():
+    with Server(agents={"a": sh("pwd > where", cwd="sub")}, start=False) as s:
+        os.mkdir(os.path.join(s.folder, "sub"))
+        s.start()
+        s.until_state(s.submit("a"), "succeeded")
+        check(os.path.exists(os.path.join(s.folder, "sub", "where")))
+
+
+@case
+def an_exit_status_is_a_failure_with_stderr():
+    job, frames, err = run(sh("echo first >&2\necho 'second: what went wrong' >&2\nexit 3"))
+    equal((job["state"], job["error_type"]), ("failed", "ExitStatus"))
+    contains(job["error"], "second: what went wrong", "first")
+    equal(frames[-1].json["type"], "job.failed")
+    contains(frames[-1].json["error"], "what went wrong")
+    said = [json.loads(row) for row in err.splitlines() if '"event":"worker"' in row]
+    equal([(row["agent"], row["job"], row["line"]) for row in said],
+          [("a", job["job_id"], "first"), ("a", job["job_id"], "second: what went wrong")], "the log has it, too")
+    job, _, _ = run(sh("exit 7"))
+    equal((job["state"], job["error"]), ("failed", "exit status 7"))
+
+
+@case
+def events_before_a_failure_are_kept_and_closed():
+    job, frames, _ = run(sh("read job\n" + say(*STORY[:5]) + "echo oh >&2; exit 1"))
+    equal(job["state"], "failed")
+    equal([f.event for f in frames], ["agent.spawned", "agent.token", "agent.token", "agent.done", "job.failed"])
+    equal(frames[3].json["status"], "error")
+
+
+@cases([signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM], lambda n: n.name)
+def a_signal_is_a_failure(number):
+    job, _, _ = run(sh(f"echo before >&2; kill -{int(number)} $$"))
+    equal((job["state"], job["error_type"]), ("failed", "Signal"))
+    contains(job["error"], f"killed by signal {int(number)} ({number.name})", "before")
+
+
+@case
+def a_program_that_is_not_there():
+    job, _, _ = run({"command": ["/no/such/program", "x"]})
+    equal((job["state"], job["error_type"]), ("failed", "SpawnFailed"))
+    contains(job["error"], "/no/such/program", "no such file")
+    job, _, _ = run(sh("true", cwd="/no/such/folder"))
+    equal(job["state"], "failed")
+    contains(job["error"], "/no/such/folder")
+
+
+@case
+def the_workers_own_word_counts():
+    job, frames, _ = run(sh("read job\n" + say(*STORY, {"type": "job.failed", "error": "its own words"}) + "exit 0"))
+    equal((job["state"], job["error"]), ("failed", "its own words"))
+    equal([f.event for f in frames].count("job.failed"), 1)
+    job, frames, _ = run(sh("read job\n" + say(*STORY, {"type": "job.done"}) + "echo late >&2; exit 9"))
+    equal((job["state"], job["error"]), ("succeeded", None), "a later exit changes nothing")
+    equal([f.event for f in frames][-1], "job.done")
+
+
+@case
+def runs_left_open_are_a_failure_and_a_question_waits():
+    job, _, _ = run(sh("read job\n" + say(*OPENING)))
+    equal(job["state"], "failed")
+    job, _, _ = run(sh("read job\n" + say(root_start(), interrupt())))
+    equal(job["state"], "waiting")
+
+
+@case
+def half_a_line_at_the_end():
+    job, frames, _ = run(sh("read job\n" + say(*STORY).replace("\n'", "'", 1)))
+    equal((job["state"], [f.event for f in frames][-1]), ("succeeded", "job.done"))
+
+
+@case
+def lines_that_are_no_events_are_told_and_passed_over():
+    job, frames, err = run(sh("read job\necho 'Loading model...'\n" + say(*STORY) + "echo done."))
+    equal(job["state"], "succeeded")
+    equal([f.json["token"] for f in frames if f.event == "agent.token"], ["a", "b", "c"])
+    contains(err, "line")
+
+
+@case
+def a_silent_process_keeps_its_lease():
+    job, _, _ = run(sh("sleep 2.5", lease="1s"))
+    equal((job["state"], job["error"]), ("succeeded", None))
+
+
+@case
+def a_process_that_reads_nothing():
+    job, _, _ = run({"command": ["true"]}, input="x" * 1_000_000)
+    equal(job["state"], "succeeded")
+
+
+@case
+def a_process_may_read_to_the_end_of_its_input():
+    with Server(agents={"a": sh("cat > order")}) as s:
+        s.until_state(s.submit("a", "x" * 200_000, job_id="j"), "succeeded", seconds=15)
+        with open(os.path.join(s.folder, "order")) as f:
+            equal(json.load(f)["input"], "x" * 200_000)
+
+
+@case
+def a_failure_of_a_process_is_not_retried():
+    job, _, _ = run(sh("exit 1", attempts=5))
+    equal((job["state"], job["attempt"]), ("failed", 1))
+
+
+@case
+def a_large_output():
+    job, _, _ = run(sh("read job\n" + say(*OPENING) + "i=0; while [ $i -lt 3000 ]; do echo '" +
+                       json.dumps({"type": "llm.chunk", "data": {"chunk": "x" * 500}}) + "'; i=$((i+1)); done; echo '" +
+                       json.dumps({"type": "job.done"}) + "'"))
+    equal(job["state"], "succeeded")
+    check(job["events"] > 3000, job)
+
+
+# --- cancel ----------------------------------------------------------------------------------------
+
+
+FAMILY = """read job
+sh -c 'sh -c "echo \\$\\$ >> pids; exec sleep 300" & echo $$ >> pids; exec sleep 300' &
+echo $$ >> pids
+echo '{"type":"llm.chunk","data":{"chunk":"x"}}'
+wait
+"""
+
+
+def pids(s):
+    try:
+        with open(os.path.join(s.folder, "pids")) as f:
+            return [int(x) for x in f.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+@case
+def a_cancel_ends_the_whole_family():
+    with Server(agents={"a": sh(FAMILY)}) as s:
+        id = s.submit("a")
+        until("three processes", lambda: len(pids(s)) == 3)
+        check(all(alive(p) for p in pids(s)))
+        s.post(f"/v1/jobs/{id}/cancel")
+        s.until_state(id, "cancelled", seconds=10)
+        until("all are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+
+
+@case
+def a_cancel_ends_who_does_not_listen():
+    script = FAMILY.replace("read job\n", "trap '' TERM; read job\n").replace("wait\n", "while true; do sleep 1; done\n")
+    with Server(agents={"a": sh(script, grace="300ms")}) as s:
+        id = s.submit("a")
+        until("three processes", lambda: len(pids(s)) == 3)
+        s.post(f"/v1/jobs/{id}/cancel")
+        s.until_state(id, "cancelled", seconds=10)
+        until("all are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+
+
+@case
+def a_cancel_may_be_tidied_up():
+    """SIGTERM comes first, and what the worker says in its grace time is kept."""
+    script = "trap 'echo bye >&2; " + say({"type": "artifact.update", "name": "last", "data": {
+        "type": "output", "content": "last words"}}).strip().replace("'", "'\\''") + "; exit 0' TERM\n"
+    script = script + "read job\necho '{\"type\":\"llm.chunk\",\"data\":{\"chunk\":\"x\"}}'\nwhile true; do sleep 0.05; done\n"
+    with Server(agents={"a": sh(script)}) as s:
+        id = s.submit("a")
+        with s.stream(id, "raw") as st:
+            st.until("the first event", lambda st: len(st.stored) >= 2)
+            s.post(f"/v1/jobs/{id}/cancel")
+            st.rest(15)
+            contains(str([f.data for f in st.frames]), "last words")
+        equal(s.state(id), "cancelled")
+        until("the log", lambda: "bye" in s.err())
+
+
+@case
+def a_cancel_before_there_is_a_place():
+    with Server(agents={"a": sh("read job; sleep 300", concurrency=1)}) as s:
+        one = s.submit("a")
+        s.until_state(one, "running")
+        two = s.submit("a")
+        equal(s.state(two), "queued")
+        s.post(f"/v1/jobs/{two}/cancel")
+        equal(s.state(two), "cancelled")
+        s.post(f"/v1/jobs/{one}/cancel")
+        s.until_state(one, "cancelled", seconds=10)
+        equal(s.job(two)["attempt"], 0, "it never ran")
+
+
+@case
+def a_cancel_at_any_moment_of_the_start():
+    with Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300")}) as s:
+        ids = []
+        for i in range(25):
+            ids.append(s.submit("a"))
+            end = time.monotonic() + i * 0.001
+            while time.monotonic() < end:
+                pass
+            equal(s.post(f"/v1/jobs/{ids[-1]}/cancel").status, 200)
+        for id in ids:
+            s.until_state(id, "cancelled", seconds=15)
+        until("no process is left", lambda: not any(alive(p) for p in pids(s)), 15)
+
+
+@case
+def a_background_process_does_not_outlive_its_job():
+    with Server(agents={"a": sh("read job; sleep 300 & echo $! >> pids; exit 0")}) as s:
+        id = s.submit("a")
+        s.until_state(id, "succeeded", seconds=15)
+        until("it is gone", lambda: not any(alive(p) for p in pids(s)), 10)
+
+
+# --- places, deadlines, limits -------------------------------------------------------------------
+
+
+@case
+def places_are_kept():
+    script = "read job; echo $$ >> pids; while [ ! -e go ]; do sleep 0.02; done"
+    with Server(agents={"a": sh(script, concurrency=2), "b": sh("read job", concurrency=1)}) as s:
+        ids = [s.submit("a") for _ in range(5)]
+        until("two run", lambda: len(s.get("/v1/jobs?state=running").json["jobs"]) == 2)
+        quick = s.submit("b")
+        s.until_state(quick, "succeeded", seconds=10)
+        equal(len(s.get("/v1/jobs?state=running").json["jobs"]), 2, "another agent has places of its own")
+        equal(len(pids(s)), 2)
+        open(os.path.join(s.folder, "go"), "w").close()
+        for id in ids:
+            s.until_state(id, "succeeded")
+
+
+@case
+def a_run_deadline_kills():
+    with Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300", run_deadline="1s")}) as s:
+        id = s.submit("a")
+        j = s.until_state(id, "failed", seconds=15)
+        equal(j["error_type"], "RunDeadline")
+        until("the process is gone", lambda: pids(s) and not any(alive(p) for p in pids(s)), 6)
+
+
+@case
+def limits_hold():
+    with Server(agents={"cpu": {"command": ["sh", "-c", "while :; do :; done"], "max_cpu": "1s"}}) as s:
+        id = s.submit("cpu")
+        j = s.until_state(id, "failed", seconds=30)
+        contains(j["error"], "SIGXCPU")
+
+
+@case
+def fifty_jobs_at_once():
+    with Server("--durability", "relaxed", agents={"a": sh("read job\n" + say(*STORY), concurrency=8)}) as s:
+        ids = [s.submit("a") for _ in range(50)]
+        for id in ids:
+            s.until_state(id, "succeeded", seconds=60)
+        for id in ids[::10]:
+            equal([f.id for f in s.read(id)], [str(n) for n in range(1, 14)])
