@@ -22,6 +22,7 @@ check:
 bench: all
 	@scripts/deps bench
 	@bench/run build/release
+	@bench/gateway/run build/release
 
 # Rewrites the expected bytes; the diff is what gets reviewed.
 golden: all

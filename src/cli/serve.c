@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "config/server.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,10 @@ int cli_serve(int argc, char **argv)
         free(s);
         return help();
     }
+    /* Each commit frees what it has used: giving it back to the system and asking for it again
+     * would cost a system call each time. */
+    (void)mallopt(M_TOP_PAD, 1024 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
