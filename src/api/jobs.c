@@ -422,24 +422,12 @@ bool jobs_read_place(struct http_request *req, struct str given, struct sse_requ
 
 static uint32_t read_modes(struct str list)
 {
-    static const struct {
-        struct str name;
-        uint32_t mode;
-    } modes[] = {
-        { { "values", 6 }, MODE_VALUES },     { { "updates", 7 }, MODE_UPDATES },
-        { { "messages", 8 }, MODE_MESSAGES }, { { "messages-tuple", 14 }, MODE_MESSAGES },
-        { { "custom", 6 }, MODE_CUSTOM },     { { "events", 6 }, MODE_EVENTS },
-        { { "tasks", 5 }, MODE_TASKS },       { { "checkpoints", 11 }, MODE_CHECKPOINTS },
-        { { "debug", 5 }, MODE_DEBUG },
-    };
     uint32_t all = 0;
 
     while (list.n > 0) {
         struct str name = str_head(list, str_find(list, ','));
 
-        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-            if (str_eq(modes[i].name, name))
-                all |= modes[i].mode;
+        all |= mode_find(name);
         list = str_skip(list, name.n + 1);
     }
     return all != 0 ? all : MODE_DEFAULT;

@@ -138,25 +138,6 @@ static bool parse_size(const char *text, size_t max, size_t *ret)
     return *ret > 0;
 }
 
-static uint32_t parse_mode(struct str name)
-{
-    static const struct {
-        const char *name;
-        uint32_t mode;
-    } modes[] = {
-        { "values", MODE_VALUES },     { "updates", MODE_UPDATES },
-        { "messages", MODE_MESSAGES }, { "messages-tuple", MODE_MESSAGES },
-        { "custom", MODE_CUSTOM },     { "events", MODE_EVENTS },
-        { "tasks", MODE_TASKS },       { "checkpoints", MODE_CHECKPOINTS },
-        { "debug", MODE_DEBUG },       { "all", UINT32_MAX },
-    };
-
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-        if (str_eq(name, str_of(modes[i].name)))
-            return modes[i].mode;
-    return 0;
-}
-
 static int parse_modes(const char *text, uint32_t *ret)
 {
     struct str rest = str_of(text);
@@ -164,7 +145,7 @@ static int parse_modes(const char *text, uint32_t *ret)
     *ret = 0;
     do {
         struct str name = str_head(rest, str_find(rest, ','));
-        uint32_t mode = parse_mode(name);
+        uint32_t mode = str_is(name, "all") ? UINT32_MAX : mode_find(name);
 
         if (mode == 0)
             return cli_usage_error("translate", "there is no stream mode '%.*s'",

@@ -103,3 +103,22 @@ int frames_error(const struct frames *f)
 {
     return f->body.error != 0 ? f->body.error : f->names.error;
 }
+
+uint32_t mode_find(struct str name)
+{
+    static const struct {
+        struct str name;
+        uint32_t mode;
+    } modes[] = {
+        { { "values", 6 }, MODE_VALUES },     { { "updates", 7 }, MODE_UPDATES },
+        { { "messages", 8 }, MODE_MESSAGES }, { { "messages-tuple", 14 }, MODE_MESSAGES },
+        { { "custom", 6 }, MODE_CUSTOM },     { { "events", 6 }, MODE_EVENTS },
+        { { "tasks", 5 }, MODE_TASKS },       { { "checkpoints", 11 }, MODE_CHECKPOINTS },
+        { { "debug", 5 }, MODE_DEBUG },
+    };
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        if (str_eq(modes[i].name, name))
+            return modes[i].mode;
+    return 0;
+}

@@ -32,6 +32,9 @@ enum {
     MODE_DEFAULT = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES | MODE_CUSTOM
 };
 
+/* The mode of that name ("messages-tuple" is messages too), or 0. */
+uint32_t mode_find(struct str name);
+
 /* The closed list of what a reader may choose within a dialect. */
 struct variant {
     uint32_t modes;  /* messages */
