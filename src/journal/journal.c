@@ -20,6 +20,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->lives);
     table_init(&j->fences);
     buf_init(&j->stored, SIZE_MAX / 4);
+    buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
     if (j->queues == NULL || inbox_new(&j->inbox) != 0) {
@@ -49,6 +50,7 @@ void journal_free(struct journal *j)
     table_done(&j->fences);
     intake_free(j->intake);
     buf_done(&j->stored);
+    buf_done(&j->gone);
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
     free(j->queues);
@@ -117,6 +119,8 @@ static void publish(struct journal *j)
 
     for (struct live *l = j->touched; l != NULL; l = l->next_touched)
         n++;
+    for (size_t i = 0; i < j->gone.n; i++)
+        n += j->gone.p[i] == '\0';
     if (n == 0)
         return;
     if (n > j->cap_pubs) {
@@ -141,6 +145,9 @@ static void publish(struct journal *j)
                                              .n_records = l->n_records,
                                              .error = l->row.error };
     }
+    for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
+         id += strlen(id) + 1)
+        j->pubs[n++] = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
     if (events->published != NULL)
         events->published(events->arg, j->pubs, n);
     for (struct live *l = j->touched; l != NULL && events->queued != NULL; l = l->next_touched)
@@ -232,6 +239,7 @@ bool journal_turn(struct journal *j)
     if (list == NULL && j->now < j->next_look)
         return false;
     j->turn_failed = false;
+    buf_clear(&j->gone);
     reload_stale(j);
     int err = store_begin(j->opt.store, &j->failure);
     if (err != 0)

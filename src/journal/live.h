@@ -54,6 +54,7 @@ struct journal {
     struct journal_request *leases; /* that wait, oldest first */
     struct live **all;              /* every live job, for looking at time */
     size_t n_all, cap_all;
+    struct buf gone; /* ids of final jobs that this turn has deleted, each with a NUL behind */
     struct publication *pubs;
     size_t cap_pubs;
     struct journal_stats stats;

@@ -486,6 +486,10 @@ static void delete_job(struct journal *j, struct journal_request *req)
     if (l != NULL) {
         live_touch(l);
         l->deleted = true;
+    } else {
+        buf_put(&j->gone, req->job.p, req->job.n);
+        buf_char(&j->gone, '\0');
+        err = j->gone.error;
     }
     if (err == 0)
         err = table_put(&j->fences, key_of(0, req->job), (void *)(uintptr_t)(attempt + 1));

@@ -201,6 +201,29 @@ def an_unknown_agent_is_400():
 
 
 @case
+def jobs_named_as_parts_of_routes():
+    with Server(agents={"pull": PULL}) as s:
+        for id in ("async", "job", "submit", "agents", "events", "stream", "cancel"):
+            s.submit(job_id=id)
+            equal(s.get(f"/v1/jobs/{id}").json["job_id"], id)
+            equal(status(s, id)["job_id"], id)
+            equal(s.post(f"/v1/jobs/{id}/cancel").json["state"], "cancelled", id)
+            equal(s.read(id, "agent")[-1].event, "job.failed", id)
+            with s.aiq(id) as st:
+                equal(st.rest().ended, "clean", id)
+            equal(s.request("DELETE", f"/v1/jobs/{id}").status, 204, id)
+
+
+@case
+def deep_bodies_are_refused():
+    with Server(agents={"pull": PULL}) as s:
+        for n, want in ((60, 202), (100, 422), (100_000, 422)):
+            deep = b"[" * n + b"]" * n
+            equal(s.post("/v1/jobs", b'{"agent":"pull","input":' + deep + b"}").status, want, f"{n} deep")
+            equal(submit(s, b'{"agent_type":"pull","input":"x","more":' + deep + b"}").status, want, f"{n} deep")
+
+
+@case
 def a_taken_id_is_409():
     with Server(agents={"pull": PULL}) as s:
         body = dict(GOOD, job_id="mine", input="first")
@@ -382,6 +405,19 @@ def a_cancel_wins_over_a_later_finish():
             equal(lease.finish(end, error="too late"), "cancelled", end)
             equal(status(s, end)["status"], "INTERRUPTED")
             equal(endings(s.read(end, "aiq")), CANCELLED)
+
+
+@case
+def a_cancel_wins_over_the_workers_own_word():
+    with Server(agents={"pull": PULL}) as s:
+        for word in ({"type": "job.done"}, {"type": "job.failed", "error": "own"}):
+            id = s.submit()
+            lease = Worker(s).lease()
+            lease.send(*STORY)
+            cancel(s, id)
+            equal(lease.send(word)["cancel"], True)
+            equal(s.state(id), "cancelled", word)
+            equal(endings(s.read(id, "aiq")), CANCELLED)
 
 
 @case

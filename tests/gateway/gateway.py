@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -157,11 +158,15 @@ class Server:
                 f.write(top + yaml({"agents": agents or {}}))
             self.flags += ["--config", self.config]
         if start:
-            self.start()
+            try:
+                self.start()
+            except BaseException:
+                self.__exit__(*sys.exc_info())
+                raise
 
     # life
 
-    def start(self):
+    def start(self, stderr=None):
         flags = list(self.flags)
         if not any(f.startswith("--shutdown-window") for f in flags):
             flags += ["--shutdown-window", "0"]
@@ -175,7 +180,7 @@ class Server:
         with open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
                 [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.wanted_port}", "--data", self.data, *flags],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, cwd=self.folder, env=env)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr or err, cwd=self.folder, env=env)
         ready, _, _ = select.select([self.process.stdout], [], [], WAIT)
         check(ready, f"the server does not start: {self.err()[-1000:]}")
         line = self.process.stdout.readline().decode()

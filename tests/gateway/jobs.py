@@ -3,7 +3,7 @@
 import os
 import time
 
-from gateway import (OPENING, PULL, STORY, Server, Stream, Worker, at_once, play, request_bytes, read_answer, root_end,
+from gateway import (OPENING, PULL, STORY, Server, Stream, Worker, at_once, interrupt, play, request_bytes, read_answer, root_end,
                      root_start, until)
 from harness import DIALECTS, case, cases, check, contains, equal
 
@@ -303,6 +303,31 @@ def waiting_for_the_result():
         contains(a.body, b"the words")
         for bad in ("x", "-1"):
             check(s.post(f"/v1/jobs?wait={bad}", {"agent": "pull"}).status in (202, 422))
+
+
+@case
+def what_waiting_waits_for():
+    """The end of the job, however it ends; a question is not the end."""
+    with Server(agents={"pull": PULL}) as s:
+        def stop():
+            until("the job", lambda: s.get("/v1/jobs/c").status == 200)
+            s.post("/v1/jobs/c/cancel")
+        a, _ = at_once(lambda: s.post("/v1/jobs?wait=20", {"agent": "pull", "job_id": "c"}), stop)
+        equal((a.status, a.json["state"]), (200, "cancelled"))
+
+        def ask():
+            lease = Worker(s).lease()
+            lease.send(root_start(), interrupt())
+            lease.finish("interrupted")
+        a, _ = at_once(lambda: s.post("/v1/jobs?wait=1", {"agent": "pull", "job_id": "q"}), ask)
+        equal((a.status, a.json["state"]), (202, "waiting"))
+        key = {"Idempotency-Key": "k"}
+        first = s.post("/v1/jobs", {"agent": "pull"}, headers=key).json["job_id"]
+
+        def work():
+            equal(Worker(s).lease().finish(), "succeeded")
+        a, _ = at_once(lambda: s.post("/v1/jobs?wait=20", {"agent": "pull"}, headers=key), work)
+        equal((a.status, a.json["job_id"], a.json["state"]), (200, first, "succeeded"), "with the same key: the same job")
 
 
 @case

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from gateway import (OPENING, STORY, Server, alive, lines, root_start, interrupt, until)
+from gateway import (OPENING, SLOW_BUILD, STORY, Server, alive, interrupt, lines, root_start, rss_kb, until)
 from harness import case, cases, check, contains, equal
 
 
@@ -168,6 +168,28 @@ def a_failure_of_a_process_is_not_retried():
 
 
 @case
+def a_line_without_end():
+    job, _, _ = run(sh("read job; head -c 17000000 /dev/zero | tr '\\0' x; sleep 100"))
+    equal((job["state"], job["error_type"]), ("failed", "LineTooLong"))
+
+
+@case
+def an_output_without_end():
+    """The worker waits in its write; what is not stored yet is bounded."""
+    line = json.dumps({"type": "llm.chunk", "data": {"chunk": "x" * 300}})
+    with Server("--durability", "relaxed", agents={"a": sh(f"read job; exec yes '{line}'")}) as s:
+        id = s.submit("a")
+        until("many events", lambda: s.job(id)["events"] > 100_000, 60)
+        before = rss_kb(s.pid)
+        until("many more", lambda: s.job(id)["events"] > 250_000, 60)
+        check(SLOW_BUILD or rss_kb(s.pid) < before + 8000, f"{before} KiB, then {rss_kb(s.pid)}")
+        start = time.monotonic()
+        s.post(f"/v1/jobs/{id}/cancel")
+        s.until_state(id, "cancelled", seconds=15)
+        check(time.monotonic() - start < 10, "it is ended all the same")
+
+
+@case
 def a_large_output():
     job, _, _ = run(sh("read job\n" + say(*OPENING) + "i=0; while [ $i -lt 3000 ]; do echo '" +
                        json.dumps({"type": "llm.chunk", "data": {"chunk": "x" * 500}}) + "'; i=$((i+1)); done; echo '" +
@@ -269,6 +291,39 @@ def a_background_process_does_not_outlive_its_job():
         id = s.submit("a")
         s.until_state(id, "succeeded", seconds=15)
         until("it is gone", lambda: not any(alive(p) for p in pids(s)), 10)
+
+
+@case
+def a_process_that_leaves_the_family_does_not_hold_its_job():
+    """It has a session of its own and keeps stdout open: the job ends all the same."""
+    script = say(*STORY) + "setsid sh -c 'echo $$ >> pids; exec sleep 60' & exit 0"
+    with Server(agents={"a": sh("read job\n" + script)}) as s:
+        id = s.submit("a")
+        try:
+            s.until_state(id, "succeeded", seconds=15)
+        finally:
+            for p in pids(s):
+                os.kill(p, signal.SIGKILL)
+
+
+# --- the log ---------------------------------------------------------------------------------------
+
+
+@case
+def a_log_that_nobody_reads_stops_nothing():
+    """stderr is a pipe, and it is full: the process that talks so much ends, others run, the server stops."""
+    talk = "read job; head -c 3000000 /dev/zero | tr '\\0' x | fold -w 100 >&2"
+    with Server(agents={"a": sh(talk), "b": sh("read job")}, start=False) as s:
+        out, unread = os.pipe()
+        try:
+            s.start(stderr=unread)
+            one, two = s.submit("a"), s.submit("b")
+            s.until_state(two, "succeeded", seconds=15)
+            s.until_state(one, "succeeded", seconds=15)
+            s.terminate(seconds=15)
+        finally:
+            os.close(unread)
+            os.close(out)
 
 
 # --- places, deadlines, limits -------------------------------------------------------------------

@@ -127,6 +127,42 @@ def an_exec_job_without_budget_fails_with_a_reason():
 
 
 @case
+def a_cancel_is_kept_over_a_crash():
+    script = "trap '' TERM; read job; echo $$ >> pids; while [ ! -e go ]; do sleep 0.05; done"
+    with Server(port=fixed_port(), agents={"a": sh(script, attempts=5)}) as s:
+        id = s.submit("a")
+        until("it runs", lambda: pids(s))
+        s.post(f"/v1/jobs/{id}/cancel")
+        s.kill()
+        open(os.path.join(s.folder, "go"), "w").close()
+        s.start()
+        s.until_state(id, "cancelled", seconds=10)
+        equal(len(pids(s)), 1, "and nothing is started for it")
+
+
+@case
+def jobs_whose_agent_is_gone():
+    """The configuration has changed: they can still be seen, finished by who has them, and cancelled."""
+    with Server(port=fixed_port(), agents={"pull": PULL, "b": PULL}) as s:
+        s.submit(job_id="queued")
+        s.submit("b", job_id="running")
+        lease = Worker(s, "b").lease()
+        lease.send(*STORY[:4])
+        s.terminate()
+        s.flags = ["--no-demo"]
+        s.start()
+        equal(s.get("/v1/jobs/async/agents").json, {"agents": []})
+        equal((s.state("queued"), s.state("running")), ("queued", "running"))
+        lease.send(*STORY[4:])
+        equal(lease.finish(), "succeeded")
+        equal(s.post("/v1/jobs/queued/cancel").status, 200)
+        equal(s.state("queued"), "cancelled")
+        equal(s.post("/v1/jobs", {"agent": "pull"}).status, 400)
+        for id in ("queued", "running"):
+            check(s.read(id, "agent"), id)
+
+
+@case
 def a_graceful_stop_costs_an_exec_job_nothing():
     script = "read job\necho $$ >> pids\n[ -e go ] || exec sleep 300\n"
     with Server(port=fixed_port(), agents={"a": sh(script, attempts=1)}) as s:

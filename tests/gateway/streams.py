@@ -410,6 +410,26 @@ def jobs_do_not_see_each_other():
             equal([f.json["token"] for f in st.frames if f.event == "agent.token"], [f"of {i}"])
 
 
+@cases(["agent", "aiq", "raw"])
+def a_reader_never_gets_into_another_job_of_the_same_id(dialect):
+    """It is far behind when its job is deleted, and the same id is used again."""
+    with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
+        def fill(text):
+            s.submit(job_id="j")
+            lease = Worker(s).lease()
+            lease.send(*OPENING)
+            for _ in range(10):
+                lease.send(*[token(text * 200)] * 1000)
+        fill("old ")
+        slow = Stream(s, f"/v1/jobs/j/events?dialect={dialect}", receive_buffer=4096)
+        slow.until("it has begun", lambda st: len(st.stored) > 3)
+        equal(s.request("DELETE", "/v1/jobs/j").status, 204)
+        fill("new ")
+        slow.rest(30)
+        check(slow.ended != "clean", "a deleted job has not ended")
+        equal(sum('"new ' in f.data for f in slow.frames), 0, "frames of the other job")
+
+
 @case
 def variants_of_messages():
     with Server(agents={"pull": PULL}) as s:

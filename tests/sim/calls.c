@@ -1,0 +1,208 @@
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- calls ---------------------------------------------------------------------- */
+
+static void on_done(struct journal_request *req)
+{
+    struct call *c = (struct call *)(void *)((char *)req - offsetof(struct call, req));
+    struct sim *s = c->sim;
+
+    if (c->done)
+        sim_fail(s, "a request is answered twice");
+    c->done = true;
+    if (req->code != 0 && req->op != JOURNAL_LEASE)
+        sim_note(s, "  refused: %s", req->why.text);
+    if (s->server.stopping && req->code != ERR_BUSY)
+        sim_fail(s, "a request is answered %d by a server that goes", req->code);
+    if (!s->server.stopping)
+        model_check_reply(c);
+    c->lost = s->server.dying || (!s->draining && chance_of(&s->chance, s->p.lost_permille));
+}
+
+struct call *call_new(struct sim *s, enum journal_op op, const char *job, int64_t attempt)
+{
+    struct call *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        abort();
+    c->sim = s;
+    c->req = (struct journal_request){
+        .op = op, .done = on_done, .attempt = attempt, .producer_seq = -1
+    };
+    arena_init(&c->req.mem);
+    if (job != NULL)
+        c->req.job = call_text(c, job);
+    c->next = s->calls;
+    s->calls = c;
+    return c;
+}
+
+struct str call_text(struct call *c, const char *text)
+{
+    struct str copy;
+
+    if (!arena_copy(&c->req.mem, str_of(text), &copy))
+        abort();
+    return copy;
+}
+
+void call_post(struct call *c)
+{
+    c->posted = true;
+    if (c->batch != NULL)
+        c->batch->n_posts++;
+    journal_post(c->sim->server.journal, &c->req);
+}
+
+void call_forget(struct call *c)
+{
+    c->orphan = true;
+}
+
+void call_free(struct call *c)
+{
+    struct call **at = &c->sim->calls;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    arena_done(&c->req.mem);
+    free(c);
+}
+
+void calls_lose_all(struct sim *s)
+{
+    for (struct call *c = s->calls; c != NULL; c = c->next)
+        if (!c->done)
+            c->done = c->lost = true;
+    calls_sweep(s);
+}
+
+void calls_sweep(struct sim *s)
+{
+    struct call *c = s->calls;
+
+    while (c != NULL) {
+        struct call *next = c->next;
+
+        if (c->done && c->orphan)
+            call_free(c);
+        c = next;
+    }
+}
+
+/* --- submitting ------------------------------------------------------------------ */
+
+static struct submission *new_submission(struct sim *s)
+{
+    struct submission *sub = &s->submissions[s->n_submissions];
+
+    *sub = (struct submission){ .agent = chance_below(&s->chance, s->p.n_agents) };
+    (void)snprintf(sub->id, sizeof(sub->id), "job-%zu", s->n_submissions);
+    if (chance_of(&s->chance, 500))
+        (void)snprintf(sub->key, sizeof(sub->key), "key-%zu", s->n_submissions);
+    s->n_submissions++;
+    return sub;
+}
+
+/* Has it been deleted (or may it be, by the time this is done)? */
+static bool was_deleted(struct sim *s, const struct submission *sub)
+{
+    const struct truth *t = model_truth(s->model, str_of(sub->id));
+
+    return sub->deleted || (t != NULL && t->gone != 0);
+}
+
+static void submit(struct sim *s, struct submission *sub)
+{
+    if (was_deleted(s, sub)) /* that such an id is used again is not promised */
+        return;
+    struct call *c = call_new(s, JOURNAL_SUBMIT, NULL, 0);
+    char input[40];
+
+    (void)snprintf(input, sizeof(input), "{\"number\":%zu}", (size_t)(sub - s->submissions));
+    c->sub = sub;
+    c->req.row.id = call_text(c, sub->id);
+    c->req.row.agent = chance_of(&s->chance, 10) ? STR("nobody") : s->agents[sub->agent].name;
+    c->req.row.input = call_text(c, input);
+    if (sub->key[0] != '\0') {
+        c->hash = chance_of(&s->chance, 100) ? STR("other hash") : STR("hash");
+        c->req.row.idempotency_key = call_text(c, sub->key);
+        c->req.row.request_hash = c->hash;
+    }
+    sim_note(s, "submit %s key %s %.*s", sub->id, sub->key, STR_ARG(c->hash));
+    call_post(c);
+    call_forget(c);
+}
+
+void client_submit(struct sim *s)
+{
+    bool again = s->n_submissions > 0 && chance_of(&s->chance, 250);
+
+    if (s->n_submissions == MAX_SUBMISSIONS || again)
+        submit(s, &s->submissions[chance_below(&s->chance, s->n_submissions)]);
+    else
+        submit(s, new_submission(s));
+}
+
+/* --- cancelling and deleting ------------------------------------------------------ */
+
+/* Mostly a job that goes on. */
+static const char *some_job(struct sim *s)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        const char *id = s->submissions[chance_below(&s->chance, s->n_submissions)].id;
+        const struct truth *t = model_truth(s->model, str_of(id));
+
+        if (t != NULL && t->gone == 0 && !truth_is_final(t))
+            return id;
+    }
+    return s->submissions[chance_below(&s->chance, s->n_submissions)].id;
+}
+
+static void post_about(struct sim *s, enum journal_op op, const char *id)
+{
+    struct call *c = call_new(s, op, id, 0);
+
+    if (chance_of(&s->chance, 300))
+        c->req.error = STR("nobody needs it");
+    call_post(c);
+    call_forget(c);
+}
+
+void client_cancel(struct sim *s)
+{
+    if (s->n_submissions == 0)
+        return;
+    const char *id = some_job(s);
+    bool twice = chance_of(&s->chance, 300);
+    sim_note(s, "cancel %s%s", id, twice ? " twice" : "");
+    post_about(s, JOURNAL_CANCEL, id);
+    if (twice)
+        post_about(s, JOURNAL_CANCEL, id);
+}
+
+void client_delete(struct sim *s)
+{
+    if (s->n_submissions == 0)
+        return;
+    struct submission *sub = &s->submissions[chance_below(&s->chance, s->n_submissions)];
+    sim_note(s, "delete %s", sub->id);
+    post_about(s, JOURNAL_DELETE, sub->id);
+    sub->deleted = true;
+}
+
+void client_cancel_all(struct sim *s)
+{
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
+        char id[ID_BYTES];
+
+        if (t->gone != 0 || truth_is_final(t) || t->state == JOB_RUNNING)
+            continue;
+        (void)snprintf(id, sizeof(id), "%.*s", STR_ARG(t->job->row.id));
+        post_about(s, JOURNAL_CANCEL, id);
+    }
+}

@@ -1,0 +1,650 @@
+#include "disk.h"
+
+#include "base/error.h"
+#include "jobs/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum undo_kind { UNDO_INSERT, UNDO_ROW, UNDO_APPEND, UNDO_GONE, UNDO_EXPIRED };
+
+struct undo {
+    enum undo_kind kind;
+    struct disk_job *job;
+    struct job_row row; /* UNDO_ROW: as it was; its texts are in `texts` */
+    char *texts;        /* owned */
+    size_t n;           /* UNDO_EXPIRED: as it was */
+};
+
+enum transaction { TRANSACTION_NONE, TRANSACTION_OPEN, TRANSACTION_FAILED };
+
+struct disk {
+    struct disk_job *jobs, **last;
+    struct disk_job *dirty;
+    int64_t last_key;
+    struct undo *undo; /* owned */
+    size_t n_undo, cap_undo;
+    enum transaction transaction;
+    bool in_savepoint;
+    size_t savepoint; /* length of the undo list */
+    bool failed_before_savepoint;
+    unsigned planned[2][DISK_OP_MAX]; /* [writer][op]: calls until it fails; 0: it does not */
+    unsigned n_faults, n_read_faults, n_begins;
+    bool full;
+    size_t expire_rows;
+    disk_committed_cb committed;
+    void *arg;
+};
+
+struct store {
+    struct disk *disk; /* borrowed */
+    bool writes;
+    char *out; /* owned; the texts that were handed out last */
+    size_t n_out;
+};
+
+/* --- memory ------------------------------------------------------------------- */
+
+enum { N_TEXTS = 10 };
+
+static void *must(void *p)
+{
+    if (p == NULL)
+        abort();
+    return p;
+}
+
+static void texts_of(struct job_row *row, struct str *texts[N_TEXTS])
+{
+    struct str *const all[N_TEXTS] = { &row->id,          &row->agent,   &row->state,
+                                       &row->input,       &row->worker,  &row->error,
+                                       &row->error_type,  &row->outcome, &row->idempotency_key,
+                                       &row->request_hash };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+/* A copy of @from whose texts are in one block, which is returned. */
+static char *copy_row(const struct job_row *from, struct job_row *to, size_t *ret_n)
+{
+    struct str *texts[N_TEXTS];
+    size_t n = 1;
+
+    *to = *from;
+    texts_of(to, texts);
+    for (size_t i = 0; i < N_TEXTS; i++)
+        n += texts[i]->n;
+    char *block = must(malloc(n)), *at = block;
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        if (texts[i]->p == NULL)
+            continue;
+        memcpy(at, texts[i]->p, texts[i]->n);
+        texts[i]->p = at;
+        at += texts[i]->n;
+    }
+    if (ret_n != NULL)
+        *ret_n = n;
+    return block;
+}
+
+/* What was handed out before is rubbish from here on. */
+static void take_back(struct store *s)
+{
+    if (s->out != NULL)
+        memset(s->out, '#', s->n_out);
+    free(s->out);
+    s->out = NULL;
+}
+
+static void hand_out(struct store *s, const struct job_row *row, struct job_row *ret)
+{
+    s->out = copy_row(row, ret, &s->n_out);
+}
+
+/* --- the disk ----------------------------------------------------------------- */
+
+const char *disk_op_name(enum disk_op op)
+{
+    static const char *const names[DISK_OP_MAX] = { "begin",  "commit", "insert",  "update",
+                                                    "delete", "append", "expire",  "get",
+                                                    "by_key", "open",   "records", "record" };
+
+    return names[op];
+}
+
+struct disk *disk_new(disk_committed_cb committed, void *arg)
+{
+    struct disk *d = must(calloc(1, sizeof(*d)));
+
+    d->last = &d->jobs;
+    d->committed = committed;
+    d->arg = arg;
+    d->expire_rows = SIZE_MAX;
+    return d;
+}
+
+static void free_job(struct disk_job *job)
+{
+    for (size_t i = 0; i < job->n; i++)
+        free(job->recs[i].p);
+    free(job->recs);
+    free(job->texts);
+    free(job);
+}
+
+void disk_free(struct disk *d)
+{
+    while (d->jobs != NULL) {
+        struct disk_job *next = d->jobs->next;
+
+        free_job(d->jobs);
+        d->jobs = next;
+    }
+    free(d->undo);
+    free(d);
+}
+
+struct store *disk_open(struct disk *d, bool writes)
+{
+    struct store *s = must(calloc(1, sizeof(*s)));
+
+    s->disk = d;
+    s->writes = writes;
+    return s;
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    if (s->writes && s->disk->transaction != TRANSACTION_NONE)
+        store_rollback(s);
+    take_back(s);
+    free(s);
+}
+
+struct disk_job *disk_jobs(struct disk *d)
+{
+    return d->jobs;
+}
+
+struct disk_job *disk_find(struct disk *d, struct str id)
+{
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
+        if (!job->gone && str_eq(job->row.id, id))
+            return job;
+    return NULL;
+}
+
+static struct disk_job *find_key(struct disk *d, int64_t key)
+{
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
+        if (!job->gone && job->row.key == key)
+            return job;
+    return NULL;
+}
+
+/* --- faults ------------------------------------------------------------------- */
+
+void disk_fail(struct disk *d, bool writer, enum disk_op op, unsigned n)
+{
+    d->planned[writer][op] = n;
+}
+
+void disk_set_full(struct disk *d, bool full)
+{
+    d->full = full;
+}
+
+void disk_heal(struct disk *d)
+{
+    memset(d->planned, 0, sizeof(d->planned));
+    d->full = false;
+}
+
+unsigned disk_faults(const struct disk *d)
+{
+    return d->n_faults;
+}
+
+unsigned disk_begins(const struct disk *d)
+{
+    return d->n_begins;
+}
+
+unsigned disk_read_faults(const struct disk *d)
+{
+    return d->n_read_faults;
+}
+
+void disk_set_expire_rows(struct disk *d, size_t n)
+{
+    d->expire_rows = n;
+}
+
+static int fault(struct store *s, enum disk_op op, struct error *err)
+{
+    unsigned *planned = &s->disk->planned[s->writes][op];
+    bool full = op == DISK_COMMIT && s->disk->full;
+
+    take_back(s);
+    if (!full && (*planned == 0 || --*planned > 0))
+        return 0;
+    s->disk->n_faults += s->writes;
+    s->disk->n_read_faults += s->writes && op >= DISK_GET;
+    return error_set(err, ERR_IO, "a fault in %s", disk_op_name(op));
+}
+
+/* --- undoing ------------------------------------------------------------------ */
+
+static struct undo *remember(struct disk *d, enum undo_kind kind, struct disk_job *job)
+{
+    if (d->n_undo == d->cap_undo) {
+        d->cap_undo = d->cap_undo > 0 ? d->cap_undo * 2 : 64;
+        d->undo = must(realloc(d->undo, d->cap_undo * sizeof(*d->undo)));
+    }
+    d->undo[d->n_undo] = (struct undo){ .kind = kind, .job = job };
+    if (!job->dirty) {
+        job->dirty = true;
+        job->next_dirty = d->dirty;
+        d->dirty = job;
+    }
+    return &d->undo[d->n_undo++];
+}
+
+static void undo_one(struct undo *u)
+{
+    struct disk_job *job = u->job;
+
+    switch (u->kind) {
+    case UNDO_INSERT:
+        job->gone = true;
+        break;
+    case UNDO_ROW:
+        free(job->texts);
+        job->row = u->row;
+        job->texts = u->texts;
+        break;
+    case UNDO_APPEND:
+        free(job->recs[--job->n].p);
+        break;
+    case UNDO_GONE:
+        job->gone = false;
+        break;
+    case UNDO_EXPIRED:
+        job->n_expired = u->n;
+        break;
+    }
+}
+
+static void undo_to(struct disk *d, size_t n)
+{
+    while (d->n_undo > n)
+        undo_one(&d->undo[--d->n_undo]);
+}
+
+static struct disk_job *end_transaction(struct disk *d)
+{
+    struct disk_job *dirty = d->dirty;
+
+    for (size_t i = 0; i < d->n_undo; i++)
+        if (d->undo[i].kind == UNDO_ROW)
+            free(d->undo[i].texts);
+    d->n_undo = 0;
+    d->dirty = NULL;
+    d->transaction = TRANSACTION_NONE;
+    d->in_savepoint = false;
+    for (struct disk_job *job = dirty; job != NULL; job = job->next_dirty)
+        job->dirty = false;
+    return dirty;
+}
+
+void disk_crash(struct disk *d)
+{
+    undo_to(d, 0);
+    (void)end_transaction(d); /* nobody hears of it */
+}
+
+/* --- transactions ------------------------------------------------------------- */
+
+static void check(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "the store was misused: %s\n", what);
+        abort();
+    }
+}
+
+int store_begin(struct store *s, struct error *err)
+{
+    check(s->writes && s->disk->transaction == TRANSACTION_NONE, "begin");
+    s->disk->n_begins++;
+    int code = fault(s, DISK_BEGIN, err);
+    if (code == 0)
+        s->disk->transaction = TRANSACTION_OPEN;
+    return code;
+}
+
+void store_rollback(struct store *s)
+{
+    take_back(s);
+    disk_crash(s->disk);
+}
+
+int store_commit(struct store *s, struct error *err)
+{
+    struct disk *d = s->disk;
+
+    check(d->transaction != TRANSACTION_NONE && !d->in_savepoint, "commit");
+    int code = fault(s, DISK_COMMIT, err);
+    if (code == 0 && d->transaction == TRANSACTION_FAILED)
+        code = error_set(err, ERR_IO, "an earlier fault");
+    if (code != 0) {
+        disk_crash(d);
+        return code;
+    }
+    struct disk_job *dirty = end_transaction(d);
+    d->committed(d->arg, dirty);
+    return 0;
+}
+
+int store_savepoint(struct store *s, struct error *err)
+{
+    struct disk *d = s->disk;
+
+    check(d->transaction != TRANSACTION_NONE && !d->in_savepoint, "savepoint");
+    take_back(s);
+    if (d->transaction == TRANSACTION_FAILED)
+        return error_set(err, ERR_IO, "an earlier fault");
+    d->in_savepoint = true;
+    d->savepoint = d->n_undo;
+    return 0;
+}
+
+void store_savepoint_release(struct store *s)
+{
+    check(s->disk->in_savepoint, "release");
+    take_back(s);
+    s->disk->in_savepoint = false;
+}
+
+void store_savepoint_undo(struct store *s)
+{
+    check(s->disk->in_savepoint, "undo");
+    take_back(s);
+    undo_to(s->disk, s->disk->savepoint);
+    s->disk->transaction = TRANSACTION_OPEN;
+    s->disk->in_savepoint = false;
+}
+
+static int begin_write(struct store *s, enum disk_op op, struct error *err)
+{
+    struct disk *d = s->disk;
+
+    check(s->writes && d->transaction != TRANSACTION_NONE, disk_op_name(op));
+    if (d->transaction == TRANSACTION_FAILED)
+        return error_set(err, ERR_IO, "an earlier fault");
+    int code = fault(s, op, err);
+    if (code != 0)
+        d->transaction = TRANSACTION_FAILED;
+    return code;
+}
+
+/* --- writing ------------------------------------------------------------------ */
+
+int store_job_insert(struct store *s, struct job_row *row, struct error *err)
+{
+    struct disk *d = s->disk;
+
+    check(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL, "insert");
+    int code = begin_write(s, DISK_INSERT, err);
+    if (code != 0)
+        return code;
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
+        if (!job->gone && (str_eq(job->row.id, row->id) ||
+                           (row->idempotency_key.p != NULL &&
+                            str_eq(job->row.idempotency_key, row->idempotency_key))))
+            return error_set(err, ERR_REFUSED, "the id or the idempotency key is taken");
+    struct disk_job *job = must(calloc(1, sizeof(*job)));
+    row->key = ++d->last_key;
+    job->texts = copy_row(row, &job->row, NULL);
+    *d->last = job;
+    d->last = &job->next;
+    (void)remember(d, UNDO_INSERT, job);
+    return 0;
+}
+
+int store_job_update(struct store *s, const struct job_row *row, struct error *err)
+{
+    struct disk *d = s->disk;
+    int code = begin_write(s, DISK_UPDATE, err);
+
+    if (code != 0)
+        return code;
+    struct disk_job *job = find_key(d, row->key);
+    if (job == NULL)
+        return error_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)row->key);
+    struct undo *u = remember(d, UNDO_ROW, job);
+    struct job_row next = *row;
+    u->row = job->row;
+    u->texts = job->texts;
+    next.id = job->row.id;
+    next.agent = job->row.agent;
+    next.input = job->row.input;
+    next.idempotency_key = job->row.idempotency_key;
+    next.created = job->row.created;
+    job->texts = copy_row(&next, &job->row, NULL);
+    return 0;
+}
+
+int store_job_delete(struct store *s, int64_t key, struct error *err)
+{
+    int code = begin_write(s, DISK_DELETE, err);
+    struct disk_job *job = code == 0 ? find_key(s->disk, key) : NULL;
+
+    if (code != 0)
+        return code;
+    if (job == NULL)
+        return error_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)key);
+    (void)remember(s->disk, UNDO_GONE, job);
+    job->gone = true;
+    return 0;
+}
+
+int store_append(struct store *s,
+                 int64_t key,
+                 uint64_t seq,
+                 struct str stored,
+                 struct error *err)
+{
+    int code = begin_write(s, DISK_APPEND, err);
+
+    if (code != 0)
+        return code;
+    struct disk_job *job = find_key(s->disk, key);
+    check(job != NULL, "a record of no job");
+    if (seq <= job->n)
+        return error_set(err, ERR_REFUSED, "record %llu is there", (unsigned long long)seq);
+    check(seq == job->n + 1, "a gap in the records");
+    if (job->n == job->cap) {
+        job->cap = job->cap > 0 ? job->cap * 2 : 32;
+        job->recs = must(realloc(job->recs, job->cap * sizeof(*job->recs)));
+    }
+    char *p = must(malloc(stored.n + 1));
+    memcpy(p, stored.p, stored.n);
+    job->recs[job->n++] = (struct disk_record){ p, stored.n };
+    (void)remember(s->disk, UNDO_APPEND, job);
+    return 0;
+}
+
+/* --- retention ---------------------------------------------------------------- */
+
+static struct disk_job *find_expired(struct disk *d, int64_t now)
+{
+    struct disk_job *found = NULL;
+    int64_t when = now;
+
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next) {
+        enum job_state state;
+        int64_t end = job->row.finished + job->row.expiry_seconds * 1000;
+
+        if (!job->gone && job_state_find(job->row.state, &state) && job_state_is_final(state) &&
+            end < when) {
+            when = end;
+            found = job;
+        }
+    }
+    return found;
+}
+
+static void withdraw(struct disk *d, struct disk_job *job)
+{
+    struct undo *u;
+
+    if (job->row.first_seq > job->row.seq)
+        return;
+    u = remember(d, UNDO_ROW, job);
+    u->row = job->row;
+    u->texts = job->texts;
+    job->texts = copy_row(&u->row, &job->row, NULL);
+    job->row.first_seq = job->row.seq + 1;
+}
+
+/* At most @room rows of one job; says how many. */
+static size_t expire_some(struct disk *d, struct disk_job *job, size_t room)
+{
+    size_t left = job->n - job->n_expired, n = left < room ? left : room;
+
+    withdraw(d, job);
+    if (left == 0) {
+        (void)remember(d, UNDO_GONE, job);
+        job->gone = true;
+        return 1;
+    }
+    remember(d, UNDO_EXPIRED, job)->n = job->n_expired;
+    job->n_expired += n;
+    return n;
+}
+
+int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err)
+{
+    struct disk *d = s->disk;
+    struct disk_job *job;
+    size_t n = 0;
+    int code = begin_write(s, DISK_EXPIRE, err);
+
+    if (code != 0)
+        return code;
+    if (limit > d->expire_rows)
+        limit = d->expire_rows;
+    while (n < limit && (job = find_expired(d, now)) != NULL)
+        n += expire_some(d, job, limit - n);
+    *ret_n = n;
+    return 0;
+}
+
+void store_checkpoint(struct store *s)
+{
+    take_back(s);
+}
+
+/* --- reading ------------------------------------------------------------------ */
+
+int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
+{
+    struct disk_job *job = disk_find(s->disk, id); /* @id may be one of ours: look first */
+    int code = fault(s, DISK_GET, err);
+
+    if (code != 0)
+        return code;
+    if (job == NULL)
+        return error_set(err, ERR_NOT_FOUND, "there is no such job");
+    hand_out(s, &job->row, ret);
+    return 0;
+}
+
+int store_job_by_idempotency(struct store *s,
+                             struct str key,
+                             struct job_row *ret,
+                             struct error *err)
+{
+    int code = fault(s, DISK_BY_KEY, err);
+
+    if (code != 0)
+        return code;
+    for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next) {
+        if (!job->gone && job->row.idempotency_key.p != NULL &&
+            str_eq(job->row.idempotency_key, key)) {
+            hand_out(s, &job->row, ret);
+            return 0;
+        }
+    }
+    return error_set(err, ERR_NOT_FOUND, "there is no such key");
+}
+
+int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+{
+    int code = fault(s, DISK_OPEN_JOBS, err);
+
+    for (struct disk_job *job = s->disk->jobs; job != NULL && code == 0; job = job->next) {
+        enum job_state state;
+        struct job_row row;
+
+        if (job->gone || !job_state_find(job->row.state, &state) || job_state_is_final(state))
+            continue;
+        char *texts = copy_row(&job->row, &row, NULL);
+        int stop = cb(arg, &row);
+        free(texts);
+        if (stop != 0)
+            break;
+    }
+    return code;
+}
+
+int store_records(struct store *s,
+                  int64_t key,
+                  uint64_t after,
+                  size_t limit,
+                  size_t max_bytes,
+                  store_record_cb cb,
+                  void *arg,
+                  struct error *err)
+{
+    int code = fault(s, DISK_RECORDS, err);
+    struct disk_job *job = find_key(s->disk, key);
+    size_t bytes = 0, n = 0;
+
+    if (code != 0 || job == NULL)
+        return code;
+    for (size_t i = after > job->n_expired ? after : job->n_expired; i < job->n && n < limit;
+         i++, n++) {
+        struct disk_record *rec = &job->recs[i];
+
+        if (n > 0 && rec->n > max_bytes - bytes)
+            break;
+        char *copy = must(malloc(rec->n + 1));
+        memcpy(copy, rec->p, rec->n);
+        int stop = cb(arg, i + 1, str_make(copy, rec->n));
+        free(copy);
+        bytes += rec->n;
+        if (stop != 0 || bytes >= max_bytes)
+            break;
+    }
+    return 0;
+}
+
+int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
+{
+    int code = fault(s, DISK_RECORD, err);
+    struct disk_job *job = find_key(s->disk, key);
+
+    if (code != 0)
+        return code;
+    if (job == NULL || seq <= job->n_expired || seq > job->n)
+        return error_set(err, ERR_NOT_FOUND, "there is no such record");
+    s->n_out = job->recs[seq - 1].n + 1;
+    s->out = must(malloc(s->n_out));
+    memcpy(s->out, job->recs[seq - 1].p, s->n_out - 1);
+    *ret = str_make(s->out, s->n_out - 1);
+    return 0;
+}

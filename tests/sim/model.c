@@ -1,0 +1,662 @@
+#include "model.h"
+#include "script.h"
+
+#include "base/json.h"
+#include "ingest/fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *must(void *p)
+{
+    if (p == NULL)
+        abort();
+    return p;
+}
+
+struct model *model_new(struct sim *s)
+{
+    struct model *m = must(calloc(1, sizeof(*m)));
+
+    m->sim = s;
+    frames_init(&m->frames, SIZE_MAX / 4);
+    return m;
+}
+
+static void free_truth(struct truth *t)
+{
+    while (t->canons != NULL) {
+        struct canon *next = t->canons->next;
+
+        buf_done(&t->canons->bytes);
+        free(t->canons->frames);
+        free(t->canons);
+        t->canons = next;
+    }
+    for (size_t i = 0; i < t->n; i++)
+        record_unref(t->recs[i]);
+    free(t->recs);
+    free(t);
+}
+
+void model_free(struct model *m)
+{
+    while (m->truths != NULL) {
+        struct truth *next = m->truths->next;
+
+        free_truth(m->truths);
+        m->truths = next;
+    }
+    while (m->batches != NULL) {
+        struct batch *next = m->batches->next;
+
+        buf_done(&m->batches->bytes);
+        free(m->batches);
+        m->batches = next;
+    }
+    frames_done(&m->frames);
+    free(m);
+}
+
+struct batch *model_batch(struct model *m)
+{
+    struct batch *b = must(calloc(1, sizeof(*b)));
+
+    b->number = ++m->n_batches;
+    buf_init(&b->bytes, SIZE_MAX / 4);
+    b->next = m->batches;
+    m->batches = b;
+    return b;
+}
+
+struct truth *model_truth(struct model *m, struct str id)
+{
+    for (struct truth *t = m->truths; t != NULL; t = t->next)
+        if (str_eq(t->job->row.id, id))
+            return t;
+    return NULL;
+}
+
+bool truth_is_final(const struct truth *t)
+{
+    return job_state_is_final(t->state);
+}
+
+/* --- the one true stream -------------------------------------------------------- */
+
+static void render_record(struct model *m, struct canon *c, const struct record *rec)
+{
+    struct frames *frames = &m->frames;
+
+    if (dialect_render(c->way->dialect, rec, &c->way->variant, frames) != 0)
+        sim_fail(m->sim, "a record cannot be rendered");
+    for (size_t i = 0; i < frames->n; i++) {
+        const struct frame *fr = &frames->frame[i];
+        struct message_out out = { .seq = rec->seq,
+                                   .k = fr->k,
+                                   .total = frames->total,
+                                   .event = frame_name(frames, fr),
+                                   .data = frame_data(frames, fr),
+                                   .wrap = !c->way->dialect->names_itself };
+
+        c->way->framing->put(&out, &c->bytes);
+        if (c->n == c->cap) {
+            c->cap = c->cap > 0 ? c->cap * 2 : 64;
+            c->frames = must(realloc(c->frames, c->cap * sizeof(*c->frames)));
+        }
+        struct cursor place = { rec->seq, fr->k < frames->total ? fr->k : 0 };
+        c->frames[c->n++] = (struct canon_frame){ place, fr->k, c->bytes.n };
+    }
+}
+
+const struct canon *truth_canon(struct model *m, struct truth *t, const struct way *way)
+{
+    struct canon *c = t->canons;
+
+    while (c != NULL && c->way != way)
+        c = c->next;
+    if (c == NULL) {
+        c = must(calloc(1, sizeof(*c)));
+        c->way = way;
+        buf_init(&c->bytes, SIZE_MAX / 4);
+        c->next = t->canons;
+        t->canons = c;
+    }
+    while (c->n_records < t->n)
+        render_record(m, c, t->recs[c->n_records++]);
+    return c;
+}
+
+size_t canon_after(const struct canon *c, struct cursor after)
+{
+    size_t low = 0, high = c->n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (cursor_before(after, c->frames[mid].place.seq, c->frames[mid].k))
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+struct str canon_frame(const struct canon *c, size_t i)
+{
+    size_t from = i > 0 ? c->frames[i - 1].end : 0;
+
+    return str_make(c->bytes.p + from, c->frames[i].end - from);
+}
+
+/* --- commits: records ----------------------------------------------------------- */
+
+static const char *id_of(const struct truth *t)
+{
+    static char text[ID_BYTES * 2]; /* one thread */
+
+    (void)snprintf(text, sizeof(text), "%.*s (key %" PRId64 ")", STR_ARG(t->job->row.id),
+                   t->job->row.key);
+    return text;
+}
+
+static struct batch *find_batch(struct model *m, uint64_t number)
+{
+    for (struct batch *b = m->batches; b != NULL; b = b->next)
+        if (b->number == number)
+            return b;
+    return NULL;
+}
+
+static void take_marker(struct model *m, struct truth *t, const struct record *rec)
+{
+    uint64_t number;
+    bool end;
+
+    if (rec->kind != REC_CUSTOM || !script_read_marker(rec->data, &number, &end))
+        return;
+    struct batch *b = find_batch(m, number);
+    if (b == NULL || !str_eq(str_of(b->job), t->job->row.id))
+        sim_fail(m->sim, "%s: record %" PRIu64 " is of another job's batch %" PRIu64, id_of(t),
+                 rec->seq, number);
+    b->begun += !end;
+    b->ended += end;
+    if (b->begun > 1 || b->ended > 1)
+        sim_fail(m->sim,
+                 "%s: batch %" PRIu64 " (attempt %" PRId64 ", seq %" PRId64 ") is stored twice",
+                 id_of(t), number, b->attempt, b->seq);
+    if (end && b->commit != m->n_commits)
+        sim_fail(m->sim, "%s: batch %" PRIu64 " is in two commits", id_of(t), number);
+    b->commit = m->n_commits;
+    if (b->attempt < t->fence || b->attempt > t->job->row.attempt)
+        sim_fail(m->sim,
+                 "%s: attempt %" PRId64 " wrote record %" PRIu64 ", but attempts below %" PRId64
+                 " are fenced (at %" PRId64 ")",
+                 id_of(t), b->attempt, rec->seq, t->fence, t->job->row.attempt);
+}
+
+static void take_loss(struct model *m, struct truth *t)
+{
+    t->n_lost++;
+    if (t->lease_attempt == t->attempt && m->sim->now < t->leased_until)
+        sim_fail(m->sim, "%s: attempt %" PRId64 " lost its lease %" PRId64 " ms too early",
+                 id_of(t), t->attempt, t->leased_until - m->sim->now);
+}
+
+static void check_record(struct model *m, struct truth *t, const struct record *rec)
+{
+    if (rec->seq != t->n + 1)
+        sim_fail(m->sim, "%s: record %zu says it is %" PRIu64, id_of(t), t->n + 1, rec->seq);
+    if ((rec->kind == REC_JOB_START) != (rec->seq == 1))
+        sim_fail(m->sim, "%s: record %" PRIu64 " is %s", id_of(t), rec->seq,
+                 record_kind_name(rec->kind));
+    if (t->ended)
+        sim_fail(m->sim, "%s: %s after the end", id_of(t), record_kind_name(rec->kind));
+    t->ended = rec->kind == REC_JOB_END;
+    if (t->ended && !str_eq(rec->status, t->job->row.state))
+        sim_fail(m->sim, "%s: the terminal record says %.*s, the state is %.*s", id_of(t),
+                 STR_ARG(rec->status), STR_ARG(t->job->row.state));
+    if (rec->kind == REC_JOB_CANCEL_REQUESTED && t->job->row.cancel_requested == 0)
+        sim_fail(m->sim, "%s: a cancel request that the row does not know", id_of(t));
+    if (rec->kind == REC_JOB_UPDATE && str_is(rec->title, "retry")) {
+        if (rec->attempt <= t->fence)
+            sim_fail(m->sim, "%s: the attempt does not rise", id_of(t));
+        t->fence = rec->attempt;
+        if (str_starts(rec->text, STR("worker lost")))
+            take_loss(m, t);
+    }
+    take_marker(m, t, rec);
+}
+
+static void take_record(struct model *m, struct truth *t, struct json_reader *reader)
+{
+    const struct disk_record *stored = &t->job->recs[t->n];
+    struct record rec;
+    struct error err;
+
+    if (record_decode(reader, str_make(stored->p, stored->n), &rec, &err) != 0)
+        sim_fail(m->sim, "%s: a record cannot be read: %s", id_of(t), err.text);
+    check_record(m, t, &rec);
+    if (rec.head_seq > t->n)
+        sim_fail(m->sim, "%s: record %" PRIu64 " names a head that is not there", id_of(t),
+                 rec.seq);
+    if (rec.head_seq != 0)
+        rec.head = t->recs[rec.head_seq - 1];
+    rec.job_id = t->job->row.id;
+    if (t->n == t->cap) {
+        t->cap = t->cap > 0 ? t->cap * 2 : 64;
+        t->recs = must(realloc(t->recs, t->cap * sizeof(struct record *)));
+    }
+    if (record_new_with_head(&rec, &t->recs[t->n]) != 0)
+        abort();
+    t->n++;
+}
+
+/* --- commits: rows -------------------------------------------------------------- */
+
+static struct truth *truth_of(struct model *m, struct disk_job *job)
+{
+    struct truth *t = job->truth;
+
+    if (t != NULL)
+        return t;
+    t = must(calloc(1, sizeof(*t)));
+    t->job = job;
+    t->state = t->state_before = JOB_QUEUED;
+    t->created = m->n_commits;
+    for (size_t i = 0; i < m->sim->p.n_agents; i++)
+        if (str_eq(m->sim->agents[i].name, job->row.agent))
+            t->agent = &m->sim->agents[i];
+    t->next = m->truths;
+    m->truths = t;
+    job->truth = t;
+    return t;
+}
+
+static void check_row(struct model *m, struct truth *t)
+{
+    const struct job_row *row = &t->job->row;
+    bool final = truth_is_final(t), running = t->state == JOB_RUNNING;
+
+    if (row->seq != t->job->n)
+        sim_fail(m->sim, "%s: the row says %" PRIu64 " records, there are %zu", id_of(t),
+                 row->seq, t->job->n);
+    if (final != t->ended)
+        sim_fail(m->sim, "%s is %.*s and has %s terminal record", id_of(t), STR_ARG(row->state),
+                 t->ended ? "a" : "no");
+    if (final != (row->finished != 0))
+        sim_fail(m->sim, "%s: finished at %" PRId64 " and %.*s", id_of(t), row->finished,
+                 STR_ARG(row->state));
+    if (final && row->cancel_requested != 0 && t->state != JOB_CANCELLED)
+        sim_fail(m->sim, "%s was cancelled and ended as %.*s", id_of(t), STR_ARG(row->state));
+    if (running != (row->lease_until != 0) && !(running && sim_is_dead(m->sim, row->agent)))
+        sim_fail(m->sim, "%s is %.*s and its lease ends at %" PRId64, id_of(t),
+                 STR_ARG(row->state), row->lease_until);
+    if (row->attempt < t->attempt || (running && row->attempt == 0))
+        sim_fail(m->sim, "%s: attempt %" PRId64 " after %" PRId64, id_of(t), row->attempt,
+                 t->attempt);
+    if (row->attempts_left != t->agent->attempts - t->n_lost)
+        sim_fail(m->sim, "%s: %" PRId64 " attempts left after losing %" PRId64 " of %" PRId64,
+                 id_of(t), row->attempts_left, t->n_lost, t->agent->attempts);
+    if (str_is(row->error_type, "QueueDeadline") && m->sim->now < row->queue_deadline)
+        sim_fail(m->sim, "%s: failed before its queue deadline", id_of(t));
+    if (str_is(row->error_type, "RunDeadline") && m->sim->now < row->run_deadline)
+        sim_fail(m->sim, "%s: failed before its run deadline", id_of(t));
+}
+
+static void take_job(struct model *m, struct disk_job *job, struct json_reader *reader)
+{
+    struct truth *t = truth_of(m, job);
+    size_t n_before = t->n;
+
+    if (job->gone && t->created == m->n_commits && t->n == 0 && job->n == 0) {
+        t->gone = m->n_commits;
+        return;
+    }
+    t->state_before = t->state;
+    t->attempt_before = t->attempt;
+    if (!job_state_find(job->row.state, &t->state) && !job->gone)
+        sim_fail(m->sim, "%s: state %.*s", id_of(t), STR_ARG(job->row.state));
+    t->withdrawn |= job->row.first_seq > job->row.seq;
+    if (job->gone) { /* what it wrote while going is of no interest */
+        t->state = t->state_before;
+        t->gone = m->n_commits;
+        return;
+    }
+    while (t->n < job->n)
+        take_record(m, t, reader);
+    if (job_state_is_final(t->state_before) && t->created != m->n_commits &&
+        (t->n > n_before || t->state != t->state_before))
+        sim_fail(m->sim, "%s changed after its end", id_of(t));
+    if (!job_state_is_final(t->state_before) && (str_is(job->row.error_type, "LeaseExpired") ||
+                                                 str_is(job->row.error_type, "ServerRestart")))
+        take_loss(m, t);
+    if (t->state == JOB_RUNNING && t->attempt != job->row.attempt)
+        t->running_since = m->sim->now;
+    t->attempt = job->row.attempt;
+    check_row(m, t);
+    t->changed = m->n_commits;
+}
+
+static void check_batches(struct model *m)
+{
+    for (struct batch *b = m->batches; b != NULL; b = b->next)
+        if (b->commit == m->n_commits && b->begun != b->ended)
+            sim_fail(m->sim, "batch %" PRIu64 " of %s is not whole", b->number, b->job);
+}
+
+void model_committed(void *model, struct disk_job *dirty)
+{
+    struct model *m = model;
+    struct json_reader reader;
+
+    m->n_commits++;
+    m->sim->server.turn_committed |=
+        disk_begins(m->sim->disk) == m->sim->server.turn_begins + 1;
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    for (struct disk_job *job = dirty; job != NULL; job = job->next_dirty)
+        take_job(m, job, &reader);
+    json_reader_done(&reader);
+    check_batches(m);
+}
+
+/* --- replies -------------------------------------------------------------------- */
+
+static const char *const op_names[JOURNAL_OP_MAX] = { "submit", "lease",  "append", "heartbeat",
+                                                      "finish", "return", "cancel", "delete" };
+
+static void complain(struct call *c, const char *what)
+{
+    const struct journal_request *r = &c->req;
+
+    sim_fail(c->sim,
+             "%s of %.*s (attempt %" PRId64 ", seq %" PRId64 ") was answered %d \"%s\": %s",
+             op_names[r->op], STR_ARG(r->job), r->attempt, r->producer_seq, r->code,
+             r->why.text, what);
+}
+
+/* The newest job of that id that was there before or after this commit. */
+static struct truth *subject(struct call *c, struct str id)
+{
+    struct model *m = c->sim->model;
+
+    for (struct truth *t = m->truths; t != NULL; t = t->next)
+        if (str_eq(t->job->row.id, id) && (t->gone == 0 || t->gone == m->n_commits))
+            return t;
+    return NULL;
+}
+
+/* A holder's request was granted: it must have held the job. */
+static void check_held(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct model *m = c->sim->model;
+    struct truth *t = subject(c, r->job);
+
+    if (t == NULL || t->gone == m->n_commits)
+        return; /* deleted in the same turn */
+    if (t->changed != m->n_commits)
+        complain(c, "nothing was stored");
+    if (r->attempt < t->attempt_before || r->attempt > t->attempt)
+        complain(c, "this attempt is fenced");
+    if (r->attempt == t->attempt_before && t->state_before != JOB_RUNNING)
+        complain(c, "the lease was no longer its own");
+    if (r->op == JOURNAL_FINISH && !truth_is_final(t) && t->state != JOB_WAITING)
+        complain(c, "the job goes on");
+    if ((r->op == JOURNAL_APPEND || r->op == JOURNAL_HEARTBEAT) && r->attempt == t->attempt) {
+        t->lease_attempt = r->attempt;
+        t->leased_until = c->sim->now + t->agent->lease_ms;
+        if (r->cancel != (t->job->row.cancel_requested != 0) && t->created != m->n_commits &&
+            !r->cancel && t->job->row.cancel_requested < c->sim->now)
+            complain(c, "it does not tell of the cancellation");
+    }
+    if (c->batch != NULL && c->batch->begun != 1)
+        complain(c, "the batch is not in the store");
+}
+
+static void check_lease(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct truth *t = subject(c, r->row.id);
+
+    if (t == NULL)
+        complain(c, "there is no such job");
+    if (t->gone != 0)
+        return; /* deleted in the same turn */
+    if (r->row.attempt <= 0 || r->row.attempt > t->job->row.attempt ||
+        r->row.attempt <= (t->created == c->sim->model->n_commits ? 0 : t->attempt_before))
+        complain(c, "this attempt cannot be");
+    if (r->row.attempt < 64 && (t->given & (uint64_t)1 << r->row.attempt) != 0)
+        complain(c, "this attempt was given before");
+    if (r->row.attempt < 64)
+        t->given |= (uint64_t)1 << r->row.attempt;
+    if (!str_starts(r->row.input, STR("{\"number\":")))
+        complain(c, "the input is missing");
+    if (r->row.attempt == t->job->row.attempt) {
+        t->lease_attempt = r->row.attempt;
+        t->leased_until = c->sim->now + t->agent->lease_ms;
+    }
+}
+
+static void check_granted(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct model *m = c->sim->model;
+    struct truth *t;
+
+    switch (r->op) {
+    case JOURNAL_SUBMIT:
+        t = subject(c, r->row.id);
+        if (t == NULL || !str_eq(r->row.id, str_of(c->sub->id)))
+            complain(c, "there is no such job");
+        if (r->existed && !str_eq(t->job->row.request_hash, c->hash))
+            complain(c, "it was another request");
+        if (!r->existed && t->created != m->n_commits)
+            complain(c, "it was there before");
+        return;
+    case JOURNAL_LEASE:
+        check_lease(c);
+        return;
+    case JOURNAL_APPEND:
+    case JOURNAL_HEARTBEAT:
+    case JOURNAL_FINISH:
+    case JOURNAL_RETURN:
+        check_held(c);
+        return;
+    case JOURNAL_CANCEL:
+        t = subject(c, r->job);
+        if (t == NULL ||
+            (t->gone == 0 && t->job->row.cancel_requested == 0 && t->state != JOB_CANCELLED))
+            complain(c, "the job is not cancelled");
+        return;
+    case JOURNAL_DELETE:
+        t = subject(c, r->job);
+        if (t != NULL && t->gone == 0 && t->created != m->n_commits)
+            complain(c, "the job is still there");
+        return;
+    case JOURNAL_OP_MAX:
+        return;
+    }
+}
+
+/* A refusal is a statement too, and must be true of what is stored. */
+static void check_refused(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct model *m = c->sim->model;
+    struct truth *t = subject(c, r->op == JOURNAL_SUBMIT ? str_of(c->sub->id) : r->job);
+    bool moving = t != NULL && (t->gone != 0 || t->created == m->n_commits);
+
+    if (r->op == JOURNAL_LEASE)
+        return;
+    bool committed = c->sim->server.turn_committed;
+    enum job_state before = t == NULL                                 ? JOB_QUEUED
+                            : committed && t->changed == m->n_commits ? t->state_before
+                                                                      : t->state;
+    if (r->code == ERR_NOT_FOUND && t != NULL && !moving)
+        complain(c, "it is there");
+    if (r->code == ERR_CLOSED && t != NULL && !moving && !truth_is_final(t))
+        complain(c, "the job has not ended");
+    if (r->code == ERR_CLOSED && t == NULL)
+        complain(c, "there is no such job");
+    if (r->code == ERR_REFUSED && r->op == JOURNAL_SUBMIT && t == NULL)
+        complain(c, "nothing is in its way");
+    if (r->code == ERR_REFUSED && r->op != JOURNAL_SUBMIT && t != NULL && !moving &&
+        t->attempt == r->attempt && t->state == JOB_RUNNING && before == JOB_RUNNING &&
+        (c->batch == NULL || !c->sim->p.pipelining))
+        complain(c, "it holds the job");
+    if (c->batch != NULL && c->batch->n_posts == 1 && c->batch->begun > 0 && !moving)
+        complain(c, "the batch was stored all the same");
+}
+
+/* "Not now" although all is well: the id's old job goes in this very turn, or a batch has
+ * overtaken another one. */
+static bool may_be_busy(struct call *c)
+{
+    struct model *m = c->sim->model;
+
+    if (c->req.op == JOURNAL_APPEND)
+        return c->sim->p.pipelining;
+    for (struct truth *t = m->truths; t != NULL && c->req.op == JOURNAL_SUBMIT; t = t->next)
+        if (str_eq(t->job->row.id, str_of(c->sub->id)) && t->gone == m->n_commits)
+            return true;
+    return false;
+}
+
+void model_check_reply(struct call *c)
+{
+    const struct server *server = &c->sim->server;
+    bool faulty = disk_faults(c->sim->disk) > server->turn_faults || may_be_busy(c);
+
+    if (c->req.code == 0 && !server->turn_committed)
+        complain(c, "nothing was committed");
+    if (c->req.code == ERR_BUSY && server->turn_committed && !faulty)
+        complain(c, "the turn was committed");
+    if (c->req.code == 0)
+        check_granted(c);
+    else
+        check_refused(c);
+}
+
+/* --- turns ---------------------------------------------------------------------- */
+
+/* What is due must have happened: the journal looks every 250 ms, and has done so since
+ * turns have worked. */
+static void check_due(struct sim *s, const struct truth *t)
+{
+    const struct job_row *row = &t->job->row;
+    const struct server *server = &s->server;
+    int64_t seen = s->now - 250, lease = row->lease_until, cancel = row->cancel_requested;
+
+    if (server->good_since < 0 || seen < server->good_since)
+        return;
+    if (lease < server->recovered_at + t->agent->lease_ms)
+        lease = server->recovered_at + t->agent->lease_ms;
+    if (lease < server->failed_at + t->agent->lease_ms)
+        lease = server->failed_at + t->agent->lease_ms;
+    if (t->state == JOB_RUNNING && lease < seen)
+        sim_fail(s, "%s: its lease has run out %" PRId64 " ms ago", id_of(t), s->now - lease);
+    if (t->state == JOB_RUNNING && t->running_since < server->recovered_at &&
+        sim_is_dead(s, t->agent->name))
+        sim_fail(s, "%s: its worker has died with the server", id_of(t));
+    if (cancel < server->recovered_at)
+        cancel = server->recovered_at;
+    if (cancel < server->failed_at)
+        cancel = server->failed_at;
+    if (t->state == JOB_RUNNING && row->cancel_requested != 0 &&
+        cancel + t->agent->cancel_grace_ms < seen)
+        sim_fail(s, "%s: its cancel should have been forced %" PRId64 " ms ago", id_of(t),
+                 s->now - cancel - t->agent->cancel_grace_ms);
+    if (t->state == JOB_RUNNING && row->run_deadline != 0 && row->run_deadline < seen &&
+        t->running_since < seen)
+        sim_fail(s, "%s: past its run deadline", id_of(t));
+    if (t->state == JOB_QUEUED && row->started == 0 && row->queue_deadline != 0 &&
+        row->queue_deadline < seen)
+        sim_fail(s, "%s: past its queue deadline", id_of(t));
+    if (t->state != JOB_RUNNING && !truth_is_final(t) && row->cancel_requested != 0)
+        sim_fail(s, "%s is %.*s although it was cancelled", id_of(t), STR_ARG(row->state));
+}
+
+static void check_stats(struct sim *s)
+{
+    struct journal_stats stats;
+    size_t jobs = 0, queued = 0, running = 0;
+
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
+        if (t->gone != 0 || truth_is_final(t))
+            continue;
+        jobs++;
+        queued += t->state == JOB_QUEUED;
+        running += t->state == JOB_RUNNING;
+        check_due(s, t);
+    }
+    journal_stats(s->server.journal, &stats);
+    if (stats.jobs != jobs || stats.queued != queued || stats.running != running)
+        sim_fail(s,
+                 "the journal counts %zu jobs, %zu queued, %zu running; "
+                 "there are %zu, %zu, %zu",
+                 stats.jobs, stats.queued, stats.running, jobs, queued, running);
+    if (stats.failed_commits != s->server.n_failed_turns)
+        sim_fail(s, "the journal counts %" PRIu64 " failed turns, there were %" PRIu64,
+                 stats.failed_commits, s->server.n_failed_turns);
+    size_t leases = 0;
+    for (const struct call *c = s->calls; c != NULL; c = c->next)
+        leases += c->posted && !c->done && c->req.op == JOURNAL_LEASE;
+    if (stats.waiting_leases != leases)
+        sim_fail(s, "the journal counts %zu leases that wait, there are %zu",
+                 stats.waiting_leases, leases);
+}
+
+void model_check_turn(struct sim *s)
+{
+    if (!s->server.turn_committed && disk_faults(s->disk) == s->server.turn_faults)
+        sim_fail(s, "a turn failed without a fault");
+    /* A job that could not be read again is counted as it was, until it can. */
+    if (disk_read_faults(s->disk) == s->server.turn_read_faults)
+        check_stats(s);
+}
+
+/* --- folds ---------------------------------------------------------------------- */
+
+static int on_record(void *arg, const struct record *rec)
+{
+    (void)rec;
+    sim_fail(arg, "a fold that is rebuilt makes records");
+}
+
+static void check_fold(struct sim *s, struct truth *t)
+{
+    struct fold_options options = { .job = t->job->row.id,
+                                    .agent = t->agent->settings,
+                                    .attempt = 1,
+                                    .emit = on_record,
+                                    .arg = s };
+    struct fold *fold;
+    struct fold_end end;
+
+    if (fold_new(&options, &fold) != 0)
+        abort();
+    for (size_t i = 0; i < t->n; i++)
+        if (fold_replay(fold, t->recs[i]) != 0)
+            sim_fail(s, "%s: the fold does not take record %zu", id_of(t), i + 1);
+    if (fold_seq(fold) != t->n || fold_ended(fold) != t->ended)
+        sim_fail(s, "%s: the fold is at %" PRIu64 " of %zu records", id_of(t), fold_seq(fold),
+                 t->n);
+    if (t->ended) {
+        fold_end(fold, &end);
+        if (!str_eq(end.error, t->job->row.error))
+            sim_fail(s, "%s: its error is \"%.*s\" in the row, \"%.*s\" in the records",
+                     id_of(t), STR_ARG(t->job->row.error), STR_ARG(end.error));
+    }
+    if (t->state == JOB_WAITING && fold_open_questions(fold) == 0)
+        sim_fail(s, "%s waits for an answer to nothing", id_of(t));
+    fold_free(fold);
+}
+
+void model_check_folds(struct sim *s)
+{
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (t->n > 0)
+            check_fold(s, t);
+}

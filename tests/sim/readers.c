@@ -1,0 +1,558 @@
+/* Readers: each follows one job in one way, drops out and comes back with the last id that
+ * it has seen, and compares every frame with the one true stream. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct reader_sim {
+    char name[16];
+    char job[ID_BYTES];
+    bool chosen; /* it has a job to read */
+    const struct way *way;
+    unsigned loop;
+    struct http_request *req; /* owned; NULL: not connected */
+    bool by_header, slow;
+    struct cursor cursor; /* the last id that it has seen */
+    struct cursor asked;  /* where this connection began */
+    struct buf text;      /* of the stream, without the chunks; not yet looked at */
+    uint64_t connected;   /* commits before it */
+    /* This connection: */
+    struct buf seen;     /* all frames with an id that came */
+    struct truth *truth; /* what it reads, as far as they tell */
+    size_t next;         /* the frame that must come */
+    bool gap;            /* the server has said that the cursor is not good */
+    int64_t away_until;
+    unsigned n_tries; /* connections that brought nothing new */
+};
+
+/* All that a reader may choose, once per process: channels and canons compare addresses. */
+static const struct way ways[] = {
+    { &dialect_agent, &framing_sse, { 0 }, true },
+    { &dialect_agent, &framing_sse, { 0 }, false },
+    { &dialect_messages, &framing_sse, { .modes = MODE_DEFAULT }, true },
+    { &dialect_messages, &framing_sse, { .modes = 0xff, .subgraphs = true }, true },
+    { &dialect_messages, &framing_sse, { .modes = MODE_CUSTOM }, true },
+    { &dialect_aiq, &framing_sse, { 0 }, true },
+    { &dialect_aiq, &framing_sse, { .aiq_compat = true }, true },
+    { &dialect_raw, &framing_sse, { 0 }, true },
+    { &dialect_raw, &framing_sse, { .stored = true }, true },
+    { &dialect_raw, &framing_sse, { .stored = true }, false },
+    { &dialect_nodes, &framing_sse, { 0 }, true },
+    { &dialect_envelope, &framing_sse, { 0 }, true },
+};
+
+void readers_init(struct sim *s)
+{
+    s->readers = calloc(MAX_READERS, sizeof(*s->readers));
+    if (s->readers == NULL)
+        abort();
+    for (size_t i = 0; i < MAX_READERS; i++) {
+        (void)snprintf(s->readers[i].name, sizeof(s->readers[i].name), "reader-%zu", i);
+        buf_init(&s->readers[i].text, SIZE_MAX / 4);
+        buf_init(&s->readers[i].seen, SIZE_MAX / 4);
+    }
+}
+
+void readers_done(struct sim *s)
+{
+    for (size_t i = 0; i < MAX_READERS; i++) {
+        buf_done(&s->readers[i].text);
+        buf_done(&s->readers[i].seen);
+    }
+    free(s->readers);
+}
+
+/* --- connections ------------------------------------------------------------------ */
+
+static void disconnect(struct reader_sim *r)
+{
+    buf_done(&r->req->got);
+    free(r->req);
+    r->req = NULL;
+    r->truth = NULL;
+    buf_clear(&r->text);
+    buf_clear(&r->seen);
+}
+
+/* It leaves; the server is told at once. */
+static void leave(struct reader_sim *r)
+{
+    r->req->left = true;
+    fake_http_close(r->req);
+    disconnect(r);
+}
+
+void readers_lose_server(struct sim *s)
+{
+    for (size_t i = 0; i < MAX_READERS; i++)
+        if (s->readers[i].req != NULL)
+            leave(&s->readers[i]);
+}
+
+static void connect_to(struct sim *s, struct reader_sim *r)
+{
+    struct sse_request what = { .job = str_of(r->job), .way = *r->way, .after = r->cursor };
+
+    r->req = calloc(1, sizeof(*r->req));
+    if (r->req == NULL)
+        abort();
+    buf_init(&r->req->got, SIZE_MAX / 4);
+    r->req->is_10 = !r->way->chunked;
+    r->req->is_head = !s->draining && chance_of(&s->chance, 10);
+    r->req->is_over = !s->draining && chance_of(&s->chance, 10);
+    r->req->room = chance_of(&s->chance, 300) ? 200 : 65536;
+    r->asked = r->cursor;
+    r->by_header = r->cursor.seq > 0 && chance_of(&s->chance, 500);
+    r->gap = false;
+    r->next = 0;
+    r->connected = s->model->n_commits;
+    what.by_header = r->by_header;
+    what.resumed = r->cursor.seq > 0;
+    sim_note(s, "%s connects to %s in %s after %" PRIu64 ".%u%s%s", r->name, r->job,
+             r->way->dialect->name, r->cursor.seq, r->cursor.k,
+             r->by_header ? " by header" : "", r->req->is_head ? " (HEAD)" : "");
+    sse_open(s->server.loops[r->loop].sse, r->req, &what);
+}
+
+/* --- choosing --------------------------------------------------------------------- */
+
+static struct cursor some_cursor(struct sim *s, const struct truth *t)
+{
+    size_t what = chance_below(&s->chance, 100);
+    uint64_t n = t != NULL ? t->n : 0;
+
+    if (what < 60 || n == 0)
+        return (struct cursor){ 0 };
+    if (what < 85)
+        return (struct cursor){ 1 + chance_below(&s->chance, n), 0 };
+    if (what < 95)
+        return (struct cursor){ 1 + chance_below(&s->chance, n),
+                                (uint32_t)chance_between(&s->chance, 1, 3) };
+    return (struct cursor){ n + 1 + chance_below(&s->chance, 40), 0 }; /* of another server */
+}
+
+static void choose(struct sim *s, struct reader_sim *r)
+{
+    if (s->n_submissions == 0)
+        return;
+    size_t recent = s->n_submissions < 8 ? s->n_submissions : 8;
+    size_t i = chance_of(&s->chance, 700)
+                   ? s->n_submissions - 1 - chance_below(&s->chance, recent)
+                   : chance_below(&s->chance, s->n_submissions);
+
+    memcpy(r->job, s->submissions[i].id, sizeof(r->job));
+    r->way = &ways[chance_below(&s->chance, sizeof(ways) / sizeof(ways[0]))];
+    r->loop = (unsigned)chance_below(&s->chance, s->p.n_loops);
+    r->cursor = some_cursor(s, model_truth(s->model, str_of(r->job)));
+    r->n_tries = 0;
+    r->slow = chance_of(&s->chance, 300);
+    r->chosen = true;
+}
+
+/* --- frames ----------------------------------------------------------------------- */
+
+static struct str line_value(struct str frame, struct str name)
+{
+    while (frame.n > 0) {
+        size_t n = str_find(frame, '\n');
+        struct str line = str_head(frame, n);
+
+        if (str_starts(line, name))
+            return str_skip(line, name.n);
+        frame = str_skip(frame, n + 1);
+    }
+    return STR_NONE;
+}
+
+/* May a connection of @r begin with frame @i of the stream? */
+static bool may_begin(const struct reader_sim *r,
+                      const struct truth *t,
+                      const struct canon *c,
+                      size_t i)
+{
+    size_t after = canon_after(c, r->asked);
+
+    if (i == after && r->asked.seq <= t->n)
+        return true;
+    if (i == 0 && r->gap && !r->by_header)
+        return true;
+    if (i == 0 && r->gap)
+        return true;
+    /* A person who has everything gets the end once more. */
+    return truth_is_final(t) && !r->by_header && after == c->n &&
+           c->frames[i].place.seq == t->n && (i == 0 || c->frames[i - 1].place.seq < t->n);
+}
+
+/* Finds the job that has what this connection has brought: an id may have been used again,
+ * and the first frames of two jobs may be the same. */
+static bool find_truth_in(struct sim *s, struct reader_sim *r, struct truth *t)
+{
+    struct str seen = buf_text(&r->seen);
+    const struct canon *c = truth_canon(s->model, t, r->way);
+
+    for (size_t i = 0; i < c->n; i++) {
+        size_t from = i > 0 ? c->frames[i - 1].end : 0, k = i;
+
+        if (c->bytes.n - from < seen.n || memcmp(c->bytes.p + from, seen.p, seen.n) != 0 ||
+            !may_begin(r, t, c, i))
+            continue;
+        while (c->frames[k].end < from + seen.n)
+            k++;
+        r->truth = t;
+        r->next = k + 1;
+        return true;
+    }
+    return false;
+}
+
+static bool find_truth(struct sim *s, struct reader_sim *r)
+{
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (str_eq(t->job->row.id, str_of(r->job)) && find_truth_in(s, r, t))
+            return true;
+    return false;
+}
+
+static void take_frame_with_id(struct sim *s,
+                               struct reader_sim *r,
+                               struct str frame,
+                               struct str id)
+{
+    const struct canon *c = r->truth != NULL ? truth_canon(s->model, r->truth, r->way) : NULL;
+
+    buf_str(&r->seen, frame);
+    if (c != NULL && r->next < c->n && str_eq(canon_frame(c, r->next), frame))
+        r->next++;
+    else if (!find_truth(s, r))
+        sim_fail(s,
+                 "%s (%s of %s, connected after %" PRIu64 ".%u%s) got as frame %zu\n%.*s"
+                 "instead of\n%.*s",
+                 r->name, r->way->dialect->name, r->job, r->asked.seq, r->asked.k,
+                 r->gap ? ", gap" : "", r->next, STR_ARG(str_head(frame, 400)),
+                 STR_ARG(c == NULL        ? STR("(another first frame)")
+                         : r->next < c->n ? str_head(canon_frame(c, r->next), 400)
+                                          : STR("(nothing: no more is committed)")));
+    if (cursor_parse(id, &r->cursor) != 0)
+        sim_fail(s, "%s: an id \"%.*s\"", r->name, STR_ARG(id));
+    r->n_tries = 0;
+    s->model->n_reads++;
+}
+
+/* Frames that are made for the connection. */
+static void take_frame_without_id(struct sim *s, struct reader_sim *r, struct str frame)
+{
+    static const struct str known[] = { { "stream.mode", 11 },
+                                        { "job.status", 10 },
+                                        { "job.heartbeat", 13 },
+                                        { "job.shutdown", 12 },
+                                        { "stream.gap", 10 } };
+    struct str event = line_value(frame, STR("event: "));
+
+    if (str_starts(frame, STR(":")) || str_starts(frame, STR("retry: ")))
+        return;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (str_eq(event, known[i])) {
+            r->gap |= i == 4;
+            return;
+        }
+    }
+    sim_fail(s, "%s: a frame without an id:\n%.*s", r->name, STR_ARG(str_head(frame, 400)));
+}
+
+/* Bytes up to and with the next blank line; 0: there is none. */
+static size_t frame_length(struct str text)
+{
+    for (size_t n = str_find(text, '\n'); n + 1 < text.n;
+         n += 1 + str_find(str_skip(text, n + 1), '\n'))
+        if (text.p[n + 1] == '\n')
+            return n + 2;
+    return 0;
+}
+
+static void take_frames(struct sim *s, struct reader_sim *r)
+{
+    struct str rest = buf_text(&r->text);
+    size_t n;
+
+    while ((n = frame_length(rest)) > 0) {
+        struct str frame = str_head(rest, n);
+        struct str id = line_value(frame, STR("id: "));
+
+        if (id.p != NULL)
+            take_frame_with_id(s, r, frame, id);
+        else
+            take_frame_without_id(s, r, frame);
+        rest = str_skip(rest, frame.n);
+    }
+    if (rest.n < r->text.n && rest.n > 0)
+        memmove(r->text.p, rest.p, rest.n);
+    buf_cut(&r->text, rest.n);
+}
+
+/* --- bytes ------------------------------------------------------------------------ */
+
+/* A chunk: eight digits, a line end, so many bytes, a line end. */
+static size_t take_chunk(struct sim *s, struct reader_sim *r, struct str bytes)
+{
+    char digits[9] = { 0 };
+
+    if (bytes.n < 10)
+        return 0;
+    memcpy(digits, bytes.p, 8);
+    size_t n = strtoul(digits, NULL, 16);
+    if (bytes.n < n + 12)
+        return 0;
+    if (n == 0 || memcmp(bytes.p + 8, "\r\n", 2) != 0 ||
+        memcmp(bytes.p + 10 + n, "\r\n", 2) != 0)
+        sim_fail(s, "%s: a broken chunk", r->name);
+    buf_put(&r->text, bytes.p + 10, n);
+    return n + 12;
+}
+
+static void take_bytes(struct sim *s, struct reader_sim *r)
+{
+    struct buf *got = &r->req->got;
+    size_t used = 0, n;
+
+    if (!r->way->chunked) {
+        buf_str(&r->text, buf_text(got));
+        used = got->n;
+    }
+    while (used < got->n && (n = take_chunk(s, r, buf_since(got, used))) > 0)
+        used += n;
+    if (used > 0) {
+        memmove(got->p, got->p + used, got->n - used);
+        buf_cut(got, got->n - used);
+    }
+    take_frames(s, r);
+}
+
+/* --- how a connection ends ---------------------------------------------------------- */
+
+/* Is there nothing left of @t for it to read? */
+static bool has_all(struct sim *s, struct reader_sim *r, struct truth *t)
+{
+    const struct canon *c = truth_canon(s->model, t, r->way);
+
+    return r->truth == t ? r->next == c->n
+                         : canon_after(c, r->gap ? (struct cursor){ 0 } : r->asked) == c->n;
+}
+
+static struct truth *job_of(struct sim *s, struct reader_sim *r)
+{
+    return r->truth != NULL ? r->truth : model_truth(s->model, str_of(r->job));
+}
+
+/* Is what has come all there is of @t (or was, when retention or somebody took it away)? */
+static bool is_all_of(struct sim *s, struct reader_sim *r, struct truth *t)
+{
+    struct truth *truth = r->truth;
+    size_t next = r->next;
+
+    if (!str_eq(t->job->row.id, str_of(r->job)) || (!truth_is_final(t) && t->gone == 0))
+        return false;
+    if (t->gone != 0 || t->withdrawn)
+        return true;
+    r->truth = NULL;
+    if (r->seen.n > 0 && !find_truth_in(s, r, t)) {
+        r->truth = truth;
+        r->next = next;
+        return false;
+    }
+    return has_all(s, r, t);
+}
+
+static void take_clean_end(struct sim *s, struct reader_sim *r)
+{
+    bool ok = false;
+
+    for (struct truth *t = s->model->truths; t != NULL && !ok; t = t->next)
+        ok = is_all_of(s, r, t);
+    if (!ok)
+        sim_fail(s, "%s (%s of %s) was ended before it had everything (at %" PRIu64 ".%u)",
+                 r->name, r->way->dialect->name, r->job, r->cursor.seq, r->cursor.k);
+    r->chosen = false;
+}
+
+static void take_answer(struct sim *s, struct reader_sim *r)
+{
+    struct truth *t = model_truth(s->model, str_of(r->job));
+    int status = r->req->status;
+
+    sim_note(s, "%s is answered %d %s", r->name, status, r->req->reason);
+    if (status == 404 && t != NULL && t->gone == 0 && t->created <= r->connected &&
+        !t->withdrawn)
+        sim_fail(s, "%s: %s is said not to be there", r->name, r->job);
+    if (status == 204 && !(r->by_header && t != NULL &&
+                           (t->withdrawn || t->gone != 0 || t->created > r->connected ||
+                            (truth_is_final(t) && has_all(s, r, t)))))
+        sim_fail(s, "%s is told that it has all of %s", r->name, r->job);
+    if (status != 204 && status != 404 && status != 200 && s->p.read_fault_permille == 0)
+        sim_fail(s, "%s is answered %d", r->name, status);
+    if (status == 204 || status == 404)
+        r->chosen = false;
+}
+
+static void take_cut(struct sim *s, struct reader_sim *r)
+{
+    const struct truth *t = job_of(s, r);
+
+    sim_note(s, "%s is cut: %s", r->name, r->req->reason);
+    if (strcmp(r->req->reason, "the job was deleted") == 0 && (t == NULL || t->gone == 0))
+        sim_fail(s, "%s: %s is said to be deleted", r->name, r->job);
+    if (strstr(r->req->reason, "memory") != NULL)
+        sim_fail(s, "%s: %s", r->name, r->req->reason);
+}
+
+/* Looks at what has happened to the connection; false when it is over. */
+static bool look(struct sim *s, struct reader_sim *r)
+{
+    struct http_request *req = r->req;
+
+    if (req->answered && !req->streaming) {
+        take_answer(s, r);
+        disconnect(r);
+        return false;
+    }
+    if (!req->answered)
+        return true;
+    take_bytes(s, r);
+    if (!fake_http_must_close(req))
+        return true;
+    if (req->ended && !req->cut)
+        take_clean_end(s, r);
+    else
+        take_cut(s, r);
+    fake_http_close(req);
+    disconnect(r);
+    return false;
+}
+
+/* --- steps ------------------------------------------------------------------------ */
+
+void reader_step(struct sim *s, size_t i)
+{
+    struct reader_sim *r = &s->readers[i];
+
+    if (r->req == NULL) {
+        if (!r->chosen || chance_of(&s->chance, 20))
+            choose(s, r);
+        if (r->chosen && s->now >= r->away_until)
+            connect_to(s, r);
+        return;
+    }
+    if (!look(s, r))
+        return;
+    if (chance_of(&s->chance, 40)) {
+        sim_note(s, "%s leaves %s after %" PRIu64 ".%u", r->name, r->job, r->cursor.seq,
+                 r->cursor.k);
+        if (chance_of(&s->chance, 300))
+            r->away_until = s->now + chance_between(&s->chance, 0, 20000);
+        leave(r);
+    } else if (r->req->streaming) {
+        fake_http_drain(r->req, chance_below(&s->chance, r->slow ? 300 : 65536));
+    }
+}
+
+/* --- at rest ---------------------------------------------------------------------- */
+
+static bool move_readers(struct sim *s)
+{
+    bool moved = false;
+
+    for (size_t i = 0; i < MAX_READERS; i++) {
+        struct reader_sim *r = &s->readers[i];
+
+        if (r->req == NULL)
+            continue;
+        bool waited = r->req->n_pending > 0;
+        if (r->req->streaming && waited)
+            fake_http_drain(r->req, 1 << 24);
+        moved |= !look(s, r) || waited;
+    }
+    return moved;
+}
+
+static bool move_all(struct sim *s)
+{
+    bool moved = move_readers(s);
+
+    for (unsigned i = 0; i < s->p.n_loops; i++) {
+        while (fake_mailbox_waiting(s->server.loops[i].box) > 0) {
+            fake_mailbox_deliver(s->server.loops[i].box);
+            moved = true;
+        }
+    }
+    while (fake_pool_waiting(s->server.pool) > 0) {
+        fake_pool_run(s->server.pool, 0);
+        moved = true;
+    }
+    return moved;
+}
+
+static void check_at_rest(struct sim *s, struct reader_sim *r)
+{
+    struct truth *t = job_of(s, r);
+
+    if (!r->req->streaming)
+        sim_fail(s, "%s waits for an answer about %s", r->name, r->job);
+    if (t == NULL || (t->gone != 0 && t->created <= r->connected))
+        sim_fail(s, "%s still reads %s, which is gone", r->name, r->job);
+    if (t->withdrawn)
+        return;
+    if (!has_all(s, r, t))
+        sim_fail(s, "%s (%s of %s) is at rest at %" PRIu64 ".%u, there is more", r->name,
+                 r->way->dialect->name, r->job, r->cursor.seq, r->cursor.k);
+    if (truth_is_final(t))
+        sim_fail(s, "%s (%s of %s) has all of it and is not told so", r->name,
+                 r->way->dialect->name, r->job);
+}
+
+void readers_settle(struct sim *s)
+{
+    unsigned n = 0;
+
+    while (move_all(s))
+        if (++n > 2000) {
+            for (size_t i = 0; i < MAX_READERS; i++)
+                if (s->readers[i].req != NULL)
+                    sim_note(s, "%s reads %s in %s, at %" PRIu64 ".%u", s->readers[i].name,
+                             s->readers[i].job, s->readers[i].way->dialect->name,
+                             s->readers[i].cursor.seq, s->readers[i].cursor.k);
+            sim_fail(s, "the readers do not come to rest");
+        }
+    for (unsigned i = 0; i < s->p.n_loops; i++) {
+        size_t here = 0;
+
+        for (size_t k = 0; k < MAX_READERS; k++)
+            here += s->readers[k].req != NULL && s->readers[k].loop == i;
+        if (hub_readers(s->server.loops[i].hub) != here)
+            sim_fail(s, "the hub has %zu readers, there are %zu",
+                     hub_readers(s->server.loops[i].hub), here);
+    }
+    for (size_t i = 0; i < MAX_READERS; i++)
+        if (s->readers[i].req != NULL)
+            check_at_rest(s, &s->readers[i]);
+}
+
+bool readers_finished(struct sim *s)
+{
+    bool finished = true;
+
+    for (size_t i = 0; i < MAX_READERS; i++) {
+        struct reader_sim *r = &s->readers[i];
+
+        if (!r->chosen && r->req == NULL)
+            continue;
+        finished = false;
+        if (r->req == NULL) {
+            if (r->n_tries++ > 5)
+                sim_fail(s, "%s cannot read %s to its end", r->name, r->job);
+            connect_to(s, r);
+        }
+    }
+    readers_settle(s);
+    return finished;
+}

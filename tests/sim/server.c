@@ -1,0 +1,234 @@
+#include "model.h"
+
+#include <stdlib.h>
+
+static void must(int err)
+{
+    if (err != 0)
+        abort();
+}
+
+/* --- starting ------------------------------------------------------------------- */
+
+static int64_t clock_of(void *arg)
+{
+    return ((struct sim *)arg)->now;
+}
+
+static bool on_wanted(void *arg, struct str job)
+{
+    return hub_wanted(((struct sim *)arg)->server.shared, job);
+}
+
+static void on_published(void *arg, const struct publication *pubs, size_t n)
+{
+    struct sim *s = arg;
+
+    if (!s->server.turn_committed)
+        sim_fail(s, "news of something that was not committed");
+    hub_published(s->server.shared, pubs, n);
+}
+
+static void on_queued(void *arg, struct str agent)
+{
+    struct sim *s = arg;
+
+    for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (t->gone == 0 && t->state == JOB_QUEUED && str_eq(t->agent->name, agent))
+            return;
+    sim_fail(s, "no job of %.*s is queued", STR_ARG(agent));
+}
+
+static void start_loop(struct sim *s, struct loop *loop)
+{
+    struct sse_options options = { .keep_alive_ms = 15000,
+                                   .heartbeat_ms = 30000,
+                                   .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0 };
+
+    *loop = (struct loop){ .last_tick = s->now };
+    must(mailbox_new(NULL, &loop->box));
+    must(hub_new(s->server.shared, loop->box, &loop->hub));
+    must(sse_loop_new(&loop->http, loop->hub, s->server.pool, loop->box, &options, &loop->sse));
+}
+
+static int start_journal(struct sim *s)
+{
+    struct journal_options options = {
+        .store = s->server.store,
+        .agents = s->agents,
+        .n_agents = s->p.n_agents,
+        .default_expiry_seconds = s->p.expiry_s,
+        .clock = clock_of,
+        .clock_arg = s,
+        .events = { .wanted = on_wanted,
+                    .published = on_published,
+                    .queued = on_queued,
+                    .arg = s },
+    };
+    struct error err;
+
+    must(journal_new(&options, &s->server.journal, &err));
+    int code = journal_recover(s->server.journal, s->dead, s->n_dead, &err);
+    if (code != 0) {
+        journal_free(s->server.journal);
+        s->server.journal = NULL;
+    }
+    return code;
+}
+
+void server_start(struct sim *s)
+{
+    struct server *server = &s->server;
+    unsigned faults = disk_faults(s->disk);
+
+    *server = (struct server){ .up = true, .good_since = -1, .recovered_at = s->now };
+    server->store = disk_open(s->disk, true);
+    must(hub_shared_new(&server->shared));
+    server->pool = fake_pool_new(disk_open(s->disk, false));
+    for (unsigned i = 0; i < s->p.n_loops; i++)
+        start_loop(s, &server->loops[i]);
+    while (start_journal(s) != 0) { /* whoever starts servers tries again */
+        sim_note(s, "recovery failed");
+        if (disk_faults(s->disk) == faults)
+            sim_fail(s, "recovery failed without a fault");
+        disk_heal(s->disk);
+    }
+}
+
+/* --- turns ---------------------------------------------------------------------- */
+
+static void plan_faults(struct sim *s)
+{
+    static const enum disk_op writes[] = { DISK_BEGIN,  DISK_COMMIT, DISK_COMMIT,
+                                           DISK_INSERT, DISK_UPDATE, DISK_DELETE,
+                                           DISK_APPEND, DISK_APPEND, DISK_EXPIRE };
+    static const enum disk_op reads[] = { DISK_GET, DISK_GET, DISK_BY_KEY, DISK_RECORDS };
+    struct chance *c = &s->chance;
+
+    if (s->draining)
+        return;
+    if (chance_of(c, s->p.fault_permille))
+        disk_fail(s->disk, true, writes[chance_below(c, 9)], (unsigned)chance_between(c, 1, 4));
+    if (chance_of(c, s->p.read_fault_permille))
+        disk_fail(s->disk, true, reads[chance_below(c, 4)], (unsigned)chance_between(c, 1, 3));
+    if (chance_of(c, s->p.fault_permille / 10))
+        s->full = !s->full;
+    disk_set_full(s->disk, s->full);
+}
+
+void server_turn(struct sim *s)
+{
+    struct server *server = &s->server;
+
+    plan_faults(s);
+    server->turn_committed = false;
+    server->turn_begins = disk_begins(s->disk);
+    server->turn_faults = disk_faults(s->disk);
+    server->turn_read_faults = disk_read_faults(s->disk);
+    bool worked = journal_turn(server->journal);
+    bool committed = server->turn_committed;
+    if (worked && !committed) {
+        server->n_failed_turns++;
+        server->failed_at = s->now;
+        server->good_since = -1;
+        sim_note(s, "turn: failed");
+    } else if (worked) {
+        if (server->good_since < 0)
+            server->good_since = s->now;
+        sim_note(s, "turn: committed (%llu)", (unsigned long long)s->model->n_commits);
+    }
+    disk_heal(s->disk);
+    calls_sweep(s);
+    if (worked && !server->dying)
+        model_check_turn(s);
+}
+
+void server_pass_time(struct sim *s, int64_t ms)
+{
+    s->now += ms;
+    fake_clock_set(s->now);
+    for (unsigned i = 0; i < s->p.n_loops; i++) {
+        struct loop *loop = &s->server.loops[i];
+
+        for (unsigned n = 0; s->now - loop->last_tick >= 1000 && n < 3; n++) {
+            loop->last_tick += 1000;
+            fake_timer_tick(&loop->http.uv);
+        }
+        if (s->now - loop->last_tick > 1000)
+            loop->last_tick = s->now;
+    }
+}
+
+/* --- stopping ------------------------------------------------------------------- */
+
+static void stop_loop(struct sim *s, struct loop *loop)
+{
+    mailbox_close(loop->box);
+    if (hub_readers(loop->hub) != 0)
+        sim_fail(s, "%zu readers are left in the hub", hub_readers(loop->hub));
+    sse_loop_close(loop->sse);
+    sse_loop_free(loop->sse);
+    hub_free(loop->hub);
+}
+
+static void stop(struct sim *s)
+{
+    struct server *server = &s->server;
+
+    server->stopping = true;
+    readers_lose_server(s);
+    workers_lose_server(s);
+    pool_free(server->pool);
+    for (unsigned i = 0; i < s->p.n_loops; i++)
+        stop_loop(s, &server->loops[i]);
+    journal_free(server->journal);
+    for (unsigned i = 0; i < s->p.n_loops; i++)
+        mailbox_free(server->loops[i].box);
+    hub_shared_free(server->shared);
+    calls_lose_all(s);
+    disk_crash(s->disk);
+    store_close(server->store);
+    server->up = false;
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (sim_is_dead(s, t->agent->name))
+            t->leased_until = 0; /* its worker has died with the server */
+}
+
+void server_stop(struct sim *s)
+{
+    stop(s);
+}
+
+/* A signal: readers are told and cut, what was posted is done. */
+static void drain(struct sim *s)
+{
+    for (unsigned i = 0; i < s->p.n_loops; i++)
+        sse_loop_drain(s->server.loops[i].sse, 3000);
+    for (unsigned n = 0; n < 70; n++)
+        server_pass_time(s, 1000);
+    server_turn(s);
+}
+
+void server_crash(struct sim *s)
+{
+    static const char *const ways[] = { "between turns", "before a commit", "after a commit",
+                                        "gracefully" };
+    size_t way = chance_below(&s->chance, 4);
+
+    sim_note(s, "the server goes down %s", ways[way]);
+    if (way == 3)
+        drain(s);
+    s->server.dying = true;
+    if (way == 1)
+        disk_fail(s->disk, true, DISK_COMMIT, 1);
+    if (way == 1 || way == 2)
+        server_turn(s);
+    stop(s);
+    disk_heal(s->disk);
+    if (chance_of(&s->chance, 300))
+        s->now += chance_between(&s->chance, 0, 90000);
+    fake_clock_set(s->now);
+    if (chance_of(&s->chance, s->p.read_fault_permille * 5))
+        disk_fail(s->disk, true, DISK_OPEN_JOBS, 1);
+    server_start(s);
+}

@@ -1,0 +1,361 @@
+#include "model.h"
+
+#include "ingest/agent.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- reports ---------------------------------------------------------------------- */
+
+void sim_note(struct sim *s, const char *format, ...)
+{
+    char *note = s->notes[s->n_notes++ % N_NOTES];
+    int n =
+        snprintf(note, NOTE_BYTES, "%5u %8.3f  ", s->step, (double)(s->now % 100000000) / 1000);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(note + n, NOTE_BYTES - (size_t)n, format, args);
+    va_end(args);
+    if (s->verbose)
+        puts(note);
+}
+
+_Noreturn void sim_fail(struct sim *s, const char *format, ...)
+{
+    unsigned first = s->n_notes > N_NOTES ? s->n_notes - N_NOTES : 0;
+    va_list args;
+
+    printf("seed %" PRIu64 " failed in step %u: ", s->seed, s->step);
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    printf("\n  again: sim --seed %" PRIu64 " (-v: all steps)\n  the last of them:\n", s->seed);
+    for (unsigned i = first; i < s->n_notes && !s->verbose; i++)
+        printf("    %s\n", s->notes[i % N_NOTES]);
+    (void)fflush(stdout);
+    _exit(1);
+}
+
+/* --- the day ---------------------------------------------------------------------- */
+
+/* Few jobs, large events: windows overflow and a replay takes many pages. */
+static void make_big(struct profile *p)
+{
+    p->n_agents = 1;
+    if (p->n_workers > 2)
+        p->n_workers = 2;
+    if (p->n_steps > 1500)
+        p->n_steps = 1500;
+    p->submit_weight = 3;
+    p->settle_weight = 2;
+    p->crash_permille /= 3;
+    p->silent_permille /= 3;
+    p->fault_permille /= 3;
+}
+
+static void draw_profile(struct sim *s)
+{
+    struct chance *c = &s->chance;
+    bool calm = chance_of(c, 150);
+
+    s->p = (struct profile){
+        .n_steps = (unsigned)chance_between(c, 600, 2500),
+        .n_agents = (unsigned)chance_between(c, 1, MAX_AGENTS),
+        .n_workers = (unsigned)chance_between(c, 1, MAX_WORKERS),
+        .n_readers = (unsigned)chance_between(c, 0, MAX_READERS),
+        .n_loops = (unsigned)chance_between(c, 1, MAX_LOOPS),
+        .fault_permille = calm ? 0 : (unsigned)chance_below(c, 80),
+        .read_fault_permille = calm || chance_of(c, 500) ? 0 : (unsigned)chance_below(c, 40),
+        .crash_permille = calm ? 0 : (unsigned)chance_below(c, 10),
+        .jump_permille = (unsigned)chance_below(c, 12),
+        .lost_permille = calm ? 0 : (unsigned)chance_below(c, 120),
+        .silent_permille = (unsigned)chance_below(c, 25),
+        .turn_weight = (unsigned)chance_between(c, 40, 300),
+        .settle_weight = 15,
+        .submit_weight = (unsigned)chance_between(c, 5, 60),
+        .big = chance_of(c, 120),
+        .pipelining = chance_of(c, 300),
+        .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
+        .step_ms = chance_between(c, 1, 80),
+    };
+    if (s->p.big)
+        make_big(&s->p);
+}
+
+static void make_agents(struct sim *s)
+{
+    static const char *const names[MAX_AGENTS] = { "triage", "demo", "research" };
+    struct chance *c = &s->chance;
+
+    for (size_t i = 0; i < s->p.n_agents; i++) {
+        struct journal_agent *a = &s->agents[i];
+
+        if (agent_new(str_of(names[i]), &s->settings[i]) != 0)
+            abort();
+        *a = (struct journal_agent){ .name = str_of(names[i]),
+                                     .settings = s->settings[i],
+                                     .lease_ms = chance_between(c, 1000, 30000),
+                                     .attempts = chance_between(c, 1, 4),
+                                     .cancel_grace_ms = chance_between(c, 0, 8000) };
+        if (chance_of(c, 300))
+            a->queue_ms = chance_between(c, 1000, 60000);
+        if (chance_of(c, 300))
+            a->run_ms = 1000 * chance_between(c, 5, 120);
+        if (chance_of(c, 250))
+            s->dead[s->n_dead++] = a->name;
+    }
+}
+
+bool sim_is_dead(const struct sim *s, struct str agent)
+{
+    for (size_t i = 0; i < s->n_dead; i++)
+        if (str_eq(s->dead[i], agent))
+            return true;
+    return false;
+}
+
+/* --- steps ------------------------------------------------------------------------ */
+
+static void step_worker(struct sim *s)
+{
+    worker_step(s, chance_below(&s->chance, s->p.n_workers));
+}
+
+static void step_reader(struct sim *s)
+{
+    if (s->p.n_readers > 0)
+        reader_step(s, chance_below(&s->chance, s->p.n_readers));
+}
+
+static void step_letter(struct sim *s)
+{
+    fake_mailbox_deliver(s->server.loops[chance_below(&s->chance, s->p.n_loops)].box);
+}
+
+static void step_task(struct sim *s)
+{
+    size_t n = fake_pool_waiting(s->server.pool);
+
+    if (n == 0)
+        return;
+    if (chance_of(&s->chance, s->p.read_fault_permille * 3)) {
+        static const enum disk_op reads[] = { DISK_GET, DISK_RECORDS, DISK_RECORD };
+
+        disk_fail(s->disk, false, reads[chance_below(&s->chance, 3)], 1);
+    }
+    fake_pool_run(s->server.pool, chance_below(&s->chance, n));
+    disk_heal(s->disk);
+}
+
+static void step_time(struct sim *s)
+{
+    int64_t ms = chance_between(&s->chance, 0, s->p.step_ms);
+
+    if (chance_of(&s->chance, s->p.jump_permille)) {
+        ms = chance_between(&s->chance, 1000, 60000);
+        sim_note(s, "time jumps by %" PRId64 " ms", ms);
+    }
+    server_pass_time(s, ms);
+}
+
+static void one_step(struct sim *s)
+{
+    const struct {
+        unsigned weight;
+        void (*step)(struct sim *s);
+    } steps[] = {
+        { s->p.turn_weight, server_turn },
+        { 260, step_worker },
+        { 200, step_reader },
+        { 120, step_letter },
+        { 120, step_task },
+        { s->p.submit_weight, client_submit },
+        { 12, client_cancel },
+        { 5, client_delete },
+        { s->p.settle_weight, readers_settle },
+    };
+    size_t total = 0, at;
+
+    step_time(s);
+    if (chance_of(&s->chance, s->p.crash_permille)) {
+        server_crash(s);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        total += steps[i].weight;
+    at = chance_below(&s->chance, total);
+    for (size_t i = 0;; i++) {
+        if (at < steps[i].weight) {
+            steps[i].step(s);
+            return;
+        }
+        at -= steps[i].weight;
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------- */
+
+static bool all_final(const struct sim *s)
+{
+    for (const struct call *c = s->calls; c != NULL; c = c->next)
+        if (!c->done)
+            return false;
+    for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (t->gone == 0 && !truth_is_final(t))
+            return false;
+    return true;
+}
+
+/* Everything goes well from here on: everybody comes to an end. */
+static void drain(struct sim *s)
+{
+    unsigned n = 0;
+
+    s->draining = true;
+    sim_note(s, "from here on all goes well");
+    for (n = 0; !all_final(s) || !workers_idle(s); n++) {
+        s->step++;
+        if (n > 4000)
+            sim_fail(s, "the jobs do not come to an end");
+        server_pass_time(s, chance_between(&s->chance, 0, 500));
+        for (size_t i = 0; i < MAX_WORKERS; i++)
+            worker_step(s, i);
+        if (n % 50 == 49)
+            client_cancel_all(s);
+        server_turn(s);
+        readers_settle(s);
+    }
+    for (n = 0; !readers_finished(s); n++)
+        if (n > 20)
+            sim_fail(s, "the readers do not come to an end");
+    model_check_folds(s);
+}
+
+/* Time goes on, and retention takes everything. */
+static void expire_all(struct sim *s)
+{
+    for (unsigned n = 0;; n++) {
+        size_t left = 0;
+
+        server_pass_time(s, 2000000000);
+        server_turn(s);
+        for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+            left += t->gone == 0;
+        if (left == 0)
+            return;
+        if (n > 3000) {
+            for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+                if (t->gone == 0)
+                    sim_note(s, "%.*s is %.*s, %zu of %zu records are gone",
+                             STR_ARG(t->job->row.id), STR_ARG(t->job->row.state),
+                             t->job->n_expired, t->job->n);
+            sim_fail(s, "%zu jobs never go", left);
+        }
+    }
+}
+
+static void run_seed(uint64_t seed, bool verbose)
+{
+    long before = fake_memory_blocks();
+    struct sim *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        abort();
+    s->seed = seed;
+    s->verbose = verbose;
+    s->chance.state = seed * 0x2545f4914f6cdd1du;
+    s->now = 1771237800000;
+    fake_clock_set(s->now);
+    draw_profile(s);
+    make_agents(s);
+    s->model = model_new(s);
+    s->disk = disk_new(model_committed, s->model);
+    disk_set_expire_rows(s->disk, (size_t)chance_between(&s->chance, 20, 600));
+    workers_init(s);
+    readers_init(s);
+    server_start(s);
+    for (s->step = 1; s->step <= s->p.n_steps; s->step++)
+        one_step(s);
+    drain(s);
+    expire_all(s);
+    server_stop(s);
+    workers_done(s);
+    readers_done(s);
+    calls_lose_all(s);
+    while (s->calls != NULL)
+        call_free(s->calls);
+    if (verbose)
+        printf("seed %" PRIu64 ": %" PRIu64 " commits, %" PRIu64 " batches, %" PRIu64
+               " frames\n",
+               seed, s->model->n_commits, s->model->n_batches, s->model->n_reads);
+    model_free(s->model);
+    disk_free(s->disk);
+    for (size_t i = 0; i < s->p.n_agents; i++)
+        agent_free(s->settings[i]);
+    long left = fake_memory_blocks() - before - 1;
+    if (left != 0)
+        sim_fail(s, "%ld blocks of memory were not given back", left);
+    free(s);
+}
+
+/* --- seeds ------------------------------------------------------------------------ */
+
+/* In a process of its own, so that a crash of one seed is only its own. */
+static bool seed_passes(uint64_t seed)
+{
+    int status;
+
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child < 0)
+        abort();
+    if (child == 0) {
+        run_seed(seed, false);
+        exit(0);
+    }
+    if (waitpid(child, &status, 0) != child)
+        abort();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+        printf("seed %" PRIu64 " died (%s %d)\n  again: sim --seed %" PRIu64 "\n", seed,
+               WIFEXITED(status) ? "exit" : "signal",
+               WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), seed);
+    return false;
+}
+
+static int run_seeds(uint64_t first, uint64_t last)
+{
+    unsigned passed = 0, failed = 0;
+
+    for (uint64_t seed = first; seed <= last; seed++) {
+        if (seed_passes(seed))
+            passed++;
+        else
+            failed++;
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, last = 200;
+    bool verbose = argc > 3 && strcmp(argv[3], "-v") == 0;
+
+    if (argc >= 3 && strcmp(argv[1], "--seed") == 0) {
+        run_seed(strtoull(argv[2], NULL, 10), verbose);
+        printf("seed %s passed\n", argv[2]);
+        return 0;
+    }
+    if (argc >= 3 && strcmp(argv[1], "--seeds") == 0 &&
+        sscanf(argv[2], "%" SCNu64 "..%" SCNu64, &first, &last) == 2)
+        return run_seeds(first, last);
+    fprintf(stderr, "usage: sim --seed N [-v] | --seeds A..B\n");
+    return 2;
+}

@@ -1,0 +1,182 @@
+/* The simulated world: one server, its clients, and what can go wrong.
+ *
+ *     sim.c       seeds, the scheduler, the end of a run
+ *     server.c    the server's parts on their fakes; turns, crashes, restarts
+ *     calls.c     requests to the journal, and clients that submit, cancel, delete
+ *     workers.c   pull workers: leases, batches, retries, zombies
+ *     script.c    what a worker says: valid astream_events lines
+ *     readers.c   readers of streams in every dialect, and what they must get
+ *     model.c     what must hold after every commit and every reply
+ *
+ * One thread, virtual time, one seed.  Whatever is violated ends the process. */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "chance.h"
+#include "disk.h"
+#include "fakes.h"
+
+#include "hub/hub.h"
+#include "journal/journal.h"
+#include "transport/sse.h"
+
+struct agent;
+struct batch;
+struct call;
+struct model;
+struct truth;
+
+enum {
+    MAX_AGENTS = 3,
+    MAX_LOOPS = 2,
+    MAX_WORKERS = 6,
+    MAX_READERS = 10,
+    MAX_SUBMISSIONS = 160,
+    N_NOTES = 30,
+    NOTE_BYTES = 200,
+    ID_BYTES = 40
+};
+
+/* What kind of a day it is: drawn once per seed. */
+struct profile {
+    unsigned n_steps;
+    unsigned n_agents, n_workers, n_readers, n_loops;
+    unsigned fault_permille;      /* per turn: a write fails */
+    unsigned read_fault_permille; /* per turn: a read fails */
+    unsigned crash_permille;      /* per step */
+    unsigned jump_permille;       /* per step: time jumps */
+    unsigned lost_permille;       /* per reply: it never arrives */
+    unsigned silent_permille;     /* per worker's step */
+    unsigned turn_weight, submit_weight, settle_weight;
+    bool big;         /* some events fill whole pages */
+    bool pipelining;  /* workers do not wait for one reply before the next batch */
+    int64_t expiry_s; /* retention */
+    int64_t step_ms;  /* time passes by up to so much per step */
+};
+
+struct loop {
+    struct http_loop http;
+    struct mailbox *box;
+    struct hub *hub;
+    struct sse_loop *sse;
+    int64_t last_tick;
+};
+
+struct server {
+    bool up;
+    struct journal *journal;
+    struct store *store;
+    struct hub_shared *shared;
+    struct pool *pool;
+    struct loop loops[MAX_LOOPS];
+    int64_t recovered_at;
+    int64_t failed_at;   /* the last turn that failed */
+    int64_t good_since;  /* turns have worked since then; -1: the last one did not */
+    bool dying;          /* what it says is no longer heard */
+    bool stopping;       /* whoever waits is told so */
+    bool turn_committed; /* what was asked for; retention follows in a transaction of its own */
+    unsigned turn_begins;
+    unsigned turn_faults, turn_read_faults; /* before this turn */
+    uint64_t n_failed_turns;                /* since it was started */
+};
+
+struct submission {
+    char id[ID_BYTES], key[ID_BYTES]; /* no key: empty */
+    size_t agent;
+    bool deleted; /* somebody has asked for it */
+};
+
+struct sim {
+    uint64_t seed;
+    bool verbose;
+    struct chance chance;
+    struct profile p;
+    int64_t now;
+    unsigned step;
+    struct disk *disk;
+    struct server server;
+    struct journal_agent agents[MAX_AGENTS];
+    struct agent *settings[MAX_AGENTS];
+    struct str dead[MAX_AGENTS]; /* agents whose workers die with the server */
+    size_t n_dead;
+    struct model *model;
+    struct call *calls; /* every one that is not freed */
+    struct worker *workers;
+    struct reader_sim *readers;
+    struct submission submissions[MAX_SUBMISSIONS];
+    size_t n_submissions;
+    bool draining;
+    bool full; /* the disk is, for a while */
+    char notes[N_NOTES][NOTE_BYTES];
+    unsigned n_notes;
+};
+
+/* Says what happens, for the report of a failure. */
+void sim_note(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Something does not hold: reports it and ends the process. */
+_Noreturn void sim_fail(struct sim *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Do the workers of @agent die with the server? */
+bool sim_is_dead(const struct sim *s, struct str agent);
+
+/* --- server.c ----------------------------------------------------------------- */
+
+void server_start(struct sim *s);
+void server_turn(struct sim *s);
+/* The power goes: at once, in the middle of a turn (before or after its commit), or by a
+ * signal that gives it time.  It is started again at once. */
+void server_crash(struct sim *s);
+/* The last time: everything is given back. */
+void server_stop(struct sim *s);
+void server_pass_time(struct sim *s, int64_t ms);
+
+/* --- calls.c ------------------------------------------------------------------ */
+
+struct call {
+    struct journal_request req;
+    struct call *next;
+    struct sim *sim;
+    struct batch *batch; /* APPEND */
+    struct submission *sub;
+    struct str hash; /* SUBMIT */
+    bool posted;
+    bool done;   /* the answer is there, or never will be */
+    bool lost;   /* there is none */
+    bool orphan; /* nobody waits for it */
+};
+
+struct call *call_new(struct sim *s, enum journal_op op, const char *job, int64_t attempt);
+struct str call_text(struct call *c, const char *text); /* lives as long as the call */
+void call_post(struct call *c);
+void call_forget(struct call *c); /* posted; freed when it is answered */
+void call_free(struct call *c);
+/* Nobody will answer any of those that are open. */
+void calls_lose_all(struct sim *s);
+void calls_sweep(struct sim *s); /* frees answered orphans */
+
+void client_submit(struct sim *s);
+void client_cancel(struct sim *s);
+void client_delete(struct sim *s);
+void client_cancel_all(struct sim *s);
+
+/* --- workers.c ---------------------------------------------------------------- */
+
+void workers_init(struct sim *s);
+void workers_done(struct sim *s);
+void worker_step(struct sim *s, size_t i);
+void workers_lose_server(struct sim *s);
+bool workers_idle(const struct sim *s);
+
+/* --- readers.c ---------------------------------------------------------------- */
+
+void readers_init(struct sim *s);
+void readers_done(struct sim *s);
+void reader_step(struct sim *s, size_t i);
+void readers_lose_server(struct sim *s);
+/* Everything that can move moves; then all must have what there is. */
+void readers_settle(struct sim *s);
+/* All have read what they were reading to its end, or go on until they have. */
+bool readers_finished(struct sim *s);
+
+#endif
