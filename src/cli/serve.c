@@ -7,10 +7,13 @@
 #define _GNU_SOURCE /* environ, sigtimedwait */
 #include "agents/exec.h"
 #include "api/api.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "config/server.h"
 
+#include <limits.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,20 +75,26 @@ static int64_t on_clock(void *arg)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* A line of a worker's stderr.  At most PIPE_BUF bytes and only where there is room, so that
+ * a log that nobody reads holds up nothing; what does not fit is lost. */
 static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
 {
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
     struct buf out;
 
     (void)arg;
-    buf_init(&out, 64 * 1024);
+    if (poll(&room, 1, 0) != 1)
+        return;
+    buf_init(&out, PIPE_BUF);
     buf_lit(&out, "{\"event\":\"worker\",\"agent\":");
-    json_put_str(&out, agent);
+    json_put_str(&out, str_head(agent, 100));
     buf_lit(&out, ",\"job\":");
     json_put_str(&out, job);
     buf_lit(&out, ",\"line\":");
-    json_put_str(&out, line); /* escaped: it may hold anything */
+    json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
     buf_lit(&out, "}\n");
-    (void)fwrite(out.p, 1, out.n, stderr);
+    if (out.error == 0)
+        (void)!write(STDERR_FILENO, out.p, out.n); /* a log line is not worth more */
     buf_done(&out);
 }
 

@@ -162,7 +162,7 @@ void page_read(struct task *task, struct store *store)
         p->code = ERR_NOT_FOUND;
         return;
     }
-    r.key = row.key;
+    r.key = p->key = row.key;
     p->job_seq = row.seq;
     p->first_seq = row.first_seq;
     (void)job_state_find(row.state, &p->state); /* written by us */

@@ -20,7 +20,8 @@ struct page {
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */
-    int code; /* 0, ERR_NOT_FOUND, ERR_IO … */
+    int code;    /* 0, ERR_NOT_FOUND, ERR_IO … */
+    int64_t key; /* of the job; another one means another job of the same id */
     enum job_state state;
     uint64_t job_seq;   /* the job's last record */
     uint64_t first_seq; /* the oldest that is left */

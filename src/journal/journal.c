@@ -1,6 +1,7 @@
 /* A turn: everything that is waiting, one commit, then the news. */
 #include "journal/journal.h"
 
+#include "ingest/agent.h"
 #include "ingest/intake.h"
 #include "journal/inbox.h"
 #include "journal/live.h"
@@ -23,7 +24,8 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
-    if (j->queues == NULL || inbox_new(&j->inbox) != 0) {
+    if (j->queues == NULL || inbox_new(&j->inbox) != 0 ||
+        agent_new(STR("agent"), &j->fallback) != 0) {
         journal_free(j);
         return error_set(err, ERR_NOMEM, "out of memory");
     }
@@ -49,6 +51,7 @@ void journal_free(struct journal *j)
     table_done(&j->lives);
     table_done(&j->fences);
     intake_free(j->intake);
+    agent_free(j->fallback);
     buf_done(&j->stored);
     buf_done(&j->gone);
     json_reader_done(&j->reader);

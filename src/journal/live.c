@@ -256,7 +256,7 @@ int live_fold(struct live *l, struct fold **ret)
     struct journal *j = l->journal;
     struct fold_options options = {
         .job = l->row.id,
-        .agent = l->agent != NULL ? l->agent->settings : j->opt.agents[0].settings,
+        .agent = l->agent != NULL ? l->agent->settings : j->fallback,
         .field_limit = j->opt.max_field,
         .attempt = 1,
         .emit = on_record,

@@ -44,6 +44,7 @@ struct journal {
     size_t lease_turn;    /* whose agent is looked at first */
     struct live *touched;
     struct intake *intake;
+    struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
     struct buf stored;
     struct json_reader reader;
     int64_t now;

@@ -28,6 +28,7 @@ struct sse_reader {
     bool drained;
     bool asked_again;
     uint64_t asked;                 /* the cursor's record */
+    int64_t key;                    /* of the job, from the first page on */
     struct sse_reader *prev, *next; /* in a slot of the wheel */
     int64_t last_sent, began, next_beat, expires;
 };
@@ -337,9 +338,12 @@ static void on_page(struct task *task)
         return;
     }
     if (r->stream == NULL) {
+        r->key = p->key;
         first_page(r);
         return;
     }
+    if (p->code == 0 && p->key != r->key)
+        p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
     if (p->code != 0) {
         cut(r, p->code == ERR_NOT_FOUND ? "the job was deleted" : "the store cannot be read");
         return;
