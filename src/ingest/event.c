@@ -35,11 +35,6 @@ static const char *const mode_names[PART_MODE_MAX] = {
     [PART_DEBUG] = "debug",
 };
 
-const char *event_source_name(enum event_source source)
-{
-    return source < SOURCE_MAX ? source_names[source] : "unknown";
-}
-
 bool event_source_find(struct str name, enum event_source *ret)
 {
     for (int i = 0; i < SOURCE_MAX; i++) {

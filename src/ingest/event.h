@@ -129,7 +129,6 @@ int event_read(const struct json *line,
  * data (and the message of a messages part) in @ret.  ERR_TYPE when it is neither. */
 int event_part_of_chunk(const yyjson_val *chunk, struct buf *scratch, struct event *ret);
 
-const char *event_source_name(enum event_source source);
 bool event_source_find(struct str name, enum event_source *ret);
 const char *run_type_name(enum run_type type); /* "chat_model" */
 const char *part_mode_name(enum part_mode mode);

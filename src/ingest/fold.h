@@ -74,9 +74,6 @@ int fold_finish(struct fold *f,
  * need not be set: the fold finds it. */
 int fold_replay(struct fold *f, const struct record *rec);
 
-/* The head record that @seq names, while its run is open; else NULL. */
-const struct record *fold_head(const struct fold *f, uint64_t seq);
-
 uint64_t fold_seq(const struct fold *f); /* of the last record */
 bool fold_ended(const struct fold *f);
 /* How it ended; the texts are the fold's. */

@@ -485,13 +485,6 @@ int fold_replay(struct fold *f, const struct record *rec)
     return apply(f, rec, run);
 }
 
-const struct record *fold_head(const struct fold *f, uint64_t seq)
-{
-    struct run *run = find_by_head(f, seq);
-
-    return run != NULL ? run->head : NULL;
-}
-
 /* --- life -------------------------------------------------------------------- */
 
 int fold_new(const struct fold_options *options, struct fold **ret)

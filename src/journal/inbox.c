@@ -71,14 +71,6 @@ struct journal_request *inbox_take(struct inbox *in)
     return all;
 }
 
-bool inbox_is_empty(struct inbox *in)
-{
-    (void)pthread_mutex_lock(&in->lock);
-    bool empty = in->first == NULL;
-    (void)pthread_mutex_unlock(&in->lock);
-    return empty;
-}
-
 void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats)
 {
     (void)pthread_mutex_lock(&in->lock);

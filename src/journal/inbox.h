@@ -16,7 +16,6 @@ void inbox_stats(struct inbox *in, struct journal_stats *ret);
 
 /* The journal's thread: all that came, oldest first. */
 struct journal_request *inbox_take(struct inbox *in);
-bool inbox_is_empty(struct inbox *in);
 void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats);
 
 struct inbox *journal_inbox(struct journal *j);

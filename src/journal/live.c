@@ -385,7 +385,7 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 void live_end_turn(struct live *l)
 {
     drop_records(l);
-    l->touched = l->is_new = l->cancel_news = l->state_news = l->capture = false;
+    l->touched = l->cancel_news = l->state_news = l->capture = false;
     l->next_touched = NULL;
     if (l->state != JOB_RUNNING) /* committed: it has been dealt with */
         l->lost_with_server = false;
@@ -403,7 +403,7 @@ void live_reload(struct live *l)
 
     drop_records(l);
     live_drop_fold(l);
-    l->touched = l->is_new = l->deleted = l->cancel_news = l->state_news = l->capture = false;
+    l->touched = l->deleted = l->cancel_news = l->state_news = l->capture = false;
     l->next_touched = NULL;
     int err = store_job_get(j->opt.store, id, &row, NULL);
     if (err == ERR_NOT_FOUND) {

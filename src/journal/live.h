@@ -21,7 +21,7 @@ struct live {
     struct fold *fold;                 /* NULL: to be rebuilt when needed */
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     /* This turn: */
-    bool touched, is_new, deleted, cancel_news, state_news;
+    bool touched, deleted, cancel_news, state_news;
     bool lost_with_server; /* its worker was a process of the server that went down */
     int64_t lease_floor;   /* after a restart: nobody's lease ends before this */
     bool stale;            /* a failed turn touched it, and the store could not be read since */

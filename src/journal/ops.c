@@ -185,7 +185,7 @@ static void submit(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = live_add(j, &row, &l);
     if (err == 0) {
-        l->is_new = l->state_news = true;
+        l->state_news = true;
         live_touch(l);
         err = live_fold(l, &fold);
     }
