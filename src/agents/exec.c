@@ -16,6 +16,7 @@
 #include "agents/exec.h"
 
 #include "agents/environment.h"
+#include "agents/host.h"
 #include "agents/post.h"
 #include "agents/work.h"
 
@@ -42,7 +43,7 @@ struct crew {
 };
 
 struct exec {
-    struct work_host host;
+    struct host host;
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
@@ -393,12 +394,12 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
 
     if (e == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    e->host = (struct work_host){ .loop = &e->loop,
-                                  .journal = options->journal,
-                                  .log = options->log,
-                                  .arg = options->arg,
-                                  .heartbeat_ms = options->heartbeat_ms,
-                                  .scratch = uv_buf_init(e->scratch, SCRATCH) };
+    e->host = (struct host){ .loop = &e->loop,
+                             .journal = options->journal,
+                             .log = options->log,
+                             .arg = options->arg,
+                             .heartbeat_ms = options->heartbeat_ms,
+                             .scratch = uv_buf_init(e->scratch, SCRATCH) };
     e->wake.deliver = on_wake;
     sign(e);
     int code = open_loop(e, err);

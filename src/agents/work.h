@@ -8,29 +8,15 @@
 #include "base/str.h"
 
 #include <stdint.h>
-#include <uv.h>
 
 struct environment;
 struct exec_agent;
-struct journal;
+struct host;
 struct journal_request;
-struct mailbox;
 struct work;
 
-/* What all works of one manager share. */
-struct work_host {
-    uv_loop_t *loop;
-    struct mailbox *box;
-    struct journal *journal;
-    void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
-    void *arg;
-    int64_t heartbeat_ms; /* 0: a quarter of the lease */
-    uv_buf_t scratch;     /* where reads go */
-    bool is_stopping;     /* nothing is tried again */
-};
-
 struct work_options {
-    const struct work_host *host; /* borrowed; outlives it, as do the next two */
+    const struct host *host; /* borrowed; outlives it, as do the next two */
     const struct exec_agent *agent;
     const struct environment *env;
     void (*ended)(void *arg, struct work *w);

@@ -879,7 +879,7 @@ static void a_fenced_worker_is_killed_and_nothing_more_is_said(void **state)
     until_idle(s);
     assert_int_equal(job->state, RUNNING); /* somebody else's */
     assert_int_equal(s->journal.n_finish_tries, 0);
-    assert_true(logged(s, "spoolwire: stopping the process: not yours"));
+    assert_true(logged(s, "spoolwire: the job is lost: not yours"));
 }
 
 static void a_silent_worker_is_fenced_by_its_heartbeat(void **state)

@@ -1,0 +1,284 @@
+/* go_on() is the one place that decides what is said next: the next batch, then the last
+ * word (when it is known), then nothing.  Everything that happens (lines, an answer, a
+ * timer) ends with it. */
+#include "agents/duty.h"
+
+#include "agents/host.h"
+
+#include <stdio.h>
+
+enum { FIRST_RETRY_MS = 100, LAST_RETRY_MS = 2000, DEFAULT_LEASE_MS = 60000 };
+
+/* --- words for people -------------------------------------------------------- */
+
+void duty_remark(const struct duty *d, const char *what, const char *why)
+{
+    char line[400];
+
+    (void)snprintf(line, sizeof(line), "spoolwire: %s: %s", what, why); /* cutting is fine */
+    host_log(d->host, d->job, d->agent, str_of(line));
+}
+
+/* --- the end ----------------------------------------------------------------- */
+
+static void free_when_closed(struct duty *d)
+{
+    if (!d->is_closed || d->beat.is_flying)
+        return;
+    outbox_done(&d->outbox);
+    post_done(&d->word);
+    post_done(&d->beat);
+    arena_done(&d->mem);
+    d->events->closed(d);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct duty *d = handle->data;
+
+    d->is_closed = true;
+    free_when_closed(d);
+}
+
+void duty_close(struct duty *d)
+{
+    if (d->is_closing)
+        return;
+    d->is_closing = true;
+    uv_close((uv_handle_t *)&d->retry, on_timer_closed);
+}
+
+static void set_over(struct duty *d)
+{
+    if (d->is_over)
+        return;
+    d->is_over = true;
+    d->events->over(d);
+}
+
+static void stop_retrying(struct duty *d)
+{
+    if (!d->is_retrying)
+        return;
+    d->is_retrying = false;
+    (void)uv_timer_stop(&d->retry); /* stopping cannot fail */
+}
+
+/* The journal has given the job to another, ended it, or deleted it. */
+static void lose(struct duty *d, int code, const char *why)
+{
+    if (d->last_sent || d->is_gone)
+        return;
+    d->is_gone = true;
+    duty_remark(d, "the job is lost", why);
+    outbox_drop(&d->outbox);
+    stop_retrying(d);
+    d->events->lost(d, code);
+}
+
+/* --- what is said to the journal --------------------------------------------- */
+
+static struct journal_request *begin(struct duty *d, struct post *p, enum journal_op op)
+{
+    struct journal_request *req = post_begin(p, op);
+
+    req->job = d->job;
+    req->attempt = d->attempt;
+    return req;
+}
+
+static void send_batch(struct duty *d)
+{
+    struct journal_request *req = begin(d, &d->word, JOURNAL_APPEND);
+
+    req->producer_seq = d->outbox.seq;
+    req->bytes = buf_text(&d->outbox.batch);
+    post_send(&d->word, d->host->journal);
+}
+
+static void send_last(struct duty *d)
+{
+    struct journal_request *req = begin(d, &d->word, d->last.op);
+
+    req->end = d->last.end;
+    req->interrupted = d->last.interrupted;
+    req->end_of_stream = d->last.end_of_stream;
+    req->error = d->last.error;
+    req->error_type = d->last.error_type;
+    d->last_sent = true;
+    post_send(&d->word, d->host->journal);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct duty *d = timer->data;
+
+    d->is_retrying = false;
+    duty_go_on(d);
+}
+
+/* False when there is no later. */
+static bool try_later(struct duty *d, const char *why)
+{
+    if (d->host->is_stopping) {
+        duty_remark(d, "left to recovery", why);
+        d->is_gone = true;
+        return false;
+    }
+    if (d->retry_ms == 0)
+        duty_remark(d, "trying again until it is stored", why);
+    d->retry_ms = d->retry_ms == 0 ? FIRST_RETRY_MS : d->retry_ms * 2;
+    if (d->retry_ms > LAST_RETRY_MS)
+        d->retry_ms = LAST_RETRY_MS;
+    d->is_retrying = true;
+    (void)uv_timer_start(&d->retry, on_retry, (uint64_t)d->retry_ms, 0); /* it is open */
+    return true;
+}
+
+void duty_go_on(struct duty *d)
+{
+    if (d->word.is_flying || d->is_retrying || d->is_over)
+        return;
+    int next = d->is_gone ? ERR_NOT_FOUND : outbox_next(&d->outbox);
+    if (next == 0)
+        send_batch(d);
+    else if (next == ERR_NOMEM && try_later(d, "out of memory"))
+        return;
+    else if (d->is_gone || d->last_heard)
+        set_over(d);
+    else if (d->has_last)
+        send_last(d);
+}
+
+int duty_put(struct duty *d, struct str bytes)
+{
+    return d->is_gone || d->has_last ? 0 : outbox_put(&d->outbox, bytes);
+}
+
+int duty_put_end(struct duty *d)
+{
+    return d->is_gone || d->has_last ? 0 : outbox_end(&d->outbox);
+}
+
+void duty_end(struct duty *d, const struct duty_word *word)
+{
+    if (d->last_sent)
+        return;
+    d->last = *word;
+    d->has_last = true;
+    if (!arena_copy(&d->mem, word->error, &d->last.error))
+        d->last.error = STR("out of memory");
+    if (!arena_copy(&d->mem, word->error_type, &d->last.error_type))
+        d->last.error_type = STR_NONE;
+    duty_go_on(d);
+}
+
+void duty_hurry(struct duty *d)
+{
+    stop_retrying(d);
+    duty_go_on(d);
+}
+
+/* --- what the journal answers ------------------------------------------------ */
+
+static void batch_stored(struct duty *d, const struct journal_request *req)
+{
+    d->retry_ms = 0;
+    outbox_stored(&d->outbox);
+    if (req->rejected > 0)
+        duty_remark(d, "stdout", req->why.text);
+    if (req->cancel)
+        d->events->cancel(d);
+    d->events->stored(d);
+}
+
+static void batch_answered(struct duty *d, const struct journal_request *req)
+{
+    switch (req->code) {
+    case 0:
+        batch_stored(d, req);
+        break;
+    case ERR_BUSY:
+    case ERR_NOMEM:
+        if (!d->is_gone)
+            (void)try_later(d, req->why.text); /* if not, it is gone: go_on sees that */
+        break;
+    case ERR_REFUSED:
+    case ERR_NOT_FOUND:
+    case ERR_CLOSED:
+        lose(d, req->code, req->why.text);
+        break;
+    default: /* a batch that is never taken */
+        outbox_drop(&d->outbox);
+        outbox_stored(&d->outbox);
+        d->events->refused(d, str_of(req->why.text));
+    }
+}
+
+static void on_word_answered(struct post *p)
+{
+    struct duty *d = p->owner;
+
+    if (p->req.op == JOURNAL_APPEND)
+        batch_answered(d, &p->req);
+    else if (p->req.code == ERR_BUSY || p->req.code == ERR_NOMEM)
+        (void)try_later(d, p->req.why.text); /* as above */
+    else
+        d->last_heard = true; /* or somebody else's was heard before */
+    duty_go_on(d);
+}
+
+static void on_beat_answered(struct post *p)
+{
+    struct duty *d = p->owner;
+    int code = p->req.code;
+
+    if (d->is_closing) {
+        free_when_closed(d);
+        return;
+    }
+    if (code == 0 && p->req.cancel)
+        d->events->cancel(d);
+    else if (code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_CLOSED)
+        lose(d, code, p->req.why.text);
+    duty_go_on(d);
+}
+
+void duty_ask(struct duty *d)
+{
+    if (d->beat.is_flying || d->last_sent || d->is_gone)
+        return;
+    (void)begin(d, &d->beat, JOURNAL_HEARTBEAT);
+    post_send(&d->beat, d->host->journal);
+}
+
+/* --- the start --------------------------------------------------------------- */
+
+int duty_init(struct duty *d,
+              const struct host *host,
+              struct str agent,
+              const struct journal_request *lease,
+              const struct duty_events *events,
+              void *owner)
+{
+    *d = (struct duty){ .owner = owner,
+                        .events = events,
+                        .host = host,
+                        .agent = agent,
+                        .attempt = lease->row.attempt,
+                        .lease_ms = lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
+    arena_init(&d->mem);
+    if (!arena_copy(&d->mem, lease->row.id, &d->job))
+        return ERR_NOMEM;
+    outbox_init(&d->outbox);
+    post_init(&d->word, host->box, d, on_word_answered);
+    post_init(&d->beat, host->box, d, on_beat_answered);
+    (void)uv_timer_init(host->loop, &d->retry); /* cannot fail */
+    d->retry.data = d;
+    return 0;
+}
+
+bool duty_is(const struct duty *d, struct str job, int64_t attempt)
+{
+    return d->attempt == attempt && str_eq(d->job, job);
+}

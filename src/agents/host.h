@@ -1,0 +1,34 @@
+/* A host: what the works and the pools of one manager share. */
+#ifndef AGENTS_HOST_H
+#define AGENTS_HOST_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+struct journal;
+struct mailbox;
+
+struct host {
+    uv_loop_t *loop;
+    struct mailbox *box;
+    struct journal *journal;
+    void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
+    void *arg;
+    int64_t heartbeat_ms; /* 0: a quarter of the lease */
+    uv_buf_t scratch;     /* where reads go */
+    bool is_stopping;     /* nothing is tried again */
+};
+
+/* A line for people; @job may be absent. */
+static inline void host_log(const struct host *h,
+                            struct str job,
+                            struct str agent,
+                            struct str line)
+{
+    if (h->log != NULL)
+        h->log(h->arg, job, agent, line);
+}
+
+#endif
