@@ -59,11 +59,6 @@ void conn_move(struct conn *c, enum conn_state to)
     c->is_timed = false;
 }
 
-uint64_t conn_now_us(void)
-{
-    return uv_hrtime() / 1000;
-}
-
 /* Not inet_ntop: this is made for every line of the log. */
 static void put_ip4(struct buf *b, const uint8_t address[4])
 {

@@ -123,6 +123,4 @@ void conn_drop_request(struct conn *c);
 enum { PEER_TEXT = 64 };
 struct str peer_text(const struct peer *peer, char out[PEER_TEXT]);
 
-uint64_t conn_now_us(void);
-
 #endif

@@ -10,6 +10,7 @@
 #define HTTP_HTTP_H
 
 #include "base/buf.h"
+#include "base/histogram.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -81,6 +82,28 @@ void http_server_drain(struct http_server *s);
 /* Cuts what is left, stops the loops and waits for their threads. */
 void http_server_stop(struct http_server *s);
 void http_server_free(struct http_server *s);
+
+/* --- counts: from any thread --------------------------------------------------------- */
+
+struct http_counts {
+    uint64_t connections; /* open now */
+    uint64_t accepted;
+    uint64_t refused;  /* over a limit of connections */
+    uint64_t inflight; /* requests that a handler has; streams are not among them */
+};
+
+enum { HTTP_CLASSES = 5 }; /* 1xx to 5xx */
+
+struct http_route_counts {
+    uint64_t classes[HTTP_CLASSES];
+    struct histogram_total duration; /* from the first byte to the answer; not of streams */
+};
+
+void http_server_counts(const struct http_server *s, struct http_counts *ret);
+/* Of a route of the table, or NULL: of the requests that no route was found for. */
+void http_server_route_counts(const struct http_server *s,
+                              const struct http_route *route,
+                              struct http_route_counts *ret);
 
 /* --- loops -------------------------------------------------------------------------- */
 

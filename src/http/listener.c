@@ -81,6 +81,7 @@ static void admit(struct listener *l,
     struct peer peer;
 
     read_peer(from, &peer);
+    counter_add(&l->loop->counts.accepted, 1);
     if (n > s->max_connections + RESERVE || (is_spare && l->loop->n_spare_fds == 0)) {
         refuse(fd);
     } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
@@ -89,6 +90,7 @@ static void admit(struct listener *l,
         conn_open(l->loop, fd, &peer, is_over);
         return;
     }
+    counter_add(&l->loop->counts.refused, 1);
     atomic_fetch_sub(&s->n_connections, 1);
     loop_refill_spares(l->loop);
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "http/access_log.h"
+#include "http/counts.h"
 #include "http/date.h"
 #include "http/listener.h"
 #include "http/wheel.h"
@@ -60,6 +61,7 @@ struct http_loop {
     struct http_request *orphans; /* owned; their connections went away unanswered */
 
     struct access_log log;
+    struct loop_counts counts;
     struct date date;
     uint64_t date_at; /* uv_now() of it */
     uint64_t id_seed;

@@ -174,15 +174,17 @@ static struct str path_for_log(const struct http_request *req)
 void request_log(struct http_request *req, struct str why)
 {
     char peer[PEER_TEXT];
+    uint64_t us = monotonic_us() - req->start_us;
 
     req->is_logged = true;
+    counts_answer(req, us);
     loop_log(req->loop, &(struct access_entry){
                             .kind = ACCESS_REQUEST,
                             .method = str_of(req->method),
                             .path = path_for_log(req),
                             .status = req->status,
                             .bytes = req->answer_bytes,
-                            .us = conn_now_us() - req->start_us,
+                            .us = us,
                             .id = req->id_n > 0 ? http_request_id(req) : STR_NONE,
                             .peer = peer_text(&req->conn->peer, peer),
                             .why = why,
@@ -193,13 +195,14 @@ void request_log(struct http_request *req, struct str why)
 
 void request_begin(struct http_request *req)
 {
-    req->start_us = conn_now_us();
+    req->start_us = monotonic_us();
 }
 
 static void dispatch(struct http_request *req)
 {
     conn_move(req->conn, CONN_HANDLING);
     req->is_handled = true;
+    counter_add(&req->loop->counts.inflight, 1);
     req->match.route->handler(req, req->loop->server->options.arg);
 }
 
@@ -266,6 +269,7 @@ void request_leave(struct http_request *req)
         request_release(req);
     } else if (req->gone != NULL) {
         req->is_answered = true;
+        counter_sub(&req->loop->counts.inflight, 1);
         req->gone(req, req->gone_data);
         request_release(req);
     } else {
@@ -277,6 +281,8 @@ bool respond_begin(struct http_request *req)
 {
     assert(!req->is_answered);
     req->is_answered = true;
+    if (req->is_handled)
+        counter_sub(&req->loop->counts.inflight, 1);
     if (req->conn == NULL) {
         remove_orphan(req);
         request_release(req);

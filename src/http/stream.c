@@ -39,7 +39,7 @@ void stream_log(struct conn *c, struct str why)
         entry.method = str_of(note->method);
         entry.status = note->status;
         entry.bytes = note->bytes;
-        entry.us = conn_now_us() - note->start_us;
+        entry.us = monotonic_us() - note->start_us;
         entry.id = str_make(note->text, note->id_n);
         entry.path = str_make(note->text + note->id_n, note->path_n);
     }
@@ -113,6 +113,7 @@ struct http_stream *http_stream_begin(struct http_request *req,
     }
     c->stream = (struct http_stream){ events, data };
     c->note = make_note(req);
+    counts_stream(req);
     req->is_logged = true; /* the stream will be */
     conn_move(c, CONN_STREAM);
     respond_end(req);

@@ -1,0 +1,60 @@
+#include "base/histogram.h"
+
+#include <assert.h>
+#include <time.h>
+
+#define MS(n)      ((uint64_t)(n)*1000)
+#define SECONDS(n) ((uint64_t)(n)*1000000)
+
+const struct scale scale_latency = {
+    .is_time = true,
+    .n = 15,
+    .bounds = { 100, 250, 500, MS(1), 2500, MS(5), MS(10), MS(25), MS(50), MS(100), MS(250),
+                MS(500), SECONDS(1), 2500000, SECONDS(10) },
+};
+
+const struct scale scale_duration = {
+    .is_time = true,
+    .n = 13,
+    .bounds = { MS(100), MS(500), SECONDS(1), SECONDS(5), SECONDS(15), SECONDS(60),
+                SECONDS(300), SECONDS(900), SECONDS(3600), SECONDS(3 * 3600), SECONDS(6 * 3600),
+                SECONDS(12 * 3600), SECONDS(24 * 3600) },
+};
+
+const struct scale scale_size = {
+    .n = 11,
+    .bounds = { 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000 },
+};
+
+void histogram_init(struct histogram *h, const struct scale *scale)
+{
+    *h = (struct histogram){ .scale = scale };
+}
+
+void histogram_add(struct histogram *h, uint64_t value, uint64_t times)
+{
+    const struct scale *s = h->scale;
+    size_t i = 0;
+
+    while (i < s->n && value > s->bounds[i])
+        i++;
+    counter_add(&h->counts[i], times);
+    counter_add(&h->sum, value * times);
+}
+
+void histogram_add_to(const struct histogram *h, struct histogram_total *total)
+{
+    assert(total->scale == NULL || total->scale == h->scale);
+    total->scale = h->scale;
+    for (size_t i = 0; i <= h->scale->n; i++)
+        total->counts[i] += counter_get(&h->counts[i]);
+    total->sum += counter_get(&h->sum);
+}
+
+uint64_t monotonic_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}

@@ -1,0 +1,30 @@
+/* What a loop counts of its connections and requests; see http_server_counts. */
+#ifndef HTTP_COUNTS_H
+#define HTTP_COUNTS_H
+
+#include "http/http.h"
+
+struct http_request;
+
+struct route_counts {
+    struct counter classes[HTTP_CLASSES];
+    struct histogram duration;
+};
+
+struct loop_counts {
+    struct counter accepted;
+    struct counter refused;
+    struct counter inflight;
+    size_t n_routes;
+    struct route_counts *routes; /* owned; and one more, for what no route is found for */
+};
+
+/* ERR_NOMEM. */
+int counts_init(struct loop_counts *counts, const struct http_route *routes);
+void counts_done(struct loop_counts *counts);
+
+void counts_answer(const struct http_request *req, uint64_t us);
+/* The answer goes on: it has no duration. */
+void counts_stream(const struct http_request *req);
+
+#endif
