@@ -16,7 +16,7 @@ static size_t route_number(const struct http_route *routes, const struct http_ro
     return n;
 }
 
-int counts_init(struct loop_counts *counts, const struct http_route *routes)
+int loop_counts_init(struct loop_counts *counts, const struct http_route *routes)
 {
     size_t n = route_number(routes, NULL);
 
@@ -27,7 +27,7 @@ int counts_init(struct loop_counts *counts, const struct http_route *routes)
     return counts->routes != NULL ? 0 : ERR_NOMEM;
 }
 
-void counts_done(struct loop_counts *counts)
+void loop_counts_done(struct loop_counts *counts)
 {
     free(counts->routes);
     counts->routes = NULL;
@@ -42,16 +42,16 @@ static struct route_counts *counts_of(const struct http_request *req)
                 .routes[route != NULL ? (size_t)(route - routes) : req->loop->counts.n_routes];
 }
 
-void counts_stream(const struct http_request *req)
+void loop_count_stream(const struct http_request *req)
 {
     counter_add(&counts_of(req)->classes[req->status / 100 - 1], 1);
 }
 
-void counts_answer(const struct http_request *req, uint64_t us)
+void loop_count_answer(const struct http_request *req, uint64_t us)
 {
     if (req->status < 100 || req->status > 599)
         return; /* the peer left before its answer */
-    counts_stream(req);
+    loop_count_stream(req);
     histogram_add(&counts_of(req)->duration, us, 1);
 }
 

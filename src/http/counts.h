@@ -20,11 +20,11 @@ struct loop_counts {
 };
 
 /* ERR_NOMEM. */
-int counts_init(struct loop_counts *counts, const struct http_route *routes);
-void counts_done(struct loop_counts *counts);
+int loop_counts_init(struct loop_counts *counts, const struct http_route *routes);
+void loop_counts_done(struct loop_counts *counts);
 
-void counts_answer(const struct http_request *req, uint64_t us);
+void loop_count_answer(const struct http_request *req, uint64_t us);
 /* The answer goes on: it has no duration. */
-void counts_stream(const struct http_request *req);
+void loop_count_stream(const struct http_request *req);
 
 #endif

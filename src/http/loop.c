@@ -194,7 +194,7 @@ static void free_memory(struct http_loop *loop)
     buf_done(&loop->cork);
     buf_done(&loop->scratch);
     buf_done(&loop->text);
-    counts_done(&loop->counts);
+    loop_counts_done(&loop->counts);
     free(loop->read_bytes);
     loop->read_bytes = NULL;
 }
@@ -224,11 +224,11 @@ int loop_init(struct http_loop *loop, struct http_server *server, unsigned index
     atomic_init(&loop->command, (int)LOOP_GO);
     loop->id_seed = server->seed ^ (uint64_t)index << 56;
     loop->read_bytes = malloc(LOOP_READ_BYTES);
-    int err = loop->read_bytes == NULL || counts_init(&loop->counts, o->routes) != 0
+    int err = loop->read_bytes == NULL || loop_counts_init(&loop->counts, o->routes) != 0
                   ? UV_ENOMEM
                   : init_handles(loop);
     if (err != 0) {
-        counts_done(&loop->counts);
+        loop_counts_done(&loop->counts);
         free(loop->read_bytes);
         return err;
     }

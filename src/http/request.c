@@ -177,7 +177,7 @@ void request_log(struct http_request *req, struct str why)
     uint64_t us = monotonic_us() - req->start_us;
 
     req->is_logged = true;
-    counts_answer(req, us);
+    loop_count_answer(req, us);
     loop_log(req->loop, &(struct access_entry){
                             .kind = ACCESS_REQUEST,
                             .method = str_of(req->method),

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "journal/inbox.h"
 
+#include "base/histogram.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +11,7 @@ struct inbox {
     pthread_mutex_t lock;
     pthread_cond_t news;
     struct journal_request *first, **last; /* under lock */
-    struct journal_stats stats;            /* under lock */
+    uint64_t since;                        /* under lock: when `first` came, in us */
     bool stopping;                         /* under lock */
     bool started;
     pthread_t thread;
@@ -47,6 +49,8 @@ void inbox_put(struct inbox *in, struct journal_request *req)
     req->code = 0;
     (void)pthread_mutex_lock(&in->lock);
     bool was_empty = in->first == NULL;
+    if (was_empty)
+        in->since = monotonic_us();
     *in->last = req;
     in->last = &req->next;
     (void)pthread_mutex_unlock(&in->lock);
@@ -61,28 +65,23 @@ void inbox_withdraw(struct inbox *in, struct journal_request *req)
     (void)pthread_mutex_unlock(&in->lock);
 }
 
-struct journal_request *inbox_take(struct inbox *in)
+uint64_t inbox_since(struct inbox *in)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    uint64_t since = in->first != NULL ? in->since : 0;
+    (void)pthread_mutex_unlock(&in->lock);
+    return since;
+}
+
+struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
 {
     (void)pthread_mutex_lock(&in->lock);
     struct journal_request *all = in->first;
+    *ret_since = all != NULL ? in->since : 0;
     in->first = NULL;
     in->last = &in->first;
     (void)pthread_mutex_unlock(&in->lock);
     return all;
-}
-
-void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats)
-{
-    (void)pthread_mutex_lock(&in->lock);
-    in->stats = *stats;
-    (void)pthread_mutex_unlock(&in->lock);
-}
-
-void inbox_stats(struct inbox *in, struct journal_stats *ret)
-{
-    (void)pthread_mutex_lock(&in->lock);
-    *ret = in->stats;
-    (void)pthread_mutex_unlock(&in->lock);
 }
 
 /* --- the thread -------------------------------------------------------------- */

@@ -12,11 +12,11 @@ void inbox_free(struct inbox *in);
 /* From any thread. */
 void inbox_put(struct inbox *in, struct journal_request *req);
 void inbox_withdraw(struct inbox *in, struct journal_request *req);
-void inbox_stats(struct inbox *in, struct journal_stats *ret);
+/* Since when the oldest one waits, as monotonic_us; 0: there is none. */
+uint64_t inbox_since(struct inbox *in);
 
-/* The journal's thread: all that came, oldest first. */
-struct journal_request *inbox_take(struct inbox *in);
-void inbox_publish_stats(struct inbox *in, const struct journal_stats *stats);
+/* The journal's thread: all that came, oldest first, and since when that one has waited. */
+struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);
 
 struct inbox *journal_inbox(struct journal *j);
 

@@ -7,7 +7,6 @@
 #include "journal/live.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* --- life -------------------------------------------------------------------- */
 
@@ -20,6 +19,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     j->opt = *options;
     table_init(&j->lives);
     table_init(&j->fences);
+    journal_counts_init(&j->counts);
     buf_init(&j->stored, SIZE_MAX / 4);
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
@@ -92,14 +92,6 @@ static int store_rows(struct journal *j)
     return 0;
 }
 
-static uint64_t microseconds(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
 static int commit(struct journal *j)
 {
     int err = j->turn_failed ? ERR_BUSY : store_rows(j);
@@ -108,10 +100,11 @@ static int commit(struct journal *j)
         store_rollback(j->opt.store);
         return err;
     }
-    uint64_t before = microseconds();
+    uint64_t before = monotonic_us();
     err = store_commit(j->opt.store, &j->failure);
-    j->stats.commit_us += microseconds() - before;
-    j->stats.commits++;
+    counter_add(&j->counts.commits, 1);
+    if (j->touched != NULL || j->gone.n > 0) /* else there was nothing to sync */
+        histogram_add(&j->counts.commit, monotonic_us() - before, 1);
     return err;
 }
 
@@ -143,6 +136,7 @@ static void publish(struct journal *j)
                                              .cancel_requested = l->cancel_news,
                                              .attempt = l->row.attempt,
                                              .ts = j->now,
+                                             .since_us = j->since_us,
                                              .last_seq = l->row.seq,
                                              .records = l->records,
                                              .n_records = l->n_records,
@@ -185,12 +179,12 @@ static void reply_all(struct journal_request *list)
 /* Nothing of the turn was stored: nobody got anything. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
-    j->stats.failed_commits++;
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* Only what has nothing to do with the state of things stays refused. */
         if (req->code != ERR_TYPE)
             req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
     }
+    journal_count_failed(j, list);
     end_touched(j, live_reload);
 }
 
@@ -212,21 +206,6 @@ static struct journal_request *do_all(struct journal *j, struct journal_request 
     return answered;
 }
 
-static void count(struct journal *j)
-{
-    size_t queued = 0, leases = 0;
-
-    for (size_t i = 0; i < j->opt.n_agents; i++)
-        queued += j->queues[i].n;
-    for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
-        leases++;
-    j->stats.jobs = j->n_all;
-    j->stats.queued = queued;
-    j->stats.running = j->n_running;
-    j->stats.waiting_leases = leases;
-    inbox_publish_stats(j->inbox, &j->stats);
-}
-
 static void reload_stale(struct journal *j)
 {
     for (size_t i = j->n_all; i-- > 0;) /* from the end: a job that is gone is removed */
@@ -236,12 +215,13 @@ static void reload_stale(struct journal *j)
 
 bool journal_turn(struct journal *j)
 {
-    struct journal_request *list = inbox_take(j->inbox);
+    struct journal_request *list = inbox_take(j->inbox, &j->since_us);
 
     j->now = j->opt.clock(j->opt.clock_arg);
     if (list == NULL && j->now < j->next_look)
         return false;
     j->turn_failed = false;
+    j->tally = (struct tally){ 0 };
     buf_clear(&j->gone);
     reload_stale(j);
     int err = store_begin(j->opt.store, &j->failure);
@@ -257,10 +237,11 @@ bool journal_turn(struct journal *j)
     if (err != 0) {
         turn_failed(j, answered);
     } else {
+        journal_count_committed(j, answered);
         publish(j);
         end_touched(j, live_end_turn);
     }
-    count(j);
+    journal_count_look(j);
     reply_all(answered);
     journal_expire(j);
     store_checkpoint(j->opt.store); /* only when there is enough to move */
@@ -274,9 +255,14 @@ int64_t journal_next_ms(struct journal *j)
     return left < 1 ? 1 : left > 1000 ? 1000 : left;
 }
 
-void journal_stats(struct journal *j, struct journal_stats *ret)
+const struct journal_counts *journal_counts(const struct journal *j)
 {
-    inbox_stats(j->inbox, ret);
+    return &j->counts;
+}
+
+uint64_t journal_waits_since(struct journal *j)
+{
+    return inbox_since(j->inbox);
 }
 
 /* --- after a crash ----------------------------------------------------------- */

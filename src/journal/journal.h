@@ -26,6 +26,7 @@
 
 struct agent;
 struct journal;
+struct journal_counts;
 struct record;
 
 /* --- requests ---------------------------------------------------------------- */
@@ -92,6 +93,7 @@ struct publication {
     bool cancel_requested; /* newly */
     int64_t attempt;
     int64_t ts;
+    uint64_t since_us; /* when the oldest request of the commit arrived; 0: there was none */
     uint64_t last_seq; /* of the job, after the commit */
     /* The new records up to last_seq, with their heads set; or none at all, when nobody
      * wanted them as they were made: readers then find them in the store. */
@@ -158,11 +160,9 @@ int journal_start(struct journal *j, struct error *err);
 /* Does what is waiting, then ends the thread. */
 void journal_stop(struct journal *j);
 
-struct journal_stats {
-    uint64_t commits, records, requests, failed_commits;
-    uint64_t commit_us; /* all together */
-    size_t jobs, queued, running, waiting_leases;
-};
-void journal_stats(struct journal *j, struct journal_stats *ret);
+/* From any thread: see journal/counts.h. */
+const struct journal_counts *journal_counts(const struct journal *j);
+/* From any thread: since when the oldest request waits, as monotonic_us; 0: none does. */
+uint64_t journal_waits_since(struct journal *j);
 
 #endif

@@ -213,7 +213,7 @@ static int on_record(void *arg, const struct record *rec)
     if (err != 0)
         return err;
     l->row.seq = rec->seq;
-    j->stats.records++;
+    j->tally.records[rec->kind]++;
     return capture(l, rec);
 }
 
@@ -372,6 +372,10 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
     live_touch(l); /* before the first change, so that a turn that fails takes it back */
     if (l->row.attempts_left > 0)
         l->row.attempts_left--;
+    if (l->row.attempts_left == 0)
+        l->journal->tally.given_up++;
+    else
+        l->journal->tally.retried++;
     if (l->row.attempts_left == 0)
         return live_finish(l, JOB_END_FAILED, why, type);
     int err = live_fold(l, &fold);

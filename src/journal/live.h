@@ -5,6 +5,7 @@
 #define JOURNAL_LIVE_H
 
 #include "base/table.h"
+#include "journal/counts.h"
 #include "journal/journal.h"
 #include "record/record.h"
 
@@ -58,7 +59,9 @@ struct journal {
     struct buf gone; /* ids of final jobs that this turn has deleted, each with a NUL behind */
     struct publication *pubs;
     size_t cap_pubs;
-    struct journal_stats stats;
+    struct journal_counts counts;
+    struct tally tally; /* of this turn */
+    uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */
     uint64_t bad_lines;
     struct error bad_why;
     uint64_t bad_line;

@@ -356,8 +356,10 @@ static void append(struct journal *j, struct journal_request *req)
         return;
     renew(l);
     answer_lease(l, req);
-    if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq)
+    if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq) {
+        j->tally.repeated++;
         return; /* it came before: acknowledged again, stored once */
+    }
     if (req->producer_seq > l->row.producer_seq + 1) {
         refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
                (long long)l->row.producer_seq + 1);
@@ -512,7 +514,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_DELETE] = delete_job,
     };
 
-    j->stats.requests++;
+    counter_add(&j->counts.requests, 1);
     if (req->op == JOURNAL_LEASE)
         return lease(j, req);
     ops[req->op](j, req);
@@ -585,6 +587,9 @@ void journal_expire(struct journal *j)
         store_rollback(j->opt.store);
         return;
     }
-    if (store_commit(j->opt.store, &err) == 0 && n == EXPIRE_ROWS)
+    if (store_commit(j->opt.store, &err) != 0)
+        return;
+    counter_add(&j->counts.expired, n);
+    if (n == EXPIRE_ROWS)
         j->next_expire = j->now; /* there is more */
 }

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "ingest/fold.h"
+#include "journal/counts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -580,7 +581,7 @@ static void check_due(struct sim *s, const struct truth *t)
 
 static void check_stats(struct sim *s)
 {
-    struct journal_stats stats;
+    const struct journal_counts *counts = journal_counts(s->server.journal);
     size_t jobs = 0, queued = 0, running = 0;
 
     for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
@@ -591,21 +592,23 @@ static void check_stats(struct sim *s)
         running += t->state == JOB_RUNNING;
         check_due(s, t);
     }
-    journal_stats(s->server.journal, &stats);
-    if (stats.jobs != jobs || stats.queued != queued || stats.running != running)
+    if (counter_get(&counts->jobs) != jobs || counter_get(&counts->queued) != queued ||
+        counter_get(&counts->running) != running)
         sim_fail(s,
-                 "the journal counts %zu jobs, %zu queued, %zu running; "
+                 "the journal counts %" PRIu64 " jobs, %" PRIu64 " queued, %" PRIu64
+                 " running; "
                  "there are %zu, %zu, %zu",
-                 stats.jobs, stats.queued, stats.running, jobs, queued, running);
-    if (stats.failed_commits != s->server.n_failed_turns)
+                 counter_get(&counts->jobs), counter_get(&counts->queued),
+                 counter_get(&counts->running), jobs, queued, running);
+    if (counter_get(&counts->failed_commits) != s->server.n_failed_turns)
         sim_fail(s, "the journal counts %" PRIu64 " failed turns, there were %" PRIu64,
-                 stats.failed_commits, s->server.n_failed_turns);
+                 counter_get(&counts->failed_commits), s->server.n_failed_turns);
     size_t leases = 0;
     for (const struct call *c = s->calls; c != NULL; c = c->next)
         leases += c->posted && !c->done && c->req.op == JOURNAL_LEASE;
-    if (stats.waiting_leases != leases)
-        sim_fail(s, "the journal counts %zu leases that wait, there are %zu",
-                 stats.waiting_leases, leases);
+    if (counter_get(&counts->waiting_leases) != leases)
+        sim_fail(s, "the journal counts %" PRIu64 " leases that wait, there are %zu",
+                 counter_get(&counts->waiting_leases), leases);
 }
 
 void model_check_turn(struct sim *s)

@@ -1,0 +1,140 @@
+#include "journal/counts.h"
+
+#include "journal/live.h"
+
+static const struct {
+    const char *name;
+    const char *type; /* the error_type that the journal gives */
+} failures[FAILURE_MAX] = {
+    [FAILURE_WORKER] = { "worker", NULL },
+    [FAILURE_RUN_DEADLINE] = { "run_deadline", "RunDeadline" },
+    [FAILURE_QUEUE_DEADLINE] = { "queue_deadline", "QueueDeadline" },
+    [FAILURE_LEASE_EXPIRED] = { "lease_expired", "LeaseExpired" },
+    [FAILURE_SERVER_RESTART] = { "server_restart", "ServerRestart" },
+};
+
+const char *failure_name(enum failure failure)
+{
+    return failures[failure].name;
+}
+
+static enum failure failure_of(struct str error_type)
+{
+    for (unsigned i = 0; i < FAILURE_MAX; i++)
+        if (failures[i].type != NULL && str_eq(error_type, str_of(failures[i].type)))
+            return (enum failure)i;
+    return FAILURE_WORKER;
+}
+
+void journal_counts_init(struct journal_counts *counts)
+{
+    *counts = (struct journal_counts){ 0 };
+    histogram_init(&counts->commit, &scale_latency);
+    histogram_init(&counts->append, &scale_latency);
+    histogram_init(&counts->batch, &scale_size);
+    histogram_init(&counts->queue_wait, &scale_duration);
+    histogram_init(&counts->run, &scale_duration);
+    histogram_init(&counts->cancel, &scale_duration);
+}
+
+static void add_span(struct histogram *h, int64_t from_ms, int64_t to_ms)
+{
+    if (from_ms > 0) /* else it has not begun */
+        histogram_add(h, to_ms > from_ms ? (uint64_t)(to_ms - from_ms) * 1000 : 0, 1);
+}
+
+static void count_job(struct journal_counts *counts, const struct live *l, int64_t now)
+{
+    if (!l->state_news)
+        return;
+    if (l->state == JOB_RUNNING && l->row.started == now)
+        add_span(&counts->queue_wait, l->row.created, now);
+    if (!job_state_is_final(l->state))
+        return;
+    add_span(&counts->run, l->row.started, now);
+    if (l->state == JOB_SUCCEEDED)
+        counter_add(&counts->succeeded, 1);
+    else if (l->state == JOB_FAILED)
+        counter_add(&counts->failed[failure_of(l->row.error_type)], 1);
+    else
+        counter_add(&counts->cancelled, 1);
+    if (l->state == JOB_CANCELLED)
+        add_span(&counts->cancel, l->row.cancel_requested, now);
+}
+
+static bool is_workers(const struct journal_request *req)
+{
+    return req->op == JOURNAL_APPEND || req->op == JOURNAL_HEARTBEAT ||
+           req->op == JOURNAL_FINISH || req->op == JOURNAL_RETURN;
+}
+
+/* Returns how many batches were acknowledged. */
+static uint64_t count_requests(struct journal_counts *counts,
+                               const struct journal_request *answered)
+{
+    uint64_t batches = 0;
+
+    for (const struct journal_request *r = answered; r != NULL; r = r->next) {
+        if (r->op == JOURNAL_SUBMIT && r->code == 0 && !r->existed)
+            counter_add(&counts->submitted, 1);
+        if (is_workers(r) && r->code == ERR_REFUSED)
+            counter_add(&counts->fenced, 1);
+        if (r->op != JOURNAL_APPEND || r->code != 0)
+            continue;
+        batches++;
+        counter_add(&counts->bad_lines, r->rejected);
+        histogram_add(&counts->batch, r->accepted, 1);
+    }
+    return batches;
+}
+
+void journal_count_committed(struct journal *j, const struct journal_request *answered)
+{
+    struct journal_counts *counts = &j->counts;
+    const struct tally *turn = &j->tally;
+    uint64_t batches = count_requests(counts, answered);
+
+    if (batches > 0)
+        histogram_add(&counts->append, monotonic_us() - j->since_us, batches);
+    for (unsigned i = 0; i < REC_KIND_MAX; i++)
+        counter_add(&counts->records[i], turn->records[i]);
+    counter_add(&counts->retried, turn->retried);
+    counter_add(&counts->given_up, turn->given_up);
+    counter_add(&counts->repeated, turn->repeated);
+    for (const struct live *l = j->touched; l != NULL; l = l->next_touched)
+        count_job(counts, l, j->now);
+    counter_set(&counts->last_commit, (uint64_t)j->now);
+    counter_set(&counts->is_failing, 0);
+}
+
+void journal_count_failed(struct journal *j, const struct journal_request *answered)
+{
+    counter_add(&j->counts.failed_commits, 1);
+    counter_set(&j->counts.is_failing, 1);
+    for (const struct journal_request *r = answered; r != NULL; r = r->next)
+        if (r->op == JOURNAL_APPEND && r->code == ERR_BUSY)
+            counter_add(&j->counts.not_stored, 1);
+}
+
+void journal_count_look(struct journal *j)
+{
+    struct journal_counts *counts = &j->counts;
+    uint64_t queued = 0, leases = 0;
+    int64_t oldest = 0;
+
+    for (size_t i = 0; i < j->opt.n_agents; i++) {
+        const struct queue *q = &j->queues[i];
+
+        queued += q->n;
+        /* A job that waits is not touched: this is when it was queued. */
+        if (q->n > 0 && (oldest == 0 || q->head.next->row.updated < oldest))
+            oldest = q->head.next->row.updated;
+    }
+    for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
+        leases++;
+    counter_set(&counts->jobs, j->n_all);
+    counter_set(&counts->queued, queued);
+    counter_set(&counts->running, j->n_running);
+    counter_set(&counts->waiting_leases, leases);
+    counter_set(&counts->oldest_queued, (uint64_t)oldest);
+}
