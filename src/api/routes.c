@@ -1,6 +1,7 @@
 /* The table of routes, what every loop has, and the routes for operators. */
 #include "api/api.h"
 
+#include "auth/access.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -9,34 +10,39 @@
 
 const struct http_route api_routes[] = {
     /* Document 004 */
-    { "GET", ASYNC "/agents", api_aiq_agents, 0, 0 },
-    { "POST", ASYNC "/submit", api_aiq_submit, 4 * 1024 * 1024, 0 },
-    { "GET", ASYNC "/job/{id}", api_aiq_job, 0, 0 },
-    { "GET", ASYNC "/job/{id}/stream", api_aiq_stream, 0, HTTP_ROUTE_STREAM },
-    { "GET", ASYNC "/job/{id}/stream/{last}", api_aiq_stream, 0, HTTP_ROUTE_STREAM },
-    { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, 0 },
-    { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, 0 },
-    { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, 0 },
+    { "GET", ASYNC "/agents", api_aiq_agents, 0, 0, ACCESS_READ },
+    { "POST", ASYNC "/submit", api_aiq_submit, 4 * 1024 * 1024, 0, ACCESS_CLIENT },
+    { "GET", ASYNC "/job/{id}", api_aiq_job, 0, 0, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/stream", api_aiq_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/stream/{last}", api_aiq_stream, 0, HTTP_ROUTE_STREAM,
+      ACCESS_READ },
+    { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, 0, ACCESS_CLIENT },
+    { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, 0, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, 0, ACCESS_READ },
     /* Jobs, in our own words */
-    { "POST", "/v1/jobs", api_submit, 4 * 1024 * 1024, HTTP_ROUTE_PROBLEM },
-    { "GET", "/v1/jobs", api_list, 0, HTTP_ROUTE_PROBLEM },
-    { "GET", "/v1/jobs/{id}", api_job, 0, HTTP_ROUTE_PROBLEM },
-    { "DELETE", "/v1/jobs/{id}", api_delete, 0, HTTP_ROUTE_PROBLEM },
-    { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM },
-    { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM },
+    { "POST", "/v1/jobs", api_submit, 4 * 1024 * 1024, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "GET", "/v1/jobs", api_list, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "GET", "/v1/jobs/{id}", api_job, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "DELETE", "/v1/jobs/{id}", api_delete, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM,
+      ACCESS_READ },
     /* Workers */
-    { "POST", "/v1/worker/lease", api_worker_lease, 64 * 1024, HTTP_ROUTE_PROBLEM },
+    { "POST", "/v1/worker/lease", api_worker_lease, 64 * 1024, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
     { "POST", "/v1/worker/jobs/{id}/events", api_worker_events, 32 * 1024 * 1024,
-      HTTP_ROUTE_PROBLEM },
-    { "POST", "/v1/worker/jobs/{id}/heartbeat", api_worker_heartbeat, 0, HTTP_ROUTE_PROBLEM },
-    { "POST", "/v1/worker/jobs/{id}/finish", api_worker_finish, 1024 * 1024,
-      HTTP_ROUTE_PROBLEM },
-    { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0, HTTP_ROUTE_PROBLEM },
+      HTTP_ROUTE_PROBLEM, ACCESS_WORKER },
+    { "POST", "/v1/worker/jobs/{id}/heartbeat", api_worker_heartbeat, 0, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
+    { "POST", "/v1/worker/jobs/{id}/finish", api_worker_finish, 1024 * 1024, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
+    { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
     /* Operations */
-    { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM },
-    { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM },
-    { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM },
-    { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM },
+    { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { 0 },
 };
 

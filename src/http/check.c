@@ -2,8 +2,9 @@
  *
  * When it is complete, everything that can be decided without the body is decided, in this
  * order: the target's form, Host, path, route, Origin, the reserve, OPTIONS, 404 and 405,
- * Expect and the body's length.  A request that is refused while its body is still on the
- * way ends the connection, because what follows could not be told from the body. */
+ * whether the caller may, Expect and the body's length.  A request that is refused while its
+ * body is still on the way ends the connection, because what follows could not be told from the
+ * body. */
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -205,6 +206,21 @@ static bool check_route(struct http_request *req)
     return decline(req, 405, "Method Not Allowed");
 }
 
+static bool check_caller(struct http_request *req)
+{
+    const struct http_options *o = &req->loop->server->options;
+
+    if (o->admit == NULL)
+        return true;
+    /* An answer in the middle of reading ends the connection; see decline(). */
+    bool keep_alive = req->keep_alive;
+    req->keep_alive = keep_alive && req->parser.complete;
+    if (!o->admit(req, req->match.route, o->arg))
+        return false;
+    req->keep_alive = keep_alive;
+    return true;
+}
+
 static size_t body_limit(const struct http_request *req)
 {
     const struct http_route *route = req->match.route;
@@ -237,6 +253,6 @@ void request_check(struct http_request *req)
     req->keep_alive = llhttp_should_keep_alive(&req->parser.llhttp) != 0;
     choose_id(req);
     if (check_target(req, target) && check_host(req) && find_route(req, target) &&
-        check_origin(req) && check_reserve(req) && check_route(req))
+        check_origin(req) && check_reserve(req) && check_route(req) && check_caller(req))
         accept_body(req);
 }

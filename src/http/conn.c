@@ -122,6 +122,8 @@ static void on_closed(uv_handle_t *handle)
         request_leave(c->req);
     if (!c->peer.is_unix)
         addresses_leave(&loop->server->addresses, &c->peer.address);
+    if (c->visitor != NULL)
+        loop->server->options.visitor_free(c->visitor);
     free(c->note);
     free(c);
     atomic_fetch_sub(&loop->server->n_connections, 1);

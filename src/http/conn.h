@@ -66,6 +66,7 @@ struct conn {
     struct http_request *req;  /* owned, or NULL */
     struct http_stream stream; /* while STREAM and its ENDING */
     struct stream_note *note;  /* owned, or NULL */
+    void *visitor;             /* owned; see http_visitor */
     size_t unsent;             /* when progress was last looked at */
     struct peer peer;
     uint16_t n_writes; /* that libuv has and that are not out yet */

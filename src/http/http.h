@@ -40,6 +40,8 @@ struct http_route {
     http_handler handler;
     size_t max_body; /* bytes; 0: the server's default */
     unsigned flags;
+    unsigned access; /* what it asks of its caller, for `admit`; 0 is refused where there is one
+                      */
 };
 
 struct http_options {
@@ -52,6 +54,11 @@ struct http_options {
     /* Called on each loop's thread after its start and before its end. */
     void (*loop_start)(struct http_loop *loop, void *arg);
     void (*loop_stop)(struct http_loop *loop, void *arg);
+    /* Called when a request's route is known and before any of its body is read: true to let
+     * it go on, else it has answered.  NULL: everyone may do everything. */
+    bool (*admit)(struct http_request *req, const struct http_route *route, void *arg);
+    /* Lets go of what http_set_visitor gave to a connection. */
+    void (*visitor_free)(void *visitor);
 
     /* Exact Host values that are allowed besides the bound address, localhost and loopback
      * addresses with our port; NULL-terminated, or NULL.  "*": any. */
@@ -129,6 +136,11 @@ bool http_is_10(const struct http_request *req); /* HTTP/1.0: no chunks */
 bool http_is_over(const struct http_request *req);
 /* Identity for log lines and the X-Request-Id answer header. */
 struct str http_request_id(const struct http_request *req);
+
+/* Whom `admit` has recognised: kept with the connection from request to request, so that the
+ * next one need not be looked at as closely.  NULL: nobody yet, or the connection is gone. */
+void *http_visitor(const struct http_request *req);
+void http_set_visitor(struct http_request *req, void *visitor);
 
 /* For handlers that answer later: @gone is called (once, instead of any answer being
  * possible) when the connection closes before; a peer that ends its sending side counts as

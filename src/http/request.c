@@ -349,6 +349,20 @@ struct str http_request_id(const struct http_request *req)
     return str_make(req->id, req->id_n);
 }
 
+void *http_visitor(const struct http_request *req)
+{
+    return req->conn != NULL ? req->conn->visitor : NULL;
+}
+
+void http_set_visitor(struct http_request *req, void *visitor)
+{
+    struct conn *c = req->conn;
+
+    if (c->visitor != NULL)
+        req->loop->server->options.visitor_free(c->visitor);
+    c->visitor = visitor;
+}
+
 void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data)

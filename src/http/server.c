@@ -86,6 +86,16 @@ static unsigned connection_limit(unsigned wanted)
                                                : wanted;
 }
 
+/* A route that forgot to say what it asks for would be open to all. */
+static int check_access(const struct http_options *o, struct error *err)
+{
+    for (const struct http_route *r = o->routes; o->admit != NULL && r->pattern != NULL; r++)
+        if (r->access == 0)
+            return error_set(err, ERR_REFUSED, "the route %s %s does not say who may use it",
+                             r->method, r->pattern);
+    return 0;
+}
+
 int http_server_new(const struct http_options *options,
                     struct http_server **ret,
                     struct error *err)
@@ -110,6 +120,8 @@ int http_server_new(const struct http_options *options,
         code = error_set(err, code, "out of memory");
     else
         code = router_new(options->routes, &s->router, err);
+    if (code == 0)
+        code = check_access(options, err);
     if (code != 0) {
         http_server_free(s);
         return code;

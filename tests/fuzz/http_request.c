@@ -29,12 +29,12 @@ static void handler(struct http_request *req, void *arg)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/", handler, 0, 0 },
-    { "GET", "/v1/jobs/{id}/events", handler, 0, 0 },
-    { "GET", "/v1/jobs/{id}", handler, 0, 0 },
-    { "POST", "/v1/jobs", handler, 0, 0 },
-    { "GET", "/files/{rest...}", handler, 0, 0 },
-    { NULL, NULL, NULL, 0, 0 },
+    { "GET", "/", handler, 0, 0, 0 },
+    { "GET", "/v1/jobs/{id}/events", handler, 0, 0, 0 },
+    { "GET", "/v1/jobs/{id}", handler, 0, 0, 0 },
+    { "POST", "/v1/jobs", handler, 0, 0, 0 },
+    { "GET", "/files/{rest...}", handler, 0, 0, 0 },
+    { NULL, NULL, NULL, 0, 0, 0 },
 };
 
 static void check_text(struct str s)

@@ -239,17 +239,17 @@ static void nothing(struct http_request *req, void *arg)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/files/{rest...}", nothing, 0, 0 },
-    { "GET", "/jobs/{id}", nothing, 0, 0 },
-    { "DELETE", "/jobs/{id}", nothing, 0, HTTP_ROUTE_PROBLEM },
-    { "GET", "/jobs/{job}/{what}", nothing, 0, 0 },
-    { "GET", "/jobs/{id}/events", nothing, 0, 0 },
-    { "POST", "/jobs/submit", nothing, 0, 0 },
-    { "GET", "/files/index", nothing, 0, 0 },
-    { "GET", "/", nothing, 0, 0 },
-    { "GET", "/slash/", nothing, 0, 0 },
-    { "PUT", "/a/b/c", nothing, 0, 0 },
-    { NULL, NULL, NULL, 0, 0 },
+    { "GET", "/files/{rest...}", nothing, 0, 0, 0 },
+    { "GET", "/jobs/{id}", nothing, 0, 0, 0 },
+    { "DELETE", "/jobs/{id}", nothing, 0, HTTP_ROUTE_PROBLEM, 0 },
+    { "GET", "/jobs/{job}/{what}", nothing, 0, 0, 0 },
+    { "GET", "/jobs/{id}/events", nothing, 0, 0, 0 },
+    { "POST", "/jobs/submit", nothing, 0, 0, 0 },
+    { "GET", "/files/index", nothing, 0, 0, 0 },
+    { "GET", "/", nothing, 0, 0, 0 },
+    { "GET", "/slash/", nothing, 0, 0, 0 },
+    { "PUT", "/a/b/c", nothing, 0, 0, 0 },
+    { NULL, NULL, NULL, 0, 0, 0 },
 };
 
 struct routing {
@@ -354,15 +354,15 @@ static void long_paths_do_no_harm(void **state)
 static void what_is_no_route_is_refused(void **state)
 {
     static const struct http_route bad[][2] = {
-        { { "GET", "jobs", nothing, 0, 0 } },
-        { { "BREW", "/", nothing, 0, 0 } },
-        { { "GET", "/{rest...}/x", nothing, 0, 0 } },
-        { { "GET", "/{}", nothing, 0, 0 } },
-        { { "GET", "/a{b}", nothing, 0, 0 } },
-        { { "GET", "/{...}", nothing, 0, 0 } },
-        { { "GET", "/x", NULL, 0, 0 } },
-        { { NULL, "/x", nothing, 0, 0 } },
-        { { "GET", "/{a}/{a}/{a}/{a}/{a}/{a}/{a}/{a}/{a}", nothing, 0, 0 } },
+        { { "GET", "jobs", nothing, 0, 0, 0 } },
+        { { "BREW", "/", nothing, 0, 0, 0 } },
+        { { "GET", "/{rest...}/x", nothing, 0, 0, 0 } },
+        { { "GET", "/{}", nothing, 0, 0, 0 } },
+        { { "GET", "/a{b}", nothing, 0, 0, 0 } },
+        { { "GET", "/{...}", nothing, 0, 0, 0 } },
+        { { "GET", "/x", NULL, 0, 0, 0 } },
+        { { NULL, "/x", nothing, 0, 0, 0 } },
+        { { "GET", "/{a}/{a}/{a}/{a}/{a}/{a}/{a}/{a}/{a}", nothing, 0, 0, 0 } },
     };
     struct error error;
     struct router *router = NULL;
