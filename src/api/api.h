@@ -14,6 +14,7 @@
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 #include "transport/sse.h"
+#include "transport/traffic.h"
 
 #include <stdatomic.h>
 
@@ -45,6 +46,7 @@ struct app_loop {
     struct mailbox *box;
     struct hub *hub;
     struct sse_loop *sse;
+    struct traffic traffic;
     struct letter drain; /* posted once, when the server goes down */
 };
 

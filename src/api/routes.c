@@ -99,9 +99,11 @@ void api_loop_start(struct http_loop *loop, void *arg)
     struct app *app = arg;
     struct app_loop *l = calloc(1, sizeof(*l));
 
+    if (l != NULL)
+        traffic_init(&l->traffic);
     if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
-        sse_loop_new(loop, l->hub, app->pool, l->box, &app->sse, &l->sse) != 0)
+        sse_loop_new(loop, l->hub, app->pool, l->box, &l->traffic, &app->sse, &l->sse) != 0)
         abort(); /* at start-up, without the memory for one loop */
     l->app = app;
     l->drain.deliver = on_drain;

@@ -521,7 +521,8 @@ static void writing_took_long(struct conn *c)
 {
     size_t unsent = conn_unsent(c);
 
-    if (unsent < c->unsent)
+    c->is_stalled = unsent >= c->unsent;
+    if (!c->is_stalled)
         conn_settle(c);
     else
         conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent",

@@ -192,6 +192,8 @@ void http_stream_end(struct http_stream *st);
 /* Cuts the connection hard (RST), so that no client takes it for a clean end. */
 void http_stream_cut(struct http_stream *st, const char *reason);
 
+/* For `closed`: it was cut because the peer took nothing for too long. */
+bool http_stream_is_stalled(const struct http_stream *st);
 bool http_stream_is_chunked(const struct http_stream *st);
 struct http_loop *http_stream_loop(const struct http_stream *st);
 

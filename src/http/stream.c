@@ -179,7 +179,8 @@ static void watch_progress(struct conn *c)
     c->unsent = conn_unsent(c);
     note->watch_ms = now;
     note->watch_bytes = (uint32_t)note->bytes;
-    if (before > 0 && c->unsent >= before + sent)
+    c->is_stalled = before > 0 && c->unsent >= before + sent;
+    if (c->is_stalled)
         conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent", stall_ms,
                  c->unsent);
 }
@@ -255,6 +256,11 @@ void http_stream_end(struct http_stream *st)
 void http_stream_cut(struct http_stream *st, const char *reason)
 {
     conn_cut(conn_of(st), "%s", reason);
+}
+
+bool http_stream_is_stalled(const struct http_stream *st)
+{
+    return conn_of((struct http_stream *)(uintptr_t)st)->is_stalled;
 }
 
 bool http_stream_is_chunked(const struct http_stream *st)

@@ -1,6 +1,7 @@
 #include "hub/hub.h"
 
 #include "base/error.h"
+#include "base/histogram.h"
 #include "base/table.h"
 #include "dialect/aiq.h"
 #include "hub/shared.h"
@@ -42,6 +43,7 @@ struct hub {
     struct table topics;       /* job id -> struct topic */
     struct frames frames;
     atomic_size_t n_readers; /* others only look */
+    struct histogram delivery;
 };
 
 /* --- blocks ------------------------------------------------------------------- */
@@ -270,6 +272,8 @@ void hub_take(struct hub *h, const struct news *news)
     for (struct channel *c = t->channels; c != NULL; c = c->next)
         wake_all(c);
     t->waking = false;
+    if (news->since_us != 0 && news->n_records > 0)
+        histogram_add(&h->delivery, monotonic_us() - news->since_us, 1);
     remove_empty(t);
 }
 
@@ -456,6 +460,7 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
         return ERR_NOMEM;
     h->shared = shared;
     h->box = box;
+    histogram_init(&h->delivery, &scale_latency);
     table_init(&h->topics);
     frames_init(&h->frames, SIZE_MAX / 4);
     int err = hub_shared_add(shared, h, box, &h->index);
@@ -474,6 +479,11 @@ void hub_free(struct hub *h)
     table_done(&h->topics);
     frames_done(&h->frames);
     free(h);
+}
+
+const struct histogram *hub_delivery(const struct hub *h)
+{
+    return &h->delivery;
 }
 
 size_t hub_readers(const struct hub *h)

@@ -19,6 +19,7 @@
 struct channel;
 struct hub;
 struct hub_shared;
+struct histogram;
 
 /* --- between threads ---------------------------------------------------------- */
 
@@ -88,5 +89,8 @@ struct str hub_reader_job(const struct reader *r);
 
 /* From any thread. */
 size_t hub_readers(const struct hub *h);
+/* From any thread: from the arrival of an append to its bytes being handed to the sockets of
+ * the readers on this loop that were waiting for them; one value per commit and job. */
+const struct histogram *hub_delivery(const struct hub *h);
 
 #endif

@@ -141,6 +141,7 @@ static struct news *news_of(const struct publication *pub, struct hub *hub)
                         .state_changed = pub->state_changed,
                         .gone = pub->gone,
                         .ts = pub->ts,
+                        .since_us = pub->since_us,
                         .last_seq = pub->last_seq,
                         .n_records = pub->n_records,
                         .records = (struct record **)(void *)after };

@@ -15,6 +15,7 @@ struct news {
     bool state_changed;
     bool gone;
     int64_t ts;
+    uint64_t since_us;
     uint64_t last_seq;
     size_t n_records;
     struct record **records; /* refs, in this block */

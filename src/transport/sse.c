@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "dialect/aiq.h"
 #include "hub/page.h"
+#include "transport/traffic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct sse_reader {
     bool small_sent, page_sending;
     bool drained;
     bool asked_again;
+    bool has_events;                /* some were sent */
+    uint8_t why;                    /* it ends: enum stream_end */
     uint64_t asked;                 /* the cursor's record */
     int64_t key;                    /* of the job, from the first page on */
     struct sse_reader *prev, *next; /* in a slot of the wheel */
@@ -34,10 +37,11 @@ struct sse_reader {
 };
 
 struct sse_loop {
-    struct http_loop *http; /* borrowed */
-    struct hub *hub;        /* borrowed */
-    struct pool *pool;      /* borrowed */
-    struct mailbox *box;    /* borrowed */
+    struct http_loop *http;  /* borrowed */
+    struct hub *hub;         /* borrowed */
+    struct pool *pool;       /* borrowed */
+    struct mailbox *box;     /* borrowed */
+    struct traffic *traffic; /* borrowed */
     struct sse_options opt;
     uv_timer_t timer;
     struct sse_reader slots[SLOTS]; /* list heads */
@@ -109,7 +113,10 @@ static void on_closed(struct http_stream *st, void *data)
 {
     struct sse_reader *r = data;
 
-    (void)st;
+    if (!r->ending && http_stream_is_stalled(st))
+        r->why = STREAM_SLOW;
+    traffic_closed(r->loop->traffic, TRANSPORT_SSE, hub_reader_way(&r->reader)->dialect,
+                   (enum stream_end)r->why);
     leave(r);
     free_reader(r);
 }
@@ -124,9 +131,10 @@ static void on_gone(struct http_request *req, void *data)
     free_reader(r);
 }
 
-static void cut(struct sse_reader *r, const char *reason)
+static void cut(struct sse_reader *r, enum stream_end why, const char *reason)
 {
     r->ending = true;
+    r->why = (uint8_t)why;
     http_stream_cut(r->stream, reason);
 }
 
@@ -266,6 +274,7 @@ static bool begin_stream(struct sse_reader *r)
         free_reader(r);
         return false;
     }
+    traffic_opened(l->traffic, TRANSPORT_SSE, hub_reader_way(&r->reader)->dialect);
     r->began = r->last_sent = now_ms();
     r->next_beat = r->began + l->opt.heartbeat_ms;
     if (l->opt.max_age_ms > 0) {
@@ -287,12 +296,25 @@ static bool asks_again(struct sse_reader *r, const struct page *p)
     return again;
 }
 
+static void count_resume(struct sse_reader *r, const struct page *p)
+{
+    bool is_empty = p->n_frames == 0 && p->at_end && job_state_is_final(p->state);
+    enum stream_resume result = p->foreign || p->expired ? RESUME_GAP
+                                : is_empty               ? RESUME_EMPTY
+                                                         : RESUME_OK;
+
+    if (r->asked > 0 && !r->asked_again)
+        counter_add(&r->loop->traffic->resumed[result], 1);
+}
+
 /* The first page decides what the answer is. */
 static void first_page(struct sse_reader *r)
 {
     struct page *p = r->page;
     char text[140];
 
+    if (p->code == 0)
+        count_resume(r, p);
     if (p->code == ERR_NOT_FOUND) {
         (void)snprintf(text, sizeof(text), "Job not found: %.*s", (int)p->job_n, p->job);
         refuse(r, 404, text);
@@ -345,9 +367,14 @@ static void on_page(struct task *task)
     if (p->code == 0 && p->key != r->key)
         p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
     if (p->code != 0) {
-        cut(r, p->code == ERR_NOT_FOUND ? "the job was deleted" : "the store cannot be read");
+        if (p->code == ERR_NOT_FOUND)
+            cut(r, STREAM_DELETED, "the job was deleted");
+        else
+            cut(r, STREAM_FAILED, "the store cannot be read");
         return;
     }
+    if (p->job_seq > p->after.seq)
+        histogram_add(&r->loop->traffic->lag, p->job_seq - p->after.seq, 1);
     r->page_ready = true;
     pump(r);
 }
@@ -359,12 +386,22 @@ static bool send_bytes(struct sse_reader *r, struct str bytes)
 {
     if (bytes.n == 0)
         return true;
+    counter_add(&r->loop->traffic->bytes, bytes.n);
     if (http_stream_send(r->stream, bytes.p, bytes.n)) {
         r->last_sent = now_ms();
         return true;
     }
     r->sending = true;
     return false;
+}
+
+static void count_first_event(struct sse_reader *r, size_t n)
+{
+    if (r->has_events || n == 0)
+        return;
+    r->has_events = true;
+    histogram_add(&r->loop->traffic->first_event, (uint64_t)(r->last_sent - r->began) * 1000,
+                  1);
 }
 
 static void page_sent(struct sse_reader *r)
@@ -376,6 +413,8 @@ static void page_sent(struct sse_reader *r)
 
     r->page = NULL;
     r->page_ready = false;
+    counter_add(&r->loop->traffic->replayed, p->n_frames);
+    count_first_event(r, p->n_frames);
     hub_reader_moved(&r->reader, seq, ended || (at_end && job_state_is_final(state)));
     if (at_end && is_aiq(r) && !r->live_said && !job_state_is_final(state)) {
         r->live_said = true;
@@ -386,7 +425,7 @@ static void page_sent(struct sse_reader *r)
         struct str job = str_make(p->job, p->job_n);
 
         if (fetch(r, job, (struct cursor){ seq, 0 }, false) != 0)
-            cut(r, "out of memory");
+            cut(r, STREAM_FAILED, "out of memory");
     }
     page_free(p);
 }
@@ -429,20 +468,22 @@ static void step_live(struct sse_reader *r, bool *ret_again)
     switch (hub_reader_next(&r->reader, &bytes)) {
     case HUB_BYTES:
         *ret_again = send_bytes(r, bytes);
+        count_first_event(r, bytes.n);
         return;
     case HUB_WAIT:
         return;
     case HUB_BEHIND:
         if (fetch(r, hub_reader_job(&r->reader), (struct cursor){ r->reader.seq, 0 }, false) !=
             0)
-            cut(r, "out of memory");
+            cut(r, STREAM_FAILED, "out of memory");
         return;
     case HUB_END:
         r->ending = true;
+        r->why = STREAM_DONE;
         http_stream_end(r->stream);
         return;
     case HUB_GONE:
-        cut(r, "the job was deleted");
+        cut(r, STREAM_DELETED, "the job was deleted");
         return;
     }
 }
@@ -584,8 +625,10 @@ static void look_at(struct sse_reader *r, int64_t now)
             put_retry(l, hub_reader_way(&r->reader), &r->small);
             (void)send_small(r);
         }
-        cut(r, l->draining ? "the server is going down"
-                           : "the connection has reached its maximum age");
+        if (l->draining)
+            cut(r, STREAM_DRAIN, "the server is going down");
+        else
+            cut(r, STREAM_MAX_AGE, "the connection has reached its maximum age");
         return;
     }
     if (!r->sending && (d == &dialect_aiq || d == &dialect_raw) && now >= r->next_beat) {
@@ -627,6 +670,7 @@ int sse_loop_new(struct http_loop *loop,
                  struct hub *hub,
                  struct pool *pool,
                  struct mailbox *box,
+                 struct traffic *traffic,
                  const struct sse_options *options,
                  struct sse_loop **ret)
 {
@@ -635,7 +679,7 @@ int sse_loop_new(struct http_loop *loop,
     if (l == NULL)
         return ERR_NOMEM;
     *l = (struct sse_loop){
-        .http = loop, .hub = hub, .pool = pool, .box = box, .opt = *options
+        .http = loop, .hub = hub, .pool = pool, .box = box, .traffic = traffic, .opt = *options
     };
     l->seed = (unsigned)now_ms();
     for (size_t i = 0; i < SLOTS; i++)

@@ -14,6 +14,7 @@
 #include "hub/pool.h"
 
 struct sse_loop; /* the readers of one loop */
+struct traffic;
 
 struct sse_options {
     int64_t keep_alive_ms; /* a comment after so much silence (15 000) */
@@ -25,6 +26,7 @@ int sse_loop_new(struct http_loop *loop,
                  struct hub *hub,
                  struct pool *pool,
                  struct mailbox *box,
+                 struct traffic *traffic,
                  const struct sse_options *options,
                  struct sse_loop **ret);
 /* The server goes down: readers are told where their dialect can say it, and cut one after

@@ -155,6 +155,12 @@ void http_stream_cut(struct http_stream *st, const char *reason)
     req->cut = true;
 }
 
+bool http_stream_is_stalled(const struct http_stream *st)
+{
+    (void)st;
+    return false;
+}
+
 /* --- the client's side ---------------------------------------------------------- */
 
 void fake_http_drain(struct http_request *req, size_t n)

@@ -46,9 +46,11 @@ static void start_loop(struct sim *s, struct loop *loop)
                                    .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0 };
 
     *loop = (struct loop){ .last_tick = s->now };
+    traffic_init(&loop->traffic);
     must(mailbox_new(NULL, &loop->box));
     must(hub_new(s->server.shared, loop->box, &loop->hub));
-    must(sse_loop_new(&loop->http, loop->hub, s->server.pool, loop->box, &options, &loop->sse));
+    must(sse_loop_new(&loop->http, loop->hub, s->server.pool, loop->box, &loop->traffic,
+                      &options, &loop->sse));
 }
 
 static int start_journal(struct sim *s)

@@ -19,6 +19,7 @@
 #include "hub/hub.h"
 #include "journal/journal.h"
 #include "transport/sse.h"
+#include "transport/traffic.h"
 
 struct agent;
 struct batch;
@@ -59,6 +60,7 @@ struct loop {
     struct mailbox *box;
     struct hub *hub;
     struct sse_loop *sse;
+    struct traffic traffic;
     int64_t last_tick;
 };
 

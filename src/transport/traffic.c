@@ -1,0 +1,68 @@
+#include "transport/traffic.h"
+
+#include "dialect/dialect.h"
+
+#include <assert.h>
+
+const char *transport_name(enum transport transport)
+{
+    static const char *const names[TRANSPORT_MAX] = { [TRANSPORT_SSE] = "sse" };
+
+    return names[transport];
+}
+
+const char *stream_end_name(enum stream_end end)
+{
+    static const char *const names[STREAM_END_MAX] = {
+        [STREAM_PEER] = "peer",     [STREAM_DONE] = "done",       [STREAM_SLOW] = "slow",
+        [STREAM_DRAIN] = "drain",   [STREAM_MAX_AGE] = "max_age", [STREAM_DELETED] = "deleted",
+        [STREAM_FAILED] = "failed",
+    };
+
+    return names[end];
+}
+
+const char *stream_resume_name(enum stream_resume result)
+{
+    static const char *const names[RESUME_MAX] = {
+        [RESUME_OK] = "ok",
+        [RESUME_GAP] = "gap",
+        [RESUME_EMPTY] = "empty",
+    };
+
+    return names[result];
+}
+
+void traffic_init(struct traffic *t)
+{
+    *t = (struct traffic){ 0 };
+    histogram_init(&t->first_event, &scale_latency);
+    histogram_init(&t->lag, &scale_size);
+}
+
+static size_t number_of(const struct dialect *dialect)
+{
+    size_t i = 0;
+
+    while (dialect_at(i) != dialect)
+        i++;
+    assert(i < TRAFFIC_DIALECTS);
+    return i;
+}
+
+void traffic_opened(struct traffic *t, enum transport transport, const struct dialect *dialect)
+{
+    size_t i = number_of(dialect);
+
+    counter_add(&t->open[transport][i], 1);
+    counter_add(&t->opened[transport][i], 1);
+}
+
+void traffic_closed(struct traffic *t,
+                    enum transport transport,
+                    const struct dialect *dialect,
+                    enum stream_end why)
+{
+    counter_sub(&t->open[transport][number_of(dialect)], 1);
+    counter_add(&t->closed[why], 1);
+}
