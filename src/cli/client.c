@@ -22,12 +22,25 @@ static char *copy_url(const char *url)
     return strndup(url, n);
 }
 
+/* It goes into a header as it is. */
+static bool is_token(const char *token)
+{
+    for (; *token != '\0'; token++)
+        if (*token <= ' ' || *token > '~')
+            return false;
+    return true;
+}
+
 int client_new(const char *url, const char *token, struct client **ret, struct error *err)
 {
     struct str s = str_of(url);
 
     if (!str_starts(s, STR("http://")) && !str_starts(s, STR("https://")))
         return error_set(err, ERR_REFUSED, "'%s' is not an http:// or https:// URL", url);
+    if (token != NULL && !is_token(token))
+        return error_set(err, ERR_REFUSED,
+                         "the token has a character that no token has: blanks, line ends and "
+                         "all beyond ASCII");
     struct client *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -172,20 +185,39 @@ static int perform(struct client *c, unsigned timeout_ms, struct client_reply *r
     return 0;
 }
 
-int client_get(struct client *c,
-               const char *path,
-               unsigned timeout_ms,
-               struct client_reply *reply)
+/* Without a body. */
+static int request(struct client *c,
+                   const char *method,
+                   const char *path,
+                   unsigned timeout_ms,
+                   struct client_reply *reply)
 {
     struct curl_slist *headers = NULL;
 
     int err = client_prepare(c, path, &headers);
     if (err == 0) {
         (void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+        (void)curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
         err = perform(c, timeout_ms, reply);
     }
     curl_slist_free_all(headers);
     return err;
+}
+
+int client_get(struct client *c,
+               const char *path,
+               unsigned timeout_ms,
+               struct client_reply *reply)
+{
+    return request(c, "GET", path, timeout_ms, reply);
+}
+
+int client_delete(struct client *c,
+                  const char *path,
+                  unsigned timeout_ms,
+                  struct client_reply *reply)
+{
+    return request(c, "DELETE", path, timeout_ms, reply);
 }
 
 int client_post(struct client *c,

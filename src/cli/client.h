@@ -14,7 +14,7 @@ struct client;
 struct error;
 
 /* @url is the server's, such as http://127.0.0.1:8400; @token is sent as a bearer token, or
- * NULL.  ERR_REFUSED: not a URL that we could use. */
+ * NULL.  ERR_REFUSED: not a URL, or not a token, that we could use. */
 int client_new(const char *url, const char *token, struct client **ret, struct error *err);
 void client_free(struct client *c);
 
@@ -36,6 +36,10 @@ int client_get(struct client *c,
                const char *path,
                unsigned timeout_ms,
                struct client_reply *reply);
+int client_delete(struct client *c,
+                  const char *path,
+                  unsigned timeout_ms,
+                  struct client_reply *reply);
 /* @type is the body's media type, or NULL when there is no body. */
 int client_post(struct client *c,
                 const char *path,

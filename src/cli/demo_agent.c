@@ -4,11 +4,10 @@
  * event is one write, so that a reader sees it at once; flat out they are written in large
  * pieces.  With --pull the same script works for a server over HTTP (demo_pull.c). */
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/demo.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,48 +20,10 @@ enum {
     WRITE_BYTES = 64 * 1024, /* flat out: a write when that much has gathered */
 };
 
-static int help(void)
-{
-    puts(
-        "Usage: spoolwire demo-agent [OPTION…] < JOB\n"
-        "       spoolwire demo-agent --pull URL [--agent NAME] [--worker ID] [OPTION…]\n"
-        "\n"
-        "Plays a scripted triage run (supervisor, investigators, tools, a question, a writer\n"
-        "with three parallel sections) as the astream_events lines of a LangGraph graph.\n"
-        "JOB is one line such as {\"job\":\"j1\",\"attempt\":1,\"input\":\"API returns 500\"}; the\n"
-        "input may be an object with the text and options: {\"issue\":\"…\",\"seed\":7,\"speed\":0}.\n"
-        "The same job and options always give the same lines.\n"
-        "\n"
-        "  --seed N              another story (1)\n"
-        "  --speed X             1 is a readable pace of 40 tokens a second; 0 flat out (1)\n"
-        "  --length N            about N tokens in all (as the script has them)\n"
-        "  --fail-at NODE        let this node raise; none (default), supervisor, investigator,\n"
-        "                        codebase_search, web_search, critic, human_input, writer\n"
-        "  --fan-out N           N investigators at once, by Send (1)\n"
-        "  --no-question         do not ask the human\n"
-        "  --ask-timeout S       go on with a default answer after S seconds (0); never: end\n"
-        "                        with the question, a job with \"resume\":ANSWER goes on from it\n"
-        "\n"
-        "In a job's input: seed, speed, length, fail_at, fan_out, question (true, false),\n"
-        "ask_timeout.\n"
-        "\n"
-        "  --pull URL            work for the server at URL instead, until stopped\n"
-        "  --agent NAME          take jobs of this agent (demo)\n"
-        "  --worker ID           this worker's name (demo- and the process id)\n"
-        "  --jobs N              stop after N jobs\n"
-        "  --batch N             events in one request (10; fewer after 50 ms)\n"
-        "\n"
-        "SPOOLWIRE_TOKEN is sent to the server when it is set.\n"
-        "\n"
-        "Exit status: 0 the run went well, or waits for its answer; 1 a node raised; 2 usage;\n"
-        "3 trouble with the job, the output, the server or memory; 143 stopped by SIGTERM.");
-    return EXIT_OK;
-}
-
 /* --- options ------------------------------------------------------------------------------ */
 
 enum option_id {
-    OPT_SEED = 256,
+    OPT_SEED = FLAG_OWN,
     OPT_SPEED,
     OPT_LENGTH,
     OPT_FAIL_AT,
@@ -74,24 +35,30 @@ enum option_id {
     OPT_WORKER,
     OPT_JOBS,
     OPT_BATCH,
-    OPT_HELP,
 };
 
-static const struct option options[] = {
-    { "seed", required_argument, NULL, OPT_SEED },
-    { "speed", required_argument, NULL, OPT_SPEED },
-    { "length", required_argument, NULL, OPT_LENGTH },
-    { "fail-at", required_argument, NULL, OPT_FAIL_AT },
-    { "fan-out", required_argument, NULL, OPT_FAN_OUT },
-    { "no-question", no_argument, NULL, OPT_NO_QUESTION },
-    { "ask-timeout", required_argument, NULL, OPT_ASK_TIMEOUT },
-    { "pull", required_argument, NULL, OPT_PULL },
-    { "agent", required_argument, NULL, OPT_AGENT },
-    { "worker", required_argument, NULL, OPT_WORKER },
-    { "jobs", required_argument, NULL, OPT_JOBS },
-    { "batch", required_argument, NULL, OPT_BATCH },
-    { "help", no_argument, NULL, OPT_HELP },
-    { NULL, 0, NULL, 0 },
+static const struct flag flags[] = {
+    { OPT_SEED, "seed", "N", NULL, "Another story (1)." },
+    { OPT_SPEED, "speed", "X", NULL,
+      "1 is a readable pace of 40 tokens a second; 0 flat out (1)." },
+    { OPT_LENGTH, "length", "N", NULL, "About N tokens in all (as the script has them)." },
+    { OPT_FAIL_AT, "fail-at", "NODE",
+      "none supervisor investigator codebase_search web_search critic human_input writer",
+      "Let this node raise: none (default), supervisor, investigator, codebase_search, "
+      "web_search, critic, human_input or writer." },
+    { OPT_FAN_OUT, "fan-out", "N", NULL, "N investigators at once, by Send (1)." },
+    { OPT_NO_QUESTION, "no-question", NULL, NULL, "Do not ask the human." },
+    { OPT_ASK_TIMEOUT, "ask-timeout", "S", NULL,
+      "Go on with a default answer after S seconds (0); never: end with the question, a job "
+      "with \"resume\":ANSWER goes on from it." },
+    { OPT_PULL, "pull", "URL", NULL, "Work for the server at URL instead, until stopped." },
+    { OPT_AGENT, "agent", "AGENT", NULL, "With --pull: take jobs of this agent (demo)." },
+    { OPT_WORKER, "worker", "ID", NULL,
+      "With --pull: this worker's name (demo- and the process id)." },
+    { OPT_JOBS, "jobs", "N", NULL, "With --pull: stop after N jobs." },
+    { OPT_BATCH, "batch", "N", NULL,
+      "With --pull: events in one request (10; fewer after 50 ms)." },
+    { 0 },
 };
 
 /* What the script understands, by its name in a job's input. */
@@ -126,28 +93,24 @@ static int set_count(unsigned long *place, const char *value)
     return EXIT_OK;
 }
 
-static int set_option(struct demo_pull_options *o, int id, char *const *argv)
+static int set_option(struct demo_pull_options *o, int id, const char *value)
 {
     switch (id) {
     case OPT_PULL:
-        o->url = optarg;
+        o->url = value;
         return EXIT_OK;
     case OPT_AGENT:
-        o->agent = optarg;
+        o->agent = value;
         return EXIT_OK;
     case OPT_WORKER:
-        o->worker = optarg;
+        o->worker = value;
         return EXIT_OK;
     case OPT_JOBS:
-        return set_count(&o->max_jobs, optarg);
+        return set_count(&o->max_jobs, value);
     case OPT_BATCH:
-        return set_count(&o->batch, optarg);
-    case ':':
-        return cli_usage_error("demo-agent", "%s needs a value", argv[optind - 1]);
-    case '?':
-        return cli_usage_error("demo-agent", "there is no option %s", argv[optind - 1]);
+        return set_count(&o->batch, value);
     default:
-        return set_script_option(&o->defaults, id, id == OPT_NO_QUESTION ? "false" : optarg);
+        return set_script_option(&o->defaults, id, id == OPT_NO_QUESTION ? "false" : value);
     }
 }
 
@@ -317,7 +280,7 @@ static void on_sigterm(int number)
     _exit(128 + number);
 }
 
-static int run(struct demo_pull_options *o)
+static int begin(struct demo_pull_options *o)
 {
     struct sigaction action = { .sa_handler = on_sigterm };
     char worker[32];
@@ -331,22 +294,35 @@ static int run(struct demo_pull_options *o)
     return demo_pull(o);
 }
 
-int cli_demo_agent(int argc, char **argv)
+static int run(const struct args *args)
 {
     struct demo_pull_options o = { .agent = "demo", .batch = 10 };
-    int id, code = EXIT_OK;
+    int code = EXIT_OK;
 
     demo_options_init(&o.defaults);
-    opterr = 0;
-    optind = 1;
-    while (code == EXIT_OK && (id = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-        if (id == OPT_HELP)
-            return help();
-        code = set_option(&o, id, argv);
-    }
-    if (code != EXIT_OK)
-        return code;
-    if (optind < argc)
-        return cli_usage_error("demo-agent", "it takes no argument '%s'", argv[optind]);
-    return run(&o);
+    for (const struct flag *f = flags; code == EXIT_OK && f->name != NULL; f++)
+        if (args_have(args, f->id))
+            code = set_option(&o, f->id, args_get(args, f->id));
+    return code == EXIT_OK ? begin(&o) : code;
 }
+
+const struct command command_demo_agent = {
+    .name = "demo-agent",
+    .arguments = "< JOB",
+    .about = "the built-in agent that plays a triage run",
+    .story =
+        "Plays a scripted triage run (supervisor, investigators, tools, a question, a "
+        "writer with three parallel sections) as the astream_events lines of a LangGraph "
+        "graph.  The same job and options always give the same lines.\n"
+        "\n"
+        "JOB is one line such as {\"job\":\"j1\",\"attempt\":1,\"input\":\"API returns "
+        "500\"}; the input may be an object with the text and options: "
+        "{\"issue\":\"…\",\"seed\":7,\"speed\":0}, of seed, speed, length, fail_at, fan_out, "
+        "question (true, false) and ask_timeout.\n"
+        "\n"
+        "SPOOLWIRE_TOKEN is sent to the server of --pull when it is set.",
+    .flags = flags,
+    .exits = "0 the run went well, or waits for its answer\n1 a node raised\n143 stopped by "
+             "SIGTERM",
+    .run = run,
+};

@@ -6,7 +6,7 @@
  * server stores it once.  409 says that the job is somebody else's by now; what is left of
  * it is dropped.  Any answer may say that the job was cancelled. */
 #include "base/json.h"
-#include "cli/cli.h"
+#include "cli/command.h"
 #include "cli/client.h"
 #include "cli/demo.h"
 

@@ -2,7 +2,7 @@
  *
  * The samples are rendered now, from a few lines of a recorded run, so they cannot be
  * out of date. */
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "dialect/dialect.h"
 #include "filter/filter.h"
 
@@ -85,20 +85,11 @@ static int show(const struct dialect *d, const struct agent *agent)
     return err;
 }
 
-int cli_dialects(int argc, char **argv)
+static int run(const struct args *args)
 {
     struct agent *agent = NULL;
     const struct dialect *d;
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        puts(
-            "Usage: spoolwire dialects\n\n"
-            "Lists the dialects that 'spoolwire translate --to' and readers can ask for, with one\n"
-            "real frame of each.");
-        return EXIT_OK;
-    }
-    if (argc > 1)
-        return cli_usage_error("dialects", "it takes no argument '%s'", argv[1]);
     int err = agent_new(STR("sample"), &agent);
     for (size_t i = 0; err == 0 && (d = dialect_at(i)) != NULL; i++) {
         if (i > 0)
@@ -106,7 +97,13 @@ int cli_dialects(int argc, char **argv)
         err = show(d, agent);
     }
     agent_free(agent);
-    if (err != 0)
-        (void)fprintf(stderr, "spoolwire dialects: %s\n", error_name(err));
-    return err == 0 ? EXIT_OK : EXIT_TROUBLE;
+    return err == 0 ? EXIT_OK : cli_trouble(args->path, "%s", error_name(err));
 }
+
+const struct command command_dialects = {
+    .name = "dialects",
+    .about = "list what readers can be spoken to in, with a sample frame each",
+    .story = "Lists the dialects that `spoolwire translate --to` and readers can ask for, with "
+             "one real frame of each.",
+    .run = run,
+};

@@ -1,53 +1,36 @@
-#include "cli/cli.h"
+#include "base/buf.h"
+#include "cli/commands.h"
+#include "config/columns.h"
+#include "config/quote.h"
+#include "config/suggest.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct command commands[] = {
-    { "serve", "run the gateway: jobs in, durable streams out", cli_serve },
-    { "submit", "hand in a job, and follow it", cli_submit },
-    { "tail", "follow a job's events", cli_tail },
-    { "show", "show a job", cli_show },
-    { "cancel", "stop a job", cli_cancel },
-    { "translate", "turn a worker's events into a reader's frames", cli_translate },
-    { "dialects", "list what readers can be spoken to in, with a sample frame each",
-      cli_dialects },
-    { "demo-agent", "the built-in agent that plays a triage run", cli_demo_agent },
-};
-
-enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-int cli_usage_error(const char *command, const char *format, ...)
-{
-    va_list args;
-
-    (void)fprintf(stderr, "spoolwire%s%s: ", command != NULL ? " " : "",
-                  command != NULL ? command : "");
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fprintf(stderr, "\nTry 'spoolwire%s%s --help'.\n", command != NULL ? " " : "",
-                  command != NULL ? command : "");
-    return EXIT_USAGE;
-}
-
 static int help(void)
 {
-    puts("spoolwire: events of LLM agent runs in, the protocol each reader speaks out\n"
-         "\n"
-         "Usage: spoolwire COMMAND [OPTION…]\n"
-         "\n"
-         "Commands:");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-11s %s\n", commands[i].name, commands[i].about);
-    puts("\n"
-         "  --help      this text; 'spoolwire COMMAND --help' says more\n"
-         "  --version   the version\n"
-         "\n"
-         "Try:  python my_graph.py | spoolwire translate --to messages\n"
-         "The manual page is spoolwire(1).");
-    return EXIT_OK;
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    buf_lit(&out,
+            "spoolwire: events of LLM agent runs in, the protocol each reader speaks out\n"
+            "\n"
+            "Usage: spoolwire COMMAND [OPTION…]\n"
+            "\n");
+    for (size_t i = 0; commands[i] != NULL; i++)
+        if ((commands[i]->takes & COMMAND_HIDDEN) == 0)
+            columns_option(&out, str_of(commands[i]->name), str_of(commands[i]->about));
+    buf_lit(&out, "\n");
+    columns_option(&out, STR("--help"),
+                   STR("This text; 'spoolwire COMMAND --help' says more."));
+    columns_option(&out, STR("--version"), STR("The version."));
+    buf_lit(&out,
+            "\n"
+            "Try:  spoolwire serve, and in another terminal: spoolwire submit demo --follow\n"
+            "The manual page is spoolwire(1).\n");
+    int code = cli_write("", buf_text(&out));
+    buf_done(&out);
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -63,8 +46,14 @@ int main(int argc, char **argv)
         puts("spoolwire " SPOOLWIRE_VERSION);
         return EXIT_OK;
     }
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    return cli_usage_error(NULL, "there is no command '%s'", argv[1]);
+    struct suggestion suggestion = suggest_for(str_of(argv[1]));
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(argv[1], commands[i]->name) == 0)
+            return command_run(commands[i], commands[i]->name, argc - 1, argv + 1);
+        suggest_try(&suggestion, commands[i]->name);
+    }
+    if (suggestion.nearest == NULL)
+        return cli_usage_error("", "there is no command '%s'", quote(str_of(argv[1])).z);
+    return cli_usage_error("", "there is no command '%s': did you mean '%s'?",
+                           quote(str_of(argv[1])).z, suggestion.nearest);
 }

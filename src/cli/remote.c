@@ -1,52 +1,114 @@
+#define _GNU_SOURCE /* environ */
 #include "cli/remote.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
-#include "cli/client.h"
+#include "config/resolve.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-int remote_open(const char *command, const char *url, struct client **ret)
+enum { MAX_TOKEN = 4096 };
+
+/* --- the token ------------------------------------------------------------------------------
+ */
+
+static int read_token_file(const char *name, struct buf *out, struct error *err)
 {
-    struct error err;
+    int code = strcmp(name, "-") == 0 ? resolve_read_file("/dev/stdin", NULL, out, err)
+                                      : resolve_read_file(name, "--token-file", out, err);
 
+    while (code == 0 && out->n > 0 &&
+           (out->p[out->n - 1] == '\n' || out->p[out->n - 1] == '\r'))
+        out->n--;
+    return code;
+}
+
+/* What came first of --token, --token-file and the environment; may be empty. */
+static int read_token(const struct args *args, struct buf *out, struct error *err)
+{
+    const char *given = args_get(args, FLAG_TOKEN), *file = args_get(args, FLAG_TOKEN_FILE);
+    const char *subject = given != NULL ? "--token" : "SPOOLWIRE_TOKEN";
+
+    if (given == NULL && file != NULL)
+        return read_token_file(file, out, err);
+    if (given == NULL)
+        given = getenv("SPOOLWIRE_TOKEN");
+    return given != NULL
+               ? resolve_value(str_of(given), RESOLVE_FILE, environ, subject, out, err)
+               : 0;
+}
+
+int remote_open(const struct args *args, struct remote *ret)
+{
+    const char *url = args_get(args, FLAG_URL);
+    struct error err;
+    struct buf token;
+
+    *ret = (struct remote){ .path = args->path };
     if (url == NULL)
         url = getenv("SPOOLWIRE_URL");
     if (url == NULL || url[0] == '\0')
         url = "http://127.0.0.1:8400";
-    int code = client_new(url, getenv("SPOOLWIRE_TOKEN"), ret, &err);
+    buf_init(&token, MAX_TOKEN);
+    int code = read_token(args, &token, &err);
+    if (code == 0) {
+        buf_char(&token, '\0');
+        code = token.error != 0 ? error_set(&err, ERR_TOO_LARGE, "the token is too long")
+                                : client_new(url, token.p, &ret->client, &err);
+    }
+    buf_done(&token);
     if (code == ERR_REFUSED)
-        return cli_usage_error(command, "%s", err.text);
-    return code == 0 ? EXIT_OK : remote_trouble(command, "%s", err.text);
+        return cli_usage_error(args->path, "%s", err.text);
+    return code == 0 ? EXIT_OK : cli_trouble(args->path, "%s", err.text);
 }
 
-int remote_bad_option(const char *command, int id, char *const *argv)
+void remote_close(struct remote *r)
 {
-    if (id == ':')
-        return cli_usage_error(command, "%s needs a value", argv[optind - 1]);
-    return cli_usage_error(command, "there is no option %s", argv[optind - 1]);
+    client_free(r->client);
 }
 
-int remote_trouble(const char *command, const char *format, ...)
+/* --- requests -------------------------------------------------------------------------------
+ */
+
+int remote_failed(const struct remote *r, int err)
 {
-    va_list args;
+    int code = cli_trouble(r->path, "%s", client_error(r->client));
 
-    (void)fprintf(stderr, "spoolwire %s: ", command);
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
-    return EXIT_TROUBLE;
+    return err == ERR_IO ? EXIT_NO_SERVER : code;
 }
 
-int remote_refused(const char *command, const struct client_reply *reply)
+int remote_refused(const struct remote *r, const struct client_reply *reply)
 {
     struct error err;
 
     client_reply_detail(reply, &err);
-    return remote_trouble(command, "%s", err.text);
+    return cli_trouble(r->path, "%s%s", err.text,
+                       reply->status == 401 ? " (the token is that of SPOOLWIRE_TOKEN, --token "
+                                              "or --token-file)"
+                                            : "");
+}
+
+static int answered(const struct remote *r, int err, const struct client_reply *reply)
+{
+    if (err != 0)
+        return remote_failed(r, err);
+    return reply->status >= 200 && reply->status <= 299 ? EXIT_OK : remote_refused(r, reply);
+}
+
+int remote_get(struct remote *r, const char *path, struct client_reply *reply)
+{
+    return answered(r, client_get(r->client, path, REMOTE_TIMEOUT_MS, reply), reply);
+}
+
+int remote_post(struct remote *r,
+                const char *path,
+                const char *type,
+                struct str body,
+                struct client_reply *reply)
+{
+    return answered(r, client_post(r->client, path, type, body, REMOTE_TIMEOUT_MS, reply),
+                    reply);
 }
 
 void remote_job_path(struct buf *b, const char *prefix, struct str job, const char *rest)
@@ -54,4 +116,34 @@ void remote_job_path(struct buf *b, const char *prefix, struct str job, const ch
     buf_str(b, str_of(prefix));
     client_put_escaped(b, job);
     buf_put(b, rest, strlen(rest) + 1);
+}
+
+int remote_job(struct remote *r,
+               const char *method,
+               const char *prefix,
+               struct str job,
+               const char *rest,
+               struct client_reply *reply)
+{
+    struct buf path;
+    int code;
+
+    buf_init(&path, REMOTE_MAX_PATH);
+    remote_job_path(&path, prefix, job, rest);
+    if (path.error != 0)
+        code = cli_trouble(r->path, "the job's id is too long");
+    else if (strcmp(method, "GET") == 0)
+        code = remote_get(r, path.p, reply);
+    else if (strcmp(method, "POST") == 0)
+        code = remote_post(r, path.p, NULL, STR_NONE, reply);
+    else
+        code = answered(r, client_delete(r->client, path.p, REMOTE_TIMEOUT_MS, reply), reply);
+    buf_done(&path);
+    return code;
+}
+
+int remote_write(const struct remote *r, struct client_reply *reply)
+{
+    buf_char(&reply->body, '\n');
+    return cli_write(r->path, buf_text(&reply->body));
 }

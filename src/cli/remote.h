@@ -3,42 +3,52 @@
 #define CLI_REMOTE_H
 
 #include "base/str.h"
-
-#include <getopt.h>
-
-struct buf;
-struct client;
-struct client_reply;
-
-enum { EXIT_JOB_FAILED = 1 }; /* the job failed or was cancelled */
+#include "cli/client.h"
+#include "cli/command.h"
 
 /* A request that takes longer is given up. */
-enum { REMOTE_TIMEOUT_MS = 30000 };
+enum { REMOTE_TIMEOUT_MS = 30000, REMOTE_MAX_PATH = 16 * 1024 };
 
-#define REMOTE_HELP                                                                    \
-    "  --url URL             the server (SPOOLWIRE_URL, else http://127.0.0.1:8400)\n" \
-    "\n"                                                                               \
-    "SPOOLWIRE_TOKEN is sent as a bearer token when it is set.\n"
+struct remote {
+    const char *path; /* of the command, for messages */
+    struct client *client;
+};
 
-/* @url is the option's value, or NULL.  Says what is wrong; EXIT_OK or an exit code. */
-int remote_open(const char *command, const char *url, struct client **ret);
+/* The server of --url and --token.  Says what is wrong; EXIT_OK or an exit code. */
+int remote_open(const struct args *args, struct remote *ret);
+void remote_close(struct remote *r);
 
-/* For the option that getopt_long has just found fault with (':' or '?'). */
-int remote_bad_option(const char *command, int id, char *const *argv);
+/* One request.  EXIT_OK: it was answered with 2xx; else an exit code, and the reason is on
+ * standard error. */
+int remote_get(struct remote *r, const char *path, struct client_reply *reply);
+int remote_post(struct remote *r,
+                const char *path,
+                const char *type,
+                struct str body,
+                struct client_reply *reply);
+/* The same for "<prefix><job><rest>"; @method is GET, POST without a body, or DELETE. */
+int remote_job(struct remote *r,
+               const char *method,
+               const char *prefix,
+               struct str job,
+               const char *rest,
+               struct client_reply *reply);
 
-/* "spoolwire COMMAND: …" on standard error; returns EXIT_TROUBLE. */
-int remote_trouble(const char *command, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same for an answer that is not the wanted one. */
-int remote_refused(const char *command, const struct client_reply *reply);
-
-/* "/v1/jobs/<job>" and what follows; terminated. */
+/* "<prefix><job><rest>", terminated. */
 void remote_job_path(struct buf *b, const char *prefix, struct str job, const char *rest);
 
-/* --- following a job (tail.c) ----------------------------------------------------------- */
+/* For the client's last call, which returned @err. */
+int remote_failed(const struct remote *r, int err);
+/* For an answer that is not the wanted one. */
+int remote_refused(const struct remote *r, const struct client_reply *reply);
+
+/* Writes an answer's body as it is, and a line end. */
+int remote_write(const struct remote *r, struct client_reply *reply);
+
+/* --- following a job (follow.c) ---------------------------------------------------------- */
 
 struct remote_follow {
-    const char *command;
+    struct remote *remote;
     struct str job;
     const char *dialect;
     const char *after; /* an id, or NULL: from the beginning */
@@ -46,6 +56,6 @@ struct remote_follow {
 };
 
 /* Writes the job's frames until the end of its stream; an exit code that says how it ended. */
-int remote_follow(struct client *c, const struct remote_follow *f);
+int remote_follow(const struct remote_follow *f);
 
 #endif

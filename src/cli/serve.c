@@ -8,7 +8,7 @@
 #include "agents/exec.h"
 #include "api/api.h"
 #include "base/utf8.h"
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "config/server.h"
 
 #include <limits.h>
@@ -367,7 +367,7 @@ static int run(struct server *s, const sigset_t *set)
     return EXIT_OK;
 }
 
-int cli_serve(int argc, char **argv)
+static int start(int argc, char **argv)
 {
     struct server *s = calloc(1, sizeof(*s));
     struct error err = { 0 };
@@ -399,3 +399,9 @@ int cli_serve(int argc, char **argv)
     stop(s);
     return code;
 }
+
+const struct command command_serve = {
+    .name = "serve",
+    .about = "run the gateway: jobs in, durable streams out",
+    .start = start,
+};

@@ -4,14 +4,13 @@
  * written at once, so a slow worker is followed token by token and a fast file is
  * written in large pieces. */
 #include "base/table.h"
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "config/agent_file.h"
 #include "dialect/dialect.h"
 #include "filter/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ struct translate {
 /* --- options ----------------------------------------------------------------- */
 
 enum option_id {
-    OPT_FROM = 256,
+    OPT_FROM = FLAG_OWN,
     OPT_TO,
     OPT_FRAMING,
     OPT_AFTER,
@@ -60,68 +59,50 @@ enum option_id {
     OPT_MAX_LINE,
     OPT_MAX_DEPTH,
     OPT_MAX_FIELD,
-    OPT_HELP,
 };
 
-static const struct option options[] = {
-    { "from", required_argument, NULL, OPT_FROM },
-    { "to", required_argument, NULL, OPT_TO },
-    { "framing", required_argument, NULL, OPT_FRAMING },
-    { "after", required_argument, NULL, OPT_AFTER },
-    { "modes", required_argument, NULL, OPT_MODES },
-    { "subgraphs", no_argument, NULL, OPT_SUBGRAPHS },
-    { "agent", required_argument, NULL, OPT_AGENT },
-    { "agent-config", required_argument, NULL, OPT_AGENT_CONFIG },
-    { "job", required_argument, NULL, OPT_JOB },
-    { "clock", required_argument, NULL, OPT_CLOCK },
-    { "stats", no_argument, NULL, OPT_STATS },
-    { "strict", no_argument, NULL, OPT_STRICT },
-    { "follow", no_argument, NULL, OPT_FOLLOW },
-    { "envelope", no_argument, NULL, OPT_ENVELOPE },
-    { "stored", no_argument, NULL, OPT_STORED },
-    { "aiq-compat", no_argument, NULL, OPT_COMPAT },
-    { "max-line", required_argument, NULL, OPT_MAX_LINE },
-    { "max-depth", required_argument, NULL, OPT_MAX_DEPTH },
-    { "max-field", required_argument, NULL, OPT_MAX_FIELD },
-    { "help", no_argument, NULL, OPT_HELP },
-    { NULL, 0, NULL, 0 },
+static const struct flag flags[] = {
+    { OPT_FROM, "from", "FORMAT", "auto events callbacks envelope modes native",
+      "auto (per line), events, callbacks, envelope, modes or native." },
+    { OPT_TO, "to", "DIALECT", NULL,
+      "The protocol of the frames (agent); `spoolwire dialects` shows them." },
+    { OPT_FRAMING, "framing", "FRAMING", "sse ndjson", "sse (default) or ndjson." },
+    { OPT_AFTER, "after", "ID", NULL, "Only the frames after this id, such as 57 or 57.1." },
+    { OPT_MODES, "modes", "LIST", NULL,
+      "messages: values,updates,messages,custom (default), events, tasks, checkpoints, debug, "
+      "or all." },
+    { OPT_SUBGRAPHS, "subgraphs", NULL, NULL,
+      "messages: also the state of subgraphs, and their namespaces in event names." },
+    { OPT_AGENT, "agent", "NAME", NULL,
+      "The agent whose settings apply; triage and demo are built in (agent)." },
+    { OPT_AGENT_CONFIG, "agent-config", "FILE", NULL, "Settings of agents, in YAML." },
+    { OPT_JOB, "job", "ID", NULL,
+      "The job's id, of up to 100 bytes; from the second FILE on, a number is added.  By "
+      "default it is made of the file's name, so it is the same each time." },
+    { OPT_CLOCK, "clock", "CLOCK", "fixed real",
+      "real (default), or fixed: a clock that stands still, for tests." },
+    { OPT_ENVELOPE, "envelope", NULL, NULL,
+      "ndjson: each line as {\"id\",\"event\",\"data\"}; always so, and with \"job\", when "
+      "there are several FILEs, and for the dialect messages." },
+    { OPT_STORED, "stored", NULL, NULL,
+      "raw: records as they are stored, with the number of their head instead of the constant "
+      "part of their run." },
+    { OPT_COMPAT, "aiq-compat", NULL, NULL, "aiq: statuses in lower case." },
+    { OPT_FOLLOW, "follow", NULL, NULL,
+      "Wait for a growing FILE until its job has ended, which only the worker's own job.done, "
+      "job.failed or the like says." },
+    { OPT_STRICT, "strict", NULL, NULL, "Stop at the first line that cannot be understood." },
+    { OPT_STATS, "stats", NULL, NULL, "Counts on standard error at the end." },
+    { OPT_MAX_LINE, "max-line", "BYTES", NULL,
+      "The longest line, or SSE message (16M, at most 1G)." },
+    { OPT_MAX_DEPTH, "max-depth", "N", NULL,
+      "The deepest nesting of a line (64, at most 256)." },
+    { OPT_MAX_FIELD, "max-field", "BYTES", NULL,
+      "The largest field of a record (64K); what is larger is replaced by a marker with its "
+      "size and its beginning.  States, artifacts, whole messages and the final output are "
+      "exempt." },
+    { 0 },
 };
-
-static int help(void)
-{
-    puts(
-        "Usage: spoolwire translate [OPTION…] [FILE…]\n"
-        "\n"
-        "Reads a worker's events (JSON lines or SSE; each FILE is one job; none or - is\n"
-        "standard input) and writes the frames that a reader gets.\n"
-        "\n"
-        "  --from FORMAT         auto (per line), events, callbacks, envelope, modes, native\n"
-        "  --to DIALECT          agent (default), envelope, messages, nodes, aiq, raw\n"
-        "  --framing FRAMING     sse (default), ndjson\n"
-        "  --after ID            only the frames after this id, such as 57 or 57.1\n"
-        "  --modes LIST          messages: values,updates,messages,custom (default), events,\n"
-        "                        tasks, checkpoints, debug, or all\n"
-        "  --subgraphs           messages: name the namespaces of subgraphs\n"
-        "  --agent NAME          the agent whose settings apply (built in: triage, demo)\n"
-        "  --agent-config FILE   settings of agents, in YAML\n"
-        "  --job ID              the job's id (default: made from the file's name)\n"
-        "  --clock fixed         a clock that stands still, for tests\n"
-        "  --envelope            ndjson: each line as {\"id\",\"event\",\"data\"}; always so, and\n"
-        "                        with \"job\", when there are several FILEs\n"
-        "  --stored              raw: records as they are stored, without their heads\n"
-        "  --aiq-compat          aiq: statuses in lower case\n"
-        "  --follow              wait for a growing FILE until its job has ended, which only\n"
-        "                        the worker's own job.done, job.failed or the like says\n"
-        "  --strict              stop at the first line that cannot be understood\n"
-        "  --stats               counts on standard error at the end\n"
-        "  --max-line BYTES      longest line (16M)\n"
-        "  --max-depth N         deepest nesting (64, at most 256)\n"
-        "  --max-field BYTES     largest field (64K); what is larger becomes a marker\n"
-        "\n"
-        "Exit status: 0 all well; 1 some lines could not be understood; 2 usage; 3 trouble\n"
-        "with a file, the output or memory.");
-    return EXIT_OK;
-}
 
 /* 16M, 64K, 1000 */
 static bool parse_size(const char *text, size_t max, size_t *ret)
@@ -231,19 +212,19 @@ static void set_flag(struct translate *t, int id)
     }
 }
 
-static int set_option(struct translate *t, int id, char *const *argv)
+static int set_option(struct translate *t, int id, const char *value)
 {
     switch (id) {
     case OPT_AGENT:
-        t->agent_name = optarg;
+        t->agent_name = value;
         return EXIT_OK;
     case OPT_AGENT_CONFIG:
-        t->agent_config = optarg;
+        t->agent_config = value;
         return EXIT_OK;
     case OPT_JOB:
-        if (optarg[0] == '\0' || strlen(optarg) > MAX_JOB_ID)
+        if (value[0] == '\0' || strlen(value) > MAX_JOB_ID)
             return cli_usage_error("translate", "a job's id has 1 to %d bytes", MAX_JOB_ID);
-        t->job = optarg;
+        t->job = value;
         return EXIT_OK;
     case OPT_FROM:
     case OPT_TO:
@@ -251,15 +232,11 @@ static int set_option(struct translate *t, int id, char *const *argv)
     case OPT_AFTER:
     case OPT_CLOCK:
     case OPT_MODES:
-        return set_choice(t, id, optarg);
+        return set_choice(t, id, value);
     case OPT_MAX_LINE:
     case OPT_MAX_DEPTH:
     case OPT_MAX_FIELD:
-        return set_limit(t, id, optarg);
-    case ':':
-        return cli_usage_error("translate", "%s needs a value", argv[optind - 1]);
-    case '?':
-        return cli_usage_error("translate", "there is no option %s", argv[optind - 1]);
+        return set_limit(t, id, value);
     default:
         set_flag(t, id);
         return EXIT_OK;
@@ -326,7 +303,7 @@ static int stopped(const struct translate *t, struct filter *f, int err)
     if (t->write_errno != 0)
         return trouble(t, strerror(t->write_errno));
     if (t->filter.intake.strict && err != ERR_NOMEM)
-        return EXIT_BAD_LINES;
+        return EXIT_BAD_NEWS;
     return trouble(t, filter_error(f)->text);
 }
 
@@ -468,14 +445,14 @@ static int translate_all(struct translate *t, struct filter *f, char *const *fil
 
         if (one > code)
             code = one;
-        if (one == EXIT_BAD_LINES || t->write_errno != 0)
+        if (one == EXIT_BAD_NEWS || t->write_errno != 0)
             break; /* strict, or nowhere to write to; a file that is missing stops no other */
     }
     free(piece);
     return code;
 }
 
-static int run(struct translate *t, char *const *files, size_t n)
+static int translate(struct translate *t, char *const *files, size_t n)
 {
     struct filter *f = NULL;
     struct timespec began;
@@ -496,10 +473,10 @@ static int run(struct translate *t, char *const *files, size_t n)
     if (t->stats)
         print_stats(f, &began);
     filter_free(f);
-    return code == EXIT_OK && s.in.bad > 0 ? EXIT_BAD_LINES : code;
+    return code == EXIT_OK && s.in.bad > 0 ? EXIT_BAD_NEWS : code;
 }
 
-int cli_translate(int argc, char **argv)
+static int run(const struct args *args)
 {
     struct translate t = {
         .agent_name = "agent",
@@ -509,21 +486,35 @@ int cli_translate(int argc, char **argv)
                     .write = on_write,
                     .clock = on_clock },
     };
-    int id, code = EXIT_OK;
+    int code = EXIT_OK;
 
     t.filter.arg = t.filter.intake.arg = &t;
     t.filter.intake.bad = on_bad;
-    opterr = 0;
-    optind = 1;
-    while (code == EXIT_OK && (id = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-        if (id == OPT_HELP)
-            return help();
-        code = set_option(&t, id, argv);
-    }
+    for (const struct flag *f = flags; code == EXIT_OK && f->name != NULL; f++)
+        if (args_have(args, f->id))
+            code = set_option(&t, f->id, args_get(args, f->id));
     if (code != EXIT_OK)
         return code;
     (void)signal(SIGPIPE, SIG_IGN); /* write() tells, and we stop quietly */
-    code = run(&t, argv + optind, (size_t)(argc - optind));
+    code = translate(&t, args->words, args->n_words);
     agent_free(t.agent);
     return code;
 }
+
+const struct command command_translate = {
+    .name = "translate",
+    .arguments = "[FILE…]",
+    .about = "turn a worker's events into a reader's frames",
+    .story =
+        "Reads a worker's events (JSON lines or SSE; each FILE is one job; none or - is "
+        "standard input) and writes the frames that a reader gets.  What has been read is "
+        "translated and written at once, so a slow worker can be followed token by token.\n"
+        "\n"
+        "A line that cannot be understood is reported on standard error as "
+        "file:line: reason, counted and skipped; it harms no other line.",
+    .flags = flags,
+    .exits = "0 all well, also when the job failed or the reader closed the pipe\n1 some lines "
+             "could not be understood",
+    .max_words = COMMAND_MANY,
+    .run = run,
+};

@@ -1,46 +1,15 @@
 /* --help and the reference, made of the tables of options. */
 #include "base/buf.h"
+#include "config/columns.h"
 #include "config/options.h"
 #include "config/server.h"
 
-enum { HELP_COLUMN = 26, HELP_WIDTH = 80 };
-
-static void spaces(struct buf *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        buf_char(out, ' ');
-}
-
-/* Appends the words of @text, without `, from HELP_COLUMN on; @column is where we are. */
-static void wrap(struct buf *out, size_t column, struct str text)
-{
-    while (text.n > 0) {
-        struct str word = str_head(text, str_find(text, ' '));
-        size_t ticks = 0;
-
-        for (size_t i = 0; i < word.n; i++)
-            ticks += word.p[i] == '`';
-        if (column + 1 + word.n - ticks > HELP_WIDTH) {
-            buf_char(out, '\n');
-            column = 0;
-        }
-        size_t gap = column < HELP_COLUMN ? HELP_COLUMN - column : 1;
-        spaces(out, gap);
-        for (size_t i = 0; i < word.n; i++)
-            if (word.p[i] != '`')
-                buf_char(out, word.p[i]);
-        column += gap + word.n - ticks;
-        text = str_skip(text, word.n + 1);
-    }
-    buf_char(out, '\n');
-}
-
-/* "  --max-body SIZE" */
+/* "--max-body SIZE" */
 static void put_flag(struct buf *out, const struct option *o)
 {
     bool on = o->type == OPTION_BOOL && strcmp(o->initial, "true") == 0;
 
-    buf_str(out, on ? STR("  --[no-]") : STR("  --"));
+    buf_str(out, on ? STR("--[no-]") : STR("--"));
     for (const char *c = o->name; *c != '\0'; c++)
         buf_char(out, *c == '_' ? '-' : *c);
     if (o->value[0] != '\0') {
@@ -51,25 +20,21 @@ static void put_flag(struct buf *out, const struct option *o)
 
 static void help_option(struct buf *out, const struct option *o)
 {
-    struct buf text;
-    size_t begin = out->n;
+    struct buf flag, text;
 
-    buf_init(&text, HELP_WIDTH * 10);
+    buf_init(&flag, 200);
+    buf_init(&text, 1000);
+    put_flag(&flag, o);
     buf_str(&text, str_of(o->help));
     if (o->initial != NULL && o->type != OPTION_BOOL) {
         buf_lit(&text, " (");
         buf_str(&text, str_of(o->initial));
         buf_char(&text, ')');
     }
-    put_flag(out, o);
-    size_t column = out->n - begin;
-    if (column >= HELP_COLUMN) {
-        buf_char(out, '\n');
-        column = 0;
-    }
-    wrap(out, column, buf_text(&text));
-    if (text.error != 0 && out->error == 0)
-        out->error = text.error;
+    columns_option(out, buf_text(&flag), buf_text(&text));
+    if (out->error == 0)
+        out->error = flag.error != 0 ? flag.error : text.error;
+    buf_done(&flag);
     buf_done(&text);
 }
 

@@ -141,5 +141,5 @@ def nobody_is_there():
         for args in (["show", "j"], ["cancel", "j"], ["submit", "demo"]):
             p = subprocess.run([PROGRAM, *args, "--url", f"http://127.0.0.1:{port}"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, timeout=WAIT)
-            equal(p.returncode, 3, args)
+            equal(p.returncode, 4, args)
             check(p.stderr, args)

@@ -1,0 +1,18 @@
+/* All commands, in the order in which --help lists them. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct command *const commands[]; /* up to NULL */
+
+extern const struct command command_serve;
+extern const struct command command_submit;
+extern const struct command command_tail;
+extern const struct command command_show;
+extern const struct command command_cancel;
+extern const struct command command_translate;
+extern const struct command command_dialects;
+extern const struct command command_demo_agent;
+
+#endif
