@@ -13,6 +13,7 @@ enum {
     FIRST_BLOCK_BYTES = 4096, /* most channels never need more */
     BLOCK_BYTES = 64 * 1024,
     WINDOW_BYTES = 512 * 1024, /* of a channel */
+    TURN_READERS = 32,         /* woken between two looks at the sockets */
 };
 
 struct channel {
@@ -25,6 +26,12 @@ struct channel {
     struct block *first, *tail; /* refs */
     size_t n_bytes;
     struct reader readers; /* list head */
+    size_t n_readers;
+    struct channel *due_prev, *due_next; /* in the hub's ring, while readers are to be woken */
+    struct reader *at;                   /* the one whose turn it is, or the head */
+    size_t n_due;      /* all that are to be woken are among so many from there */
+    size_t n_measured; /* to be woken until all have what came at... */
+    uint64_t since_us; /* ...this time; 0: nothing is measured */
 };
 
 struct topic {
@@ -33,7 +40,7 @@ struct topic {
     char job[80];
     size_t job_n;
     bool detached; /* the job is gone, and the readers that are left will notice */
-    bool waking;   /* its readers are being woken */
+    bool waking;   /* some of its readers are being woken */
 };
 
 struct hub {
@@ -42,6 +49,9 @@ struct hub {
     unsigned index;            /* among the loops */
     struct table topics;       /* job id -> struct topic */
     struct frames frames;
+    struct channel due; /* head of the ring of channels with readers to wake */
+    struct letter turn;
+    bool turn_posted;
     atomic_size_t n_readers; /* others only look */
     struct histogram delivery;
 };
@@ -199,18 +209,6 @@ static void take_news(struct hub *h, struct channel *c, const struct news *news)
     add_status(h, c, news);
 }
 
-static void wake_all(struct channel *c)
-{
-    struct reader *r = c->readers.next;
-
-    while (r != &c->readers) {
-        struct reader *next = r->next; /* it may leave */
-
-        r->wake(r);
-        r = next;
-    }
-}
-
 /* The job is gone; a new one of the same id is another topic. */
 static void detach(struct topic *t)
 {
@@ -237,6 +235,15 @@ static void remove_topic(struct topic *t)
     free(t);
 }
 
+static void due_remove(struct channel *c)
+{
+    if (c->due_next == NULL)
+        return;
+    c->due_prev->due_next = c->due_next;
+    c->due_next->due_prev = c->due_prev;
+    c->due_next = c->due_prev = NULL;
+}
+
 /* Channels without readers, and the topic with its last channel. */
 static void remove_empty(struct topic *t)
 {
@@ -250,11 +257,91 @@ static void remove_empty(struct topic *t)
             continue;
         }
         *at = c->next;
+        due_remove(c);
         reset(c, 0);
         free(c);
     }
     if (t->channels == NULL)
         remove_topic(t);
+}
+
+/* --- turns --------------------------------------------------------------------- */
+
+/* A commit is acknowledged, and the writer's next one taken in, while its readers are still
+ * being served: they are woken a few at a time, round and round.  Whoever comes late in the
+ * round gets all that was committed meanwhile in one write. */
+
+static void due_append(struct hub *h, struct channel *c)
+{
+    c->due_next = &h->due;
+    c->due_prev = h->due.due_prev;
+    c->due_prev->due_next = c;
+    h->due.due_prev = c;
+}
+
+static void due_add(struct hub *h, struct channel *c)
+{
+    if (c->n_readers == 0)
+        return;
+    c->n_due = c->n_readers;
+    if (c->due_next != NULL)
+        return;
+    c->at = c->readers.next;
+    due_append(h, c);
+    if (!h->turn_posted)
+        h->turn_posted = mailbox_post(h->box, &h->turn) == 0;
+}
+
+/* One commit at a time is followed until all readers have it. */
+static void measure(struct channel *c, const struct news *news)
+{
+    if (c->since_us != 0 || news->n_records == 0 || c->n_readers == 0)
+        return;
+    c->since_us = news->since_us;
+    c->n_measured = c->n_readers;
+}
+
+static void measured(struct channel *c)
+{
+    histogram_add(&c->topic->hub->delivery, monotonic_us() - c->since_us, 1);
+    c->since_us = 0;
+}
+
+/* Wakes at most @room of them; the channel may be gone afterwards.  Returns what is left of
+ * @room. */
+static size_t wake_some(struct channel *c, size_t room)
+{
+    struct topic *t = c->topic;
+
+    /* Readers may leave as they are woken; what they leave empty goes afterwards. */
+    t->waking = true;
+    for (; room > 0 && c->n_due > 0; room--) {
+        struct reader *r = c->at != &c->readers ? c->at : c->readers.next;
+
+        c->at = r->next;
+        c->n_due--;
+        r->wake(r);
+        if (c->since_us != 0 && (--c->n_measured == 0 || c->n_due == 0))
+            measured(c);
+    }
+    t->waking = false;
+    due_remove(c);
+    if (c->n_due > 0)
+        due_append(t->hub, c); /* behind the others */
+    remove_empty(t);
+    return room;
+}
+
+static void on_turn(struct letter *letter)
+{
+    struct hub *h = (struct hub *)(void *)((char *)letter - offsetof(struct hub, turn));
+    size_t room = TURN_READERS;
+
+    h->turn_posted = false;
+    while (room > 0 && h->due.due_next != &h->due)
+        room = wake_some(h->due.due_next, room);
+    if (h->due.due_next != &h->due)
+        h->turn_posted = mailbox_post(h->box, &h->turn) == 0;
 }
 
 void hub_take(struct hub *h, const struct news *news)
@@ -265,16 +352,11 @@ void hub_take(struct hub *h, const struct news *news)
         return;
     if (news->gone)
         detach(t);
-    for (struct channel *c = t->channels; c != NULL; c = c->next)
+    for (struct channel *c = t->channels; c != NULL; c = c->next) {
         take_news(h, c, news);
-    /* Readers may leave as they are woken; what they leave empty goes afterwards. */
-    t->waking = true;
-    for (struct channel *c = t->channels; c != NULL; c = c->next)
-        wake_all(c);
-    t->waking = false;
-    if (news->since_us != 0 && news->n_records > 0)
-        histogram_add(&h->delivery, monotonic_us() - news->since_us, 1);
-    remove_empty(t);
+        due_add(h, c);
+        measure(c, news);
+    }
 }
 
 /* --- joining and leaving -------------------------------------------------------- */
@@ -342,6 +424,8 @@ int hub_join(struct hub *h, struct str job, const struct way *way, struct reader
     r->prev = c->readers.prev;
     r->prev->next = r;
     c->readers.prev = r;
+    c->n_readers++;
+    c->n_due += c->n_due > 0; /* it stands between those that are due */
     atomic_fetch_add_explicit(&h->n_readers, 1, memory_order_relaxed);
     return 0;
 }
@@ -357,6 +441,11 @@ void hub_leave(struct hub *h, struct reader *r)
     r->prev->next = r->next;
     r->next->prev = r->prev;
     r->channel = NULL;
+    if (c->at == r)
+        c->at = r->next;
+    c->n_readers--;
+    if (c->n_due > c->n_readers)
+        c->n_due = c->n_readers;
     atomic_fetch_sub_explicit(&h->n_readers, 1, memory_order_relaxed);
     if (!c->topic->waking)
         remove_empty(c->topic);
@@ -461,6 +550,8 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     h->shared = shared;
     h->box = box;
     histogram_init(&h->delivery, &scale_latency);
+    h->due.due_next = h->due.due_prev = &h->due;
+    h->turn.deliver = on_turn;
     table_init(&h->topics);
     frames_init(&h->frames, SIZE_MAX / 4);
     int err = hub_shared_add(shared, h, box, &h->index);

@@ -90,7 +90,8 @@ struct str hub_reader_job(const struct reader *r);
 /* From any thread. */
 size_t hub_readers(const struct hub *h);
 /* From any thread: from the arrival of an append to its bytes being handed to the sockets of
- * the readers on this loop that were waiting for them; one value per commit and job. */
+ * the readers on this loop that were waiting for them; one value per commit and channel; while
+ * readers are being served, of one commit at a time. */
 const struct histogram *hub_delivery(const struct hub *h);
 
 #endif
