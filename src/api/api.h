@@ -95,10 +95,8 @@ struct look {
     struct http_request *req;
     char job[80];
     size_t job_n;
-    struct str state, agent; /* filters; in `mem` */
-    int64_t before;
-    size_t limit;
-    int status; /* of the answer; out is the body (or the error's text) */
+    struct job_filter filter; /* its texts are in `mem` */
+    int status;               /* of the answer; out is the body (or the error's text) */
     struct buf out;
     struct arena mem;
     bool aiq;

@@ -117,11 +117,12 @@ bool call_refused(struct call *call)
     int status = j->code == ERR_NOT_FOUND                          ? 404
                  : j->code == ERR_REFUSED || j->code == ERR_CLOSED ? 409
                  : j->code == ERR_TYPE                             ? 400
+                 : j->code == ERR_LIMIT                            ? 429
                                                                    : 503;
 
     if (j->code == 0)
         return false;
-    if (status == 503)
+    if (status == 503 || status == 429)
         http_set_header(call->req, "Retry-After", STR("1"));
     http_respond_error(call->req, status, "%s", j->why.text);
     return true;

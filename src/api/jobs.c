@@ -244,7 +244,7 @@ void api_aiq_job(struct http_request *req, void *arg)
 
 struct listing {
     struct buf *out;
-    size_t n, limit;
+    size_t n;
     int64_t last;
 };
 
@@ -262,19 +262,18 @@ static int on_row(void *arg, const struct job_row *row)
 static void run_list(struct task *task, struct store *store)
 {
     struct look *look = look_of(task);
-    struct listing l = { .out = &look->out, .limit = look->limit };
+    struct listing l = { .out = &look->out };
     struct error err = { 0 };
 
     buf_lit(&look->out, "{\"jobs\":[");
-    if (store_jobs(store, look->state, look->agent, look->before, look->limit, on_row, &l,
-                   &err) != 0) {
+    if (store_jobs(store, &look->filter, on_row, &l, &err) != 0) {
         look->status = 500;
         buf_clear(&look->out);
         buf_str(&look->out, str_of(err.text));
         return;
     }
     buf_lit(&look->out, "],\"next\":");
-    if (l.n == look->limit) {
+    if (l.n == look->filter.limit) {
         buf_char(&look->out, '"');
         buf_i64(&look->out, l.last);
         buf_char(&look->out, '"');
@@ -294,8 +293,8 @@ void api_list(struct http_request *req, void *arg)
     if (look == NULL)
         return;
     int64_t limit = number_or(http_query(req, "limit"), 50);
-    look->limit = limit < 1 ? 1 : limit > 1000 ? 1000 : (size_t)limit;
-    look->before = number_or(http_query(req, "after"), 0);
+    look->filter.limit = limit < 1 ? 1 : limit > 1000 ? 1000 : (size_t)limit;
+    look->filter.before = number_or(http_query(req, "after"), 0);
     if (state.n > 0 && !job_state_find(state, &ignored)) {
         look->status = 422;
         buf_lit(&look->out,
@@ -303,8 +302,8 @@ void api_list(struct http_request *req, void *arg)
         look->task.done(&look->task);
         return;
     }
-    if (!arena_copy(&look->mem, state.n > 0 ? state : STR_NONE, &look->state) ||
-        !arena_copy(&look->mem, http_query(req, "agent"), &look->agent)) {
+    if (!arena_copy(&look->mem, state.n > 0 ? state : STR_NONE, &look->filter.state) ||
+        !arena_copy(&look->mem, http_query(req, "agent"), &look->filter.agent)) {
         look->status = 503;
         look->task.done(&look->task);
         return;

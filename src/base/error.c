@@ -39,6 +39,8 @@ const char *error_name(int code)
         return "input or output failed";
     case ERR_BUSY:
         return "busy";
+    case ERR_LIMIT:
+        return "too many";
     default:
         return "unknown error";
     }

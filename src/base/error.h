@@ -14,7 +14,8 @@ enum {
     ERR_NOT_FOUND,
     ERR_CLOSED, /* the job has ended */
     ERR_IO,
-    ERR_BUSY
+    ERR_BUSY,
+    ERR_LIMIT /* too much at a time: later, perhaps */
 };
 
 struct error {

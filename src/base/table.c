@@ -108,7 +108,7 @@ static int grow(struct table *t)
 
 int table_put(struct table *t, struct key k, void *value)
 {
-    if ((t->n + 1) * 4 > t->cap * 3) {
+    if ((t->n + 1) * 4 > t->cap * 3 && table_get(t, k) == NULL) {
         int err = grow(t);
 
         if (err != 0)

@@ -41,7 +41,8 @@ void table_done(struct table *t);
 void table_clear(struct table *t);
 
 void *table_get(const struct table *t, struct key k);
-/* Adds or replaces; @value is not NULL.  ERR_NOMEM leaves the table as it was. */
+/* Adds, or replaces (which cannot fail); @value is not NULL.  ERR_NOMEM leaves the table as
+ * it was. */
 int table_put(struct table *t, struct key k, void *value);
 /* Does nothing when it is not there. */
 void table_remove(struct table *t, struct key k);

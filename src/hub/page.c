@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "jobs/reach.h"
 
 #include <stdlib.h>
 
@@ -156,6 +157,8 @@ void page_read(struct task *task, struct store *store)
     struct job_row row;
 
     p->code = store_job_get(store, r.job, &row, NULL);
+    if (p->code == 0 && !reach_includes(p->reach, row.id, row.owner))
+        p->code = ERR_NOT_FOUND;
     if (p->code != 0)
         return;
     if (row.first_seq > row.seq && row.seq > 0) { /* retention is taking it away */

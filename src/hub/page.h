@@ -8,6 +8,8 @@
 #include "hub/render.h"
 #include "jobs/job.h"
 
+struct reach;
+
 struct page {
     struct task task;
     void *data; /* the asker's */
@@ -15,6 +17,7 @@ struct page {
     /* In. */
     char job[80]; /* its id */
     size_t job_n;
+    const struct reach *reach; /* borrowed; of the reader */
     struct way way;
     struct cursor after;
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */

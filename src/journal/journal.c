@@ -19,6 +19,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     j->opt = *options;
     table_init(&j->lives);
     table_init(&j->fences);
+    table_init(&j->owners);
     journal_counts_init(&j->counts);
     buf_init(&j->stored, SIZE_MAX / 4);
     buf_init(&j->gone, SIZE_MAX / 4);
@@ -50,6 +51,7 @@ void journal_free(struct journal *j)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
     table_done(&j->fences);
+    table_done(&j->owners);
     intake_free(j->intake);
     agent_free(j->fallback);
     buf_done(&j->stored);

@@ -27,6 +27,7 @@
 struct agent;
 struct journal;
 struct journal_counts;
+struct reach;
 struct record;
 
 /* --- requests ---------------------------------------------------------------- */
@@ -53,6 +54,9 @@ struct journal_request {
     struct arena mem; /* the caller makes and ends it */
 
     struct str job;
+    const struct reach *reach; /* a job outside of it is as good as absent; NULL: all */
+    struct str holder; /* LEASE: remembered with it; else it must be the same; absent: any */
+    int64_t max_jobs;  /* SUBMIT: that its owner may have open; 0: no limit */
     int64_t attempt;
     int64_t producer_seq; /* -1: none */
     struct str bytes;
@@ -68,7 +72,8 @@ struct journal_request {
     struct str error_type;
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
-     * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again). */
+     * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
+     * ERR_LIMIT (max_jobs). */
     int code;
     struct error why;
     struct job_row row;   /* also in, for SUBMIT */

@@ -22,39 +22,41 @@ int live_set_text(struct str *place, struct str text)
     return 0;
 }
 
+enum { N_TEXTS = 10 };
+
 /* The texts of a row that are kept in memory. */
-static void row_texts(struct job_row *row, struct str *texts[8])
+static void row_texts(struct job_row *row, struct str *texts[N_TEXTS])
 {
-    struct str *const all[8] = {
-        &row->id,         &row->agent,   &row->worker,          &row->error,
-        &row->error_type, &row->outcome, &row->idempotency_key, &row->request_hash
-    };
+    struct str *const all[N_TEXTS] = { &row->id,          &row->agent,   &row->owner,
+                                       &row->worker,      &row->holder,  &row->error,
+                                       &row->error_type,  &row->outcome, &row->idempotency_key,
+                                       &row->request_hash };
 
     memcpy(texts, all, sizeof(all));
 }
 
 static void free_row(struct job_row *row)
 {
-    struct str *texts[8];
+    struct str *texts[N_TEXTS];
 
     row_texts(row, texts);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < N_TEXTS; i++)
         (void)live_set_text(texts[i], STR_NONE); /* freeing cannot fail */
 }
 
 static int copy_row(struct job_row *to, const struct job_row *from)
 {
     struct job_row copy = *from, source = *from;
-    struct str *texts[8], *sources[8];
+    struct str *texts[N_TEXTS], *sources[N_TEXTS];
     int err = 0;
 
     row_texts(&copy, texts);
     row_texts(&source, sources);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < N_TEXTS; i++)
         *texts[i] = STR_NONE;
     copy.input = STR_NONE; /* not kept */
     copy.state = STR_NONE; /* a constant, set by who has read it */
-    for (size_t i = 0; i < 8 && err == 0; i++)
+    for (size_t i = 0; i < N_TEXTS && err == 0; i++)
         err = live_set_text(texts[i], *sources[i]);
     if (err != 0) {
         free_row(&copy);
@@ -92,6 +94,26 @@ static int add_to_all(struct journal *j, struct live *l)
     return 0;
 }
 
+uintptr_t live_count_of(const struct journal *j, struct str owner)
+{
+    return str_absent(owner) ? 0 : (uintptr_t)table_get(&j->owners, key_of(0, owner));
+}
+
+/* Adding may fail; taking away does not. */
+static int count_owner(struct journal *j, struct str owner, bool more)
+{
+    struct key key = key_of(0, owner);
+    uintptr_t n = live_count_of(j, owner);
+
+    if (str_absent(owner))
+        return 0;
+    if (!more && n <= 1) {
+        table_remove(&j->owners, key);
+        return 0;
+    }
+    return table_put(&j->owners, key, (void *)(more ? n + 1 : n - 1));
+}
+
 int live_add(struct journal *j, const struct job_row *row, struct live **ret)
 {
     struct live *l = calloc(1, sizeof(*l));
@@ -107,6 +129,10 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = table_put(&j->lives, key_of(0, l->row.id), l);
     if (err == 0)
         err = add_to_all(j, l);
+    if (err == 0 && count_owner(j, l->row.owner, true) != 0) {
+        j->n_all--;
+        err = ERR_NOMEM;
+    }
     if (err != 0) {
         table_remove(&j->lives, key_of(0, row->id));
         free_row(&l->row);
@@ -134,6 +160,7 @@ void live_remove(struct live *l)
 
     live_dequeue(l);
     j->n_running -= l->state == JOB_RUNNING;
+    (void)count_owner(j, l->row.owner, false); /* cannot fail */
     table_remove(&j->lives, key_of(0, l->row.id));
     for (size_t i = 0; i < j->n_all; i++) {
         if (j->all[i] == l) {

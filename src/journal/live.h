@@ -39,6 +39,7 @@ struct queue {
 struct journal {
     struct journal_options opt;
     struct table lives;  /* id -> struct live */
+    struct table owners; /* of live jobs -> how many they have */
     struct table fences; /* id of a deleted job -> the attempt it had, plus one */
     size_t n_running;
     struct queue *queues; /* one per agent, same index */
@@ -73,6 +74,8 @@ struct journal {
 struct live *live_find(struct journal *j, struct str id);
 /* A new one for @row (texts copied); it is entered. */
 int live_add(struct journal *j, const struct job_row *row, struct live **ret);
+/* How many live jobs @owner has. */
+uintptr_t live_count_of(const struct journal *j, struct str owner);
 /* Forgets it. */
 void live_remove(struct live *l);
 void live_touch(struct live *l);

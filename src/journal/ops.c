@@ -4,6 +4,7 @@
  * fails after that (memory, disk) fails the whole turn. */
 #include "ingest/fold.h"
 #include "ingest/intake.h"
+#include "jobs/reach.h"
 #include "journal/live.h"
 
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void answer_row(struct journal_request *req, const struct job_row *row)
 
     if (keep(req, row->id, &out.id) && keep(req, row->agent, &out.agent) &&
         keep(req, row->state, &out.state) && keep(req, row->input, &out.input) &&
-        keep(req, row->worker, &out.worker) && keep(req, row->error, &out.error) &&
+        keep(req, row->owner, &out.owner) && keep(req, row->worker, &out.worker) &&
+        keep(req, row->holder, &out.holder) && keep(req, row->error, &out.error) &&
         keep(req, row->error_type, &out.error_type) && keep(req, row->outcome, &out.outcome)) {
         out.idempotency_key = out.request_hash = STR_NONE;
         req->row = out;
@@ -56,6 +58,14 @@ static void not_found(struct journal_request *req)
     refuse(req, ERR_NOT_FOUND, "Job not found: %.*s", STR_ARG(str_head(req->job, 100)));
 }
 
+/* Is it there, for who asks? */
+static bool is_visible(const struct journal_request *req, const struct job_row *row)
+{
+    return reach_includes(req->reach, row->id, row->owner) &&
+           (str_absent(req->holder) || str_absent(row->holder) ||
+            str_eq(req->holder, row->holder));
+}
+
 /* The job of a request; a job that is final answers ERR_CLOSED with its row. */
 static struct live *job_of(struct journal *j, struct journal_request *req)
 {
@@ -64,6 +74,10 @@ static struct live *job_of(struct journal *j, struct journal_request *req)
 
     if (l != NULL && l->stale) {
         refuse(req, ERR_BUSY, "the job could not be read from the store yet");
+        return NULL;
+    }
+    if (l != NULL && !is_visible(req, &l->row)) {
+        not_found(req);
         return NULL;
     }
     if (l != NULL && !l->deleted && !job_state_is_final(l->state))
@@ -75,6 +89,8 @@ static struct live *job_of(struct journal *j, struct journal_request *req)
     }
     int err =
         l != NULL ? ERR_NOT_FOUND : store_job_get(j->opt.store, req->job, &row, &req->why);
+    if (err == 0 && !is_visible(req, &row))
+        err = ERR_NOT_FOUND;
     if (err == ERR_NOT_FOUND)
         not_found(req);
     else if (err != 0)
@@ -172,6 +188,11 @@ static void submit(struct journal *j, struct journal_request *req)
     }
     if (submitted_before(j, req))
         return;
+    if (req->max_jobs > 0 && live_count_of(j, row.owner) >= (uintptr_t)req->max_jobs) {
+        refuse(req, ERR_LIMIT, "%lld jobs of yours have not ended, and that is the most",
+               (long long)req->max_jobs);
+        return;
+    }
     if (live_find(j, req->row.id) != NULL && live_find(j, req->row.id)->deleted) {
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
@@ -231,6 +252,8 @@ static bool give(struct journal *j, struct journal_request *req)
         err = live_move(l, JOB_RUNNING);
     if (err == 0)
         err = live_set_text(&l->row.worker, req->worker);
+    if (err == 0)
+        err = live_set_text(&l->row.holder, req->holder);
     if (err != 0) {
         broke(j, req, err);
         return true;
@@ -475,7 +498,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
     struct live *l = live_find(j, req->job);
     int err = 0;
 
-    if (l == NULL || l->deleted || l->stale) {
+    if (l == NULL || l->deleted || l->stale || !is_visible(req, &l->row)) {
         (void)job_of(j, req);
         if (req->code != ERR_CLOSED)
             return;

@@ -55,10 +55,10 @@ static void bind_seqs(struct binder *b, const struct job_row *row)
 /* Moves the texts of @row into s->texts. */
 static int keep_texts(struct store *s, struct job_row *row, struct error *err)
 {
-    struct str *const texts[] = { &row->id,          &row->agent,           &row->state,
-                                  &row->input,       &row->worker,          &row->error,
-                                  &row->outcome,     &row->idempotency_key, &row->error_type,
-                                  &row->request_hash };
+    struct str *const texts[] = { &row->id,           &row->agent,           &row->state,
+                                  &row->input,        &row->worker,          &row->error,
+                                  &row->outcome,      &row->idempotency_key, &row->error_type,
+                                  &row->request_hash, &row->owner,           &row->holder };
     size_t n = sizeof(texts) / sizeof(texts[0]);
     size_t total = 0;
 
@@ -227,28 +227,29 @@ static int each(struct store *s,
 }
 
 int store_jobs(struct store *s,
-               struct str state,
-               struct str agent,
-               int64_t before,
-               size_t limit,
+               const struct job_filter *filter,
                store_job_cb cb,
                void *arg,
                struct error *err)
 {
-    bool of_state = !str_absent(state);
-    bool of_agent = !str_absent(agent);
-    enum statement id = of_state && of_agent ? STATEMENT_JOBS_OF_AGENT_AND_STATE
-                        : of_state           ? STATEMENT_JOBS_OF_STATE
-                        : of_agent           ? STATEMENT_JOBS_OF_AGENT
-                                             : STATEMENT_JOBS;
+    bool of_state = !str_absent(filter->state);
+    bool of_agent = !str_absent(filter->agent);
+    bool of_owner = !str_absent(filter->owner);
+    enum statement id = of_owner               ? STATEMENT_JOBS_OF_OWNER
+                        : of_state && of_agent ? STATEMENT_JOBS_OF_AGENT_AND_STATE
+                        : of_state             ? STATEMENT_JOBS_OF_STATE
+                        : of_agent             ? STATEMENT_JOBS_OF_AGENT
+                                               : STATEMENT_JOBS;
     struct binder b = statement_bind(s, id);
 
-    bind_int(&b, before != 0 ? before : INT64_MAX);
-    if (of_state)
-        bind_text(&b, state);
-    if (of_agent)
-        bind_text(&b, agent);
-    return each(s, &b, limit, cb, arg, err);
+    bind_int(&b, filter->before != 0 ? filter->before : INT64_MAX);
+    if (of_owner)
+        bind_text(&b, filter->owner);
+    if (of_state || of_owner)
+        bind_text(&b, filter->state);
+    if (of_agent || of_owner)
+        bind_text(&b, filter->agent);
+    return each(s, &b, filter->limit, cb, arg, err);
 }
 
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)

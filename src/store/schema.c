@@ -56,6 +56,29 @@ static const char *const steps[] = {
     /* For people with a sqlite3 shell. */
     "CREATE VIEW job_records(job, seq, stored) AS"
     "  SELECT id >> 30, id & 1073741823, stored FROM records;",
+    /* 2: who may. */
+    "ALTER TABLE jobs ADD COLUMN owner TEXT;"
+    "ALTER TABLE jobs ADD COLUMN holder TEXT;"
+    "CREATE INDEX jobs_owner ON jobs(owner) WHERE owner IS NOT NULL;"
+    "CREATE TABLE tokens ("
+    "  id TEXT PRIMARY KEY,"
+    "  parent TEXT,"
+    "  hash BLOB NOT NULL,"
+    "  name TEXT,"
+    "  scopes TEXT NOT NULL,"
+    "  owner TEXT NOT NULL,"
+    "  jobs TEXT,"
+    "  agents TEXT,"
+    "  max_jobs INTEGER NOT NULL,"
+    "  max_streams INTEGER NOT NULL,"
+    "  max_events INTEGER NOT NULL,"
+    "  created INTEGER NOT NULL,"
+    "  expires INTEGER NOT NULL,"
+    "  revoked INTEGER NOT NULL"
+    ") STRICT;"
+    /* One row, so that a server notices what another process has done to them. */
+    "CREATE TABLE token_changes (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

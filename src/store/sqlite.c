@@ -157,6 +157,14 @@ static int open_writer(struct store *s, bool relaxed, struct error *err)
     return 0;
 }
 
+static int too_old(struct store *s, int version, struct error *err)
+{
+    return error_set(err, ERR_REFUSED,
+                     "%s is of an older spoolwire (schema %d, this one has %d): start the "
+                     "server with it once, which brings it up to date",
+                     s->name, version, schema_version());
+}
+
 static int open_reader(struct store *s, struct error *err)
 {
     int version = 0;
@@ -169,15 +177,31 @@ static int open_reader(struct store *s, struct error *err)
     if (code == 0)
         code = schema_check(s, &version, err);
     if (code == 0 && version != schema_version())
-        code = error_set(err, ERR_REFUSED,
-                         "%s is of an older spoolwire (schema %d, this one has %d): start the "
-                         "server with it once, which brings it up to date",
-                         s->name, version, schema_version());
+        code = too_old(s, version, err);
     return code == 0 ? statements_prepare(s, err) : code;
 }
 
+static int open_beside(struct store *s, bool relaxed, struct error *err)
+{
+    int version = 0;
+    int code = in_memory(s) ? error_set(err, ERR_REFUSED, "a store in memory is alone")
+                            : connect_to(s, SQLITE_OPEN_READWRITE, err);
+
+    if (code == 0)
+        code = set(s, relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", err);
+    if (code == 0)
+        code = set(s, SETTINGS_OF_READER, err);
+    if (code == 0)
+        code = schema_check(s, &version, err);
+    if (code == 0 && version != schema_version())
+        code = too_old(s, version, err);
+    return code == 0 ? statements_prepare(s, err) : code;
+}
+
+enum opening { OPEN_WRITER, OPEN_READER, OPEN_BESIDE };
+
 static int open_store(const struct store_options *options,
-                      bool writes,
+                      enum opening how,
                       struct store **ret,
                       struct error *err)
 {
@@ -186,13 +210,16 @@ static int open_store(const struct store_options *options,
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     s->lock_fd = -1;
-    s->writes = writes;
+    s->writes = how != OPEN_READER;
+    s->beside = how == OPEN_BESIDE;
     s->busy_ms = options->busy_ms;
     s->checkpoint_at = CHECKPOINT_FRAMES;
     buf_init(&s->texts, TEXT_MAX_BYTES);
     int code = file_name(s, options->path, err);
     if (code == 0)
-        code = writes ? open_writer(s, options->relaxed, err) : open_reader(s, err);
+        code = how == OPEN_WRITER   ? open_writer(s, options->relaxed, err)
+               : how == OPEN_BESIDE ? open_beside(s, options->relaxed, err)
+                                    : open_reader(s, err);
     if (code != 0) {
         store_close(s);
         return code;
@@ -203,14 +230,21 @@ static int open_store(const struct store_options *options,
 
 int store_open(const struct store_options *options, struct store **ret, struct error *err)
 {
-    return open_store(options, true, ret, err);
+    return open_store(options, OPEN_WRITER, ret, err);
 }
 
 int store_open_reader(const struct store_options *options,
                       struct store **ret,
                       struct error *err)
 {
-    return open_store(options, false, ret, err);
+    return open_store(options, OPEN_READER, ret, err);
+}
+
+int store_open_beside(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err)
+{
+    return open_store(options, OPEN_BESIDE, ret, err);
 }
 
 void store_close(struct store *s)

@@ -6,6 +6,7 @@
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
  *     records.c     rows of records, and retention
+ *     tokens.c      rows of tokens
  *     fault.c       SQLite's codes, as ours and in words */
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H
@@ -20,11 +21,12 @@
  * in the lists: each is special in its own way. */
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
-    TEXT(id) TEXT(agent) TEXT(idempotency_key) INT(created)
+    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created)
 #define JOB_INDEXED(TEXT, INT)                                                         \
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \
-    TEXT(worker) TEXT(error) TEXT(error_type) TEXT(outcome) TEXT(request_hash)         \
+    TEXT(worker) TEXT(holder) TEXT(error) TEXT(error_type) TEXT(outcome)               \
+    TEXT(request_hash)                                                                 \
     INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
     INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
     INT(producer_seq)
@@ -43,11 +45,14 @@ enum statement {
     STATEMENT_JOBS_OF_STATE,
     STATEMENT_JOBS_OF_AGENT,
     STATEMENT_JOBS_OF_AGENT_AND_STATE,
+    STATEMENT_JOBS_OF_OWNER,
     STATEMENT_OPEN_JOBS,
     STATEMENT_RECORDS,
     STATEMENT_RECORD,
     STATEMENT_COUNTS,
     STATEMENT_BYTES,
+    STATEMENT_TOKENS,
+    STATEMENT_TOKEN_CHANGES,
     /* writing */
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
@@ -66,6 +71,14 @@ enum statement {
     STATEMENT_RECORDS_DELETE,
     STATEMENT_FIRST_RECORD,
     STATEMENT_EXPIRED_JOB,
+    STATEMENT_TOKEN_INSERT,
+    STATEMENT_TOKEN_REVOKE,
+    STATEMENT_SESSIONS_OF,
+    STATEMENT_SESSION_DELETE,
+    STATEMENT_SESSIONS_EXPIRE,
+    STATEMENT_TOKENS_CHANGED,
+    STATEMENT_SECRET_INSERT,
+    STATEMENT_SECRET,
     STATEMENT_MAX,
     STATEMENT_FIRST_WRITING = STATEMENT_BEGIN
 };
@@ -91,6 +104,7 @@ struct store {
     char name[112]; /* of the file, for messages: the path or its end */
     int lock_fd;    /* owned; -1: none */
     bool writes;
+    bool beside; /* see store_open_beside */
     unsigned busy_ms;
     enum transaction transaction;
     enum savepoint savepoint;
@@ -137,11 +151,13 @@ struct binder {
 struct binder statement_bind(struct store *s, enum statement id);
 void bind_text(struct binder *b, struct str text);
 void bind_int(struct binder *b, int64_t value);
+void bind_blob(struct binder *b, struct str bytes);
 
 /* Empties s->texts; false when it cannot hold @n bytes. */
 bool texts_start(struct store *s, size_t n);
 /* A text of the current row, in SQLite's memory. */
 struct str column_text(sqlite3_stmt *stmt, int column);
+struct str column_blob(sqlite3_stmt *stmt, int column);
 
 /* --- sqlite.c -------------------------------------------------------------------- */
 

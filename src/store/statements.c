@@ -41,6 +41,11 @@
     " FROM jobs "
 /* clang-format on */
 
+/* In the order of token_of() and store_token_insert(). */
+#define TOKEN_COLUMNS                                                 \
+    "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, " \
+    "max_streams, max_events, created, expires, revoked"
+
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
     [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
@@ -53,6 +58,11 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOBS_OF_AGENT_AND_STATE] =
         SELECT_JOBS "INDEXED BY jobs_agent_state WHERE key < ? AND state = ? AND agent = ? "
                     "ORDER BY key DESC",
+    /* An owner's own, with filters that need no index of their own. */
+    [STATEMENT_JOBS_OF_OWNER] =
+        SELECT_JOBS "INDEXED BY jobs_owner WHERE key < ? AND owner = ? "
+                    "AND state = ifnull(?, state) AND agent = ifnull(?, agent) "
+                    "ORDER BY key DESC",
     [STATEMENT_OPEN_JOBS] =
         SELECT_JOBS "INDEXED BY jobs_open WHERE state IN ('queued', 'running', 'waiting') "
                     "ORDER BY key",
@@ -63,6 +73,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_COUNTS] = "SELECT count(*), ifnull(sum(seq - first_seq + 1), 0) FROM jobs",
     [STATEMENT_BYTES] =
         "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
+    [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes",
 
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
@@ -89,13 +101,35 @@ static const char *const sql[STATEMENT_MAX] = {
         "SELECT key, seq, first_seq FROM jobs INDEXED BY jobs_expiry "
         "WHERE state IN ('succeeded', 'failed', 'cancelled') "
         "AND finished + expiry_seconds * 1000 < ? ORDER BY finished + expiry_seconds * 1000 LIMIT 1",
+
+    [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
+                               ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_TOKEN_REVOKE] =
+        "UPDATE tokens SET revoked = iif(revoked = 0, ?, revoked) WHERE id = ? AND parent IS NULL",
+    [STATEMENT_SESSIONS_OF] = "DELETE FROM tokens WHERE parent = ?",
+    [STATEMENT_SESSION_DELETE] = "DELETE FROM tokens WHERE id = ? AND parent IS NOT NULL",
+    [STATEMENT_SESSIONS_EXPIRE] =
+        "DELETE FROM tokens WHERE parent IS NOT NULL AND expires <= ?",
+    [STATEMENT_TOKENS_CHANGED] =
+        "INSERT INTO token_changes VALUES(0, 1) ON CONFLICT DO UPDATE SET n = n + 1",
+    [STATEMENT_SECRET_INSERT] = "INSERT INTO secrets VALUES(?, ?) ON CONFLICT DO NOTHING",
+    [STATEMENT_SECRET] = "SELECT value FROM secrets WHERE name = ?",
 };
+
+/* Whose words another may use, at store_open_beside: nothing about jobs. */
+static bool is_beside(unsigned id)
+{
+    return id == STATEMENT_TOKENS || id == STATEMENT_TOKEN_CHANGES || id == STATEMENT_BEGIN ||
+           id == STATEMENT_COMMIT || id == STATEMENT_ROLLBACK || id >= STATEMENT_TOKEN_INSERT;
+}
 
 int statements_prepare(struct store *s, struct error *err)
 {
     unsigned n = s->writes ? STATEMENT_MAX : STATEMENT_FIRST_WRITING;
 
     for (unsigned i = 0; i < n; i++) {
+        if (s->beside && !is_beside(i))
+            continue;
         int rc = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                     &s->statements[i], NULL);
         /* A table or column of ours that is missing: someone has changed the schema. */
@@ -150,6 +184,13 @@ void bind_int(struct binder *b, int64_t value)
         b->rc = sqlite3_bind_int64(b->stmt, b->n, value);
 }
 
+void bind_blob(struct binder *b, struct str bytes)
+{
+    b->n++;
+    if (b->rc == SQLITE_OK)
+        b->rc = sqlite3_bind_blob64(b->stmt, b->n, bytes.p, bytes.n, SQLITE_STATIC);
+}
+
 bool texts_start(struct store *s, size_t n)
 {
     /* One huge text is no reason to keep so much for ever. */
@@ -167,4 +208,11 @@ struct str column_text(sqlite3_stmt *stmt, int column)
     if (p == NULL) /* cannot be for a text in a row as SQLite makes them */
         return STR("");
     return str_make((const char *)p, (size_t)sqlite3_column_bytes(stmt, column));
+}
+
+struct str column_blob(sqlite3_stmt *stmt, int column)
+{
+    const void *p = sqlite3_column_blob(stmt, column);
+
+    return p != NULL ? str_make(p, (size_t)sqlite3_column_bytes(stmt, column)) : STR("");
 }

@@ -25,7 +25,9 @@ struct job_row {
     struct str agent;
     struct str state;  /* queued running waiting succeeded failed cancelled */
     struct str input;  /* JSON */
+    struct str owner;  /* of whoever submitted it; absent: nobody's */
     struct str worker; /* who holds the lease, for people */
+    struct str holder; /* the same by its token's owner; absent: anybody */
     struct str error;
     struct str error_type;
     struct str outcome;
@@ -58,6 +60,11 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 int store_open_reader(const struct store_options *options,
                       struct store **ret,
                       struct error *err);
+/* A second connection that writes, for tokens alone: beside the server that holds the file,
+ * in this process or another.  The file must be there and up to date. */
+int store_open_beside(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err);
 void store_close(struct store *s);
 
 /* --- writing: inside begin and commit ---------------------------------------- */
@@ -77,7 +84,7 @@ void store_savepoint_undo(struct store *s);
 
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
-/* All columns but id, agent, input, idempotency key, created.  ERR_NOT_FOUND. */
+/* All columns but id, agent, owner, input, idempotency key, created.  ERR_NOT_FOUND. */
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* The job and its records, all at once.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
@@ -104,14 +111,17 @@ int store_job_by_idempotency(struct store *s,
                              struct job_row *ret,
                              struct error *err);
 
+struct job_filter {
+    struct str state, agent, owner; /* absent ones do not filter */
+    int64_t before;                 /* only keys below; 0: from the newest */
+    size_t limit;
+};
+
 typedef int (*store_job_cb)(void *arg, const struct job_row *row);
-/* Jobs in the order of their keys, newest first, with key < @before (0: from the newest);
- * absent filters do not filter.  Stops after @limit or when the callback returns non-zero. */
+/* Jobs in the order of their keys, newest first.  Stops after the limit or when the callback
+ * returns non-zero. */
 int store_jobs(struct store *s,
-               struct str state,
-               struct str agent,
-               int64_t before,
-               size_t limit,
+               const struct job_filter *filter,
                store_job_cb cb,
                void *arg,
                struct error *err);
@@ -136,6 +146,44 @@ int store_record(struct store *s,
                  uint64_t seq,
                  struct str *ret,
                  struct error *err);
+
+/* --- tokens: each call is a transaction of its own -------------------------------- */
+
+enum { STORE_SECRET_BYTES = 32 };
+
+/* One token, or a session of one. */
+struct token_row {
+    struct str id;     /* unique */
+    struct str parent; /* of a session: the token that it stands for; else absent */
+    struct str hash;   /* STORE_SECRET_BYTES */
+    struct str name;   /* for people */
+    struct str scopes, owner, jobs, agents;
+    int64_t max_jobs, max_streams, max_events; /* 0: no limit; -1: the server's */
+    int64_t created, expires, revoked;         /* milliseconds since 1970; 0: not */
+};
+
+/* For store_open and store_open_beside.  ERR_REFUSED when the id is taken. */
+int store_token_insert(struct store *s, const struct token_row *row, struct error *err);
+/* It stays in the table, so that the list shows it; its sessions go.  Once is enough: the
+ * first time stays.  ERR_NOT_FOUND. */
+int store_token_revoke(struct store *s, struct str id, int64_t now, struct error *err);
+/* Removes a session; ERR_NOT_FOUND. */
+int store_session_delete(struct store *s, struct str id, struct error *err);
+/* Removes sessions that have expired. */
+int store_sessions_expire(struct store *s, int64_t now, struct error *err);
+/* A random text of STORE_SECRET_BYTES that stays the same: @fresh, if there is none yet. */
+int store_secret(struct store *s,
+                 struct str name,
+                 struct str fresh,
+                 unsigned char ret[STORE_SECRET_BYTES],
+                 struct error *err);
+
+/* For every store. */
+typedef int (*store_token_cb)(void *arg, const struct token_row *row);
+/* Oldest first, parents before their sessions; stops when the callback returns non-zero. */
+int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
+/* A number that rises with every change to them. */
+int store_token_changes(struct store *s, int64_t *ret, struct error *err);
 
 /* Counts for the operator.  Records as the jobs count them: seq - first_seq + 1. */
 struct store_stats {

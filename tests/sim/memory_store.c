@@ -45,7 +45,7 @@ struct store {
 
 /* --- memory ------------------------------------------------------------------- */
 
-enum { N_TEXTS = 10 };
+enum { N_TEXTS = 12 };
 
 static void *must(void *p)
 {
@@ -56,10 +56,10 @@ static void *must(void *p)
 
 static void texts_of(struct job_row *row, struct str *texts[N_TEXTS])
 {
-    struct str *const all[N_TEXTS] = { &row->id,          &row->agent,   &row->state,
-                                       &row->input,       &row->worker,  &row->error,
-                                       &row->error_type,  &row->outcome, &row->idempotency_key,
-                                       &row->request_hash };
+    struct str *const all[N_TEXTS] = { &row->id,           &row->agent,   &row->state,
+                                       &row->input,        &row->worker,  &row->error,
+                                       &row->error_type,   &row->outcome, &row->idempotency_key,
+                                       &row->request_hash, &row->owner,   &row->holder };
 
     memcpy(texts, all, sizeof(all));
 }

@@ -257,8 +257,11 @@ static struct seen jobs(struct store *s,
                         size_t limit)
 {
     struct seen seen = { 0 };
+    struct job_filter filter = {
+        .state = str_of(state), .agent = str_of(agent), .before = before, .limit = limit
+    };
 
-    ok(store_jobs(s, str_of(state), str_of(agent), before, limit, on_job, &seen, err));
+    ok(store_jobs(s, &filter, on_job, &seen, err));
     return seen;
 }
 
@@ -286,7 +289,9 @@ static void expect_job(const struct job_row *got, const struct job_row *want)
     expect_text(got->agent, want->agent);
     expect_text(got->state, want->state);
     expect_text(got->input, want->input);
+    expect_text(got->owner, want->owner);
     expect_text(got->worker, want->worker);
+    expect_text(got->holder, want->holder);
     expect_text(got->error, want->error);
     expect_text(got->error_type, want->error_type);
     expect_text(got->outcome, want->outcome);
@@ -316,7 +321,9 @@ static struct job_row a_full_job(void)
                              .agent = STR("triage"),
                              .state = STR("running"),
                              .input = STR("{\"text\":\"\xc3\xa4\"}"),
+                             .owner = STR("acme"),
                              .worker = STR("w1"),
+                             .holder = STR("crew"),
                              .error = STR("it broke"),
                              .error_type = STR("ValueError"),
                              .outcome = STR("{}"),
@@ -447,7 +454,7 @@ static void an_update_changes_all_but_what_is_fixed(void **state)
     insert(f->w, &want);
     struct job_row row = a_full_job();
     row.key = want.key;
-    row.id = row.agent = row.input = row.idempotency_key = STR("ignored");
+    row.id = row.agent = row.owner = row.input = row.idempotency_key = STR("ignored");
     row.created = 5;
     ok(store_begin(f->w, err));
     ok(store_job_update(f->w, &row, err));
@@ -455,6 +462,7 @@ static void an_update_changes_all_but_what_is_fixed(void **state)
 
     row.id = want.id;
     row.agent = want.agent;
+    row.owner = want.owner;
     row.input = want.input;
     row.idempotency_key = want.idempotency_key;
     row.created = want.created;
@@ -512,8 +520,35 @@ static void jobs_are_listed_newest_first(void **state)
     assert_int_equal(jobs(f->r, NULL, NULL, 0, 0).n, 0);
 
     struct seen two = { .stop_at = 2 };
-    ok(store_jobs(f->r, STR_NONE, STR_NONE, 0, 10, on_job, &two, err));
+    ok(store_jobs(f->r, &(struct job_filter){ .limit = 10 }, on_job, &two, err));
     numbers(&two, 6, 5);
+}
+
+static void an_owner_sees_its_own(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const owners[] = { "a", "b", NULL, "a", "a" };
+    struct job_filter filter = { .owner = STR("a"), .limit = 10 };
+    struct seen all = { 0 }, failed = { 0 }, two = { 0 };
+
+    ok(store_begin(f->w, err));
+    for (int i = 0; i < 5; i++) {
+        char id[3] = { 'j', (char)('1' + i), '\0' };
+        struct job_row row = a_job(id, i == 4 ? "y" : "x", i == 3 ? "failed" : "queued");
+
+        row.owner = str_of(owners[i]);
+        ok(store_job_insert(f->w, &row, err));
+    }
+    ok(store_commit(f->w, err));
+    ok(store_jobs(f->r, &filter, on_job, &all, err));
+    numbers(&all, 5, 4, 1);
+    filter.state = STR("queued");
+    filter.agent = STR("x");
+    ok(store_jobs(f->r, &filter, on_job, &failed, err));
+    numbers(&failed, 1);
+    filter = (struct job_filter){ .owner = STR("a"), .before = 5, .limit = 1 };
+    ok(store_jobs(f->r, &filter, on_job, &two, err));
+    numbers(&two, 4);
 }
 
 static void open_jobs_come_oldest_first(void **state)
@@ -761,7 +796,7 @@ static void a_callback_may_call_the_store(void **state)
     add_records(f->w, a, 1, 2);
     add_records(f->w, b, 1, 2);
     ok(store_open_jobs(f->w, on_job_look_up, f->w, err));
-    ok(store_jobs(f->r, STR_NONE, STR_NONE, 0, 10, on_job_look_up, f->r, err));
+    ok(store_jobs(f->r, &(struct job_filter){ .limit = 10 }, on_job_look_up, f->r, err));
 }
 
 /* --- retention -------------------------------------------------------------------- */
@@ -1227,8 +1262,10 @@ static void read_everything(struct store *s)
     struct store_stats stats;
     struct str text;
 
-    (void)store_jobs(s, STR_NONE, STR_NONE, 0, 20, on_job, &seen, NULL);
-    (void)store_jobs(s, STR("failed"), STR("a"), 0, 20, on_job, &seen, NULL);
+    (void)store_jobs(s, &(struct job_filter){ .limit = 20 }, on_job, &seen, NULL);
+    (void)store_jobs(
+        s, &(struct job_filter){ .state = STR("failed"), .agent = STR("a"), .limit = 20 },
+        on_job, &seen, NULL);
     (void)store_open_jobs(s, on_job, &seen, NULL);
     (void)store_job_get(s, STR("j3"), &row, NULL);
     (void)store_stats(s, &stats, NULL);
@@ -1288,6 +1325,174 @@ static void a_damaged_file_is_an_error_and_no_crash(void **state)
     }
     free(bad);
     free(good);
+}
+
+/* --- tokens ------------------------------------------------------------------------- */
+
+static const char a_hash[STORE_SECRET_BYTES + 1] = "0123456789abcdef0123456789ABCDE\0";
+
+static struct token_row a_token(const char *id, const char *parent)
+{
+    return (struct token_row){ .id = str_of(id),
+                               .parent = str_of(parent),
+                               .hash = str_make(a_hash, STORE_SECRET_BYTES),
+                               .name = STR("laptop"),
+                               .scopes = STR("client,worker"),
+                               .owner = STR("acme"),
+                               .jobs = STR("own"),
+                               .agents = STR_NONE,
+                               .max_jobs = -1,
+                               .max_streams = 5,
+                               .max_events = 0,
+                               .created = 100,
+                               .expires = parent != NULL ? 200 : 0 };
+}
+
+struct tokens {
+    char ids[64];
+    int64_t revoked; /* of the last one */
+};
+
+static int on_token(void *arg, const struct token_row *row)
+{
+    struct tokens *t = arg;
+    struct token_row want = a_token("x", row->parent.p != NULL ? "x" : NULL);
+
+    expect_text(row->hash, want.hash);
+    expect_text(row->name, want.name);
+    expect_text(row->scopes, want.scopes);
+    expect_text(row->owner, want.owner);
+    expect_text(row->jobs, want.jobs);
+    expect_text(row->agents, want.agents);
+    assert_int_equal(row->max_jobs, want.max_jobs);
+    assert_int_equal(row->max_streams, want.max_streams);
+    assert_int_equal(row->max_events, want.max_events);
+    assert_int_equal(row->created, want.created);
+    assert_int_equal(row->expires, want.expires);
+    strncat(t->ids, row->id.p, row->id.n);
+    t->revoked = row->revoked;
+    return 0;
+}
+
+static void expect_tokens(struct store *s, const char *ids, int64_t revoked)
+{
+    struct tokens got = { 0 };
+
+    ok(store_tokens(s, on_token, &got, err));
+    assert_string_equal(got.ids, ids);
+    assert_int_equal(got.revoked, revoked);
+}
+
+static int64_t changes(struct store *s)
+{
+    int64_t n = -1;
+
+    ok(store_token_changes(s, &n, err));
+    return n;
+}
+
+static void add_token(struct store *s, const char *id, const char *parent)
+{
+    struct token_row row = a_token(id, parent);
+
+    ok(store_token_insert(s, &row, err));
+}
+
+static void tokens_come_out_as_they_went_in(void **state)
+{
+    struct fixture *f = *state;
+    struct token_row row = a_token("b", NULL);
+
+    assert_int_equal(changes(f->r), 0);
+    add_token(f->w, "s", "b");
+    add_token(f->w, "b", NULL);
+    add_token(f->w, "a", NULL);
+    expect_tokens(f->r, "abs", 0);
+    assert_int_equal(changes(f->r), 3);
+    refused(store_token_insert(f->w, &row, err), ERR_REFUSED);
+    assert_int_equal(changes(f->r), 3);
+
+    refused(store_token_revoke(f->w, STR("c"), 5, err), ERR_NOT_FOUND);
+    refused(store_token_revoke(f->w, STR("s"), 5, err), ERR_NOT_FOUND); /* no token */
+    ok(store_token_revoke(f->w, STR("b"), 5, err));
+    ok(store_token_revoke(f->w, STR("b"), 6, err));
+    expect_tokens(f->r, "ab", 5);
+    assert_int_equal(changes(f->r), 5);
+    reopen(f);
+    expect_tokens(f->r, "ab", 5);
+}
+
+static void sessions_end(void **state)
+{
+    struct fixture *f = *state;
+
+    add_token(f->w, "a", NULL);
+    add_token(f->w, "s", "a");
+    add_token(f->w, "t", "a");
+    refused(store_session_delete(f->w, STR("a"), err), ERR_NOT_FOUND);
+    ok(store_session_delete(f->w, STR("s"), err));
+    expect_tokens(f->r, "at", 0);
+    ok(store_sessions_expire(f->w, 199, err));
+    expect_tokens(f->r, "at", 0);
+    ok(store_sessions_expire(f->w, 200, err));
+    expect_tokens(f->r, "a", 0);
+}
+
+static void a_secret_stays_the_same(void **state)
+{
+    struct fixture *f = *state;
+    struct str fresh = str_make(a_hash, STORE_SECRET_BYTES);
+    unsigned char first[STORE_SECRET_BYTES], second[STORE_SECRET_BYTES];
+    char other[STORE_SECRET_BYTES] = { 1 };
+
+    ok(store_secret(f->w, STR("key"), fresh, first, err));
+    assert_memory_equal(first, fresh.p, fresh.n);
+    reopen(f);
+    ok(store_secret(f->w, STR("key"), str_make(other, sizeof(other)), second, err));
+    assert_memory_equal(first, second, sizeof(first));
+    ok(store_secret(f->w, STR("other"), str_make(other, sizeof(other)), second, err));
+    assert_memory_equal(second, other, sizeof(other));
+}
+
+static void tokens_are_made_beside_a_server(void **state)
+{
+    struct fixture *f = *state;
+    struct store_options o = options(f);
+    struct store *beside = NULL;
+
+    refused(store_open_beside(&o, &beside, err), ERR_IO); /* there is no file yet */
+    open_both(f);
+    ok(store_open_beside(&o, &beside, err));
+    add_token(beside, "a", NULL);
+    expect_tokens(f->r, "a", 0);
+    ok(store_begin(f->w, err));
+    refused(store_token_revoke(beside, STR("a"), 5, err), ERR_BUSY);
+    ok(store_commit(f->w, err));
+    ok(store_token_revoke(beside, STR("a"), 5, err));
+    store_close(beside);
+    expect_tokens(f->r, "a", 5);
+    (void)add_job(f->w, "j", "a", "queued");
+}
+
+static void an_older_file_is_brought_up_to_date(void **state)
+{
+    struct fixture *f = *state;
+    struct store_options o = options(f);
+    struct store *s = NULL;
+
+    open_both(f);
+    (void)add_job(f->w, "j", "a", "queued");
+    close_both(f);
+    make_file(f, "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
+                 "ALTER TABLE jobs DROP COLUMN holder; DROP TABLE tokens;"
+                 "DROP TABLE token_changes; DROP TABLE secrets; PRAGMA user_version=1");
+    refused(f->backend->open_reader(f, &s, err), ERR_REFUSED);
+    refused(store_open_beside(&o, &s, err), ERR_REFUSED);
+    open_both(f);
+    struct job_row row = get_job(f->r, "j");
+    assert_true(str_absent(row.owner) && str_absent(row.holder));
+    add_token(f->w, "a", NULL);
+    expect_tokens(f->r, "a", 0);
 }
 
 /* --- SQLite: a disk and an allocator that fail -------------------------------------- */
@@ -1608,6 +1813,7 @@ int main(void)
         shared(an_update_changes_all_but_what_is_fixed),
         shared(updates_move_a_job_between_lists),
         shared(jobs_are_listed_newest_first),
+        shared(an_owner_sees_its_own),
         shared(open_jobs_come_oldest_first),
         shared(records_come_in_order_and_of_one_job_only),
         shared(a_page_of_records_ends_at_its_bytes),
@@ -1623,10 +1829,15 @@ int main(void)
         shared(only_final_jobs_expire_and_only_in_time),
         shared(retention_goes_in_small_steps),
         shared(stats_count),
+        shared(tokens_come_out_as_they_went_in),
+        shared(sessions_end),
+        shared(a_secret_stays_the_same),
         shared(readers_follow_in_their_own_threads),
 
         sqlite_only(files_are_for_their_owner_only),
         sqlite_only(a_second_writer_is_refused_and_disturbs_nobody),
+        sqlite_only(tokens_are_made_beside_a_server),
+        sqlite_only(an_older_file_is_brought_up_to_date),
         sqlite_only(files_of_others_are_refused_and_left_alone),
         sqlite_only(what_is_no_database_is_refused),
         sqlite_only(the_last_to_close_moves_the_wal_if_it_is_the_writer),
