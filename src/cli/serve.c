@@ -41,6 +41,16 @@ struct server {
 
 /* --- what the parts tell each other ------------------------------------------------------ */
 
+/* A log line of at most PIPE_BUF bytes, and only where there is room, so that a log that
+ * nobody reads holds up nothing; what does not fit is lost. */
+static void write_log(const struct buf *line)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    if (line->error == 0 && poll(&room, 1, 0) == 1)
+        (void)!write(STDERR_FILENO, line->p, line->n); /* it is not worth more */
+}
+
 static bool on_wanted(void *arg, struct str job)
 {
     struct server *s = arg;
@@ -66,6 +76,24 @@ static void on_queued(void *arg, struct str agent)
         exec_queued(s->exec, agent);
 }
 
+/* For whoever looks after the machine. */
+static void on_stuck(void *arg, struct str why)
+{
+    struct buf out;
+
+    (void)arg;
+    buf_init(&out, PIPE_BUF);
+    buf_lit(&out, "{\"event\":\"store\",\"stuck\":");
+    buf_str(&out, str_absent(why) ? STR("false") : STR("true"));
+    if (!str_absent(why)) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, why);
+    }
+    buf_lit(&out, "}\n");
+    write_log(&out);
+    buf_done(&out);
+}
+
 static int64_t on_clock(void *arg)
 {
     struct timespec now;
@@ -75,16 +103,12 @@ static int64_t on_clock(void *arg)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A line of a worker's stderr.  At most PIPE_BUF bytes and only where there is room, so that
- * a log that nobody reads holds up nothing; what does not fit is lost. */
+/* A line of a worker's stderr. */
 static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
 {
-    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
     struct buf out;
 
     (void)arg;
-    if (poll(&room, 1, 0) != 1)
-        return;
     buf_init(&out, PIPE_BUF);
     buf_lit(&out, "{\"event\":\"worker\",\"agent\":");
     json_put_str(&out, str_head(agent, 100));
@@ -93,8 +117,7 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
     buf_lit(&out, ",\"line\":");
     json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
     buf_lit(&out, "}\n");
-    if (out.error == 0)
-        (void)!write(STDERR_FILENO, out.p, out.n); /* a log line is not worth more */
+    write_log(&out);
     buf_done(&out);
 }
 
@@ -168,7 +191,7 @@ static int start_journal(struct server *s, struct error *err)
         .max_depth = c->max_depth,
         .max_field = c->max_field,
         .clock = on_clock,
-        .events = { on_wanted, on_published, on_queued, s },
+        .events = { on_wanted, on_published, on_queued, on_stuck, s },
     };
     int code = store_open(&store, &s->store, err);
 
@@ -390,6 +413,7 @@ static int start(int argc, char **argv)
     (void)mallopt(M_TOP_PAD, 1024 * 1024);
     (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file at its limit: the error is enough */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);

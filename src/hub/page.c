@@ -21,6 +21,7 @@ struct reading {
     struct record *last_head;
     size_t n_rows;
     bool full;
+    bool hole; /* a record that should be there is not */
 };
 
 int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret)
@@ -34,7 +35,7 @@ int page_new(struct str job, const struct way *way, struct cursor after, struct 
     memcpy(p->job, job.p, job.n);
     p->job_n = job.n;
     p->way = *way;
-    p->after = after;
+    p->asked = after;
     buf_init(&p->bytes, SIZE_MAX / 4);
     p->task.run = page_read;
     *ret = p;
@@ -108,6 +109,11 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     size_t n = 0;
     int err = record_decode(&r->reader, stored, &rec, NULL);
 
+    r->hole = seq != p->last_seq + 1;
+    if (r->hole)
+        return 1;
+    if (err == 0 && rec.seq != seq)
+        err = ERR_TYPE;
     if (err == 0 && rec.head_seq != 0)
         err = find_head(r, rec.head_seq, &rec.head);
     rec.job_id = r->job;
@@ -133,6 +139,10 @@ static void read_rows(struct reading *r)
     /* A cursor inside a record looks at that record once more. */
     uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
 
+    buf_clear(&p->bytes);
+    p->n_frames = r->n_rows = 0;
+    p->ended = r->full = r->hole = false;
+    r->last_head = NULL;
     json_reader_init(&r->reader, SIZE_MAX / 64, 256);
     json_reader_init(&r->head_reader, SIZE_MAX / 64, 256);
     frames_init(&r->frames, SIZE_MAX / 4);
@@ -141,7 +151,9 @@ static void read_rows(struct reading *r)
     int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
     if (err != 0)
         p->code = err;
-    p->at_end = !r->full && r->n_rows < PAGE_ROWS;
+    p->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
+    /* A job that goes on may have grown since its row was read, but not shrunk. */
+    r->hole |= p->at_end && p->code == 0 && p->last_seq < p->job_seq;
     for (size_t i = 0; i < r->heads.cap; i++)
         record_unref(r->heads.slots[i].value);
     table_done(&r->heads);
@@ -150,28 +162,42 @@ static void read_rows(struct reading *r)
     json_reader_done(&r->head_reader);
 }
 
+/* Where to begin, by what the job's row says. */
+static int find_place(struct reading *r)
+{
+    struct page *p = r->page;
+    struct job_row row;
+    int err = store_job_get(r->store, r->job, &row, NULL);
+
+    if (err == 0 && !reach_includes(p->reach, row.id, row.owner))
+        err = ERR_NOT_FOUND;
+    if (err != 0)
+        return err;
+    r->key = p->key = row.key;
+    p->job_seq = row.seq;
+    p->first_seq = row.first_seq;
+    (void)job_state_find(row.state, &p->state); /* written by us */
+    p->foreign = p->asked.seq > row.seq;
+    p->after = p->foreign && p->beginning_if_foreign ? (struct cursor){ 0 } : p->asked;
+    p->expired = p->after.seq + (p->after.k == 0) < row.first_seq;
+    if (p->expired)
+        p->after = (struct cursor){ .seq = row.first_seq - 1 };
+    return 0;
+}
+
 void page_read(struct task *task, struct store *store)
 {
     struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
     struct reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
-    struct job_row row;
+    uint64_t first;
 
-    p->code = store_job_get(store, r.job, &row, NULL);
-    if (p->code == 0 && !reach_includes(p->reach, row.id, row.owner))
-        p->code = ERR_NOT_FOUND;
-    if (p->code != 0)
-        return;
-    if (row.first_seq > row.seq && row.seq > 0) { /* retention is taking it away */
-        p->code = ERR_NOT_FOUND;
-        return;
-    }
-    r.key = p->key = row.key;
-    p->job_seq = row.seq;
-    p->first_seq = row.first_seq;
-    (void)job_state_find(row.state, &p->state); /* written by us */
-    p->foreign = p->after.seq > row.seq;
-    p->expired = p->after.seq + 1 < row.first_seq;
-    if (p->foreign && p->beginning_if_foreign)
-        p->after = (struct cursor){ 0 };
-    read_rows(&r);
+    do {
+        first = p->first_seq;
+        p->code = find_place(&r);
+        if (p->code == 0)
+            read_rows(&r);
+        /* Retention may have come between the row and its records. */
+    } while (p->code == 0 && r.hole && p->first_seq != first);
+    if (p->code == 0 && r.hole)
+        p->code = ERR_IO;
 }

@@ -19,15 +19,16 @@ struct page {
     size_t job_n;
     const struct reach *reach; /* borrowed; of the reader */
     struct way way;
-    struct cursor after;
+    struct cursor asked;
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */
-    int code;    /* 0, ERR_NOT_FOUND, ERR_IO … */
-    int64_t key; /* of the job; another one means another job of the same id */
+    struct cursor after; /* where it begins */
+    int code;            /* 0, ERR_NOT_FOUND, ERR_IO … */
+    int64_t key;         /* of the job; another one means another job of the same id */
     enum job_state state;
     uint64_t job_seq;   /* the job's last record */
-    uint64_t first_seq; /* the oldest that is left */
+    uint64_t first_seq; /* the oldest that retention has left */
     bool foreign;       /* the cursor was beyond the end */
     bool expired;       /* the cursor was before the oldest record that is left */
     uint64_t last_seq;  /* of the last record that was looked at */

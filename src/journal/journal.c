@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { STUCK_MS = 5000 }; /* without a failure, before all is well again */
+
 /* --- life -------------------------------------------------------------------- */
 
 int journal_new(const struct journal_options *options, struct journal **ret, struct error *err)
@@ -178,9 +180,24 @@ static void reply_all(struct journal_request *list)
     }
 }
 
+/* Said once, however many turns fail, and not taken back by one that happens to fit. */
+static void tell_stuck(struct journal *j, bool failed)
+{
+    const struct journal_events *events = &j->opt.events;
+    bool stuck =
+        failed || (j->stuck && (j->touched == NULL || j->now - j->failed_at < STUCK_MS));
+
+    if (failed)
+        j->failed_at = j->now;
+    if (j->stuck != stuck && events->stuck != NULL)
+        events->stuck(events->arg, stuck ? str_of(j->failure.text) : STR_NONE);
+    j->stuck = stuck;
+}
+
 /* Nothing of the turn was stored: nobody got anything. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
+    tell_stuck(j, true);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* Only what has nothing to do with the state of things stays refused. */
         if (req->code != ERR_TYPE)
@@ -239,6 +256,7 @@ bool journal_turn(struct journal *j)
     if (err != 0) {
         turn_failed(j, answered);
     } else {
+        tell_stuck(j, false);
         journal_count_committed(j, answered);
         publish(j);
         end_touched(j, live_end_turn);
@@ -247,6 +265,7 @@ bool journal_turn(struct journal *j)
     reply_all(answered);
     journal_expire(j);
     store_checkpoint(j->opt.store); /* only when there is enough to move */
+    j->turn_end = j->opt.clock(j->opt.clock_arg);
     return true;
 }
 
@@ -293,11 +312,9 @@ static int on_open_job(void *arg, const struct job_row *row)
     r->err = live_add(j, row, &l);
     if (r->err != 0 || l->state != JOB_RUNNING)
         return r->err;
-    /* A pull worker may have gone on while we were away: it gets a whole lease to say so.
-     * An exec worker went down with us. */
-    l->lost_with_server = is_dead(r, l->row.agent);
-    l->lease_floor = j->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
-    l->row.lease_until = l->lost_with_server ? 0 : l->lease_floor;
+    /* A pull worker may have gone on while we were away; an exec worker went down with us. */
+    if (is_dead(r, l->row.agent))
+        l->lost_attempt = l->row.attempt;
     if (l->row.cancel_requested != 0)
         l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 0);
     return 0;

@@ -114,6 +114,8 @@ struct journal_events {
     void (*published)(void *arg, const struct publication *pubs, size_t n);
     /* A job of @agent waits for a worker. */
     void (*queued)(void *arg, struct str agent);
+    /* Nothing can be stored from now on, and why; absent: it can again. */
+    void (*stuck)(void *arg, struct str why);
     void *arg;
 };
 

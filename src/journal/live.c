@@ -245,26 +245,46 @@ static int on_record(void *arg, const struct record *rec)
 }
 
 struct rebuild {
-    struct journal *journal;
+    struct live *live;
     struct fold *fold;
     int err;
 };
+
+/* Records up to @seq that are missing or cannot be read: they count, and that is all. */
+static int pass_over(struct rebuild *r, uint64_t seq)
+{
+    struct live *l = r->live;
+    int err = 0;
+
+    while (err == 0 && fold_seq(r->fold) < seq) {
+        struct record rec;
+
+        record_init(&rec, fold_seq(r->fold) == 0 ? REC_JOB_START : REC_PROGRESS);
+        rec.seq = fold_seq(r->fold) + 1;
+        rec.ts = l->row.created;
+        if (l->damaged == 0)
+            l->damaged = rec.seq;
+        err = fold_replay(r->fold, &rec);
+    }
+    return err;
+}
 
 static int on_stored(void *arg, uint64_t seq, struct str stored)
 {
     struct rebuild *r = arg;
     struct record rec;
+    int err = record_decode(&r->live->journal->reader, stored, &rec, NULL);
+    bool good = err == 0 && rec.seq == seq;
 
-    (void)seq;
-    r->err = record_decode(&r->journal->reader, stored, &rec, &r->journal->failure);
-    if (r->err == 0)
+    r->err = err == ERR_NOMEM ? err : pass_over(r, good ? seq - 1 : seq);
+    if (r->err == 0 && good)
         r->err = fold_replay(r->fold, &rec);
     return r->err;
 }
 
 static int replay_all(struct live *l, struct fold *fold)
 {
-    struct rebuild r = { .journal = l->journal, .fold = fold };
+    struct rebuild r = { .live = l, .fold = fold };
     uint64_t before;
     int err;
 
@@ -275,7 +295,7 @@ static int replay_all(struct live *l, struct fold *fold)
         if (err == 0)
             err = r.err; /* the store does not mind why a callback stops it */
     } while (err == 0 && fold_seq(fold) > before);
-    return err;
+    return err == 0 ? pass_over(&r, l->row.seq) : err;
 }
 
 int live_fold(struct live *l, struct fold **ret)
@@ -418,8 +438,6 @@ void live_end_turn(struct live *l)
     drop_records(l);
     l->touched = l->cancel_news = l->state_news = l->capture = false;
     l->next_touched = NULL;
-    if (l->state != JOB_RUNNING) /* committed: it has been dealt with */
-        l->lost_with_server = false;
     if (l->deleted || job_state_is_final(l->state))
         live_remove(l);
     else if (l->state != JOB_RUNNING)
@@ -453,10 +471,6 @@ void live_reload(struct live *l)
     (void)job_state_find(row.state, &l->state); /* written by us */
     l->row.state = str_of(job_state_name(l->state));
     j->n_running += l->state == JOB_RUNNING;
-    if (l->lost_with_server)
-        l->row.lease_until = 0;
-    else if (l->state == JOB_RUNNING && l->row.lease_until < l->lease_floor)
-        l->row.lease_until = l->lease_floor;
     l->force_at =
         l->row.cancel_requested != 0
             ? l->row.cancel_requested + (l->agent != NULL ? l->agent->cancel_grace_ms : 0)

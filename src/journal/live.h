@@ -23,10 +23,10 @@ struct live {
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     /* This turn: */
     bool touched, deleted, cancel_news, state_news;
-    bool lost_with_server; /* its worker was a process of the server that went down */
-    int64_t lease_floor;   /* after a restart: nobody's lease ends before this */
-    bool stale;            /* a failed turn touched it, and the store could not be read since */
-    bool capture;          /* somebody wants the records */
+    int64_t lost_attempt; /* its worker was a process of the server that went down; 0: no */
+    uint64_t damaged;     /* the first of its records that cannot be read; 0: none */
+    bool stale;           /* a failed turn touched it, and the store could not be read since */
+    bool capture;         /* somebody wants the records */
     struct record **records;
     size_t n_records, cap_records;
 };
@@ -51,8 +51,13 @@ struct journal {
     struct json_reader reader;
     int64_t now;
     int64_t next_look; /* at leases and deadlines */
+    int64_t turn_end;  /* when the last turn was over */
+    /* Nobody could be heard before: commits failed, or the whole process stood still. */
+    int64_t heard_since;
     int64_t next_expire;
     bool turn_failed;
+    bool stuck;        /* and that was told */
+    int64_t failed_at; /* the last turn that did */
     struct error failure;
     struct journal_request *leases; /* that wait, oldest first */
     struct live **all;              /* every live job, for looking at time */

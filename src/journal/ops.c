@@ -9,7 +9,12 @@
 
 #include <stdio.h>
 
-enum { LOOK_EVERY_MS = 250, EXPIRE_EVERY_MS = 10000, EXPIRE_ROWS = 500 };
+enum {
+    LOOK_EVERY_MS = 250,
+    AWAY_MS = 2000, /* between two turns: longer than anybody lets pass who is not stopped */
+    EXPIRE_EVERY_MS = 10000,
+    EXPIRE_ROWS = 500
+};
 
 #define refuse(req, code_, ...) \
     ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
@@ -118,17 +123,22 @@ static struct live *leased_job(struct journal *j, struct journal_request *req)
     return l;
 }
 
+static int64_t lease_ms_of(const struct live *l)
+{
+    return l->agent != NULL ? l->agent->lease_ms : 60000;
+}
+
 static void renew(struct live *l)
 {
     live_touch(l);
-    l->row.lease_until = l->journal->now + (l->agent != NULL ? l->agent->lease_ms : 60000);
+    l->row.lease_until = l->journal->now + lease_ms_of(l);
 }
 
 static void answer_lease(struct live *l, struct journal_request *req)
 {
     req->code = 0;
     req->cancel = l->row.cancel_requested != 0;
-    req->lease_ms = l->agent != NULL ? l->agent->lease_ms : 60000;
+    req->lease_ms = lease_ms_of(l);
 }
 
 /* --- submit ------------------------------------------------------------------ */
@@ -546,12 +556,23 @@ bool journal_do(struct journal *j, struct journal_request *req)
 
 /* --- time -------------------------------------------------------------------- */
 
+/* Beats that could not be heard do not count as silence. */
+static bool lease_is_over(const struct journal *j, const struct live *l)
+{
+    return j->now >= l->row.lease_until && j->now >= j->heard_since + lease_ms_of(l);
+}
+
 static int look_at(struct journal *j, struct live *l)
 {
     char why[96];
 
     if (l->deleted || job_state_is_final(l->state))
         return 0; /* it ended in this very turn */
+    if (l->damaged != 0) {
+        (void)snprintf(why, sizeof(why), "damaged: record %llu of this job cannot be read",
+                       (unsigned long long)l->damaged);
+        return live_finish(l, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
+    }
     if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state != JOB_WAITING) {
@@ -564,13 +585,11 @@ static int look_at(struct journal *j, struct live *l)
         return live_finish(l, JOB_END_FAILED,
                            STR("queue deadline: no worker took the job in time"),
                            STR("QueueDeadline"));
-    if (l->state == JOB_RUNNING && j->now >= l->row.lease_until) {
-        return l->lost_with_server
-                   ? live_lose_worker(l, STR("worker lost: it went down with the server"),
-                                      STR("ServerRestart"))
-                   : live_lose_worker(l, STR("worker lost: its lease ran out"),
-                                      STR("LeaseExpired"));
-    }
+    if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
+        return live_lose_worker(l, STR("worker lost: it went down with the server"),
+                                STR("ServerRestart"));
+    if (l->state == JOB_RUNNING && lease_is_over(j, l))
+        return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
     return 0;
 }
 
@@ -588,6 +607,8 @@ static void look_once(struct journal *j, struct live *l)
 
 void journal_look_at_time(struct journal *j)
 {
+    if (j->failed_at >= j->heard_since || j->now - j->turn_end > AWAY_MS)
+        j->heard_since = j->now;
     if (j->now >= j->next_look) {
         j->next_look = j->now + LOOK_EVERY_MS;
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */

@@ -30,7 +30,6 @@ struct sse_reader {
     bool asked_again;
     bool has_events;                /* some were sent */
     uint8_t why;                    /* it ends: enum stream_end */
-    uint64_t asked;                 /* the cursor's record */
     int64_t key;                    /* of the job, from the first page on */
     struct sse_reader *prev, *next; /* in a slot of the wheel */
     int64_t last_sent, began, next_beat, expires;
@@ -176,13 +175,13 @@ static void put_status(struct sse_reader *r, enum job_state state)
     put_frame(r, STR("job.status"), &payload);
 }
 
-static void put_gap(struct sse_reader *r, uint64_t requested, const struct page *p)
+static void put_gap(struct sse_reader *r, const struct page *p)
 {
     struct buf payload;
 
     buf_init(&payload, 4096);
     buf_lit(&payload, "{\"type\":\"stream.gap\",\"requested\":");
-    buf_u64(&payload, requested);
+    buf_u64(&payload, p->asked.seq);
     if (p->expired) {
         buf_lit(&payload, ",\"oldest\":");
         buf_u64(&payload, p->first_seq);
@@ -303,7 +302,7 @@ static void count_resume(struct sse_reader *r, const struct page *p)
                                 : is_empty               ? RESUME_EMPTY
                                                          : RESUME_OK;
 
-    if (r->asked > 0 && !r->asked_again)
+    if (p->asked.seq > 0 && !r->asked_again)
         counter_add(&r->loop->traffic->resumed[result], 1);
 }
 
@@ -344,7 +343,7 @@ static void first_page(struct sse_reader *r)
     if (is_aiq(r))
         put_mode(r, STR("polling"));
     if (p->foreign || p->expired)
-        put_gap(r, r->asked, p);
+        put_gap(r, p);
     r->page_ready = true;
     pump(r);
 }
@@ -375,6 +374,8 @@ static void on_page(struct task *task)
     }
     if (p->job_seq > p->after.seq)
         histogram_add(&r->loop->traffic->lag, p->job_seq - p->after.seq, 1);
+    if (p->expired) /* while it was being read */
+        put_gap(r, p);
     r->page_ready = true;
     pump(r);
 }
@@ -581,7 +582,6 @@ void sse_open(struct sse_loop *l, struct http_request *req, const struct sse_req
     r->reader.wake = on_wake;
     r->by_header = what->by_header;
     r->resumed = what->resumed;
-    r->asked = what->after.seq;
     buf_init(&r->small, 1024 * 1024);
     http_on_gone(req, on_gone, r);
     if (fetch(r, what->job, what->after, true) != 0)

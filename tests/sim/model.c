@@ -199,7 +199,15 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
 
 static void take_loss(struct model *m, struct truth *t)
 {
+    const struct server *server = &m->sim->server;
+    int64_t heard = m->sim->now - server->heard_at;
+    bool died = t->running_since <= server->recovered_at && sim_is_dead(m->sim, t->agent->name);
+
     t->n_lost++;
+    if (heard < t->agent->lease_ms && !died)
+        sim_fail(m->sim,
+                 "%s: attempt %" PRId64 " lost its lease, heard for %" PRId64 " ms only",
+                 id_of(t), t->attempt, heard);
     if (t->lease_attempt == t->attempt && m->sim->now < t->leased_until)
         sim_fail(m->sim, "%s: attempt %" PRId64 " lost its lease %" PRId64 " ms too early",
                  id_of(t), t->attempt, t->leased_until - m->sim->now);
@@ -291,7 +299,7 @@ static void check_row(struct model *m, struct truth *t)
                  STR_ARG(row->state));
     if (final && row->cancel_requested != 0 && t->state != JOB_CANCELLED)
         sim_fail(m->sim, "%s was cancelled and ended as %.*s", id_of(t), STR_ARG(row->state));
-    if (running != (row->lease_until != 0) && !(running && sim_is_dead(m->sim, row->agent)))
+    if (running != (row->lease_until != 0))
         sim_fail(m->sim, "%s is %.*s and its lease ends at %" PRId64, id_of(t),
                  STR_ARG(row->state), row->lease_until);
     if (row->attempt < t->attempt || (running && row->attempt == 0))
@@ -552,10 +560,8 @@ static void check_due(struct sim *s, const struct truth *t)
 
     if (server->good_since < 0 || seen < server->good_since)
         return;
-    if (lease < server->recovered_at + t->agent->lease_ms)
-        lease = server->recovered_at + t->agent->lease_ms;
-    if (lease < server->failed_at + t->agent->lease_ms)
-        lease = server->failed_at + t->agent->lease_ms;
+    if (lease < server->heard_at + t->agent->lease_ms)
+        lease = server->heard_at + t->agent->lease_ms;
     if (t->state == JOB_RUNNING && lease < seen)
         sim_fail(s, "%s: its lease has run out %" PRId64 " ms ago", id_of(t), s->now - lease);
     if (t->state == JOB_RUNNING && t->running_since < server->recovered_at &&

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { AWAY_MS = 2000 }; /* journal/ops.c has the same */
+
 static void must(int err)
 {
     if (err != 0)
@@ -123,12 +125,16 @@ void server_turn(struct sim *s)
     struct server *server = &s->server;
 
     plan_faults(s);
+    if (server->good_since < 0 || s->now - server->last_turn > AWAY_MS)
+        server->heard_at = s->now;
     server->turn_committed = false;
     server->turn_begins = disk_begins(s->disk);
     server->turn_faults = disk_faults(s->disk);
     server->turn_read_faults = disk_read_faults(s->disk);
     bool worked = journal_turn(server->journal);
     bool committed = server->turn_committed;
+    if (worked)
+        server->last_turn = s->now;
     if (worked && !committed) {
         server->n_failed_turns++;
         server->failed_at = s->now;

@@ -72,8 +72,10 @@ struct server {
     struct pool *pool;
     struct loop loops[MAX_LOOPS];
     int64_t recovered_at;
-    int64_t failed_at;   /* the last turn that failed */
-    int64_t good_since;  /* turns have worked since then; -1: the last one did not */
+    int64_t failed_at;  /* the last turn that failed */
+    int64_t good_since; /* turns have worked since then; -1: the last one did not */
+    int64_t last_turn;
+    int64_t heard_at;    /* the first turn after some that failed, or after none for a while */
     bool dying;          /* what it says is no longer heard */
     bool stopping;       /* whoever waits is told so */
     bool turn_committed; /* what was asked for; retention follows in a transaction of its own */

@@ -1,0 +1,200 @@
+"""A disk that is full, a file that is damaged, a server that stood still: what can be saved is."""
+
+import contextlib
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+from gateway import OPENING, PULL, STORY, Server, Worker, at_once, lines, play, seq, token, until
+from harness import case, cases, check, contains, equal
+from processes import sh
+
+
+class SmallDisk:
+    """A file system of its own with little room.  Where nothing can be mounted, a limit of the
+    size of files stands in for it."""
+
+    def __init__(self, size=6 << 20):
+        self.size = size
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="spoolwire-small-")
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.size}", "spoolwire-test", self.folder],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.mounted = done.returncode == 0
+        return self
+
+    def __exit__(self, *_):
+        if self.mounted:
+            subprocess.run(["umount", self.folder], check=True)
+            os.rmdir(self.folder)
+        else:
+            subprocess.run(["rm", "-r", self.folder], check=True)
+
+    def server(self, agents):
+        s = Server(agents=agents, start=False)
+        s.data = os.path.join(self.folder, "x.db")
+        return s.start()
+
+    def fill(self, server):
+        """Not a byte more."""
+        if not self.mounted:
+            limit(server, os.path.getsize(server.data + "-wal"))
+            return
+        with open(os.path.join(self.folder, "ballast"), "wb", buffering=0) as f, contextlib.suppress(OSError):
+            for size in (65536, 4096, 1):
+                with contextlib.suppress(OSError):
+                    while True:
+                        f.write(bytes(size))
+
+    def free(self, server):
+        if not self.mounted:
+            limit(server, resource.RLIM_INFINITY)
+        else:
+            os.remove(os.path.join(self.folder, "ballast"))
+
+
+def limit(server, soft):
+    _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def until_full(disk, server, lease):
+    """Room that is left in the WAL, and that a checkpoint makes there, is used up first."""
+    failed = 0
+    disk.fill(server)
+    while failed < 10:
+        a = lease.try_append(token("x" * 20000), seq=lease.seq + 1)
+        check(a.status in (200, 503), repr(a))
+        lease.seq += a.status == 200
+        failed = failed + 1 if a.status == 503 else 0
+    return a
+
+
+@case
+def a_full_disk_is_503_and_goes_on_by_itself():
+    with SmallDisk() as disk, disk.server({"pull": dict(PULL, lease="5m")}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        done = play(s, job_id="done")
+        live = s.stream("j", "raw")
+        a = until_full(disk, s, lease)
+        acknowledged = s.job("j")["events"]
+        for what in (lambda: lease.try_append(token("y" * 20000), seq=lease.seq + 1),
+                     lambda: s.post("/v1/jobs", {"agent": "pull", "input": "z" * 20000})):
+            for a in [a] + [what() for _ in range(5)]:
+                equal((a.status, a.headers["content-type"]), (503, "application/problem+json"), repr(a))
+                equal(a.headers["retry-after"], "1")
+                check("free some" in a.detail or "ulimit" in a.detail, f"it says what to do: {a.detail}")
+        equal(s.job("j")["events"], acknowledged, "nothing of it is there")
+        live.until_id(acknowledged)
+        equal(len(s.read("done")), 13, "readers go on")
+        equal([s.get("/livez").status, s.get("/readyz").status], [200, 200])
+        disk.free(s)
+        until("it goes on by itself", lambda: lease.try_append(token("again"), seq=lease.seq + 1).status == 200, 10)
+        lease.seq += 1
+        equal(lease.append(token("again"), seq=lease.seq)["accepted"], 0, "stored once")
+        live.until_id(acknowledged + 1)
+        equal([seq(f) for f in live.stored], list(range(1, acknowledged + 2)), "without a gap")
+        equal(lease.finish(), "succeeded")
+        live.rest()
+        equal(live.ended, "clean")
+        says = [row for row in s.err().splitlines() if '"event":"store"' in row]
+        equal(len(says), 1, f"said once: {says}")
+        contains(says[0], '"stuck":true', '"why":"')
+        until("it is said that all is well", lambda: s.submit() and '"stuck":false' in s.err(), 15, 0.2)
+        s.restart(s.kill)
+        equal(s.state("j"), "succeeded", "and it was really stored")
+
+
+@case
+def a_full_disk_is_no_silence_of_the_workers():
+    """Their beats could not be stored; when there is room again, nobody has lost a job by that."""
+    agents = {"pull": dict(PULL, lease="1s"), "sh": sh("read order; until [ -e go ]; do sleep 0.05; done\n", lease="1s")}
+    with SmallDisk() as disk, disk.server(agents) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        s.submit("sh", job_id="process")
+        s.until_state("process", "running")
+        # Large enough that not even a beat fits any more.
+        until("full", lambda: (until_full(disk, s, lease), lease.try_beat())[1].status == 503)
+        end, beats = time.monotonic() + 3, []
+        while time.monotonic() < end:
+            beats.append(lease.try_beat().status)
+            time.sleep(0.1)  # how often it beats
+        equal(set(beats), {503})
+        disk.free(s)
+        until("a beat", lambda: lease.try_beat().status != 503)
+        equal((s.state("j"), s.state("process")), ("running", "running"))
+        equal(lease.finish(), "succeeded")
+        open(os.path.join(s.folder, "go"), "w").close()
+        s.until_state("process", "succeeded")
+        equal(s.job("process")["attempt"], 1)
+
+
+@case
+def a_server_that_stood_still_takes_no_jobs_away():
+    """Stopped (or a machine that slept) for longer than a lease: workers could not be heard."""
+    agents = {"pull": dict(PULL, lease="1s"), "sh": sh("read order; until [ -e go ]; do sleep 0.05; done\n", lease="1s")}
+    with Server(agents=agents) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        s.submit("sh", job_id="process")
+        s.until_state("process", "running")
+        s.signal(signal.SIGSTOP)
+        time.sleep(3.5)  # longer than a lease and than any turn takes
+        s.signal(signal.SIGCONT)
+        equal((s.state("j"), s.state("process")), ("running", "running"))
+        lease.beat()
+        open(os.path.join(s.folder, "go"), "w").close()
+        s.until_state("process", "succeeded")
+        equal(s.job("process")["attempt"], 1)
+        j = s.until_state("j", "failed", seconds=10)
+        equal(j["error"], "worker lost: its lease ran out", "silence counts again from then on")
+
+
+def scribble(s, job, sql):
+    with contextlib.closing(sqlite3.connect(s.data)) as db, db:
+        key, = db.execute("select key from jobs where id = ?", (job,)).fetchone()
+        equal(db.execute(sql, (key,)).rowcount, 1)
+
+
+DAMAGE = {"nonsense": "update records set stored = 'nonsense' where id = (? << 30) + 3",
+          "missing": "delete from records where id = (? << 30) + 3",
+          "another one's": "update records set stored = '{\"seq\":9,\"ts\":1,\"kind\":\"llm.delta\"}' where id = (? << 30) + 3",
+          "the first": "update records set stored = '[]' where id = (? << 30) + 1",
+          "the last": "delete from records where id = (? << 30) + 4"}
+
+
+@cases(DAMAGE)
+def a_damaged_record_ends_its_job_and_no_other(name):
+    with Server(agents={"pull": PULL}) as s:
+        for id in ("bad", "cancelled", "deleted"):
+            s.submit(job_id=id)
+        leases = [Worker(s).lease() for _ in range(3)]
+        for lease in leases:
+            lease.send(*OPENING)
+        s.terminate()
+        for lease in leases:
+            scribble(s, lease.job, DAMAGE[name])
+        s.start()
+        equal(s.post("/v1/jobs/cancelled/cancel").status, 200)
+        equal(s.request("DELETE", "/v1/jobs/deleted").status, 204)
+        leases[1].try_finish("cancelled")
+        s.until_state("cancelled", "cancelled")
+        leases[0].append(token("x"))
+        j = s.until_state("bad", "failed")
+        equal(j["error_type"], "DamagedRecord")
+        contains(j["error"], "cannot be read")
+        equal(leases[0].try_beat().status, 409)
+        answers = at_once(*[lambda: s.post("/v1/jobs", {"agent": "pull"})] * 50)
+        equal({a.status for a in answers}, {202}, "nobody else notices")
+        for d in ("raw", "agent", "aiq"):
+            with s.stream("bad", d) as st:
+                st.rest(10)
+                check(st.status != 200 or st.ended != "clean", f"{d}: nobody is told that this is all of it")
