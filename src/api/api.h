@@ -26,9 +26,11 @@ struct app_agent {
 
 /* What all loops share; handed to every handler. */
 struct app {
+    const char *version;
     struct journal *journal;       /* borrowed */
     struct hub_shared *hub_shared; /* borrowed */
     struct pool *pool;             /* borrowed */
+    struct http_server *http;      /* borrowed; its counts only */
     const struct app_agent *agents;
     size_t n_agents;
     struct sse_options sse;
@@ -96,7 +98,8 @@ struct look {
     char job[80];
     size_t job_n;
     struct job_filter filter; /* its texts are in `mem` */
-    int status;               /* of the answer; out is the body (or the error's text) */
+    int status;               /* of the answer; out is the body, or the text of an error */
+    const char *type; /* of the body, whatever the status; NULL: JSON, or an error's text */
     struct buf out;
     struct arena mem;
     bool aiq;
@@ -154,6 +157,8 @@ void api_worker_return(struct http_request *req, void *arg);
 
 void api_livez(struct http_request *req, void *arg);
 void api_readyz(struct http_request *req, void *arg);
+void api_healthz(struct http_request *req, void *arg);
+void api_metrics(struct http_request *req, void *arg);
 void api_dialects(struct http_request *req, void *arg);
 void api_index(struct http_request *req, void *arg);
 

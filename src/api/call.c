@@ -144,7 +144,9 @@ static void look_done(struct task *task)
 
     if (look->req != NULL) {
         http_on_gone(look->req, NULL, NULL);
-        if (look->status >= 400)
+        if (look->type != NULL && look->out.error == 0)
+            http_respond(look->req, look->status, look->type, buf_text(&look->out));
+        else if (look->status >= 400)
             http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
         else
             api_json(look->req, look->status, &look->out);

@@ -41,6 +41,9 @@ const struct http_route api_routes[] = {
     /* Operations */
     { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/healthz", api_healthz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM,
+      ACCESS_PUBLIC },
+    { "GET", "/metrics", api_metrics, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { 0 },
@@ -122,22 +125,6 @@ void api_loop_stop(struct http_loop *loop, void *arg)
 }
 
 /* --- operations ------------------------------------------------------------------------- */
-
-void api_livez(struct http_request *req, void *arg)
-{
-    (void)arg;
-    http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
-}
-
-void api_readyz(struct http_request *req, void *arg)
-{
-    struct app *app = arg;
-
-    if (atomic_load(&app->draining))
-        http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
-    else
-        http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
-}
 
 void api_dialects(struct http_request *req, void *arg)
 {

@@ -42,13 +42,12 @@ void histogram_add(struct histogram *h, uint64_t value, uint64_t times)
     counter_add(&h->sum, value * times);
 }
 
-void histogram_add_to(const struct histogram *h, struct histogram_total *total)
+void histogram_merge(struct histogram *to, const struct histogram *from)
 {
-    assert(total->scale == NULL || total->scale == h->scale);
-    total->scale = h->scale;
-    for (size_t i = 0; i <= h->scale->n; i++)
-        total->counts[i] += counter_get(&h->counts[i]);
-    total->sum += counter_get(&h->sum);
+    assert(to->scale == from->scale);
+    for (size_t i = 0; i <= to->scale->n; i++)
+        counter_add(&to->counts[i], counter_get(&from->counts[i]));
+    counter_add(&to->sum, counter_get(&from->sum));
 }
 
 uint64_t monotonic_us(void)

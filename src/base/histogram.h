@@ -31,15 +31,8 @@ void histogram_init(struct histogram *h, const struct scale *scale);
 /* Counts @value @times times. */
 void histogram_add(struct histogram *h, uint64_t value, uint64_t times);
 
-/* Several histograms of one scale, added up. */
-struct histogram_total {
-    const struct scale *scale;
-    uint64_t counts[HISTOGRAM_MAX + 1];
-    uint64_t sum;
-};
-
-/* The first one gives a zeroed @total its scale. */
-void histogram_add_to(const struct histogram *h, struct histogram_total *total);
+/* Adds @from, of the same scale, to @to. */
+void histogram_merge(struct histogram *to, const struct histogram *from);
 
 /* Microseconds that only ever rise, to measure with. */
 uint64_t monotonic_us(void);

@@ -250,6 +250,7 @@ static int start_http(struct server *s, struct error *err)
         .log_off = c->access_log == ACCESS_LOG_OFF,
     };
 
+    s->app.version = SPOOLWIRE_VERSION;
     s->app.journal = s->journal;
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;
@@ -260,6 +261,7 @@ static int start_http(struct server *s, struct error *err)
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
     s->app.sse = (struct sse_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
     int code = http_server_new(&options, &s->http, err);
+    s->app.http = s->http;
     return code == 0 ? http_server_start(s->http, err) : code;
 }
 

@@ -21,7 +21,7 @@ int loop_counts_init(struct loop_counts *counts, const struct http_route *routes
     size_t n = route_number(routes, NULL);
 
     *counts = (struct loop_counts){ .n_routes = n,
-                                    .routes = calloc(n + 1, sizeof(struct route_counts)) };
+                                    .routes = calloc(n + 1, sizeof(struct http_route_counts)) };
     for (size_t i = 0; counts->routes != NULL && i <= n; i++)
         histogram_init(&counts->routes[i].duration, &scale_latency);
     return counts->routes != NULL ? 0 : ERR_NOMEM;
@@ -33,7 +33,7 @@ void loop_counts_done(struct loop_counts *counts)
     counts->routes = NULL;
 }
 
-static struct route_counts *counts_of(const struct http_request *req)
+static struct http_route_counts *counts_of(const struct http_request *req)
 {
     const struct http_route *routes = req->loop->server->options.routes;
     const struct http_route *route = req->match.route;
@@ -74,11 +74,12 @@ void http_server_route_counts(const struct http_server *s,
     size_t n = route_number(s->options.routes, route);
 
     *ret = (struct http_route_counts){ 0 };
+    histogram_init(&ret->duration, &scale_latency);
     for (unsigned i = 0; s->loops != NULL && i < s->options.n_loops; i++) {
-        const struct route_counts *counts = &s->loops[i].counts.routes[n];
+        const struct http_route_counts *counts = &s->loops[i].counts.routes[n];
 
         for (int k = 0; k < HTTP_CLASSES; k++)
-            ret->classes[k] += counter_get(&counts->classes[k]);
-        histogram_add_to(&counts->duration, &ret->duration);
+            counter_add(&ret->classes[k], counter_get(&counts->classes[k]));
+        histogram_merge(&ret->duration, &counts->duration);
     }
 }

@@ -6,17 +6,12 @@
 
 struct http_request;
 
-struct route_counts {
-    struct counter classes[HTTP_CLASSES];
-    struct histogram duration;
-};
-
 struct loop_counts {
     struct counter accepted;
     struct counter refused;
     struct counter inflight;
     size_t n_routes;
-    struct route_counts *routes; /* owned; and one more, for what no route is found for */
+    struct http_route_counts *routes; /* owned; and one more, for what no route is found for */
 };
 
 /* ERR_NOMEM. */

@@ -102,8 +102,8 @@ struct http_counts {
 enum { HTTP_CLASSES = 5 }; /* 1xx to 5xx */
 
 struct http_route_counts {
-    uint64_t classes[HTTP_CLASSES];
-    struct histogram_total duration; /* from the first byte to the answer; not of streams */
+    struct counter classes[HTTP_CLASSES];
+    struct histogram duration; /* from the first byte to the answer; not of streams */
 };
 
 void http_server_counts(const struct http_server *s, struct http_counts *ret);

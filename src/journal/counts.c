@@ -103,14 +103,14 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
     counter_add(&counts->repeated, turn->repeated);
     for (const struct live *l = j->touched; l != NULL; l = l->next_touched)
         count_job(counts, l, j->now);
-    counter_set(&counts->last_commit, (uint64_t)j->now);
-    counter_set(&counts->is_failing, 0);
+    if (j->touched != NULL || j->gone.n > 0)
+        counter_set(&counts->last_commit, (uint64_t)j->now);
 }
 
 void journal_count_failed(struct journal *j, const struct journal_request *answered)
 {
     counter_add(&j->counts.failed_commits, 1);
-    counter_set(&j->counts.is_failing, 1);
+    counter_set(&j->counts.last_failure, (uint64_t)j->now);
     for (const struct journal_request *r = answered; r != NULL; r = r->next)
         if (r->op == JOURNAL_APPEND && r->code == ERR_BUSY)
             counter_add(&j->counts.not_stored, 1);
@@ -132,6 +132,7 @@ void journal_count_look(struct journal *j)
     }
     for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
         leases++;
+    counter_set(&counts->last_turn, (uint64_t)j->now);
     counter_set(&counts->jobs, j->n_all);
     counter_set(&counts->queued, queued);
     counter_set(&counts->running, j->n_running);

@@ -18,8 +18,9 @@ enum failure {
 
 struct journal_counts {
     struct counter requests, commits, failed_commits;
-    struct counter last_commit; /* milliseconds since 1970; 0: none yet */
-    struct counter is_failing;  /* the last turn could not be stored */
+    struct counter last_commit;  /* of a change; milliseconds since 1970, 0: none yet */
+    struct counter last_turn;    /* the same; there are several a second */
+    struct counter last_failure; /* of a commit; the same */
 
     /* Now: */
     struct counter jobs, queued, running, waiting_leases;

@@ -71,14 +71,6 @@ void inbox_withdraw(struct inbox *in, struct journal_request *req)
     (void)pthread_mutex_unlock(&in->lock);
 }
 
-uint64_t inbox_since(struct inbox *in)
-{
-    (void)pthread_mutex_lock(&in->lock);
-    uint64_t since = in->first != NULL ? in->since : 0;
-    (void)pthread_mutex_unlock(&in->lock);
-    return since;
-}
-
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
 {
     (void)pthread_mutex_lock(&in->lock);

@@ -12,8 +12,6 @@ void inbox_free(struct inbox *in);
 /* From any thread. */
 void inbox_put(struct inbox *in, struct journal_request *req);
 void inbox_withdraw(struct inbox *in, struct journal_request *req);
-/* Since when the oldest one waits, as monotonic_us; 0: there is none. */
-uint64_t inbox_since(struct inbox *in);
 
 /* The journal's thread: all that came, oldest first, and since when that one has waited. */
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);

@@ -281,11 +281,6 @@ const struct journal_counts *journal_counts(const struct journal *j)
     return &j->counts;
 }
 
-uint64_t journal_waits_since(struct journal *j)
-{
-    return inbox_since(j->inbox);
-}
-
 /* --- after a crash ----------------------------------------------------------- */
 
 struct recovery {
@@ -325,6 +320,7 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
     struct recovery r = { .journal = j, .dead = dead, .n_dead = n_dead };
 
     j->now = j->opt.clock(j->opt.clock_arg);
+    counter_set(&j->counts.last_turn, (uint64_t)j->now); /* not stuck before the first */
     int code = store_open_jobs(j->opt.store, on_open_job, &r, err);
     return code == 0 && r.err != 0 ? error_set(err, r.err, "%s", error_name(r.err)) : code;
 }

@@ -169,7 +169,5 @@ void journal_stop(struct journal *j);
 
 /* From any thread: see journal/counts.h. */
 const struct journal_counts *journal_counts(const struct journal *j);
-/* From any thread: since when the oldest request waits, as monotonic_us; 0: none does. */
-uint64_t journal_waits_since(struct journal *j);
 
 #endif

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static char *join(const char *a, const char *between, const char *b)
@@ -183,4 +184,24 @@ void file_sync_folder(const struct store *s)
         return;
     (void)fsync(fd); /* some file systems cannot; then there is nothing to be had */
     (void)close(fd);
+}
+
+int store_disk(const struct store *s, struct store_disk *ret, struct error *err)
+{
+    char *wal = join(s->path, "", "-wal");
+    struct stat file = { 0 }, log = { 0 };
+    struct statvfs disk = { 0 };
+
+    if (wal == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    int rc = stat(s->path, &file) == 0 && statvfs(s->path, &disk) == 0 ? 0 : errno;
+    (void)stat(wal, &log); /* there is none when nobody has written */
+    free(wal);
+    if (rc != 0)
+        return error_set(err, ERR_IO, "cannot look at %s: %s", s->name, strerror(rc));
+    *ret = (struct store_disk){ .file = (uint64_t)file.st_size,
+                                .wal = (uint64_t)log.st_size,
+                                .free = (uint64_t)disk.f_bavail * disk.f_frsize,
+                                .total = (uint64_t)disk.f_blocks * disk.f_frsize };
+    return 0;
 }

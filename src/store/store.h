@@ -191,4 +191,11 @@ struct store_stats {
 };
 int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
+/* Where it lives, in bytes; does not look into it. */
+struct store_disk {
+    uint64_t file, wal;
+    uint64_t free, total; /* of the file system; free for us */
+};
+int store_disk(const struct store *s, struct store_disk *ret, struct error *err);
+
 #endif

@@ -40,6 +40,26 @@ void traffic_init(struct traffic *t)
     histogram_init(&t->lag, &scale_size);
 }
 
+static void merge(struct counter *to, const struct counter *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        counter_add(&to[i], counter_get(&from[i]));
+}
+
+void traffic_merge(struct traffic *to, const struct traffic *from)
+{
+    for (unsigned i = 0; i < TRANSPORT_MAX; i++) {
+        merge(to->open[i], from->open[i], TRAFFIC_DIALECTS);
+        merge(to->opened[i], from->opened[i], TRAFFIC_DIALECTS);
+    }
+    merge(to->closed, from->closed, STREAM_END_MAX);
+    merge(to->resumed, from->resumed, RESUME_MAX);
+    merge(&to->replayed, &from->replayed, 1);
+    merge(&to->bytes, &from->bytes, 1);
+    histogram_merge(&to->first_event, &from->first_event);
+    histogram_merge(&to->lag, &from->lag);
+}
+
 static size_t number_of(const struct dialect *dialect)
 {
     size_t i = 0;

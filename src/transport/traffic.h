@@ -47,6 +47,8 @@ const char *stream_end_name(enum stream_end end);
 const char *stream_resume_name(enum stream_resume result);
 
 void traffic_init(struct traffic *t);
+/* Adds @from to @to. */
+void traffic_merge(struct traffic *to, const struct traffic *from);
 void traffic_opened(struct traffic *t, enum transport transport, const struct dialect *dialect);
 void traffic_closed(struct traffic *t,
                     enum transport transport,

@@ -1,0 +1,156 @@
+/* Is it well?  For three askers:
+ *
+ *     /livez    should it be restarted?          that it answers is the answer
+ *     /readyz   should it get requests?          503 while it goes down
+ *     /healthz  what is wrong?                   for people and alarms
+ *
+ * None of them says anything that a stranger may not know. */
+#include "api/api.h"
+
+#include "base/error.h"
+#include "dialect/render.h"
+#include "journal/counts.h"
+
+#include <time.h>
+
+enum {
+    FAILED_MS = 30000, /* so long a failed commit is news, unless one succeeds */
+    STUCK_MS = 10000,  /* the journal looks around several times a second */
+    LOW_DISK_BYTES = 256 * 1024 * 1024 /* then somebody should act */
+};
+
+/* From good to bad. */
+enum health { HEALTH_OK, HEALTH_DEGRADED, HEALTH_FAILING, HEALTH_DRAINING };
+
+static struct str health_name(enum health health)
+{
+    static const char *const names[] = {
+        [HEALTH_OK] = "ok",
+        [HEALTH_DEGRADED] = "degraded",
+        [HEALTH_FAILING] = "failing",
+        [HEALTH_DRAINING] = "draining",
+    };
+
+    return str_of(names[health]);
+}
+
+void api_livez(struct http_request *req, void *arg)
+{
+    (void)arg;
+    http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
+}
+
+void api_readyz(struct http_request *req, void *arg)
+{
+    struct app *app = arg;
+
+    if (atomic_load(&app->draining))
+        http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
+    else
+        http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
+}
+
+/* --- the parts ------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void begin_part(struct buf *b, const char *name, enum health health, struct str why)
+{
+    buf_lit(b, ",\"");
+    buf_str(b, str_of(name));
+    buf_lit(b, "\":{\"status\":");
+    json_put_str(b, health_name(health));
+    if (!str_absent(why))
+        render_text(b, "reason", why);
+}
+
+static enum health put_store(struct buf *b, struct store *store)
+{
+    struct store_disk disk = { 0 };
+    struct job_row row;
+    bool is_readable = store_job_get(store, STR(""), &row, NULL) == ERR_NOT_FOUND;
+    bool is_there = store_disk(store, &disk, NULL) == 0;
+    bool is_low = is_there && disk.free < LOW_DISK_BYTES;
+    enum health health = !is_readable || !is_there ? HEALTH_FAILING
+                         : is_low                  ? HEALTH_DEGRADED
+                                                   : HEALTH_OK;
+
+    begin_part(b, "store", health,
+               !is_readable || !is_there ? STR("the database cannot be read")
+               : is_low                  ? STR("the disk is almost full")
+                                         : STR_NONE);
+    render_number(b, "bytes", (int64_t)disk.file);
+    render_number(b, "wal_bytes", (int64_t)disk.wal);
+    render_number(b, "disk_free_bytes", (int64_t)disk.free);
+    render_number(b, "disk_total_bytes", (int64_t)disk.total);
+    buf_char(b, '}');
+    return health;
+}
+
+static enum health put_journal(struct buf *b, const struct journal_counts *c)
+{
+    int64_t now = now_ms();
+    int64_t failure = (int64_t)counter_get(&c->last_failure);
+    bool is_failing =
+        failure > (int64_t)counter_get(&c->last_commit) && now - failure < FAILED_MS;
+    bool is_stuck = now - (int64_t)counter_get(&c->last_turn) > STUCK_MS;
+    enum health health = is_failing || is_stuck ? HEALTH_FAILING : HEALTH_OK;
+
+    begin_part(b, "journal", health,
+               is_stuck     ? STR("the last commit does not come to an end")
+               : is_failing ? STR("the last commit failed; the log says why")
+                            : STR_NONE);
+    buf_lit(b, ",\"last_commit_at\":");
+    api_put_time(b, (int64_t)counter_get(&c->last_commit));
+    render_number(b, "commits", (int64_t)counter_get(&c->commits));
+    render_number(b, "failed_commits", (int64_t)counter_get(&c->failed_commits));
+    render_number(b, "jobs_queued", (int64_t)counter_get(&c->queued));
+    render_number(b, "jobs_running", (int64_t)counter_get(&c->running));
+    buf_char(b, '}');
+    return health;
+}
+
+/* --- the whole ------------------------------------------------------------------------- */
+
+static enum health worse(enum health a, enum health b)
+{
+    return a > b ? a : b;
+}
+
+static void run(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct app *app = look->loop->app;
+    struct buf *b = &look->out;
+    struct buf parts;
+
+    buf_init(&parts, 64 * 1024);
+    enum health health = put_store(&parts, store);
+    health = worse(health, put_journal(&parts, journal_counts(app->journal)));
+    if (atomic_load(&app->draining))
+        health = HEALTH_DRAINING;
+    buf_lit(b, "{\"status\":");
+    json_put_str(b, health_name(health));
+    render_text(b, "version", str_of(app->version));
+    render_number(b, "streams", (int64_t)api_readers(app));
+    buf_str(b, buf_text(&parts));
+    buf_char(b, '}');
+    buf_done(&parts);
+    look->status = health >= HEALTH_FAILING ? 503 : 200;
+    look->type = "application/json"; /* also of a 503 */
+}
+
+void api_healthz(struct http_request *req, void *arg)
+{
+    struct look *look = look_new(req, STR(""), run);
+
+    (void)arg;
+    if (look != NULL)
+        look_post(look);
+}

@@ -1,0 +1,105 @@
+"""/livez, /readyz and /healthz."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+
+from gateway import PULL, STORY, Server, Worker, until
+from harness import case, check, contains, equal
+
+
+@case
+def a_server_that_is_well_says_so():
+    with Server(agents={"pull": PULL}) as s:
+        equal(s.get("/livez").json, {"status": "alive"})
+        equal(s.get("/readyz").json, {"status": "ready"})
+        a = s.get("/healthz")
+        equal(a.status, 200)
+        h = a.json
+        equal((h["status"], h["store"]["status"], h["journal"]["status"]), ("ok", "ok", "ok"))
+        equal(h["journal"]["last_commit_at"], None)
+        check(h["store"]["bytes"] > 0 and h["store"]["disk_free_bytes"] > 0)
+        id = s.submit()
+        h = s.get("/healthz").json
+        equal(h["journal"]["jobs_queued"], 1)
+        created = s.job(id)["created_at"]
+        check(h["journal"]["last_commit_at"] >= created, f"{h} {created}")
+        with s.stream(id):
+            equal(s.get("/healthz").json["streams"], 1)
+
+
+@case
+def nothing_of_the_machine_is_told():
+    with Server(agents={"pull": PULL}) as s:
+        text = s.get("/healthz").body.decode() + s.get("/readyz").body.decode()
+        check(s.folder not in text and "x.db" not in text, text)
+
+
+@case
+def a_server_that_goes_down_is_not_ready():
+    with Server("--shutdown-window", "20s", agents={"pull": PULL}) as s:
+        id = s.submit()
+        Worker(s).lease()
+        with s.stream(id, "agent"):
+            s.expected_exit = 0
+            s.signal(15)
+            until("it drains", lambda: s.get("/readyz").status == 503)
+            equal(s.get("/livez").status, 200)
+            a = s.get("/healthz")
+            equal((a.status, a.json["status"]), (503, "draining"))
+        s.kill()
+
+
+@case
+def a_database_that_is_gone_is_failing():
+    with Server(agents={"pull": PULL}) as s:
+        os.rename(s.data, s.data + ".away")
+        a = s.get("/healthz")
+        equal((a.status, a.json["status"], a.json["store"]["status"]), (503, "failing", "failing"))
+        equal(a.json["store"]["reason"], "the database cannot be read")
+        os.rename(s.data + ".away", s.data)
+        equal(s.get("/healthz").status, 200)
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    with tempfile.TemporaryDirectory(prefix="spoolwire-ops-") as where:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "ops-test", where],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            print(f"     no small disk for this test: {done.stdout.decode().strip()}")
+            yield None
+            return
+        try:
+            yield where
+        finally:
+            subprocess.run(["umount", where], check=True)
+
+
+@case
+def a_full_disk_is_seen_and_recovers():
+    with small_disk("3m") as folder:
+        if folder is None:
+            return
+        with Server(agents={"pull": PULL}, folder=folder) as s:
+            h = s.get("/healthz").json
+            equal((h["status"], h["store"]["reason"]), ("degraded", "the disk is almost full"))
+            equal(s.get("/healthz").status, 200)
+            s.submit()
+            lease = Worker(s).lease()
+            lease.send(*STORY[:3])
+
+            def full():
+                return lease.try_append({"event": "on_custom_event", "name": "x", "run_id": "r", "data": "x" * 50000}).status
+            until("no room", lambda: full() == 503)
+            a = s.get("/healthz")
+            equal((a.status, a.json["status"], a.json["journal"]["status"]), (503, "failing", "failing"))
+            contains(a.json["journal"]["reason"], "the log says why")
+            contains(s.err(), '{"event":"store","stuck":true,"why":"')
+            m = s.get("/metrics").body.decode()
+            check('\nspoolwire_events_rejected_total{reason="not_stored"} 0\n' not in m, "not counted")
+            check("\nspoolwire_store_commits_failed_total 0\n" not in m, "not counted")
+            subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+            until("it stores again", lambda: full() == 200)
+            equal(s.get("/healthz").json["journal"]["status"], "ok")
