@@ -28,6 +28,10 @@ bench: all
 golden: all
 	@tests/golden/run build/release --write
 
+# Puts what the program says about itself into the documents.
+docs: all
+	@scripts/docs build/release
+
 format:
 	@find src include tests bench -name '*.[ch]' | xargs clang-format -i
 
@@ -38,4 +42,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all run play check bench golden format install clean
+.PHONY: all run play check bench golden docs format install clean

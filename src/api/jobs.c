@@ -26,6 +26,14 @@ static int64_t number_or(struct str text, int64_t otherwise)
     return value;
 }
 
+/* ?wait=30: for the job to end, in seconds. */
+static int64_t read_wait_ms(struct http_request *req)
+{
+    int64_t wait = number_or(http_query(req, "wait"), 0);
+
+    return (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+}
+
 /* --- submit ------------------------------------------------------------------------- */
 
 static void answer_submit(struct call *call)
@@ -167,8 +175,7 @@ void api_submit(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    int64_t wait = number_or(http_query(req, "wait"), 0);
-    call->wait_ms = (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    call->wait_ms = read_wait_ms(req);
     json_reader_init(&reader, 64 * 1024 * 1024, 64);
     if (read_submit(call, &reader))
         call_post(call);
@@ -232,8 +239,13 @@ static void look_at_job(struct http_request *req, bool aiq)
 
 void api_job(struct http_request *req, void *arg)
 {
+    int64_t wait_ms = read_wait_ms(req);
+
     (void)arg;
-    look_at_job(req, false);
+    if (wait_ms > 0)
+        jobs_wait(req, http_param(req, "id"), wait_ms);
+    else
+        look_at_job(req, false);
 }
 
 void api_aiq_job(struct http_request *req, void *arg)

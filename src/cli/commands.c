@@ -1,6 +1,22 @@
 #include "cli/commands.h"
 
+/* clang-format off */
 const struct command *const commands[] = {
-    &command_serve,     &command_submit,   &command_tail,       &command_show, &command_cancel,
-    &command_translate, &command_dialects, &command_demo_agent, NULL,
+    &command_serve,
+    &command_submit,
+    &command_tail,
+    &command_jobs,
+    &command_show,
+    &command_state,
+    &command_report,
+    &command_cancel,
+    &command_delete,
+    &command_agents,
+    &command_translate,
+    &command_dialects,
+    &command_demo_agent,
+    &command_completion,
+    &command_manual,
+    NULL,
 };
+/* clang-format on */

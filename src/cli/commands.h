@@ -9,10 +9,17 @@ extern const struct command *const commands[]; /* up to NULL */
 extern const struct command command_serve;
 extern const struct command command_submit;
 extern const struct command command_tail;
+extern const struct command command_jobs;
 extern const struct command command_show;
+extern const struct command command_state;
+extern const struct command command_report;
 extern const struct command command_cancel;
+extern const struct command command_delete;
+extern const struct command command_agents;
 extern const struct command command_translate;
 extern const struct command command_dialects;
 extern const struct command command_demo_agent;
+extern const struct command command_completion;
+extern const struct command command_manual;
 
 #endif

@@ -3,7 +3,6 @@
  * The stream's clean end says only that it is over; how the job ended is then asked of the
  * server, so that it does not depend on the dialect. */
 #include "base/error.h"
-#include "base/json.h"
 #include "cli/remote.h"
 
 #include <stdio.h>
@@ -66,21 +65,21 @@ static void on_note(void *arg, const char *why)
 /* --- how it ended --------------------------------------------------------------------------
  */
 
-static bool ended_badly(struct str state)
+int remote_ending(const yyjson_val *job)
 {
-    return str_is(state, "failed") || str_is(state, "cancelled");
+    struct str state = json_text(json_at(job, "state"));
+
+    return str_is(state, "failed") || str_is(state, "cancelled") ? EXIT_BAD_NEWS : EXIT_OK;
 }
 
-static int code_of(const struct client_reply *reply)
+static int code_of(const struct remote_follow *f, const struct client_reply *reply)
 {
     struct json_reader reader;
     struct json json;
-    int code = EXIT_OK;
 
-    json_reader_init(&reader, 1024 * 1024 * 1024, 64);
-    if (json_read(&reader, buf_text(&reply->body), &json, NULL) == 0 &&
-        ended_badly(json_text(json_at(json.root, "state"))))
-        code = EXIT_BAD_NEWS;
+    int code = remote_json(f->remote, reply, &reader, &json);
+    if (code == EXIT_OK)
+        code = remote_ending(json.root);
     json_reader_done(&reader);
     return code;
 }
@@ -104,7 +103,7 @@ static int ask_ending(const struct remote_follow *f)
     }
     int code = err != 0              ? remote_failed(f->remote, err)
                : reply.status != 200 ? remote_refused(f->remote, &reply)
-                                     : code_of(&reply);
+                                     : code_of(f, &reply);
     buf_done(&path);
     client_reply_done(&reply);
     return code;

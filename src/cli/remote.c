@@ -142,6 +142,20 @@ int remote_job(struct remote *r,
     return code;
 }
 
+int remote_json(const struct remote *r,
+                const struct client_reply *reply,
+                struct json_reader *reader,
+                struct json *ret)
+{
+    json_reader_init(reader, SIZE_MAX / 64, 256);
+    if (json_read(reader, buf_text(&reply->body), ret, NULL) == 0 && yyjson_is_obj(ret->root))
+        return EXIT_OK;
+    return cli_trouble(r->path,
+                       "the server's answer is not a JSON object: is %s a spoolwire "
+                       "server?",
+                       client_url(r->client));
+}
+
 int remote_write(const struct remote *r, struct client_reply *reply)
 {
     buf_char(&reply->body, '\n');

@@ -2,7 +2,7 @@
 #ifndef CLI_REMOTE_H
 #define CLI_REMOTE_H
 
-#include "base/str.h"
+#include "base/json.h"
 #include "cli/client.h"
 #include "cli/command.h"
 
@@ -42,6 +42,12 @@ int remote_failed(const struct remote *r, int err);
 /* For an answer that is not the wanted one. */
 int remote_refused(const struct remote *r, const struct client_reply *reply);
 
+/* Reads an answer's JSON object, which is good as long as the reader and the reply are; the
+ * reader is made here, and json_reader_done is the caller's whatever the result. */
+int remote_json(const struct remote *r,
+                const struct client_reply *reply,
+                struct json_reader *reader,
+                struct json *ret);
 /* Writes an answer's body as it is, and a line end. */
 int remote_write(const struct remote *r, struct client_reply *reply);
 
@@ -57,5 +63,21 @@ struct remote_follow {
 
 /* Writes the job's frames until the end of its stream; an exit code that says how it ended. */
 int remote_follow(const struct remote_follow *f);
+
+/* --- waiting for a job (wait.c) ------------------------------------------------------------
+ */
+
+struct remote_wait {
+    struct remote *remote;
+    struct str job;
+    int64_t timeout_ms; /* 0: as long as it takes */
+    bool json;          /* write the whole answer, not only what the job has made */
+};
+
+/* Writes what the job has made once it has ended; an exit code that says how it did. */
+int remote_wait(const struct remote_wait *w);
+
+/* EXIT_OK or EXIT_BAD_NEWS, by the job's `state`. */
+int remote_ending(const yyjson_val *job);
 
 #endif

@@ -1,22 +1,10 @@
 /* `spoolwire show`: what the server knows of a job, a line for each thing. */
-#include "base/json.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
 
 enum { MAX_ANSWER = 64 * 1024 * 1024, SHOWN = 200 };
-
-/* Control characters become blanks: the text is an agent's, the terminal is ours. */
-static void put_visible(struct buf *b, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        bool c1 = c == 0xC2 && i + 1 < s.n && (unsigned char)s.p[i + 1] < 0xA0;
-
-        buf_char(b, c < 0x20 || c == 0x7F || c1 ? ' ' : (char)c);
-        i += c1;
-    }
-}
 
 static void put_line(struct buf *b, struct str key, const yyjson_val *v)
 {
@@ -32,33 +20,30 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
         text = buf_text(&json);
     }
     struct str shown = utf8_head(text, SHOWN);
-    put_visible(b, key);
+    visible_put(b, key);
     do
         buf_char(b, ' ');
     while (b->n - from < 16 && b->error == 0);
-    put_visible(b, shown);
+    visible_put(b, shown);
     if (shown.n < text.n)
         buf_lit(b, "…");
     buf_char(b, '\n');
     buf_done(&json);
 }
 
-static int show_lines(const struct remote *r, struct str body)
+static int show_lines(const struct remote *r, const struct client_reply *reply)
 {
     struct json_reader reader;
     struct json json;
     struct buf out;
     size_t i, n;
     yyjson_val *key, *v;
-    int code;
 
-    json_reader_init(&reader, MAX_ANSWER, 64);
     buf_init(&out, MAX_ANSWER);
-    if (json_read(&reader, body, &json, NULL) == 0 && yyjson_is_obj(json.root)) {
+    int code = remote_json(r, reply, &reader, &json);
+    if (code == EXIT_OK) {
         yyjson_obj_foreach(json.root, i, n, key, v) put_line(&out, json_text(key), v);
         code = cli_write(r->path, buf_text(&out));
-    } else {
-        code = cli_trouble(r->path, "the server's answer is not a JSON object");
     }
     buf_done(&out);
     json_reader_done(&reader);
@@ -75,8 +60,7 @@ static int run(const struct args *args)
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", "/v1/jobs/", args_word(args, 0), "", &reply);
     if (code == EXIT_OK)
-        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply)
-                                          : show_lines(&r, buf_text(&reply.body));
+        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply) : show_lines(&r, &reply);
     client_reply_done(&reply);
     remote_close(&r);
     return code;

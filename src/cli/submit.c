@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
+#include "config/amount.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +14,18 @@ enum { MAX_INPUT_BYTES = 16 * 1024 * 1024, READ_BYTES = 64 * 1024 };
 struct submit {
     const struct args *args;
     struct remote remote;
-    const char *input; /* as given, or NULL */
+    const char *input;  /* as given, or NULL */
+    int64_t timeout_ms; /* of --wait; 0: none */
 };
 
-enum { OPT_INPUT = FLAG_OWN, OPT_JOB_ID, OPT_FOLLOW, OPT_DIALECT };
+enum {
+    OPT_INPUT = FLAG_OWN,
+    OPT_JOB_ID,
+    OPT_FOLLOW,
+    OPT_DIALECT,
+    OPT_WAIT,
+    OPT_TIMEOUT,
+};
 
 /* --- the input ---------------------------------------------------------------------------- */
 
@@ -116,6 +125,17 @@ static int follow(struct submit *s, struct str id)
     return remote_follow(&f);
 }
 
+static int wait_for(struct submit *s, struct str id)
+{
+    struct remote_wait w = { .remote = &s->remote,
+                             .job = id,
+                             .timeout_ms = s->timeout_ms,
+                             .json = args_have(s->args, FLAG_JSON) };
+
+    (void)fprintf(stderr, "job %.*s\n", STR_ARG(id));
+    return remote_wait(&w);
+}
+
 static int write_id(const struct submit *s, struct str id)
 {
     if (printf("%.*s\n", STR_ARG(id)) < 0 || fflush(stdout) != 0)
@@ -137,11 +157,29 @@ static int accepted(struct submit *s, struct client_reply *reply)
         code = cli_trouble(s->args->path, "the server's answer has no job_id");
     else if (args_have(s->args, OPT_FOLLOW))
         code = follow(s, id);
+    else if (args_have(s->args, OPT_WAIT))
+        code = wait_for(s, id);
     else
         code =
             args_have(s->args, FLAG_JSON) ? remote_write(&s->remote, reply) : write_id(s, id);
     json_reader_done(&reader);
     return code;
+}
+
+static int check_options(struct submit *s)
+{
+    const char *timeout = args_get(s->args, OPT_TIMEOUT);
+
+    if (args_have(s->args, OPT_WAIT) && args_have(s->args, OPT_FOLLOW))
+        return cli_usage_error(s->args->path, "--wait and --follow are two ways to wait: one "
+                                              "of them");
+    if (timeout != NULL && !args_have(s->args, OPT_WAIT))
+        return cli_usage_error(s->args->path, "--timeout belongs to --wait");
+    if (timeout != NULL &&
+        (!amount_parse(AMOUNT_MS, str_of(timeout), &s->timeout_ms) || s->timeout_ms == 0))
+        return cli_usage_error(s->args->path,
+                               "--timeout must be a duration such as 30s or 10m");
+    return EXIT_OK;
 }
 
 static int run(const struct args *args)
@@ -150,7 +188,10 @@ static int run(const struct args *args)
     struct client_reply reply;
     struct buf body;
 
-    int code = remote_open(args, &s.remote);
+    int code = check_options(&s);
+    if (code != EXIT_OK)
+        return code;
+    code = remote_open(args, &s.remote);
     buf_init(&body, 2 * MAX_INPUT_BYTES);
     client_reply_init(&reply);
     if (code == EXIT_OK)
@@ -176,6 +217,11 @@ static const struct flag flags[] = {
     { OPT_FOLLOW, "follow", NULL, NULL,
       "Write the frames until the job has ended, as tail does." },
     { OPT_DIALECT, "dialect", "DIALECT", NULL, "With --follow: the protocol (agent)." },
+    { OPT_WAIT, "wait", NULL, NULL,
+      "Wait for the job to end, and write its report, else its output; with --json the job "
+      "with both." },
+    { OPT_TIMEOUT, "timeout", "TIME", NULL,
+      "With --wait: no longer than this, such as 30s or 10m.  The job goes on." },
     { 0 },
 };
 
@@ -183,9 +229,12 @@ const struct command command_submit = {
     .name = "submit",
     .arguments = "AGENT",
     .about = "hand in a job, and follow it",
-    .story = "Gives the agent a job and writes the job's id, or with --follow its frames.",
+    .story = "Gives the agent a job and writes the job's id, with --follow its frames, or with "
+             "--wait what it has made.",
     .flags = flags,
-    .exits = "0 all well\n1 with --follow: the job failed or was cancelled",
+    .exits =
+        "0 all well\n1 with --follow or --wait: the job failed or was cancelled\n5 the time "
+        "of --timeout is over",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,
     .max_words = 1,

@@ -99,6 +99,8 @@ void server_config_free(struct server_config *config);
 
 /* The text of --help. */
 void server_config_help(struct buf *out);
+/* The options for the manual page. */
+void server_config_manual(struct buf *out);
 /* The options as a Markdown table, and the keys of an agent as another. */
 void server_config_reference(struct buf *out);
 void server_config_agent_reference(struct buf *out);

@@ -2,9 +2,10 @@
 #include "base/buf.h"
 #include "config/columns.h"
 #include "config/options.h"
+#include "config/roff.h"
 #include "config/server.h"
 
-/* "--max-body SIZE" */
+/* "--max-body", "--[no-]demo" */
 static void put_flag(struct buf *out, const struct option *o)
 {
     bool on = o->type == OPTION_BOOL && strcmp(o->initial, "true") == 0;
@@ -12,9 +13,16 @@ static void put_flag(struct buf *out, const struct option *o)
     buf_str(out, on ? STR("--[no-]") : STR("--"));
     for (const char *c = o->name; *c != '\0'; c++)
         buf_char(out, *c == '_' ? '-' : *c);
-    if (o->value[0] != '\0') {
-        buf_char(out, ' ');
-        buf_str(out, str_of(o->value));
+}
+
+/* What it means, and its default. */
+static void put_help(struct buf *out, const struct option *o)
+{
+    buf_str(out, str_of(o->help));
+    if (o->initial != NULL && o->type != OPTION_BOOL) {
+        buf_lit(out, " (");
+        buf_str(out, str_of(o->initial));
+        buf_char(out, ')');
     }
 }
 
@@ -25,12 +33,11 @@ static void help_option(struct buf *out, const struct option *o)
     buf_init(&flag, 200);
     buf_init(&text, 1000);
     put_flag(&flag, o);
-    buf_str(&text, str_of(o->help));
-    if (o->initial != NULL && o->type != OPTION_BOOL) {
-        buf_lit(&text, " (");
-        buf_str(&text, str_of(o->initial));
-        buf_char(&text, ')');
+    if (o->value[0] != '\0') {
+        buf_char(&flag, ' ');
+        buf_str(&flag, str_of(o->value));
     }
+    put_help(&text, o);
     columns_option(out, buf_text(&flag), buf_text(&text));
     if (out->error == 0)
         out->error = flag.error != 0 ? flag.error : text.error;
@@ -56,6 +63,29 @@ void server_config_help(struct buf *out)
                  "Every option may also be a variable (--max-body: SPOOLWIRE_MAX_BODY; PORT\n"
                  "sets the port alone) or stand in the YAML file (max_body: 1M), where the\n"
                  "agents are.  Flags win over variables, and those over the file.\n");
+}
+
+void server_config_manual(struct buf *out)
+{
+    struct buf flag, text;
+
+    buf_init(&flag, 200);
+    buf_init(&text, 1000);
+    for (size_t i = 0; i < server_options.n; i++) {
+        const struct option *o = &server_options.options[i];
+
+        buf_clear(&flag);
+        buf_clear(&text);
+        put_flag(&flag, o);
+        put_help(&text, o);
+        roff_option(out, buf_text(&flag), o->value[0] != '\0' ? str_of(o->value) : STR_NONE);
+        roff_text(out, buf_text(&text));
+        buf_char(out, '\n');
+    }
+    if (out->error == 0)
+        out->error = flag.error != 0 ? flag.error : text.error;
+    buf_done(&flag);
+    buf_done(&text);
 }
 
 /* --- the reference ----------------------------------------------------------- */

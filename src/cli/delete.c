@@ -1,0 +1,47 @@
+/* `spoolwire delete`: removes jobs, with their events. */
+#include "cli/commands.h"
+#include "cli/remote.h"
+
+static int tell(const struct remote *r, struct str job)
+{
+    struct buf out;
+
+    buf_init(&out, REMOTE_MAX_PATH);
+    buf_lit(&out, "{\"job_id\":");
+    json_put_str(&out, job);
+    buf_lit(&out, ",\"deleted\":true}\n");
+    int code = cli_write(r->path, buf_text(&out));
+    buf_done(&out);
+    return code;
+}
+
+static int run(const struct args *args)
+{
+    struct client_reply reply;
+    struct remote r;
+
+    int code = remote_open(args, &r);
+    client_reply_init(&reply);
+    for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
+        int one = remote_job(&r, "DELETE", "/v1/jobs/", args_word(args, i), "", &reply);
+
+        if (one == EXIT_OK && args_have(args, FLAG_JSON))
+            one = tell(&r, args_word(args, i));
+        code = one > code ? one : code;
+    }
+    client_reply_done(&reply);
+    remote_close(&r);
+    return code;
+}
+
+const struct command command_delete = {
+    .name = "delete",
+    .arguments = "JOB…",
+    .about = "remove jobs and their events",
+    .story = "Removes jobs and their events for good.  One that has not ended is cancelled.",
+    .exits = "0 they are gone",
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .min_words = 1,
+    .max_words = COMMAND_MANY,
+    .run = run,
+};

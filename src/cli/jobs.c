@@ -1,0 +1,238 @@
+/* `spoolwire jobs`: the server's jobs, the newest first, page by page.
+ *
+ * A page is read, and each of its jobs taken, until there are enough of them, or none left,
+ * or they become too old.  Lines for programs are written as the pages come; rows for people
+ * at the end, when it is known how wide they are. */
+#include "cli/commands.h"
+#include "cli/grid.h"
+#include "cli/moment.h"
+#include "cli/remote.h"
+#include "config/amount.h"
+
+#include <stdio.h>
+
+enum { OPT_STATE = FLAG_OWN, OPT_AGENT, OPT_SINCE, OPT_LIMIT, OPT_ALL, OPT_IDS, OPT_COLOR };
+enum { USUAL_LIMIT = 50, PAGE = 1000, MAX_OUT = 256 * 1024 * 1024 };
+
+struct listing {
+    const struct args *args;
+    struct remote remote;
+    struct term term;
+    struct grid grid;
+    struct buf out;
+    char next[40];    /* where the next page begins; "" for none */
+    int64_t now;      /* ms */
+    int64_t since;    /* ms; 0: any */
+    int64_t n, limit; /* jobs */
+    bool over;        /* what follows is too old */
+};
+
+/* --- one job --------------------------------------------------------------------------------
+ */
+
+static void put_span(struct listing *l, int64_t from, int64_t to)
+{
+    struct buf text;
+
+    buf_init(&text, 40);
+    if (from > 0)
+        moment_put_span(&text, to - from);
+    grid_cell(&l->grid, buf_text(&text), STYLE_PLAIN);
+    buf_done(&text);
+}
+
+static int64_t moment_at(yyjson_val *job, struct str key)
+{
+    int64_t ms;
+
+    return moment_parse(json_text(json_get(job, key)), &ms) ? ms : 0;
+}
+
+/* What one wants to know next: why it failed, who works on it. */
+static struct str remark(yyjson_val *job)
+{
+    struct str error = json_text(json_at(job, "error"));
+
+    return error.n > 0 ? error : json_text(json_at(job, "worker"));
+}
+
+static void put_row(struct listing *l, yyjson_val *job)
+{
+    struct str state = json_text(json_at(job, "state"));
+    int64_t started = moment_at(job, STR("started_at"));
+    int64_t finished = moment_at(job, STR("finished_at"));
+    char events[24];
+
+    grid_cell(&l->grid, json_text(json_at(job, "job_id")), STYLE_PLAIN);
+    grid_cell(&l->grid, json_text(json_at(job, "agent")), STYLE_PLAIN);
+    grid_cell(&l->grid, state, term_state_style(state));
+    put_span(l, moment_at(job, STR("created_at")), l->now);
+    put_span(l, started, finished > 0 ? finished : l->now);
+    (void)snprintf(events, sizeof(events), "%lld",
+                   (long long)json_int(json_at(job, "events"), 0));
+    grid_cell(&l->grid, str_of(events), STYLE_PLAIN);
+    grid_cell(&l->grid, remark(job), STYLE_DIM);
+}
+
+static void take_job(struct listing *l, yyjson_val *job)
+{
+    if (l->since > 0 && moment_at(job, STR("created_at")) < l->since) {
+        l->over = true;
+        return;
+    }
+    l->n++;
+    if (args_have(l->args, OPT_IDS))
+        buf_str(&l->out, json_text(json_at(job, "job_id")));
+    else if (args_have(l->args, FLAG_JSON))
+        json_put_value(&l->out, job);
+    else
+        put_row(l, job);
+    if (args_have(l->args, OPT_IDS) || args_have(l->args, FLAG_JSON))
+        buf_char(&l->out, '\n');
+}
+
+/* --- pages ----------------------------------------------------------------------------------
+ */
+
+static void put_query(const struct listing *l, struct buf *b)
+{
+    int64_t left = l->limit - l->n;
+    static const struct {
+        int id;
+        const char *name;
+    } filters[] = { { OPT_STATE, "&state=" }, { OPT_AGENT, "&agent=" } };
+
+    buf_lit(b, "/v1/jobs?limit=");
+    buf_i64(b, left < PAGE ? left : PAGE);
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_have(l->args, filters[i].id)) {
+            buf_str(b, str_of(filters[i].name));
+            client_put_escaped(b, str_of(args_get(l->args, filters[i].id)));
+        }
+    if (l->next[0] != '\0') {
+        buf_lit(b, "&after=");
+        client_put_escaped(b, str_of(l->next));
+    }
+    buf_char(b, '\0');
+}
+
+static int take_page(struct listing *l, const struct client_reply *reply)
+{
+    struct json_reader reader;
+    struct json json;
+    size_t i, n;
+    yyjson_val *job;
+
+    int code = remote_json(&l->remote, reply, &reader, &json);
+    if (code == EXIT_OK) {
+        struct str next = json_text(json_at(json.root, "next"));
+
+        yyjson_arr_foreach(json_at(json.root, "jobs"), i, n, job) if (!l->over)
+            take_job(l, job);
+        (void)snprintf(l->next, sizeof(l->next), "%.*s", STR_ARG(next));
+        code = cli_write(l->remote.path, buf_text(&l->out));
+        buf_clear(&l->out);
+    }
+    json_reader_done(&reader);
+    return code;
+}
+
+static int next_page(struct listing *l)
+{
+    struct client_reply reply;
+    struct buf path;
+
+    client_reply_init(&reply);
+    buf_init(&path, REMOTE_MAX_PATH);
+    put_query(l, &path);
+    int code = path.error != 0 ? cli_usage_error(l->remote.path, "that is too long")
+                               : remote_get(&l->remote, path.p, &reply);
+    if (code == EXIT_OK)
+        code = take_page(l, &reply);
+    buf_done(&path);
+    client_reply_done(&reply);
+    return code;
+}
+
+static int list(struct listing *l)
+{
+    int code;
+
+    do
+        code = next_page(l);
+    while (code == EXIT_OK && l->next[0] != '\0' && !l->over && l->n < l->limit);
+    if (code != EXIT_OK || args_have(l->args, OPT_IDS) || args_have(l->args, FLAG_JSON))
+        return code;
+    if (grid_write(&l->grid, &l->term, &l->out) != 0)
+        return cli_trouble(l->remote.path, "out of memory");
+    code = cli_write(l->remote.path, buf_text(&l->out));
+    if (code == EXIT_OK && l->next[0] != '\0' && !l->over)
+        (void)fprintf(stderr, "(there are more: --all, or --limit N)\n");
+    return code;
+}
+
+/* --- the command ----------------------------------------------------------------------------
+ */
+
+static int read_options(struct listing *l)
+{
+    const char *since = args_get(l->args, OPT_SINCE), *limit = args_get(l->args, OPT_LIMIT);
+    int64_t span;
+
+    l->now = moment_now();
+    l->limit = args_have(l->args, OPT_ALL) ? INT64_MAX : USUAL_LIMIT;
+    if (limit != NULL &&
+        (!amount_parse(AMOUNT_COUNT, str_of(limit), &l->limit) || l->limit == 0))
+        return cli_usage_error(l->args->path, "--limit must be a whole number from 1");
+    if (since != NULL && !amount_parse(AMOUNT_MS, str_of(since), &span))
+        return cli_usage_error(l->args->path, "--since must be a duration such as 90s, 10m, 2h "
+                                              "or 7d");
+    if (since != NULL)
+        l->since = span < l->now ? l->now - span : 1;
+    if (!term_open(&l->term, args_get(l->args, OPT_COLOR)))
+        return cli_usage_error(l->args->path, "--color must be auto, always or never");
+    return EXIT_OK;
+}
+
+static int run(const struct args *args)
+{
+    static const char *const titles[] = { "JOB",  "AGENT",  "STATE", "AGE",
+                                          "TOOK", "EVENTS", "",      NULL };
+    struct listing l = { .args = args };
+
+    int code = read_options(&l);
+    if (code != EXIT_OK)
+        return code;
+    code = remote_open(args, &l.remote);
+    grid_init(&l.grid, titles);
+    buf_init(&l.out, MAX_OUT);
+    if (code == EXIT_OK)
+        code = list(&l);
+    buf_done(&l.out);
+    grid_done(&l.grid);
+    remote_close(&l.remote);
+    return code;
+}
+
+static const struct flag flags[] = {
+    { OPT_STATE, "state", "STATE", "queued running waiting succeeded failed cancelled",
+      "Only those that are queued, running, waiting, succeeded, failed or cancelled." },
+    { OPT_AGENT, "agent", "AGENT", NULL, "Only this agent's." },
+    { OPT_SINCE, "since", "TIME", NULL,
+      "Only those submitted within this time, such as 90s, 10m, 2h or 7d." },
+    { OPT_LIMIT, "limit", "N", NULL, "At most N of them (50)." },
+    { OPT_ALL, "all", NULL, NULL, "All of them." },
+    { OPT_IDS, "ids", NULL, NULL, "Only their ids, one a line." },
+    { OPT_COLOR, "color", "WHEN", TERM_COLOR_WORDS,
+      "auto (default): on a terminal unless NO_COLOR is set; always; never." },
+    { 0 },
+};
+
+const struct command command_jobs = {
+    .name = "jobs",
+    .about = "list the jobs",
+    .story = "Lists the server's jobs, the newest first.  With --json one a line.",
+    .flags = flags,
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .run = run,
+};

@@ -1,0 +1,180 @@
+/* Waiting for a job's end, by long polls: a lost connection or a server that restarts only
+ * makes for another one. */
+#include "base/error.h"
+#include "base/visible.h"
+#include "cli/remote.h"
+#include "cli/term.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    POLL_MS = 15000, /* proxies cut what is silent for long, and people want to hear of
+                        questions */
+    EXTRA_MS = 10000,
+    PAUSE_MS = 1000,
+    GIVE_UP_MS = 600 * 1000, /* without any answer */
+    MAX_OUT = 256 * 1024 * 1024,
+};
+
+struct waiting {
+    const struct remote_wait *w;
+    struct client_reply reply;
+    struct buf path;
+    int64_t deadline; /* on now_ms's clock; 0: none */
+    int64_t last_good;
+    unsigned failures; /* in a row */
+    bool asked;        /* the human was told about the question */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- the end --------------------------------------------------------------------------------
+ */
+
+static void put_result(const yyjson_val *job, struct buf *out)
+{
+    const yyjson_val *report = json_at(job, "report"), *output = json_at(job, "output");
+    struct str text = json_text(report);
+
+    if (text.p != NULL && isatty(STDOUT_FILENO))
+        visible_put_lines(out, text);
+    else if (text.p != NULL)
+        buf_str(out, text);
+    else if (!json_is_null(output))
+        json_put_value(out, output);
+    if (out->n > 0 && !str_ends(buf_text(out), STR("\n")))
+        buf_char(out, '\n');
+}
+
+static void tell_failure(const struct remote_wait *w, const yyjson_val *job)
+{
+    struct str error = json_text(json_at(job, "error"));
+    struct buf line;
+
+    buf_init(&line, 64 * 1024);
+    visible_put(&line, json_text(json_at(job, "state")));
+    if (error.n > 0)
+        buf_lit(&line, ": ");
+    visible_put(&line, str_head(error, 2000));
+    (void)cli_trouble(w->remote->path, "the job %.*s", STR_ARG(buf_text(&line)));
+    buf_done(&line);
+}
+
+static int ended(struct waiting *s)
+{
+    const struct remote_wait *w = s->w;
+    struct json_reader reader;
+    struct json json;
+    struct buf out;
+
+    buf_init(&out, MAX_OUT);
+    int code = remote_json(w->remote, &s->reply, &reader, &json);
+    if (code == EXIT_OK) {
+        code = remote_ending(json.root);
+        if (code != EXIT_OK)
+            tell_failure(w, json.root);
+        else if (!w->json)
+            put_result(json.root, &out);
+        int written = w->json ? remote_write(w->remote, &s->reply)
+                              : cli_write(w->remote->path, buf_text(&out));
+        code = written != EXIT_OK ? written : code;
+    }
+    json_reader_done(&reader);
+    buf_done(&out);
+    return code;
+}
+
+/* --- until then -----------------------------------------------------------------------------
+ */
+
+static void still_going(struct waiting *s)
+{
+    struct json_reader reader;
+    struct json json;
+
+    if (remote_json(s->w->remote, &s->reply, &reader, &json) == EXIT_OK && !s->asked &&
+        str_is(json_text(json_at(json.root, "state")), "waiting")) {
+        s->asked = true;
+        (void)fprintf(stderr, "the job waits for an answer\n");
+    }
+    json_reader_done(&reader);
+}
+
+static int ask(struct waiting *s, int64_t wait_ms)
+{
+    buf_clear(&s->path);
+    remote_job_path(&s->path, "/v1/jobs/", s->w->job, "?wait=");
+    buf_cut(&s->path, s->path.n > 0 ? s->path.n - 1 : 0);
+    buf_i64(&s->path, (wait_ms + 999) / 1000);
+    buf_char(&s->path, '\0');
+    if (s->path.error != 0)
+        return s->path.error;
+    return client_get(s->w->remote->client, s->path.p, (unsigned)(wait_ms + EXTRA_MS),
+                      &s->reply);
+}
+
+/* No answer, or one that says to come back. */
+static int try_later(struct waiting *s, int err)
+{
+    const struct remote *r = s->w->remote;
+
+    if (now_ms() - s->last_good > GIVE_UP_MS)
+        return err != 0 ? remote_failed(r, err) : remote_refused(r, &s->reply);
+    if (s->failures++ == 0)
+        (void)cli_trouble(r->path, "%s; trying again",
+                          err != 0 ? client_error(r->client) : "the server is busy");
+    client_sleep_ms(client_backoff_ms(s->failures, 200, 5000));
+    return EXIT_OK;
+}
+
+static int wait_for(struct waiting *s)
+{
+    s->last_good = now_ms();
+    for (;;) {
+        int64_t began = now_ms(), left = s->deadline > 0 ? s->deadline - began : POLL_MS;
+
+        if (left <= 0) {
+            (void)cli_trouble(s->w->remote->path, "the job has not ended in time, and goes on");
+            return EXIT_TIME_OVER;
+        }
+        int err = ask(s, left < POLL_MS ? left : POLL_MS);
+        if (err == 0 && s->reply.status == 200)
+            return ended(s);
+        if (err != 0 || s->reply.status >= 500 || s->reply.status == 429) {
+            int code = try_later(s, err);
+
+            if (code != EXIT_OK)
+                return code;
+            continue;
+        }
+        if (s->reply.status != 202)
+            return remote_refused(s->w->remote, &s->reply);
+        s->failures = 0;
+        s->last_good = now_ms();
+        still_going(s);
+        if (s->last_good - began < PAUSE_MS && left > PAUSE_MS)
+            client_sleep_ms(PAUSE_MS); /* a server that does not wait must not be pressed */
+    }
+}
+
+int remote_wait(const struct remote_wait *w)
+{
+    struct waiting s = { .w = w };
+
+    if (w->timeout_ms > 0)
+        s.deadline = now_ms() + w->timeout_ms;
+    client_reply_init(&s.reply);
+    buf_init(&s.path, REMOTE_MAX_PATH);
+    int code = wait_for(&s);
+    buf_done(&s.path);
+    client_reply_done(&s.reply);
+    return code;
+}
