@@ -44,6 +44,9 @@ const struct http_route api_routes[] = {
     { "GET", "/healthz", api_healthz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM,
       ACCESS_PUBLIC },
     { "GET", "/metrics", api_metrics, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "GET", "/openapi.json", api_openapi, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/docs", api_docs, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/docs/{file}", api_docs_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { 0 },
@@ -157,5 +160,6 @@ void api_index(struct http_request *req, void *arg)
             "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
             "  GET  /v1/jobs/{id}/events           its events; ?dialect=agent, envelope, messages, nodes, aiq, raw\n"
             "  GET  /v1/jobs                       all jobs\n"
-            "  GET  /readyz                        health\n"));
+            "  GET  /readyz                        health\n"
+            "  GET  /docs                          all routes, to read and to try\n"));
 }
