@@ -429,9 +429,10 @@ static int start(int argc, char **argv)
 const struct command command_serve = {
     .name = "serve",
     .about = "run the gateway: jobs in, durable streams out",
-    .story = "Runs the gateway: it queues jobs, hands them to agents, stores what they say, and "
-             "streams it to any number of readers.  SIGTERM and SIGINT end it within its shutdown "
-             "window; a second one ends it at once.",
+    .story =
+        "Runs the gateway: it queues jobs, hands them to agents, stores what they say, and "
+        "streams it to any number of readers.  SIGTERM and SIGINT end it within its shutdown "
+        "window; a second one ends it at once.",
     .takes = COMMAND_SETTINGS,
     .start = start,
 };
