@@ -107,7 +107,8 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     struct page *p = r->page;
     struct record rec;
     size_t n = 0;
-    int err = record_decode(&r->reader, stored, &rec, NULL);
+    /* A gap can only be damage to the file. */
+    int err = seq == p->last_seq + 1 ? record_decode(&r->reader, stored, &rec, NULL) : ERR_IO;
 
     r->hole = seq != p->last_seq + 1;
     if (r->hole)

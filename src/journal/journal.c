@@ -23,7 +23,8 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->fences);
     table_init(&j->owners);
     journal_counts_init(&j->counts);
-    buf_init(&j->stored, SIZE_MAX / 4);
+    buf_init(&j->run.lines, SIZE_MAX / 4);
+    j->run.batch = -1;
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
@@ -56,7 +57,7 @@ void journal_free(struct journal *j)
     table_done(&j->owners);
     intake_free(j->intake);
     agent_free(j->fallback);
-    buf_done(&j->stored);
+    buf_done(&j->run.lines);
     buf_done(&j->gone);
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
@@ -89,11 +90,16 @@ static int store_rows(struct journal *j)
         if (l->deleted)
             continue;
         l->row.updated = j->now;
+        if (l->behind_since == 0)
+            l->behind_since = j->now;
+        if (!l->changed)
+            continue;
         int err = store_job_update(j->opt.store, &l->row, &j->failure);
         if (err != 0)
             return err;
+        l->behind_since = 0;
     }
-    return 0;
+    return journal_store_run(j);
 }
 
 static int commit(struct journal *j)
@@ -112,13 +118,19 @@ static int commit(struct journal *j)
     return err;
 }
 
+/* A worker's sign of life is nobody else's business. */
+static bool has_news(const struct live *l)
+{
+    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->deleted;
+}
+
 static void publish(struct journal *j)
 {
     const struct journal_events *events = &j->opt.events;
     size_t n = 0;
 
     for (struct live *l = j->touched; l != NULL; l = l->next_touched)
-        n++;
+        n += has_news(l);
     for (size_t i = 0; i < j->gone.n; i++)
         n += j->gone.p[i] == '\0';
     if (n == 0)
@@ -133,6 +145,8 @@ static void publish(struct journal *j)
     }
     n = 0;
     for (struct live *l = j->touched; l != NULL; l = l->next_touched) {
+        if (!has_news(l))
+            continue;
         j->pubs[n++] = (struct publication){ .job = l->row.id,
                                              .state = l->state,
                                              .state_changed = l->state_news,
@@ -197,6 +211,7 @@ static void tell_stuck(struct journal *j, bool failed)
 /* Nothing of the turn was stored: nobody got anything. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
+    journal_drop_run(j);
     tell_stuck(j, true);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* Only what has nothing to do with the state of things stays refused. */

@@ -140,6 +140,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         return err;
     }
     l->agent = journal_agent_of(j, l->row.agent);
+    l->told_seq = l->row.seq;
     j->n_running += l->state == JOB_RUNNING;
     if (l->state == JOB_QUEUED)
         live_enqueue(l);
@@ -205,7 +206,19 @@ void live_dequeue(struct live *l)
     queue_of(l)->n--;
 }
 
-/* --- the fold ---------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------- */
+
+static void run_clear(struct run *run)
+{
+    run->live = NULL;
+    run->batch = -1;
+    buf_clear(&run->lines);
+}
+
+void journal_drop_run(struct journal *j)
+{
+    run_clear(&j->run);
+}
 
 static int capture(struct live *l, const struct record *rec)
 {
@@ -225,24 +238,51 @@ static int capture(struct live *l, const struct record *rec)
     return err;
 }
 
+int journal_store_run(struct journal *j)
+{
+    struct run *run = &j->run;
+
+    if (run->live == NULL)
+        return 0;
+    int err = store_append(j->opt.store, run->live->row.key, run->live->row.seq,
+                           buf_text(&run->lines), run->batch, &j->failure);
+    run_clear(run);
+    return err;
+}
+
+void live_took_batch(struct live *l, int64_t batch, bool with_records)
+{
+    struct run *run = &l->journal->run;
+
+    l->row.producer_seq = batch;
+    if (with_records && run->live == l)
+        run->batch = batch;
+    else
+        live_change(l); /* no record tells of it: its row must */
+}
+
 static int on_record(void *arg, const struct record *rec)
 {
     struct live *l = arg;
     struct journal *j = l->journal;
+    struct run *run = &j->run;
+    int err = run->live != l || run->lines.n > RUN_BYTES ? journal_store_run(j) : 0;
 
-    buf_clear(&j->stored);
-    record_encode(rec, &j->stored);
-    if (j->stored.error != 0)
-        return j->stored.error;
-    live_touch(l);
-    int err =
-        store_append(j->opt.store, l->row.key, rec->seq, buf_text(&j->stored), &j->failure);
     if (err != 0)
         return err;
+    live_touch(l);
+    run->live = l;
+    if (run->lines.n > 0)
+        buf_char(&run->lines, '\n');
+    record_encode(rec, &run->lines);
+    if (run->lines.error != 0)
+        return run->lines.error;
     l->row.seq = rec->seq;
     j->tally.records[rec->kind]++;
     return capture(l, rec);
 }
+
+/* --- the fold ---------------------------------------------------------------- */
 
 struct rebuild {
     struct live *live;
@@ -286,15 +326,17 @@ static int replay_all(struct live *l, struct fold *fold)
 {
     struct rebuild r = { .live = l, .fold = fold };
     uint64_t before;
-    int err;
+    int err = journal_store_run(l->journal);
 
-    do {
+    while (err == 0) {
         before = fold_seq(fold);
         err = store_records(l->journal->opt.store, l->row.key, before, 1000, SIZE_MAX,
                             on_stored, &r, &l->journal->failure);
         if (err == 0)
             err = r.err; /* the store does not mind why a callback stops it */
-    } while (err == 0 && fold_seq(fold) > before);
+        if (fold_seq(fold) == before)
+            break;
+    }
     return err == 0 ? pass_over(&r, l->row.seq) : err;
 }
 
@@ -347,13 +389,19 @@ void live_touch(struct live *l)
     j->touched = l;
 }
 
+void live_change(struct live *l)
+{
+    live_touch(l);
+    l->changed = true;
+}
+
 int live_move(struct live *l, enum job_state to)
 {
     struct journal *j = l->journal;
 
     if (!job_state_may(l->state, to))
         return ERR_REFUSED;
-    live_touch(l);
+    live_change(l);
     j->n_running -= l->state == JOB_RUNNING;
     j->n_running += to == JOB_RUNNING;
     if (l->state == JOB_QUEUED)
@@ -416,7 +464,7 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 
     if (l->row.cancel_requested != 0)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    live_touch(l); /* before the first change, so that a turn that fails takes it back */
+    live_change(l); /* before the first change, so that a turn that fails takes it back */
     if (l->row.attempts_left > 0)
         l->row.attempts_left--;
     if (l->row.attempts_left == 0)
@@ -436,7 +484,8 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 void live_end_turn(struct live *l)
 {
     drop_records(l);
-    l->touched = l->cancel_news = l->state_news = l->capture = false;
+    l->touched = l->changed = l->cancel_news = l->state_news = l->capture = false;
+    l->told_seq = l->row.seq;
     l->next_touched = NULL;
     if (l->deleted || job_state_is_final(l->state))
         live_remove(l);
@@ -453,6 +502,8 @@ void live_reload(struct live *l)
     drop_records(l);
     live_drop_fold(l);
     l->touched = l->deleted = l->cancel_news = l->state_news = l->capture = false;
+    l->changed = false;
+    l->behind_since = 0;
     l->next_touched = NULL;
     int err = store_job_get(j->opt.store, id, &row, NULL);
     if (err == ERR_NOT_FOUND) {
@@ -468,6 +519,7 @@ void live_reload(struct live *l)
     j->n_running -= l->state == JOB_RUNNING;
     free_row(&l->row);
     l->row = copy;
+    l->told_seq = l->row.seq;
     (void)job_state_find(row.state, &l->state); /* written by us */
     l->row.state = str_of(job_state_name(l->state));
     j->n_running += l->state == JOB_RUNNING;

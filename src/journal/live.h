@@ -4,6 +4,7 @@
 #ifndef JOURNAL_LIVE_H
 #define JOURNAL_LIVE_H
 
+#include "base/buf.h"
 #include "base/table.h"
 #include "journal/counts.h"
 #include "journal/journal.h"
@@ -11,6 +12,11 @@
 
 struct fold;
 struct intake;
+
+enum {
+    ROW_EVERY_MS = 1000,
+    RUN_BYTES = 1000 /* four rows to a page */
+};
 
 struct live {
     struct live *next_touched;
@@ -23,12 +29,22 @@ struct live {
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     /* This turn: */
     bool touched, deleted, cancel_news, state_news;
+    bool changed;         /* its row is stored with the turn */
+    int64_t behind_since; /* the stored row lacks what happened since; 0: nothing */
+    uint64_t told_seq;    /* the last record that was published */
     int64_t lost_attempt; /* its worker was a process of the server that went down; 0: no */
     uint64_t damaged;     /* the first of its records that cannot be read; 0: none */
     bool stale;           /* a failed turn touched it, and the store could not be read since */
     bool capture;         /* somebody wants the records */
     struct record **records;
     size_t n_records, cap_records;
+};
+
+/* Records of one job that are not yet handed to the store: they share a row there. */
+struct run {
+    struct live *live; /* NULL: none */
+    struct buf lines;
+    int64_t batch; /* the last that ends in it; -1: none */
 };
 
 struct queue {
@@ -47,7 +63,7 @@ struct journal {
     struct live *touched;
     struct intake *intake;
     struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
-    struct buf stored;
+    struct run run;
     struct json_reader reader;
     int64_t now;
     int64_t next_look; /* at leases and deadlines */
@@ -83,7 +99,16 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret);
 uintptr_t live_count_of(const struct journal *j, struct str owner);
 /* Forgets it. */
 void live_remove(struct live *l);
+/* It takes part in this turn.  What a worker's sign of life changes (when the lease ends,
+ * what came last) is stored with its row within ROW_EVERY_MS: nobody needs it to recover. */
 void live_touch(struct live *l);
+/* And its row is stored with the turn. */
+void live_change(struct live *l);
+/* Its last batch has been taken. */
+void live_took_batch(struct live *l, int64_t batch, bool with_records);
+/* Hands the records that are not there yet to the store, or forgets them. */
+int journal_store_run(struct journal *j);
+void journal_drop_run(struct journal *j);
 int live_set_text(struct str *place, struct str text);
 /* Its fold, rebuilt from the store when it is not there. */
 int live_fold(struct live *l, struct fold **ret);

@@ -398,6 +398,7 @@ static void append(struct journal *j, struct journal_request *req)
                (long long)l->row.producer_seq + 1);
         return;
     }
+    uint64_t before = l->row.seq;
     int err = take_bytes(j, l, req->bytes, &req->accepted);
     if (err == 0)
         err = live_follow_fold(l);
@@ -406,7 +407,7 @@ static void append(struct journal *j, struct journal_request *req)
         return;
     }
     if (req->producer_seq >= 0)
-        l->row.producer_seq = req->producer_seq;
+        live_took_batch(l, req->producer_seq, l->row.seq > before);
     req->rejected = j->bad_lines;
     if (j->bad_lines > 0)
         (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
@@ -473,7 +474,7 @@ static int request_cancel(struct live *l, struct str reason)
         err = fold_cancel_requested(fold, reason, j->now);
     if (err != 0)
         return err;
-    live_touch(l);
+    live_change(l);
     l->row.cancel_requested = j->now;
     l->cancel_news = true;
     l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 10000);
@@ -528,6 +529,8 @@ static void delete_job(struct journal *j, struct journal_request *req)
     }
     if (err == 0)
         err = table_put(&j->fences, key_of(0, req->job), (void *)(uintptr_t)(attempt + 1));
+    if (err == 0)
+        err = journal_store_run(j);
     if (err == 0)
         err = store_job_delete(j->opt.store, key, &j->failure);
     if (err != 0)
@@ -602,6 +605,8 @@ static void look_once(struct journal *j, struct live *l)
         return;
     if (look_at(j, l) != 0)
         journal_fail_turn(j, NULL);
+    if (l->behind_since != 0 && j->now - l->behind_since >= ROW_EVERY_MS)
+        live_change(l);
     l->cancel_news |= was_running && job_state_is_final(l->state);
 }
 

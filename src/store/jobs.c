@@ -13,12 +13,13 @@
 /* In the order of SELECT_JOBS. */
 static void read_row(sqlite3_stmt *stmt, struct job_row *row)
 {
-    int n = 4;
+    int n = 5;
 
     row->key = sqlite3_column_int64(stmt, 0);
     row->input = column_text(stmt, 1);
     row->seq = (uint64_t)sqlite3_column_int64(stmt, 2);
     row->first_seq = (uint64_t)sqlite3_column_int64(stmt, 3);
+    row->producer_seq = sqlite3_column_int64(stmt, 4);
 #define READ_TEXT(column) row->column = column_text(stmt, n++);
 #define READ_INT(column)  row->column = sqlite3_column_int64(stmt, n++);
     JOB_FIXED(READ_TEXT, READ_INT)
@@ -50,6 +51,7 @@ static void bind_seqs(struct binder *b, const struct job_row *row)
 {
     bind_int(b, (int64_t)row->seq);
     bind_int(b, (int64_t)row->first_seq);
+    bind_int(b, row->producer_seq);
 }
 
 /* Moves the texts of @row into s->texts. */

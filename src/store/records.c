@@ -1,7 +1,8 @@
 /* Rows of records, and retention.
  *
- * A record's row id is its job's key and its seq in one number, so that one B-tree keyed by
- * a plain integer has each job's records side by side and in order:
+ * A row is a run of one job's records, a line each.  Its id is the job's key and the seq of
+ * its last record in one number, so that one B-tree keyed by a plain integer has each job's
+ * records side by side and in order, and the first row from seq on has the record seq:
  *
  *     bit 62                     30 29                    0
  *      |  key: 8 thousand million  |  seq: 1 thousand million |
@@ -13,6 +14,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 static bool fits(int64_t key, uint64_t seq)
 {
@@ -39,23 +41,28 @@ static int append_refused(int64_t key, uint64_t seq, struct error *err)
 
 int store_append(struct store *s,
                  int64_t key,
-                 uint64_t seq,
+                 uint64_t last,
                  struct str stored,
+                 int64_t batch,
                  struct error *err)
 {
     assert(stored.p != NULL);
     int code = write_ready(s, err);
     if (code != 0)
         return code;
-    if (!fits(key, seq) || seq == 0)
-        return append_refused(key, seq, err);
+    if (!fits(key, last) || last == 0)
+        return append_refused(key, last, err);
     struct binder b = statement_bind(s, STATEMENT_APPEND);
-    bind_int(&b, record_id(key, seq));
+    bind_int(&b, record_id(key, last));
     bind_text(&b, stored);
+    if (batch >= 0)
+        bind_int(&b, batch);
+    else
+        bind_text(&b, STR_NONE);
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
     if (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_ROWID)
         code = error_set(err, ERR_REFUSED,
-                         "record %" PRIu64 " of job %" PRId64 " is there already", seq, key);
+                         "record %" PRIu64 " of job %" PRId64 " is there already", last, key);
     else if (rc != SQLITE_DONE)
         code = write_failed(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
@@ -63,6 +70,54 @@ int store_append(struct store *s,
 }
 
 /* --- reading --------------------------------------------------------------------- */
+
+static uint64_t count_lines(struct str run)
+{
+    uint64_t n = 1;
+
+    for (const char *p = run.p; (p = memchr(p, '\n', (size_t)(run.p + run.n - p))) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* Cuts the first line off. */
+static struct str take_line(struct str *rest)
+{
+    const char *end = memchr(rest->p, '\n', rest->n);
+    struct str line = { rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n };
+
+    *rest = str_skip(*rest, end != NULL ? line.n + 1 : line.n);
+    return line;
+}
+
+struct giving {
+    uint64_t after;
+    size_t n, limit;
+    size_t bytes, max_bytes;
+    store_record_cb cb;
+    void *arg;
+};
+
+/* The records of one run that are wanted; false when it is enough. */
+static bool give_run(struct giving *g, uint64_t last, struct str run)
+{
+    uint64_t seq = last - count_lines(run);
+
+    while (seq < last) {
+        struct str stored = take_line(&run);
+
+        if (++seq <= g->after)
+            continue;
+        /* The first one is given whatever its size: else a reader could never pass it. */
+        if (g->n == g->limit || (g->n > 0 && stored.n > g->max_bytes - g->bytes))
+            return false;
+        if (g->cb(g->arg, seq, stored) != 0 || stored.n >= g->max_bytes - g->bytes)
+            return false;
+        g->n++;
+        g->bytes += stored.n;
+    }
+    return g->n < g->limit;
+}
 
 int store_records(struct store *s,
                   int64_t key,
@@ -73,8 +128,10 @@ int store_records(struct store *s,
                   void *arg,
                   struct error *err)
 {
-    size_t bytes = 0;
-    int rc = SQLITE_ROW;
+    struct giving g = {
+        .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
+    };
+    int rc;
 
     if (limit == 0 || after >= RECORD_SEQ_MAX || !fits(key, after))
         return 0;
@@ -83,19 +140,11 @@ int store_records(struct store *s,
     bind_int(&b, record_id(key, RECORD_SEQ_MAX));
     if (b.rc != SQLITE_OK)
         return fault(s, b.rc, err);
-    for (size_t n = 0; n < limit; n++) {
+    do
         rc = sqlite3_step(b.stmt);
-        if (rc != SQLITE_ROW)
-            break;
-        struct str stored = column_text(b.stmt, 1);
-        /* The first one is given whatever its size: else a reader could never pass it. */
-        if (n > 0 && stored.n > max_bytes - bytes)
-            break;
-        uint64_t seq = (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX;
-        if (cb(arg, seq, stored) != 0 || stored.n >= max_bytes - bytes)
-            break;
-        bytes += stored.n;
-    }
+    while (rc == SQLITE_ROW &&
+           give_run(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
+                    column_text(b.stmt, 1)));
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fault(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return code;
@@ -106,25 +155,40 @@ static int no_record(int64_t key, uint64_t seq, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "job %" PRId64 " has no record %" PRIu64, key, seq);
 }
 
+/* Line @n of @run from its end, 0 being the last one; absent when there are not so many. */
+static struct str line_from_end(struct str run, uint64_t n)
+{
+    uint64_t have = count_lines(run);
+    struct str line = STR_NONE;
+
+    for (; have > n; have--)
+        line = take_line(&run);
+    return line;
+}
+
 int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
 {
-    if (!fits(key, seq))
+    if (!fits(key, seq) || seq == 0)
         return no_record(key, seq, err);
     struct binder b = statement_bind(s, STATEMENT_RECORD);
     bind_int(&b, record_id(key, seq));
+    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    struct str stored = STR_NONE;
     int code = 0;
-    if (rc == SQLITE_ROW) {
-        struct str stored = column_text(b.stmt, 0);
-
-        if (texts_start(s, stored.n))
-            buf_str(&s->texts, stored);
-        else
-            code = error_set(err, s->texts.error, "record %" PRIu64 " does not fit into memory",
-                             seq);
-    } else {
-        code = rc == SQLITE_DONE ? no_record(key, seq, err) : fault(s, rc, err);
-    }
+    if (rc == SQLITE_ROW)
+        stored =
+            line_from_end(column_text(b.stmt, 1),
+                          ((uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX) - seq);
+    else if (rc != SQLITE_DONE)
+        code = fault(s, rc, err);
+    if (code == 0 && stored.p == NULL)
+        code = no_record(key, seq, err);
+    if (code == 0 && !texts_start(s, stored.n))
+        code =
+            error_set(err, s->texts.error, "record %" PRIu64 " does not fit into memory", seq);
+    if (code == 0)
+        buf_str(&s->texts, stored);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     if (code == 0)
         *ret = buf_text(&s->texts);

@@ -79,6 +79,11 @@ static const char *const steps[] = {
     /* One row, so that a server notices what another process has done to them. */
     "CREATE TABLE token_changes (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;"
     "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;",
+    /* 3: runs of records, and the producer's batch with them. */
+    "ALTER TABLE records ADD COLUMN batch INTEGER;"
+    "DROP VIEW job_records;"
+    "CREATE VIEW job_runs(job, last_seq, stored, batch) AS"
+    "  SELECT id >> 30, id & 1073741823, stored, batch FROM records;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };
@@ -137,6 +142,16 @@ int schema_check(struct store *s, int *ret_version, struct error *err)
     return 0;
 }
 
+int schema_fault(const struct store *s, int rc, struct error *err)
+{
+    if (rc != SQLITE_ERROR)
+        return fault(s, rc, err);
+    return error_set(err, ERR_IO,
+                     "%s does not have the tables of a spoolwire file (%s): restore a backup, "
+                     "or give another path",
+                     s->name, sqlite3_errmsg(s->db));
+}
+
 int schema_migrate(struct store *s, int version, struct error *err)
 {
     if (version == VERSION)
@@ -154,7 +169,7 @@ int schema_migrate(struct store *s, int version, struct error *err)
     sqlite3_free(stamp);
     if (rc == SQLITE_OK)
         return 0;
-    int code = fault(s, rc, err);
+    int code = schema_fault(s, rc, err);
     (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* it may be rolled back already */
     return code;
 }

@@ -14,9 +14,9 @@
  * Failing: a transaction is in one of three states.
  *
  *     NONE ──begin──▶ OPEN ──commit──▶ NONE     a commit that fails has rolled back
- *                      │ ▲
- *        write failed  │ │  savepoint undone, and SQLite's transaction is still there
- *                      ▼ │
+ *                      │
+ *        write failed  │
+ *                      ▼
  *                     FAILED ──commit──▶ NONE   gives the error again, stores nothing
  *
  * FAILED is what keeps half a transaction from being stored: on some errors SQLite rolls
@@ -209,6 +209,9 @@ static int open_store(const struct store_options *options,
 
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
+    /* Counting what SQLite allocates takes a lock each time.  Refused when it is already at
+     * work, which does no harm. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     s->lock_fd = -1;
     s->writes = how != OPEN_READER;
     s->beside = how == OPEN_BESIDE;
@@ -274,29 +277,23 @@ int store_begin(struct store *s, struct error *err)
     return code;
 }
 
-static void end(struct store *s)
-{
-    s->transaction = TRANSACTION_NONE;
-    s->savepoint = SAVEPOINT_NONE;
-}
-
 void store_rollback(struct store *s)
 {
     if (sqlite3_get_autocommit(s->db) == 0)
         (void)statement_run(s, STATEMENT_ROLLBACK, NULL); /* ends it, also when it complains */
-    end(s);
+    s->transaction = TRANSACTION_NONE;
 }
 
 int store_commit(struct store *s, struct error *err)
 {
-    assert(s->transaction != TRANSACTION_NONE && s->savepoint == SAVEPOINT_NONE);
+    assert(s->transaction != TRANSACTION_NONE);
     int code = s->failure.code;
     if (s->transaction == TRANSACTION_FAILED)
         (void)error_set(err, code, "%s", s->failure.text);
     else
         code = statement_run(s, STATEMENT_COMMIT, err);
     if (code == 0) {
-        end(s);
+        s->transaction = TRANSACTION_NONE;
         return 0;
     }
     store_rollback(s);
@@ -307,54 +304,12 @@ int store_commit(struct store *s, struct error *err)
     return code;
 }
 
-int store_savepoint(struct store *s, struct error *err)
-{
-    assert(s->transaction != TRANSACTION_NONE && s->savepoint == SAVEPOINT_NONE);
-    if (s->transaction == TRANSACTION_FAILED)
-        return error_set(err, s->failure.code, "%s", s->failure.text);
-    s->savepoint = SAVEPOINT_WANTED;
-    return 0;
-}
-
-void store_savepoint_release(struct store *s)
-{
-    assert(s->savepoint != SAVEPOINT_NONE);
-    if (s->savepoint == SAVEPOINT_OPEN && s->transaction == TRANSACTION_OPEN &&
-        statement_run(s, STATEMENT_SAVEPOINT_RELEASE, &s->failure) != 0)
-        s->transaction = TRANSACTION_FAILED;
-    s->savepoint = SAVEPOINT_NONE;
-}
-
-void store_savepoint_undo(struct store *s)
-{
-    assert(s->savepoint != SAVEPOINT_NONE);
-    if (s->savepoint == SAVEPOINT_OPEN && sqlite3_get_autocommit(s->db) == 0) {
-        struct error why;
-        int code = statement_run(s, STATEMENT_SAVEPOINT_UNDO, &why);
-
-        if (code == 0)
-            code = statement_run(s, STATEMENT_SAVEPOINT_RELEASE, &why);
-        /* What failed after the savepoint is undone with it. */
-        s->transaction = code == 0 ? TRANSACTION_OPEN : TRANSACTION_FAILED;
-        if (code != 0)
-            s->failure = why;
-    }
-    s->savepoint = SAVEPOINT_NONE;
-}
-
 int write_ready(struct store *s, struct error *err)
 {
     assert(s->transaction != TRANSACTION_NONE);
-    if (s->transaction == TRANSACTION_FAILED)
-        return error_set(err, s->failure.code, "%s", s->failure.text);
-    if (s->savepoint != SAVEPOINT_WANTED)
-        return 0;
-    int rc = sqlite3_step(s->statements[STATEMENT_SAVEPOINT]);
-    int code = rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
-    (void)sqlite3_reset(s->statements[STATEMENT_SAVEPOINT]); /* repeats the error */
-    if (code == 0)
-        s->savepoint = SAVEPOINT_OPEN;
-    return code;
+    return s->transaction == TRANSACTION_FAILED
+               ? error_set(err, s->failure.code, "%s", s->failure.text)
+               : 0;
 }
 
 int write_failed(struct store *s, int rc, struct error *err)

@@ -17,8 +17,8 @@
 
 #include <sqlite3.h>
 
-/* The columns of a job, with a macro for each type.  Key, input, seq and first_seq are not
- * in the lists: each is special in its own way. */
+/* The columns of a job, with a macro for each type.  Key, input, seq, first_seq and
+ * producer_seq are not in the lists: each is special in its own way. */
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
     TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created)
@@ -28,11 +28,10 @@
     TEXT(worker) TEXT(holder) TEXT(error) TEXT(error_type) TEXT(outcome)               \
     TEXT(request_hash)                                                                 \
     INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
-    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
-    INT(producer_seq)
+    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)
 /* clang-format on */
 
-/* A record's row id is its job's key and its seq in one number (records.c). */
+/* The row id of a run is its job's key and the seq of its last record (records.c). */
 #define RECORD_SEQ_BITS 30
 #define RECORD_SEQ_MAX  (((uint64_t)1 << RECORD_SEQ_BITS) - 1)
 #define RECORD_JOB_MAX  (((int64_t)1 << (63 - RECORD_SEQ_BITS)) - 1)
@@ -57,9 +56,6 @@ enum statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
     STATEMENT_ROLLBACK,
-    STATEMENT_SAVEPOINT,
-    STATEMENT_SAVEPOINT_RELEASE,
-    STATEMENT_SAVEPOINT_UNDO,
     STATEMENT_APPEND,
     STATEMENT_JOB_INSERT,
     STATEMENT_INPUT_INSERT,
@@ -90,13 +86,6 @@ enum transaction {
     TRANSACTION_FAILED
 };
 
-enum savepoint {
-    SAVEPOINT_NONE,
-    /* Asked for, and not made before the first write: most refusals come before that. */
-    SAVEPOINT_WANTED,
-    SAVEPOINT_OPEN
-};
-
 struct store {
     sqlite3 *db;                             /* owned */
     sqlite3_stmt *statements[STATEMENT_MAX]; /* owned; a reader has only those that read */
@@ -107,7 +96,6 @@ struct store {
     bool beside; /* see store_open_beside */
     unsigned busy_ms;
     enum transaction transaction;
-    enum savepoint savepoint;
     struct error failure; /* while TRANSACTION_FAILED: why */
     int wal_frames;       /* after the last commit */
     int checkpoint_at;    /* frames */
@@ -133,6 +121,9 @@ int schema_check(struct store *s, int *ret_version, struct error *err);
 /* Brings it from @version to ours, in one transaction. */
 int schema_migrate(struct store *s, int version, struct error *err);
 int schema_version(void);
+/* As fault(), for what only a table or column that is missing can be: someone has changed
+ * the schema. */
+int schema_fault(const struct store *s, int rc, struct error *err);
 
 /* --- statements.c ---------------------------------------------------------------- */
 
@@ -161,7 +152,7 @@ struct str column_blob(sqlite3_stmt *stmt, int column);
 
 /* --- sqlite.c -------------------------------------------------------------------- */
 
-/* Before every write: in a transaction, and in the savepoint that was asked for. */
+/* Before every write: in a transaction that has not failed. */
 int write_ready(struct store *s, struct error *err);
 /* Steps what was bound, if all could be, and resets it; *@ret_n (which may be NULL) is the
  * number of rows that it changed. */

@@ -33,11 +33,16 @@
 /* clang-format off */
 #define ALL_NAMES JOB_FIXED(NAME, NAME) JOB_INDEXED(NAME, NAME) JOB_PLAIN(NAME, NAME)
 #define ALL_MARKS JOB_FIXED(MARK, MARK) JOB_INDEXED(MARK, MARK) JOB_PLAIN(MARK, MARK)
-#define SET_PLAIN "UPDATE jobs SET seq=?, first_seq=?" JOB_PLAIN(SET, SET)
+#define SET_PLAIN "UPDATE jobs SET seq=?, first_seq=?, producer_seq=?" JOB_PLAIN(SET, SET)
 #define SET_INDEXED JOB_INDEXED(SET, SET)
 #define SAME_INDEXED JOB_INDEXED(SAME, SAME)
+/* Rows are stored less often than records, which know better (store_append). */
+#define RUNS_SINCE "FROM records WHERE id BETWEEN (key << 30) + seq + 1 AND (key << 30) + 1073741823"
 #define SELECT_JOBS                                                                    \
-    "SELECT key, (SELECT input FROM inputs WHERE job = key), seq, first_seq" ALL_NAMES \
+    "SELECT key, (SELECT input FROM inputs WHERE job = key),"                          \
+    " ifnull((SELECT max(id) & 1073741823 " RUNS_SINCE "), seq), first_seq,"           \
+    " ifnull((SELECT batch " RUNS_SINCE " AND batch IS NOT NULL"                       \
+    "         ORDER BY id DESC LIMIT 1), producer_seq)" ALL_NAMES                      \
     " FROM jobs "
 /* clang-format on */
 
@@ -67,7 +72,8 @@ static const char *const sql[STATEMENT_MAX] = {
         SELECT_JOBS "INDEXED BY jobs_open WHERE state IN ('queued', 'running', 'waiting') "
                     "ORDER BY key",
     [STATEMENT_RECORDS] = "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id",
-    [STATEMENT_RECORD] = "SELECT stored FROM records WHERE id = ?",
+    [STATEMENT_RECORD] =
+        "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
     /* Sequence numbers are dense, so jobs know how many records there are; counting these
      * would read the whole file. */
     [STATEMENT_COUNTS] = "SELECT count(*), ifnull(sum(seq - first_seq + 1), 0) FROM jobs",
@@ -79,16 +85,13 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_ROLLBACK] = "ROLLBACK",
-    [STATEMENT_SAVEPOINT] = "SAVEPOINT request",
-    [STATEMENT_SAVEPOINT_RELEASE] = "RELEASE request",
-    [STATEMENT_SAVEPOINT_UNDO] = "ROLLBACK TO request",
-    [STATEMENT_APPEND] = "INSERT INTO records(id, stored) VALUES(?, ?)",
-    [STATEMENT_JOB_INSERT] =
-        "INSERT INTO jobs(seq, first_seq" ALL_NAMES ") VALUES(?, ?" ALL_MARKS ")",
+    [STATEMENT_APPEND] = "INSERT INTO records(id, stored, batch) VALUES(?, ?, ?)",
+    [STATEMENT_JOB_INSERT] = "INSERT INTO jobs(seq, first_seq, producer_seq" ALL_NAMES
+                             ") VALUES(?, ?, ?" ALL_MARKS ")",
     [STATEMENT_INPUT_INSERT] = "INSERT INTO inputs(job, input) VALUES(?, ?)",
-    /* Every batch of records comes with an update of its job, and hardly any of these move
-     * the job in an index.  An UPDATE that only names an indexed column already writes the
-     * index, so the first of these names none and finds no row when one would change. */
+    /* Hardly any update moves the job in an index.  An UPDATE that only names an indexed column
+     * already writes the index, so the first of these names none and finds no row when one
+     * would change. */
     [STATEMENT_JOB_UPDATE_PLAIN] = SET_PLAIN " WHERE key=?" SAME_INDEXED,
     [STATEMENT_JOB_UPDATE] = SET_PLAIN SET_INDEXED " WHERE key=?",
     [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = seq + 1 WHERE key = ?",
@@ -132,14 +135,8 @@ int statements_prepare(struct store *s, struct error *err)
             continue;
         int rc = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                     &s->statements[i], NULL);
-        /* A table or column of ours that is missing: someone has changed the schema. */
-        if (rc == SQLITE_ERROR)
-            return error_set(err, ERR_IO,
-                             "%s does not have the tables of a spoolwire file (%s): restore a "
-                             "backup, or give another path",
-                             s->name, sqlite3_errmsg(s->db));
         if (rc != SQLITE_OK)
-            return fault(s, rc, err);
+            return schema_fault(s, rc, err);
     }
     return 0;
 }

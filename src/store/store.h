@@ -73,14 +73,10 @@ int store_begin(struct store *s, struct error *err);
 /* After an error here the transaction is gone: nothing of it is stored. */
 int store_commit(struct store *s, struct error *err);
 void store_rollback(struct store *s);
-/* Within a transaction: undo one request without its neighbours.  One at a time.
- *
- * After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND the write has changed nothing and the
- * transaction goes on.  After any other error it cannot be committed any more (the commit
- * gives the error again), unless the savepoint is undone and that helps: then it can. */
-int store_savepoint(struct store *s, struct error *err);
-void store_savepoint_release(struct store *s);
-void store_savepoint_undo(struct store *s);
+
+/* After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND a write has changed nothing and the
+ * transaction goes on.  After any other error it cannot be committed any more: the commit
+ * gives the error again. */
 
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
@@ -88,11 +84,19 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* The job and its records, all at once.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
-/* ERR_REFUSED when there is one of that number; ERR_TOO_LARGE past 2^30 - 1. */
+/* A run of a job's records: those that follow its last one, up to @last, a line each with
+ * a newline between.  @batch is the number of the producer's batch that ends in it, or -1.
+ *
+ * The job's row need not be stored with every run: a row that is read has the seq of the
+ * last record that is there, and the last batch of the runs behind the seq that it was stored
+ * with.
+ *
+ * ERR_REFUSED when there is a run that ends there; ERR_TOO_LARGE past 2^30 - 1. */
 int store_append(struct store *s,
                  int64_t key,
-                 uint64_t seq,
+                 uint64_t last,
                  struct str stored,
+                 int64_t batch,
                  struct error *err);
 /* Removes at most @limit records of final jobs that finished before their expiry, and such
  * jobs once they have none left; says how many rows went. */
@@ -185,7 +189,7 @@ int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *er
 /* A number that rises with every change to them. */
 int store_token_changes(struct store *s, int64_t *ret, struct error *err);
 
-/* Counts for the operator.  Records as the jobs count them: seq - first_seq + 1. */
+/* Counts for the operator.  Records as the jobs' rows were last stored: seq - first_seq + 1. */
 struct store_stats {
     int64_t jobs, records, bytes;
 };

@@ -16,6 +16,7 @@ struct disk;
 struct disk_record {
     char *p; /* owned */
     size_t n;
+    int64_t batch; /* that ends with it; -1: none */
 };
 
 struct disk_job {

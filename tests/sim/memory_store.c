@@ -25,9 +25,6 @@ struct disk {
     struct undo *undo; /* owned */
     size_t n_undo, cap_undo;
     enum transaction transaction;
-    bool in_savepoint;
-    size_t savepoint; /* length of the undo list */
-    bool failed_before_savepoint;
     unsigned planned[2][DISK_OP_MAX]; /* [writer][op]: calls until it fails; 0: it does not */
     unsigned n_faults, n_read_faults, n_begins;
     bool full;
@@ -96,9 +93,22 @@ static void take_back(struct store *s)
     s->out = NULL;
 }
 
-static void hand_out(struct store *s, const struct job_row *row, struct job_row *ret)
+/* The row as it was stored, and what the runs behind it know better. */
+static char *copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n)
 {
-    s->out = copy_row(row, ret, &s->n_out);
+    char *texts = copy_row(&job->row, ret, ret_n);
+
+    for (size_t i = (size_t)job->row.seq; i < job->n; i++)
+        if (job->recs[i].batch >= 0)
+            ret->producer_seq = job->recs[i].batch;
+    if (ret->seq < job->n)
+        ret->seq = job->n;
+    return texts;
+}
+
+static void hand_out(struct store *s, const struct disk_job *job, struct job_row *ret)
+{
+    s->out = copy_job(job, ret, &s->n_out);
 }
 
 /* --- the disk ----------------------------------------------------------------- */
@@ -293,7 +303,6 @@ static struct disk_job *end_transaction(struct disk *d)
     d->n_undo = 0;
     d->dirty = NULL;
     d->transaction = TRANSACTION_NONE;
-    d->in_savepoint = false;
     for (struct disk_job *job = dirty; job != NULL; job = job->next_dirty)
         job->dirty = false;
     return dirty;
@@ -335,7 +344,7 @@ int store_commit(struct store *s, struct error *err)
 {
     struct disk *d = s->disk;
 
-    check(d->transaction != TRANSACTION_NONE && !d->in_savepoint, "commit");
+    check(d->transaction != TRANSACTION_NONE, "commit");
     int code = fault(s, DISK_COMMIT, err);
     if (code == 0 && d->transaction == TRANSACTION_FAILED)
         code = error_set(err, ERR_IO, "an earlier fault");
@@ -346,35 +355,6 @@ int store_commit(struct store *s, struct error *err)
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
     return 0;
-}
-
-int store_savepoint(struct store *s, struct error *err)
-{
-    struct disk *d = s->disk;
-
-    check(d->transaction != TRANSACTION_NONE && !d->in_savepoint, "savepoint");
-    take_back(s);
-    if (d->transaction == TRANSACTION_FAILED)
-        return error_set(err, ERR_IO, "an earlier fault");
-    d->in_savepoint = true;
-    d->savepoint = d->n_undo;
-    return 0;
-}
-
-void store_savepoint_release(struct store *s)
-{
-    check(s->disk->in_savepoint, "release");
-    take_back(s);
-    s->disk->in_savepoint = false;
-}
-
-void store_savepoint_undo(struct store *s)
-{
-    check(s->disk->in_savepoint, "undo");
-    take_back(s);
-    undo_to(s->disk, s->disk->savepoint);
-    s->disk->transaction = TRANSACTION_OPEN;
-    s->disk->in_savepoint = false;
 }
 
 static int begin_write(struct store *s, enum disk_op op, struct error *err)
@@ -451,10 +431,23 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
     return 0;
 }
 
+static void append_one(struct disk *d, struct disk_job *job, const char *p, size_t n)
+{
+    if (job->n == job->cap) {
+        job->cap = job->cap > 0 ? job->cap * 2 : 32;
+        job->recs = must(realloc(job->recs, job->cap * sizeof(*job->recs)));
+    }
+    char *copy = must(malloc(n + 1));
+    memcpy(copy, p, n);
+    job->recs[job->n++] = (struct disk_record){ copy, n, -1 };
+    (void)remember(d, UNDO_APPEND, job);
+}
+
 int store_append(struct store *s,
                  int64_t key,
-                 uint64_t seq,
+                 uint64_t last,
                  struct str stored,
+                 int64_t batch,
                  struct error *err)
 {
     int code = begin_write(s, DISK_APPEND, err);
@@ -463,17 +456,14 @@ int store_append(struct store *s,
         return code;
     struct disk_job *job = find_key(s->disk, key);
     check(job != NULL, "a record of no job");
-    if (seq <= job->n)
-        return error_set(err, ERR_REFUSED, "record %llu is there", (unsigned long long)seq);
-    check(seq == job->n + 1, "a gap in the records");
-    if (job->n == job->cap) {
-        job->cap = job->cap > 0 ? job->cap * 2 : 32;
-        job->recs = must(realloc(job->recs, job->cap * sizeof(*job->recs)));
+    for (const char *p = stored.p, *end = p + stored.n; p <= end;) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+        append_one(s->disk, job, p, (size_t)((newline != NULL ? newline : end) - p));
+        p = (newline != NULL ? newline : end) + 1;
     }
-    char *p = must(malloc(stored.n + 1));
-    memcpy(p, stored.p, stored.n);
-    job->recs[job->n++] = (struct disk_record){ p, stored.n };
-    (void)remember(s->disk, UNDO_APPEND, job);
+    check(job->n == last, "a gap in the records");
+    job->recs[job->n - 1].batch = batch;
     return 0;
 }
 
@@ -559,7 +549,7 @@ int store_job_get(struct store *s, struct str id, struct job_row *ret, struct er
         return code;
     if (job == NULL)
         return error_set(err, ERR_NOT_FOUND, "there is no such job");
-    hand_out(s, &job->row, ret);
+    hand_out(s, job, ret);
     return 0;
 }
 
@@ -575,7 +565,7 @@ int store_job_by_idempotency(struct store *s,
     for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next) {
         if (!job->gone && job->row.idempotency_key.p != NULL &&
             str_eq(job->row.idempotency_key, key)) {
-            hand_out(s, &job->row, ret);
+            hand_out(s, job, ret);
             return 0;
         }
     }
@@ -592,7 +582,7 @@ int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *e
 
         if (job->gone || !job_state_find(job->row.state, &state) || job_state_is_final(state))
             continue;
-        char *texts = copy_row(&job->row, &row, NULL);
+        char *texts = copy_job(job, &row, NULL);
         int stop = cb(arg, &row);
         free(texts);
         if (stop != 0)

@@ -88,8 +88,8 @@ static int append_to(struct driver *d, struct job_row *row, uint64_t batch, stru
 {
     for (uint64_t i = 1; i <= batch; i++) {
         uint64_t seq = row->seq + i;
-        int code =
-            store_append(d->store, row->key, seq, text_of(d, row->key, seq, d->n_bytes), err);
+        int code = store_append(d->store, row->key, seq, text_of(d, row->key, seq, d->n_bytes),
+                                -1, err);
 
         if (code != 0)
             return code;

@@ -187,7 +187,7 @@ static void append_text(struct store *s, int64_t key, uint64_t seq)
     char text[64];
     int n = snprintf(text, sizeof(text), "{\"job\":%d,\"seq\":%d}", (int)key, (int)seq);
 
-    ok(store_append(s, key, seq, str_make(text, (size_t)n), err));
+    ok(store_append(s, key, seq, str_make(text, (size_t)n), -1, err));
 }
 
 /* Records @from to @to, in a transaction of their own. */
@@ -597,9 +597,9 @@ static void a_page_of_records_ends_at_its_bytes(void **state)
     int64_t key = add_job(f->w, "a", "a", "running");
 
     ok(store_begin(f->w, err));
-    ok(store_append(f->w, key, 1, STR("0123456789"), err));
-    ok(store_append(f->w, key, 2, STR("0123456789"), err));
-    ok(store_append(f->w, key, 3, STR("0123456789"), err));
+    ok(store_append(f->w, key, 1, STR("0123456789"), -1, err));
+    ok(store_append(f->w, key, 2, STR("0123456789"), -1, err));
+    ok(store_append(f->w, key, 3, STR("0123456789"), -1, err));
     ok(store_commit(f->w, err));
     assert_int_equal(records(f->r, key, 0, 64, 0).n, 1); /* the first one always */
     assert_int_equal(records(f->r, key, 0, 64, 9).n, 1);
@@ -613,7 +613,7 @@ static void a_page_of_records_ends_at_its_bytes(void **state)
     numbers(&two, 1, 2);
 }
 
-static void a_record_is_any_bytes(void **state)
+static void a_record_is_any_line(void **state)
 {
     struct fixture *f = *state;
     int64_t key = add_job(f->w, "a", "a", "running");
@@ -623,26 +623,88 @@ static void a_record_is_any_bytes(void **state)
 
     assert_non_null(big);
     for (size_t i = 0; i < n; i++)
-        big[i] = (char)(i * 7 + i / 251);
+        big[i] = (char)(i * 7 + i / 251) == '\n' ? ' ' : (char)(i * 7 + i / 251);
     ok(store_begin(f->w, err));
-    ok(store_append(f->w, key, 1, STR("a\0\n\"\xff\xc3"), err));
-    ok(store_append(f->w, key, 2, STR(""), err));
-    ok(store_append(f->w, key, 3, str_make(big, n), err));
+    ok(store_append(f->w, key, 1, STR("a\0\t\"\xff\xc3"), -1, err));
+    ok(store_append(f->w, key, 2, STR(""), -1, err));
+    ok(store_append(f->w, key, 3, str_make(big, n), -1, err));
     ok(store_commit(f->w, err));
 
     ok(store_record(f->r, key, 1, &got, err));
-    expect_text(got, STR("a\0\n\"\xff\xc3"));
+    expect_text(got, STR("a\0\t\"\xff\xc3"));
     ok(store_record(f->r, key, 2, &got, err));
     expect_text(got, STR(""));
     ok(store_record(f->r, key, 3, &got, err));
     expect_text(got, str_make(big, n));
     assert_int_equal(records(f->r, key, 0, 64, SIZE_MAX).bytes, n + 6);
     ok(store_record(f->r, key, 1, &got, err)); /* after one so large */
-    expect_text(got, STR("a\0\n\"\xff\xc3"));
+    expect_text(got, STR("a\0\t\"\xff\xc3"));
     refused(store_record(f->r, key, 4, &got, err), ERR_NOT_FOUND);
     refused(store_record(f->r, key, 0, &got, err), ERR_NOT_FOUND);
     refused(store_record(f->r, -1, UINT64_MAX, &got, err), ERR_NOT_FOUND);
     free(big);
+}
+
+static void a_run_holds_several_records(void **state)
+{
+    struct fixture *f = *state;
+    int64_t key = add_job(f->w, "a", "a", "running");
+    struct str got;
+
+    ok(store_begin(f->w, err));
+    ok(store_append(f->w, key, 3, STR("one\n\nthree"), -1, err));
+    ok(store_append(f->w, key, 4, STR("four"), 7, err));
+    ok(store_append(f->w, key, 6, STR("five\nsix"), -1, err));
+    ok(store_commit(f->w, err));
+
+    for (uint64_t after = 0; after <= 6; after++) {
+        struct seen seen = records(f->r, key, after, 64, SIZE_MAX);
+
+        assert_int_equal(seen.n, 6 - after);
+        for (size_t i = 0; i < seen.n; i++)
+            assert_int_equal(seen.numbers[i], after + i + 1);
+    }
+    struct seen two = records(f->r, key, 1, 2, SIZE_MAX);
+    numbers(&two, 2, 3);
+    struct seen small = records(f->r, key, 2, 64, 9);
+    numbers(&small, 3, 4);
+    ok(store_record(f->r, key, 1, &got, err));
+    expect_text(got, STR("one"));
+    ok(store_record(f->r, key, 2, &got, err));
+    expect_text(got, STR(""));
+    ok(store_record(f->r, key, 5, &got, err));
+    expect_text(got, STR("five"));
+    refused(store_record(f->r, key, 7, &got, err), ERR_NOT_FOUND);
+}
+
+/* The row was stored at record 2 and batch 3; the runs know better. */
+static void a_row_knows_what_came_after_it(void **state)
+{
+    struct fixture *f = *state;
+    int64_t key = add_job(f->w, "a", "a", "running");
+    struct job_row row = get_job(f->r, "a");
+
+    row.seq = 2;
+    row.producer_seq = 3;
+    ok(store_begin(f->w, err));
+    ok(store_append(f->w, key, 2, STR("one\ntwo"), 9, err)); /* of an earlier attempt */
+    ok(store_job_update(f->w, &row, err));
+    ok(store_commit(f->w, err));
+    struct job_row got = get_job(f->r, "a");
+    assert_int_equal(got.seq, 2);
+    assert_int_equal(got.producer_seq, 3);
+
+    ok(store_begin(f->w, err));
+    ok(store_append(f->w, key, 4, STR("three\nfour"), 4, err));
+    ok(store_append(f->w, key, 5, STR("five"), 5, err));
+    ok(store_append(f->w, key, 6, STR("six"), -1, err));
+    ok(store_commit(f->w, err));
+    got = get_job(f->r, "a");
+    assert_int_equal(got.seq, 6);
+    assert_int_equal(got.producer_seq, 5);
+    (void)add_job(f->w, "b", "a", "running"); /* the next key: its runs are not ours */
+    got = get_job(f->w, "a");
+    assert_int_equal(got.seq, 6);
 }
 
 static void a_record_is_stored_once(void **state)
@@ -653,12 +715,12 @@ static void a_record_is_stored_once(void **state)
     struct str got;
 
     ok(store_begin(f->w, err));
-    ok(store_append(f->w, key, 1, STR("first"), err));
-    refused(store_append(f->w, key, 1, STR("second"), err), ERR_REFUSED);
-    refused(store_append(f->w, key, 0, STR("zero"), err), ERR_REFUSED);
-    refused(store_append(f->w, 0, 1, STR("nobody's"), err), ERR_REFUSED);
-    ok(store_append(f->w, key, most, STR("last"), err));
-    refused(store_append(f->w, key, most + 1, STR("too many"), err), ERR_TOO_LARGE);
+    ok(store_append(f->w, key, 1, STR("first"), -1, err));
+    refused(store_append(f->w, key, 1, STR("second"), -1, err), ERR_REFUSED);
+    refused(store_append(f->w, key, 0, STR("zero"), -1, err), ERR_REFUSED);
+    refused(store_append(f->w, 0, 1, STR("nobody's"), -1, err), ERR_REFUSED);
+    ok(store_append(f->w, key, most, STR("last"), -1, err));
+    refused(store_append(f->w, key, most + 1, STR("too many"), -1, err), ERR_TOO_LARGE);
     ok(store_commit(f->w, err)); /* refusals do not spoil it */
     ok(store_record(f->r, key, 1, &got, err));
     expect_text(got, STR("first"));
@@ -721,43 +783,10 @@ static void closing_in_a_transaction_stores_nothing(void **state)
     int64_t key = add_job(f->w, "a", "a", "running");
 
     ok(store_begin(f->w, err));
-    ok(store_savepoint(f->w, err));
     append_text(f->w, key, 1);
     reopen(f);
     assert_int_equal(count(f->r, key), 0);
     add_records(f->w, key, 1, 1);
-}
-
-static void a_savepoint_undoes_one_request_only(void **state)
-{
-    struct fixture *f = *state;
-    int64_t key = add_job(f->w, "a", "a", "running");
-    struct job_row row = a_job("a", "a", "queued");
-
-    ok(store_begin(f->w, err));
-    ok(store_savepoint(f->w, err));
-    append_text(f->w, key, 1);
-    store_savepoint_release(f->w);
-
-    ok(store_savepoint(f->w, err));
-    append_text(f->w, key, 2);
-    append_text(f->w, key, 3);
-    store_savepoint_undo(f->w);
-
-    ok(store_savepoint(f->w, err)); /* nothing in it */
-    store_savepoint_undo(f->w);
-    ok(store_savepoint(f->w, err));
-    store_savepoint_release(f->w);
-
-    ok(store_savepoint(f->w, err));
-    append_text(f->w, key, 2);
-    refused(store_job_insert(f->w, &row, err), ERR_REFUSED);
-    store_savepoint_undo(f->w);
-
-    append_text(f->w, key, 4); /* in none */
-    ok(store_commit(f->w, err));
-    struct seen seen = records(f->r, key, 0, 64, SIZE_MAX);
-    numbers(&seen, 1, 4);
 }
 
 static void everything_survives_reopening(void **state)
@@ -937,7 +966,7 @@ static void readers_follow_in_their_own_threads(void **state)
     for (uint64_t seq = 1; seq <= N_FOLLOWED;) { /* 30 MB: also checkpoints */
         ok(store_begin(f->w, err));
         for (int i = 0; i < 100; i++)
-            ok(store_append(f->w, 1, seq++, str_make(text, sizeof(text)), err));
+            ok(store_append(f->w, 1, seq++, str_make(text, sizeof(text)), -1, err));
         ok(store_commit(f->w, err));
         store_checkpoint(f->w);
     }
@@ -1242,7 +1271,7 @@ static void the_wal_stays_small_beside_readers(void **state)
     int64_t key = add_job(f->w, "a", "a", "running");
     for (uint64_t seq = 1; seq <= 400; seq++) { /* 100 MiB */
         ok(store_begin(f->w, err));
-        ok(store_append(f->w, key, seq, str_make(text, n), err));
+        ok(store_append(f->w, key, seq, str_make(text, n), -1, err));
         ok(store_commit(f->w, err));
         assert_int_equal(records(f->r, key, seq - 1, 1, SIZE_MAX).n, 1);
         store_checkpoint(f->w);
@@ -1284,7 +1313,7 @@ static void write_something(struct store *s)
     if (store_begin(s, NULL) != 0)
         return;
     (void)store_job_insert(s, &row, NULL);
-    (void)store_append(s, 2, 60, STR("more"), NULL);
+    (void)store_append(s, 2, 60, STR("more"), -1, NULL);
     (void)store_expire(s, INT64_MAX, 10, &n, NULL);
     (void)store_commit(s, NULL);
 }
@@ -1632,7 +1661,7 @@ static int add_first_job(struct store *s, const char *id, const char *state)
     return store_commit(s, NULL);
 }
 
-/* @n records in a transaction, each in a savepoint, with one that is undone between them. */
+/* @n records in a transaction. */
 static int add_some(struct store *s, uint64_t after, uint64_t n)
 {
     char text[300];
@@ -1641,24 +1670,8 @@ static int add_some(struct store *s, uint64_t after, uint64_t n)
     if (code != 0)
         return code;
     memset(text, 'x', sizeof(text));
-    for (uint64_t i = 1; i <= n; i++) {
-        code = store_savepoint(s, NULL);
-        if (code != 0)
-            break;
-        code = store_append(s, 1, after + i, str_make(text, sizeof(text)), NULL);
-        if (code == 0)
-            store_savepoint_release(s);
-        else
-            store_savepoint_undo(s);
-        /* Undone, this one is missing, and the rest would be a gap: as in the journal, where
-         * the request is refused and with it the batch that it belongs to. */
-        if (code != 0)
-            break;
-        if (store_savepoint(s, NULL) == 0) {
-            (void)store_append(s, 1, 1000 + i, STR("undone"), NULL);
-            store_savepoint_undo(s);
-        }
-    }
+    for (uint64_t i = 1; i <= n && code == 0; i++)
+        code = store_append(s, 1, after + i, str_make(text, sizeof(text)), -1, NULL);
     if (code != 0) {
         store_rollback(s);
         return code;
@@ -1779,17 +1792,16 @@ static void a_commit_after_a_lost_transaction_gives_its_error(void **state)
     ok(store_begin(f->w, err));
     append_text(f->w, key, 1);
     disk = (struct trouble){ .countdown = 20, .rc = SQLITE_FULL };
-    assert_int_equal(store_append(f->w, key, 2, big, &why), ERR_IO);
+    assert_int_equal(store_append(f->w, key, 2, big, -1, &why), ERR_IO);
     assert_non_null(strstr(why.text, "no space left"));
     /* SQLite has rolled back by now: this must not become a transaction of its own. */
-    refused(store_append(f->w, key, 3, STR("x"), err), ERR_IO);
-    refused(store_savepoint(f->w, err), ERR_IO);
+    refused(store_append(f->w, key, 3, STR("x"), -1, err), ERR_IO);
     assert_int_equal(store_commit(f->w, &why), ERR_IO);
     assert_non_null(strstr(why.text, "no space left"));
     assert_int_equal(count(f->r, key), 0);
 
     ok(store_begin(f->w, err));
-    ok(store_append(f->w, key, 1, big, err));
+    ok(store_append(f->w, key, 1, big, -1, err));
     ok(store_commit(f->w, err));
     assert_int_equal(count(f->r, key), 1);
     free(text);
@@ -1817,13 +1829,14 @@ int main(void)
         shared(open_jobs_come_oldest_first),
         shared(records_come_in_order_and_of_one_job_only),
         shared(a_page_of_records_ends_at_its_bytes),
-        shared(a_record_is_any_bytes),
+        shared(a_record_is_any_line),
+        shared(a_run_holds_several_records),
+        shared(a_row_knows_what_came_after_it),
         shared(a_record_is_stored_once),
         shared(a_deleted_job_takes_its_records_with_it),
         shared(readers_see_what_is_committed),
         shared(a_rollback_leaves_nothing),
         shared(closing_in_a_transaction_stores_nothing),
-        shared(a_savepoint_undoes_one_request_only),
         shared(everything_survives_reopening),
         shared(a_callback_may_call_the_store),
         shared(only_final_jobs_expire_and_only_in_time),
