@@ -158,4 +158,5 @@ void journal_stop(struct journal *j)
     (void)pthread_cond_signal(&in->news);
     (void)pthread_join(in->thread, NULL);
     in->started = false;
+    journal_settle(j);
 }

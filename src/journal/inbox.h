@@ -16,6 +16,8 @@ void inbox_withdraw(struct inbox *in, struct journal_request *req);
 /* The journal's thread: all that came, oldest first, and since when that one has waited. */
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);
 
+/* One more turn, after which all rows are as they are in memory. */
+void journal_settle(struct journal *j);
 struct inbox *journal_inbox(struct journal *j);
 
 #endif

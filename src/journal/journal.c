@@ -284,6 +284,13 @@ bool journal_turn(struct journal *j)
     return true;
 }
 
+void journal_settle(struct journal *j)
+{
+    j->settling = true;
+    j->next_look = 0;
+    (void)journal_turn(j);
+}
+
 int64_t journal_next_ms(struct journal *j)
 {
     int64_t left = j->next_look - j->opt.clock(j->opt.clock_arg);

@@ -164,7 +164,7 @@ int64_t journal_next_ms(struct journal *j);
 
 /* A thread of its own that does the turns. */
 int journal_start(struct journal *j, struct error *err);
-/* Does what is waiting, then ends the thread. */
+/* Does what is waiting and what was put off, then ends the thread. */
 void journal_stop(struct journal *j);
 
 /* From any thread: see journal/counts.h. */

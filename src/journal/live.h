@@ -72,6 +72,7 @@ struct journal {
     int64_t heard_since;
     int64_t next_expire;
     bool turn_failed;
+    bool settling;     /* the last turn: no row stays behind */
     bool stuck;        /* and that was told */
     int64_t failed_at; /* the last turn that did */
     struct error failure;

@@ -605,7 +605,7 @@ static void look_once(struct journal *j, struct live *l)
         return;
     if (look_at(j, l) != 0)
         journal_fail_turn(j, NULL);
-    if (l->behind_since != 0 && j->now - l->behind_since >= ROW_EVERY_MS)
+    if (l->behind_since != 0 && (j->settling || j->now - l->behind_since >= ROW_EVERY_MS))
         live_change(l);
     l->cancel_news |= was_running && job_state_is_final(l->state);
 }

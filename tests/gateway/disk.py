@@ -114,20 +114,19 @@ def a_full_disk_is_503_and_goes_on_by_itself():
 
 @case
 def a_full_disk_is_no_silence_of_the_workers():
-    """Their beats could not be stored; when there is room again, nobody has lost a job by that."""
+    """Nothing can be stored of them; when there is room again, nobody has lost a job by that."""
     agents = {"pull": dict(PULL, lease="1s"), "sh": sh("read order; until [ -e go ]; do sleep 0.05; done\n", lease="1s")}
     with SmallDisk() as disk, disk.server(agents) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         s.submit("sh", job_id="process")
         s.until_state("process", "running")
-        # Large enough that not even a beat fits any more.
-        until("full", lambda: (until_full(disk, s, lease), lease.try_beat())[1].status == 503)
+        until_full(disk, s, lease)
         end, beats = time.monotonic() + 3, []
         while time.monotonic() < end:
             beats.append(lease.try_beat().status)
             time.sleep(0.1)  # how often it beats
-        equal(set(beats), {503})
+        check(set(beats) <= {200, 503}, f"heard, or told to come again: {beats}")
         disk.free(s)
         until("a beat", lambda: lease.try_beat().status != 503)
         equal((s.state("j"), s.state("process")), ("running", "running"))
@@ -164,9 +163,10 @@ def scribble(s, job, sql):
         equal(db.execute(sql, (key,)).rowcount, 1)
 
 
-DAMAGE = {"nonsense": "update records set stored = 'nonsense' where id = (? << 30) + 3",
-          "missing": "delete from records where id = (? << 30) + 3",
-          "another one's": "update records set stored = '{\"seq\":9,\"ts\":1,\"kind\":\"llm.delta\"}' where id = (? << 30) + 3",
+OF_THE_THIRD = "where id = (select min(id) from records where id >= (? << 30) + 3)"
+DAMAGE = {"nonsense": f"update records set stored = 'nonsense' {OF_THE_THIRD}",
+          "missing": f"delete from records {OF_THE_THIRD}",
+          "another one's": f"update records set stored = replace(stored, '\"seq\":3,', '\"seq\":9,') {OF_THE_THIRD}",
           "the first": "update records set stored = '[]' where id = (? << 30) + 1",
           "the last": "delete from records where id = (? << 30) + 4"}
 

@@ -1514,7 +1514,9 @@ static void an_older_file_is_brought_up_to_date(void **state)
     close_both(f);
     make_file(f, "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
                  "ALTER TABLE jobs DROP COLUMN holder; DROP TABLE tokens;"
-                 "DROP TABLE token_changes; DROP TABLE secrets; PRAGMA user_version=1");
+                 "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
+                 "ALTER TABLE records DROP COLUMN batch;"
+                 "CREATE VIEW job_records AS SELECT id FROM records; PRAGMA user_version=1");
     refused(f->backend->open_reader(f, &s, err), ERR_REFUSED);
     refused(store_open_beside(&o, &s, err), ERR_REFUSED);
     open_both(f);
