@@ -293,11 +293,13 @@ static void say_hello(const struct server *s)
         "spoolwire %s listens on %s (data in %s)\n\n"
         "Open %s, or type in another terminal:\n\n"
         "    export SPOOLWIRE_URL=%s\n"
-        "    %s submit demo --follow                 # a job, and its events as they come\n"
-        "    curl -N %s/v1/jobs/JOB/events?dialect=messages   # the same for a LangGraph client\n"
-        "    curl %s/v1/jobs                         # all jobs\n\n"
-        "Ctrl-C ends it; what was acknowledged is kept.\n",
-        SPOOLWIRE_VERSION, url, c->data, url, url, own_name(s), url, url);
+        "    %s submit demo --follow    # a job, and its events as they come\n"
+        "    JOB=$(%s submit demo)      # another, as a LangGraph client sees it:\n"
+        "    curl -N \"%s/v1/jobs/$JOB/events?dialect=messages\"\n"
+        "    curl %s/v1/jobs    # all jobs\n\n"
+        "Ctrl-C ends it, kill -9 %d too: start it again, and every reader goes on where it was.\n",
+        SPOOLWIRE_VERSION, url, c->data, url, url, own_name(s), own_name(s), url, url,
+        (int)getpid());
     (void)fflush(stdout); /* also into a pipe */
 }
 
