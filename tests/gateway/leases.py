@@ -1,18 +1,15 @@
 """The worker protocol over HTTP: lease, append, heartbeat, finish, hand back; fencing, deadlines, cancel."""
 
 import json
-import os
-import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 
 from gateway import (CLOSING, OPENING, PULL, STORY, WAIT, Server, Worker, again, at_once, interrupt, lines, read_answer,
                      request_bytes, root_start, running, token, until)
-from harness import PROGRAM, TESTS, case, cases, check, contains, equal
+from harness import PROGRAM, case, cases, check, contains, equal
 
 
 def problem(a, status):
@@ -637,25 +634,6 @@ def a_cancel_is_remembered_over_a_lost_lease():
         s.post("/v1/jobs/j/cancel")
         s.until_state("j", "cancelled", seconds=15)
         equal(Worker(s).ask(wait=0).status, 204, "nobody gets a cancelled job")
-
-
-# --- the page about it ------------------------------------------------------------------------------
-
-
-@case
-def the_page_of_the_worker_protocol_is_true():
-    """Its commands run as they are written, and answer what they are said to answer."""
-    if shutil.which("curl") is None:
-        return
-    with open(os.path.join(os.path.dirname(TESTS), "docs", "worker-protocol.md")) as f:
-        block = next(b for b in f.read().split("```")[1::2] if b.startswith("sh\n"))[3:]
-    with Server(agents={"mine": dict(PULL, lease="60s")}) as s:
-        done = subprocess.run(["sh", "-ec", f"U={s.url}\n" + block], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-        equal(done.returncode, 0, done.stderr)
-        promised = [row[2:] for row in block.splitlines() if row.startswith("# {")]
-        check(len(promised) == 4, promised)
-        contains(done.stdout.decode(), *promised)
-        equal(s.state("j-1"), "succeeded")
 
 
 # --- the demo as a pull worker ---------------------------------------------------------------------

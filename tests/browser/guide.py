@@ -1,0 +1,80 @@
+"""The page of docs/getting-started.md in Chromium, and the agents of that document behind it.
+
+All is as printed but for the ports, and for eyes on the page: they press its button and tell
+what a person would see.
+"""
+
+import contextlib
+import os
+import tempfile
+
+import gateway
+from browser import Page, chromium
+from document import Document
+from harness import case, cases, check, equal
+
+FILES = Document("docs/getting-started.md").files
+TEXTS = {"hello": "writer: You asked: Why is the sky blue? I do not know. \n",
+         "remote": "writer: You asked: Why is the sky blue? I do not know, and I am far away. \n"}
+EYES = """
+<script>
+if (!location.hash) document.querySelector("button").click();
+let before;
+setInterval(() => {
+  if (out.textContent === before) return;
+  before = out.textContent;
+  fetch("/tell", { method: "POST", body: JSON.stringify({ job: location.hash.slice(1), text: before }) });
+}, 50);
+</script>
+"""
+
+
+class Guide(Page):
+    def seen(self):
+        return self.told[-1]["text"] if self.told else ""
+
+    def show(self, agent, port):
+        html = at(FILES["page.html"], port).replace('agent: "hello"', f'agent: "{agent}"')
+        self.html = (html + EYES).encode()
+
+
+def at(text, port):
+    return text.replace("127.0.0.1:8400", f"127.0.0.1:{port}")
+
+
+@contextlib.contextmanager
+def all_of_it(agent):
+    """The page in a browser, the server, and the worker that comes for jobs."""
+    port = gateway.fixed_port()
+    with Guide(b"") as page, tempfile.TemporaryDirectory(prefix="spoolwire-guide-") as folder:
+        page.show(agent, port)
+        for name, text in FILES.items():
+            with open(os.path.join(folder, name), "w") as f:
+                f.write(at(text, port).replace("http://localhost:8000", page.origin))
+        with gateway.Server("--config", "spoolwire.yaml", folder=folder, port=port) as server, \
+                gateway.running("python3", "worker.py", cwd=folder):
+            yield page, server
+
+
+@cases(TEXTS)
+def the_page_of_the_guide_shows_each_token_once_as_it_comes(agent):
+    with all_of_it(agent) as (page, _), chromium(page.origin + "/page.html"):
+        gateway.until("the whole text", lambda: page.seen() == TEXTS[agent], 30)
+    seen = [told["text"] for told in page.told]
+    check(len(set(seen)) > 5, f"it came in {len(set(seen))} steps")
+    check(all(TEXTS[agent].startswith(text) for text in seen), seen)
+
+
+@case
+def the_page_of_the_guide_goes_on_after_kill_9_and_after_a_reload():
+    with all_of_it("remote") as (page, server):
+        with chromium(page.origin + "/page.html"):
+            gateway.until("some words", lambda: "sky" in page.seen())
+            server.restart(server.kill)
+            gateway.until("the whole text", lambda: page.seen() == TEXTS["remote"])
+        check(all(TEXTS["remote"].startswith(told["text"]) for told in page.told), page.told)
+        job = page.told[-1]["job"]
+        equal(server.state(job), "succeeded")
+        page.told.clear()
+        with chromium(f"{page.origin}/page.html#{job}"):
+            gateway.until("the same again", lambda: page.seen() == TEXTS["remote"])

@@ -1,0 +1,74 @@
+"""The pages themselves: links, and the man page."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+from document import ROOT
+from harness import PROGRAM, case, cases, check, equal, spoolwire
+
+PAGES = sorted(glob.glob("*.md", root_dir=ROOT) + glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def anchors(text):
+    """As GitHub names headings: lower case, spaces become hyphens, other signs go."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for heading in re.findall(r"^#+ +(.+?) *$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def broken_links(path):
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", read(path), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file, _, anchor = target.partition("#")
+        to = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+        if not os.path.exists(os.path.join(ROOT, to)):
+            yield target
+        elif anchor and anchor not in anchors(read(to)):
+            yield target
+
+
+@cases(PAGES)
+def the_links_lead_somewhere(path):
+    equal(list(broken_links(path)), [])
+
+
+@case
+def a_broken_link_is_noticed():
+    equal(list(broken_links("tests/docs/bad.md")), ["nowhere.md", "../../README.md#nowhere"])
+
+
+@case
+def what_the_program_says_about_itself_is_in_the_documents():
+    done = subprocess.run([os.path.join(ROOT, "scripts", "docs"), "--check", os.path.dirname(PROGRAM)], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    equal(done.returncode, 0, f"make docs: {done.stdout}")
+
+
+@case
+def the_man_page_has_every_option():
+    page = read("docs/spoolwire.1").replace("\\-", "-")
+    rows = spoolwire("--help").out.decode().splitlines()
+    names = [row.split()[0] for row in rows if re.match(r"  [a-z]", row)]
+    check("serve" in names and "translate" in names, names)
+    for name in names:
+        shown = spoolwire(name, "--help").out.decode()
+        check(shown, name)
+        equal([o for o in sorted(set(re.findall(r"--[a-z][a-z-]+", shown))) if o not in page], [], name)
+
+
+@case
+def the_man_page_is_good_roff():
+    if shutil.which("man"):
+        done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", "docs/spoolwire.1"], cwd=ROOT,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        equal(done.stderr, "")

@@ -1,0 +1,37 @@
+"""A terminal in a folder: commands typed one after another, whose variables last."""
+
+import os
+import subprocess
+import tempfile
+
+SECONDS = 60
+
+
+class Terminal:
+    def __init__(self, folder, **env):
+        self.folder, self.env = folder, {**os.environ, **env}
+        self.env.pop("SPOOLWIRE_URL", None)
+        self.variables = tempfile.NamedTemporaryFile(prefix="spoolwire-terminal-")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.variables.close()
+
+    def start(self, command, out, **more):
+        """Its variables are lost, and it is not waited for."""
+        return subprocess.Popen(["bash", "-o", "pipefail", "-c", self._script(command)], env=self.env,
+                                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, **more)
+
+    def type(self, command):
+        """What it prints, on both outputs, and its exit status."""
+        with self.start(f"{command}\nexport -p >{self.variables.name}", subprocess.PIPE, text=True) as p:
+            try:
+                return p.communicate(timeout=SECONDS)[0], p.returncode
+            except subprocess.TimeoutExpired:
+                p.kill()
+                raise
+
+    def _script(self, command):
+        return f"set -ea; . {self.variables.name}; cd {self.folder}\n{command}"

@@ -1,0 +1,66 @@
+"""Every command of the documents, typed as printed, by a reader with nothing but the page.
+
+A document gets a folder with the files that it has its reader write, and a server that has
+read the one named spoolwire.yaml.  Its commands run one after another, as in one terminal;
+those that go on for ever run in a second one.  All that is changed is the port.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+
+import gateway
+from document import ROOT, Document
+from harness import PROGRAM, case, cases, check, equal
+from pages import PAGES
+from terminal import Terminal
+
+PORT = "127.0.0.1:8400"
+SERVER = re.compile(r"make run|spoolwire serve --config spoolwire\.yaml")  # it is running
+ENDLESS = re.compile(r"python3 (worker\.py|-m http\.server 8000)")
+
+
+@contextlib.contextmanager
+def folder_of(document, moved):
+    """The folder of the sources, as far as commands name it, and the reader's own files."""
+    with tempfile.TemporaryDirectory(prefix="spoolwire-docs-") as folder:
+        os.mkdir(os.path.join(folder, "build"))
+        os.symlink(os.path.dirname(PROGRAM), os.path.join(folder, "build", "release"))
+        os.symlink(os.path.join(ROOT, "tests"), os.path.join(folder, "tests"))
+        for name, text in document.files.items():
+            with open(os.path.join(folder, name), "w") as f:
+                f.write(moved(text))
+        yield folder
+
+
+def follow(document):
+    """Does what the document says; yields what did not come out as printed."""
+    port = gateway.fixed_port()
+
+    def moved(text):
+        return text.replace(PORT, f"127.0.0.1:{port}")
+
+    with folder_of(document, moved) as folder, contextlib.ExitStack() as running, Terminal(folder) as terminal:
+        config = ["--config", "spoolwire.yaml"] if "spoolwire.yaml" in document.files else []
+        running.enter_context(gateway.Server(*config, folder=folder, port=port))
+        for step in document.steps:
+            command = moved(step.command)
+            if SERVER.fullmatch(command):
+                continue
+            if ENDLESS.fullmatch(command):
+                running.enter_context(gateway.running(*command.split(), cwd=folder))
+                continue
+            output, status = terminal.type(command)
+            if status != 0 or not step.prints(output):
+                yield f"\n{document.path}:{step.line}: exit {status}\n{command}\n{output[:3000]}"
+
+
+@cases([p for p in PAGES if Document(p).steps])
+def the_commands_work_as_printed(path):
+    equal("".join(follow(Document(path))), "")
+
+
+@case
+def a_command_that_prints_something_else_is_noticed():
+    check("bad.md:6: exit 0" in next(follow(Document("tests/docs/bad.md"))))
