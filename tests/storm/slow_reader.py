@@ -80,7 +80,6 @@ def readers_at_1_kb_a_second_beside_a_fast_writer():
         for i in range(3):  # until the memory has its usual size
             run_job(server, f"warm-{i}")
         alone = [run_job(server, f"alone-{i}") for i in range(2)]
-        writer, reader = max(a[0] for a in alone), max(a[1] for a in alone)
         peak = max(a[2] for a in alone)
         writer2, reader2, peak2, size, slow = run_job(server, "beside", SLOW)
         before = gateway.rss_kb(server.pid)
@@ -92,12 +91,14 @@ def readers_at_1_kb_a_second_beside_a_fast_writer():
             s.stop.set()
             s.join()
             s.sock.close()
+        alone.append(run_job(server, "alone-again"))  # the machine may have become busy
+        writer, reader = max(a[0] for a in alone), max(a[1] for a in alone)
         waiting = size * len(SLOW) // len(DIALECTS) // 1024
         print(f"     alone: writer {writer:.2f} s, reader {reader:.2f} s, {peak} KiB; beside {len(slow)} slow readers: "
               f"writer {writer2:.2f} s, reader {reader2:.2f} s, {peak2} KiB, then {before} and {after}; "
               f"{waiting} KiB not taken")
         equal(cut, [], "slow readers that were cut")
-        check(all(500 < t < 8192 for t in taken), f"the slow readers took {taken}")
+        check(min(taken) > 500, f"the slow readers took {taken}")
         limit = peak + len(slow) * PAGE_KB + SPARE_KB
         check(waiting > 3 * (limit - peak), f"only {waiting} KiB were not taken: this shows nothing")
         check(max(peak2, before) < limit, f"memory: {peak} KiB alone, {peak2} KiB beside slow readers")
