@@ -5,6 +5,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include "auth/gate.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -30,7 +31,9 @@ struct app {
     struct journal *journal;       /* borrowed */
     struct hub_shared *hub_shared; /* borrowed */
     struct pool *pool;             /* borrowed */
-    struct http_server *http;      /* borrowed; its counts only */
+    struct keeper *keeper;         /* borrowed */
+    int64_t ticket_life_ms, session_life_ms;
+    struct http_server *http; /* borrowed; its counts only */
     const struct app_agent *agents;
     size_t n_agents;
     struct sse_options sse;
@@ -49,11 +52,16 @@ struct app_loop {
     struct hub *hub;
     struct sse_loop *sse;
     struct traffic traffic;
-    struct letter drain; /* posted once, when the server goes down */
+    struct gate gate;
+    struct letter drain;   /* posted once, when the server goes down */
+    struct letter recheck; /* posted when tokens have changed, */
+    atomic_bool rechecks;  /* and it is on its way */
 };
 
 extern const struct http_route api_routes[];
 
+/* From any thread: tokens are new, or good no longer. */
+void api_tokens_changed(struct app *app);
 /* From any thread: readers are sent away. */
 void api_drain(struct app *app);
 /* From any thread: how many readers there are. */
@@ -73,13 +81,15 @@ struct call {
     struct app_loop *loop;
     struct http_request *req;          /* NULL: the connection is gone */
     void (*answer)(struct call *call); /* on the loop, only while req is there */
+    struct token *token;               /* ref; the caller's */
     struct buf out;
     struct buf body; /* the request's, kept */
     bool aiq;        /* document 004's shapes */
     int64_t wait_ms;
 };
 
-/* Copies the body; NULL when memory ran out (the request is answered then). */
+/* Copies the body; it can only be about jobs that its caller may reach.  NULL when it has
+ * answered: memory ran out, or the caller must wait. */
 struct call *call_new(struct http_request *req,
                       enum journal_op op,
                       void (*answer)(struct call *));
@@ -95,6 +105,7 @@ struct look {
     struct task task;
     struct app_loop *loop;
     struct http_request *req;
+    struct token *token; /* ref; the caller's; NULL on public routes */
     char job[80];
     size_t job_n;
     struct job_filter filter; /* its texts are in `mem` */
@@ -107,6 +118,8 @@ struct look {
 };
 
 void look_free(struct look *look);
+/* The jobs that the caller may see. */
+const struct reach *look_reach(const struct look *look);
 struct look *look_new(struct http_request *req,
                       struct str job,
                       void (*run)(struct task *, struct store *));
@@ -154,6 +167,14 @@ void api_worker_events(struct http_request *req, void *arg);
 void api_worker_heartbeat(struct http_request *req, void *arg);
 void api_worker_finish(struct http_request *req, void *arg);
 void api_worker_return(struct http_request *req, void *arg);
+
+void api_tokens(struct http_request *req, void *arg);
+void api_token_create(struct http_request *req, void *arg);
+void api_token_revoke(struct http_request *req, void *arg);
+void api_ticket(struct http_request *req, void *arg);
+void api_session(struct http_request *req, void *arg);
+void api_login(struct http_request *req, void *arg);
+void api_logout(struct http_request *req, void *arg);
 
 void api_livez(struct http_request *req, void *arg);
 void api_readyz(struct http_request *req, void *arg);

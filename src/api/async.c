@@ -1,5 +1,5 @@
 /* /v1/jobs/async: document 004's job API, with its validation errors. */
-#include "api/api.h"
+#include "api/admit.h"
 #include "api/jobs.h"
 
 #include "base/error.h"
@@ -323,5 +323,6 @@ void api_aiq_stream(struct http_request *req, void *arg)
         what.after = (struct cursor){ .seq = (uint64_t)id };
         what.resumed = true;
     }
-    sse_open(app_loop_of(req)->sse, req, &what);
+    if (api_take_permit(req, &what.permit))
+        sse_open(app_loop_of(req)->sse, req, &what);
 }

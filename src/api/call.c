@@ -1,4 +1,4 @@
-#include "api/api.h"
+#include "api/admit.h"
 
 #include "base/error.h"
 #include "dialect/aiq.h"
@@ -46,6 +46,8 @@ static void on_letter(struct letter *letter)
 {
     struct call *call = (struct call *)(void *)((char *)letter - offsetof(struct call, letter));
 
+    if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
+        token_took_events(call->token, call->journal.accepted, api_now_ms() * 1000);
     if (call->req != NULL) {
         http_on_gone(call->req, NULL, NULL);
         call->answer(call);
@@ -70,8 +72,14 @@ struct call *call_new(struct http_request *req,
                       enum journal_op op,
                       void (*answer)(struct call *))
 {
-    struct call *call = calloc(1, sizeof(*call));
+    struct token *token = api_token(req);
+    int64_t wait = op == JOURNAL_APPEND ? token_events_wait_ms(token, api_now_ms() * 1000) : 0;
+    struct call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
 
+    if (wait > 0) {
+        api_refuse_limit(req, wait, "this token sends more events a second than it may");
+        return NULL;
+    }
     if (call == NULL) {
         http_respond_error(req, 503, "out of memory");
         return NULL;
@@ -83,6 +91,8 @@ struct call *call_new(struct http_request *req,
     call->journal.op = op;
     call->journal.done = on_done;
     call->journal.producer_seq = -1;
+    call->token = token_ref(token);
+    api_set_caller(&call->journal, token);
     arena_init(&call->journal.mem);
     buf_init(&call->out, SIZE_MAX / 4);
     buf_init(&call->body, SIZE_MAX / 4);
@@ -105,6 +115,7 @@ void call_free(struct call *call)
 {
     if (call == NULL)
         return;
+    token_unref(call->token);
     arena_done(&call->journal.mem);
     buf_done(&call->out);
     buf_done(&call->body);
@@ -154,8 +165,16 @@ static void look_done(struct task *task)
     look_free(look);
 }
 
+const struct reach *look_reach(const struct look *look)
+{
+    static const struct reach nothing;
+
+    return look->token != NULL ? &look->token->reach : &nothing;
+}
+
 void look_free(struct look *look)
 {
+    token_unref(look->token);
     buf_done(&look->out);
     arena_done(&look->mem);
     free(look);
@@ -174,6 +193,7 @@ struct look *look_new(struct http_request *req,
     }
     look->loop = app_loop_of(req);
     look->req = req;
+    look->token = api_token(req) != NULL ? token_ref(api_token(req)) : NULL;
     memcpy(look->job, job.p, job.n);
     look->job_n = job.n;
     look->status = 200;
@@ -220,6 +240,7 @@ void api_put_job(struct buf *b, const struct job_row *row)
     buf_lit(b, "{\"job_id\":");
     json_put_str(b, row->id);
     render_text(b, "agent", row->agent);
+    render_text(b, "owner", row->owner);
     render_text(b, "state", row->state);
     render_text(b, "outcome", row->outcome);
     render_text(b, "error", row->error);

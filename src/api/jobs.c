@@ -1,16 +1,17 @@
 /* /v1/jobs: submit, list, look, cancel, delete, events; and what document 004's routes share
  * with it. */
-#include "api/api.h"
+#include "api/admit.h"
 #include "api/jobs.h"
 
 #include "base/error.h"
 #include "base/table.h"
 #include "dialect/render.h"
+#include "jobs/reach.h"
 
 #include <stdio.h>
 #include <time.h>
 
-enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255 };
+enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255, MAX_SCAN = 20000 };
 
 static int64_t number_or(struct str text, int64_t otherwise)
 {
@@ -88,6 +89,20 @@ static bool hash_body(struct call *call)
     return arena_copy(&call->journal.mem, str_of(hash), &call->journal.row.request_hash);
 }
 
+/* Each owner has its own keys: " owner key", which no header's value looks like. */
+static bool keep_idempotency_key(struct call *call, struct str key)
+{
+    struct job_row *row = &call->journal.row;
+    char text[MAX_KEY_BYTES + 80];
+
+    if (key.n == 0)
+        return true;
+    int n = str_absent(row->owner)
+                ? snprintf(text, sizeof(text), "%.*s", STR_ARG(key))
+                : snprintf(text, sizeof(text), " %.*s %.*s", STR_ARG(row->owner), STR_ARG(key));
+    return arena_copy(&call->journal.mem, str_make(text, (size_t)n), &row->idempotency_key);
+}
+
 bool jobs_fill_submit(struct call *call,
                       struct str agent,
                       const yyjson_val *input,
@@ -105,6 +120,8 @@ bool jobs_fill_submit(struct call *call,
                            MAX_KEY_BYTES);
         return false;
     }
+    if (!api_may_use_agent(call->req, agent))
+        return false;
     buf_init(&json, call->loop->app->max_input);
     if (input != NULL)
         json_put_value(&json, input);
@@ -120,8 +137,7 @@ bool jobs_fill_submit(struct call *call,
          hash_body(call);
     buf_done(&json);
     ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : make_id(call));
-    if (ok && key.n > 0)
-        ok = arena_copy(mem, key, &row->idempotency_key);
+    ok = ok && keep_idempotency_key(call, key);
     row->expiry_seconds = expiry;
     if (!ok)
         http_respond_error(call->req, 503, "out of memory");
@@ -205,6 +221,8 @@ bool jobs_get(struct look *look, struct store *store, struct job_row *ret)
     struct error err = { 0 };
     int code = store_job_get(store, str_make(look->job, look->job_n), ret, &err);
 
+    if (code == 0 && !reach_includes(look_reach(look), ret->id, ret->owner))
+        code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND) {
         not_found(look);
     } else if (code != 0) {
@@ -256,26 +274,41 @@ void api_aiq_job(struct http_request *req, void *arg)
 
 struct listing {
     struct buf *out;
-    size_t n;
+    const struct reach *reach;
+    size_t n, limit;
+    size_t n_seen; /* also those that the caller may not see */
     int64_t last;
 };
+
+static bool listed_enough(const struct listing *l)
+{
+    return l->n == l->limit || l->n_seen == MAX_SCAN;
+}
 
 static int on_row(void *arg, const struct job_row *row)
 {
     struct listing *l = arg;
 
-    if (l->n++ > 0)
-        buf_char(l->out, ',');
-    api_put_job(l->out, row);
     l->last = row->key;
-    return 0;
+    l->n_seen++;
+    if (reach_includes(l->reach, row->id, row->owner)) {
+        if (l->n++ > 0)
+            buf_char(l->out, ',');
+        api_put_job(l->out, row);
+    }
+    return listed_enough(l);
 }
 
 static void run_list(struct task *task, struct store *store)
 {
     struct look *look = look_of(task);
-    struct listing l = { .out = &look->out };
+    struct listing l = { .out = &look->out,
+                         .reach = look_reach(look),
+                         .limit = look->filter.limit };
     struct error err = { 0 };
+
+    look->filter.owner = reach_owner(l.reach);
+    look->filter.limit = MAX_SCAN;
 
     buf_lit(&look->out, "{\"jobs\":[");
     if (store_jobs(store, &look->filter, on_row, &l, &err) != 0) {
@@ -285,7 +318,7 @@ static void run_list(struct task *task, struct store *store)
         return;
     }
     buf_lit(&look->out, "],\"next\":");
-    if (l.n == look->filter.limit) {
+    if (listed_enough(&l)) {
         buf_char(&look->out, '"');
         buf_i64(&look->out, l.last);
         buf_char(&look->out, '"');
@@ -464,5 +497,6 @@ void api_events(struct http_request *req, void *arg)
         http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
         return;
     }
-    sse_open(app_loop_of(req)->sse, req, &what);
+    if (api_take_permit(req, &what.permit))
+        sse_open(app_loop_of(req)->sse, req, &what);
 }

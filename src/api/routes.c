@@ -27,6 +27,11 @@ const struct http_route api_routes[] = {
     { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
     { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM,
       ACCESS_READ },
+    /* For pages */
+    { "POST", "/v1/tickets", api_ticket, 64 * 1024, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "GET", "/v1/session", api_session, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "POST", "/v1/session", api_login, 64 * 1024, HTTP_ROUTE_PROBLEM, ACCESS_READ },
+    { "DELETE", "/v1/session", api_logout, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     /* Workers */
     { "POST", "/v1/worker/lease", api_worker_lease, 64 * 1024, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
@@ -47,6 +52,9 @@ const struct http_route api_routes[] = {
     { "GET", "/openapi.json", api_openapi, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/docs", api_docs, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/docs/{file}", api_docs_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/v1/tokens", api_tokens, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "POST", "/v1/tokens", api_token_create, 64 * 1024, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "DELETE", "/v1/tokens/{token}", api_token_revoke, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { 0 },
@@ -60,6 +68,26 @@ static void on_drain(struct letter *letter)
         (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, drain));
 
     sse_loop_drain(l->sse, l->app->shutdown_ms);
+}
+
+static void on_recheck(struct letter *letter)
+{
+    struct app_loop *l =
+        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, recheck));
+
+    atomic_store(&l->rechecks, false); /* before: what changes from here on is looked at again
+                                        */
+    sse_loop_check_permits(l->sse);
+}
+
+void api_tokens_changed(struct app *app)
+{
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
+        struct app_loop *l = atomic_load(&app->loops[i]);
+
+        if (l != NULL && !atomic_exchange(&l->rechecks, true))
+            (void)mailbox_post(l->box, &l->recheck); /* or it has ended */
+    }
 }
 
 void api_drain(struct app *app)
@@ -92,6 +120,7 @@ void api_done(struct app *app)
 
         if (l == NULL)
             continue;
+        gate_done(&l->gate);
         sse_loop_free(l->sse);
         hub_free(l->hub);
         mailbox_free(l->box);
@@ -113,6 +142,8 @@ void api_loop_start(struct http_loop *loop, void *arg)
         abort(); /* at start-up, without the memory for one loop */
     l->app = app;
     l->drain.deliver = on_drain;
+    l->recheck.deliver = on_recheck;
+    gate_init(&l->gate, app->keeper);
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);

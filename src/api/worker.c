@@ -1,5 +1,5 @@
 /* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
-#include "api/api.h"
+#include "api/admit.h"
 
 #include "base/error.h"
 #include "dialect/render.h"
@@ -81,6 +81,14 @@ static bool read_lease(struct call *call, struct json_reader *reader)
     return false;
 }
 
+static bool may_work(struct call *call)
+{
+    for (size_t i = 0; i < call->journal.n_agents; i++)
+        if (!api_may_use_agent(call->req, call->journal.agents[i]))
+            return false;
+    return true;
+}
+
 void api_worker_lease(struct http_request *req, void *arg)
 {
     struct call *call = call_new(req, JOURNAL_LEASE, answer_lease);
@@ -90,7 +98,7 @@ void api_worker_lease(struct http_request *req, void *arg)
     if (call == NULL)
         return;
     json_reader_init(&reader, 64 * 1024, 16);
-    if (read_lease(call, &reader))
+    if (read_lease(call, &reader) && may_work(call))
         call_post(call);
     else
         call_free(call);

@@ -12,6 +12,7 @@ const struct command *const commands[] = {
     &command_cancel,
     &command_delete,
     &command_agents,
+    &command_token,
     &command_translate,
     &command_dialects,
     &command_demo_agent,

@@ -16,6 +16,7 @@ extern const struct command command_report;
 extern const struct command command_cancel;
 extern const struct command command_delete;
 extern const struct command command_agents;
+extern const struct command command_token;
 extern const struct command command_translate;
 extern const struct command command_dialects;
 extern const struct command command_demo_agent;

@@ -1,11 +1,12 @@
 /* `spoolwire serve`: puts the parts together, runs them, and takes them apart again.
  *
- *     store ── journal ── hub_shared ── pool ── exec agents ── HTTP loops
+ *     store ── journal ── hub_shared ── pool ── keeper ── exec agents ── HTTP loops
  *
  * Made in this order, stopped in the opposite one.  The main thread only waits for
  * signals: the first begins a graceful end, the second ends at once. */
 #define _GNU_SOURCE /* environ, sigtimedwait */
 #include "agents/exec.h"
+#include "api/admit.h"
 #include "api/api.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
@@ -28,6 +29,7 @@ struct server {
     struct journal_agent *journal_agents; /* owned */
     struct hub_shared *hub_shared;
     struct pool *pool;
+    struct keeper *keeper;
     struct exec *exec;
     struct exec_agent *exec_agents; /* owned */
     size_t n_exec;
@@ -101,6 +103,26 @@ static int64_t on_clock(void *arg)
     (void)arg;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void on_tokens_changed(void *arg)
+{
+    struct server *s = arg;
+
+    api_tokens_changed(&s->app);
+}
+
+static void on_token_trouble(void *arg, const struct error *why)
+{
+    struct buf out;
+
+    (void)arg;
+    buf_init(&out, PIPE_BUF);
+    buf_lit(&out, "{\"event\":\"tokens\",\"stuck\":true,\"why\":");
+    json_put_str(&out, str_of(why->text));
+    buf_lit(&out, "}\n");
+    write_log(&out);
+    buf_done(&out);
 }
 
 /* A line of a worker's stderr. */
@@ -207,6 +229,28 @@ static int start_journal(struct server *s, struct error *err)
     return code;
 }
 
+static int start_keeper(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->config;
+    struct keeper_options options = {
+        .store = { .path = c->data,
+                   .relaxed = c->durability == DURABILITY_RELAXED,
+                   .busy_ms = 5000 },
+        .is_required = c->auth == AUTH_REQUIRED,
+        .is_off = c->auth == AUTH_OFF,
+        .admin = c->token_admin,
+        .specs = c->auth_tokens,
+        .limits = { c->max_jobs_per_token, c->max_streams_per_token, c->max_events_per_token },
+        .clock = on_clock,
+        .changed = on_tokens_changed,
+        .trouble = on_token_trouble,
+        .arg = s,
+    };
+    int code = keeper_new(&options, &s->keeper, err);
+
+    return code == 0 ? keeper_start(s->keeper, err) : code;
+}
+
 static int start_agents(struct server *s, struct error *err)
 {
     struct exec_options options = { .agents = s->exec_agents,
@@ -236,6 +280,8 @@ static int start_http(struct server *s, struct error *err)
         .arg = &s->app,
         .loop_start = api_loop_start,
         .loop_stop = api_loop_stop,
+        .admit = api_admit,
+        .visitor_free = api_visitor_free,
         .hosts = (const char *const *)c->hosts,
         .origins = (const char *const *)c->origins,
         .max_head = c->max_head,
@@ -254,6 +300,9 @@ static int start_http(struct server *s, struct error *err)
     s->app.journal = s->journal;
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;
+    s->app.keeper = s->keeper;
+    s->app.ticket_life_ms = c->ticket_life_ms;
+    s->app.session_life_ms = c->session_life_ms;
     s->app.agents = s->app_agents;
     s->app.n_agents = c->n_agents;
     s->app.aiq_compat = c->aiq_compat;
@@ -343,11 +392,14 @@ static void stop(struct server *s)
         exec_stop(s->exec);
     if (s->journal != NULL)
         journal_stop(s->journal);
+    if (s->keeper != NULL)
+        keeper_stop(s->keeper);
     pool_free(s->pool);
     http_server_free(s->http);
     exec_free(s->exec);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
+    keeper_free(s->keeper);
     hub_shared_free(s->hub_shared);
     store_close(s->store);
     free(s->journal_agents);
@@ -380,6 +432,13 @@ static int run(struct server *s, const sigset_t *set)
     int code = make_agents(s, &err);
     if (code == 0)
         code = start_journal(s, &err);
+    if (code == 0)
+        code = start_keeper(s, &err);
+    if (code == 0 &&
+        server_config_check_listen(s->config, keeper_is_locked(s->keeper), &err) != 0) {
+        (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
+        return EXIT_USAGE;
+    }
     if (code == 0)
         code = start_agents(s, &err);
     if (code == 0)

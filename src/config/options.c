@@ -17,7 +17,13 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-enum { MAX_PATH = 4096, MAX_LISTEN = 120, MAX_LIST = 256, MAX_DESCRIPTION = 1024 };
+enum {
+    MAX_PATH = 4096,
+    MAX_LISTEN = 120,
+    MAX_LIST = 256,
+    MAX_DESCRIPTION = 1024,
+    MAX_TOKEN = 200
+};
 
 /* clang-format off: tables */
 static const struct option server_table[] = {
@@ -27,6 +33,22 @@ static const struct option server_table[] = {
       "Where to listen; port 0 is any free one." },
     { "insecure_listen", OPTION_BOOL, 0, AT(insecure_listen), "false", 0, 0, "",
       "Listen also where other machines get to, though there is no authentication." },
+    { "auth", OPTION_CHOICE, 0, AT(auth), "auto", 0, 0, "auto|required|off",
+      "Whether callers need a token; `auto`: as soon as there is one." },
+    { "token_admin", OPTION_TEXT, OPTION_SECRET, AT(token_admin), NULL, 1, MAX_TOKEN, "TOKEN",
+      "A token with the scope `admin`, besides those in the database." },
+    { "auth_tokens", OPTION_NAMES, OPTION_SECRET, AT(auth_tokens), NULL, 0, MAX_LIST, "LIST",
+      "More tokens, each as `[OWNER@]SCOPE:TOKEN`." },
+    { "max_jobs_per_token", OPTION_NUMBER, 0, AT(max_jobs_per_token), "1000", 0, 1000000000,
+      "N", "Jobs of a token that have not ended; 0: no limit." },
+    { "max_streams_per_token", OPTION_NUMBER, 0, AT(max_streams_per_token), "1000", 0,
+      1000000000, "N", "Streams that a token may have open; 0: no limit." },
+    { "max_events_per_token", OPTION_NUMBER, 0, AT(max_events_per_token), "0", 0, 1000000000,
+      "N", "Events that the workers of a token may send a second; 0: no limit." },
+    { "ticket_life", OPTION_MS, 0, AT(ticket_life_ms), "1h", 1 * SECOND, 7 * DAY, "TIME",
+      "How long a stream ticket is good, unless less is asked for." },
+    { "session_life", OPTION_MS, 0, AT(session_life_ms), "12h", 1 * MINUTE, 90 * DAY, "TIME",
+      "How long a page's cookie is good." },
     { "data", OPTION_TEXT, 0, AT(data), "spoolwire.db", 1, MAX_PATH, "FILE",
       "The database with jobs and events." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",

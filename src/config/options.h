@@ -34,6 +34,7 @@ enum {
     OPTION_NO_FILE = 1 << 0,  /* a flag and a variable only */
     OPTION_RELOADS = 1 << 1,  /* may change while the server runs */
     OPTION_PERSONAL = 1 << 2, /* of one agent, never of "*" */
+    OPTION_SECRET = 1 << 3,   /* never to be shown */
 };
 
 struct option {
@@ -52,7 +53,7 @@ struct option_table {
     size_t n;
 };
 
-enum { SERVER_OPTIONS_MAX = 27, AGENT_OPTIONS_MAX = 15 };
+enum { SERVER_OPTIONS_MAX = 35, AGENT_OPTIONS_MAX = 15 };
 
 extern const struct option_table server_options; /* of struct server_config */
 extern const struct option_table agent_options;  /* of struct config_agent */

@@ -29,19 +29,25 @@ static int load_file(struct loader *l, const char *path)
     return err;
 }
 
-/* Without authentication whoever gets here may do everything. */
-static int check_listen(struct loader *l)
+static int take_listen(struct loader *l)
 {
     struct server_config *config = l->config;
 
     if (!listen_parse(str_of(config->listen), &config->address))
         return error_set(l->err, ERR_TYPE, "listen: not an address"); /* it was checked */
-    if (config->address.is_loopback || config->insecure_listen)
+    return 0;
+}
+
+int server_config_check_listen(const struct server_config *config,
+                               bool is_locked,
+                               struct error *err)
+{
+    if (config->address.is_loopback || config->insecure_listen || is_locked)
         return 0;
-    return error_set(l->err, ERR_REFUSED,
-                     "other machines could reach %s, and no authentication is configured: "
-                     "listen on 127.0.0.1, or say --insecure-listen if something else keeps "
-                     "strangers out",
+    return error_set(err, ERR_REFUSED,
+                     "other machines could reach %s, and there is no token to keep strangers "
+                     "out: make one with `spoolwire token create`, listen on 127.0.0.1, or say "
+                     "--insecure-listen if something else keeps them out",
                      quote(str_of(config->listen)).z);
 }
 
@@ -89,7 +95,7 @@ static int load(struct loader *l, int argc, char **argv)
     if (err == 0)
         err = loader_read_flags(l, argc, argv);
     if (err == 0)
-        err = check_listen(l);
+        err = take_listen(l);
     if (err == 0)
         err = check_origins(l);
     return err == 0 ? loader_make_agents(l) : err;

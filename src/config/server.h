@@ -17,6 +17,7 @@ struct error;
 
 /* In the order of their words in the table of options. */
 enum durability { DURABILITY_FULL, DURABILITY_RELAXED };
+enum auth_mode { AUTH_AUTO, AUTH_REQUIRED, AUTH_OFF };
 enum access_log_form {
     ACCESS_LOG_AUTO, /* text on a terminal, else JSON */
     ACCESS_LOG_JSON,
@@ -54,6 +55,14 @@ struct server_config {
     char *listen;
     struct listen_address address; /* the same, taken apart */
     bool insecure_listen;
+    enum auth_mode auth;
+    char *token_admin;          /* NULL: none */
+    char **auth_tokens;         /* NULL-terminated, or NULL: none */
+    int64_t max_jobs_per_token; /* 0: no limit, as for the next two */
+    int64_t max_streams_per_token;
+    int64_t max_events_per_token;
+    int64_t ticket_life_ms;
+    int64_t session_life_ms;
     char *data;
     enum durability durability;
     unsigned loops; /* 0: one per core */
@@ -87,15 +96,21 @@ struct server_config {
 
 /* argv[0] is the command's name; @envp may be NULL.  After --help the rest is not looked at.
  *
- * ERR_REFUSED (an unknown or repeated key, out of bounds, a listening address that is not
- * safe), ERR_TYPE, ERR_SYNTAX (not YAML), ERR_NOT_FOUND (a variable or file that a value
- * names), ERR_TOO_LARGE, ERR_IO, ERR_NOMEM.  @err has a sentence for a person. */
+ * ERR_REFUSED (an unknown or repeated key, out of bounds), ERR_TYPE, ERR_SYNTAX (not YAML),
+ * ERR_NOT_FOUND (a variable or file that a value names), ERR_TOO_LARGE, ERR_IO, ERR_NOMEM. @err
+ * has a sentence for a person. */
 int server_config_load(int argc,
                        char **argv,
                        char **envp,
                        struct server_config **ret,
                        struct error *err);
 void server_config_free(struct server_config *config);
+
+/* Whoever gets to a server that asks for no token may do everything: ERR_REFUSED when it does
+ * not (@is_locked), and other machines could get there. */
+int server_config_check_listen(const struct server_config *config,
+                               bool is_locked,
+                               struct error *err);
 
 /* The text of --help. */
 void server_config_help(struct buf *out);

@@ -136,18 +136,13 @@ static bool find_route(struct http_request *req, struct str target)
     return true;
 }
 
-static bool is_safe(const struct http_request *req)
-{
-    return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
-}
-
 static bool check_origin(struct http_request *req)
 {
     struct str site = http_header(req, "sec-fetch-site");
 
     req->origin = guard_origin(&req->loop->server->guard, http_header(req, "origin"),
                                http_header(req, "host"));
-    if (is_safe(req))
+    if (http_is_safe(req))
         return true;
     if (req->origin == GUARD_FOREIGN)
         return decline(req, 403, "Origin not allowed");

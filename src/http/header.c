@@ -33,6 +33,36 @@ bool header_name_valid(struct str name)
     return name.n > 0;
 }
 
+static struct str trim(struct str s)
+{
+    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = str_skip(s, 1);
+    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+struct str header_bearer(struct str value)
+{
+    struct str scheme = str_head(value, str_find(value, ' '));
+    struct str token = trim(str_skip(value, scheme.n));
+
+    return header_is(scheme, "bearer") && token.n > 0 ? token : STR_NONE;
+}
+
+struct str header_cookie(struct str value, struct str name)
+{
+    while (value.n > 0) {
+        struct str pair = str_head(value, str_find(value, ';'));
+        struct str key = str_head(pair, str_find(pair, '='));
+
+        if (key.n < pair.n && str_eq(trim(key), name))
+            return trim(str_skip(pair, key.n + 1));
+        value = str_skip(value, pair.n + 1);
+    }
+    return STR_NONE;
+}
+
 bool request_id_valid(struct str id)
 {
     for (size_t i = 0; i < id.n; i++)

@@ -12,6 +12,11 @@ bool header_eq(struct str a, struct str b);
 /* A name as RFC 9110 allows it (token). */
 bool header_name_valid(struct str name);
 
+/* The token of "Bearer <token>", in any spelling of that word; absent when it is not that. */
+struct str header_bearer(struct str value);
+/* The value of one of the cookies; absent when it is not there. */
+struct str header_cookie(struct str value, struct str name);
+
 /* ^[A-Za-z0-9._-]{1,64}$ */
 enum { REQUEST_ID_MAX = 64 };
 bool request_id_valid(struct str id);

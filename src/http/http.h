@@ -137,6 +137,16 @@ bool http_is_over(const struct http_request *req);
 /* Identity for log lines and the X-Request-Id answer header. */
 struct str http_request_id(const struct http_request *req);
 
+/* It changes nothing: GET or HEAD. */
+bool http_is_safe(const struct http_request *req);
+/* The page that sends it, as its browser says (Origin, Sec-Fetch-Site). */
+enum http_page {
+    HTTP_PAGE_UNKNOWN, /* it says nothing: no browser, or a navigation */
+    HTTP_PAGE_TRUSTED, /* ours, or of an origin that is listed */
+    HTTP_PAGE_OTHER,
+};
+enum http_page http_page(const struct http_request *req);
+
 /* Whom `admit` has recognised: kept with the connection from request to request, so that the
  * next one need not be looked at as closely.  NULL: nobody yet, or the connection is gone. */
 void *http_visitor(const struct http_request *req);

@@ -349,6 +349,30 @@ struct str http_request_id(const struct http_request *req)
     return str_make(req->id, req->id_n);
 }
 
+bool http_is_safe(const struct http_request *req)
+{
+    return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
+}
+
+enum http_page http_page(const struct http_request *req)
+{
+    struct str site = http_header(req, "sec-fetch-site");
+
+    switch (req->origin) {
+    case GUARD_SAME:
+    case GUARD_LISTED:
+        return HTTP_PAGE_TRUSTED;
+    case GUARD_ANY:
+    case GUARD_FOREIGN:
+        return HTTP_PAGE_OTHER;
+    case GUARD_NO_ORIGIN:
+        break;
+    }
+    if (str_is(site, "same-origin"))
+        return HTTP_PAGE_TRUSTED;
+    return str_absent(site) || str_is(site, "none") ? HTTP_PAGE_UNKNOWN : HTTP_PAGE_OTHER;
+}
+
 void *http_visitor(const struct http_request *req)
 {
     return req->conn != NULL ? req->conn->visitor : NULL;

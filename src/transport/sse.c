@@ -1,5 +1,6 @@
 #include "transport/sse.h"
 
+#include "auth/permit.h"
 #include "base/error.h"
 #include "dialect/aiq.h"
 #include "hub/page.h"
@@ -16,17 +17,19 @@ struct sse_reader {
     struct sse_loop *loop;
     struct http_request *req; /* until the stream has begun */
     struct http_stream *stream;
-    struct page *page; /* owned; being fetched or being sent */
-    bool fetching;     /* the pool has the page */
-    bool page_ready;   /* the page may be sent */
-    bool sending;      /* http has bytes of ours */
-    bool live_said;    /* aiq: stream.mode live */
+    struct page *page;     /* owned; being fetched or being sent */
+    struct permit *permit; /* owned, or NULL */
+    bool fetching;         /* the pool has the page */
+    bool page_ready;       /* the page may be sent */
+    bool sending;          /* http has bytes of ours */
+    bool live_said;        /* aiq: stream.mode live */
     bool by_header, resumed;
     bool ending;
     bool closed;      /* the connection is gone; only the page is waited for */
     struct buf small; /* frames for this connection only */
     bool small_sent, page_sending;
     bool drained;
+    bool expelled; /* its permit holds no longer */
     bool asked_again;
     bool has_events;                /* some were sent */
     uint8_t why;                    /* it ends: enum stream_end */
@@ -97,6 +100,7 @@ static void free_reader(struct sse_reader *r)
     if (r->fetching)
         return; /* when the page comes back */
     page_free(r->page);
+    permit_free(r->permit);
     buf_done(&r->small);
     free(r);
 }
@@ -222,6 +226,7 @@ static int fetch(struct sse_reader *r, struct str job, struct cursor after, bool
     if (err != 0)
         return err;
     p->data = r;
+    p->reach = permit_reach(r->permit);
     p->beginning_if_foreign = first;
     p->task.done = on_page;
     p->task.home = r->loop->box;
@@ -569,16 +574,19 @@ void sse_open(struct sse_loop *l, struct http_request *req, const struct sse_req
     way.chunked = !http_is_10(req);
     if (l->draining || http_is_over(req)) {
         free(r);
+        permit_free(what->permit);
         send_away(l, req, &way);
         return;
     }
     if (r == NULL || hub_join(l->hub, what->job, &way, &r->reader) != 0) {
         free(r);
+        permit_free(what->permit);
         http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(what->job, 100)));
         return;
     }
     r->loop = l;
     r->req = req;
+    r->permit = what->permit;
     r->reader.wake = on_wake;
     r->by_header = what->by_header;
     r->resumed = what->resumed;
@@ -603,6 +611,8 @@ static void schedule_next(struct sse_reader *r, int64_t now)
         next = r->next_beat - now;
     if (r->expires != 0 && r->expires - now < next)
         next = r->expires - now;
+    if (permit_until(r->permit) - now < next)
+        next = permit_until(r->permit) - now;
     schedule(r, next > 0 ? next : 0);
 }
 
@@ -613,7 +623,8 @@ static void look_at(struct sse_reader *r, int64_t now)
 
     if (r->ending)
         return; /* its last bytes are on their way */
-    if (l->draining || (r->expires != 0 && now >= r->expires)) {
+    bool expelled = !permit_holds(r->permit, now);
+    if (expelled || l->draining || (r->expires != 0 && now >= r->expires)) {
         if (!r->sending && l->draining && (d == &dialect_aiq || d == &dialect_raw)) {
             struct buf payload;
 
@@ -625,7 +636,9 @@ static void look_at(struct sse_reader *r, int64_t now)
             put_retry(l, hub_reader_way(&r->reader), &r->small);
             (void)send_small(r);
         }
-        if (l->draining)
+        if (expelled)
+            cut(r, STREAM_AUTH_EXPIRED, "its token or ticket is good no longer");
+        else if (l->draining)
             cut(r, STREAM_DRAIN, "the server is going down");
         else
             cut(r, STREAM_MAX_AGE, "the connection has reached its maximum age");
@@ -709,6 +722,25 @@ void sse_loop_drain(struct sse_loop *l, int64_t window_ms)
             if (!r->drained) { /* moving may put it into a slot that is still to come */
                 r->drained = true;
                 schedule(r, (int64_t)(i++ % ticks) * TICK_MS);
+            }
+            r = next;
+        }
+    }
+}
+
+void sse_loop_check_permits(struct sse_loop *l)
+{
+    int64_t now = now_ms();
+
+    for (size_t s = 0; s < SLOTS; s++) {
+        struct sse_reader *slot = &l->slots[s], *r = slot->next;
+
+        while (r != slot && r->next != NULL) {
+            struct sse_reader *next = r->next;
+
+            if (!r->expelled && !permit_holds(r->permit, now)) {
+                r->expelled = true; /* it may move to a slot that is still to come */
+                schedule(r, 0);
             }
             r = next;
         }

@@ -13,6 +13,7 @@
 #include "hub/hub.h"
 #include "hub/pool.h"
 
+struct permit;
 struct sse_loop; /* the readers of one loop */
 struct traffic;
 
@@ -32,6 +33,8 @@ int sse_loop_new(struct http_loop *loop,
 /* The server goes down: readers are told where their dialect can say it, and cut one after
  * another within @window_ms. */
 void sse_loop_drain(struct sse_loop *l, int64_t window_ms);
+/* Permits may hold no longer: readers whose do not are cut, soon. */
+void sse_loop_check_permits(struct sse_loop *l);
 void sse_loop_close(struct sse_loop *l); /* on the loop; its readers are gone */
 void sse_loop_free(struct sse_loop *l);
 
@@ -39,8 +42,9 @@ struct sse_request {
     struct str job;
     struct way way; /* `chunked` is set here */
     struct cursor after;
-    bool by_header; /* the cursor is a browser's Last-Event-ID */
-    bool resumed;   /* a cursor above 0 was given */
+    bool by_header;        /* the cursor is a browser's Last-Event-ID */
+    bool resumed;          /* a cursor above 0 was given */
+    struct permit *permit; /* sse_open takes it; NULL: may read all, for ever */
 };
 
 /* Answers @req: 404, 204 (a browser that has everything of a finished job), or the stream. */

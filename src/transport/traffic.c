@@ -14,8 +14,13 @@ const char *transport_name(enum transport transport)
 const char *stream_end_name(enum stream_end end)
 {
     static const char *const names[STREAM_END_MAX] = {
-        [STREAM_PEER] = "peer",     [STREAM_DONE] = "done",       [STREAM_SLOW] = "slow",
-        [STREAM_DRAIN] = "drain",   [STREAM_MAX_AGE] = "max_age", [STREAM_DELETED] = "deleted",
+        [STREAM_PEER] = "peer",
+        [STREAM_DONE] = "done",
+        [STREAM_SLOW] = "slow",
+        [STREAM_DRAIN] = "drain",
+        [STREAM_MAX_AGE] = "max_age",
+        [STREAM_DELETED] = "deleted",
+        [STREAM_AUTH_EXPIRED] = "auth_expired",
         [STREAM_FAILED] = "failed",
     };
 

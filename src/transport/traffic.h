@@ -16,8 +16,9 @@ enum stream_end {
     STREAM_SLOW, /* the reader took nothing for too long */
     STREAM_DRAIN,
     STREAM_MAX_AGE,
-    STREAM_DELETED, /* the job was */
-    STREAM_FAILED,  /* memory or the store */
+    STREAM_DELETED,      /* the job was */
+    STREAM_AUTH_EXPIRED, /* its token or ticket is good no longer */
+    STREAM_FAILED,       /* memory or the store */
     STREAM_END_MAX
 };
 

@@ -37,13 +37,17 @@ static void check_address(const struct server_config *c)
 
     check(strlen(a->host) < sizeof(a->host) && strlen(a->unix_path) < sizeof(a->unix_path));
     check((a->host[0] == '\0') != (a->unix_path[0] == '\0'));
-    check(a->is_loopback || c->insecure_listen);
+    check((server_config_check_listen(c, false, NULL) == 0) ==
+          (a->is_loopback || c->insecure_listen));
+    check(server_config_check_listen(c, true, NULL) == 0);
 }
 
 static void check_options(const struct server_config *c)
 {
     check(c->data != NULL && c->data[0] != '\0' && c->listen != NULL);
     check(c->durability == DURABILITY_FULL || c->durability == DURABILITY_RELAXED);
+    check(c->auth >= AUTH_AUTO && c->auth <= AUTH_OFF);
+    check(c->ticket_life_ms >= 1000 && c->session_life_ms >= 60000);
     check(c->access_log >= ACCESS_LOG_AUTO && c->access_log <= ACCESS_LOG_OFF);
     check(c->loops <= 64 && c->readers >= 1 && c->readers <= 64);
     check(c->max_head >= 1024 && c->max_body >= 1024 && c->max_line >= 1024);

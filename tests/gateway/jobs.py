@@ -7,7 +7,7 @@ from gateway import (OPENING, PULL, STORY, Server, Stream, Worker, at_once, inte
                      root_start, until)
 from harness import DIALECTS, case, cases, check, contains, equal
 
-MEMBERS = ["job_id", "agent", "state", "outcome", "error", "error_type", "attempt", "worker", "cancel_requested", "events",
+MEMBERS = ["job_id", "agent", "owner", "state", "outcome", "error", "error_type", "attempt", "worker", "cancel_requested", "events",
            "created_at", "started_at", "finished_at"]
 
 

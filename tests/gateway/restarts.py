@@ -345,7 +345,7 @@ def files_that_cannot_be_used():
                 check(f.read() == content, "it is left as it was")
         contains(refused("--data", s.folder), "is not a file")
         contains(refused("--data", os.path.join(s.folder, "no/such/x.db")), "folder")
-        contains(refused("--data", s.data, "--listen", "0.0.0.0:0"), "authentication")
+        contains(refused("--data", s.data, "--listen", "0.0.0.0:0"), "there is no token")
 
 
 @case

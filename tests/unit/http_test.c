@@ -145,6 +145,36 @@ static void header_names_compare_without_case(void **state)
     assert_false(header_is(STR("a[b"), "a{b"));
 }
 
+static void bearer_tokens_are_found(void **state)
+{
+    (void)state;
+    assert_text(header_bearer(STR("Bearer abc")), "abc");
+    assert_text(header_bearer(STR("bEARER  \t abc \t")), "abc");
+    assert_text(header_bearer(STR("Bearer a b")), "a b"); /* no token, as will be found */
+    assert_text(header_bearer(STR("Bearer")), NULL);
+    assert_text(header_bearer(STR("Bearer ")), NULL);
+    assert_text(header_bearer(STR("Bearerabc")), NULL);
+    assert_text(header_bearer(STR("Basic abc")), NULL);
+    assert_text(header_bearer(STR("")), NULL);
+    assert_text(header_bearer(STR_NONE), NULL);
+}
+
+static void cookies_are_found(void **state)
+{
+    (void)state;
+    assert_text(header_cookie(STR("a=1; b=2;c=3"), STR("a")), "1");
+    assert_text(header_cookie(STR("a=1; b=2;c=3"), STR("b")), "2");
+    assert_text(header_cookie(STR("a=1; b=2;c=3"), STR("c")), "3");
+    assert_text(header_cookie(STR("aa=1; a=2"), STR("a")), "2");
+    assert_text(header_cookie(STR("x=a; a=2"), STR("a")), "2");
+    assert_text(header_cookie(STR("a"), STR("a")), NULL);
+    assert_text(header_cookie(STR("a="), STR("a")), "");
+    assert_text(header_cookie(STR("a=b=c"), STR("a")), "b=c");
+    assert_text(header_cookie(STR("A=1"), STR("a")), NULL);
+    assert_text(header_cookie(STR(";;="), STR("a")), NULL);
+    assert_text(header_cookie(STR_NONE, STR("a")), NULL);
+}
+
 static void request_ids_are_plain(void **state)
 {
     char long_one[REQUEST_ID_MAX + 1];
@@ -835,6 +865,8 @@ int main(void)
         cmocka_unit_test(paths_without_tricks_are_decoded),
         cmocka_unit_test(queries_are_looked_up),
         cmocka_unit_test(header_names_compare_without_case),
+        cmocka_unit_test(bearer_tokens_are_found),
+        cmocka_unit_test(cookies_are_found),
         cmocka_unit_test(request_ids_are_plain),
         cmocka_unit_test(header_values_lose_what_could_break_them),
         cmocka_unit_test(every_status_has_a_text),

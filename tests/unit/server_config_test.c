@@ -46,6 +46,14 @@ static void without_a_word_there_are_defaults(void **state)
     assert_string_equal(c->address.unix_path, "");
     assert_true(c->address.is_loopback);
     assert_false(c->insecure_listen);
+    assert_int_equal(c->auth, AUTH_AUTO);
+    assert_null(c->token_admin);
+    assert_null(c->auth_tokens);
+    assert_int_equal(c->max_jobs_per_token, 1000);
+    assert_int_equal(c->max_streams_per_token, 1000);
+    assert_int_equal(c->max_events_per_token, 0);
+    assert_int_equal(c->ticket_life_ms, 3600000);
+    assert_int_equal(c->session_life_ms, 12 * 3600000);
     assert_string_equal(c->data, "spoolwire.db");
     assert_int_equal(c->durability, DURABILITY_FULL);
     assert_int_equal(c->loops, 0);
@@ -104,6 +112,14 @@ static void every_default_is_within_its_bounds(void **state)
 
 static const char every_option[] = "listen: '[::1]:9'\n"
                                    "insecure_listen: true\n"
+                                   "auth: required\n"
+                                   "token_admin: spw_x\n"
+                                   "auth_tokens: [client:a, read:b]\n"
+                                   "max_jobs_per_token: 21\n"
+                                   "max_streams_per_token: 22\n"
+                                   "max_events_per_token: 23\n"
+                                   "ticket_life: 24s\n"
+                                   "session_life: 25m\n"
                                    "data: d.db\n"
                                    "durability: relaxed\n"
                                    "loops: 3\n"
@@ -137,6 +153,14 @@ static void assert_every_option(const struct server_config *c)
     assert_string_equal(c->address.host, "::1");
     assert_int_equal(c->address.port, 9);
     assert_true(c->insecure_listen);
+    assert_int_equal(c->auth, AUTH_REQUIRED);
+    assert_string_equal(c->token_admin, "spw_x");
+    assert_list(c->auth_tokens, "client:a read:b");
+    assert_int_equal(c->max_jobs_per_token, 21);
+    assert_int_equal(c->max_streams_per_token, 22);
+    assert_int_equal(c->max_events_per_token, 23);
+    assert_int_equal(c->ticket_life_ms, 24000);
+    assert_int_equal(c->session_life_ms, 25 * 60000);
     assert_string_equal(c->data, "d.db");
     assert_int_equal(c->durability, DURABILITY_RELAXED);
     assert_int_equal(c->loops, 3);
@@ -180,6 +204,14 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
     static const char *const values[] = {
         "[::1]:9",
         "true",
+        "required",
+        "spw_x",
+        "client:a,read:b",
+        "21",
+        "22",
+        "23",
+        "24s",
+        "25m",
         "d.db",
         "relaxed",
         "3",

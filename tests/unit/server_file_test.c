@@ -291,18 +291,24 @@ static void strangers_are_let_in_only_on_purpose(void **state)
     static char *const open[] = { "0.0.0.0:80",   "[::]:80",  "10.0.0.1:80",
                                   "128.0.0.1:80", "[::2]:80", "[::ffff:10.0.0.1]:80" };
     char expected[256];
+    struct error err;
 
     (void)state;
     for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-        (void)snprintf(expected, sizeof(expected),
-                       "other machines could reach %s, and no authentication is configured: "
-                       "listen on 127.0.0.1, or say --insecure-listen if something else keeps "
-                       "strangers out",
-                       open[i]);
-        BAD_FLAG(ERR_REFUSED, expected, "--listen", open[i]);
-        struct server_config *c =
-            good(NULL, NONE, ARGS("--listen", open[i], "--insecure-listen"));
+        (void)snprintf(
+            expected, sizeof(expected),
+            "other machines could reach %s, and there is no token to keep strangers "
+            "out: make one with `spoolwire token create`, listen on 127.0.0.1, or say "
+            "--insecure-listen if something else keeps them out",
+            open[i]);
+        struct server_config *c = good(NULL, NONE, ARGS("--listen", open[i]));
+        assert_int_equal(server_config_check_listen(c, false, &err), ERR_REFUSED);
+        assert_string_equal(err.text, expected);
+        assert_int_equal(server_config_check_listen(c, true, &err), 0);
+        server_config_free(c);
+        c = good(NULL, NONE, ARGS("--listen", open[i], "--insecure-listen"));
         assert_false(c->address.is_loopback);
+        assert_int_equal(server_config_check_listen(c, false, &err), 0);
         server_config_free(c);
     }
     assert_listen("listen: 0.0.0.0:1\ninsecure_listen: true", NONE, NONE, "0.0.0.0:1");

@@ -1,0 +1,195 @@
+/* Who may: the check that stands before every request, and what a caller's token is asked for
+ * later on.
+ *
+ * It is made when the route is known and before any of the body is read.  A caller shows a
+ * token in a header, a ticket in the query (streams only: a browser's EventSource can send no
+ * headers), or a session's cookie.  A cookie is sent by the browser itself, whichever page
+ * makes it do so: hence it counts for nothing from a page that is not ours, and what changes
+ * something needs the browser's word for it. */
+#include "api/admit.h"
+
+#include "auth/access.h"
+#include "auth/permit.h"
+#include "http/header.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <time.h>
+
+int64_t api_now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- what is shown --------------------------------------------------------------- */
+
+static struct credential find_cookie(const struct http_request *req)
+{
+    struct str cookies = http_header(req, "Cookie");
+    struct str text = header_cookie(cookies, STR(API_COOKIE_SECURE));
+
+    if (str_absent(text))
+        text = header_cookie(cookies, STR(API_COOKIE));
+    if (str_absent(text) || http_page(req) == HTTP_PAGE_OTHER)
+        return (struct credential){ .kind = CREDENTIAL_NONE };
+    return (struct credential){ .kind = CREDENTIAL_SESSION, .text = text };
+}
+
+/* What is meant as one counts alone: a bad token is not made good by a cookie. */
+static struct credential find_credential(const struct http_request *req,
+                                         const struct http_route *route)
+{
+    struct str header = http_header(req, "Authorization");
+    struct str key = http_header(req, "X-Api-Key");
+    bool streams = (route->flags & HTTP_ROUTE_STREAM) != 0 && http_is_safe(req);
+    struct str ticket = streams ? http_query(req, "ticket") : STR_NONE;
+
+    if (!str_absent(header))
+        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = header_bearer(header) };
+    if (!str_absent(key))
+        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = key };
+    if (!str_absent(ticket))
+        return (struct credential){ CREDENTIAL_TICKET, ticket, http_param(req, "id") };
+    return find_cookie(req);
+}
+
+/* --- answers --------------------------------------------------------------------- */
+
+static bool refuse_stranger(struct http_request *req,
+                            const struct credential *c,
+                            int code,
+                            const struct error *why)
+{
+    if (code == ERR_NOMEM) {
+        http_respond_error(req, 503, "out of memory");
+        return false;
+    }
+    http_set_header(req, "WWW-Authenticate",
+                    c->kind == CREDENTIAL_NONE
+                        ? STR("Bearer realm=\"spoolwire\"")
+                        : STR("Bearer realm=\"spoolwire\", error=\"invalid_token\""));
+    http_respond_error(req, 401, "%s", why->text);
+    return false;
+}
+
+static bool refuse_scope(struct http_request *req, unsigned access)
+{
+    char text[96];
+
+    (void)snprintf(text, sizeof(text),
+                   "Bearer realm=\"spoolwire\", error=\"insufficient_scope\", scope=\"%s\"",
+                   access_scope(access)); /* fits */
+    http_set_header(req, "WWW-Authenticate", str_of(text));
+    http_respond_error(req, 403, "this needs a token with the scope %s", access_scope(access));
+    return false;
+}
+
+void api_refuse_limit(struct http_request *req, int64_t wait_ms, const char *what)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "%lld", (long long)((wait_ms + 999) / 1000)); /* fits */
+    http_set_header(req, "Retry-After", str_of(text));
+    http_respond_error(req, 429, "%s", what);
+}
+
+/* --- the check ------------------------------------------------------------------- */
+
+static bool recognise(struct http_request *req,
+                      const struct http_route *route,
+                      struct gate *gate)
+{
+    struct credential c = { .kind = CREDENTIAL_NONE };
+    struct visitor *v = NULL;
+    struct error why = { 0 };
+    int64_t now = api_now_ms();
+
+    if (!gate_is_open(gate))
+        c = find_credential(req, route);
+    if (visitor_is(http_visitor(req), &c, now))
+        return true;
+    int code = gate_admit(gate, &c, now, &v, &why);
+    if (code != 0)
+        return refuse_stranger(req, &c, code, &why);
+    http_set_visitor(req, v);
+    return true;
+}
+
+bool api_admit(struct http_request *req, const struct http_route *route, void *arg)
+{
+    (void)arg;
+    if (route->access == ACCESS_PUBLIC)
+        return true;
+    if (!recognise(req, route, &app_loop_of(req)->gate))
+        return false;
+    const struct visitor *v = http_visitor(req);
+    if ((v->token->access & route->access) == 0)
+        return refuse_scope(req, route->access);
+    if (v->kind == CREDENTIAL_SESSION && !http_is_safe(req) &&
+        http_page(req) != HTTP_PAGE_TRUSTED) {
+        http_respond_error(req, 403,
+                           "with a cookie, a request that changes something must come from a "
+                           "page of this origin (Origin or Sec-Fetch-Site says so)");
+        return false;
+    }
+    return true;
+}
+
+void api_visitor_free(void *visitor)
+{
+    visitor_free(visitor);
+}
+
+/* --- what it is asked for later -------------------------------------------------- */
+
+struct token *api_token(const struct http_request *req)
+{
+    const struct visitor *v = http_visitor(req);
+
+    return v != NULL ? v->token : NULL;
+}
+
+bool api_take_permit(struct http_request *req, struct permit **ret)
+{
+    const struct visitor *v = http_visitor(req);
+
+    assert(v != NULL); /* streams of jobs are not public */
+    int code = permit_new(v, ret);
+    if (code == ERR_LIMIT)
+        api_refuse_limit(req, 5000, "this token has as many streams open as it may");
+    else if (code != 0)
+        http_respond_error(req, 503, "out of memory");
+    return code == 0;
+}
+
+bool api_may_use_agent(struct http_request *req, struct str agent)
+{
+    if (token_has_agent(api_token(req), agent))
+        return true;
+    http_respond_error(req, 403, "this token may not use the agent '%.*s'",
+                       STR_ARG(str_head(agent, 100)));
+    return false;
+}
+
+static bool is_worker_op(enum journal_op op)
+{
+    return op == JOURNAL_LEASE || op == JOURNAL_APPEND || op == JOURNAL_HEARTBEAT ||
+           op == JOURNAL_FINISH || op == JOURNAL_RETURN;
+}
+
+void api_set_caller(struct journal_request *j, const struct token *t)
+{
+    bool is_admin = (t->access & ACCESS_ADMIN) != 0;
+
+    if (j->op == JOURNAL_SUBMIT) {
+        j->row.owner = t->owner;
+        j->max_jobs = t->limits.jobs;
+    } else if (!is_worker_op(j->op)) {
+        j->reach = &t->reach;
+    } else if (j->op == JOURNAL_LEASE || !is_admin) {
+        j->holder = t->owner;
+    }
+}

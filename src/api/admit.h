@@ -1,0 +1,28 @@
+/* Who may: see admit.c. */
+#ifndef API_ADMIT_H
+#define API_ADMIT_H
+
+#include "api/api.h"
+
+/* The name of a session's cookie; the second where the page came over https. */
+#define API_COOKIE        "spoolwire"
+#define API_COOKIE_SECURE "__Host-spoolwire"
+
+/* For http_options. */
+bool api_admit(struct http_request *req, const struct http_route *route, void *app);
+void api_visitor_free(void *visitor);
+
+int64_t api_now_ms(void);
+
+/* The caller's; borrowed while its connection is there.  NULL on public routes. */
+struct token *api_token(const struct http_request *req);
+/* Each false when it has answered. */
+bool api_take_permit(struct http_request *req, struct permit **ret);
+bool api_may_use_agent(struct http_request *req, struct str agent);
+/* 429, with Retry-After. */
+void api_refuse_limit(struct http_request *req, int64_t wait_ms, const char *what);
+
+/* Whose job it is, and which jobs it may be about; borrows from @t. */
+void api_set_caller(struct journal_request *j, const struct token *t);
+
+#endif

@@ -1,0 +1,281 @@
+/* /v1/tokens: for administrators.  What is done here counts at once, on every loop. */
+#include "api/admit.h"
+#include "api/errand.h"
+
+#include "dialect/render.h"
+
+#include <stdlib.h>
+
+/* --- errands --------------------------------------------------------------------- */
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct errand *e = data;
+
+    (void)req;
+    e->req = NULL;
+}
+
+static void refuse(struct errand *e)
+{
+    const struct keeper_request *k = &e->keeper;
+    int status = k->code == ERR_NOT_FOUND ? 404 : k->code == ERR_REFUSED ? 422 : 503;
+
+    if (status == 503)
+        http_set_header(e->req, "Retry-After", STR("1"));
+    http_respond_error(e->req, status, "%s", k->why.text);
+}
+
+static void on_letter(struct letter *letter)
+{
+    struct errand *e =
+        (struct errand *)(void *)((char *)letter - offsetof(struct errand, letter));
+
+    if (e->req != NULL) {
+        http_on_gone(e->req, NULL, NULL);
+        if (e->keeper.code == 0)
+            e->answer(e);
+        else
+            refuse(e);
+    }
+    errand_free(e);
+}
+
+/* On the keeper's thread. */
+static void on_done(struct keeper_request *keeper)
+{
+    struct errand *e =
+        (struct errand *)(void *)((char *)keeper - offsetof(struct errand, keeper));
+
+    if (mailbox_post(e->loop->box, &e->letter) != 0)
+        errand_free(e); /* the loop has gone, and its connections with it */
+}
+
+struct errand *errand_new(struct http_request *req,
+                          enum keeper_op op,
+                          void (*answer)(struct errand *))
+{
+    struct errand *e = calloc(1, sizeof(*e));
+
+    if (e == NULL) {
+        http_respond_error(req, 503, "out of memory");
+        return NULL;
+    }
+    e->loop = app_loop_of(req);
+    e->req = req;
+    e->answer = answer;
+    e->letter.deliver = on_letter;
+    e->keeper.op = op;
+    e->keeper.done = on_done;
+    arena_init(&e->mem);
+    return e;
+}
+
+void errand_post(struct errand *e)
+{
+    http_on_gone(e->req, on_gone, e);
+    keeper_post(e->loop->app->keeper, &e->keeper);
+}
+
+void errand_free(struct errand *e)
+{
+    if (e == NULL)
+        return;
+    draft_done(&e->draft);
+    token_unref(e->token);
+    arena_done(&e->mem);
+    free(e);
+}
+
+/* --- the list -------------------------------------------------------------------- */
+
+void errand_put_token(struct buf *b, const struct token *t)
+{
+    buf_lit(b, "{\"id\":");
+    json_put_str(b, str_of(t->id));
+    render_text(b, "name", t->name);
+    render_text(b, "scope", t->scopes);
+    render_text(b, "owner", t->owner);
+    render_text(b, "jobs", t->jobs);
+    render_text(b, "agents", t->agents);
+    render_number(b, "max_jobs", t->limits.jobs);
+    render_number(b, "max_streams", t->limits.streams);
+    render_number(b, "max_events", t->limits.events);
+    render_number(b, "streams", (int64_t)atomic_load(&t->n_streams));
+    buf_lit(b, ",\"created_at\":");
+    api_put_time(b, t->created);
+    buf_lit(b, ",\"expires_at\":");
+    api_put_time(b, t->expires);
+    buf_lit(b, ",\"revoked_at\":");
+    api_put_time(b, atomic_load(&t->revoked));
+}
+
+void api_tokens(struct http_request *req, void *arg)
+{
+    const struct keyring *ring = gate_ring(&app_loop_of(req)->gate);
+    struct buf out;
+    size_t n = 0;
+
+    (void)arg;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_lit(&out, "{\"tokens\":[");
+    for (size_t i = 0; i < ring->n; i++) {
+        if (ring->all[i]->parent != NULL)
+            continue; /* sessions come and go */
+        if (n++ > 0)
+            buf_char(&out, ',');
+        errand_put_token(&out, ring->all[i]);
+        buf_char(&out, '}');
+    }
+    buf_lit(&out, "]}");
+    http_set_header(req, "Cache-Control", STR("no-store"));
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
+
+/* --- making and revoking --------------------------------------------------------- */
+
+static void answer_create(struct errand *e)
+{
+    const struct token_row *row = &e->draft.row;
+    const struct token *t = keyring_find(gate_ring(&e->loop->gate), row->id);
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    if (t == NULL) { /* somebody was faster to revoke it */
+        http_respond_error(e->req, 409, "the token is gone already");
+        return;
+    }
+    errand_put_token(&out, t);
+    render_text(&out, "token", str_of(e->draft.text));
+    buf_char(&out, '}');
+    http_set_header(e->req, "Cache-Control", STR("no-store"));
+    api_json(e->req, 201, &out);
+    if (out.p != NULL)
+        secret_forget(out.p, out.cap);
+    buf_done(&out);
+}
+
+/* The member as a text, a list of texts with commas between; false when it is neither. */
+static bool read_list(struct errand *e,
+                      const yyjson_val *root,
+                      struct str name,
+                      struct str *ret)
+{
+    yyjson_val *v = json_get(root, name);
+    struct buf list;
+
+    if (json_is_null(v))
+        return true;
+    if (yyjson_is_str(v))
+        return arena_copy(&e->mem, json_text(v), ret);
+    buf_init(&list, 4096);
+    bool ok = yyjson_is_arr(v);
+    for (size_t i = 0; ok && i < yyjson_arr_size(v); i++) {
+        struct str one = json_text(yyjson_arr_get(v, i));
+
+        ok = one.n > 0 && str_find(one, ',') == one.n;
+        if (list.n > 0)
+            buf_char(&list, ',');
+        buf_str(&list, one);
+    }
+    ok = ok && list.error == 0 && list.n > 0 && arena_copy(&e->mem, buf_text(&list), ret);
+    buf_done(&list);
+    return ok;
+}
+
+static bool read_limit(const yyjson_val *root, struct str name, int64_t *ret)
+{
+    yyjson_val *v = json_get(root, name);
+
+    if (json_is_null(v))
+        return true;
+    *ret = json_int(v, -1);
+    return *ret >= 0;
+}
+
+static bool read_expiry(const yyjson_val *root, struct token_row *row)
+{
+    int64_t seconds = 0;
+
+    if (!read_limit(root, STR("expires_seconds"), &seconds) || seconds > INT32_MAX)
+        return false;
+    row->expires = seconds > 0 ? row->created + seconds * 1000 : 0;
+    return true;
+}
+
+static const char *read_row(struct errand *e, const yyjson_val *root)
+{
+    struct token_row *row = &e->draft.row;
+
+    if (!read_list(e, root, STR("scope"), &row->scopes))
+        return "\"scope\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("jobs"), &row->jobs))
+        return "\"jobs\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("agents"), &row->agents))
+        return "\"agents\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("name"), &row->name) ||
+        !read_list(e, root, STR("owner"), &row->owner))
+        return "\"name\" and \"owner\" must be texts";
+    if (!read_expiry(root, row))
+        return "\"expires_seconds\" must be a whole number";
+    if (!read_limit(root, STR("max_jobs"), &row->max_jobs) ||
+        !read_limit(root, STR("max_streams"), &row->max_streams) ||
+        !read_limit(root, STR("max_events"), &row->max_events))
+        return "\"max_jobs\", \"max_streams\" and \"max_events\" must be whole numbers; 0: no limit";
+    return NULL;
+}
+
+static bool read_create(struct errand *e, struct json_reader *reader)
+{
+    struct error why;
+    struct json j;
+
+    if (!api_read_body(e->req, reader, http_body(e->req), &j))
+        return false;
+    if (draft_init(&e->draft, api_now_ms(), &why) != 0) {
+        http_respond_error(e->req, 503, "%s", why.text);
+        return false;
+    }
+    const char *wrong = read_row(e, j.root);
+    if (wrong != NULL)
+        http_respond_error(e->req, 422, "%s", wrong);
+    e->keeper.row = e->draft.row;
+    return wrong == NULL;
+}
+
+void api_token_create(struct http_request *req, void *arg)
+{
+    struct errand *e = errand_new(req, KEEPER_CREATE, answer_create);
+    struct json_reader reader;
+
+    (void)arg;
+    if (e == NULL)
+        return;
+    json_reader_init(&reader, 64 * 1024, 8);
+    if (read_create(e, &reader))
+        errand_post(e);
+    else
+        errand_free(e);
+    json_reader_done(&reader);
+}
+
+static void answer_revoke(struct errand *e)
+{
+    http_respond(e->req, 204, NULL, STR_NONE);
+}
+
+void api_token_revoke(struct http_request *req, void *arg)
+{
+    struct errand *e = errand_new(req, KEEPER_REVOKE, answer_revoke);
+
+    (void)arg;
+    if (e == NULL)
+        return;
+    if (arena_copy(&e->mem, http_param(req, "token"), &e->keeper.row.id)) {
+        errand_post(e);
+        return;
+    }
+    http_respond_error(req, 503, "out of memory");
+    errand_free(e);
+}

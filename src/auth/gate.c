@@ -1,0 +1,162 @@
+#include "auth/gate.h"
+
+#include "auth/access.h"
+
+#include <stdlib.h>
+
+void gate_init(struct gate *g, struct keeper *keeper)
+{
+    *g = (struct gate){ .keeper = keeper, .ring = keeper_ring(keeper) };
+}
+
+void gate_done(struct gate *g)
+{
+    keyring_unref(g->ring);
+    g->ring = NULL;
+}
+
+const struct keyring *gate_ring(struct gate *g)
+{
+    if (g->ring->generation != keeper_generation(g->keeper)) {
+        keyring_unref(g->ring);
+        g->ring = keeper_ring(g->keeper);
+    }
+    return g->ring;
+}
+
+bool gate_is_open(const struct gate *g)
+{
+    return !keeper_is_locked(g->keeper);
+}
+
+/* --- visitors -------------------------------------------------------------------- */
+
+bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now)
+{
+    return v != NULL && v->kind == c->kind && v->n == c->text.n &&
+           (v->n == 0 || secret_equal(v->text, c->text.p, v->n)) && now < v->until &&
+           token_is_good(v->token, now);
+}
+
+static int visitor_new(struct token *t, const struct credential *c, struct visitor **ret)
+{
+    struct visitor *v = calloc(1, sizeof(*v));
+
+    if (v == NULL)
+        return ERR_NOMEM;
+    v->token = token_ref(t);
+    v->kind = c->kind;
+    v->until = INT64_MAX;
+    if (c->kind != CREDENTIAL_TICKET && c->text.n > 0) {
+        v->n = c->text.n;
+        memcpy(v->text, c->text.p, v->n); /* fits: it was read as a token */
+    }
+    *ret = v;
+    return 0;
+}
+
+void visitor_free(struct visitor *v)
+{
+    if (v == NULL)
+        return;
+    token_unref(v->token);
+    secret_forget(v->text, sizeof(v->text));
+    free(v);
+}
+
+/* --- admitting ------------------------------------------------------------------- */
+
+static int check_good(const struct token *t, int64_t now, struct error *err)
+{
+    if (token_is_good(t, now))
+        return 0;
+    return error_set(err, ERR_CLOSED, "the token %s was revoked or has expired", t->id);
+}
+
+static int unknown(struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND, "this is no token that the server knows");
+}
+
+static int find_token(const struct keyring *ring,
+                      const struct credential *c,
+                      int64_t now,
+                      struct token **ret,
+                      struct error *err)
+{
+    static const unsigned char nothing[SECRET_BYTES];
+    unsigned char hash[SECRET_BYTES];
+    struct token_text text;
+
+    if (!token_text_read(c->text, &text) || !secret_hash(text.secret, hash))
+        return unknown(err);
+    struct token *t = keyring_find(ring, text.id);
+    /* Compared also when there is none, so that both take the same time. */
+    bool same = secret_equal(hash, t != NULL ? t->hash : nothing, SECRET_BYTES);
+    bool is_session = t != NULL && t->parent != NULL;
+    if (t == NULL || !same || is_session != (c->kind == CREDENTIAL_SESSION))
+        return unknown(err);
+    *ret = t;
+    return check_good(t, now, err);
+}
+
+static int find_ticket(const struct keyring *ring,
+                       const struct credential *c,
+                       int64_t now,
+                       struct token **ret,
+                       int64_t *ret_until,
+                       struct error *err)
+{
+    struct ticket_text text;
+
+    if (!ticket_text_read(c->text, &text) ||
+        !ticket_text_signed(ring->ticket_key, &text, c->job))
+        return error_set(err, ERR_NOT_FOUND, "this is no ticket for this job");
+    struct token *t = keyring_find(ring, text.id);
+    if (t == NULL || now >= text.expires * 1000)
+        return error_set(err, ERR_CLOSED, "the ticket has expired");
+    *ret = t;
+    *ret_until = text.expires * 1000;
+    return check_good(t, now, err);
+}
+
+int gate_admit(struct gate *g,
+               const struct credential *c,
+               int64_t now,
+               struct visitor **ret,
+               struct error *err)
+{
+    const struct keyring *ring = gate_ring(g);
+    int64_t until = INT64_MAX;
+    struct token *t = NULL;
+    int code = 0;
+
+    if (gate_is_open(g))
+        t = keeper_everybody(g->keeper);
+    else if (c->kind == CREDENTIAL_NONE)
+        code = error_set(err, ERR_NOT_FOUND,
+                         "a token is needed: Authorization: Bearer spw_…, made by `spoolwire "
+                         "token create`");
+    else if (c->kind == CREDENTIAL_TICKET)
+        code = find_ticket(ring, c, now, &t, &until, err);
+    else
+        code = find_token(ring, c, now, &t, err);
+    if (code == 0) {
+        struct credential none = { CREDENTIAL_NONE, STR_NONE, STR_NONE };
+
+        code = visitor_new(t, gate_is_open(g) ? &none : c, ret);
+        if (code != 0)
+            return error_set(err, code, "out of memory");
+        (*ret)->until = until;
+    }
+    return code;
+}
+
+size_t gate_make_ticket(struct gate *g,
+                        const struct token *t,
+                        struct str job,
+                        int64_t expires_s,
+                        char ret[TICKET_CHARS + 1])
+{
+    return ticket_text_make(gate_ring(g)->ticket_key, expires_s, str_of(t->id), job, ret);
+}

@@ -1,0 +1,63 @@
+/* The gate of a loop: who is it that asks?
+ *
+ * Loop thread only.  Looking costs no lock and no store: the tokens are in memory, and a
+ * connection that has shown its token once is known by it. */
+#ifndef AUTH_GATE_H
+#define AUTH_GATE_H
+
+#include "auth/keeper.h"
+
+enum credential_kind {
+    CREDENTIAL_NONE,
+    CREDENTIAL_TOKEN,   /* in a header */
+    CREDENTIAL_SESSION, /* in a cookie */
+    CREDENTIAL_TICKET,  /* in a query, for `job` */
+};
+
+struct credential {
+    enum credential_kind kind;
+    struct str text;
+    struct str job;
+};
+
+/* Somebody who was recognised; a connection keeps it for its next request. */
+struct visitor {
+    struct token *token; /* ref */
+    enum credential_kind kind;
+    int64_t until;          /* milliseconds since 1970: when its ticket expires, or never */
+    size_t n;               /* bytes of `text` */
+    char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets */
+};
+
+struct gate {
+    struct keeper *keeper; /* borrowed */
+    struct keyring *ring;  /* ref */
+};
+
+void gate_init(struct gate *g, struct keeper *keeper);
+void gate_done(struct gate *g);
+
+/* The tokens as they are now; valid until the next call. */
+const struct keyring *gate_ring(struct gate *g);
+/* Nobody has to show anything. */
+bool gate_is_open(const struct gate *g);
+
+/* Is it the same as before, and still good?  @v may be NULL. */
+bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now);
+/* Looks it up.  ERR_NOT_FOUND (nothing shown, or nothing that we know), ERR_CLOSED (expired
+ * or revoked), ERR_NOMEM; the error's text is for the caller. */
+int gate_admit(struct gate *g,
+               const struct credential *c,
+               int64_t now,
+               struct visitor **ret,
+               struct error *err);
+void visitor_free(struct visitor *v); /* may be NULL */
+
+/* A ticket of @t for @job; its length, or 0 when OpenSSL cannot. */
+size_t gate_make_ticket(struct gate *g,
+                        const struct token *t,
+                        struct str job,
+                        int64_t expires_s,
+                        char ret[TICKET_CHARS + 1]);
+
+#endif

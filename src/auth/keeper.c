@@ -1,0 +1,422 @@
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "auth/keeper.h"
+
+#include "auth/spec.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LOOK_EVERY_MS = 500, SWEEP_EVERY_MS = 60000 };
+
+struct keeper {
+    struct keeper_options opt;
+    struct store *store;     /* owned */
+    struct keyring *given;   /* ref; the tokens of the configuration */
+    struct token *everybody; /* ref */
+    unsigned char ticket_key[SECRET_BYTES];
+    int64_t changes;    /* of the store, when the ring was made; -1: not yet */
+    int64_t next_sweep; /* of sessions that have expired */
+    bool in_trouble;    /* and it was said */
+    atomic_bool locked;
+    atomic_uint_least64_t generation;
+
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    struct keyring *ring;                 /* ref; under lock, and changed by the thread only */
+    struct keeper_request *first, **last; /* under lock */
+    bool stopping;                        /* under lock */
+    pthread_t thread;
+    bool started;
+};
+
+static int64_t now_ms(const struct keeper *k)
+{
+    return k->opt.clock(k->opt.arg);
+}
+
+/* --- making a ring --------------------------------------------------------------- */
+
+struct reading {
+    struct keeper *keeper;
+    struct keyring *ring; /* being made */
+    int err;
+};
+
+/* The one that is known stays, so that whoever holds it notices what becomes of it. */
+static struct token *known(const struct keeper *k, const struct token_row *row)
+{
+    struct token *t = k->ring != NULL ? keyring_find(k->ring, row->id) : NULL;
+
+    if (t == NULL || t->is_configured)
+        return NULL;
+    if (row->revoked != 0 && atomic_load(&t->revoked) == 0)
+        token_revoke(t, row->revoked);
+    return token_ref(t);
+}
+
+static int on_row(void *arg, const struct token_row *row)
+{
+    struct reading *r = arg;
+    struct token *parent = !str_absent(row->parent) ? keyring_find(r->ring, row->parent) : NULL;
+    struct token *t = known(r->keeper, row);
+
+    if (keyring_find(r->ring, row->id) != NULL ||
+        (parent == NULL && !str_absent(row->parent))) {
+        token_unref(t);
+        return 0; /* the configuration has it too, or has the session's token no longer */
+    }
+    if (t == NULL)
+        r->err = token_new(row, &r->keeper->opt.limits, parent, &t, NULL);
+    if (r->err == ERR_REFUSED) { /* not written by us: nobody gets in with it */
+        r->err = 0;
+        return 0;
+    }
+    if (r->err == 0)
+        r->err = keyring_add(r->ring, t);
+    token_unref(t);
+    return r->err;
+}
+
+static int add_given(struct reading *r)
+{
+    const struct keyring *given = r->keeper->given;
+
+    for (size_t i = 0; i < given->n && r->err == 0; i++)
+        r->err = keyring_add(r->ring, given->all[i]);
+    return r->err;
+}
+
+/* What is not there any more is good no longer. */
+static void end_missing(const struct keyring *before, const struct keyring *after, int64_t now)
+{
+    for (size_t i = 0; before != NULL && i < before->n; i++)
+        if (keyring_find(after, str_of(before->all[i]->id)) == NULL)
+            token_revoke(before->all[i], now);
+}
+
+static void update_lock(struct keeper *k, const struct keyring *ring)
+{
+    if (k->opt.is_off || (!k->opt.is_required && ring->n == 0))
+        return;
+    atomic_store(&k->locked, true);
+    token_revoke(k->everybody, now_ms(k));
+}
+
+/* Puts @ring, a reference, into the place of the one before. */
+static void publish(struct keeper *k, struct keyring *ring)
+{
+    struct keyring *before = k->ring;
+
+    ring->generation = atomic_load(&k->generation) + 1;
+    memcpy(ring->ticket_key, k->ticket_key, SECRET_BYTES);
+    (void)pthread_mutex_lock(&k->lock);
+    k->ring = ring;
+    (void)pthread_mutex_unlock(&k->lock);
+    atomic_store(&k->generation, ring->generation);
+    update_lock(k, ring);
+    end_missing(before, ring, now_ms(k));
+    keyring_unref(before);
+    if (k->opt.changed != NULL)
+        k->opt.changed(k->opt.arg);
+}
+
+static int read_ring(struct keeper *k, struct error *err)
+{
+    struct reading r = { .keeper = k };
+    int code = keyring_new(&r.ring);
+
+    if (code == 0)
+        code = add_given(&r);
+    if (code != 0) {
+        keyring_unref(r.ring);
+        return error_set(err, code, "out of memory");
+    }
+    code = store_tokens(k->store, on_row, &r, err);
+    if (code == 0 && r.err != 0)
+        code = error_set(err, r.err, "out of memory");
+    if (code != 0) {
+        keyring_unref(r.ring);
+        return code;
+    }
+    publish(k, r.ring);
+    return 0;
+}
+
+/* Reads the tokens if they have changed. */
+static int look(struct keeper *k, struct error *err)
+{
+    int64_t changes = 0;
+    /* Asked first: a change in between is seen the next time. */
+    int code = store_token_changes(k->store, &changes, err);
+
+    if (code != 0 || changes == k->changes)
+        return code;
+    code = read_ring(k, err);
+    if (code == 0)
+        k->changes = changes;
+    return code;
+}
+
+/* --- life ------------------------------------------------------------------------ */
+
+static int add_spec(struct keeper *k, struct str scopes, struct str text, struct error *err)
+{
+    struct token_row row;
+    struct token *t = NULL;
+    struct spec mem;
+    int code = spec_read(scopes, text, &mem, &row, err);
+
+    if (code == 0)
+        code = token_new(&row, &k->opt.limits, NULL, &t, err);
+    if (code != 0)
+        return code;
+    t->is_configured = true;
+    code = keyring_add(k->given, t);
+    token_unref(t);
+    return code == 0 ? 0 : error_set(err, code, "out of memory");
+}
+
+static int read_specs(struct keeper *k, const struct keeper_options *o, struct error *err)
+{
+    struct error why = { 0 };
+    const char *subject = "token_admin";
+    int code = keyring_new(&k->given);
+
+    if (code == 0 && o->admin != NULL)
+        code = add_spec(k, STR("admin"), str_of(o->admin), &why);
+    for (char *const *spec = o->specs; code == 0 && spec != NULL && *spec != NULL; spec++) {
+        subject = "auth_tokens";
+        code = add_spec(k, STR_NONE, str_of(*spec), &why);
+    }
+    return code == 0 ? 0
+                     : error_set(err, code, "%s: %.200s", subject,
+                                 why.text[0] != '\0' ? why.text : error_name(code));
+}
+
+static int read_ticket_key(struct keeper *k, struct error *err)
+{
+    unsigned char fresh[SECRET_BYTES];
+    int code = secret_random(fresh, err);
+
+    _Static_assert((int)SECRET_BYTES == (int)STORE_SECRET_BYTES, "one is kept in the other");
+    if (code == 0)
+        code = store_secret(k->store, STR("ticket"),
+                            str_make((const char *)fresh, sizeof(fresh)), k->ticket_key, err);
+    secret_forget(fresh, sizeof(fresh));
+    return code;
+}
+
+static void init_locks(struct keeper *k)
+{
+    pthread_condattr_t clock;
+
+    (void)pthread_mutex_init(&k->lock, NULL); /* cannot fail on Linux, nor the others */
+    (void)pthread_condattr_init(&clock);
+    (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&k->news, &clock);
+    (void)pthread_condattr_destroy(&clock);
+}
+
+int keeper_new(const struct keeper_options *options, struct keeper **ret, struct error *err)
+{
+    struct keeper *k = calloc(1, sizeof(*k));
+
+    if (k == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    k->opt = *options;
+    k->opt.admin = NULL; /* these are borrowed for this call only */
+    k->opt.specs = NULL;
+    k->last = &k->first;
+    k->changes = -1;
+    init_locks(k);
+    int code = token_new_everybody(&k->everybody) == 0
+                   ? store_open_beside(&options->store, &k->store, err)
+                   : error_set(err, ERR_NOMEM, "out of memory");
+    if (code == 0)
+        code = read_specs(k, options, err);
+    if (code == 0)
+        code = read_ticket_key(k, err);
+    if (code == 0)
+        code = look(k, err);
+    if (code != 0) {
+        keeper_free(k);
+        return code;
+    }
+    *ret = k;
+    return 0;
+}
+
+void keeper_free(struct keeper *k)
+{
+    if (k == NULL)
+        return;
+    keyring_unref(k->ring);
+    keyring_unref(k->given);
+    token_unref(k->everybody);
+    store_close(k->store);
+    secret_forget(k->ticket_key, sizeof(k->ticket_key));
+    (void)pthread_cond_destroy(&k->news);
+    (void)pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+bool keeper_is_locked(const struct keeper *k)
+{
+    return atomic_load(&k->locked);
+}
+
+uint64_t keeper_generation(const struct keeper *k)
+{
+    return atomic_load_explicit(&k->generation, memory_order_acquire);
+}
+
+struct keyring *keeper_ring(struct keeper *k)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    struct keyring *ring = keyring_ref(k->ring);
+    (void)pthread_mutex_unlock(&k->lock);
+    return ring;
+}
+
+struct token *keeper_everybody(struct keeper *k)
+{
+    return k->everybody;
+}
+
+/* --- the thread ------------------------------------------------------------------ */
+
+static int create(struct keeper *k, struct keeper_request *req)
+{
+    struct token *parent = keyring_find(k->ring, req->row.parent);
+    struct token *t = NULL;
+
+    /* What could not be read again is not stored. */
+    int code = token_new(&req->row, &k->opt.limits, parent, &t, &req->why);
+    token_unref(t);
+    return code == 0 ? store_token_insert(k->store, &req->row, &req->why) : code;
+}
+
+static int revoke(struct keeper *k, struct keeper_request *req)
+{
+    const struct token *t = keyring_find(k->ring, req->row.id);
+
+    if (t != NULL && t->is_configured)
+        return error_set(&req->why, ERR_REFUSED,
+                         "the token is in the server's configuration: take it out there, and "
+                         "start the server anew");
+    return store_token_revoke(k->store, req->row.id, now_ms(k), &req->why);
+}
+
+static void serve(struct keeper *k, struct keeper_request *req)
+{
+    int code = req->op == KEEPER_CREATE ? create(k, req)
+               : req->op == KEEPER_REVOKE
+                   ? revoke(k, req)
+                   : store_session_delete(k->store, req->row.id, &req->why);
+
+    if (code == 0)
+        code = look(k, &req->why);
+    req->code = code;
+    req->done(req);
+}
+
+static bool has_expired_session(const struct keyring *ring, int64_t now)
+{
+    for (size_t i = 0; i < ring->n; i++)
+        if (ring->all[i]->parent != NULL && ring->all[i]->expires <= now)
+            return true;
+    return false;
+}
+
+static int sweep(struct keeper *k, struct error *err)
+{
+    int64_t now = now_ms(k);
+
+    if (now < k->next_sweep)
+        return 0;
+    k->next_sweep = now + SWEEP_EVERY_MS;
+    return has_expired_session(k->ring, now) ? store_sessions_expire(k->store, now, err) : 0;
+}
+
+static void look_around(struct keeper *k)
+{
+    struct error why;
+    int code = sweep(k, &why);
+
+    if (code == 0)
+        code = look(k, &why);
+    if (code != 0 && !k->in_trouble && k->opt.trouble != NULL)
+        k->opt.trouble(k->opt.arg, &why);
+    k->in_trouble = code != 0;
+}
+
+/* All that wait, oldest first; false when it is time to end.  Waits for them a while. */
+static bool wait_for(struct keeper *k, struct keeper_request **ret)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_nsec += (long)LOOK_EVERY_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&k->lock);
+    int rc = 0;
+    while (k->first == NULL && !k->stopping && rc == 0)
+        rc = pthread_cond_timedwait(&k->news, &k->lock, &until);
+    *ret = k->first;
+    k->first = NULL;
+    k->last = &k->first;
+    bool going = !k->stopping || *ret != NULL;
+    (void)pthread_mutex_unlock(&k->lock);
+    return going;
+}
+
+static void *run(void *arg)
+{
+    struct keeper *k = arg;
+    struct keeper_request *list;
+
+    while (wait_for(k, &list)) {
+        if (list == NULL)
+            look_around(k);
+        while (list != NULL) {
+            struct keeper_request *req = list;
+
+            list = req->next;
+            serve(k, req);
+        }
+    }
+    return NULL;
+}
+
+int keeper_start(struct keeper *k, struct error *err)
+{
+    if (pthread_create(&k->thread, NULL, run, k) != 0)
+        return error_set(err, ERR_NOMEM, "cannot start the thread that keeps the tokens");
+    (void)pthread_setname_np(k->thread, "keeper"); /* only for people */
+    k->started = true;
+    return 0;
+}
+
+void keeper_stop(struct keeper *k)
+{
+    if (!k->started)
+        return;
+    (void)pthread_mutex_lock(&k->lock);
+    k->stopping = true;
+    (void)pthread_mutex_unlock(&k->lock);
+    (void)pthread_cond_signal(&k->news);
+    (void)pthread_join(k->thread, NULL);
+    k->started = false;
+}
+
+void keeper_post(struct keeper *k, struct keeper_request *req)
+{
+    req->next = NULL;
+    (void)pthread_mutex_lock(&k->lock);
+    *k->last = req;
+    k->last = &req->next;
+    (void)pthread_mutex_unlock(&k->lock);
+    (void)pthread_cond_signal(&k->news);
+}

@@ -1,0 +1,27 @@
+/* A permit to read a stream: as long as it is held, one of its token's streams is taken.
+ *
+ * It holds until the token or the ticket that it came from is good no longer; whoever reads by
+ * it asks now and then. */
+#ifndef AUTH_PERMIT_H
+#define AUTH_PERMIT_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct permit;
+struct reach;
+struct visitor;
+
+/* ERR_LIMIT: its token has as many as it may; ERR_NOMEM. */
+int permit_new(const struct visitor *v, struct permit **ret);
+void permit_free(struct permit *p); /* may be NULL */
+
+/* The jobs that may be read; NULL without a permit: all. */
+const struct reach *permit_reach(const struct permit *p);
+/* Without a permit, always. */
+bool permit_holds(const struct permit *p, int64_t now);
+/* When it ends for certain, in milliseconds since 1970; INT64_MAX: not known. */
+int64_t permit_until(const struct permit *p);
+
+#endif

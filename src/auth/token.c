@@ -1,0 +1,244 @@
+#include "auth/token.h"
+
+#include "auth/access.h"
+#include "base/error.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+
+enum { MAX_NAME = 100, MAX_LIST = 4096, SECOND_US = 1000000 };
+
+/* --- making ---------------------------------------------------------------------- */
+
+static bool is_printable(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static int check(const struct token_row *row, struct error *err)
+{
+    unsigned access = access_of_scopes(row->scopes);
+
+    if (access == 0)
+        return error_set(
+            err, ERR_REFUSED,
+            "scope: must be read, client, worker or admin, or several of them with "
+            "commas between");
+    if (!reach_valid_owner(row->owner))
+        return error_set(err, ERR_REFUSED,
+                         "owner: must be 1 to 64 of letters, digits, '.', '_' and '-'");
+    if (row->name.n > MAX_NAME || !is_printable(row->name))
+        return error_set(err, ERR_REFUSED, "name: must be at most %d printable characters",
+                         MAX_NAME);
+    if (row->agents.n > MAX_LIST || row->jobs.n > MAX_LIST || !is_printable(row->agents))
+        return error_set(err, ERR_REFUSED, "agents, jobs: at most %d characters", MAX_LIST);
+    if (!str_absent(row->jobs) && (access & ACCESS_READ) == 0)
+        return error_set(err, ERR_REFUSED,
+                         "jobs: a worker has the jobs that it leases; --agents limits those");
+    if (!str_absent(row->jobs) && (access & ACCESS_ADMIN) != 0)
+        return error_set(err, ERR_REFUSED, "jobs: an admin has all of them");
+    return 0;
+}
+
+/* Which jobs, when nothing is said: a client has its own, a reader all. */
+static int make_reach(struct token *t, struct error *err)
+{
+    bool is_client = (t->access & ACCESS_CLIENT) != 0;
+    struct reach *r = &t->reach;
+    char list[MAX_LIST + 8];
+
+    if ((t->access & ACCESS_ADMIN) != 0 || (!is_client && str_absent(t->jobs)))
+        return reach_init(r, STR("all"), t->owner, err);
+    if (!is_client)
+        return reach_init(r, t->jobs, t->owner, err);
+    /* Whoever submits a job shall see it. */
+    struct str own = STR("own,");
+    memcpy(list, own.p, own.n);
+    if (t->jobs.n > 0)
+        memcpy(list + own.n, t->jobs.p, t->jobs.n);
+    return reach_init(r, str_make(list, own.n + t->jobs.n), t->owner, err);
+}
+
+static int copy_texts(struct token *t, const struct token_row *row)
+{
+    const struct str from[] = { row->name, row->scopes, row->owner, row->jobs, row->agents };
+    struct str *const to[] = { &t->name, &t->scopes, &t->owner, &t->jobs, &t->agents };
+    size_t n = 1;
+
+    for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++)
+        n += from[i].n;
+    t->texts = malloc(n);
+    if (t->texts == NULL)
+        return ERR_NOMEM;
+    char *at = t->texts;
+    for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+        if (from[i].n > 0)
+            memcpy(at, from[i].p, from[i].n);
+        *to[i] = from[i].p != NULL ? str_make(at, from[i].n) : STR_NONE;
+        at += from[i].n;
+    }
+    return 0;
+}
+
+static int64_t limit_of(int64_t own, int64_t servers)
+{
+    return own >= 0 ? own : servers;
+}
+
+static struct token *make(void)
+{
+    struct token *t = calloc(1, sizeof(*t));
+
+    if (t != NULL) {
+        atomic_init(&t->refs, 1);
+        atomic_init(&t->ends, INT64_MAX);
+    }
+    return t;
+}
+
+int token_new(const struct token_row *row,
+              const struct token_limits *limits,
+              struct token *parent,
+              struct token **ret,
+              struct error *err)
+{
+    if (row->id.n != SECRET_ID || row->hash.n != SECRET_BYTES)
+        return error_set(err, ERR_REFUSED, "not a token");
+    int code = check(row, err);
+    struct token *t = code == 0 ? make() : NULL;
+    if (t == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOMEM, "out of memory");
+    memcpy(t->id, row->id.p, SECRET_ID);
+    memcpy(t->hash, row->hash.p, SECRET_BYTES);
+    t->parent = parent != NULL ? token_ref(parent) : NULL;
+    t->access = access_of_scopes(row->scopes);
+    t->limits = (struct token_limits){ limit_of(row->max_jobs, limits->jobs),
+                                       limit_of(row->max_streams, limits->streams),
+                                       limit_of(row->max_events, limits->events) };
+    t->created = row->created;
+    t->expires = row->expires;
+    if (row->expires != 0)
+        atomic_store(&t->ends, row->expires);
+    if (row->revoked != 0)
+        token_revoke(t, row->revoked);
+    code = copy_texts(t, row);
+    code = code == 0 ? make_reach(t, err) : error_set(err, code, "out of memory");
+    if (code != 0) {
+        token_unref(t);
+        return code;
+    }
+    *ret = t;
+    return 0;
+}
+
+int token_new_everybody(struct token **ret)
+{
+    struct token *t = make();
+
+    if (t == NULL)
+        return ERR_NOMEM;
+    memset(t->id, '0', SECRET_ID);
+    t->access = ACCESS_ALL;
+    t->reach.all = true;
+    t->scopes = STR("admin");
+    *ret = t;
+    return 0;
+}
+
+struct token *token_ref(struct token *t)
+{
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void token_unref(struct token *t)
+{
+    if (t == NULL || atomic_fetch_sub(&t->refs, 1) > 1)
+        return;
+    token_unref(t->parent);
+    reach_done(&t->reach);
+    free(t->texts);
+    free(t);
+}
+
+/* --- its life -------------------------------------------------------------------- */
+
+bool token_is_good(const struct token *t, int64_t now)
+{
+    return now < atomic_load_explicit(&t->ends, memory_order_relaxed) &&
+           (t->parent == NULL || token_is_good(t->parent, now));
+}
+
+void token_revoke(struct token *t, int64_t at)
+{
+    atomic_store(&t->revoked, at);
+    atomic_store(&t->ends, 0); /* also for a clock that was set back */
+}
+
+bool token_has_agent(const struct token *t, struct str agent)
+{
+    struct str list = t->agents;
+
+    if (str_absent(list))
+        return true;
+    while (list.n > 0) {
+        struct str one = str_head(list, str_find(list, ','));
+
+        if (str_eq(one, agent))
+            return true;
+        list = str_skip(list, one.n + 1);
+    }
+    return false;
+}
+
+/* --- what it uses ---------------------------------------------------------------- */
+
+/* Where it is counted. */
+static struct token *account_of(struct token *t)
+{
+    return t->parent != NULL ? t->parent : t;
+}
+
+bool token_take_stream(struct token *t)
+{
+    struct token *account = account_of(t);
+    unsigned before = atomic_fetch_add(&account->n_streams, 1);
+
+    if (account->limits.streams == 0 || before < (uint64_t)account->limits.streams)
+        return true;
+    (void)atomic_fetch_sub(&account->n_streams, 1);
+    return false;
+}
+
+void token_give_stream(struct token *t)
+{
+    (void)atomic_fetch_sub(&account_of(t)->n_streams, 1);
+}
+
+/* `events_us` is when all that came in would have come in at exactly the allowed rate.  So
+ * it is at most now for whoever keeps to it, and may be a second ahead. */
+int64_t token_events_wait_ms(const struct token *t, int64_t now_us)
+{
+    const struct token *account = t->parent != NULL ? t->parent : t;
+    int64_t ahead = atomic_load(&account->events_us) - now_us - SECOND_US;
+
+    return account->limits.events > 0 && ahead > 0 ? ahead / 1000 + 1 : 0;
+}
+
+void token_took_events(struct token *t, uint64_t n, int64_t now_us)
+{
+    struct token *account = account_of(t);
+    int64_t rate = account->limits.events;
+
+    if (rate == 0 || n == 0)
+        return;
+    int64_t cost = (int64_t)(n < INT32_MAX ? n : INT32_MAX) * SECOND_US / rate;
+    int64_t before = atomic_load(&account->events_us);
+    int64_t after;
+    do {
+        after = (before > now_us ? before : now_us) + cost;
+    } while (!atomic_compare_exchange_weak(&account->events_us, &before, after));
+}

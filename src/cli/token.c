@@ -1,0 +1,418 @@
+/* `spoolwire token`: makes, lists and revokes tokens, in the database itself.
+ *
+ * Whoever may write that file may do everything anyway, so no server and no token is needed; a
+ * server that has the file open notices within a second. */
+#define _GNU_SOURCE /* environ */
+#include "auth/draft.h"
+#include "auth/token.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/grid.h"
+#include "cli/moment.h"
+#include "config/amount.h"
+#include "config/quote.h"
+#include "config/server.h"
+#include "dialect/render.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    FLAG_SCOPE = FLAG_OWN,
+    FLAG_NAME,
+    FLAG_OWNER,
+    FLAG_JOBS,
+    FLAG_AGENTS,
+    FLAG_EXPIRES,
+    FLAG_MAX_JOBS,
+    FLAG_MAX_STREAMS,
+    FLAG_MAX_EVENTS,
+    FLAG_NO_STORE,
+    FLAG_CONFIG,
+    FLAG_DATA,
+};
+
+#define WHERE                                                                                  \
+    { FLAG_DATA, "data", "FILE", NULL, "The database; what the settings say, unless given." }, \
+    {                                                                                          \
+        FLAG_CONFIG, "config", "FILE", NULL, "The server's settings, to find the database."    \
+    }
+
+/* --- the database ---------------------------------------------------------------- */
+
+/* The settings as `serve` would have them with the same flags and variables. */
+static int load_config(const struct args *args, struct server_config **ret)
+{
+    char *argv[6] = { (char *)(uintptr_t) "serve" };
+    struct error err;
+    int argc = 1;
+
+    if (args_have(args, FLAG_CONFIG)) {
+        argv[argc++] = (char *)(uintptr_t) "--config";
+        argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_CONFIG);
+    }
+    if (args_have(args, FLAG_DATA)) {
+        argv[argc++] = (char *)(uintptr_t) "--data";
+        argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_DATA);
+    }
+    if (server_config_load(argc, argv, environ, ret, &err) == 0)
+        return EXIT_OK;
+    (void)cli_trouble(args->path, "%s", err.text);
+    return EXIT_USAGE;
+}
+
+/* Beside the server that has it, or alone, which also makes it. */
+static int open_store(const struct args *args, struct store **ret)
+{
+    struct server_config *config = NULL;
+    struct error err;
+    int code = load_config(args, &config);
+
+    if (code != EXIT_OK)
+        return code;
+    struct store_options options = { .path = config->data,
+                                     .relaxed = config->durability == DURABILITY_RELAXED,
+                                     .busy_ms = 5000 };
+    int rc = store_open(&options, ret, &err);
+    if (rc == ERR_BUSY)
+        rc = store_open_beside(&options, ret, &err);
+    server_config_free(config);
+    return rc == 0 ? EXIT_OK : cli_trouble(args->path, "%s", err.text);
+}
+
+/* --- create ---------------------------------------------------------------------- */
+
+static bool read_limit(const struct args *args, int id, int64_t *ret)
+{
+    const char *text = args_get(args, id);
+
+    return text == NULL || amount_parse(AMOUNT_COUNT, str_of(text), ret);
+}
+
+static int fill_row(const struct args *args, struct token_row *row)
+{
+    const char *expires = args_get(args, FLAG_EXPIRES);
+    int64_t life_ms = 0;
+
+    row->scopes = str_of(args_get(args, FLAG_SCOPE));
+    row->name = str_of(args_get(args, FLAG_NAME));
+    row->jobs = str_of(args_get(args, FLAG_JOBS));
+    row->agents = str_of(args_get(args, FLAG_AGENTS));
+    if (args_have(args, FLAG_OWNER))
+        row->owner = str_of(args_get(args, FLAG_OWNER));
+    if (str_absent(row->scopes))
+        return cli_usage_error(args->path, "--scope is needed: read, client, worker or admin");
+    if (expires != NULL && strcmp(expires, "never") != 0 &&
+        (!amount_parse(AMOUNT_MS, str_of(expires), &life_ms) || life_ms < 1000 ||
+         life_ms > (int64_t)3650 * 24 * 3600 * 1000))
+        return cli_usage_error(
+            args->path, "--expires must be a time from 1s to 3650d, such as 30d, or never");
+    if (!read_limit(args, FLAG_MAX_JOBS, &row->max_jobs) ||
+        !read_limit(args, FLAG_MAX_STREAMS, &row->max_streams) ||
+        !read_limit(args, FLAG_MAX_EVENTS, &row->max_events))
+        return cli_usage_error(args->path, "a limit must be a whole number; 0: no limit");
+    row->expires = life_ms > 0 ? row->created + life_ms : 0;
+    return EXIT_OK;
+}
+
+/* Would a server take it? */
+static int check_row(const struct args *args, const struct token_row *row)
+{
+    struct token_limits limits = { 0 };
+    struct token *t = NULL;
+    struct error err;
+    int code = token_new(row, &limits, NULL, &t, &err);
+
+    token_unref(t);
+    return code == 0 ? EXIT_OK : cli_usage_error(args->path, "--%s", err.text);
+}
+
+static int store_row(const struct args *args, const struct token_row *row)
+{
+    struct store *store = NULL;
+    struct error err;
+    int code = open_store(args, &store);
+
+    if (code == EXIT_OK && store_token_insert(store, row, &err) != 0)
+        code = cli_trouble(args->path, "%s", err.text);
+    store_close(store);
+    return code;
+}
+
+/* For `auth_tokens`: without anything secret. */
+static void put_spec(struct buf *b, const struct token_row *row)
+{
+    if (!str_eq(row->owner, row->id)) {
+        buf_str(b, row->owner);
+        buf_char(b, '@');
+    }
+    for (size_t i = 0; i < row->scopes.n; i++)
+        buf_char(b, row->scopes.p[i] == ',' ? '+' : row->scopes.p[i]);
+    buf_lit(b, ":spw_");
+    buf_str(b, row->id);
+    buf_lit(b, "_sha256:");
+    for (size_t i = 0; i < row->hash.n; i++) {
+        char hex[3];
+
+        (void)snprintf(hex, sizeof(hex), "%02x", (unsigned)(unsigned char)row->hash.p[i]);
+        buf_put(b, hex, 2);
+    }
+}
+
+static void put_row(struct buf *b, const struct token_row *row);
+
+static int show(const struct args *args, const struct draft *d)
+{
+    struct buf out, spec;
+
+    buf_init(&out, 64 * 1024);
+    buf_init(&spec, 64 * 1024);
+    if (args_have(args, FLAG_NO_STORE))
+        put_spec(&spec, &d->row);
+    if (args_have(args, FLAG_JSON)) {
+        put_row(&out, &d->row);
+        render_text(&out, "token", str_of(d->text));
+        if (spec.n > 0)
+            render_text(&out, "spec", buf_text(&spec));
+        buf_lit(&out, "}\n");
+    } else {
+        buf_str(&out, str_of(d->text));
+        buf_char(&out, '\n');
+    }
+    int code = cli_write(args->path, buf_text(&out));
+    if (code == EXIT_OK && spec.n > 0 && !args_have(args, FLAG_JSON))
+        (void)fprintf(stderr, "For auth_tokens in the server's settings:\n    %.*s\n",
+                      STR_ARG(buf_text(&spec)));
+    if (out.p != NULL)
+        secret_forget(out.p, out.cap);
+    buf_done(&out);
+    buf_done(&spec);
+    return code;
+}
+
+static int run_create(const struct args *args)
+{
+    struct draft d;
+    struct error err;
+
+    if (draft_init(&d, moment_now(), &err) != 0)
+        return cli_trouble(args->path, "%s", err.text);
+    int code = fill_row(args, &d.row);
+    if (code == EXIT_OK)
+        code = check_row(args, &d.row);
+    if (code == EXIT_OK && args_have(args, FLAG_NO_STORE) &&
+        (!str_absent(d.row.jobs) || !str_absent(d.row.agents) || d.row.expires != 0))
+        code =
+            cli_usage_error(args->path, "--no-store: a token in the settings has a scope and "
+                                        "an owner, and nothing more");
+    if (code == EXIT_OK && !args_have(args, FLAG_NO_STORE))
+        code = store_row(args, &d.row);
+    if (code == EXIT_OK)
+        code = show(args, &d);
+    draft_done(&d);
+    return code;
+}
+
+/* --- list ------------------------------------------------------------------------ */
+
+struct listing {
+    struct grid grid;
+    struct buf out;
+    bool json;
+    int64_t now;
+};
+
+static void put_time(struct buf *b, const char *name, int64_t ms)
+{
+    buf_lit(b, ",\"");
+    buf_str(b, str_of(name));
+    buf_lit(b, "\":");
+    if (ms == 0) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_char(b, '"');
+    render_time(b, ms);
+    buf_char(b, '"');
+}
+
+/* Its members; the object goes on. */
+static void put_row(struct buf *b, const struct token_row *row)
+{
+    buf_lit(b, "{\"id\":");
+    json_put_str(b, row->id);
+    render_text(b, "name", row->name);
+    render_text(b, "scope", row->scopes);
+    render_text(b, "owner", row->owner);
+    render_text(b, "jobs", row->jobs);
+    render_text(b, "agents", row->agents);
+    put_time(b, "created_at", row->created);
+    put_time(b, "expires_at", row->expires);
+    put_time(b, "revoked_at", row->revoked);
+}
+
+/* The day is enough. */
+static void put_day(struct grid *g, int64_t ms)
+{
+    struct buf text;
+
+    buf_init(&text, 40);
+    render_time(&text, ms);
+    grid_cell(g, ms != 0 ? str_head(buf_text(&text), 10) : STR("never"), STYLE_PLAIN);
+    buf_done(&text);
+}
+
+static void put_cells(struct listing *l, const struct token_row *row)
+{
+    bool is_over = row->expires != 0 && row->expires <= l->now;
+    struct grid *g = &l->grid;
+
+    grid_cell(g, row->id, STYLE_PLAIN);
+    grid_cell(g, row->scopes, STYLE_PLAIN);
+    grid_cell(g, row->owner, STYLE_PLAIN);
+    grid_cell(g, row->jobs, STYLE_PLAIN);
+    put_day(g, row->created);
+    put_day(g, row->expires);
+    grid_cell(g,
+              row->revoked != 0 ? STR("revoked")
+              : is_over         ? STR("expired")
+                                : STR("good"),
+              row->revoked != 0 || is_over ? STYLE_RED : STYLE_GREEN);
+    grid_cell(g, row->name, STYLE_DIM);
+}
+
+static int on_row(void *arg, const struct token_row *row)
+{
+    struct listing *l = arg;
+
+    if (!str_absent(row->parent))
+        return 0; /* a page's session */
+    if (l->json) {
+        put_row(&l->out, row);
+        buf_lit(&l->out, "}\n");
+    } else {
+        put_cells(l, row);
+    }
+    return 0;
+}
+
+static int run_list(const struct args *args)
+{
+    static const char *const titles[] = { "ID",      "SCOPE", "OWNER", "JOBS", "CREATED",
+                                          "EXPIRES", "STATE", "NAME",  NULL };
+    struct listing l = { .json = args_have(args, FLAG_JSON), .now = moment_now() };
+    struct store *store = NULL;
+    struct error err;
+    struct term term;
+
+    int code = open_store(args, &store);
+    if (code != EXIT_OK)
+        return code;
+    (void)term_open(&term, NULL); /* auto is a word that it knows */
+    grid_init(&l.grid, titles);
+    buf_init(&l.out, SIZE_MAX / 4);
+    if (store_tokens(store, on_row, &l, &err) != 0)
+        code = cli_trouble(args->path, "%s", err.text);
+    if (code == EXIT_OK && !l.json && grid_write(&l.grid, &term, &l.out) != 0)
+        code = cli_trouble(args->path, "out of memory");
+    if (code == EXIT_OK)
+        code = cli_write(args->path, buf_text(&l.out));
+    buf_done(&l.out);
+    grid_done(&l.grid);
+    store_close(store);
+    return code;
+}
+
+/* --- revoke ---------------------------------------------------------------------- */
+
+static int run_revoke(const struct args *args)
+{
+    struct store *store = NULL;
+    struct error err;
+
+    int code = open_store(args, &store);
+    for (size_t i = 0; code == EXIT_OK && i < args->n_words; i++) {
+        struct str word = args_word(args, i);
+        struct token_text text;
+
+        /* Somebody who has found one pastes all of it. */
+        if (token_text_read(word, &text))
+            word = text.id;
+        if (!secret_valid_id(word))
+            code = cli_usage_error(args->path, "'%s' is not the id of a token",
+                                   quote(str_head(word, SECRET_ID)).z);
+        else if (store_token_revoke(store, word, moment_now(), &err) != 0)
+            code = cli_trouble(args->path, "%s", err.text);
+    }
+    store_close(store);
+    return code;
+}
+
+/* --- the commands ---------------------------------------------------------------- */
+
+static const struct command command_create = {
+    .name = "create",
+    .about = "make a token",
+    .story = "Makes a token and writes it to standard output, once: only a hash of it is kept.",
+    .flags =
+        (const struct flag[]){
+            { FLAG_SCOPE, "scope", "LIST", NULL,
+              "What it may: `read` (look at jobs), `client` (submit, cancel and read jobs), "
+              "`worker` (do them), `admin` (everything); several with commas between." },
+            { FLAG_NAME, "name", "TEXT", NULL, "What it is for, for the list." },
+            { FLAG_OWNER, "owner", "NAME", NULL,
+              "To whom its jobs belong; tokens of the same owner share them.  The token alone, "
+              "unless given." },
+            { FLAG_JOBS, "jobs", "LIST", NULL,
+              "Jobs that it reaches: `all`, `own`, `owner:NAME`, an id, or `PREFIX*`.  A client "
+              "always has its own, and nothing else unless given; a reader has all." },
+            { FLAG_AGENTS, "agents", "LIST", NULL,
+              "Agents that it may submit to or work for; all, unless given." },
+            { FLAG_EXPIRES, "expires", "TIME", NULL,
+              "For how long it is good: 30d, 12h; `never`." },
+            { FLAG_MAX_JOBS, "max-jobs", "N", NULL,
+              "Jobs of its owner that have not ended; 0: no limit." },
+            { FLAG_MAX_STREAMS, "max-streams", "N", NULL,
+              "Streams open at a time; 0: no limit." },
+            { FLAG_MAX_EVENTS, "max-events", "N", NULL, "Events a second; 0: no limit." },
+            { FLAG_NO_STORE, "no-store", NULL, NULL,
+              "Do not keep it in the database; say what to write into the settings instead." },
+            WHERE,
+            { 0 },
+        },
+    .takes = COMMAND_JSON,
+    .run = run_create,
+};
+
+static const struct command command_list = {
+    .name = "list",
+    .about = "list the tokens",
+    .story = "Lists the tokens of the database, without their secrets, which nobody has.",
+    .flags = (const struct flag[]){ WHERE, { 0 } },
+    .takes = COMMAND_JSON,
+    .run = run_list,
+};
+
+static const struct command command_revoke = {
+    .name = "revoke",
+    .arguments = "TOKEN…",
+    .about = "make tokens worthless",
+    .story = "Each TOKEN is the id of one (or all of its text).  A server notices within a "
+             "second: requests are refused, and streams cut.",
+    .flags = (const struct flag[]){ WHERE, { 0 } },
+    .min_words = 1,
+    .max_words = COMMAND_MANY,
+    .run = run_revoke,
+};
+
+const struct command command_token = {
+    .name = "token",
+    .about = "make, list and revoke tokens",
+    .story =
+        "Tokens say who may do what.  These commands work on the database itself, whether a "
+        "server has it open or not.",
+    .parts = (const struct command *const[]){ &command_create, &command_list, &command_revoke,
+                                              NULL },
+};
