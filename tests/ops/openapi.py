@@ -241,7 +241,7 @@ def it_is_served_as_it_is_written():
 
 @case
 def a_false_answer_would_be_seen():
-    job = {"job_id": "x", "agent": "a", "state": "queued", "outcome": None, "error": None, "error_type": None, "attempt": 0,
+    job = {"job_id": "x", "agent": "a", "owner": None, "state": "queued", "outcome": None, "error": None, "error_type": None, "attempt": 0,
            "worker": None, "cancel_requested": False, "events": 1, "created_at": None, "started_at": None, "finished_at": None}
 
     def ok(body, status=200, kind="application/json"):
@@ -285,6 +285,27 @@ def tour(s):
     equal(s.request("DELETE", f"/v1/jobs/{other}").status, 204)
     a = s.post("/v1/jobs/async/submit", {"agent_type": "pull", "input": "x"})
     equal(s.post(f"/v1/jobs/async/job/{a.json['job_id']}/cancel").status, 200)
+    equal(s.post("/v1/tickets", {"job_id": id, "ttl": 60}).status, 201)
+    equal(s.post("/v1/session").status, 201)
+    tokens(s)
+
+
+def tokens(s):
+    """The first one locks the door."""
+    made = s.post("/v1/tokens", {"scope": "admin"})
+    equal(made.status, 201)
+    me = {"Authorization": f"Bearer {made.json['token']}"}
+    other = s.post("/v1/tokens", {"scope": ["read", "worker"], "name": "x", "jobs": "a*", "agents": ["a", "b"],
+                                  "expires_seconds": 60, "max_jobs": 1, "max_streams": 0}, headers=me)
+    equal(other.status, 201)
+    equal(len(s.get("/v1/tokens", headers=me).json["tokens"]), 2)
+    equal(s.request("DELETE", f"/v1/tokens/{other.json['id']}", headers=me).status, 204)
+    equal(s.request("DELETE", "/v1/tokens/nope", headers=me).status, 404)
+    login = s.post("/v1/session", headers=me)
+    equal(login.status, 201)
+    cookie = {"Cookie": login.headers["set-cookie"].partition(";")[0], "Origin": s.url}
+    equal(s.get("/v1/session", headers=cookie).status, 200)
+    equal(s.request("DELETE", "/v1/session", headers=cookie).status, 204)
 
 
 @case
