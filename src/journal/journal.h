@@ -39,6 +39,8 @@ enum journal_op {
     JOURNAL_HEARTBEAT, /* job, attempt */
     JOURNAL_FINISH,    /* job, attempt, end, error; or `interrupted` */
     JOURNAL_RETURN,    /* job, attempt: hands the lease back, at no cost */
+    JOURNAL_LOSE,      /* job, attempt, error: its worker is gone, as when a lease runs out */
+    JOURNAL_COUNT,     /* agents → accepted: how many of their jobs wait */
     JOURNAL_CANCEL,    /* job, error = the reason */
     JOURNAL_DELETE,    /* job: cancelled if it is not final, then gone */
     JOURNAL_OP_MAX

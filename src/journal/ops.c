@@ -345,6 +345,29 @@ static void hand_back(struct journal *j, struct journal_request *req)
         req->code = 0;
 }
 
+static void lose(struct journal *j, struct journal_request *req)
+{
+    struct live *l = leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    int err = live_lose_worker(l, req->error, req->error_type);
+    if (err != 0)
+        broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+static void count_waiting(struct journal *j, struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++) {
+        const struct journal_agent *a = journal_agent_of(j, req->agents[i]);
+
+        req->accepted += a != NULL ? j->queues[a - j->opt.agents].n : 0;
+    }
+    req->code = 0;
+}
+
 /* --- the worker's word ------------------------------------------------------- */
 
 static void on_bad_line(void *arg, uint64_t line, const struct error *why)
@@ -547,7 +570,8 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_SUBMIT] = submit,       [JOURNAL_APPEND] = append,
         [JOURNAL_HEARTBEAT] = heartbeat, [JOURNAL_FINISH] = finish,
         [JOURNAL_RETURN] = hand_back,    [JOURNAL_CANCEL] = cancel,
-        [JOURNAL_DELETE] = delete_job,
+        [JOURNAL_DELETE] = delete_job,   [JOURNAL_LOSE] = lose,
+        [JOURNAL_COUNT] = count_waiting,
     };
 
     counter_add(&j->counts.requests, 1);

@@ -197,13 +197,16 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
                  id_of(t), b->attempt, rec->seq, t->fence, t->job->row.attempt);
 }
 
-static void take_loss(struct model *m, struct truth *t)
+/* @told: somebody said so; otherwise the lease must have run out. */
+static void take_loss(struct model *m, struct truth *t, bool told)
 {
     const struct server *server = &m->sim->server;
     int64_t heard = m->sim->now - server->heard_at;
     bool died = t->running_since <= server->recovered_at && sim_is_dead(m->sim, t->agent->name);
 
     t->n_lost++;
+    if (told)
+        return;
     if (heard < t->agent->lease_ms && !died)
         sim_fail(m->sim,
                  "%s: attempt %" PRId64 " lost its lease, heard for %" PRId64 " ms only",
@@ -233,7 +236,7 @@ static void check_record(struct model *m, struct truth *t, const struct record *
             sim_fail(m->sim, "%s: the attempt does not rise", id_of(t));
         t->fence = rec->attempt;
         if (str_starts(rec->text, STR("worker lost")))
-            take_loss(m, t);
+            take_loss(m, t, str_is(rec->text, WORKER_LOST_TEXT));
     }
     take_marker(m, t, rec);
 }
@@ -339,9 +342,11 @@ static void take_job(struct model *m, struct disk_job *job, struct json_reader *
     if (job_state_is_final(t->state_before) && t->created != m->n_commits &&
         (t->n > n_before || t->state != t->state_before))
         sim_fail(m->sim, "%s changed after its end", id_of(t));
-    if (!job_state_is_final(t->state_before) && (str_is(job->row.error_type, "LeaseExpired") ||
-                                                 str_is(job->row.error_type, "ServerRestart")))
-        take_loss(m, t);
+    bool told = str_is(job->row.error_type, WORKER_LOST_TYPE);
+    if (!job_state_is_final(t->state_before) &&
+        (told || str_is(job->row.error_type, "LeaseExpired") ||
+         str_is(job->row.error_type, "ServerRestart")))
+        take_loss(m, t, told);
     if (t->state == JOB_RUNNING && t->attempt != job->row.attempt)
         t->running_since = m->sim->now;
     t->attempt = job->row.attempt;
@@ -374,7 +379,8 @@ void model_committed(void *model, struct disk_job *dirty)
 /* --- replies -------------------------------------------------------------------- */
 
 static const char *const op_names[JOURNAL_OP_MAX] = { "submit", "lease",  "append", "heartbeat",
-                                                      "finish", "return", "cancel", "delete" };
+                                                      "finish", "return", "lose",   "count",
+                                                      "cancel", "delete" };
 
 static void complain(struct call *c, const char *what)
 {
@@ -474,6 +480,7 @@ static void check_granted(struct call *c)
     case JOURNAL_HEARTBEAT:
     case JOURNAL_FINISH:
     case JOURNAL_RETURN:
+    case JOURNAL_LOSE:
         check_held(c);
         return;
     case JOURNAL_CANCEL:
@@ -487,6 +494,7 @@ static void check_granted(struct call *c)
         if (t != NULL && t->gone == 0 && t->created != m->n_commits)
             complain(c, "the job is still there");
         return;
+    case JOURNAL_COUNT:
     case JOURNAL_OP_MAX:
         return;
     }

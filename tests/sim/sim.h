@@ -168,6 +168,10 @@ void client_cancel_all(struct sim *s);
 
 void workers_init(struct sim *s);
 void workers_done(struct sim *s);
+/* What is said of a worker that is known to be lost. */
+#define WORKER_LOST_TEXT "worker lost: its process ended"
+#define WORKER_LOST_TYPE "Signal"
+
 void worker_step(struct sim *s, size_t i);
 void workers_lose_server(struct sim *s);
 bool workers_idle(const struct sim *s);

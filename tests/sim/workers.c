@@ -198,6 +198,7 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
     sim_note(s, "%s says %s about %s, attempt %" PRId64, w->name,
              op == JOURNAL_HEARTBEAT ? "heartbeat"
              : op == JOURNAL_FINISH  ? "finish"
+             : op == JOURNAL_LOSE    ? "lost"
                                      : "return",
              w->job, w->attempt);
     w->word = c;
@@ -211,6 +212,10 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
             c->req.end = JOB_END_CANCELLED;
         if (c->req.end == JOB_END_FAILED)
             c->req.error = STR("no luck");
+    }
+    if (op == JOURNAL_LOSE) {
+        c->req.error = STR(WORKER_LOST_TEXT);
+        c->req.error_type = STR(WORKER_LOST_TYPE);
     }
     call_post(c);
 }
@@ -315,8 +320,10 @@ static void work(struct sim *s, struct worker *w)
         send_batch(s, w);
     else if (what < 900 || w->n_flight > 0)
         say(s, w, JOURNAL_HEARTBEAT);
-    else if (what < 920)
+    else if (what < 915)
         say(s, w, JOURNAL_RETURN);
+    else if (what < 920)
+        say(s, w, JOURNAL_LOSE);
     else if (!may_send || what < 930)
         say(s, w, JOURNAL_FINISH);
 }
