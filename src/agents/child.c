@@ -14,12 +14,13 @@
 #include "agents/child.h"
 
 #include "agents/limits.h"
+#include "base/error.h"
 
 #include <assert.h>
 #include <signal.h>
 #include <unistd.h>
 
-enum { LINGER_MS = 2000, MAX_PIPE = 1024 * 1024 };
+enum { LINGER_MS = 2000, MAX_PIPE = 1024 * 1024, MAX_SAID = 1024 * 1024 * 1024 };
 
 /* --- signals ----------------------------------------------------------------- */
 
@@ -47,6 +48,7 @@ static void on_closed(uv_handle_t *handle)
 
     if (--c->n_handles == 0 && c->is_closing) {
         buf_done(&c->line);
+        buf_done(&c->next);
         c->events->closed(c);
     }
 }
@@ -137,6 +139,60 @@ void child_abandon(struct child *c)
 {
     signal_group(c, SIGKILL);
     end_outputs(c);
+}
+
+/* --- stdin ------------------------------------------------------------------- */
+
+static int write_line(struct child *c);
+
+/* What did not arrive (the child has gone, or has closed its end) is not tried again. */
+static void on_written(uv_write_t *write, int status)
+{
+    struct child *c = write->handle->data;
+
+    buf_done(&c->line);
+    if (status != 0 || uv_is_closing((uv_handle_t *)&c->in))
+        return;
+    struct buf spare = c->line;
+    c->line = c->next;
+    c->next = spare;
+    if (c->line.n > 0 && write_line(c) != 0)
+        buf_clear(&c->line);
+    if (c->line.n == 0 && !c->keeps_input)
+        close_handle(&c->in); /* so that a worker may read to the end: json.load(sys.stdin) */
+}
+
+static int write_line(struct child *c)
+{
+    uv_buf_t line = uv_buf_init(c->line.p, (unsigned)c->line.n);
+
+    return uv_write(&c->write, (uv_stream_t *)&c->in, &line, 1, on_written);
+}
+
+int child_say(struct child *c, struct str line)
+{
+    bool is_writing = c->line.n > 0;
+    struct buf *b = is_writing ? &c->next : &c->line;
+    size_t n = b->n;
+
+    if (uv_is_closing((uv_handle_t *)&c->in))
+        return 0;
+    buf_str(b, line);
+    if (b->error != 0) {
+        buf_cut(b, n);
+        b->error = 0;
+        return ERR_NOMEM;
+    }
+    if (!is_writing && write_line(c) != 0)
+        buf_clear(b); /* as on_written says */
+    return 0;
+}
+
+void child_end_input(struct child *c)
+{
+    c->keeps_input = false;
+    if (c->line.n == 0)
+        close_handle(&c->in);
 }
 
 /* --- outputs ----------------------------------------------------------------- */
@@ -248,24 +304,14 @@ static int spawn(struct child *c, const struct child_spec *spec, const struct en
     return err;
 }
 
-static void on_written(uv_write_t *write, int status)
-{
-    struct child *c = write->handle->data;
-
-    (void)status; /* a worker need not read its job */
-    buf_done(&c->line);
-    close_handle(&c->in); /* so that a worker may read to the end: json.load(sys.stdin) */
-}
-
 static int begin(struct child *c)
 {
-    uv_buf_t line = uv_buf_init(c->line.p, (unsigned)c->line.n);
     int err = uv_read_start((uv_stream_t *)&c->out, on_alloc, on_output);
 
     if (err == 0)
         err = uv_read_start((uv_stream_t *)&c->err, on_alloc, on_errors);
-    if (err == 0)
-        err = uv_write(&c->write, (uv_stream_t *)&c->in, &line, 1, on_written);
+    if (err == 0 && c->line.n > 0)
+        err = write_line(c);
     return err;
 }
 
@@ -295,6 +341,8 @@ int child_start(struct child *c, const struct child_spec *spec, struct buf *line
 
     c->line = *line;
     *line = (struct buf){ 0 };
+    buf_init(&c->next, MAX_SAID);
+    c->keeps_input = spec->keeps_input;
     c->grace_ms = spec->grace_ms;
     int err = connect_pipe(&c->in, true, &ends.child[0]);
     if (err == 0)

@@ -29,7 +29,8 @@ struct child_events {
 struct child_spec {
     char *const *argv;
     char **env;
-    const char *cwd; /* NULL: the server's */
+    const char *cwd;  /* NULL: the server's */
+    bool keeps_input; /* stdin stays open, for child_say */
     int64_t grace_ms;
     size_t max_bytes; /* of address space; 0: no limit */
     unsigned max_cpu_seconds;
@@ -44,6 +45,7 @@ struct child {
     uv_timer_t grace, linger;
     uv_write_t write;
     struct buf line;    /* owned: what is being written to stdin */
+    struct buf next;    /* owned: what is to be written then */
     unsigned n_handles; /* that are open or closing */
     int64_t grace_ms;
     pid_t pid;         /* 0: it never started */
@@ -53,6 +55,7 @@ struct child {
     size_t after_kill; /* bytes of stdout since the leftovers were killed */
     bool has_exited, out_ended, err_ended;
     bool is_over, is_closing;
+    bool keeps_input;
     bool is_paused, was_paused; /* now; since the last look of `linger` */
     bool has_leftovers;         /* the group outlived the child */
     bool leftovers_killed;
@@ -65,9 +68,15 @@ void child_init(struct child *c,
                 const struct child_events *events,
                 void *owner);
 
-/* @line is all of its stdin; its memory is taken over.  When it cannot be started (a libuv
- * code), child_close is all that is left to do. */
+/* @line is what it finds on its stdin first, or all of it; its memory is taken over.  When it
+ * cannot be started (a libuv code), child_close is all that is left to do. */
 int child_start(struct child *c, const struct child_spec *spec, struct buf *line);
+
+/* More for its stdin.  One that does not read does not hold us up, and one that has closed it
+ * has missed something: neither is an error.  ERR_NOMEM: nothing was said. */
+int child_say(struct child *c, struct str line);
+/* No more: its stdin ends behind what was said. */
+void child_end_input(struct child *c);
 
 /* Stops reading stdout, and goes on. */
 void child_pause(struct child *c);

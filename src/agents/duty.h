@@ -33,7 +33,7 @@ struct duty_events {
 
 /* The last word. */
 struct duty_word {
-    enum journal_op op; /* FINISH or RETURN */
+    enum journal_op op; /* FINISH, RETURN or LOSE */
     enum job_end end;
     bool interrupted, end_of_stream;
     struct str error, error_type;

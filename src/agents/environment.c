@@ -68,19 +68,39 @@ void environment_done(struct environment *env)
     *env = (struct environment){ 0 };
 }
 
-enum { N_OWN = 3 };
+/* A variable of the worker's own: KEY= and its value. */
+struct own {
+    struct str key, value;
+};
 
-/* KEY=VALUE three times at @text, each with its end. */
-static void write_own(char **list, char *text, const struct str own[N_OWN][2])
+/* KEY=VALUE of each at @text, with its end. */
+static void write_own(char **list, char *text, const struct own *own, size_t n)
 {
-    for (size_t i = 0; i < N_OWN; i++) {
+    for (size_t i = 0; i < n; i++) {
         list[i] = text;
-        for (size_t k = 0; k < 2; k++) {
-            memcpy(text, own[i][k].p, own[i][k].n);
-            text += own[i][k].n;
-        }
+        memcpy(text, own[i].key.p, own[i].key.n);
+        text += own[i].key.n;
+        memcpy(text, own[i].value.p, own[i].value.n);
+        text += own[i].value.n;
         *text++ = '\0';
     }
+}
+
+static char **make(const struct environment *env, const struct own *own, size_t n)
+{
+    size_t bytes = (n + env->n + 1) * sizeof(char *), n_all = n;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += own[i].key.n + own[i].value.n + 1;
+    char **list = malloc(bytes);
+    if (list == NULL)
+        return NULL;
+    write_own(list, (char *)(list + n + env->n + 1), own, n);
+    for (size_t i = 0; i < env->n; i++)
+        if (!has(list, n, key_of_entry(env->all[i])))
+            list[n_all++] = env->all[i];
+    list[n_all] = NULL;
+    return list;
 }
 
 char **environment_for(const struct environment *env,
@@ -89,22 +109,22 @@ char **environment_for(const struct environment *env,
                        struct str agent)
 {
     char digits[24];
-    const struct str number =
-        str_make(digits, (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)attempt));
-    const struct str own[N_OWN][2] = { { STR("SPOOLWIRE_JOB="), job },
-                                       { STR("SPOOLWIRE_ATTEMPT="), number },
-                                       { STR("SPOOLWIRE_AGENT="), agent } };
-    size_t bytes = (N_OWN + env->n + 1) * sizeof(char *), n = N_OWN;
 
-    for (size_t i = 0; i < N_OWN; i++)
-        bytes += own[i][0].n + own[i][1].n + 1;
-    char **list = malloc(bytes);
-    if (list == NULL)
-        return NULL;
-    write_own(list, (char *)(list + N_OWN + env->n + 1), own);
-    for (size_t i = 0; i < env->n; i++)
-        if (!has(list, N_OWN, key_of_entry(env->all[i])))
-            list[n++] = env->all[i];
-    list[n] = NULL;
-    return list;
+    (void)snprintf(digits, sizeof(digits), "%lld", (long long)attempt); /* fits */
+    const struct own own[] = { { STR("SPOOLWIRE_JOB="), job },
+                               { STR("SPOOLWIRE_ATTEMPT="), str_of(digits) },
+                               { STR("SPOOLWIRE_AGENT="), agent } };
+    return make(env, own, sizeof(own) / sizeof(own[0]));
+}
+
+char **environment_for_pool(const struct environment *env,
+                            struct str agent,
+                            unsigned concurrency)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof(digits), "%u", concurrency); /* fits */
+    const struct own own[] = { { STR("SPOOLWIRE_CONCURRENCY="), str_of(digits) },
+                               { STR("SPOOLWIRE_AGENT="), agent } };
+    return make(env, own, sizeof(own) / sizeof(own[0]));
 }

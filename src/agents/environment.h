@@ -21,5 +21,9 @@ char **environment_for(const struct environment *env,
                        struct str job,
                        int64_t attempt,
                        struct str agent);
+/* The same for a process that has up to @concurrency jobs at a time. */
+char **environment_for_pool(const struct environment *env,
+                            struct str agent,
+                            unsigned concurrency);
 
 #endif

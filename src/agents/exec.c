@@ -1,8 +1,9 @@
-/* The manager: leases for every agent, and the works that they bring.
+/* The manager: leases for every agent, and the works and pools that do the jobs.
  *
- *     queued, a work's end, every 2 s ──▶ wanted ──▶ LEASE, one at a time per agent
- *                                                       │ a job: a work, and wanted again
- *                                                       └ none: not wanted
+ *     queued, a job's end, every 2 s ──▶ wanted ──▶ LEASE, one at a time per agent
+ *                                          │           │ a job: begun, and wanted again
+ *                                          │           └ none: not wanted
+ *                                          └─ a pool without a place: COUNT, and it grows
  *
  * Each agent has its own places and its own lease under way, so none can starve another.
  *
@@ -10,14 +11,17 @@
  * unless it is under way; only a cancel is a letter of its own.  Without memory for that one
  * the worker hears of it with its next heartbeat.
  *
- * Stop: nothing new, every work is stopped; when the last work is gone and the last lease
- * answered, the mailbox and the poll timer are closed, and the loop ends. */
+ * Stop: nothing new, every work and pool is stopped; when the last is gone and the last lease
+ * answered, the mailbox and the timers are closed, and the loop ends. */
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
 #include "agents/environment.h"
 #include "agents/host.h"
+#include "agents/outbox.h"
 #include "agents/post.h"
+#include "agents/report.h"
+#include "agents/team.h"
 #include "agents/work.h"
 
 #include <pthread.h>
@@ -35,6 +39,7 @@ struct crew {
     const struct exec_agent *agent; /* borrowed */
     struct environment env;
     struct post lease;
+    struct team *team; /* owned; NULL: a process for each job */
     size_t n_works;
     bool is_wanted;   /* a job may be waiting */
     bool owes;        /* a job that was not started is still to be handed back */
@@ -44,6 +49,7 @@ struct crew {
 
 struct exec {
     struct host host;
+    struct report_reader reader; /* the host's */
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
@@ -71,19 +77,32 @@ static size_t places(const struct exec_agent *agent)
     return agent->concurrency > 0 ? agent->concurrency : DEFAULT_CONCURRENCY;
 }
 
-static void lease(struct crew *crew)
+static bool has_place(const struct crew *crew)
+{
+    return crew->team != NULL ? team_has_place(crew->team)
+                              : crew->n_works < places(crew->agent);
+}
+
+static void ask(struct crew *crew, enum journal_op op)
 {
     struct exec *e = crew->exec;
+    struct journal_request *req = post_begin(&crew->lease, op);
 
-    if (e->is_draining || !crew->is_wanted || crew->owes || crew->lease.is_flying ||
-        crew->n_works >= places(crew->agent))
-        return;
     crew->is_wanted = crew->ask_first = false;
-    struct journal_request *req = post_begin(&crew->lease, JOURNAL_LEASE);
     req->agents = &crew->agent->name;
     req->n_agents = 1;
     req->worker = str_of(e->worker);
     post_send(&crew->lease, e->host.journal);
+}
+
+static void lease(struct crew *crew)
+{
+    if (crew->exec->is_draining || !crew->is_wanted || crew->owes || crew->lease.is_flying)
+        return;
+    if (has_place(crew))
+        ask(crew, JOURNAL_LEASE);
+    else if (crew->team != NULL && team_may_grow(crew->team))
+        ask(crew, JOURNAL_COUNT);
 }
 
 static void lease_more(struct exec *e)
@@ -107,14 +126,28 @@ static void hand_back(struct crew *crew)
 
 /* --- the end ----------------------------------------------------------------- */
 
+/* What is here, for exec_running too. */
+static size_t count(struct exec *e)
+{
+    size_t n = e->n_works;
+
+    for (size_t i = 0; i < e->n_crews; i++)
+        n += e->crews[i].team != NULL ? team_size(e->crews[i].team) : 0;
+    atomic_store(&e->n_running, n);
+    return n;
+}
+
 static void close_when_idle(struct exec *e)
 {
-    if (!e->host.is_stopping || e->n_works > 0 || e->is_closed)
+    if (!e->host.is_stopping || count(e) > 0 || e->is_closed)
         return;
     for (size_t i = 0; i < e->n_crews; i++)
         if (e->crews[i].lease.is_flying)
             return;
     e->is_closed = true;
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL)
+            team_close(e->crews[i].team);
     uv_close((uv_handle_t *)&e->poll, NULL);
     mailbox_close(e->box);
 }
@@ -126,6 +159,9 @@ static void drain(struct exec *e)
     e->is_draining = true;
     for (size_t i = 0; i < e->n_works; i++)
         work_drain(e->works[i]);
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL)
+            team_drain(e->crews[i].team);
 }
 
 static void stop(struct exec *e)
@@ -135,9 +171,23 @@ static void stop(struct exec *e)
     e->host.is_stopping = e->is_draining = true;
     for (size_t i = 0; i < e->n_works; i++) /* none goes away inside of this */
         work_stop(e->works[i]);
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL)
+            team_stop(e->crews[i].team);
 }
 
-/* --- works ------------------------------------------------------------------- */
+/* --- jobs -------------------------------------------------------------------- */
+
+static void on_team_changed(void *arg)
+{
+    struct crew *crew = arg;
+    struct exec *e = crew->exec;
+
+    (void)count(e); /* for exec_running */
+    crew->is_wanted = true;
+    lease_more(e);
+    close_when_idle(e);
+}
 
 static void on_work_ended(void *arg, struct work *w)
 {
@@ -148,14 +198,21 @@ static void on_work_ended(void *arg, struct work *w)
     while (e->works[at] != w)
         at++;
     e->works[at] = e->works[--e->n_works];
-    atomic_store(&e->n_running, e->n_works);
     crew->n_works--;
-    crew->is_wanted = true;
-    lease_more(e);
-    close_when_idle(e);
+    on_team_changed(crew);
 }
 
-static int take_on(struct crew *crew)
+static int give_to_team(struct crew *crew)
+{
+    const struct journal_request *req = &crew->lease.req;
+    int err = team_take(crew->team, req);
+
+    if (err == 0 && crew->ask_first)
+        team_ask(crew->team, req->row.id, req->row.attempt);
+    return err;
+}
+
+static int give_to_work(struct crew *crew)
 {
     struct exec *e = crew->exec;
     struct work_options options = { .host = &e->host,
@@ -169,7 +226,6 @@ static int take_on(struct crew *crew)
     if (err != 0)
         return err;
     e->works[e->n_works++] = w;
-    atomic_store(&e->n_running, e->n_works);
     crew->n_works++;
     if (crew->ask_first)
         work_ask(w);
@@ -178,9 +234,14 @@ static int take_on(struct crew *crew)
 
 static void job_came(struct crew *crew)
 {
+    int err = ERR_CLOSED;
+
     crew->is_wanted = true;
-    if (crew->exec->is_draining || take_on(crew) != 0)
+    if (!crew->exec->is_draining)
+        err = crew->team != NULL ? give_to_team(crew) : give_to_work(crew);
+    if (err != 0)
         hand_back(crew);
+    (void)count(crew->exec); /* for exec_running */
 }
 
 static void on_lease_answered(struct post *p)
@@ -190,6 +251,8 @@ static void on_lease_answered(struct post *p)
 
     if (p->req.op == JOURNAL_RETURN)
         crew->owes = p->req.code == ERR_BUSY; /* the poll tries again */
+    else if (p->req.op == JOURNAL_COUNT)
+        team_need(crew->team, p->req.code == 0 ? p->req.accepted : 0);
     else if (p->req.code == 0)
         job_came(crew);
     if (!p->is_flying && !crew->owes) {
@@ -244,6 +307,20 @@ size_t exec_running(const struct exec *e)
     return atomic_load(&e->n_running);
 }
 
+/* False when nobody here has that job. */
+static bool cancel(struct exec *e, struct str job, int64_t attempt)
+{
+    for (size_t i = 0; i < e->n_works; i++)
+        if (work_is(e->works[i], job, attempt)) {
+            work_cancel(e->works[i]);
+            return true;
+        }
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL && team_cancel(e->crews[i].team, job, attempt))
+            return true;
+    return false;
+}
+
 struct cancel {
     struct letter letter;
     struct exec *exec;
@@ -257,15 +334,9 @@ static void on_cancel(struct letter *letter)
     struct cancel *c =
         (struct cancel *)(void *)((char *)letter - offsetof(struct cancel, letter));
     struct exec *e = c->exec;
-    struct work *w = NULL;
 
-    for (size_t i = 0; i < e->n_works && w == NULL; i++)
-        if (work_is(e->works[i], str_make(c->job, c->n), c->attempt))
-            w = e->works[i];
-    if (w != NULL)
-        work_cancel(w);
-    else /* the news may be ahead of the job itself */
-        for (size_t i = 0; i < e->n_crews; i++)
+    if (!cancel(e, str_make(c->job, c->n), c->attempt))
+        for (size_t i = 0; i < e->n_crews; i++) /* the news may be ahead of the job itself */
             e->crews[i].ask_first = e->crews[i].lease.is_flying;
     free(c);
 }
@@ -336,6 +407,17 @@ void exec_stop(struct exec *e)
 
 /* --- making and freeing ------------------------------------------------------ */
 
+static int add_team(struct crew *crew)
+{
+    struct team_options options = { .host = &crew->exec->host,
+                                    .agent = crew->agent,
+                                    .env = &crew->env,
+                                    .changed = on_team_changed,
+                                    .arg = crew };
+
+    return team_new(&options, &crew->team);
+}
+
 static int add_crews(struct exec *e, const struct exec_options *options, struct error *err)
 {
     size_t n_places = 0;
@@ -355,7 +437,9 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         crew->is_wanted = true; /* what waited before we came */
         post_init(&crew->lease, e->box, crew, on_lease_answered);
         e->n_crews = i + 1;
-        n_places += places(agent);
+        if (agent->pool.size > 0 && add_team(crew) != 0)
+            return error_set(err, ERR_NOMEM, "out of memory");
+        n_places += agent->pool.size > 0 ? 0 : places(agent);
     }
     e->works = calloc(n_places + 1, sizeof(*e->works));
     return e->crews != NULL && e->works != NULL ? 0
@@ -399,7 +483,9 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .log = options->log,
                              .arg = options->arg,
                              .heartbeat_ms = options->heartbeat_ms,
-                             .scratch = uv_buf_init(e->scratch, SCRATCH) };
+                             .scratch = uv_buf_init(e->scratch, SCRATCH),
+                             .reader = &e->reader };
+    report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;
     sign(e);
     int code = open_loop(e, err);
@@ -424,10 +510,12 @@ void exec_free(struct exec *e)
     for (size_t i = 0; i < e->n_crews; i++) {
         post_done(&e->crews[i].lease);
         environment_done(&e->crews[i].env);
+        team_free(e->crews[i].team);
     }
     mailbox_free(e->box);
     if (e->has_loop)
         (void)uv_loop_close(&e->loop); /* 0: every handle is closed */
+    report_reader_done(&e->reader);
     free(e->crews);
     free(e->works);
     free(e);

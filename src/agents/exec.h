@@ -1,4 +1,4 @@
-/* Exec agents: one process on this machine for each job.
+/* Exec agents: processes on this machine, one for each job, or a pool that shares them.
  *
  *     journal ──lease──▶ exec ──spawn, one line on stdin──▶ worker
  *        ▲                 │◀──stdout: events──────────────────┤
@@ -10,8 +10,12 @@
  * decides the job unless its own words did: exit 0 is the end of the stream (the journal
  * says what that means), anything else a failure with the end of stderr.
  *
+ * A process of a pool gets its jobs as lines on stdin, and says of each line of stdout which
+ * job it is about (report.h).
+ *
  * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
- * agent's, plus SPOOLWIRE_JOB, SPOOLWIRE_ATTEMPT and SPOOLWIRE_AGENT. */
+ * agent's, plus SPOOLWIRE_AGENT; plus SPOOLWIRE_JOB and SPOOLWIRE_ATTEMPT, or in a pool
+ * SPOOLWIRE_CONCURRENCY. */
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
@@ -23,16 +27,36 @@ struct error;
 struct exec;
 struct journal;
 
+/* Long-lived processes that share the jobs of an agent. */
+struct exec_pool {
+    unsigned size;         /* processes at a time; 0: none, a process for each job */
+    unsigned concurrency;  /* jobs at a time in each; 0: 1 */
+    unsigned warm;         /* processes that are there without a job */
+    uint64_t recycle_jobs; /* a process is replaced after so many; 0: never */
+    size_t recycle_bytes;  /* or when it has so much resident memory; 0: never */
+    int64_t start_ms;      /* to be ready */
+    int64_t drain_ms;      /* for the other jobs of a process that does not stop one */
+    int64_t backoff_ms;    /* longest pause before a process is started again */
+};
+
 struct exec_agent {
     struct str name;
     char *const *argv;
     char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
     unsigned concurrency;     /* 0: 10 */
-    int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: 5000 */
+    int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
     size_t max_rss;           /* bytes of address space (RLIMIT_AS); 0: no limit */
     unsigned max_cpu_seconds; /* 0: no limit */
+    struct exec_pool pool;
 };
+
+enum { EXEC_GRACE_MS = 5000 };
+
+static inline int64_t exec_grace_ms(const struct exec_agent *a)
+{
+    return a->grace_ms > 0 ? a->grace_ms : EXEC_GRACE_MS;
+}
 
 struct exec_options {
     const struct exec_agent *agents; /* with all they point to: borrowed, outlive the manager */
@@ -57,7 +81,7 @@ void exec_cancel(struct exec *e, struct str job, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are handed
  * back at no cost.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);
-/* How many jobs are here; after a drain this falls to 0. */
+/* How many jobs and processes of pools are here; after a drain this falls to 0. */
 size_t exec_running(const struct exec *e);
 
 /* By the thread that started it.  Kills what is left, hands it back, and waits for the

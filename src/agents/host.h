@@ -8,6 +8,7 @@
 #include <uv.h>
 
 struct journal;
+struct report_reader;
 struct mailbox;
 
 struct host {
@@ -16,9 +17,10 @@ struct host {
     struct journal *journal;
     void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
     void *arg;
-    int64_t heartbeat_ms; /* 0: a quarter of the lease */
-    uv_buf_t scratch;     /* where reads go */
-    bool is_stopping;     /* nothing is tried again */
+    int64_t heartbeat_ms;         /* 0: a quarter of the lease */
+    uv_buf_t scratch;             /* where reads go */
+    struct report_reader *reader; /* of lines that are looked at here */
+    bool is_stopping;             /* nothing is tried again */
 };
 
 /* A line for people; @job may be absent. */

@@ -13,17 +13,32 @@ static void put_input(struct buf *b, struct str input)
             b->p[i] = ' ';
 }
 
-void order_put(struct buf *b, const struct order *order)
+static void put_job(struct buf *b, struct str job, int64_t attempt)
 {
     buf_lit(b, "{\"job\":");
-    json_put_str(b, order->job);
+    json_put_str(b, job);
     buf_lit(b, ",\"attempt\":");
-    buf_i64(b, order->attempt);
+    buf_i64(b, attempt);
+}
+
+void order_put(struct buf *b, const struct order *order)
+{
+    put_job(b, order->job, order->attempt);
     buf_lit(b, ",\"agent\":");
     json_put_str(b, order->agent);
     buf_lit(b, ",\"input\":");
     put_input(b, order->input);
     buf_lit(b, ",\"lease_seconds\":");
     buf_i64(b, (order->lease_ms + 999) / 1000);
+    if (order->needs_beats) {
+        buf_lit(b, ",\"heartbeat_seconds\":");
+        buf_i64(b, order->lease_ms >= 4000 ? order->lease_ms / 4000 : 1);
+    }
     buf_lit(b, "}\n");
+}
+
+void order_put_cancel(struct buf *b, struct str job, int64_t attempt)
+{
+    put_job(b, job, attempt);
+    buf_lit(b, ",\"cancel\":true}\n");
 }

@@ -1,6 +1,11 @@
 /* An order: the line that a worker finds on its stdin.
  *
- *     {"job":"a1","attempt":1,"agent":"triage","input":{...},"lease_seconds":60} */
+ *     {"job":"a1","attempt":1,"agent":"triage","input":{...},"lease_seconds":60}
+ *
+ * A process of a pool, which has to show signs of life, is told how often
+ * ("heartbeat_seconds":15); and it may be told to stop a job:
+ *
+ *     {"job":"a1","attempt":1,"cancel":true} */
 #ifndef AGENTS_ORDER_H
 #define AGENTS_ORDER_H
 
@@ -14,9 +19,11 @@ struct order {
     struct str agent;
     struct str input; /* JSON; absent: null */
     int64_t lease_ms;
+    bool needs_beats;
 };
 
 /* With its newline. */
 void order_put(struct buf *b, const struct order *order);
+void order_put_cancel(struct buf *b, struct str job, int64_t attempt);
 
 #endif

@@ -30,7 +30,6 @@
 enum {
     PAUSE_BYTES = 1024 * 1024,
     RESUME_BYTES = PAUSE_BYTES / 2,
-    DEFAULT_GRACE_MS = 5000,
     MAX_ORDER = 1024 * 1024 * 1024,
     MAX_ERROR = 64 * 1024,
 };
@@ -300,7 +299,7 @@ static int start_process(struct work *w, char **env, struct buf *line)
     struct child_spec spec = { .argv = a->argv,
                                .env = env,
                                .cwd = a->cwd,
-                               .grace_ms = a->grace_ms > 0 ? a->grace_ms : DEFAULT_GRACE_MS,
+                               .grace_ms = exec_grace_ms(a),
                                .max_bytes = a->max_rss,
                                .max_cpu_seconds = a->max_cpu_seconds };
 

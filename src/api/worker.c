@@ -1,6 +1,7 @@
 /* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
 #include "api/admit.h"
 
+#include "agents/finish.h"
 #include "base/error.h"
 #include "dialect/render.h"
 
@@ -219,23 +220,20 @@ static void answer_finish(struct call *call)
 static bool read_finish(struct call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
+    struct finish finish;
+    struct error err;
     struct json j;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
-    struct str status = json_text(json_at(j.root, "status"));
-    r->interrupted = str_is(status, "interrupted");
-    r->end = str_is(status, "success")     ? JOB_END_SUCCEEDED
-             : str_is(status, "failure")   ? JOB_END_FAILED
-             : str_is(status, "cancelled") ? JOB_END_CANCELLED
-                                           : JOB_END_NONE;
-    if (r->end == JOB_END_NONE && !r->interrupted) {
-        http_respond_error(call->req, 422,
-                           "\"status\" must be success, failure, interrupted or cancelled");
+    if (finish_read(j.root, &finish, &err) != 0) {
+        http_respond_error(call->req, 422, "%s", err.text);
         return false;
     }
-    if (arena_copy(&r->mem, json_text(json_at(j.root, "error")), &r->error) &&
-        arena_copy(&r->mem, json_text(json_at(j.root, "error_type")), &r->error_type))
+    r->end = finish.end;
+    r->interrupted = finish.interrupted;
+    if (arena_copy(&r->mem, finish.error, &r->error) &&
+        arena_copy(&r->mem, finish.error_type, &r->error_type))
         return true;
     http_respond_error(call->req, 503, "out of memory");
     return false;

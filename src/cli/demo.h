@@ -2,7 +2,8 @@
  *
  * One job in, `astream_events` lines out through a sink.  What is written depends on the
  * job and its options alone: no clock, no chance.  The sink decides where lines go and how
- * long a pause takes (demo_agent.c: standard output; demo_pull.c: the worker API). */
+ * long a pause takes (demo_agent.c: standard output; demo_pool.c: the same for several jobs at
+ * a time; demo_pull.c: the worker API). */
 #ifndef CLI_DEMO_H
 #define CLI_DEMO_H
 
@@ -11,6 +12,8 @@
 #include "base/str.h"
 
 #include <stdint.h>
+
+struct buf;
 
 struct demo_options {
     uint64_t seed;
@@ -69,12 +72,23 @@ enum demo_outcome {
 #define DEMO_ERROR_TYPE "RuntimeError"
 #define DEMO_ERROR_TEXT "%s was told to fail (fail_at)"
 
+/* How the job ended, as the worker protocol says it.  @error and @type are its failure, or
+ * NULL: the outcome says it. */
+void demo_put_finish(struct buf *b,
+                     const struct demo_job *job,
+                     enum demo_outcome outcome,
+                     const char *error,
+                     const char *type);
+
 enum demo_outcome demo_play(const struct demo_job *job, struct demo_sink *sink);
 
 /* Microseconds on a clock that only goes forward. */
 int64_t demo_now_us(void);
 /* Sleeps until then; an interrupting signal makes it shorter. */
 void demo_sleep_until(int64_t us);
+
+/* Works on the jobs that come as lines on standard input, all at a time, until it ends. */
+int demo_pool(const struct demo_options *defaults);
 
 /* Works on jobs of the server at @url until @max_jobs are done (0: for ever). */
 struct demo_pull_options {

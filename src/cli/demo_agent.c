@@ -2,7 +2,8 @@
  *
  * One job as a JSON line on standard input, events as JSON lines on standard output.  Each
  * event is one write, so that a reader sees it at once; flat out they are written in large
- * pieces.  With --pull the same script works for a server over HTTP (demo_pull.c). */
+ * pieces.  With --pool the same script works on many jobs in one process (demo_pool.c), with
+ * --pull for a server over HTTP (demo_pull.c). */
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/demo.h"
@@ -30,6 +31,7 @@ enum option_id {
     OPT_FAN_OUT,
     OPT_NO_QUESTION,
     OPT_ASK_TIMEOUT,
+    OPT_POOL,
     OPT_PULL,
     OPT_AGENT,
     OPT_WORKER,
@@ -51,6 +53,8 @@ static const struct flag flags[] = {
     { OPT_ASK_TIMEOUT, "ask-timeout", "S", NULL,
       "Go on with a default answer after S seconds (0); never: end with the question, a job "
       "with \"resume\":ANSWER goes on from it." },
+    { OPT_POOL, "pool", NULL, NULL,
+      "Work as a process of a pool: on the jobs of all lines of the input, side by side." },
     { OPT_PULL, "pull", "URL", NULL, "Work for the server at URL instead, until stopped." },
     { OPT_AGENT, "agent", "AGENT", NULL, "With --pull: take jobs of this agent (demo)." },
     { OPT_WORKER, "worker", "ID", NULL,
@@ -280,14 +284,14 @@ static void on_sigterm(int number)
     _exit(128 + number);
 }
 
-static int begin(struct demo_pull_options *o)
+static int begin(struct demo_pull_options *o, bool is_pool)
 {
     struct sigaction action = { .sa_handler = on_sigterm };
     char worker[32];
 
     (void)sigaction(SIGTERM, &action, NULL); /* fails only for signals that do not exist */
     if (o->url == NULL)
-        return run_exec(&o->defaults);
+        return is_pool ? demo_pool(&o->defaults) : run_exec(&o->defaults);
     (void)snprintf(worker, sizeof(worker), "demo-%ld", (long)getpid());
     if (o->worker == NULL)
         o->worker = worker;
@@ -300,10 +304,12 @@ static int run(const struct args *args)
     int code = EXIT_OK;
 
     demo_options_init(&o.defaults);
+    if (args_have(args, OPT_POOL) && args_have(args, OPT_PULL))
+        return cli_usage_error("demo-agent", "--pool or --pull: jobs come in one way");
     for (const struct flag *f = flags; code == EXIT_OK && f->name != NULL; f++)
-        if (args_have(args, f->id))
+        if (args_have(args, f->id) && f->id != OPT_POOL)
             code = set_option(&o, f->id, args_get(args, f->id));
-    return code == EXIT_OK ? begin(&o) : code;
+    return code == EXIT_OK ? begin(&o, args_have(args, OPT_POOL)) : code;
 }
 
 const struct command command_demo_agent = {

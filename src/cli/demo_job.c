@@ -1,4 +1,5 @@
-/* Reading a job: the line that an exec agent finds on its standard input.
+/* Reading a job: the line that an exec agent finds on its standard input; and saying how it
+ * ended.
  *
  * The input is the issue's text, or an object with the text and options:
  *
@@ -7,6 +8,8 @@
  * The job API of document 004 knows only text, so an object may also come as one. */
 #include "base/json.h"
 #include "cli/demo.h"
+
+#include <stdio.h>
 
 enum { MAX_LINE = 16 * 1024 * 1024, MAX_DEPTH = 64, HEARTBEAT_MS = 15000 };
 
@@ -125,6 +128,37 @@ static int read_root(struct demo_job *job, const struct json *json, struct error
     else if (code == 0)
         code = read_text(job, json_text(input), err);
     return code;
+}
+
+static void put_failure(struct buf *b, const char *error, const char *type)
+{
+    buf_lit(b, "{\"status\":\"failure\",\"error\":");
+    json_put_str(b, str_of(error));
+    buf_lit(b, ",\"error_type\":");
+    json_put_str(b, str_of(type));
+    buf_char(b, '}');
+}
+
+void demo_put_finish(struct buf *b,
+                     const struct demo_job *job,
+                     enum demo_outcome outcome,
+                     const char *error,
+                     const char *type)
+{
+    char text[240];
+
+    if (error != NULL) {
+        put_failure(b, error, type);
+    } else if (outcome == DEMO_RAISED) {
+        (void)snprintf(text, sizeof(text), DEMO_ERROR_TEXT, job->options.fail_at); /* fits */
+        put_failure(b, text, DEMO_ERROR_TYPE);
+    } else if (outcome == DEMO_NO_MEMORY) {
+        put_failure(b, "out of memory", "MemoryError");
+    } else {
+        buf_lit(b, "{\"status\":");
+        json_put_str(b, outcome == DEMO_INTERRUPTED ? STR("interrupted") : STR("success"));
+        buf_char(b, '}');
+    }
 }
 
 int demo_job_read(struct demo_job *job, struct str line, struct error *err)

@@ -211,30 +211,12 @@ static int on_pause(struct demo_sink *sink, int64_t us)
 
 static void put_finish(struct pull *p, struct buf *b, enum demo_outcome outcome)
 {
-    char text[sizeof(p->why.text)] = "";
-    const char *type = "";
-
-    if (p->fate == FATE_CANCELLED) {
-        (void)snprintf(text, sizeof(text), "cancelled");
-        type = "CancelledError";
-    } else if (p->fate == FATE_REFUSED || outcome == DEMO_NO_MEMORY) {
-        (void)snprintf(text, sizeof(text), "%s",
-                       p->fate == FATE_REFUSED ? p->why.text : "out of memory");
-        type = "ValueError";
-    } else if (outcome == DEMO_RAISED) {
-        (void)snprintf(text, sizeof(text), DEMO_ERROR_TEXT, p->job.options.fail_at);
-        type = DEMO_ERROR_TYPE;
-    } else {
-        buf_lit(b, "{\"status\":");
-        json_put_str(b, outcome == DEMO_INTERRUPTED ? STR("interrupted") : STR("success"));
-        buf_char(b, '}');
-        return;
-    }
-    buf_lit(b, "{\"status\":\"failure\",\"error\":");
-    json_put_str(b, str_of(text));
-    buf_lit(b, ",\"error_type\":");
-    json_put_str(b, str_of(type));
-    buf_char(b, '}');
+    if (p->fate == FATE_CANCELLED)
+        demo_put_finish(b, &p->job, outcome, "cancelled", "CancelledError");
+    else if (p->fate == FATE_REFUSED)
+        demo_put_finish(b, &p->job, outcome, p->why.text, "ValueError");
+    else
+        demo_put_finish(b, &p->job, outcome, NULL, NULL);
 }
 
 static const char *fate_name(const struct pull *p, enum demo_outcome outcome)

@@ -38,7 +38,7 @@ struct server {
     struct app_agent *app_agents; /* owned */
     struct http_server *http;
     char self[4096]; /* this program, for the demo agent */
-    char *demo_argv[4];
+    char *demo_argv[3], *demo_pool_argv[4];
 };
 
 /* --- what the parts tell each other ------------------------------------------------------ */
@@ -135,7 +135,7 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
     buf_lit(&out, "{\"event\":\"worker\",\"agent\":");
     json_put_str(&out, str_head(agent, 100));
     buf_lit(&out, ",\"job\":");
-    json_put_str(&out, job);
+    json_put_str_or_null(&out, job);
     buf_lit(&out, ",\"line\":");
     json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
     buf_lit(&out, "}\n");
@@ -145,6 +145,29 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
 
 /* --- agents --------------------------------------------------------------------------------
  */
+
+static struct exec_agent exec_agent_of(const struct server *s, const struct config_agent *a)
+{
+    const struct config_pool *p = &a->pool;
+    char *const *demo = p->size > 0 ? s->demo_pool_argv : s->demo_argv;
+
+    return (struct exec_agent){ .name = a->name,
+                                .argv = a->argv != NULL ? a->argv : demo,
+                                .env = a->env,
+                                .cwd = a->cwd,
+                                .concurrency = a->concurrency,
+                                .grace_ms = a->grace_ms,
+                                .max_rss = a->max_memory,
+                                .max_cpu_seconds = (unsigned)a->max_cpu_seconds,
+                                .pool = { .size = p->size,
+                                          .concurrency = p->concurrency,
+                                          .warm = p->warm,
+                                          .recycle_jobs = (uint64_t)p->recycle_jobs,
+                                          .recycle_bytes = p->recycle_memory,
+                                          .start_ms = p->start_ms,
+                                          .drain_ms = p->drain_ms,
+                                          .backoff_ms = p->backoff_ms } };
+}
 
 static int make_agents(struct server *s, struct error *err)
 {
@@ -171,15 +194,7 @@ static int make_agents(struct server *s, struct error *err)
         if (a->pull)
             continue;
         s->exec_names[s->n_exec] = a->name;
-        s->exec_agents[s->n_exec++] =
-            (struct exec_agent){ .name = a->name,
-                                 .argv = a->argv != NULL ? a->argv : s->demo_argv,
-                                 .env = a->env,
-                                 .cwd = a->cwd,
-                                 .concurrency = a->concurrency,
-                                 .grace_ms = a->grace_ms,
-                                 .max_rss = a->max_memory,
-                                 .max_cpu_seconds = (unsigned)a->max_cpu_seconds };
+        s->exec_agents[s->n_exec++] = exec_agent_of(s, a);
     }
     return 0;
 }
@@ -192,8 +207,9 @@ static void find_self(struct server *s)
         (void)snprintf(s->self, sizeof(s->self), "spoolwire");
     else
         s->self[n] = '\0';
-    s->demo_argv[0] = s->self;
-    s->demo_argv[1] = (char *)(uintptr_t) "demo-agent";
+    s->demo_argv[0] = s->demo_pool_argv[0] = s->self;
+    s->demo_argv[1] = s->demo_pool_argv[1] = (char *)(uintptr_t) "demo-agent";
+    s->demo_pool_argv[2] = (char *)(uintptr_t) "--pool";
 }
 
 /* --- starting

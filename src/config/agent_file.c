@@ -49,7 +49,8 @@ static int read_settings(struct walk *w, struct settings *draft)
         size_t i = settings_find(key);
         if (i < SETTINGS_MAX) {
             err = settings_read(draft, i, w);
-        } else if (options_find(&agent_options, key) != NULL) {
+        } else if (options_find(&agent_options, STR(""), key) != NULL ||
+                   options_first_of(&agent_options, key) != NULL) {
             err = walk_next(w);
             if (err == 0)
                 err = walk_skip(w);
@@ -114,7 +115,7 @@ static int read_document(struct walk *w, void *arg)
         if (err != 0 || str_absent(key))
             return err;
         bool agents = str_is(key, "agents");
-        if (!agents && options_find(&server_options, key) == NULL)
+        if (!agents && options_find(&server_options, STR(""), key) == NULL)
             return unknown_key(w);
         if (agents && given)
             return walk_fail(w, ERR_REFUSED, "'agents' at line %zu is there twice",

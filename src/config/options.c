@@ -105,7 +105,7 @@ static const struct option agent_table[] = {
     { "description", OPTION_STR, OPTION_PERSONAL, OF(description), "", 0, MAX_DESCRIPTION, "",
       "What it does, for the list of agents." },
     { "command", OPTION_WORDS, OPTION_PERSONAL, OF(argv), NULL, 1, MAX_LIST, "",
-      "The program and its arguments: one process for each job." },
+      "The program and its arguments: a process for each job, or with a `pool` a few." },
     { "pull", OPTION_BOOL, OPTION_PERSONAL, OF(pull), "false", 0, 0, "",
       "Workers come for its jobs over HTTP." },
     { "env", OPTION_PAIRS, 0, OF(env), NULL, 0, MAX_LIST, "",
@@ -113,7 +113,23 @@ static const struct option agent_table[] = {
     { "cwd", OPTION_TEXT, 0, OF(cwd), NULL, 1, MAX_PATH, "",
       "The folder that its processes start in; the server's unless given." },
     { "concurrency", OPTION_COUNT, 0, OF(concurrency), "10", 1, 10000, "",
-      "Its processes at a time." },
+      "Its processes at a time, without a `pool`." },
+    { "pool.size", OPTION_COUNT, 0, OF(pool.size), "0", 0, 1000, "",
+      "Long-lived processes that share its jobs; 0: none, a process for each job." },
+    { "pool.concurrency", OPTION_COUNT, 0, OF(pool.concurrency), "1", 1, 10000, "",
+      "Jobs at a time in each process of the pool." },
+    { "pool.warm", OPTION_COUNT, 0, OF(pool.warm), "1", 0, 1000, "",
+      "Processes of the pool that are started without waiting for a job." },
+    { "pool.recycle_jobs", OPTION_NUMBER, 0, OF(pool.recycle_jobs), "0", 0, 1000000000, "",
+      "Jobs after which a process of the pool is replaced; 0: never." },
+    { "pool.recycle_memory", OPTION_SIZE, 0, OF(pool.recycle_memory), "0", 0, 1024 * GIB, "",
+      "Resident memory with which a process of the pool is replaced; 0: never." },
+    { "pool.start", OPTION_MS, 0, OF(pool.start_ms), "60s", 10, 1 * HOUR, "",
+      "For a process of the pool to say that it is ready." },
+    { "pool.drain", OPTION_MS, 0, OF(pool.drain_ms), "30s", 0, 1 * DAY, "",
+      "For the other jobs of a process that does not stop a cancelled one." },
+    { "pool.backoff", OPTION_MS, 0, OF(pool.backoff_ms), "30s", 250, 1 * HOUR, "",
+      "Longest pause before a process is started in the place of one that crashed." },
     { "lease", OPTION_MS, 0, OF(lease_ms), "60s", 100, 1 * DAY, "",
       "How long a worker may be silent before its job is taken from it." },
     { "attempts", OPTION_NUMBER, 0, OF(attempts), "1", 1, 1000, "",
@@ -123,7 +139,7 @@ static const struct option agent_table[] = {
     { "run_deadline", OPTION_MS, 0, OF(run_ms), "0", 0, 365 * DAY, "",
       "How long a job may run; 0: for ever." },
     { "grace", OPTION_MS, 0, OF(grace_ms), "5s", 1, 10 * MINUTE, "",
-      "From SIGTERM to SIGKILL." },
+      "From SIGTERM to SIGKILL; in a pool, for a process to stop a cancelled job." },
     { "cancel_grace", OPTION_MS, 0, OF(cancel_grace_ms), "10s", 1, 1 * HOUR, "",
       "For a worker to stop after a cancel request, before the job is cancelled without it." },
     { "max_memory", OPTION_SIZE, 0, OF(max_memory), "0", 0, 1024 * GIB, "",
@@ -141,24 +157,53 @@ _Static_assert(COUNT(agent_table) == AGENT_OPTIONS_MAX, "as many as there are");
 const struct option_table server_options = { server_table, SERVER_OPTIONS_MAX };
 const struct option_table agent_options = { agent_table, AGENT_OPTIONS_MAX };
 
-static bool may_be_in_file(const struct option *o)
+struct str option_group(const struct option *o)
 {
-    return (o->flags & OPTION_NO_FILE) == 0;
+    struct str name = str_of(o->name);
+    size_t dot = str_find(name, '.');
+
+    return dot < name.n ? str_head(name, dot) : STR("");
 }
 
-const struct option *options_find(const struct option_table *table, struct str name)
+/* What it is called there: without its group. */
+static const char *name_in_file(const struct option *o)
 {
-    for (size_t i = 0; i < table->n; i++)
-        if (may_be_in_file(&table->options[i]) && str_eq(name, str_of(table->options[i].name)))
+    struct str group = option_group(o);
+
+    return o->name + (group.n > 0 ? group.n + 1 : 0);
+}
+
+static bool may_be_in_file(const struct option *o, struct str group)
+{
+    return (o->flags & OPTION_NO_FILE) == 0 && str_eq(option_group(o), group);
+}
+
+const struct option *options_first_of(const struct option_table *table, struct str group)
+{
+    for (size_t i = 0; i < table->n && group.n > 0; i++)
+        if (may_be_in_file(&table->options[i], group))
             return &table->options[i];
     return NULL;
 }
 
-void options_suggest(const struct option_table *table, struct suggestion *suggestion)
+const struct option *options_find(const struct option_table *table,
+                                  struct str group,
+                                  struct str name)
 {
     for (size_t i = 0; i < table->n; i++)
-        if (may_be_in_file(&table->options[i]))
-            suggest_try(suggestion, table->options[i].name);
+        if (may_be_in_file(&table->options[i], group) &&
+            str_eq(name, str_of(name_in_file(&table->options[i]))))
+            return &table->options[i];
+    return NULL;
+}
+
+void options_suggest(const struct option_table *table,
+                     struct str group,
+                     struct suggestion *suggestion)
+{
+    for (size_t i = 0; i < table->n; i++)
+        if (may_be_in_file(&table->options[i], group))
+            suggest_try(suggestion, name_in_file(&table->options[i]));
 }
 
 int options_reset(const struct option_table *table, void *object)

@@ -53,14 +53,24 @@ struct option_table {
     size_t n;
 };
 
-enum { SERVER_OPTIONS_MAX = 35, AGENT_OPTIONS_MAX = 15 };
+enum { SERVER_OPTIONS_MAX = 35, AGENT_OPTIONS_MAX = 23 };
 
 extern const struct option_table server_options; /* of struct server_config */
 extern const struct option_table agent_options;  /* of struct config_agent */
 
-/* One that may stand in a file; NULL when there is none of that name. */
-const struct option *options_find(const struct option_table *table, struct str name);
-void options_suggest(const struct option_table *table, struct suggestion *suggestion);
+/* Options whose names begin with the same word and a dot are a group, and stand together in a
+ * file: pool.size and pool.warm are "pool: {size: 4, warm: 2}".  Empty: in none. */
+struct str option_group(const struct option *o);
+/* The first of a group, which "pool: 4" means too; NULL when there is no such group. */
+const struct option *options_first_of(const struct option_table *table, struct str group);
+
+/* One that may stand in a file, by its name there; NULL when there is none of that name. */
+const struct option *options_find(const struct option_table *table,
+                                  struct str group,
+                                  struct str name);
+void options_suggest(const struct option_table *table,
+                     struct str group,
+                     struct suggestion *suggestion);
 
 /* Sets all to their defaults; ERR_NOMEM.  @object is zeroed, or was set before. */
 int options_reset(const struct option_table *table, void *object);

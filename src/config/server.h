@@ -25,17 +25,30 @@ enum access_log_form {
     ACCESS_LOG_OFF
 };
 
+/* Long-lived processes that share an agent's jobs. */
+struct config_pool {
+    unsigned size; /* 0: none, a process for each job */
+    unsigned concurrency;
+    unsigned warm;
+    int64_t recycle_jobs;  /* 0: never */
+    size_t recycle_memory; /* bytes; 0: never */
+    int64_t start_ms;
+    int64_t drain_ms;
+    int64_t backoff_ms;
+};
+
 /* Exactly one of argv, pull and is_builtin says how its jobs reach it. */
 struct config_agent {
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
-    char **argv;            /* a process for each job; NULL: none */
+    char **argv;            /* a process of its own; NULL: none */
     char **env;             /* NAME=value, or NULL: nothing to add */
     char *cwd;              /* NULL: the server's */
     bool pull;              /* workers come for its jobs over HTTP */
     bool is_builtin;        /* the demo agent in this program */
     bool is_public;         /* offered in the list of agents */
-    unsigned concurrency;
+    unsigned concurrency;   /* without a pool */
+    struct config_pool pool;
     int64_t lease_ms;
     int64_t attempts;
     int64_t queue_ms; /* 0: no deadline */

@@ -90,7 +90,7 @@ static int set_builtin(struct config_agent *agent,
                        const struct agent_entry *entry,
                        const struct agent_entry *every)
 {
-    const struct option *attempts = options_find(&agent_options, STR("attempts"));
+    const struct option *attempts = options_find(&agent_options, STR(""), STR("attempts"));
     size_t i = (size_t)(attempts - agent_options.options);
 
     agent->is_builtin = true;
@@ -98,7 +98,7 @@ static int set_builtin(struct config_agent *agent,
         agent->attempts = DEMO_ATTEMPTS;
     if (agent->description.n > 0)
         return 0;
-    return option_set(options_find(&agent_options, STR("description")), agent,
+    return option_set(options_find(&agent_options, STR(""), STR("description")), agent,
                       STR(DEMO_DESCRIPTION), "", NULL);
 }
 
@@ -145,6 +145,15 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
     if (entry->values.argv != NULL && entry->values.argv[0][0] == '\0')
         return error_set(l->err, ERR_REFUSED,
                          "%s: the command of the agent '%s' at line %zu has no program",
+                         l->file_name, name.z, entry->line);
+    if (entry->values.pull && entry->values.pool.size > 0)
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu has a 'pool' and 'pull: true'",
+                         l->file_name, name.z, entry->line);
+    if (entry->values.concurrency > 0 && entry->values.pool.size > 0)
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
+                         "'concurrency' of their own: 'pool: {size: 4, concurrency: 8}'",
                          l->file_name, name.z, entry->line);
     if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
         return error_set(l->err, ERR_REFUSED,

@@ -5,6 +5,7 @@
  *        triage:                     read_agents
  *          command: [python, a.py]   read_agent, read_option, read_list
  *          env: {KEY: value}         read_option, read_pairs
+ *          pool: {size: 4}           read_group, read_option
  *          worker_nodes: [writer]    read_agent, settings_read
  *
  * The same file is good for config/agent_file.c, which reads settings only. */
@@ -109,6 +110,32 @@ static int read_pairs(struct walk *w, struct target *t)
     }
 }
 
+static int was_set(struct walk *w, const char *name, size_t line)
+{
+    return walk_fail(w, ERR_REFUSED, "'%s' at line %zu was already set at line %zu", name,
+                     walk_line(w), line);
+}
+
+/* The current event is the value. */
+static int read_value(struct walk *w, struct target *t)
+{
+    const struct option *option = t->option;
+
+    option_clear(option, t->object);
+    if (walk_at(w, YAML_SEQUENCE_START_EVENT) &&
+        (option->type == OPTION_NAMES || option->type == OPTION_WORDS))
+        return read_list(w, t);
+    if (walk_at(w, YAML_MAPPING_START_EVENT) && option->type == OPTION_PAIRS)
+        return read_pairs(w, t);
+    return read_scalar(w, t);
+}
+
+static void name_target(struct target *t, const struct walk *w, const char *name)
+{
+    (void)snprintf(t->subject, sizeof(t->subject), "%s: '%s' at line %zu", w->file_name, name,
+                   walk_line(w)); /* fits: the file's name is short */
+}
+
 /* The current event is the key; @line is where it was set before. */
 static int read_option(struct walk *w,
                        struct loader *l,
@@ -119,21 +146,59 @@ static int read_option(struct walk *w,
     struct target t = { .loader = l, .option = option, .object = object };
 
     if (*line != 0)
-        return walk_fail(w, ERR_REFUSED, "'%s' at line %zu was already set at line %zu",
-                         option->name, walk_line(w), *line);
+        return was_set(w, option->name, *line);
     *line = walk_line(w);
-    (void)snprintf(t.subject, sizeof(t.subject), "%s: '%s' at line %zu", w->file_name,
-                   option->name, *line); /* fits: the file's name is short */
+    name_target(&t, w, option->name);
+    int err = walk_next(w);
+    return err == 0 ? read_value(w, &t) : err;
+}
+
+static size_t *line_of(struct agent_entry *entry, const struct option *option)
+{
+    return &entry->lines[option - agent_options.options];
+}
+
+static int read_members(struct walk *w,
+                        struct loader *l,
+                        struct agent_entry *entry,
+                        struct str group)
+{
+    struct str key;
+
+    for (;;) {
+        int err = walk_next_key(w, &key);
+        if (err != 0 || str_absent(key))
+            return err;
+        const struct option *option = options_find(&agent_options, group, key);
+        err = option == NULL
+                  ? unknown_in_group(w, group)
+                  : read_option(w, l, option, &entry->values, line_of(entry, option));
+        if (err != 0)
+            return err;
+    }
+}
+
+/* The current event is the group's name; @first is its first option. */
+static int read_group(struct walk *w,
+                      struct loader *l,
+                      struct agent_entry *entry,
+                      const struct option *first)
+{
+    struct target t = { .loader = l, .option = first, .object = &entry->values };
+    struct str group = option_group(first);
+
+    for (size_t i = 0; i < agent_options.n; i++)
+        if (entry->lines[i] != 0 && str_eq(option_group(&agent_options.options[i]), group))
+            return was_set(w, quote(group).z, entry->lines[i]);
+    size_t line = walk_line(w);
+    name_target(&t, w, quote(group).z);
     int err = walk_next(w);
     if (err != 0)
         return err;
-    option_clear(option, object);
-    if (walk_at(w, YAML_SEQUENCE_START_EVENT) &&
-        (option->type == OPTION_NAMES || option->type == OPTION_WORDS))
-        return read_list(w, &t);
-    if (walk_at(w, YAML_MAPPING_START_EVENT) && option->type == OPTION_PAIRS)
-        return read_pairs(w, &t);
-    return read_scalar(w, &t);
+    if (walk_at(w, YAML_MAPPING_START_EVENT))
+        return read_members(w, l, entry, group);
+    *line_of(entry, first) = line;
+    return read_value(w, &t);
 }
 
 static int read_agent_key(struct walk *w,
@@ -141,18 +206,20 @@ static int read_agent_key(struct walk *w,
                           struct agent_entry *entry,
                           struct str key)
 {
-    const struct option *option = options_find(&agent_options, key);
+    const struct option *option = options_find(&agent_options, STR(""), key);
+    const struct option *first = options_first_of(&agent_options, key);
     size_t i = settings_find(key);
 
     if (i < SETTINGS_MAX)
         return settings_read(&entry->settings, i, w);
+    if (first != NULL)
+        return read_group(w, l, entry, first);
     if (option == NULL)
         return unknown_setting(w);
     if ((option->flags & OPTION_PERSONAL) != 0 && strcmp(entry->name, "*") == 0)
         return walk_fail(w, ERR_REFUSED, "'%s' at line %zu belongs to one agent, not to \"*\"",
                          option->name, walk_line(w));
-    return read_option(w, l, option, &entry->values,
-                       &entry->lines[option - agent_options.options]);
+    return read_option(w, l, option, &entry->values, line_of(entry, option));
 }
 
 static int read_agent(struct walk *w, struct loader *l, struct agent_entry *entry)
@@ -225,7 +292,7 @@ static int read_agents(struct walk *w, struct loader *l)
 
 static int read_server_key(struct walk *w, struct loader *l, struct str key)
 {
-    const struct option *option = options_find(&server_options, key);
+    const struct option *option = options_find(&server_options, STR(""), key);
 
     if (option == NULL)
         return unknown_key(w);

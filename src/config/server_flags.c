@@ -81,7 +81,7 @@ static int read_port(struct loader *l)
     listen_print(&address, &l->value);
     if (l->value.error != 0)
         return error_set(l->err, l->value.error, "PORT: out of memory");
-    return option_set(options_find(&server_options, STR("listen")), l->config,
+    return option_set(options_find(&server_options, STR(""), STR("listen")), l->config,
                       buf_text(&l->value), "PORT", l->err);
 }
 
@@ -98,7 +98,7 @@ static int check_variable(const struct loader *l, struct str name)
         key[i] =
             rest.p[i] >= 'A' && rest.p[i] <= 'Z' ? (char)(rest.p[i] - 'A' + 'a') : rest.p[i];
     struct suggestion suggestion = suggest_for(str_make(key, rest.n));
-    options_suggest(&server_options, &suggestion);
+    options_suggest(&server_options, STR(""), &suggestion);
     suggest_try(&suggestion, "config");
     if (suggestion.nearest == NULL || str_eq(name, str_of(as_variable(suggestion.nearest).z)))
         return 0;
@@ -153,7 +153,7 @@ static int unknown_flag(const struct loader *l, struct str flag)
     for (size_t i = 0; i < rest.n && i < sizeof(key); i++)
         key[i] = rest.p[i] == '-' ? '_' : rest.p[i];
     if (rest.n <= sizeof(key)) {
-        options_suggest(&server_options, &suggestion);
+        options_suggest(&server_options, STR(""), &suggestion);
         suggest_try(&suggestion, "config");
     }
     if (suggestion.nearest == NULL)

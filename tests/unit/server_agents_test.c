@@ -138,6 +138,80 @@ static void an_agent_has_one_way_to_get_its_jobs(void **state)
              "the agent 'demo' at line 2 has a 'command' and 'pull: true'");
 }
 
+static void a_pool_is_a_group_of_options(void **state)
+{
+    struct server_config *c = good("agents:\n"
+                                   "  one:\n"
+                                   "    command: [x]\n"
+                                   "    pool:\n"
+                                   "      size: 3\n"
+                                   "      concurrency: 8\n"
+                                   "      warm: 2\n"
+                                   "      recycle_jobs: 1000\n"
+                                   "      recycle_memory: 2G\n"
+                                   "      start: 5s\n"
+                                   "      drain: 6s\n"
+                                   "      backoff: 7s\n"
+                                   "  two: {command: [x], pool: 5}\n"
+                                   "  three: {command: [x], pool: {warm: 0}}\n"
+                                   "  four: {pull: true, concurrency: 2}\n"
+                                   "  '*': {pool: {size: 4, drain: 8s}, concurrency: 3}\n",
+                                   NONE, NONE);
+    const struct config_pool *p = &agent_of(c, "one")->pool;
+
+    (void)state;
+    assert_int_equal(p->size, 3);
+    assert_int_equal(p->concurrency, 8);
+    assert_int_equal(p->warm, 2);
+    assert_int_equal(p->recycle_jobs, 1000);
+    assert_int_equal(p->recycle_memory, 2147483648);
+    assert_int_equal(p->start_ms, 5000);
+    assert_int_equal(p->drain_ms, 6000);
+    assert_int_equal(p->backoff_ms, 7000);
+    p = &agent_of(c, "two")->pool;
+    assert_int_equal(p->size, 5);
+    assert_int_equal(p->concurrency, 1);
+    assert_int_equal(p->drain_ms, 8000);
+    p = &agent_of(c, "three")->pool;
+    assert_int_equal(p->size, 4);
+    assert_int_equal(p->warm, 0);
+    assert_int_equal(agent_of(c, "demo")->pool.size, 4);
+    server_config_free(c);
+}
+
+#define POOL(text) "agents:\n  a:\n    command: [x]\n    pool: " text
+
+static void a_pool_is_checked(void **state)
+{
+    (void)state;
+    BAD_FILE(POOL("{size: 2, concurency: 3}\n"), ERR_REFUSED,
+             "unknown setting 'concurency' at line 4: did you mean 'concurrency'?");
+    BAD_FILE(POOL("{lease: 2s}\n"), ERR_REFUSED, "unknown setting 'lease' at line 4");
+    BAD_FILE(POOL("{size: 2, size: 3}\n"), ERR_REFUSED,
+             "'pool.size' at line 4 was already set at line 4");
+    BAD_FILE(POOL("{size: 2}\n    pool: {warm: 1}\n"), ERR_REFUSED,
+             "'pool' at line 5 was already set at line 4");
+    BAD_FILE(POOL("2\n    pool: 3\n"), ERR_REFUSED,
+             "'pool' at line 5 was already set at line 4");
+    BAD_FILE(POOL("many\n"), ERR_TYPE,
+             "'pool' at line 4 must be a whole number from 0 to 1000");
+    BAD_FILE(POOL("[2]\n"), ERR_TYPE, "'pool' at line 4 must be a whole number from 0 to 1000");
+    BAD_FILE(POOL("\n"), ERR_TYPE, "'pool' at line 4 must be a whole number from 0 to 1000");
+    BAD_FILE(POOL("{drain: 5}\n"), ERR_TYPE,
+             "'pool.drain' at line 4 must be a duration from 0 to 1d");
+    BAD_FILE(POOL("{concurrency: 0}\n"), ERR_REFUSED,
+             "'pool.concurrency' at line 4 must be a whole number from 1 to 10000");
+    BAD_FILE("agents:\n  a:\n    pool.size: 4\n", ERR_REFUSED,
+             "unknown setting 'pool.size' at line 3");
+    BAD_FILE("agents:\n  a:\n    pol: 4\n", ERR_REFUSED,
+             "unknown setting 'pol' at line 3: did you mean 'pool'?");
+    BAD_FILE("agents:\n  a: {pull: true, pool: 2}\n", ERR_REFUSED,
+             "the agent 'a' at line 2 has a 'pool' and 'pull: true'");
+    BAD_FILE(POOL("4\n    concurrency: 2\n"), ERR_REFUSED,
+             "the agent 'a' at line 2 has a 'pool', whose processes have a 'concurrency' of "
+             "their own: 'pool: {size: 4, concurrency: 8}'");
+}
+
 static void the_demo_is_built_in(void **state)
 {
     struct server_config *c = good(NULL, NONE, NONE);
@@ -288,6 +362,8 @@ int main(void)
         cmocka_unit_test(the_star_is_for_every_agent),
         cmocka_unit_test(what_is_one_agents_own_has_no_place_under_the_star),
         cmocka_unit_test(an_agent_has_one_way_to_get_its_jobs),
+        cmocka_unit_test(a_pool_is_a_group_of_options),
+        cmocka_unit_test(a_pool_is_checked),
         cmocka_unit_test(the_demo_is_built_in),
         cmocka_unit_test(the_demo_can_be_changed_and_replaced_and_left_out),
         cmocka_unit_test(an_agents_bounds_are_checked),

@@ -1,0 +1,310 @@
+#include "agents/team.h"
+
+#include "agents/exec.h"
+#include "agents/host.h"
+#include "agents/member.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FIRST_PAUSE_MS = 250 };
+
+struct team {
+    struct team_options opt;
+    struct member *members; /* owned: they go by themselves */
+    uv_timer_t timer;       /* for the next start */
+    uint64_t waiting;       /* jobs, as we were told last */
+    unsigned failures;      /* since something worked */
+    int64_t not_before;     /* the next start; on the loop's clock */
+    bool is_draining;
+};
+
+struct counts {
+    size_t members;  /* that are not gone */
+    size_t starting; /* of these */
+    size_t ready;    /* of these */
+    size_t jobs;     /* that a process has */
+    size_t places;   /* in those that are ready or starting */
+};
+
+static const struct exec_pool *pool_of(const struct team *t)
+{
+    return &t->opt.agent->pool;
+}
+
+static size_t concurrency(const struct team *t)
+{
+    return pool_of(t)->concurrency > 0 ? pool_of(t)->concurrency : 1;
+}
+
+static int64_t now(const struct team *t)
+{
+    return (int64_t)uv_now(t->opt.host->loop);
+}
+
+static struct counts count(const struct team *t)
+{
+    struct counts c = { 0 };
+
+    for (const struct member *m = t->members; m != NULL; m = m->next) {
+        c.members += m->state != MEMBER_GONE;
+        c.starting += m->state == MEMBER_STARTING;
+        c.ready += m->state == MEMBER_READY;
+        c.jobs += m->n_jobs;
+        c.places += m->state == MEMBER_STARTING ? concurrency(t) : member_places(m);
+    }
+    return c;
+}
+
+/* --- members ----------------------------------------------------------------- */
+
+static void look(struct team *t);
+
+static void on_timer(uv_timer_t *timer)
+{
+    look(timer->data);
+}
+
+static void look_later(struct team *t)
+{
+    int64_t left = t->not_before - now(t);
+
+    (void)uv_timer_start(&t->timer, on_timer, left > 0 ? (uint64_t)left : 0, 0); /* open */
+}
+
+/* After the 1st failure 250 ms, then twice that, … */
+static void pause_for(struct team *t, struct str why)
+{
+    int64_t ms = FIRST_PAUSE_MS;
+    char line[400];
+
+    for (unsigned i = 0; i < t->failures && ms < pool_of(t)->backoff_ms; i++)
+        ms *= 2;
+    if (ms > pool_of(t)->backoff_ms)
+        ms = pool_of(t)->backoff_ms;
+    if (now(t) >= t->not_before) { /* those that end together count once */
+        t->failures++;
+        t->not_before = now(t) + ms;
+    }
+    why = str_head(why, str_find(why, '\n')); /* the rest of stderr is in the log */
+    (void)snprintf(line, sizeof(line), "spoolwire: pool: %.*s; none is started for %lld ms",
+                   STR_ARG(str_head(why, 300)), (long long)(t->not_before - now(t))); /* fits */
+    host_log(t->opt.host, STR_NONE, t->opt.agent->name, str_of(line));
+}
+
+static void on_changed(struct member *m)
+{
+    struct team *t = m->opt.owner;
+
+    look(t);
+    t->opt.changed(t->opt.arg);
+}
+
+static void on_worked(struct member *m)
+{
+    struct team *t = m->opt.owner;
+
+    t->failures = 0;
+}
+
+static void on_over(struct member *m, struct str why)
+{
+    struct team *t = m->opt.owner;
+
+    if (member_age(m) > pool_of(t)->backoff_ms)
+        t->failures = 0;
+    if (why.p != NULL)
+        pause_for(t, why);
+    on_changed(m);
+}
+
+static void on_closed(struct member *m)
+{
+    struct team *t = m->opt.owner;
+    struct member **at = &t->members;
+
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    t->opt.changed(t->opt.arg);
+}
+
+static const struct member_events member_events = { .changed = on_changed,
+                                                    .worked = on_worked,
+                                                    .over = on_over,
+                                                    .closed = on_closed };
+
+static int start_one(struct team *t)
+{
+    struct member_options options = { .host = t->opt.host,
+                                      .agent = t->opt.agent,
+                                      .env = t->opt.env,
+                                      .events = &member_events,
+                                      .owner = t };
+    struct member *m;
+    int err = member_new(&options, &m);
+
+    if (err != 0)
+        return err;
+    m->next = t->members;
+    t->members = m;
+    return 0;
+}
+
+/* Those that retire have jobs of their own and are not counted as ours any more; but no more
+ * than twice the size are there in all. */
+static bool has_room(const struct team *t, const struct counts *c)
+{
+    size_t size = pool_of(t)->size;
+
+    return !t->is_draining && c->starting + c->ready < size && c->members < 2 * size;
+}
+
+static bool needs_one(const struct team *t, const struct counts *c)
+{
+    return has_room(t, c) &&
+           (c->starting + c->ready < pool_of(t)->warm || t->waiting > c->places);
+}
+
+static void look(struct team *t)
+{
+    struct counts c = count(t);
+
+    while (needs_one(t, &c)) {
+        if (now(t) < t->not_before) {
+            look_later(t);
+            return;
+        }
+        if (start_one(t) != 0)
+            pause_for(t, STR("out of memory"));
+        else if (t->members->start_error != 0)
+            return; /* we shall hear of it, and pause */
+        c = count(t);
+    }
+    t->waiting = 0;
+}
+
+/* --- jobs -------------------------------------------------------------------- */
+
+/* The one with the fewest jobs. */
+static struct member *idlest(const struct team *t)
+{
+    struct member *best = NULL;
+
+    for (struct member *m = t->members; m != NULL; m = m->next)
+        if (member_places(m) > 0 && (best == NULL || m->n_jobs < best->n_jobs))
+            best = m;
+    return best;
+}
+
+static bool is_full(const struct team *t, const struct counts *c)
+{
+    return c->jobs >= pool_of(t)->size * concurrency(t);
+}
+
+bool team_has_place(const struct team *t)
+{
+    struct counts c = count(t);
+
+    return !t->is_draining && !is_full(t, &c) && idlest(t) != NULL;
+}
+
+int team_take(struct team *t, const struct journal_request *lease)
+{
+    struct member *m = idlest(t);
+    int err = m != NULL ? member_take(m, lease) : ERR_BUSY;
+
+    look(t); /* that may have been its last */
+    return err;
+}
+
+bool team_may_grow(const struct team *t)
+{
+    struct counts c = count(t);
+
+    return has_room(t, &c) && !is_full(t, &c);
+}
+
+void team_need(struct team *t, uint64_t waiting)
+{
+    t->waiting = waiting;
+    look(t);
+}
+
+static struct seat *find(struct team *t, struct str job, int64_t attempt)
+{
+    struct seat *s = NULL;
+
+    for (struct member *m = t->members; m != NULL && s == NULL; m = m->next)
+        s = member_find(m, job, attempt);
+    return s;
+}
+
+bool team_cancel(struct team *t, struct str job, int64_t attempt)
+{
+    struct seat *s = find(t, job, attempt);
+
+    if (s != NULL)
+        seat_cancel(s);
+    return s != NULL;
+}
+
+void team_ask(struct team *t, struct str job, int64_t attempt)
+{
+    struct seat *s = find(t, job, attempt);
+
+    if (s != NULL)
+        duty_ask(&s->duty);
+}
+
+/* --- the beginning and the end ----------------------------------------------- */
+
+size_t team_size(const struct team *t)
+{
+    size_t n = 0;
+
+    for (const struct member *m = t->members; m != NULL; m = m->next) {
+        n++;
+        for (const struct seat *s = m->seats; s != NULL; s = s->next)
+            n++;
+    }
+    return n;
+}
+
+void team_drain(struct team *t)
+{
+    t->is_draining = true;
+    for (struct member *m = t->members; m != NULL; m = m->next) /* none goes away in here */
+        member_drain(m);
+}
+
+void team_stop(struct team *t)
+{
+    t->is_draining = true;
+    for (struct member *m = t->members; m != NULL; m = m->next) /* as above */
+        member_stop(m);
+}
+
+void team_close(struct team *t)
+{
+    uv_close((uv_handle_t *)&t->timer, NULL);
+}
+
+int team_new(const struct team_options *options, struct team **ret)
+{
+    struct team *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return ERR_NOMEM;
+    t->opt = *options;
+    (void)uv_timer_init(options->host->loop, &t->timer); /* cannot fail */
+    t->timer.data = t;
+    look_later(t);
+    *ret = t;
+    return 0;
+}
+
+void team_free(struct team *t)
+{
+    free(t);
+}
