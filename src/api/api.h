@@ -6,6 +6,7 @@
 #define API_API_H
 
 #include "auth/gate.h"
+#include "api/pouch.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -49,6 +50,7 @@ struct app {
 struct app_loop {
     struct app *app;
     struct mailbox *box;
+    struct pouch pouch;
     struct hub *hub;
     struct sse_loop *sse;
     struct traffic traffic;

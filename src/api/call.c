@@ -39,7 +39,7 @@ static void give_back(struct call *call)
     j->op = JOURNAL_RETURN;
     j->job = j->row.id;
     j->attempt = j->row.attempt;
-    journal_post(call->loop->app->journal, j);
+    pouch_put(&call->loop->pouch, j);
 }
 
 static void on_letter(struct letter *letter)
@@ -108,7 +108,7 @@ struct call *call_new(struct http_request *req,
 void call_post(struct call *call)
 {
     http_on_gone(call->req, on_gone, call);
-    journal_post(call->loop->app->journal, &call->journal);
+    pouch_put(&call->loop->pouch, &call->journal);
 }
 
 void call_free(struct call *call)

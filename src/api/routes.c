@@ -137,6 +137,7 @@ void api_loop_start(struct http_loop *loop, void *arg)
     if (l != NULL)
         traffic_init(&l->traffic);
     if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
+        pouch_init(&l->pouch, http_loop_uv(loop), app->journal) != 0 ||
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
         sse_loop_new(loop, l->hub, app->pool, l->box, &l->traffic, &app->sse, &l->sse) != 0)
         abort(); /* at start-up, without the memory for one loop */
@@ -156,6 +157,7 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     (void)arg;
     sse_loop_close(l->sse);
     mailbox_close(l->box);
+    pouch_close(&l->pouch); /* the last letters may have put something in it */
 }
 
 /* --- operations ------------------------------------------------------------------------- */

@@ -49,16 +49,18 @@ void inbox_free(struct inbox *in)
     free(in);
 }
 
-void inbox_put(struct inbox *in, struct journal_request *req)
+void inbox_put(struct inbox *in, struct journal_request *first)
 {
-    req->next = NULL;
-    req->code = 0;
+    struct journal_request *last = first;
+
+    for (first->code = 0; last->next != NULL; last->code = 0)
+        last = last->next;
     (void)pthread_mutex_lock(&in->lock);
     bool was_empty = in->first == NULL;
     if (was_empty)
         in->since = monotonic_us();
-    *in->last = req;
-    in->last = &req->next;
+    *in->last = first;
+    in->last = &last->next;
     (void)pthread_mutex_unlock(&in->lock);
     if (was_empty)
         (void)pthread_cond_signal(&in->news);

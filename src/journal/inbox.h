@@ -9,8 +9,8 @@ struct inbox;
 int inbox_new(struct inbox **ret);
 void inbox_free(struct inbox *in);
 
-/* From any thread. */
-void inbox_put(struct inbox *in, struct journal_request *req);
+/* From any thread: a chain of requests. */
+void inbox_put(struct inbox *in, struct journal_request *first);
 void inbox_withdraw(struct inbox *in, struct journal_request *req);
 
 /* The journal's thread: all that came, oldest first, and since when that one has waited. */

@@ -153,7 +153,7 @@ int journal_recover(struct journal *j,
                     size_t n_dead,
                     struct error *err);
 
-/* From any thread. */
+/* From any thread: one request, or a chain of them linked by `next`. */
 void journal_post(struct journal *j, struct journal_request *req);
 /* Withdraws a LEASE that waits: it is answered soon, with or without a job. */
 void journal_withdraw(struct journal *j, struct journal_request *req);

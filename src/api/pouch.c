@@ -1,0 +1,37 @@
+#include "api/pouch.h"
+
+static void send_all(struct pouch *p)
+{
+    if (p->first == NULL)
+        return;
+    journal_post(p->journal, p->first);
+    p->first = NULL;
+    p->last = &p->first;
+}
+
+static void on_check(uv_check_t *check)
+{
+    send_all(check->data);
+}
+
+int pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal)
+{
+    *p = (struct pouch){ .journal = journal };
+    p->last = &p->first;
+    p->check.data = p;
+    int err = uv_check_init(loop, &p->check);
+    return err == 0 ? uv_check_start(&p->check, on_check) : err;
+}
+
+void pouch_put(struct pouch *p, struct journal_request *req)
+{
+    req->next = NULL;
+    *p->last = req;
+    p->last = &req->next;
+}
+
+void pouch_close(struct pouch *p)
+{
+    send_all(p);
+    uv_close((uv_handle_t *)&p->check, NULL);
+}
