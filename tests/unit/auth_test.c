@@ -207,8 +207,8 @@ static void what_is_no_spec_is_refused(void **state)
         "spw_0123456789ab_0123456789abcdefghjkmnpqrstvwxyz0123456789abcdefghjk",
         "client:spw_0123456789ab_sha256:",
         "client:spw_0123456789ab_sha256:0123",
-        "client:spw_0123456789AB_sha256:"
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        ("client:spw_0123456789AB_sha256:"
+         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     };
     struct token_row row;
     struct error err;
@@ -562,7 +562,7 @@ static void a_visitor_is_known_by_what_it_showed(void **state)
     struct keeper *k = new_keeper(f);
     gate_init(&g, k);
     struct credential c = shown(CREDENTIAL_TOKEN, text), d = shown(CREDENTIAL_TOKEN, other),
-                      s = shown(CREDENTIAL_SESSION, text), none = { CREDENTIAL_NONE };
+                      s = shown(CREDENTIAL_SESSION, text), none = { .kind = CREDENTIAL_NONE };
     assert_int_equal(gate_admit(&g, &c, 1000, &v, NULL), 0);
     assert_true(visitor_is(v, &c, 1000));
     assert_false(visitor_is(NULL, &c, 1000));
@@ -596,7 +596,7 @@ static void changes_of_others_are_noticed(void **state)
 
     struct keeper *k = new_keeper(f);
     gate_init(&g, k);
-    struct credential none = { CREDENTIAL_NONE };
+    struct credential none = { .kind = CREDENTIAL_NONE };
     assert_int_equal(gate_admit(&g, &none, 1000, &v, NULL), 0);
     assert_true(visitor_is(v, &none, 1000));
     assert_int_equal(keeper_start(k, &err), 0);
