@@ -75,6 +75,10 @@ struct client_follow {
     int (*rest)(void *arg);
     /* The connection was lost (@why), or is there again (NULL).  May be NULL. */
     void (*note)(void *arg, const char *why);
+    /* Called every @tick_ms, whatever else happens.  Anything but 0 ends the stream with that
+     * code.  May be NULL. */
+    int (*tick)(void *arg);
+    int tick_ms;
     void *arg;
 };
 

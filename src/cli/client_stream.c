@@ -219,6 +219,35 @@ static int refused(struct stream *st, long status)
     return status == 404 ? ERR_NOT_FOUND : ERR_REFUSED;
 }
 
+/* As curl_easy_perform, with ticks in between. */
+static CURLcode perform(struct stream *st)
+{
+    CURLM *multi = st->f->tick != NULL ? curl_multi_init() : NULL;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    int running = 1, left;
+
+    if (st->f->tick == NULL)
+        return curl_easy_perform(st->c->curl);
+    if (multi == NULL || curl_multi_add_handle(multi, st->c->curl) != CURLM_OK)
+        goto out;
+    while (running > 0 && st->stop == 0) {
+        if (curl_multi_perform(multi, &running) != CURLM_OK)
+            goto out;
+        if (st->stop == 0)
+            st->stop = st->f->tick(st->f->arg);
+        if (running > 0 && st->stop == 0)
+            (void)curl_multi_poll(multi, NULL, 0, st->f->tick_ms, NULL); /* or we come early */
+    }
+    CURLMsg *message = curl_multi_info_read(multi, &left);
+    code = message != NULL ? message->data.result : CURLE_ABORTED_BY_CALLBACK;
+
+out:
+    if (multi != NULL)
+        (void)curl_multi_remove_handle(multi, st->c->curl); /* which may never have got there */
+    curl_multi_cleanup(multi);
+    return code;
+}
+
 /* 0: the clean end; ERR_IO: worth another try; anything else is final. */
 static int read_connection(struct stream *st)
 {
@@ -230,7 +259,7 @@ static int read_connection(struct stream *st)
         curl_slist_free_all(headers);
         return err;
     }
-    CURLcode code = curl_easy_perform(st->c->curl);
+    CURLcode code = perform(st);
     curl_slist_free_all(headers);
     long status = status_of(st);
     st->connected = st->connected || status == 200;
@@ -266,6 +295,21 @@ static void tell_loss(struct stream *st)
     st->noted = true;
 }
 
+/* Waits before the next connection, ticking. */
+static int pause_for(struct stream *st, int64_t ms)
+{
+    while (ms > 0 && st->stop == 0 && st->f->tick != NULL) {
+        int64_t step = ms < st->f->tick_ms ? ms : st->f->tick_ms;
+
+        client_sleep_ms(step);
+        st->stop = st->f->tick(st->f->arg);
+        ms -= step;
+    }
+    if (ms > 0)
+        client_sleep_ms(st->stop == 0 ? ms : 0);
+    return st->stop;
+}
+
 static int follow(struct stream *st)
 {
     int64_t last_good = now_s();
@@ -284,7 +328,8 @@ static int follow(struct stream *st)
         if (!ever || now_s() - last_good > GIVE_UP_S)
             return err;
         tell_loss(st);
-        client_sleep_ms(client_backoff_ms(failures, st->retry_ms, MAX_RETRY_MS));
+        if (pause_for(st, client_backoff_ms(failures, st->retry_ms, MAX_RETRY_MS)) != 0)
+            return st->stop;
     }
 }
 

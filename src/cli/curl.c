@@ -108,3 +108,63 @@ void curl_slist_free_all(struct curl_slist *list)
     if (real != NULL)
         real(list);
 }
+
+CURLM *curl_multi_init(void)
+{
+    CURLM *(*real)(void);
+
+    find("curl_multi_init", &real);
+    return real != NULL ? real() : NULL;
+}
+
+CURLMcode curl_multi_cleanup(CURLM *multi)
+{
+    CURLMcode (*real)(CURLM *);
+
+    find("curl_multi_cleanup", &real);
+    return real != NULL ? real(multi) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_add_handle(CURLM *multi, CURL *curl)
+{
+    CURLMcode (*real)(CURLM *, CURL *);
+
+    find("curl_multi_add_handle", &real);
+    return real != NULL ? real(multi, curl) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *curl)
+{
+    CURLMcode (*real)(CURLM *, CURL *);
+
+    find("curl_multi_remove_handle", &real);
+    return real != NULL ? real(multi, curl) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_perform(CURLM *multi, int *running)
+{
+    CURLMcode (*real)(CURLM *, int *);
+
+    find("curl_multi_perform", &real);
+    return real != NULL ? real(multi, running) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_poll(CURLM *multi,
+                          struct curl_waitfd more[],
+                          unsigned n_more,
+                          int timeout_ms,
+                          int *n_ready)
+{
+    CURLMcode (*real)(CURLM *, struct curl_waitfd[], unsigned, int, int *);
+
+    find("curl_multi_poll", &real);
+    return real != NULL ? real(multi, more, n_more, timeout_ms, n_ready) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
+{
+    CURLMsg *(*real)(CURLM *, int *);
+
+    find("curl_multi_info_read", &real);
+    return real != NULL ? real(multi, left) : NULL;
+}

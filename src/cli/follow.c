@@ -3,9 +3,12 @@
  * The stream's clean end says only that it is over; how the job ended is then asked of the
  * server, so that it does not depend on the dialect. */
 #include "base/error.h"
+#include "cli/live.h"
 #include "cli/remote.h"
+#include "cli/term.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { STATE_TRIES = 6 };
 
@@ -130,31 +133,63 @@ static int stopped(const struct remote_follow *f, int err)
 {
     if (err == ERR_CLOSED)
         return cli_trouble(f->remote->path, "the output cannot be written");
+    if (err == ERR_TOO_LARGE && client_error(f->remote->client)[0] == '\0')
+        return cli_trouble(f->remote->path, "the job's id is too long");
     return remote_failed(f->remote, err);
 }
 
-int remote_follow(const struct remote_follow *f)
+static int follow(const struct remote_follow *f, struct client_follow *how)
 {
     struct buf again, first;
+    int err = ERR_TOO_LARGE;
 
     buf_init(&again, REMOTE_MAX_PATH);
     buf_init(&first, REMOTE_MAX_PATH);
     put_paths(f, &again, &first);
-    struct client_follow follow = { .path = first.p,
-                                    .again = again.p,
-                                    .frame = on_frame,
-                                    .rest = on_rest,
-                                    .note = on_note,
-                                    .arg = (void *)f };
-    int code = again.error != 0 || first.error != 0
-                   ? cli_trouble(f->remote->path, "the job's id is too long")
-                   : EXIT_OK;
-    if (code == EXIT_OK) {
-        int err = client_follow(f->remote->client, &follow);
-
-        code = err == 0 ? ask_ending(f) : stopped(f, err);
-    }
+    how->path = first.p;
+    how->again = again.p;
+    if (again.error == 0 && first.error == 0)
+        err = client_follow(f->remote->client, how);
     buf_done(&again);
     buf_done(&first);
-    return code;
+    return err;
+}
+
+bool remote_view(struct term *term, const char *color, bool lines, struct term **ret)
+{
+    const char *kind = getenv("TERM");
+
+    *ret = NULL;
+    if (!term_open(term, color))
+        return false;
+    if (term->is_terminal && !lines && kind != NULL && kind[0] != '\0' &&
+        strcmp(kind, "dumb") != 0)
+        *ret = term;
+    return true;
+}
+
+static int follow_live(const struct remote_follow *f)
+{
+    struct client_follow how = { 0 };
+    struct live *live = live_new(f->term, f->job);
+
+    if (live == NULL)
+        return ERR_NOMEM;
+    live_follow(live, &how);
+    int err = follow(f, &how);
+    if (err == LIVE_STOPPED)
+        live_die(live);
+    else
+        live_free(live);
+    return err;
+}
+
+int remote_follow(const struct remote_follow *f)
+{
+    struct client_follow plain = {
+        .frame = on_frame, .rest = on_rest, .note = on_note, .arg = (void *)f
+    };
+    int err = f->term != NULL ? follow_live(f) : follow(f, &plain);
+
+    return err == 0 ? ask_ending(f) : stopped(f, err);
 }

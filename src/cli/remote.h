@@ -9,6 +9,8 @@
 /* A request that takes longer is given up. */
 enum { REMOTE_TIMEOUT_MS = 30000, REMOTE_MAX_PATH = 16 * 1024 };
 
+struct term;
+
 struct remote {
     const char *path; /* of the command, for messages */
     struct client *client;
@@ -59,7 +61,15 @@ struct remote_follow {
     const char *dialect;
     const char *after; /* an id, or NULL: from the beginning */
     bool raw;          /* whole frames instead of their data */
+    struct term *term; /* show it live there; NULL: write lines.  Wants the agent dialect */
 };
+
+#define FOLLOW_COLOR_HELP \
+    "On a terminal: auto (default), unless NO_COLOR is set; always; never."
+
+/* The terminal for remote_follow, or NULL when it is to be lines: not a terminal, one that
+ * cannot move its cursor, or @lines.  False: @color is none that there is. */
+bool remote_view(struct term *term, const char *color, bool lines, struct term **ret);
 
 /* Writes the job's frames until the end of its stream; an exit code that says how it ended. */
 int remote_follow(const struct remote_follow *f);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
+#include "cli/term.h"
 #include "config/amount.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ struct submit {
     struct remote remote;
     const char *input;  /* as given, or NULL */
     int64_t timeout_ms; /* of --wait; 0: none */
+    struct term term, *view;
 };
 
 enum {
@@ -25,6 +27,8 @@ enum {
     OPT_DIALECT,
     OPT_WAIT,
     OPT_TIMEOUT,
+    OPT_LINES,
+    OPT_COLOR,
 };
 
 /* --- the input ---------------------------------------------------------------------------- */
@@ -119,7 +123,8 @@ static int follow(struct submit *s, struct str id)
     const char *dialect = args_get(s->args, OPT_DIALECT);
     struct remote_follow f = { .remote = &s->remote,
                                .job = id,
-                               .dialect = dialect != NULL ? dialect : "agent" };
+                               .dialect = dialect != NULL ? dialect : "agent",
+                               .term = s->view };
 
     (void)fprintf(stderr, "job %.*s\n", STR_ARG(id));
     return remote_follow(&f);
@@ -169,7 +174,11 @@ static int accepted(struct submit *s, struct client_reply *reply)
 static int check_options(struct submit *s)
 {
     const char *timeout = args_get(s->args, OPT_TIMEOUT);
+    bool lines = args_have(s->args, OPT_DIALECT) || args_have(s->args, OPT_LINES) ||
+                 args_have(s->args, FLAG_JSON);
 
+    if (!remote_view(&s->term, args_get(s->args, OPT_COLOR), lines, &s->view))
+        return cli_usage_error(s->args->path, "--color must be auto, always or never");
     if (args_have(s->args, OPT_WAIT) && args_have(s->args, OPT_FOLLOW))
         return cli_usage_error(s->args->path, "--wait and --follow are two ways to wait: one "
                                               "of them");
@@ -214,14 +223,16 @@ static const struct flag flags[] = {
       "The job's input; @FILE: what the file holds; -: standard input.  A JSON object is sent "
       "as one, all else as text." },
     { OPT_JOB_ID, "job-id", "ID", NULL, "The id that the job shall have." },
-    { OPT_FOLLOW, "follow", NULL, NULL,
-      "Write the frames until the job has ended, as tail does." },
+    { OPT_FOLLOW, "follow", NULL, NULL, "Show the job until it has ended, as tail does." },
     { OPT_DIALECT, "dialect", "DIALECT", NULL, "With --follow: the protocol (agent)." },
+    { OPT_LINES, "lines", NULL, NULL,
+      "With --follow: frames also on a terminal, each one's data on a line." },
     { OPT_WAIT, "wait", NULL, NULL,
       "Wait for the job to end, and write its report, else its output; with --json the job "
       "with both." },
     { OPT_TIMEOUT, "timeout", "TIME", NULL,
       "With --wait: no longer than this, such as 30s or 10m.  The job goes on." },
+    { OPT_COLOR, "color", "WHEN", TERM_COLOR_WORDS, FOLLOW_COLOR_HELP },
     { 0 },
 };
 
@@ -229,7 +240,7 @@ const struct command command_submit = {
     .name = "submit",
     .arguments = "AGENT",
     .about = "hand in a job, and follow it",
-    .story = "Gives the agent a job and writes the job's id, with --follow its frames, or with "
+    .story = "Gives the agent a job and writes the job's id, with --follow its events, or with "
              "--wait what it has made.",
     .flags = flags,
     .exits =

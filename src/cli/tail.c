@@ -1,28 +1,37 @@
 /* `spoolwire tail`: a job's frames, as they come, until the job has ended. */
 #include "cli/commands.h"
 #include "cli/remote.h"
+#include "cli/term.h"
 
-enum { OPT_DIALECT = FLAG_OWN, OPT_AFTER, OPT_RAW };
+enum { OPT_DIALECT = FLAG_OWN, OPT_AFTER, OPT_RAW, OPT_LINES, OPT_COLOR };
 
 static const struct flag flags[] = {
     { OPT_DIALECT, "dialect", "DIALECT", NULL,
       "The protocol of the frames (agent); `spoolwire dialects` shows them." },
     { OPT_AFTER, "after", "ID", NULL, "Only the frames after this id, such as 57 or 57.1." },
     { OPT_RAW, "raw", NULL, NULL, "Whole frames, as server-sent events." },
+    { OPT_LINES, "lines", NULL, NULL,
+      "Lines also on a terminal, as with any of the options above but --after." },
+    { OPT_COLOR, "color", "WHEN", TERM_COLOR_WORDS, FOLLOW_COLOR_HELP },
     { 0 },
 };
 
 static int run(const struct args *args)
 {
     const char *dialect = args_get(args, OPT_DIALECT);
+    bool lines = dialect != NULL || args_have(args, OPT_RAW) || args_have(args, OPT_LINES) ||
+                 args_have(args, FLAG_JSON);
     struct remote r;
-
-    int code = remote_open(args, &r);
+    struct term term;
     struct remote_follow f = { .remote = &r,
                                .job = args_word(args, 0),
                                .dialect = dialect != NULL ? dialect : "agent",
                                .after = args_get(args, OPT_AFTER),
                                .raw = args_have(args, OPT_RAW) };
+
+    if (!remote_view(&term, args_get(args, OPT_COLOR), lines, &f.term))
+        return cli_usage_error(args->path, "--color must be auto, always or never");
+    int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_follow(&f);
     remote_close(&r);
@@ -33,12 +42,14 @@ const struct command command_tail = {
     .name = "tail",
     .arguments = "JOB",
     .about = "follow a job's events",
-    .story = "Writes the job's frames, each one's data on a line, from the beginning until the "
-             "job has ended.  A lost connection is made again by itself, and goes on where it "
-             "was.",
+    .story =
+        "Follows a job from its beginning until it has ended.  On a terminal it shows the "
+        "agents at work; into a pipe or file, or when a dialect is given, it writes frames, "
+        "each one's data on a line.  A lost connection is made again by itself, and goes on "
+        "where it was.",
     .flags = flags,
     .exits = "0 the job succeeded\n1 it failed or was cancelled",
-    .takes = COMMAND_REMOTE,
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -1,0 +1,25 @@
+/* The live view of a job on a terminal, fed with frames of the `agent` dialect. */
+#ifndef CLI_LIVE_H
+#define CLI_LIVE_H
+
+#include "base/str.h"
+
+struct client_follow;
+struct live;
+struct term;
+
+/* What a tick returns after a signal to stop. */
+enum { LIVE_STOPPED = 1 };
+
+/* @term is borrowed.  NULL when memory ran out. */
+struct live *live_new(struct term *term, struct str job);
+/* Takes the live lines away; what stays, stays. */
+void live_free(struct live *l);
+
+/* Sets the callbacks. */
+void live_follow(struct live *l, struct client_follow *f);
+
+/* After LIVE_STOPPED: ends the program as the signal would have. */
+void live_die(struct live *l);
+
+#endif
