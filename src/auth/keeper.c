@@ -351,19 +351,33 @@ static void look_around(struct keeper *k)
     k->in_trouble = code != 0;
 }
 
-/* All that wait, oldest first; false when it is time to end.  Waits for them a while. */
-static bool wait_for(struct keeper *k, struct keeper_request **ret)
+static struct timespec next_look(void)
 {
-    struct timespec until;
+    struct timespec at;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
-    until.tv_nsec += (long)LOOK_EVERY_MS * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_mutex_lock(&k->lock);
+    (void)clock_gettime(CLOCK_MONOTONIC, &at); /* cannot fail for this clock */
+    at.tv_nsec += (long)LOOK_EVERY_MS * 1000000;
+    at.tv_sec += at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
+static bool is_past(const struct timespec *at)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+    return now.tv_sec > at->tv_sec || (now.tv_sec == at->tv_sec && now.tv_nsec >= at->tv_nsec);
+}
+
+/* Waits for requests until @at, and takes all; false when it is time to end. */
+static bool wait_for(struct keeper *k, const struct timespec *at, struct keeper_request **ret)
+{
     int rc = 0;
+
+    (void)pthread_mutex_lock(&k->lock);
     while (k->first == NULL && !k->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&k->news, &k->lock, &until);
+        rc = pthread_cond_timedwait(&k->news, &k->lock, at);
     *ret = k->first;
     k->first = NULL;
     k->last = &k->first;
@@ -375,11 +389,14 @@ static bool wait_for(struct keeper *k, struct keeper_request **ret)
 static void *run(void *arg)
 {
     struct keeper *k = arg;
+    struct timespec at = next_look();
     struct keeper_request *list;
 
-    while (wait_for(k, &list)) {
-        if (list == NULL)
+    while (wait_for(k, &at, &list)) {
+        if (is_past(&at)) { /* however many requests there are */
             look_around(k);
+            at = next_look();
+        }
         while (list != NULL) {
             struct keeper_request *req = list;
 

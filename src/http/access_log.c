@@ -6,6 +6,7 @@
 #include "http/access_log.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "http/date.h"
 
 #include <errno.h>
@@ -14,7 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_BYTES = 512 * 1024 }; /* waiting */
+enum {
+    MAX_BYTES = 512 * 1024, /* waiting */
+    MAX_SEGMENT = 65,       /* of a path, with its slash: ids have 64 */
+    SHOWN_SEGMENT = 17,
+};
 
 static const char *const kinds[] = {
     [ACCESS_REQUEST] = "request",
@@ -71,6 +76,24 @@ static void put_member(struct buf *b, const char *name, struct str value)
     json_put_str(b, value);
 }
 
+/* Escaped.  A segment that is too long to be a name may be a secret that somebody has put into
+ * a path: of that only the beginning. */
+static void put_path(struct buf *b, struct str path)
+{
+    while (path.n > MAX_SEGMENT) {
+        struct str segment = str_head(path, str_find(str_skip(path, 1), '/') + 1);
+
+        if (segment.n > MAX_SEGMENT) {
+            json_put_escaped(b, utf8_head_bytes(segment, SHOWN_SEGMENT));
+            buf_lit(b, "…");
+        } else {
+            json_put_escaped(b, segment);
+        }
+        path = str_skip(path, segment.n);
+    }
+    json_put_escaped(b, path);
+}
+
 static void put_json(struct buf *b, const struct date *date, const struct access_entry *e)
 {
     buf_lit(b, "{\"time\":\"");
@@ -79,7 +102,11 @@ static void put_json(struct buf *b, const struct date *date, const struct access
     buf_str(b, str_of(kinds[e->kind]));
     buf_lit(b, "\"");
     put_member(b, "method", e->method);
-    put_member(b, "path", e->path);
+    if (!str_absent(e->path)) {
+        buf_lit(b, ",\"path\":\"");
+        put_path(b, e->path);
+        buf_char(b, '"');
+    }
     if (e->kind != ACCESS_CLOSE) {
         buf_lit(b, ",\"status\":");
         buf_i64(b, e->status);
@@ -111,7 +138,11 @@ static void put_text(struct buf *b, const struct date *date, const struct access
     buf_char(b, ' ');
     if (e->kind != ACCESS_CLOSE) {
         put_word(b, e->method);
-        put_word(b, e->path);
+        if (str_absent(e->path))
+            buf_char(b, '-');
+        else
+            put_path(b, e->path);
+        buf_char(b, ' ');
         buf_i64(b, e->status);
         buf_char(b, ' ');
         buf_u64(b, e->bytes);

@@ -33,6 +33,9 @@ def _has_sanitizer():
         return False  # main() says so
 
 
+# Tokens and tickets, whole or without their beginnings: nothing else has so many such letters.
+SECRET = re.compile(r"(?<![0-9a-z])[0-9a-hjkmnp-tv-z]{52}(?![0-9a-z])")
+
 SLOW_BUILD = _has_sanitizer()  # its memory is its own
 
 
@@ -233,6 +236,8 @@ class Server:
         for n in range(1, self.n + 1):
             with open(os.path.join(self.folder, f"stderr.{n}"), errors="replace") as f:
                 text = f.read()
+            m = SECRET.search(text)
+            check(not m, f"a secret is in the log: {m and text[max(0, m.start() - 200):m.start() + 20]!r}")
             m = re.search(r".*(Sanitizer|runtime error:).*", text)
             if m:
                 at = max(0, m.start() - 200)

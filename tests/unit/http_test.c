@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -822,6 +823,30 @@ static void log_lines_are_json_or_text(void **state)
                 "\"peer\":\"1.2.3.4:5\",\"why\":\"gone\"}\n");
 }
 
+static void long_segments_of_paths_are_not_logged(void **state)
+{
+    struct access_entry e = an_entry();
+    char path[200], want[400];
+    char name[71];
+
+    (void)state;
+    memset(name, 'x', sizeof(name) - 1);
+    name[70] = '\0';
+    (void)snprintf(path, sizeof(path), "/v1/%.64s/%s/end", name, name);
+    (void)snprintf(want, sizeof(want),
+                   "1994-11-06T08:49:37.007Z request GET /v1/%.64s/%.16s…/end 200 12B 34.005ms "
+                   "id=id1 peer=1.2.3.4:5\n",
+                   name, name);
+    e.path = str_of(path);
+    expect_line(true, &e, want);
+    e.path = str_of(name); /* of a request that was not understood */
+    (void)snprintf(want, sizeof(want),
+                   "1994-11-06T08:49:37.007Z request GET %.17s… 200 12B 34.005ms id=id1 "
+                   "peer=1.2.3.4:5\n",
+                   name);
+    expect_line(true, &e, want);
+}
+
 static void a_full_log_counts_what_it_loses(void **state)
 {
     struct access_entry e = an_entry();
@@ -895,6 +920,7 @@ int main(void)
         cmocka_unit_test(limits_have_their_statuses),
         cmocka_unit_test(dates_have_their_two_forms),
         cmocka_unit_test(log_lines_are_json_or_text),
+        cmocka_unit_test(long_segments_of_paths_are_not_logged),
         cmocka_unit_test(a_full_log_counts_what_it_loses),
     };
 
