@@ -1,16 +1,22 @@
-"""A terminal in a folder: commands typed one after another, whose variables last."""
+"""A terminal in a folder: commands typed one after another, whose variables last.
+
+The program is on its path, as if installed.
+"""
 
 import os
 import subprocess
 import tempfile
+
+from harness import PROGRAM
 
 SECONDS = 60
 
 
 class Terminal:
     def __init__(self, folder, **env):
-        self.folder, self.env = folder, {**os.environ, **env}
-        self.env.pop("SPOOLWIRE_URL", None)
+        self.folder = folder
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("SPOOLWIRE_")} | env
+        self.env["PATH"] = f"{os.path.dirname(PROGRAM)}:{self.env['PATH']}"
         self.variables = tempfile.NamedTemporaryFile(prefix="spoolwire-terminal-")
 
     def __enter__(self):

@@ -41,9 +41,10 @@ def follow(document):
     def moved(text):
         return text.replace(PORT, f"127.0.0.1:{port}")
 
-    with folder_of(document, moved) as folder, contextlib.ExitStack() as running, Terminal(folder) as terminal:
+    with folder_of(document, moved) as folder, contextlib.ExitStack() as running, \
+            Terminal(folder, SPOOLWIRE_URL=f"http://127.0.0.1:{port}") as terminal:
         config = ["--config", "spoolwire.yaml"] if "spoolwire.yaml" in document.files else []
-        running.enter_context(gateway.Server(*config, folder=folder, port=port))
+        running.enter_context(gateway.Server("--data", "spoolwire.db", *config, folder=folder, port=port))
         for step in document.steps:
             command = moved(step.command)
             if SERVER.fullmatch(command):
