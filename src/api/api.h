@@ -15,7 +15,7 @@
 #include "hub/pool.h"
 #include "journal/journal.h"
 #include "loop/mailbox.h"
-#include "transport/sse.h"
+#include "transport/job_stream.h"
 #include "transport/traffic.h"
 
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ struct app {
     struct http_server *http; /* borrowed; its counts only */
     const struct app_agent *agents;
     size_t n_agents;
-    struct sse_options sse;
+    struct stream_options streams;
     bool aiq_compat;
     size_t max_input;    /* bytes of a job's input */
     int64_t shutdown_ms; /* readers are sent away within this time */
@@ -52,7 +52,7 @@ struct app_loop {
     struct mailbox *box;
     struct pouch pouch;
     struct hub *hub;
-    struct sse_loop *sse;
+    struct streams *streams;
     struct traffic traffic;
     struct gate gate;
     struct letter drain;   /* posted once, when the server goes down */

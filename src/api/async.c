@@ -307,7 +307,7 @@ static void refuse_path_id(struct http_request *req, struct str id)
 void api_aiq_stream(struct http_request *req, void *arg)
 {
     struct str path_id = http_param(req, "last");
-    struct sse_request what = { .job = http_param(req, "id") };
+    struct job_request what = { .job = http_param(req, "id"), .carrier = &carrier_sse };
     int64_t id = 0;
 
     (void)arg;
@@ -316,7 +316,6 @@ void api_aiq_stream(struct http_request *req, void *arg)
         return;
     }
     what.way.dialect = &dialect_aiq;
-    what.way.framing = &framing_sse;
     what.way.variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
     (void)jobs_read_place(req, STR_NONE, &what); /* the header may be absent */
     if (!what.by_header && id > 0) {
@@ -324,5 +323,5 @@ void api_aiq_stream(struct http_request *req, void *arg)
         what.resumed = true;
     }
     if (api_take_permit(req, &what.permit))
-        sse_open(app_loop_of(req)->sse, req, &what);
+        job_stream_open(app_loop_of(req)->streams, req, &what);
 }

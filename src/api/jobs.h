@@ -23,6 +23,6 @@ void state_run_result(struct task *task, struct store *store);
 void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms);
 
 /* The Last-Event-ID header, else @given. */
-bool jobs_read_place(struct http_request *req, struct str given, struct sse_request *ret);
+bool jobs_read_place(struct http_request *req, struct str given, struct job_request *ret);
 
 #endif

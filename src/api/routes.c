@@ -67,7 +67,7 @@ static void on_drain(struct letter *letter)
     struct app_loop *l =
         (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, drain));
 
-    sse_loop_drain(l->sse, l->app->shutdown_ms);
+    streams_drain(l->streams, l->app->shutdown_ms);
 }
 
 static void on_recheck(struct letter *letter)
@@ -77,7 +77,7 @@ static void on_recheck(struct letter *letter)
 
     atomic_store(&l->rechecks, false); /* before: what changes from here on is looked at again
                                         */
-    sse_loop_check_permits(l->sse);
+    streams_check_permits(l->streams);
 }
 
 void api_tokens_changed(struct app *app)
@@ -121,7 +121,7 @@ void api_done(struct app *app)
         if (l == NULL)
             continue;
         gate_done(&l->gate);
-        sse_loop_free(l->sse);
+        streams_free(l->streams);
         hub_free(l->hub);
         mailbox_free(l->box);
         free(l);
@@ -139,7 +139,8 @@ void api_loop_start(struct http_loop *loop, void *arg)
     if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
         pouch_init(&l->pouch, http_loop_uv(loop), app->journal) != 0 ||
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
-        sse_loop_new(loop, l->hub, app->pool, l->box, &l->traffic, &app->sse, &l->sse) != 0)
+        streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app->streams, &l->streams) !=
+            0)
         abort(); /* at start-up, without the memory for one loop */
     l->app = app;
     l->drain.deliver = on_drain;
@@ -155,7 +156,7 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     struct app_loop *l = http_loop_data(loop);
 
     (void)arg;
-    sse_loop_close(l->sse);
+    streams_close(l->streams);
     mailbox_close(l->box);
     pouch_close(&l->pouch); /* the last letters may have put something in it */
 }

@@ -25,14 +25,6 @@ static bool is_in(char c, const char *set)
     return c != '\0' && strchr(set, c) != NULL;
 }
 
-bool header_name_valid(struct str name)
-{
-    for (size_t i = 0; i < name.n; i++)
-        if (!is_alnum(name.p[i]) && !is_in(name.p[i], "!#$%&'*+-.^_`|~"))
-            return false;
-    return name.n > 0;
-}
-
 static struct str trim(struct str s)
 {
     while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
@@ -40,6 +32,26 @@ static struct str trim(struct str s)
     while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
         s.n--;
     return s;
+}
+
+bool header_lists(struct str list, struct str word)
+{
+    while (list.n > 0) {
+        struct str item = str_head(list, str_find(list, ','));
+
+        if (header_eq(trim(str_head(item, str_find(item, ';'))), word))
+            return true;
+        list = str_skip(list, item.n + 1);
+    }
+    return false;
+}
+
+bool header_name_valid(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (!is_alnum(name.p[i]) && !is_in(name.p[i], "!#$%&'*+-.^_`|~"))
+            return false;
+    return name.n > 0;
 }
 
 struct str header_bearer(struct str value)

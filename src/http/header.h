@@ -9,6 +9,9 @@
 bool header_eq(struct str a, struct str b);
 #define header_is(s, literal) header_eq((s), STR(literal))
 
+/* Is @word among the items of a list with commas, whatever its parameters and its case? */
+bool header_lists(struct str list, struct str word);
+
 /* A name as RFC 9110 allows it (token). */
 bool header_name_valid(struct str name);
 

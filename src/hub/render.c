@@ -29,6 +29,11 @@ static void end(const struct way *way, struct buf *out, size_t at)
     buf_lit(out, "\r\n");
 }
 
+static bool wraps(const struct way *way)
+{
+    return way->wrap || !way->dialect->names_itself;
+}
+
 int way_render(const struct way *way,
                const struct record *rec,
                struct cursor after,
@@ -49,7 +54,7 @@ int way_render(const struct way *way,
                                  .total = frames->total,
                                  .event = frame_name(frames, fr),
                                  .data = frame_data(frames, fr),
-                                 .wrap = !way->dialect->names_itself };
+                                 .wrap = wraps(way) };
 
         if (!cursor_before(after, rec->seq, fr->k))
             continue;
@@ -63,9 +68,7 @@ int way_render(const struct way *way,
 
 void way_put(const struct way *way, struct str event, struct str data, struct buf *out)
 {
-    struct message_out m = { .event = event,
-                             .data = data,
-                             .wrap = !way->dialect->names_itself };
+    struct message_out m = { .event = event, .data = data, .wrap = wraps(way) };
     size_t at;
 
     begin(way, out, &at);

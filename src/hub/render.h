@@ -11,12 +11,14 @@ struct way {
     const struct framing *framing;
     struct variant variant;
     bool chunked;
+    bool wrap; /* JSON lines: also payloads that carry their own name, as {"id","event","data"}
+                */
 };
 
 static inline bool way_eq(const struct way *a, const struct way *b)
 {
     return a->dialect == b->dialect && a->framing == b->framing && a->chunked == b->chunked &&
-           a->variant.modes == b->variant.modes &&
+           a->wrap == b->wrap && a->variant.modes == b->variant.modes &&
            a->variant.subgraphs == b->variant.subgraphs &&
            a->variant.aiq_compat == b->variant.aiq_compat &&
            a->variant.stored == b->variant.stored;

@@ -6,7 +6,9 @@
 
 const char *transport_name(enum transport transport)
 {
-    static const char *const names[TRANSPORT_MAX] = { [TRANSPORT_SSE] = "sse" };
+    static const char *const names[TRANSPORT_MAX] = {
+        [TRANSPORT_SSE] = "sse", [TRANSPORT_NDJSON] = "ndjson"
+    };
 
     return names[transport];
 }

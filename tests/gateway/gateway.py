@@ -80,7 +80,7 @@ def parse_head(head):
         name, colon, value = row.partition(": ")
         check(colon and re.fullmatch(r"[A-Za-z-]+", name), f"not a header: {row!r}")
         check(name.lower() not in headers or name.lower() in ("vary",), f"a double header: {row!r}")
-        headers[name.lower()] = value
+        headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
     return int(status[1]), headers
 
 

@@ -155,6 +155,11 @@ void http_stream_cut(struct http_stream *st, const char *reason)
     req->cut = true;
 }
 
+bool http_stream_is_chunked(const struct http_stream *st)
+{
+    return !request_of((struct http_stream *)(uintptr_t)st)->is_10;
+}
+
 bool http_stream_is_stalled(const struct http_stream *st)
 {
     (void)st;

@@ -99,7 +99,7 @@ static void render_record(struct model *m, struct canon *c, const struct record 
                                    .total = frames->total,
                                    .event = frame_name(frames, fr),
                                    .data = frame_data(frames, fr),
-                                   .wrap = !c->way->dialect->names_itself };
+                                   .wrap = c->way->wrap || !c->way->dialect->names_itself };
 
         c->way->framing->put(&out, &c->bytes);
         if (c->n == c->cap) {

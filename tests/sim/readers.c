@@ -28,19 +28,26 @@ struct reader_sim {
 };
 
 /* All that a reader may choose, once per process: channels and canons compare addresses. */
+#define SSE(...)                                              \
+    {                                                         \
+        .framing = &framing_sse, .chunked = true, __VA_ARGS__ \
+    }
+
 static const struct way ways[] = {
-    { &dialect_agent, &framing_sse, { 0 }, true },
-    { &dialect_agent, &framing_sse, { 0 }, false },
-    { &dialect_messages, &framing_sse, { .modes = MODE_DEFAULT }, true },
-    { &dialect_messages, &framing_sse, { .modes = 0xff, .subgraphs = true }, true },
-    { &dialect_messages, &framing_sse, { .modes = MODE_CUSTOM }, true },
-    { &dialect_aiq, &framing_sse, { 0 }, true },
-    { &dialect_aiq, &framing_sse, { .aiq_compat = true }, true },
-    { &dialect_raw, &framing_sse, { 0 }, true },
-    { &dialect_raw, &framing_sse, { .stored = true }, true },
-    { &dialect_raw, &framing_sse, { .stored = true }, false },
-    { &dialect_nodes, &framing_sse, { 0 }, true },
-    { &dialect_envelope, &framing_sse, { 0 }, true },
+    SSE(.dialect = &dialect_agent),
+    { .framing = &framing_sse, .dialect = &dialect_agent },
+    SSE(.dialect = &dialect_messages, .variant.modes = MODE_DEFAULT),
+    SSE(.dialect = &dialect_messages, .variant = { .modes = 0xff, .subgraphs = true }),
+    SSE(.dialect = &dialect_messages, .variant.modes = MODE_CUSTOM),
+    SSE(.dialect = &dialect_aiq),
+    SSE(.dialect = &dialect_aiq, .variant.aiq_compat = true),
+    SSE(.dialect = &dialect_raw),
+    SSE(.dialect = &dialect_raw, .variant.stored = true),
+    { .framing = &framing_sse, .dialect = &dialect_raw, .variant.stored = true },
+    SSE(.dialect = &dialect_nodes),
+    SSE(.dialect = &dialect_envelope),
+    { .framing = &framing_ndjson, .dialect = &dialect_agent, .chunked = true, .wrap = true },
+    { .framing = &framing_ndjson, .dialect = &dialect_aiq, .wrap = true },
 };
 
 void readers_init(struct sim *s)
@@ -91,9 +98,17 @@ void readers_lose_server(struct sim *s)
             leave(&s->readers[i]);
 }
 
+static bool is_sse(const struct reader_sim *r)
+{
+    return r->way->framing == &framing_sse;
+}
+
 static void connect_to(struct sim *s, struct reader_sim *r)
 {
-    struct sse_request what = { .job = str_of(r->job), .way = *r->way, .after = r->cursor };
+    struct job_request what = { .job = str_of(r->job),
+                                .carrier = is_sse(r) ? &carrier_sse : &carrier_ndjson,
+                                .way = *r->way,
+                                .after = r->cursor };
 
     r->req = calloc(1, sizeof(*r->req));
     if (r->req == NULL)
@@ -113,7 +128,7 @@ static void connect_to(struct sim *s, struct reader_sim *r)
     sim_note(s, "%s connects to %s in %s after %" PRIu64 ".%u%s%s", r->name, r->job,
              r->way->dialect->name, r->cursor.seq, r->cursor.k,
              r->by_header ? " by header" : "", r->req->is_head ? " (HEAD)" : "");
-    sse_open(s->server.loops[r->loop].sse, r->req, &what);
+    job_stream_open(s->server.loops[r->loop].streams, r->req, &what);
 }
 
 /* --- choosing --------------------------------------------------------------------- */
@@ -153,6 +168,7 @@ static void choose(struct sim *s, struct reader_sim *r)
 
 /* --- frames ----------------------------------------------------------------------- */
 
+/* The rest of the line that begins with @name. */
 static struct str line_value(struct str frame, struct str name)
 {
     while (frame.n > 0) {
@@ -164,6 +180,30 @@ static struct str line_value(struct str frame, struct str name)
         frame = str_skip(frame, n + 1);
     }
     return STR_NONE;
+}
+
+/* What stands between @before and the next quotation mark. */
+static struct str quoted(struct str frame, struct str before)
+{
+    for (; frame.n > 0; frame = str_skip(frame, 1))
+        if (str_starts(frame, before))
+            return str_head(str_skip(frame, before.n),
+                            str_find(str_skip(frame, before.n), '"'));
+    return STR_NONE;
+}
+
+static struct str frame_id(const struct reader_sim *r, struct str frame)
+{
+    struct str before = STR("{\"id\":\"");
+
+    if (is_sse(r))
+        return line_value(frame, STR("id: "));
+    return str_starts(frame, before) ? quoted(frame, before) : STR_NONE;
+}
+
+static struct str frame_event(const struct reader_sim *r, struct str frame)
+{
+    return is_sse(r) ? line_value(frame, STR("event: ")) : quoted(frame, STR("\"event\":\""));
 }
 
 /* May a connection of @r begin with frame @i of the stream? */
@@ -243,12 +283,10 @@ static void take_frame_with_id(struct sim *s,
 /* Frames that are made for the connection. */
 static void take_frame_without_id(struct sim *s, struct reader_sim *r, struct str frame)
 {
-    static const struct str known[] = { { "stream.mode", 11 },
-                                        { "job.status", 10 },
-                                        { "job.heartbeat", 13 },
-                                        { "job.shutdown", 12 },
-                                        { "stream.gap", 10 } };
-    struct str event = line_value(frame, STR("event: "));
+    static const struct str known[] = { { "stream.mode", 11 },   { "job.status", 10 },
+                                        { "job.heartbeat", 13 }, { "job.shutdown", 12 },
+                                        { "stream.gap", 10 },    { "stream.keep_alive", 17 } };
+    struct str event = frame_event(r, frame);
 
     if (str_starts(frame, STR(":")) || str_starts(frame, STR("retry: ")))
         return;
@@ -261,9 +299,11 @@ static void take_frame_without_id(struct sim *s, struct reader_sim *r, struct st
     sim_fail(s, "%s: a frame without an id:\n%.*s", r->name, STR_ARG(str_head(frame, 400)));
 }
 
-/* Bytes up to and with the next blank line; 0: there is none. */
-static size_t frame_length(struct str text)
+/* Bytes up to and with the next blank line, or the next line; 0: there is none. */
+static size_t frame_length(const struct reader_sim *r, struct str text)
 {
+    if (!is_sse(r))
+        return str_find(text, '\n') < text.n ? str_find(text, '\n') + 1 : 0;
     for (size_t n = str_find(text, '\n'); n + 1 < text.n;
          n += 1 + str_find(str_skip(text, n + 1), '\n'))
         if (text.p[n + 1] == '\n')
@@ -276,9 +316,9 @@ static void take_frames(struct sim *s, struct reader_sim *r)
     struct str rest = buf_text(&r->text);
     size_t n;
 
-    while ((n = frame_length(rest)) > 0) {
+    while ((n = frame_length(r, rest)) > 0) {
         struct str frame = str_head(rest, n);
-        struct str id = line_value(frame, STR("id: "));
+        struct str id = frame_id(r, frame);
 
         if (id.p != NULL)
             take_frame_with_id(s, r, frame, id);
@@ -389,7 +429,9 @@ static void take_answer(struct sim *s, struct reader_sim *r)
                            (t->withdrawn || t->gone != 0 || t->created > r->connected ||
                             (truth_is_final(t) && has_all(s, r, t)))))
         sim_fail(s, "%s is told that it has all of %s", r->name, r->job);
-    if (status != 204 && status != 404 && status != 200 && s->p.read_fault_permille == 0)
+    bool is_away = status == 503 && !is_sse(r) && r->req->is_over;
+    if (status != 204 && status != 404 && status != 200 && !is_away &&
+        s->p.read_fault_permille == 0)
         sim_fail(s, "%s is answered %d", r->name, status);
     if (status == 204 || status == 404)
         r->chosen = false;

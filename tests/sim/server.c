@@ -43,16 +43,16 @@ static void on_queued(void *arg, struct str agent)
 
 static void start_loop(struct sim *s, struct loop *loop)
 {
-    struct sse_options options = { .keep_alive_ms = 15000,
-                                   .heartbeat_ms = 30000,
-                                   .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0 };
+    struct stream_options options = { .keep_alive_ms = 15000,
+                                      .heartbeat_ms = 30000,
+                                      .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0 };
 
     *loop = (struct loop){ .last_tick = s->now };
     traffic_init(&loop->traffic);
     must(mailbox_new(NULL, &loop->box));
     must(hub_new(s->server.shared, loop->box, &loop->hub));
-    must(sse_loop_new(&loop->http, loop->hub, s->server.pool, loop->box, &loop->traffic,
-                      &options, &loop->sse));
+    must(streams_new(&loop->http, loop->hub, s->server.pool, loop->box, &loop->traffic,
+                     &options, &loop->streams));
 }
 
 static int start_journal(struct sim *s)
@@ -174,8 +174,8 @@ static void stop_loop(struct sim *s, struct loop *loop)
     mailbox_close(loop->box);
     if (hub_readers(loop->hub) != 0)
         sim_fail(s, "%zu readers are left in the hub", hub_readers(loop->hub));
-    sse_loop_close(loop->sse);
-    sse_loop_free(loop->sse);
+    streams_close(loop->streams);
+    streams_free(loop->streams);
     hub_free(loop->hub);
 }
 
@@ -211,7 +211,7 @@ void server_stop(struct sim *s)
 static void drain(struct sim *s)
 {
     for (unsigned i = 0; i < s->p.n_loops; i++)
-        sse_loop_drain(s->server.loops[i].sse, 3000);
+        streams_drain(s->server.loops[i].streams, 3000);
     for (unsigned n = 0; n < 70; n++)
         server_pass_time(s, 1000);
     server_turn(s);

@@ -18,7 +18,7 @@
 
 #include "hub/hub.h"
 #include "journal/journal.h"
-#include "transport/sse.h"
+#include "transport/job_stream.h"
 #include "transport/traffic.h"
 
 struct agent;
@@ -59,7 +59,7 @@ struct loop {
     struct http_loop http;
     struct mailbox *box;
     struct hub *hub;
-    struct sse_loop *sse;
+    struct streams *streams;
     struct traffic traffic;
     int64_t last_tick;
 };

@@ -1,0 +1,190 @@
+#include "transport/feed.h"
+
+#include "base/error.h"
+#include "transport/traffic.h"
+
+/* --- pages ----------------------------------------------------------------------- */
+
+static void on_page(struct task *task)
+{
+    struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
+    struct feed *f = p->data;
+
+    f->fetching = false;
+    if (f->closed) {
+        page_free(p);
+        f->events->closed(f);
+        return;
+    }
+    if (!f->is_open) {
+        f->key = p->key;
+        f->events->opened(f);
+        return;
+    }
+    if (p->code == 0 && p->key != f->key)
+        p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
+    if (p->code == 0 && p->job_seq > p->after.seq)
+        histogram_add(&f->loop->traffic->lag, p->job_seq - p->after.seq, 1);
+    f->events->ready(f);
+}
+
+static int fetch(struct feed *f, struct str job, struct cursor after)
+{
+    struct page *p;
+    int err = page_new(job, hub_reader_way(&f->reader), after, &p);
+
+    if (err != 0)
+        return err;
+    p->data = f;
+    p->reach = f->reach;
+    p->beginning_if_foreign = !f->is_open;
+    p->task.done = on_page;
+    p->task.home = f->loop->box;
+    f->page = p;
+    f->fetching = true;
+    f->page_given = f->gap_given = false;
+    pool_post(f->loop->pool, &p->task);
+    return 0;
+}
+
+static void drop_page(struct feed *f)
+{
+    page_free(f->page);
+    f->page = NULL;
+}
+
+static enum feed_next fetch_more(struct feed *f)
+{
+    struct cursor place = { .seq = f->reader.seq };
+
+    return fetch(f, hub_reader_job(&f->reader), place) == 0 ? FEED_WAIT : FEED_FAILED;
+}
+
+/* Into the hub's window, or on to the next page. */
+static enum feed_next turn_page(struct feed *f)
+{
+    const struct page *p = f->page;
+    bool is_last = p->at_end;
+
+    f->state = p->state;
+    counter_add(&f->loop->traffic->replayed, p->n_frames);
+    hub_reader_moved(&f->reader, p->last_seq,
+                     p->ended || (is_last && job_state_is_final(p->state)));
+    drop_page(f);
+    return is_last ? FEED_CAUGHT_UP : fetch_more(f);
+}
+
+static bool has_gap(const struct page *p)
+{
+    return p->expired || (p->foreign && p->beginning_if_foreign);
+}
+
+static enum feed_next next_of_page(struct feed *f, struct str *ret)
+{
+    struct page *p = f->page;
+
+    if (p->code != 0)
+        return p->code == ERR_NOT_FOUND ? FEED_GONE : FEED_FAILED;
+    f->is_open = true;
+    if (has_gap(p) && !f->gap_given) {
+        f->gap_given = true;
+        return FEED_GAP;
+    }
+    if (!f->page_given) {
+        f->page_given = true;
+        *ret = buf_text(&p->bytes);
+        if (ret->n > 0)
+            return FEED_BYTES;
+    }
+    return turn_page(f);
+}
+
+/* --- what is live ---------------------------------------------------------------- */
+
+static enum feed_next next_live(struct feed *f, struct str *ret)
+{
+    switch (hub_reader_next(&f->reader, ret)) {
+    case HUB_BYTES:
+        return FEED_BYTES;
+    case HUB_WAIT:
+        return FEED_WAIT;
+    case HUB_BEHIND:
+        break;
+    case HUB_END:
+        return FEED_END;
+    case HUB_GONE:
+        return FEED_GONE;
+    }
+    return fetch_more(f);
+}
+
+enum feed_next feed_next(struct feed *f, struct str *ret)
+{
+    if (f->fetching)
+        return FEED_WAIT;
+    return f->page != NULL ? next_of_page(f, ret) : next_live(f, ret);
+}
+
+static void on_wake(struct reader *reader)
+{
+    struct feed *f = (struct feed *)(void *)((char *)reader - offsetof(struct feed, reader));
+
+    if (f->is_open && !f->fetching)
+        f->events->ready(f);
+}
+
+/* --- life ------------------------------------------------------------------------ */
+
+int feed_open(struct feed *f,
+              struct streams *l,
+              const struct feed_events *events,
+              const struct feed_request *what)
+{
+    *f = (struct feed){ .loop = l, .events = events, .reach = what->reach };
+    f->reader.wake = on_wake;
+    if (what->job.n > sizeof(f->page->job))
+        return ERR_NOT_FOUND;
+    int err = hub_join(l->hub, what->job, &what->way, &f->reader);
+    if (err != 0)
+        return err;
+    err = fetch(f, what->job, what->after);
+    if (err != 0)
+        hub_leave(l->hub, &f->reader);
+    return err;
+}
+
+int feed_reopen(struct feed *f, struct cursor after)
+{
+    drop_page(f);
+    return fetch(f, hub_reader_job(&f->reader), after);
+}
+
+bool feed_close(struct feed *f)
+{
+    hub_leave(f->loop->hub, &f->reader);
+    f->closed = true;
+    if (f->fetching)
+        return false;
+    drop_page(f);
+    return true;
+}
+
+const struct page *feed_page(const struct feed *f)
+{
+    return f->page;
+}
+
+void feed_put_gap(const struct feed *f, struct buf *out)
+{
+    const struct page *p = f->page;
+
+    buf_lit(out, "{\"type\":\"stream.gap\",\"requested\":");
+    buf_u64(out, p->asked.seq);
+    if (p->expired) {
+        buf_lit(out, ",\"oldest\":");
+        buf_u64(out, p->first_seq);
+    }
+    buf_lit(out, ",\"tail\":");
+    buf_u64(out, p->job_seq);
+    buf_char(out, '}');
+}

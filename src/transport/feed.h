@@ -1,0 +1,76 @@
+/* A feed: the events of one job as bytes of one way, from a place on.
+ *
+ *     opening ──first page──▶ catching up ──no more──▶ live ──terminal record──▶ end
+ *                                 ▲                     │
+ *                                 └──behind the window──┘
+ *
+ * Pages come from the store, what is live from the hub's window; which one it is, nobody
+ * needs to know.  The owner embeds it.
+ *
+ * Loop thread only. */
+#ifndef TRANSPORT_FEED_H
+#define TRANSPORT_FEED_H
+
+#include "hub/page.h"
+#include "transport/streams.h"
+
+struct feed;
+
+struct feed_events {
+    /* The first page is there, or feed_page says why not. */
+    void (*opened)(struct feed *f);
+    /* There may be more. */
+    void (*ready)(struct feed *f);
+    /* It was closed while its page was on the way, and is now done with. */
+    void (*closed)(struct feed *f);
+};
+
+struct feed {
+    struct reader reader;             /* the hub's */
+    struct streams *loop;             /* borrowed */
+    const struct feed_events *events; /* borrowed */
+    const struct reach *reach;        /* borrowed; jobs outside of it are not there */
+    struct page *page;                /* owned; being fetched, or given out */
+    int64_t key;                      /* of the job, once it is open */
+    enum job_state state;             /* when it had caught up */
+    bool fetching;                    /* the pool has the page */
+    bool is_open;                     /* the first page was there */
+    bool page_given, gap_given;
+    bool closed;
+};
+
+struct feed_request {
+    struct str job;
+    const struct reach *reach; /* NULL: all */
+    struct way way;
+    struct cursor after;
+};
+
+/* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed. */
+int feed_open(struct feed *f,
+              struct streams *l,
+              const struct feed_events *events,
+              const struct feed_request *what);
+/* From `opened`: reads from another place instead. */
+int feed_reopen(struct feed *f, struct cursor after);
+/* True when it is done with at once; else `closed` follows. */
+bool feed_close(struct feed *f);
+
+/* In `opened`: what was read. */
+const struct page *feed_page(const struct feed *f);
+/* After FEED_GAP: the payload of stream.gap. */
+void feed_put_gap(const struct feed *f, struct buf *out);
+
+enum feed_next {
+    FEED_BYTES,     /* the next ones; they stay until the next call */
+    FEED_GAP,       /* what was asked for is not there: it goes on elsewhere */
+    FEED_CAUGHT_UP, /* with the end of what was stored when it was read */
+    FEED_WAIT,      /* `ready` follows */
+    FEED_END,       /* the terminal record was given out */
+    FEED_GONE,      /* the job was deleted */
+    FEED_FAILED     /* memory or the store */
+};
+
+enum feed_next feed_next(struct feed *f, struct str *ret);
+
+#endif

@@ -1,0 +1,277 @@
+/* One feed on one stream.  The first page decides what the answer is; frames that only this
+ * connection gets (modes, heartbeats, gaps) are made here, in whatever the way is. */
+#include "transport/job_stream.h"
+
+#include "auth/permit.h"
+#include "base/error.h"
+#include "dialect/aiq.h"
+#include "transport/feed.h"
+
+#include <stdlib.h>
+
+struct job_stream {
+    struct stream stream;
+    struct feed feed;
+    struct permit *permit;         /* owned, or NULL */
+    const struct dialect *dialect; /* once it is counted as open */
+    bool by_header, resumed;
+    bool asked_again;
+    bool live_said; /* aiq: stream.mode live */
+};
+
+static struct job_stream *of_stream(struct stream *s)
+{
+    return (struct job_stream *)(void *)((char *)s - offsetof(struct job_stream, stream));
+}
+
+static struct job_stream *of_feed(struct feed *f)
+{
+    return (struct job_stream *)(void *)((char *)f - offsetof(struct job_stream, feed));
+}
+
+static const struct way *way_of(const struct job_stream *js)
+{
+    return hub_reader_way(&js->feed.reader);
+}
+
+static bool is_aiq(const struct job_stream *js)
+{
+    return way_of(js)->dialect == &dialect_aiq;
+}
+
+/* --- frames for this connection --------------------------------------------------- */
+
+static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
+{
+    if (payload->error == 0)
+        way_put(way_of(js), event, buf_text(payload), &js->stream.small);
+    buf_done(payload);
+}
+
+static void put_mode(struct job_stream *js, struct str mode)
+{
+    struct buf payload;
+
+    buf_init(&payload, 4096);
+    aiq_put_stream_mode(&payload, wall_ms(), mode);
+    put_frame(js, STR("stream.mode"), &payload);
+}
+
+static void put_status(struct job_stream *js, enum job_state state)
+{
+    enum aiq_status status = state == JOB_QUEUED ? AIQ_SUBMITTED : AIQ_RUNNING;
+    struct buf payload;
+
+    buf_init(&payload, 4096);
+    aiq_put_job_status(&payload, wall_ms(),
+                       aiq_status_name(status, way_of(js)->variant.aiq_compat), STR_NONE,
+                       js->resumed);
+    js->resumed = false;
+    put_frame(js, STR("job.status"), &payload);
+}
+
+static void put_gap(struct job_stream *js)
+{
+    struct buf payload;
+
+    buf_init(&payload, 4096);
+    feed_put_gap(&js->feed, &payload);
+    put_frame(js, STR("stream.gap"), &payload);
+}
+
+static void on_beat(struct stream *s)
+{
+    struct job_stream *js = of_stream(s);
+    struct buf payload;
+
+    buf_init(&payload, 4096);
+    aiq_put_heartbeat(&payload, wall_ms(), (uint64_t)(streams_now() - s->began) / 1000);
+    put_frame(js, STR("job.heartbeat"), &payload);
+}
+
+static void on_shut_down(struct stream *s)
+{
+    struct job_stream *js = of_stream(s);
+    struct buf payload;
+
+    if (!s->has_beats)
+        return; /* neither has its dialect a word for this */
+    buf_init(&payload, 4096);
+    aiq_put_shutdown(&payload, wall_ms());
+    put_frame(js, STR("job.shutdown"), &payload);
+}
+
+/* --- carrying --------------------------------------------------------------------- */
+
+static void caught_up(struct job_stream *js)
+{
+    enum job_state state = js->feed.state;
+
+    if (!is_aiq(js) || js->live_said || job_state_is_final(state))
+        return; /* the terminal record says how it went */
+    js->live_said = true;
+    put_mode(js, STR("live"));
+    put_status(js, state);
+}
+
+static bool on_next(struct stream *s, struct str *ret)
+{
+    struct job_stream *js = of_stream(s);
+
+    switch (feed_next(&js->feed, ret)) {
+    case FEED_BYTES:
+        break;
+    case FEED_GAP:
+        put_gap(js);
+        break;
+    case FEED_CAUGHT_UP:
+        caught_up(js);
+        break;
+    case FEED_WAIT:
+        return false;
+    case FEED_END:
+        stream_finish(s, STREAM_DONE);
+        break;
+    case FEED_GONE:
+        s->carrier->leave(s, STREAM_DELETED, "the job was deleted");
+        break;
+    case FEED_FAILED:
+        s->carrier->leave(s, STREAM_FAILED, "the store cannot be read");
+        break;
+    }
+    return true;
+}
+
+static void on_ready(struct feed *f)
+{
+    stream_pump(&of_feed(f)->stream);
+}
+
+/* --- opening ---------------------------------------------------------------------- */
+
+static bool has_all(const struct page *p)
+{
+    return p->n_frames == 0 && p->at_end && job_state_is_final(p->state);
+}
+
+static void count_resume(struct job_stream *js, const struct page *p)
+{
+    enum stream_resume result = p->foreign || p->expired ? RESUME_GAP
+                                : has_all(p)             ? RESUME_EMPTY
+                                                         : RESUME_OK;
+
+    if (p->asked.seq > 0 && !js->asked_again)
+        counter_add(&js->stream.loop->traffic->resumed[result], 1);
+}
+
+static void begin(struct job_stream *js)
+{
+    struct stream *s = &js->stream;
+    const struct dialect *d = way_of(js)->dialect;
+
+    s->has_beats = d == &dialect_aiq || d == &dialect_raw;
+    if (!stream_begin(s))
+        return;
+    js->dialect = d;
+    traffic_opened(s->loop->traffic, s->carrier->transport, d);
+    if (is_aiq(js))
+        put_mode(js, STR("polling"));
+    stream_pump(s);
+}
+
+/* A person who has everything of a finished job gets its terminal frame once more. */
+static void show_end_again(struct job_stream *js, uint64_t last_seq)
+{
+    js->asked_again = true;
+    if (feed_reopen(&js->feed, (struct cursor){ .seq = last_seq - 1 }) != 0)
+        stream_refuse(&js->stream, 503, "out of memory");
+}
+
+static void on_opened(struct feed *f)
+{
+    struct job_stream *js = of_feed(f);
+    const struct page *p = feed_page(f);
+
+    if (p->code == ERR_NOT_FOUND) {
+        stream_refuse(&js->stream, 404, "Job not found: %.*s", (int)p->job_n, p->job);
+        return;
+    }
+    if (p->code != 0) {
+        stream_refuse(&js->stream, 500, "the job's events cannot be read from the store");
+        return;
+    }
+    count_resume(js, p);
+    if (has_all(p) && js->by_header && !p->foreign)
+        stream_refuse(&js->stream, 204, NULL);
+    else if (has_all(p) && !js->by_header && !js->asked_again && p->job_seq > 0)
+        show_end_again(js, p->job_seq);
+    else
+        begin(js);
+}
+
+/* --- ending ----------------------------------------------------------------------- */
+
+static void free_stream(struct job_stream *js)
+{
+    permit_free(js->permit); /* not before: a page that is read asks it */
+    free(js);
+}
+
+static void on_feed_closed(struct feed *f)
+{
+    free_stream(of_feed(f));
+}
+
+static void on_closed(struct stream *s)
+{
+    struct job_stream *js = of_stream(s);
+
+    if (js->dialect != NULL)
+        traffic_closed(s->loop->traffic, s->carrier->transport, js->dialect,
+                       (enum stream_end)s->why);
+    if (feed_close(&js->feed))
+        free_stream(js);
+}
+
+static const struct feed_events feed_events = { .opened = on_opened,
+                                                .ready = on_ready,
+                                                .closed = on_feed_closed };
+static const struct cargo cargo = { .next = on_next,
+                                    .beat = on_beat,
+                                    .shut_down = on_shut_down,
+                                    .closed = on_closed };
+
+void job_stream_open(struct streams *l,
+                     struct http_request *req,
+                     const struct job_request *what)
+{
+    struct job_stream *js;
+    struct feed_request feed = { .job = what->job,
+                                 .reach = permit_reach(what->permit),
+                                 .way = what->way,
+                                 .after = what->after };
+
+    if (l->draining || http_is_over(req)) {
+        permit_free(what->permit);
+        what->carrier->send_away(l, req);
+        return;
+    }
+    feed.way.framing = what->carrier->framing;
+    feed.way.chunked = what->carrier->is_chunked && !http_is_10(req);
+    js = calloc(1, sizeof(*js));
+    int err = js != NULL ? feed_open(&js->feed, l, &feed_events, &feed) : ERR_NOMEM;
+    if (err != 0) {
+        free(js);
+        permit_free(what->permit);
+        if (err == ERR_NOT_FOUND)
+            http_respond_error(req, 404, "Job not found: %.*s",
+                               STR_ARG(str_head(what->job, 100)));
+        else
+            http_respond_error(req, 503, "out of memory");
+        return;
+    }
+    js->by_header = what->by_header;
+    js->resumed = what->resumed;
+    js->permit = what->permit;
+    stream_init(&js->stream, l, what->carrier, &cargo, js->permit, req);
+}

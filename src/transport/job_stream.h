@@ -1,0 +1,24 @@
+/* The events of one job over one connection. */
+#ifndef TRANSPORT_JOB_STREAM_H
+#define TRANSPORT_JOB_STREAM_H
+
+#include "transport/stream.h"
+
+struct permit;
+
+struct job_request {
+    struct str job;
+    const struct carrier *carrier;
+    struct way way; /* framing and `chunked` are the carrier's */
+    struct cursor after;
+    bool by_header;        /* the cursor is a browser's Last-Event-ID */
+    bool resumed;          /* a cursor above 0 was given */
+    struct permit *permit; /* is taken; NULL: may read all, for ever */
+};
+
+/* Answers @req: 404, 204 (a browser that has everything of a finished job), or the stream. */
+void job_stream_open(struct streams *l,
+                     struct http_request *req,
+                     const struct job_request *what);
+
+#endif

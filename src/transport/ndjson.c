@@ -1,0 +1,35 @@
+/* JSON lines: text over HTTP, one object a line, also through silence. */
+#include "transport/stream.h"
+
+#include "framing/framing.h"
+
+static struct http_stream *begin(struct stream *s, const struct http_stream_events *events)
+{
+    return stream_begin_text(s, "application/x-ndjson", events);
+}
+
+static int64_t look(struct stream *s, int64_t now)
+{
+    const struct way way = { .chunked = http_stream_is_chunked(s->http) };
+
+    if (stream_silence_left(s, now) > 0)
+        return stream_silence_left(s, now);
+    if (!s->sending) /* not an empty line: who reads line by line parses every one */
+        way_put_raw(&way, STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"), &s->small);
+    return s->loop->opt.keep_alive_ms;
+}
+
+static void send_away(struct streams *l, struct http_request *req)
+{
+    (void)l;
+    http_set_header(req, "Retry-After", STR("1"));
+    http_respond_error(req, 503, "the server is busy or going down: come again");
+}
+
+const struct carrier carrier_ndjson = { .transport = TRANSPORT_NDJSON,
+                                        .framing = &framing_ndjson,
+                                        .is_chunked = true,
+                                        .begin = begin,
+                                        .look = look,
+                                        .leave = stream_cut,
+                                        .send_away = send_away };

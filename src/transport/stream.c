@@ -1,0 +1,262 @@
+#include "transport/stream.h"
+
+#include "auth/permit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MAX_SMALL = 1024 * 1024 };
+
+/* --- sending --------------------------------------------------------------------- */
+
+/* True when all went out at once. */
+static bool send_bytes(struct stream *s, struct str bytes)
+{
+    if (bytes.n == 0)
+        return true;
+    counter_add(&s->loop->traffic->bytes, bytes.n);
+    s->sending = !http_stream_send(s->http, bytes.p, bytes.n);
+    if (!s->sending)
+        s->last_sent = streams_now();
+    return !s->sending;
+}
+
+bool stream_flush(struct stream *s)
+{
+    if (s->small.n == 0)
+        return true;
+    if (!s->small_sending) { /* it is kept until it was sent */
+        s->small_sending = true;
+        if (!send_bytes(s, buf_text(&s->small)))
+            return false;
+    }
+    s->small_sending = false;
+    buf_done(&s->small); /* an idle reader keeps no buffer */
+    return true;
+}
+
+static void count_first_event(struct stream *s)
+{
+    if (s->has_events)
+        return;
+    s->has_events = true;
+    histogram_add(&s->loop->traffic->first_event, (uint64_t)(streams_now() - s->began) * 1000,
+                  1);
+}
+
+static void end(struct stream *s)
+{
+    s->ending = true;
+    http_stream_end(s->http);
+}
+
+void stream_pump(struct stream *s)
+{
+    bool more = true;
+
+    while (more && !s->sending && !s->ending) {
+        struct str bytes = STR_NONE;
+
+        if (!stream_flush(s))
+            return;
+        if (s->finishing) {
+            end(s);
+            return;
+        }
+        more = s->cargo->next(s, &bytes);
+        if (bytes.n > 0) {
+            (void)send_bytes(s, bytes); /* what is left goes out later */
+            count_first_event(s);
+        }
+    }
+}
+
+/* --- ending ---------------------------------------------------------------------- */
+
+void stream_finish(struct stream *s, enum stream_end why)
+{
+    if (s->finishing || s->ending)
+        return;
+    s->finishing = true;
+    s->why = (uint8_t)why;
+    if (s->carrier->put_end != NULL)
+        s->carrier->put_end(s);
+}
+
+void stream_cut(struct stream *s, enum stream_end why, const char *reason)
+{
+    if (s->ending)
+        return;
+    s->ending = true;
+    s->why = (uint8_t)why;
+    http_stream_cut(s->http, reason);
+}
+
+static void close_stream(struct stream *s)
+{
+    if (s->http != NULL)
+        wheel_remove(&s->loop->wheel, &s->deadline);
+    s->ending = true;
+    buf_done(&s->small);
+    s->cargo->closed(s);
+}
+
+static void on_ready(struct http_stream *http, void *data)
+{
+    struct stream *s = data;
+
+    (void)http;
+    s->sending = false;
+    s->last_sent = streams_now();
+    stream_pump(s);
+}
+
+static void on_closed(struct http_stream *http, void *data)
+{
+    struct stream *s = data;
+
+    if (!s->ending && http_stream_is_stalled(http))
+        s->why = STREAM_SLOW;
+    close_stream(s);
+}
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct stream *s = data;
+
+    (void)req;
+    s->req = NULL;
+    close_stream(s);
+}
+
+/* --- time ------------------------------------------------------------------------ */
+
+int64_t stream_silence_left(const struct stream *s, int64_t now)
+{
+    return s->last_sent + s->loop->opt.keep_alive_ms - now;
+}
+
+static void schedule(struct stream *s, int64_t now, int64_t next)
+{
+    int64_t permitted = permit_until(s->permit) - wall_ms();
+
+    if (permitted < next)
+        next = permitted;
+    if (s->has_beats && s->next_beat - now < next)
+        next = s->next_beat - now;
+    if (s->expires != 0 && s->expires - now < next)
+        next = s->expires - now;
+    wheel_arm(&s->loop->wheel, &s->deadline, (uint64_t)now, next > 0 ? (uint64_t)next : 0);
+}
+
+/* It has to go; true when it was told so. */
+static bool leave(struct stream *s, int64_t now)
+{
+    const struct carrier *c = s->carrier;
+
+    if (!permit_holds(s->permit, wall_ms())) {
+        c->leave(s, STREAM_AUTH_EXPIRED, "its token or ticket is good no longer");
+    } else if (s->loop->draining) {
+        if (!s->sending && s->cargo->shut_down != NULL)
+            s->cargo->shut_down(s);
+        c->leave(s, STREAM_DRAIN, "the server is going down");
+    } else if (s->expires != 0 && now >= s->expires) {
+        c->leave(s, STREAM_MAX_AGE, "the connection has reached its maximum age");
+    } else {
+        return false;
+    }
+    stream_pump(s);
+    return true;
+}
+
+void stream_due(struct stream *s, int64_t now)
+{
+    if (s->ending || s->finishing)
+        return; /* its last bytes are on their way */
+    if (leave(s, now))
+        return;
+    if (s->has_beats && now >= s->next_beat) {
+        s->next_beat = now + s->loop->opt.heartbeat_ms;
+        if (!s->sending)
+            s->cargo->beat(s);
+        stream_pump(s);
+    }
+    int64_t next = s->carrier->look(s, now);
+    stream_pump(s);
+    schedule(s, now, next);
+}
+
+/* --- beginning ------------------------------------------------------------------- */
+
+void stream_init(struct stream *s,
+                 struct streams *l,
+                 const struct carrier *carrier,
+                 const struct cargo *cargo,
+                 const struct permit *permit,
+                 struct http_request *req)
+{
+    *s = (struct stream){
+        .loop = l, .carrier = carrier, .cargo = cargo, .permit = permit, .req = req
+    };
+    buf_init(&s->small, MAX_SMALL);
+    http_on_gone(req, on_gone, s);
+}
+
+void stream_refuse(struct stream *s, int status, const char *format, ...)
+{
+    struct http_request *req = s->req;
+    char text[200] = "";
+    va_list args;
+
+    va_start(args, format);
+    if (format != NULL)
+        (void)vsnprintf(text, sizeof(text), format, args); /* cutting is fine */
+    va_end(args);
+    s->req = NULL;
+    http_on_gone(req, NULL, NULL);
+    if (status == 204)
+        http_respond(req, 204, NULL, STR_NONE);
+    else
+        http_respond_error(req, status, "%s", text);
+    close_stream(s);
+}
+
+struct http_stream *stream_begin_text(struct stream *s,
+                                      const char *type,
+                                      const struct http_stream_events *events)
+{
+    http_set_header(s->req, "Cache-Control", STR("no-cache, no-transform"));
+    http_set_header(s->req, "X-Accel-Buffering", STR("no"));
+    return http_stream_begin(s->req, 200, type, events, s);
+}
+
+static void set_age(struct stream *s)
+{
+    const struct stream_options *opt = &s->loop->opt;
+
+    s->began = s->last_sent = streams_now();
+    s->next_beat = s->began + opt->heartbeat_ms;
+    if (opt->max_age_ms > 0)
+        s->expires = s->began + opt->max_age_ms +
+                     streams_jitter(s->loop, (unsigned)(opt->max_age_ms / 10) + 1);
+}
+
+bool stream_begin(struct stream *s)
+{
+    static const struct http_stream_events events = { .ready = on_ready, .closed = on_closed };
+
+    http_on_gone(s->req, NULL, NULL);
+    s->http = s->carrier->begin(s, &events);
+    s->req = NULL;
+    if (s->http == NULL) {
+        close_stream(s);
+        return false;
+    }
+    set_age(s);
+    wheel_add(&s->loop->wheel, &s->deadline);
+    if (s->loop->draining)
+        streams_take_turn(s);
+    else
+        schedule(s, s->began, s->carrier->look(s, s->began));
+    return true;
+}

@@ -1,0 +1,112 @@
+/* A stream: one connection that goes on, from its head to its end.
+ *
+ *     carrier   how a connection lives: SSE, JSON lines, WebSocket (const tables)
+ *     cargo     what it carries: a job's events, or several jobs'
+ *
+ * A stream sends what the cargo hands it, and before that what was put into `small`: frames
+ * that are for this connection only.  It sees to silence, to a maximum age and to being sent
+ * away, each in its carrier's words.
+ *
+ * Only what has been carried to its end ends cleanly; every other close is one that no client
+ * can take for the end of a run.
+ *
+ * Loop thread only. */
+#ifndef TRANSPORT_STREAM_H
+#define TRANSPORT_STREAM_H
+
+#include "transport/streams.h"
+#include "transport/traffic.h"
+
+struct permit;
+struct stream;
+
+struct carrier {
+    enum transport transport;
+    const struct framing *framing;
+    bool is_chunked; /* over HTTP/1.1 */
+    /* Answers the request with the head of a stream; NULL when there is nobody to send to. */
+    struct http_stream *(*begin)(struct stream *s, const struct http_stream_events *events);
+    /* Does what is due on the wire (a comment, a ping); returns in how many milliseconds to
+     * look again. */
+    int64_t (*look)(struct stream *s, int64_t now);
+    /* All has been carried: last words, before the clean end.  NULL: there are none. */
+    void (*put_end)(struct stream *s);
+    /* It has to go before its end; to be followed by a pump. */
+    void (*leave)(struct stream *s, enum stream_end why, const char *reason);
+    /* Answers a request that cannot be served now. */
+    void (*send_away)(struct streams *l, struct http_request *req);
+};
+
+extern const struct carrier carrier_sse;
+extern const struct carrier carrier_ndjson;
+
+struct cargo {
+    /* The next bytes, which stay until the next call; none (n == 0) when only `small` has
+     * grown, or the stream was told to finish.  False: there is nothing now. */
+    bool (*next)(struct stream *s, struct str *ret);
+    /* A heartbeat is due (where has_beats is set), or the server goes down: puts a frame. */
+    void (*beat)(struct stream *s);
+    void (*shut_down)(struct stream *s);
+    /* The connection is gone (or was never answered); the memory is the cargo's. */
+    void (*closed)(struct stream *s);
+};
+
+struct stream {
+    struct wheel_entry deadline;
+    struct streams *loop;          /* borrowed */
+    const struct carrier *carrier; /* borrowed */
+    const struct cargo *cargo;     /* borrowed */
+    struct http_request *req;      /* until it has begun */
+    struct http_stream *http;      /* from then on */
+    const struct permit *permit;   /* the cargo's; NULL: it may read all, for ever */
+    struct buf small;
+    int64_t began, last_sent; /* see streams_now */
+    int64_t next_beat;
+    int64_t expires;    /* 0: never */
+    uint8_t why;        /* it ends: enum stream_end */
+    bool has_beats;     /* set before it begins */
+    bool sending;       /* http has bytes of ours, */
+    bool small_sending; /* and they are those in `small` */
+    bool finishing;     /* nothing comes but `small` and the end */
+    bool ending;        /* http has been told */
+    bool has_turn;      /* see streams_take_turn */
+    bool has_events;    /* some were sent */
+};
+
+static inline struct stream *stream_of_deadline(struct wheel_entry *e)
+{
+    return (struct stream *)(void *)((char *)e - offsetof(struct stream, deadline));
+}
+
+/* Takes the request: `closed` follows once, also when it is refused.  @permit is borrowed. */
+void stream_init(struct stream *s,
+                 struct streams *l,
+                 const struct carrier *carrier,
+                 const struct cargo *cargo,
+                 const struct permit *permit,
+                 struct http_request *req);
+/* Answers with an error instead of a stream; 204 without one. */
+void stream_refuse(struct stream *s, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Sends the head.  False when there is nobody to stream to: it is closed then. */
+bool stream_begin(struct stream *s);
+
+/* Sends what there is, until the socket is full. */
+void stream_pump(struct stream *s);
+/* Sends what is in `small`; true when all of it went out. */
+bool stream_flush(struct stream *s);
+/* The end, after what is in `small`; to be followed by a pump. */
+void stream_finish(struct stream *s, enum stream_end why);
+void stream_cut(struct stream *s, enum stream_end why, const char *reason);
+
+/* Its time has come. */
+void stream_due(struct stream *s, int64_t now);
+
+/* For carriers that send text over HTTP. */
+struct http_stream *stream_begin_text(struct stream *s,
+                                      const char *type,
+                                      const struct http_stream_events *events);
+/* Milliseconds until something has to be said. */
+int64_t stream_silence_left(const struct stream *s, int64_t now);
+
+#endif

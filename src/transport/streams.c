@@ -1,0 +1,110 @@
+#include "transport/streams.h"
+
+#include "auth/permit.h"
+#include "base/error.h"
+#include "transport/stream.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+int64_t streams_now(void)
+{
+    return (int64_t)(monotonic_us() / 1000);
+}
+
+int64_t wall_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+unsigned streams_jitter(struct streams *l, unsigned n)
+{
+    l->seed = l->seed * 1103515245u + 12345u;
+    return (l->seed >> 8) % n;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct streams *l = timer->data;
+    int64_t now = streams_now();
+    struct wheel_entry *e;
+
+    wheel_advance(&l->wheel, (uint64_t)now);
+    while ((e = wheel_next_due(&l->wheel)) != NULL)
+        stream_due(stream_of_deadline(e), now);
+}
+
+int streams_new(struct http_loop *loop,
+                struct hub *hub,
+                struct pool *pool,
+                struct mailbox *box,
+                struct traffic *traffic,
+                const struct stream_options *options,
+                struct streams **ret)
+{
+    struct streams *l = calloc(1, sizeof(*l));
+
+    if (l == NULL)
+        return ERR_NOMEM;
+    *l = (struct streams){
+        .http = loop, .hub = hub, .pool = pool, .box = box, .traffic = traffic, .opt = *options
+    };
+    l->seed = (unsigned)wall_ms();
+    wheel_init(&l->wheel, (uint64_t)streams_now());
+    (void)uv_timer_init(http_loop_uv(loop), &l->timer); /* cannot fail */
+    l->timer.data = l;
+    (void)uv_timer_start(&l->timer, on_tick, WHEEL_TICK_MS, WHEEL_TICK_MS);
+    *ret = l;
+    return 0;
+}
+
+/* The n-th to leave does so in the n-th part of the window. */
+void streams_take_turn(struct stream *s)
+{
+    struct streams *l = s->loop;
+    size_t n_parts = (size_t)(l->drain_ms / WHEEL_TICK_MS) + 1;
+
+    if (s->has_turn)
+        return;
+    s->has_turn = true;
+    wheel_arm(&l->wheel, &s->deadline, (uint64_t)streams_now(),
+              l->n_drained++ % n_parts * WHEEL_TICK_MS);
+}
+
+static void visit(struct wheel_entry *e)
+{
+    streams_take_turn(stream_of_deadline(e));
+}
+
+void streams_drain(struct streams *l, int64_t window_ms)
+{
+    l->draining = true;
+    l->drain_ms = window_ms;
+    wheel_each(&l->wheel, visit);
+}
+
+static void check_permit(struct wheel_entry *e)
+{
+    struct stream *s = stream_of_deadline(e);
+
+    if (!permit_holds(s->permit, wall_ms()))
+        wheel_hurry(&s->loop->wheel, e);
+}
+
+void streams_check_permits(struct streams *l)
+{
+    wheel_each(&l->wheel, check_permit);
+}
+
+void streams_close(struct streams *l)
+{
+    uv_close((uv_handle_t *)&l->timer, NULL);
+}
+
+void streams_free(struct streams *l)
+{
+    free(l);
+}

@@ -1,0 +1,63 @@
+/* The streams of one loop: what they share, and their time.
+ *
+ * Loop thread only. */
+#ifndef TRANSPORT_STREAMS_H
+#define TRANSPORT_STREAMS_H
+
+#include "http/http.h"
+#include "http/wheel.h"
+#include "hub/hub.h"
+#include "hub/pool.h"
+
+struct stream;
+struct streams;
+struct traffic;
+
+struct stream_options {
+    int64_t keep_alive_ms; /* something is sent after so much silence (15 000) */
+    int64_t heartbeat_ms;  /* job.heartbeat to readers of aiq and raw (30 000) */
+    int64_t max_age_ms;    /* then the connection is closed, with some jitter; 0: never */
+};
+
+int streams_new(struct http_loop *loop,
+                struct hub *hub,
+                struct pool *pool,
+                struct mailbox *box,
+                struct traffic *traffic,
+                const struct stream_options *options,
+                struct streams **ret);
+/* The server goes down: readers are told where their protocol can say it, and sent away one
+ * after another within @window_ms. */
+void streams_drain(struct streams *l, int64_t window_ms);
+/* Permits may hold no longer: readers whose do not are sent away, soon. */
+void streams_check_permits(struct streams *l);
+void streams_close(struct streams *l); /* on the loop; all streams are gone */
+void streams_free(struct streams *l);
+
+/* --- for transport/ --------------------------------------------------------------- */
+
+struct streams {
+    struct http_loop *http;  /* borrowed */
+    struct hub *hub;         /* borrowed */
+    struct pool *pool;       /* borrowed */
+    struct mailbox *box;     /* borrowed */
+    struct traffic *traffic; /* borrowed */
+    struct stream_options opt;
+    uv_timer_t timer;
+    struct wheel wheel; /* every stream that has begun */
+    unsigned seed;
+    bool draining;
+    int64_t drain_ms; /* the window, */
+    size_t n_drained; /* and how many have their place in it */
+};
+
+/* For intervals; for times that are told, there is wall_ms. */
+int64_t streams_now(void);
+int64_t wall_ms(void);
+/* Below @n, and different for everyone. */
+unsigned streams_jitter(struct streams *l, unsigned n);
+
+/* While draining: when it is to go. */
+void streams_take_turn(struct stream *s);
+
+#endif
