@@ -83,6 +83,7 @@ static struct journal_request *begin(struct duty *d, struct post *p, enum journa
     struct journal_request *req = post_begin(p, op);
 
     req->job = d->job;
+    req->key = d->key;
     req->attempt = d->attempt;
     return req;
 }
@@ -265,6 +266,7 @@ int duty_init(struct duty *d,
                         .events = events,
                         .host = host,
                         .agent = agent,
+                        .key = lease->row.key,
                         .attempt = lease->row.attempt,
                         .lease_ms = lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
     arena_init(&d->mem);
@@ -278,7 +280,7 @@ int duty_init(struct duty *d,
     return 0;
 }
 
-bool duty_is(const struct duty *d, struct str job, int64_t attempt)
+bool duty_is(const struct duty *d, int64_t key, int64_t attempt)
 {
-    return d->attempt == attempt && str_eq(d->job, job);
+    return d->key == key && d->attempt == attempt;
 }

@@ -45,7 +45,7 @@ struct duty {
     const struct host *host; /* borrowed */
     struct str job;          /* in `mem` */
     struct str agent;        /* borrowed */
-    int64_t attempt;
+    int64_t key, attempt;
     int64_t lease_ms;
     struct arena mem;
     struct outbox outbox;
@@ -70,7 +70,7 @@ int duty_init(struct duty *d,
               const struct duty_events *events,
               void *owner);
 
-bool duty_is(const struct duty *d, struct str job, int64_t attempt);
+bool duty_is(const struct duty *d, int64_t key, int64_t attempt);
 
 /* The beginning, the middle or the end of lines; nothing is sent before duty_go_on.
  * ERR_TOO_LARGE: a line over the limit, ERR_NOMEM. */

@@ -120,6 +120,7 @@ static void hand_back(struct crew *crew)
     crew->owes = true;
     req->op = JOURNAL_RETURN;
     req->job = req->row.id;
+    req->key = req->row.key;
     req->attempt = req->row.attempt;
     post_send(&crew->lease, crew->exec->host.journal);
 }
@@ -208,7 +209,7 @@ static int give_to_team(struct crew *crew)
     int err = team_take(crew->team, req);
 
     if (err == 0 && crew->ask_first)
-        team_ask(crew->team, req->row.id, req->row.attempt);
+        team_ask(crew->team, req->row.key, req->row.attempt);
     return err;
 }
 
@@ -308,15 +309,15 @@ size_t exec_running(const struct exec *e)
 }
 
 /* False when nobody here has that job. */
-static bool cancel(struct exec *e, struct str job, int64_t attempt)
+static bool cancel(struct exec *e, int64_t key, int64_t attempt)
 {
     for (size_t i = 0; i < e->n_works; i++)
-        if (work_is(e->works[i], job, attempt)) {
+        if (work_is(e->works[i], key, attempt)) {
             work_cancel(e->works[i]);
             return true;
         }
     for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL && team_cancel(e->crews[i].team, job, attempt))
+        if (e->crews[i].team != NULL && team_cancel(e->crews[i].team, key, attempt))
             return true;
     return false;
 }
@@ -324,9 +325,7 @@ static bool cancel(struct exec *e, struct str job, int64_t attempt)
 struct cancel {
     struct letter letter;
     struct exec *exec;
-    int64_t attempt;
-    size_t n;
-    char job[];
+    int64_t key, attempt;
 };
 
 static void on_cancel(struct letter *letter)
@@ -335,21 +334,20 @@ static void on_cancel(struct letter *letter)
         (struct cancel *)(void *)((char *)letter - offsetof(struct cancel, letter));
     struct exec *e = c->exec;
 
-    if (!cancel(e, str_make(c->job, c->n), c->attempt))
+    if (!cancel(e, c->key, c->attempt))
         for (size_t i = 0; i < e->n_crews; i++) /* the news may be ahead of the job itself */
             e->crews[i].ask_first = e->crews[i].lease.is_flying;
     free(c);
 }
 
-void exec_cancel(struct exec *e, struct str job, int64_t attempt)
+void exec_cancel(struct exec *e, int64_t key, int64_t attempt)
 {
-    struct cancel *c = malloc(sizeof(*c) + job.n);
+    struct cancel *c = malloc(sizeof(*c));
 
     if (c == NULL)
         return;
-    *c = (struct cancel){ .exec = e, .attempt = attempt, .n = job.n };
+    *c = (struct cancel){ .exec = e, .key = key, .attempt = attempt };
     c->letter.deliver = on_cancel;
-    memcpy(c->job, job.p, job.n);
     if (mailbox_post(e->box, &c->letter) != 0)
         free(c);
 }

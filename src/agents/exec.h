@@ -76,8 +76,9 @@ int exec_start(struct exec *e, struct error *err);
 
 /* A job of @agent waits (journal_events.queued).  Other agents' names are ignored. */
 void exec_queued(struct exec *e, struct str agent);
-/* A cancel was requested.  Another attempt than ours is somebody else's. */
-void exec_cancel(struct exec *e, struct str job, int64_t attempt);
+/* A cancel was requested of the job with that key.  Another attempt than ours is somebody
+ * else's. */
+void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are handed
  * back at no cost.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);

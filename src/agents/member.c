@@ -392,7 +392,7 @@ int member_take(struct member *m, const struct journal_request *lease)
 struct seat *member_find(struct member *m, struct str job, int64_t attempt)
 {
     for (struct seat *s = m->seats; s != NULL; s = s->next)
-        if (s->state != SEAT_LEFT && duty_is(&s->duty, job, attempt))
+        if (s->state != SEAT_LEFT && s->duty.attempt == attempt && str_eq(s->duty.job, job))
             return s;
     return NULL;
 }

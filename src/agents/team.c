@@ -212,7 +212,10 @@ bool team_has_place(const struct team *t)
 int team_take(struct team *t, const struct journal_request *lease)
 {
     struct member *m = idlest(t);
-    int err = m != NULL ? member_take(m, lease) : ERR_BUSY;
+    /* A process that has not left a deleted job cannot tell it from a new one with its id:
+     * the next attempt has another number. */
+    bool clear = m != NULL && member_find(m, lease->row.id, lease->row.attempt) == NULL;
+    int err = clear ? member_take(m, lease) : ERR_BUSY;
 
     look(t); /* that may have been its last */
     return err;
@@ -231,27 +234,27 @@ void team_need(struct team *t, uint64_t waiting)
     look(t);
 }
 
-static struct seat *find(struct team *t, struct str job, int64_t attempt)
+static struct seat *find(struct team *t, int64_t key, int64_t attempt)
 {
-    struct seat *s = NULL;
-
-    for (struct member *m = t->members; m != NULL && s == NULL; m = m->next)
-        s = member_find(m, job, attempt);
-    return s;
+    for (struct member *m = t->members; m != NULL; m = m->next)
+        for (struct seat *s = m->seats; s != NULL; s = s->next)
+            if (s->state != SEAT_LEFT && duty_is(&s->duty, key, attempt))
+                return s;
+    return NULL;
 }
 
-bool team_cancel(struct team *t, struct str job, int64_t attempt)
+bool team_cancel(struct team *t, int64_t key, int64_t attempt)
 {
-    struct seat *s = find(t, job, attempt);
+    struct seat *s = find(t, key, attempt);
 
     if (s != NULL)
         seat_cancel(s);
     return s != NULL;
 }
 
-void team_ask(struct team *t, struct str job, int64_t attempt)
+void team_ask(struct team *t, int64_t key, int64_t attempt)
 {
-    struct seat *s = find(t, job, attempt);
+    struct seat *s = find(t, key, attempt);
 
     if (s != NULL)
         duty_ask(&s->duty);

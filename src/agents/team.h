@@ -43,9 +43,9 @@ bool team_may_grow(const struct team *t);
 void team_need(struct team *t, uint64_t waiting);
 
 /* False when it does not have that job. */
-bool team_cancel(struct team *t, struct str job, int64_t attempt);
+bool team_cancel(struct team *t, int64_t key, int64_t attempt);
 /* A heartbeat now: there may be news. */
-void team_ask(struct team *t, struct str job, int64_t attempt);
+void team_ask(struct team *t, int64_t key, int64_t attempt);
 
 /* Processes that are not gone and jobs that are not. */
 size_t team_size(const struct team *t);

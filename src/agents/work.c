@@ -371,7 +371,7 @@ int work_new(const struct work_options *options,
     return 0;
 }
 
-bool work_is(const struct work *w, struct str job, int64_t attempt)
+bool work_is(const struct work *w, int64_t key, int64_t attempt)
 {
-    return duty_is(&w->duty, job, attempt);
+    return duty_is(&w->duty, key, attempt);
 }

@@ -29,7 +29,7 @@ int work_new(const struct work_options *options,
              const struct journal_request *lease,
              struct work **ret);
 
-bool work_is(const struct work *w, struct str job, int64_t attempt);
+bool work_is(const struct work *w, int64_t key, int64_t attempt);
 
 /* A cancel was requested. */
 void work_cancel(struct work *w);

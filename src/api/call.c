@@ -38,6 +38,7 @@ static void give_back(struct call *call)
 
     j->op = JOURNAL_RETURN;
     j->job = j->row.id;
+    j->key = j->row.key;
     j->attempt = j->row.attempt;
     pouch_put(&call->loop->pouch, j);
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "dialect/render.h"
 
-enum { MAX_AGENTS = 32, MAX_WAIT_S = 60 };
+enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 
 static bool read_number(struct str text, int64_t *ret)
 {
@@ -20,6 +20,24 @@ static bool read_number(struct str text, int64_t *ret)
     }
     *ret = value;
     return true;
+}
+
+/* --- the token of a lease ---------------------------------------------------------- */
+
+/* "8.1": the job's key, which is never given to another job, and the attempt. */
+static void put_token(struct buf *b, const struct job_row *row)
+{
+    buf_i64(b, row->key);
+    buf_char(b, '.');
+    buf_i64(b, row->attempt);
+}
+
+static bool read_token(struct str text, int64_t *ret_key, int64_t *ret_attempt)
+{
+    size_t dot = str_find(text, '.');
+
+    return dot < text.n && read_number(str_head(text, dot), ret_key) &&
+           read_number(str_skip(text, dot + 1), ret_attempt);
 }
 
 /* --- lease ----------------------------------------------------------------------- */
@@ -37,7 +55,11 @@ static void answer_lease(struct call *call)
         return;
     buf_lit(b, "{\"job\":");
     json_put_str(b, j->row.id);
+    buf_lit(b, ",\"lease\":\"");
+    put_token(b, &j->row);
+    buf_char(b, '"');
     render_number(b, "attempt", j->row.attempt);
+    render_number(b, "seq", j->row.producer_seq + 1);
     render_text(b, "agent", j->row.agent);
     render_json(b, "input", j->row.input);
     render_number(b, "lease_seconds", j->lease_ms / 1000);
@@ -64,6 +86,21 @@ static bool read_agents(struct call *call, const yyjson_val *list)
     return true;
 }
 
+static bool read_request_id(struct call *call, const yyjson_val *value)
+{
+    struct str id = json_text(value);
+
+    if (!json_is_null(value) && (id.n == 0 || id.n > MAX_REQUEST_ID)) {
+        http_respond_error(call->req, 422, "\"request_id\" must be a text of 1 to %d bytes",
+                           MAX_REQUEST_ID);
+        return false;
+    }
+    if (arena_copy(&call->journal.mem, id, &call->journal.request_id))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
 static bool read_lease(struct call *call, struct json_reader *reader)
 {
     struct json j;
@@ -72,6 +109,8 @@ static bool read_lease(struct call *call, struct json_reader *reader)
         return false;
     int64_t wait = json_int(json_at(j.root, "wait"), 0);
     struct str worker = json_text(json_at(j.root, "worker"));
+    if (!read_request_id(call, json_at(j.root, "request_id")))
+        return false;
     call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
     if (read_agents(call, json_at(j.root, "agents")) &&
         arena_copy(&call->journal.mem, worker.p != NULL ? str_head(worker, 100) : STR("worker"),
@@ -108,16 +147,18 @@ void api_worker_lease(struct http_request *req, void *arg)
 
 /* --- the holder of a lease --------------------------------------------------------- */
 
-/* Sets job and attempt; false when the request was answered. */
+/* Sets job, key and attempt; false when the request was answered. */
 static bool read_holder(struct call *call)
 {
     struct http_request *req = call->req;
+    struct journal_request *j = &call->journal;
 
-    if (!read_number(http_query(req, "attempt"), &call->journal.attempt)) {
-        http_respond_error(req, 422, "the query must have attempt=N, as the lease gave it");
+    if (!read_token(http_query(req, "lease"), &j->key, &j->attempt)) {
+        http_respond_error(
+            req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
         return false;
     }
-    if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
+    if (!arena_copy(&j->mem, http_param(req, "id"), &j->job)) {
         http_respond_error(req, 503, "out of memory");
         return false;
     }

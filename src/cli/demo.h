@@ -37,6 +37,7 @@ int demo_options_set(struct demo_options *o,
 struct demo_job {
     struct arena mem; /* owned; the texts below */
     struct str id;
+    struct str lease;  /* the token that a pull worker's requests carry; or absent */
     struct str thread; /* the id when none was given */
     struct str issue;
     struct str resume; /* JSON, or absent: from the beginning */

@@ -120,6 +120,8 @@ static int read_root(struct demo_job *job, const struct json *json, struct error
     if (id.n > 0)
         code = keep(job, id, &job->id);
     if (code == 0)
+        code = keep(job, json_text(json_at(json->root, "lease")), &job->lease);
+    if (code == 0)
         code = keep(job, thread.n > 0 ? thread : job->id, &job->thread);
     if (code == 0)
         code = keep_resume(job, json_at(json->root, "resume"));

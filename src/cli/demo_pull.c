@@ -2,16 +2,20 @@
  *
  *     lease ─▶ events?seq=0, 1, 2, … ─▶ finish ─▶ lease …
  *
- * A batch that got no answer is sent again with the same number, for minutes if need be: the
- * server stores it once.  409 says that the job is somebody else's by now; what is left of
- * it is dropped.  Any answer may say that the job was cancelled. */
+ * What got no answer is sent again, for minutes if need be: a lease with the same request_id,
+ * so that the job is not given twice; a batch with the same number, so that it is stored
+ * once.  409 says that the job is somebody else's by now; what is left of it is dropped.  Any
+ * answer may say that the job was cancelled. */
 #include "base/json.h"
+#include "base/table.h"
 #include "cli/command.h"
 #include "cli/client.h"
 #include "cli/demo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 enum {
     LEASE_WAIT_S = 20,
@@ -98,8 +102,8 @@ static void job_path(struct pull *p, const char *what)
     client_put_escaped(&p->path, p->job.id);
     buf_char(&p->path, '/');
     buf_str(&p->path, str_of(what));
-    buf_lit(&p->path, "?attempt=");
-    buf_i64(&p->path, p->job.attempt);
+    buf_lit(&p->path, "?lease=");
+    client_put_escaped(&p->path, p->job.lease);
 }
 
 static const char *end_path(struct pull *p)
@@ -272,12 +276,26 @@ static void work(struct pull *p)
  * --------------------------------------------------------------------------------------------
  */
 
+/* One for each lease, and no other worker's. */
+static void put_request_id(struct buf *b)
+{
+    char uuid[KEY_UUID_CHARS];
+    struct key random;
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) /* a kernel without it */
+        random = (struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() };
+    key_uuid(random, uuid);
+    json_put_str(b, str_make(uuid, sizeof(uuid)));
+}
+
 static void put_lease(struct pull *p, struct buf *b)
 {
     buf_lit(b, "{\"agents\":[");
     json_put_str(b, str_of(p->options->agent));
     buf_lit(b, "],\"worker\":");
     json_put_str(b, str_of(p->options->worker));
+    buf_lit(b, ",\"request_id\":");
+    put_request_id(b);
     buf_lit(b, ",\"wait\":");
     buf_u64(b, LEASE_WAIT_S);
     buf_char(b, '}');

@@ -67,7 +67,7 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     hub_published(s->hub_shared, pubs, n);
     for (size_t i = 0; i < n; i++)
         if ((pubs[i].cancel_requested || pubs[i].gone) && s->exec != NULL)
-            exec_cancel(s->exec, pubs[i].job, pubs[i].attempt);
+            exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
 }
 
 static void on_queued(void *arg, struct str agent)

@@ -37,6 +37,7 @@ struct channel {
 struct topic {
     struct hub *hub;
     struct channel *channels;
+    int64_t key; /* of the newest job of that id that is known of; 0: none */
     char job[80];
     size_t job_n;
     bool detached; /* the job is gone, and the readers that are left will notice */
@@ -224,6 +225,24 @@ static void detach(struct topic *t)
     table_remove(&t->hub->topics, key_of(0, job));
 }
 
+/* An id may be used again: keys rise.  What is kept of an earlier job is forgotten, and who
+ * reads it has lost it.  False when @key is an earlier job's. */
+static bool take_key(struct topic *t, int64_t key)
+{
+    if (key == 0 || key == t->key)
+        return true;
+    if (key < t->key)
+        return false;
+    t->key = key;
+    for (struct channel *c = t->channels; c != NULL; c = c->next) {
+        reset(c, 0);
+        c->known = false;
+        for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
+            r->gone |= r->key != 0;
+    }
+    return true;
+}
+
 static void remove_topic(struct topic *t)
 {
     struct str job = str_make(t->job, t->job_n);
@@ -349,6 +368,8 @@ void hub_take(struct hub *h, const struct news *news)
     struct topic *t = table_get(&h->topics, key_of(0, news->job));
 
     if (t == NULL)
+        return;
+    if (!take_key(t, news->key))
         return;
     if (news->gone)
         detach(t);
@@ -515,13 +536,17 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     return HUB_BYTES;
 }
 
-void hub_reader_moved(struct reader *r, uint64_t seq, bool ended)
+void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended)
 {
     struct channel *c = r->channel;
 
+    r->gone |= !take_key(c->topic, key);
+    r->key = key;
     move_to(r, NULL, 0);
     r->seq = seq;
     r->done = ended;
+    if (r->gone)
+        return;
     if (!c->known)
         reset(c, seq);
     /* At the tail it stands in a block, so that frames without a record reach it too. */

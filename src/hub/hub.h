@@ -57,6 +57,7 @@ struct mark {
 struct reader {
     struct reader *prev, *next;
     struct channel *channel;
+    int64_t key;         /* of the job, from its first page on */
     uint64_t seq;        /* the last record that was given out */
     struct block *block; /* ref; where the next bytes are, or NULL: look for it */
     size_t offset;
@@ -81,8 +82,8 @@ enum hub_next {
 /* The next bytes for @r.  HUB_BYTES moves the reader behind them; r->block holds them until
  * the next call. */
 enum hub_next hub_reader_next(struct reader *r, struct str *ret);
-/* The reader has got everything up to @seq from a page. */
-void hub_reader_moved(struct reader *r, uint64_t seq, bool ended);
+/* The reader has got everything up to @seq from a page of the job with that @key. */
+void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended);
 
 const struct way *hub_reader_way(const struct reader *r);
 struct str hub_reader_job(const struct reader *r);

@@ -137,6 +137,7 @@ static struct news *news_of(const struct publication *pub, struct hub *hub)
     *n = (struct news){ .letter = { .deliver = on_letter },
                         .hub = hub,
                         .job = { after + n_list, pub->job.n },
+                        .key = pub->key,
                         .state = pub->state,
                         .state_changed = pub->state_changed,
                         .gone = pub->gone,

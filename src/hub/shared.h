@@ -11,6 +11,7 @@ struct news {
     struct letter letter;
     struct hub *hub;
     struct str job; /* in this block */
+    int64_t key;    /* 0: not told */
     enum job_state state;
     bool state_changed;
     bool gone;

@@ -20,7 +20,6 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
         return error_set(err, ERR_NOMEM, "out of memory");
     j->opt = *options;
     table_init(&j->lives);
-    table_init(&j->fences);
     table_init(&j->owners);
     journal_counts_init(&j->counts);
     buf_init(&j->run.lines, SIZE_MAX / 4);
@@ -53,7 +52,6 @@ void journal_free(struct journal *j)
     while (j->n_all > 0)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
-    table_done(&j->fences);
     table_done(&j->owners);
     intake_free(j->intake);
     agent_free(j->fallback);
@@ -148,6 +146,7 @@ static void publish(struct journal *j)
         if (!has_news(l))
             continue;
         j->pubs[n++] = (struct publication){ .job = l->row.id,
+                                             .key = l->row.key,
                                              .state = l->state,
                                              .state_changed = l->state_news,
                                              .gone = l->deleted,

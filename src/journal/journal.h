@@ -35,14 +35,14 @@ struct record;
 enum journal_op {
     JOURNAL_SUBMIT, /* row.id (or absent: one is made), row.agent, row.input, … */
     JOURNAL_LEASE,  /* agents, worker, wait_ms → the job, or ERR_NOT_FOUND when none came */
-    JOURNAL_APPEND, /* job, attempt, producer_seq, bytes (whole lines) */
-    JOURNAL_HEARTBEAT, /* job, attempt */
-    JOURNAL_FINISH,    /* job, attempt, end, error; or `interrupted` */
-    JOURNAL_RETURN,    /* job, attempt: hands the lease back, at no cost */
-    JOURNAL_LOSE,      /* job, attempt, error: its worker is gone, as when a lease runs out */
-    JOURNAL_COUNT,     /* agents → accepted: how many of their jobs wait */
-    JOURNAL_CANCEL,    /* job, error = the reason */
-    JOURNAL_DELETE,    /* job: cancelled if it is not final, then gone */
+    JOURNAL_APPEND, /* job, key, attempt, producer_seq, bytes (whole lines) */
+    JOURNAL_HEARTBEAT, /* job, key, attempt */
+    JOURNAL_FINISH,    /* job, key, attempt, end, error; or `interrupted` */
+    JOURNAL_RETURN,    /* job, key, attempt: hands the lease back, at no cost */
+    JOURNAL_LOSE,   /* job, key, attempt, error: its worker is gone, as when a lease runs out */
+    JOURNAL_COUNT,  /* agents → accepted: how many of their jobs wait */
+    JOURNAL_CANCEL, /* job, error = the reason */
+    JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
     JOURNAL_OP_MAX
 };
 
@@ -56,6 +56,7 @@ struct journal_request {
     struct arena mem; /* the caller makes and ends it */
 
     struct str job;
+    int64_t key; /* row.key of the lease: an id that is used again is another job */
     const struct reach *reach; /* a job outside of it is as good as absent; NULL: all */
     struct str holder; /* LEASE: remembered with it; else it must be the same; absent: any */
     int64_t max_jobs;  /* SUBMIT: that its owner may have open; 0: no limit */
@@ -63,6 +64,8 @@ struct journal_request {
     int64_t producer_seq; /* -1: none */
     struct str bytes;
     struct str worker;
+    struct str request_id; /* LEASE: asking with the same one again gives the same lease, while
+                              it is held; absent: every request is a new one */
     const struct str *agents; /* LEASE: the first with work, starting at a different one each
                                  time */
     size_t n_agents;
@@ -78,11 +81,13 @@ struct journal_request {
      * ERR_LIMIT (max_jobs). */
     int code;
     struct error why;
-    struct job_row row;   /* also in, for SUBMIT */
-    bool existed;         /* SUBMIT: the same request came before */
-    bool cancel;          /* APPEND, HEARTBEAT: stop the work */
-    bool had_worker;      /* CANCEL: a worker had it */
-    bool lease_cancelled; /* LEASE: the caller has withdrawn it */
+    struct job_row row;    /* also in, for SUBMIT */
+    bool existed;          /* SUBMIT: the same request came before */
+    bool cancel;           /* APPEND, HEARTBEAT: stop the work */
+    bool had_worker;       /* CANCEL: a worker had it */
+    bool lease_cancelled;  /* LEASE: the caller has withdrawn it */
+    uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
+                              has got the same lease; 0: anyway */
     uint64_t accepted, rejected;
     int64_t lease_ms;
     /* The journal's own: */
@@ -94,6 +99,7 @@ struct journal_request {
 /* What one commit did to one job. */
 struct publication {
     struct str job;
+    int64_t key;
     enum job_state state;
     bool state_changed;
     bool gone;             /* deleted */

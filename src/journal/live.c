@@ -22,15 +22,17 @@ int live_set_text(struct str *place, struct str text)
     return 0;
 }
 
-enum { N_TEXTS = 10 };
+enum { N_TEXTS = 11 };
 
 /* The texts of a row that are kept in memory. */
 static void row_texts(struct job_row *row, struct str *texts[N_TEXTS])
 {
-    struct str *const all[N_TEXTS] = { &row->id,          &row->agent,   &row->owner,
-                                       &row->worker,      &row->holder,  &row->error,
-                                       &row->error_type,  &row->outcome, &row->idempotency_key,
-                                       &row->request_hash };
+    struct str *const all[N_TEXTS] = {
+        &row->id,           &row->agent,     &row->owner,
+        &row->worker,       &row->holder,    &row->error,
+        &row->error_type,   &row->outcome,   &row->idempotency_key,
+        &row->request_hash, &row->request_id
+    };
 
     memcpy(texts, all, sizeof(all));
 }
@@ -74,9 +76,37 @@ const struct journal_agent *journal_agent_of(const struct journal *j, struct str
     return NULL;
 }
 
+/* Name spaces of j->lives. */
+enum { IDS, REQUESTS };
+
 struct live *live_find(struct journal *j, struct str id)
 {
-    return table_get(&j->lives, key_of(0, id));
+    return table_get(&j->lives, key_of(IDS, id));
+}
+
+struct live *live_find_lease(struct journal *j, struct str request_id)
+{
+    return request_id.p != NULL ? table_get(&j->lives, key_of(REQUESTS, request_id)) : NULL;
+}
+
+static int enter_request(struct live *l)
+{
+    struct str id = l->row.request_id;
+
+    return id.p != NULL ? table_put(&l->journal->lives, key_of(REQUESTS, id), l) : 0;
+}
+
+static void leave_request(struct live *l)
+{
+    if (live_find_lease(l->journal, l->row.request_id) == l)
+        table_remove(&l->journal->lives, key_of(REQUESTS, l->row.request_id));
+}
+
+int live_set_request(struct live *l, struct str request_id)
+{
+    leave_request(l);
+    int err = live_set_text(&l->row.request_id, request_id);
+    return err == 0 ? enter_request(l) : err;
 }
 
 static int add_to_all(struct journal *j, struct live *l)
@@ -126,7 +156,9 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = ERR_TYPE;
     l->row.state = str_of(job_state_name(l->state));
     if (err == 0)
-        err = table_put(&j->lives, key_of(0, l->row.id), l);
+        err = table_put(&j->lives, key_of(IDS, l->row.id), l);
+    if (err == 0)
+        err = enter_request(l);
     if (err == 0)
         err = add_to_all(j, l);
     if (err == 0 && count_owner(j, l->row.owner, true) != 0) {
@@ -134,7 +166,8 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = ERR_NOMEM;
     }
     if (err != 0) {
-        table_remove(&j->lives, key_of(0, row->id));
+        table_remove(&j->lives, key_of(IDS, row->id));
+        leave_request(l);
         free_row(&l->row);
         free(l);
         return err;
@@ -162,7 +195,8 @@ void live_remove(struct live *l)
     live_dequeue(l);
     j->n_running -= l->state == JOB_RUNNING;
     (void)count_owner(j, l->row.owner, false); /* cannot fail */
-    table_remove(&j->lives, key_of(0, l->row.id));
+    table_remove(&j->lives, key_of(IDS, l->row.id));
+    leave_request(l);
     for (size_t i = 0; i < j->n_all; i++) {
         if (j->all[i] == l) {
             j->all[i] = j->all[--j->n_all];
@@ -413,6 +447,7 @@ int live_move(struct live *l, enum job_state to)
     if (to != JOB_RUNNING) {
         l->row.lease_until = 0;
         (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
+        (void)live_set_request(l, STR_NONE);           /* nor can this */
     }
     if (job_state_is_final(to))
         l->row.finished = j->now;
@@ -517,8 +552,10 @@ void live_reload(struct live *l)
         return; /* journal_turn tries again */
     live_dequeue(l);
     j->n_running -= l->state == JOB_RUNNING;
+    leave_request(l);
     free_row(&l->row);
     l->row = copy;
+    (void)enter_request(l); /* without memory its lease cannot be asked for again */
     l->told_seq = l->row.seq;
     (void)job_state_find(row.state, &l->state); /* written by us */
     l->row.state = str_of(job_state_name(l->state));

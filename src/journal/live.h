@@ -27,6 +27,7 @@ struct live {
     struct journal *journal;           /* borrowed */
     struct fold *fold;                 /* NULL: to be rebuilt when needed */
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
+    uint64_t lease_number;             /* of the last request that got its lease */
     /* This turn: */
     bool touched, deleted, cancel_news, state_news;
     bool changed;         /* its row is stored with the turn */
@@ -54,12 +55,12 @@ struct queue {
 
 struct journal {
     struct journal_options opt;
-    struct table lives;  /* id -> struct live */
+    struct table lives;  /* id, and request id of the lease -> struct live */
     struct table owners; /* of live jobs -> how many they have */
-    struct table fences; /* id of a deleted job -> the attempt it had, plus one */
     size_t n_running;
     struct queue *queues; /* one per agent, same index */
     size_t lease_turn;    /* whose agent is looked at first */
+    uint64_t n_leases;    /* that were asked for */
     struct live *touched;
     struct intake *intake;
     struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
@@ -94,6 +95,10 @@ struct journal {
 /* --- live.c ------------------------------------------------------------------ */
 
 struct live *live_find(struct journal *j, struct str id);
+/* The one whose lease was asked for with @request_id. */
+struct live *live_find_lease(struct journal *j, struct str request_id);
+/* Its lease was asked for with @request_id (absent: with none, or it is over). */
+int live_set_request(struct live *l, struct str request_id);
 /* A new one for @row (texts copied); it is entered. */
 int live_add(struct journal *j, const struct job_row *row, struct live **ret);
 /* How many live jobs @owner has. */

@@ -114,6 +114,10 @@ static struct live *leased_job(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return NULL;
+    if (l->row.key != req->key) {
+        refuse(req, ERR_REFUSED, "this lease is of an earlier job with the same id");
+        return NULL;
+    }
     if (l->state != JOB_RUNNING || l->row.attempt != req->attempt) {
         refuse(req, ERR_REFUSED,
                "attempt %lld does not hold this job: it is %.*s at attempt %lld",
@@ -178,9 +182,6 @@ static void fill_row(const struct journal *j,
     row->producer_seq = -1;
     row->first_seq = 1;
     row->seq = 0;
-    /* An id that is used again goes on counting: a worker of the old job stays fenced. */
-    uintptr_t fence = (uintptr_t)table_get(&j->fences, key_of(0, row->id));
-    row->attempt = fence > 0 ? (int64_t)fence - 1 : 0;
     if (row->expiry_seconds == 0)
         row->expiry_seconds = j->opt.default_expiry_seconds;
 }
@@ -245,39 +246,87 @@ static struct live *next_for(struct journal *j, const struct journal_request *re
     return NULL;
 }
 
-static bool give(struct journal *j, struct journal_request *req)
+static int begin_attempt(struct live *l, const struct journal_request *req)
 {
-    struct live *l = next_for(j, req);
-    struct job_row stored;
+    struct journal *j = l->journal;
+    int err = live_move(l, JOB_RUNNING);
 
-    if (l == NULL)
-        return false;
-    j->lease_turn++;
-    /* The input may be large and is not kept in memory. */
-    int err = store_job_get(j->opt.store, l->row.id, &stored, &j->failure);
-    if (err == 0 && !keep(req, stored.input, &req->row.input))
-        err = ERR_NOMEM;
-    struct str input = req->row.input;
-    if (err == 0)
-        err = live_move(l, JOB_RUNNING);
     if (err == 0)
         err = live_set_text(&l->row.worker, req->worker);
     if (err == 0)
         err = live_set_text(&l->row.holder, req->holder);
-    if (err != 0) {
-        broke(j, req, err);
-        return true;
-    }
+    if (err == 0)
+        err = live_set_request(l, req->request_id);
+    if (err != 0)
+        return err;
     l->row.attempt++;
     l->row.producer_seq = -1;
     if (l->row.started == 0) {
         l->row.started = j->now;
         l->row.run_deadline = l->row.run_seconds > 0 ? j->now + l->row.run_seconds * 1000 : 0;
     }
+    return 0;
+}
+
+static void answer_order(struct live *l, struct journal_request *req, bool again)
+{
+    struct journal *j = l->journal;
+    struct job_row stored;
+    /* The input may be large and is not kept in memory. */
+    int err = store_job_get(j->opt.store, l->row.id, &stored, &j->failure);
+
+    if (err == 0 && !keep(req, stored.input, &req->row.input))
+        err = ERR_NOMEM;
+    struct str input = req->row.input;
+    if (err == 0 && !again)
+        err = begin_attempt(l, req);
+    if (err != 0) {
+        broke(j, req, err);
+        return;
+    }
     renew(l);
     answer_lease(l, req);
     answer_row(req, &l->row);
     req->row.input = input;
+    if (!again || req->lease_number > l->lease_number)
+        l->lease_number = req->lease_number;
+}
+
+static bool is_for(const struct live *l, const struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++)
+        if (str_eq(req->agents[i], l->row.agent))
+            return true;
+    return false;
+}
+
+/* The answer to this request was lost, or is on its way to nobody. */
+static bool give_again(struct journal *j, struct journal_request *req)
+{
+    struct live *l = live_find_lease(j, req->request_id);
+
+    if (l == NULL)
+        return false;
+    if (l->stale)
+        refuse(req, ERR_BUSY, "the job could not be read from the store yet");
+    else if (!is_for(l, req))
+        refuse(req, ERR_REFUSED, "this request_id holds a job of another agent");
+    else if (!is_visible(req, &l->row))
+        refuse(req, ERR_REFUSED, "this request_id is another worker's");
+    else
+        answer_order(l, req, true);
+    return true;
+}
+
+static bool give(struct journal *j, struct journal_request *req)
+{
+    if (give_again(j, req))
+        return true;
+    struct live *l = next_for(j, req);
+    if (l == NULL)
+        return false;
+    j->lease_turn++;
+    answer_order(l, req, false);
     return true;
 }
 
@@ -285,6 +334,7 @@ static bool lease(struct journal *j, struct journal_request *req)
 {
     bool known = false;
 
+    req->lease_number = ++j->n_leases;
     for (size_t i = 0; i < req->n_agents; i++)
         known |= journal_agent_of(j, req->agents[i]) != NULL;
     if (!known) {
@@ -330,6 +380,10 @@ static void hand_back(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return;
+    if (req->lease_number != 0 && req->lease_number != l->lease_number) {
+        refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
+        return;
+    }
     int err = l->row.cancel_requested != 0
                   ? live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE)
                   : live_fold(l, &fold);
@@ -541,7 +595,6 @@ static void delete_job(struct journal *j, struct journal_request *req)
     int64_t key = l != NULL ? l->row.key : req->row.key;
     if (l != NULL && !job_state_is_final(l->state))
         err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
-    int64_t attempt = l != NULL ? l->row.attempt : req->row.attempt;
     if (l != NULL) {
         live_touch(l);
         l->deleted = true;
@@ -550,8 +603,6 @@ static void delete_job(struct journal *j, struct journal_request *req)
         buf_char(&j->gone, '\0');
         err = j->gone.error;
     }
-    if (err == 0)
-        err = table_put(&j->fences, key_of(0, req->job), (void *)(uintptr_t)(attempt + 1));
     if (err == 0)
         err = journal_store_run(j);
     if (err == 0)

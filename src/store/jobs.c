@@ -60,7 +60,8 @@ static int keep_texts(struct store *s, struct job_row *row, struct error *err)
     struct str *const texts[] = { &row->id,           &row->agent,           &row->state,
                                   &row->input,        &row->worker,          &row->error,
                                   &row->outcome,      &row->idempotency_key, &row->error_type,
-                                  &row->request_hash, &row->owner,           &row->holder };
+                                  &row->request_hash, &row->owner,           &row->holder,
+                                  &row->request_id };
     size_t n = sizeof(texts) / sizeof(texts[0]);
     size_t total = 0;
 

@@ -84,6 +84,8 @@ static const char *const steps[] = {
     "DROP VIEW job_records;"
     "CREATE VIEW job_runs(job, last_seq, stored, batch) AS"
     "  SELECT id >> 30, id & 1073741823, stored, batch FROM records;",
+    /* 4: a lease that is asked for again. */
+    "ALTER TABLE jobs ADD COLUMN request_id TEXT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

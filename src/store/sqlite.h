@@ -26,7 +26,7 @@
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \
     TEXT(worker) TEXT(holder) TEXT(error) TEXT(error_type) TEXT(outcome)               \
-    TEXT(request_hash)                                                                 \
+    TEXT(request_hash) TEXT(request_id)                                                \
     INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
     INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)
 /* clang-format on */

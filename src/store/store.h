@@ -20,14 +20,15 @@ struct store;
 
 /* One job, as stored.  Times are milliseconds since 1970; 0: not (yet). */
 struct job_row {
-    int64_t key;   /* given by the store */
+    int64_t key;   /* given by the store, and never again */
     struct str id; /* unique */
     struct str agent;
-    struct str state;  /* queued running waiting succeeded failed cancelled */
-    struct str input;  /* JSON */
-    struct str owner;  /* of whoever submitted it; absent: nobody's */
-    struct str worker; /* who holds the lease, for people */
-    struct str holder; /* the same by its token's owner; absent: anybody */
+    struct str state;      /* queued running waiting succeeded failed cancelled */
+    struct str input;      /* JSON */
+    struct str owner;      /* of whoever submitted it; absent: nobody's */
+    struct str worker;     /* who holds the lease, for people */
+    struct str holder;     /* the same by its token's owner; absent: anybody */
+    struct str request_id; /* what the holder asked for it with; absent: nothing */
     struct str error;
     struct str error_type;
     struct str outcome;

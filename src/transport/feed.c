@@ -16,13 +16,14 @@ static void on_page(struct task *task)
         f->events->closed(f);
         return;
     }
-    if (!f->is_open) {
+    if (f->key == 0)
         f->key = p->key;
+    if (p->code == 0 && p->key != f->key)
+        p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
+    if (!f->is_open) {
         f->events->opened(f);
         return;
     }
-    if (p->code == 0 && p->key != f->key)
-        p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
     if (p->code == 0 && p->job_seq > p->after.seq)
         histogram_add(&f->loop->traffic->lag, p->job_seq - p->after.seq, 1);
     f->events->ready(f);
@@ -68,7 +69,7 @@ static enum feed_next turn_page(struct feed *f)
 
     f->state = p->state;
     counter_add(&f->loop->traffic->replayed, p->n_frames);
-    hub_reader_moved(&f->reader, p->last_seq,
+    hub_reader_moved(&f->reader, p->key, p->last_seq,
                      p->ended || (is_last && job_state_is_final(p->state)));
     drop_page(f);
     return is_last ? FEED_CAUGHT_UP : fetch_more(f);

@@ -31,7 +31,7 @@ struct feed {
     const struct feed_events *events; /* borrowed */
     const struct reach *reach;        /* borrowed; jobs outside of it are not there */
     struct page *page;                /* owned; being fetched, or given out */
-    int64_t key;                      /* of the job, once it is open */
+    int64_t key;                      /* of the job, from its first page on */
     enum job_state state;             /* when it had caught up */
     bool fetching;                    /* the pool has the page */
     bool is_open;                     /* the first page was there */

@@ -1,6 +1,7 @@
 """The demo agent as a pull worker, against a fake of the worker API."""
 
 import os
+import re
 import socket
 import threading
 import time
@@ -9,7 +10,7 @@ from agent import JOB, demo, finish, start
 from fake import CUT, Server
 from harness import case, cases, check, contains, equal, spoolwire
 
-LEASE = {**JOB, "lease_seconds": 60, "heartbeat_seconds": 15}
+LEASE = {**JOB, "lease": "8.1", "lease_seconds": 60, "heartbeat_seconds": 15}
 FLAT_OUT = {"speed": 0}
 
 
@@ -20,6 +21,7 @@ class Worker:
         self.jobs, self.fault = list(jobs), fault or (lambda request, n: None)
         self.batches, self.finished, self.beats, self.leases = {}, {}, 0, []
         self.repeated, self.n, self.lock = 0, 0, threading.Lock()
+        self.given = {}  # by the request_id of the lease
         self.stored = ([], [])  # batch sizes in events; arrival times
 
     def __call__(self, request):
@@ -34,10 +36,13 @@ class Worker:
     def handle(self, request):
         if request.path == "/v1/worker/lease":
             self.leases.append(request.json)
-            return (200, self.jobs.pop(0)) if self.jobs else (204, None)
+            id = request.json["request_id"]
+            if id not in self.given and self.jobs:
+                self.given[id] = self.jobs.pop(0)
+            return (200, self.given[id]) if id in self.given else (204, None)
         prefix, job, what = request.path.rsplit("/", 2)
         equal(prefix, "/v1/worker/jobs")
-        key = (job, request.query["attempt"][0])
+        key = (job, request.query["lease"][0].partition(".")[2])
         if what == "events":
             return self.take(key, int(request.query["seq"][0]), request.body)
         if what == "heartbeat":
@@ -75,7 +80,9 @@ def a_job_arrives_whole():
     worker = Worker({**LEASE, "input": FLAT_OUT})
     with Server(worker) as s:
         pull(s)
-    equal(worker.leases, [{"agents": ["demo"], "worker": "w1", "wait": 20}])
+    id = worker.leases[0]["request_id"]
+    check(re.fullmatch(r"[0-9a-f-]{36}", id), id)
+    equal(worker.leases, [{"agents": ["demo"], "worker": "w1", "request_id": id, "wait": 20}])
     equal(worker.bytes(), demo(input=FLAT_OUT))
     equal(worker.finished, {("job-1", "1"): {"status": "success"}})
     check(max(worker.stored[0]) <= 10)
@@ -123,6 +130,18 @@ def faults_of_all_kinds_lose_and_double_nothing():
     equal(worker.bytes(), demo(input=FLAT_OUT))
     check(worker.repeated > 0)
     equal(worker.finished, {("job-1", "1"): {"status": "success"}})
+
+
+@case
+def a_lease_whose_answer_is_lost_is_asked_for_again():
+    """With the same request_id, so that the job is not lost with the answer; the next lease has another."""
+    jobs = [{**LEASE, "job": f"j{i}", "input": FLAT_OUT} for i in range(2)]
+    worker = Worker(*jobs, fault=lambda request, n: {1: "lost", 2: CUT}.get(n))
+    with Server(worker) as s:
+        pull(s, "--batch", "1000", jobs=2)
+        ids = [r.json["request_id"] for r in s.requests if r.path.endswith("/lease")]
+    equal([ids.count(i) for i in dict.fromkeys(ids)], [3, 1])
+    equal(list(worker.finished), [("j0", "1"), ("j1", "1")])
 
 
 @case
@@ -229,7 +248,7 @@ def an_open_question_is_interrupted():
 
 @case
 def a_resumed_job_goes_on():
-    worker = Worker({**LEASE, "attempt": 2, "input": FLAT_OUT, "resume": "staging"})
+    worker = Worker({**LEASE, "attempt": 2, "lease": "8.2", "input": FLAT_OUT, "resume": "staging"})
     with Server(worker) as s:
         pull(s)
     equal(worker.bytes(attempt="2"), demo(attempt=2, resume="staging"))

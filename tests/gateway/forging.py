@@ -132,7 +132,7 @@ def nothing_reaches_a_header(name):
                              ("GET", f"/v1/jobs/async/job/{quoted}"), ("GET", f"/v1/jobs/async/job/{quoted}/stream"),
                              ("GET", f"/v1/jobs/async/job/{quoted}/stream/{quoted}"),
                              ("POST", f"/v1/jobs/async/job/{quoted}/cancel"), ("DELETE", f"/v1/jobs/{quoted}"),
-                             ("POST", f"/v1/worker/jobs/{quoted}/events?attempt=1"),
+                             ("POST", f"/v1/worker/jobs/{quoted}/events?lease=1.1"),
                              ("GET", f"/v1/jobs?state={quoted}"), ("GET", f"/v1/jobs?agent={quoted}"),
                              ("GET", f"/v1/jobs/x/events?dialect={quoted}"), ("GET", f"/v1/jobs/x/events?after={quoted}"),
                              ("GET", f"/{quoted}")):

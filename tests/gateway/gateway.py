@@ -538,11 +538,11 @@ def lines(*values):
 class Lease:
     def __init__(self, worker, order):
         self.worker, self.order = worker, order
-        self.job, self.attempt = order["job"], order["attempt"]
+        self.job, self.attempt, self.token = order["job"], order["attempt"], order["lease"]
         self.seq = -1
 
     def path(self, what, **query):
-        query = {"attempt": self.attempt, **query}
+        query = {"lease": self.token, **query}
         return f"/v1/worker/jobs/{self.job}/{what}?" + "&".join(f"{k}={v}" for k, v in query.items())
 
     def try_append(self, *events, seq=None):
@@ -588,8 +588,8 @@ class Worker:
         return self.server.post("/v1/worker/lease", {"agents": self.agents, "worker": self.name, "wait": wait, **more},
                                 seconds=WAIT + wait)
 
-    def lease(self, wait=10):
-        a = self.ask(wait)
+    def lease(self, wait=10, **more):
+        a = self.ask(wait, **more)
         equal(a.status, 200, f"no job came: {a!r}")
         return Lease(self, a.json)
 

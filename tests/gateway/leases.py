@@ -7,8 +7,8 @@ import struct
 import sys
 import time
 
-from gateway import (CLOSING, OPENING, PULL, STORY, WAIT, Server, Worker, again, at_once, interrupt, lines, read_answer,
-                     request_bytes, root_start, running, token, until)
+from gateway import (CLOSING, OPENING, PULL, STORY, WAIT, Server, Worker, again, at_once, fixed_port, interrupt, lines,
+                     read_answer, request_bytes, root_start, running, token, until)
 from harness import PROGRAM, case, cases, check, contains, equal
 
 
@@ -30,9 +30,9 @@ def a_lease_brings_the_job():
         s.submit(job_id="j", input={"q": "ä"})
         a = Worker(s).ask()
         equal(a.status, 200)
-        equal(a.json, {"job": "j", "attempt": 1, "agent": "pull", "input": {"q": "ä"}, "lease_seconds": 40,
-                       "heartbeat_seconds": 10})
-        equal(list(a.json), ["job", "attempt", "agent", "input", "lease_seconds", "heartbeat_seconds"])
+        equal(a.json, {"job": "j", "lease": "1.1", "attempt": 1, "seq": 0, "agent": "pull", "input": {"q": "ä"},
+                       "lease_seconds": 40, "heartbeat_seconds": 10})
+        equal(list(a.json), ["job", "lease", "attempt", "seq", "agent", "input", "lease_seconds", "heartbeat_seconds"])
 
 
 @case
@@ -99,16 +99,120 @@ def a_poll_whose_worker_has_left_takes_nothing():
         equal(lease.finish(), "succeeded", "it has cost no attempt of the one there is")
 
 
+# --- a lease that is asked for again ----------------------------------------------------------
+
+
+@case
+def a_lease_is_repeated_while_it_is_held():
+    with Server(agents={"pull": dict(PULL, lease="40s"), "other": PULL}) as s:
+        s.submit(job_id="one", input={"q": 1})
+        s.submit(job_id="two")
+        first = Worker(s).ask(request_id="r1")
+        equal(first.json["job"], "one")
+        equal(Worker(s).ask(request_id="r1").json, first.json, "word for word")
+        lease = Worker(s).lease(request_id="r1")
+        lease.send(*OPENING)
+        equal(Worker(s).lease(request_id="r1").order, {**first.json, "seq": 1}, "it goes on with the next batch")
+        equal(Worker(s).lease(request_id="r2").job, "two", "another request is another lease")
+        contains(problem(Worker(s, "other").ask(wait=0, request_id="r1"), 409), "another agent")
+        j = s.job("one")
+        equal((j["state"], j["attempt"], j["events"]), ("running", 1, 4), "nothing happened to the job")
+        lease.send(*CLOSING)
+        equal(lease.finish(), "succeeded")
+        equal(Worker(s).ask(wait=0, request_id="r1").status, 204, "a lease that is over is not given again")
+
+
+@case
+def a_repeated_lease_is_a_sign_of_life():
+    with Server(agents={"pull": dict(PULL, lease="1s")}) as s:
+        s.submit(job_id="j")
+        w = Worker(s)
+        end = time.monotonic() + 2.5
+        while time.monotonic() < end:
+            equal(w.lease(request_id="r").attempt, 1)
+            time.sleep(0.1)  # the rate of the requests
+        equal(w.lease(request_id="r").finish(), "succeeded")
+
+
+@case
+def a_lease_outlives_kill_9():
+    """Its answer is lost with the server: who asks again has the job, in the same attempt."""
+    with Server(port=fixed_port(), agents={"pull": dict(PULL, attempts=1)}) as s:
+        for id in ("a", "b"):
+            s.submit(job_id=id)
+        lost = Worker(s).ask(request_id="r").json
+        s.kill()
+        s.start()
+        lease = Worker(s).lease(request_id="r")
+        equal(lease.order, lost)
+        equal(Worker(s).lease(request_id="x").job, "b")
+        lease.send(*STORY)
+        equal((lease.finish(), s.job(lost["job"])["attempt"]), ("succeeded", 1))
+
+
+@case
+def a_lease_whose_connection_is_cut_just_then():
+    """The job comes as the worker's connection goes: it is given back, or to who asks again, and never lost."""
+    with Server("--durability", "relaxed", agents={"pull": dict(PULL, attempts=1, lease="5m")}) as s:
+        for n in range(60):
+            sock = s.connect()
+            sock.sendall(request_bytes(s, "POST", "/v1/worker/lease",
+                                       {"agents": ["pull"], "worker": "w", "wait": 60, "request_id": f"r{n}"}))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            jobs = [lambda: s.submit(job_id=f"j{n}"), sock.close, lambda: Worker(s).lease(request_id=f"r{n}")]
+            lease = at_once(*jobs[n % 3:], *jobs[:n % 3])[(2 - n) % 3]
+            equal(lease.job, f"j{n}")
+            while lease.try_beat().status == 409:  # it was given back a moment ago, at no cost
+                lease = Worker(s).lease(request_id=f"r{n}")
+            equal(lease.finish(), "succeeded")
+
+
+@cases(['""', "5", "[]", '"' + "x" * 201 + '"'], lambda t: t[:10])
+def bad_request_ids_are_422(text):
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        a = s.post("/v1/worker/lease", b'{"agents":["pull"],"wait":0,"request_id":%s}' % text.encode())
+        contains(problem(a, 422), "request_id")
+        equal(s.state("j"), "queued")
+
+
+# --- an id that is used again -----------------------------------------------------------------
+
+
+@cases(["at once", "after a restart", "after kill -9"])
+def a_worker_of_a_deleted_job_is_fenced_from_the_next_of_that_id(when):
+    with Server(port=fixed_port(), agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        old = Worker(s, name="old").lease()
+        old.send(*OPENING, token("LATE"))
+        equal(s.request("DELETE", "/v1/jobs/j").status, 204)
+        problem(old.try_append(token("LATE")), 404)
+        if when != "at once":
+            s.restart(s.kill if when == "after kill -9" else None)
+        s.submit(job_id="j")
+        problem(old.try_beat(), 409)
+        new = Worker(s, name="new").lease()
+        equal((new.job, new.attempt), ("j", 1), "a new job begins anew")
+        check(new.token != old.token, new.token)
+        for a in (old.try_append(token("LATE")), old.try_append(token("LATE"), seq=0), old.try_beat(), old.hand_back(),
+                  old.try_finish("failure", error="LATE")):
+            contains(problem(a, 409), "an earlier job with the same id")
+        new.send(*STORY)
+        equal(new.finish(), "succeeded")
+        problem(old.try_finish(), 409)
+        check(not any("LATE" in f.data for f in s.read("j")), "no trace")
+
+
 @case
 def the_holder_is_named_in_every_request():
     with Server(agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         for what in ("events", "heartbeat", "finish", "return"):
-            for query in ("", "?attempt=", "?attempt=x", "?attempt=-1", "?attempt=1.5"):
-                contains(problem(s.post(f"/v1/worker/jobs/j/{what}{query}", b"{}"), 422), "attempt")
-            contains(problem(s.post(f"/v1/worker/jobs/nope/{what}?attempt=1", b'{"status":"success"}'), 404), "nope")
-        contains(problem(s.post("/v1/worker/jobs/j/events?attempt=1&seq=x", b""), 422), "seq")
+            for query in ("", "?attempt=1", "?lease=", "?lease=1", "?lease=1.", "?lease=.1", "?lease=1.-1", "?lease=1.1.1"):
+                contains(problem(s.post(f"/v1/worker/jobs/j/{what}{query}", b"{}"), 422), "lease=TOKEN")
+            contains(problem(s.post(f"/v1/worker/jobs/nope/{what}?lease=1.1", b'{"status":"success"}'), 404), "nope")
+        contains(problem(s.post("/v1/worker/jobs/j/events?lease=1.1&seq=x", b""), 422), "seq")
         contains(problem(lease.try_finish("maybe"), 422), "success, failure")
         equal(s.job("j")["events"], 1, "nothing was stored")
         equal(lease.finish(), "succeeded")
@@ -439,7 +543,7 @@ n = 0
 while True:
     line = json.dumps({"type": "llm.chunk", "data": {"chunk": "old"}, "id": "r"}) + "\n"
     try:
-        post(f"/v1/worker/jobs/{order['job']}/events?attempt={order['attempt']}&seq={n}", line.encode())
+        post(f"/v1/worker/jobs/{order['job']}/events?lease={order['lease']}&seq={n}", line.encode())
     except urllib.error.HTTPError as e:
         print(e.code, e.read().decode().strip(), flush=True)
         sys.exit(0)

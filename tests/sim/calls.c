@@ -22,16 +22,14 @@ static void on_done(struct journal_request *req)
     c->lost = s->server.dying || (!s->draining && chance_of(&s->chance, s->p.lost_permille));
 }
 
-struct call *call_new(struct sim *s, enum journal_op op, const char *job, int64_t attempt)
+struct call *call_new(struct sim *s, enum journal_op op, const char *job)
 {
     struct call *c = calloc(1, sizeof(*c));
 
     if (c == NULL)
         abort();
     c->sim = s;
-    c->req = (struct journal_request){
-        .op = op, .done = on_done, .attempt = attempt, .producer_seq = -1
-    };
+    c->req = (struct journal_request){ .op = op, .done = on_done, .producer_seq = -1 };
     arena_init(&c->req.mem);
     if (job != NULL)
         c->req.job = call_text(c, job);
@@ -52,6 +50,7 @@ struct str call_text(struct call *c, const char *text)
 void call_post(struct call *c)
 {
     c->posted = true;
+    c->server = c->sim->n_servers;
     if (c->batch != NULL)
         c->batch->n_posts++;
     journal_post(c->sim->server.journal, &c->req);
@@ -118,9 +117,9 @@ static bool was_deleted(struct sim *s, const struct submission *sub)
 
 static void submit(struct sim *s, struct submission *sub)
 {
-    if (was_deleted(s, sub)) /* that such an id is used again is not promised */
+    if (!s->p.reuses_ids && was_deleted(s, sub))
         return;
-    struct call *c = call_new(s, JOURNAL_SUBMIT, NULL, 0);
+    struct call *c = call_new(s, JOURNAL_SUBMIT, NULL);
     char input[40];
 
     (void)snprintf(input, sizeof(input), "{\"number\":%zu}", (size_t)(sub - s->submissions));
@@ -138,12 +137,25 @@ static void submit(struct sim *s, struct submission *sub)
     call_forget(c);
 }
 
+/* One that was there before; mostly one that has gone, where ids are used again. */
+static struct submission *old_submission(struct sim *s)
+{
+    struct submission *sub = NULL;
+
+    for (unsigned i = 0; i < (s->p.reuses_ids ? 4 : 1); i++) {
+        sub = &s->submissions[chance_below(&s->chance, s->n_submissions)];
+        if (was_deleted(s, sub))
+            break;
+    }
+    return sub;
+}
+
 void client_submit(struct sim *s)
 {
-    bool again = s->n_submissions > 0 && chance_of(&s->chance, 250);
+    bool again = s->n_submissions > 0 && chance_of(&s->chance, s->p.reuses_ids ? 500 : 250);
 
     if (s->n_submissions == MAX_SUBMISSIONS || again)
-        submit(s, &s->submissions[chance_below(&s->chance, s->n_submissions)]);
+        submit(s, old_submission(s));
     else
         submit(s, new_submission(s));
 }
@@ -165,7 +177,7 @@ static const char *some_job(struct sim *s)
 
 static void post_about(struct sim *s, enum journal_op op, const char *id)
 {
-    struct call *c = call_new(s, op, id, 0);
+    struct call *c = call_new(s, op, id);
 
     if (chance_of(&s->chance, 300))
         c->req.error = STR("nobody needs it");

@@ -42,7 +42,7 @@ struct store {
 
 /* --- memory ------------------------------------------------------------------- */
 
-enum { N_TEXTS = 12 };
+enum { N_TEXTS = 13 };
 
 static void *must(void *p)
 {
@@ -56,7 +56,8 @@ static void texts_of(struct job_row *row, struct str *texts[N_TEXTS])
     struct str *const all[N_TEXTS] = { &row->id,           &row->agent,   &row->state,
                                        &row->input,        &row->worker,  &row->error,
                                        &row->error_type,   &row->outcome, &row->idempotency_key,
-                                       &row->request_hash, &row->owner,   &row->holder };
+                                       &row->request_hash, &row->owner,   &row->holder,
+                                       &row->request_id };
 
     memcpy(texts, all, sizeof(all));
 }

@@ -178,7 +178,7 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
     if (rec->kind != REC_CUSTOM || !script_read_marker(rec->data, &number, &end))
         return;
     struct batch *b = find_batch(m, number);
-    if (b == NULL || !str_eq(str_of(b->job), t->job->row.id))
+    if (b == NULL || b->key != t->job->row.key)
         sim_fail(m->sim, "%s: record %" PRIu64 " is of another job's batch %" PRIu64, id_of(t),
                  rec->seq, number);
     b->begun += !end;
@@ -350,6 +350,12 @@ static void take_job(struct model *m, struct disk_job *job, struct json_reader *
     if (t->state == JOB_RUNNING && t->attempt != job->row.attempt)
         t->running_since = m->sim->now;
     t->attempt = job->row.attempt;
+    if (t->state == JOB_RUNNING) {
+        (void)snprintf(t->request, sizeof(t->request), "%.*s", STR_ARG(job->row.request_id));
+        t->request_attempt = t->attempt;
+    } else if (job->row.request_id.p != NULL) {
+        sim_fail(m->sim, "%s: a request id without a lease", id_of(t));
+    }
     check_row(m, t);
     t->changed = m->n_commits;
 }
@@ -392,13 +398,15 @@ static void complain(struct call *c, const char *what)
              r->why.text, what);
 }
 
-/* The newest job of that id that was there before or after this commit. */
-static struct truth *subject(struct call *c, struct str id)
+/* The newest job of that id (and @key, unless it is 0) that was there before or after this
+ * commit. */
+static struct truth *subject(struct call *c, struct str id, int64_t key)
 {
     struct model *m = c->sim->model;
 
     for (struct truth *t = m->truths; t != NULL; t = t->next)
-        if (str_eq(t->job->row.id, id) && (t->gone == 0 || t->gone == m->n_commits))
+        if (str_eq(t->job->row.id, id) && (key == 0 || key == t->job->row.key) &&
+            (t->gone == 0 || t->gone == m->n_commits))
             return t;
     return NULL;
 }
@@ -408,9 +416,11 @@ static void check_held(struct call *c)
 {
     const struct journal_request *r = &c->req;
     struct model *m = c->sim->model;
-    struct truth *t = subject(c, r->job);
+    struct truth *t = subject(c, r->job, r->key);
 
-    if (t == NULL || t->gone == m->n_commits)
+    if (t == NULL)
+        complain(c, "this job is long gone");
+    if (t->gone == m->n_commits)
         return; /* deleted in the same turn */
     /* A sign of life, and a batch that came before, need not be stored. */
     if (t->changed != m->n_commits && r->op != JOURNAL_HEARTBEAT &&
@@ -420,6 +430,9 @@ static void check_held(struct call *c)
         complain(c, "this attempt is fenced");
     if (r->attempt == t->attempt_before && t->state_before != JOB_RUNNING)
         complain(c, "the lease was no longer its own");
+    if (r->op == JOURNAL_RETURN && r->lease_number != 0 && r->attempt == t->lease_attempt &&
+        r->lease_number < t->last_number)
+        complain(c, "somebody else has this lease by now");
     if (r->op == JOURNAL_FINISH && !truth_is_final(t) && t->state != JOB_WAITING)
         complain(c, "the job goes on");
     if ((r->op == JOURNAL_APPEND || r->op == JOURNAL_HEARTBEAT) && r->attempt == t->attempt) {
@@ -433,28 +446,52 @@ static void check_held(struct call *c)
         complain(c, "the batch is not in the store");
 }
 
+/* The job that is held by who asked with the same request id as @r. */
+static struct truth *held_with(struct model *m, const struct journal_request *r)
+{
+    for (struct truth *t = m->truths; t != NULL && r->request_id.p != NULL; t = t->next)
+        if (t->gone == 0 && t->state == JOB_RUNNING &&
+            str_eq(t->job->row.request_id, r->request_id))
+            return t;
+    return NULL;
+}
+
+static void take_grant(struct truth *t, const struct journal_request *r, int64_t now)
+{
+    if (r->row.attempt != t->lease_attempt)
+        t->last_number = 0;
+    if (r->lease_number > t->last_number)
+        t->last_number = r->lease_number;
+    t->lease_attempt = r->row.attempt;
+    t->leased_until = now + t->agent->lease_ms;
+}
+
 static void check_lease(struct call *c)
 {
     const struct journal_request *r = &c->req;
-    struct truth *t = subject(c, r->row.id);
+    struct truth *t = subject(c, r->row.id, r->row.key);
+    uint64_t bit = r->row.attempt < 64 ? (uint64_t)1 << r->row.attempt : 0;
 
     if (t == NULL)
         complain(c, "there is no such job");
     if (t->gone != 0)
         return; /* deleted in the same turn */
+    const struct truth *held = held_with(c->sim->model, r);
+    bool again = r->request_id.p != NULL && str_eq(r->request_id, str_of(t->request)) &&
+                 r->row.attempt == t->request_attempt;
+    if (held != NULL && held != t)
+        complain(c, "it holds another job");
     if (r->row.attempt <= 0 || r->row.attempt > t->job->row.attempt ||
-        r->row.attempt <= (t->created == c->sim->model->n_commits ? 0 : t->attempt_before))
+        r->row.attempt + again <=
+            (t->created == c->sim->model->n_commits ? 0 : t->attempt_before))
         complain(c, "this attempt cannot be");
-    if (r->row.attempt < 64 && (t->given & (uint64_t)1 << r->row.attempt) != 0)
+    if ((t->given & bit) != 0 && !again)
         complain(c, "this attempt was given before");
-    if (r->row.attempt < 64)
-        t->given |= (uint64_t)1 << r->row.attempt;
+    t->given |= bit;
     if (!str_starts(r->row.input, STR("{\"number\":")))
         complain(c, "the input is missing");
-    if (r->row.attempt == t->job->row.attempt) {
-        t->lease_attempt = r->row.attempt;
-        t->leased_until = c->sim->now + t->agent->lease_ms;
-    }
+    if (r->row.attempt == t->job->row.attempt)
+        take_grant(t, r, c->sim->now);
 }
 
 static void check_granted(struct call *c)
@@ -465,7 +502,7 @@ static void check_granted(struct call *c)
 
     switch (r->op) {
     case JOURNAL_SUBMIT:
-        t = subject(c, r->row.id);
+        t = subject(c, r->row.id, r->row.key);
         if (t == NULL || !str_eq(r->row.id, str_of(c->sub->id)))
             complain(c, "there is no such job");
         if (r->existed && !str_eq(t->job->row.request_hash, c->hash))
@@ -484,13 +521,13 @@ static void check_granted(struct call *c)
         check_held(c);
         return;
     case JOURNAL_CANCEL:
-        t = subject(c, r->job);
+        t = subject(c, r->job, r->row.key);
         if (t == NULL ||
             (t->gone == 0 && t->job->row.cancel_requested == 0 && t->state != JOB_CANCELLED))
             complain(c, "the job is not cancelled");
         return;
     case JOURNAL_DELETE:
-        t = subject(c, r->job);
+        t = subject(c, r->job, 0);
         if (t != NULL && t->gone == 0 && t->created != m->n_commits)
             complain(c, "the job is still there");
         return;
@@ -505,11 +542,16 @@ static void check_refused(struct call *c)
 {
     const struct journal_request *r = &c->req;
     struct model *m = c->sim->model;
-    struct truth *t = subject(c, r->op == JOURNAL_SUBMIT ? str_of(c->sub->id) : r->job);
+    struct truth *t = subject(c, r->op == JOURNAL_SUBMIT ? str_of(c->sub->id) : r->job, 0);
     bool moving = t != NULL && (t->gone != 0 || t->created == m->n_commits);
 
-    if (r->op == JOURNAL_LEASE)
+    if (r->op == JOURNAL_LEASE) {
+        t = held_with(m, r);
+        if (r->code == ERR_NOT_FOUND && !r->lease_cancelled && t != NULL &&
+            t->changed != m->n_commits)
+            complain(c, "it holds a job");
         return;
+    }
     bool committed = c->sim->server.turn_committed;
     enum job_state before = t == NULL                                 ? JOB_QUEUED
                             : committed && t->changed == m->n_commits ? t->state_before
@@ -523,7 +565,8 @@ static void check_refused(struct call *c)
     if (r->code == ERR_REFUSED && r->op == JOURNAL_SUBMIT && t == NULL)
         complain(c, "nothing is in its way");
     if (r->code == ERR_REFUSED && r->op != JOURNAL_SUBMIT && t != NULL && !moving &&
-        t->attempt == r->attempt && t->state == JOB_RUNNING && before == JOB_RUNNING &&
+        t->job->row.key == r->key && t->attempt == r->attempt && t->state == JOB_RUNNING &&
+        before == JOB_RUNNING && r->lease_number == 0 &&
         (c->batch == NULL || !c->sim->p.pipelining))
         complain(c, "it holds the job");
     if (c->batch != NULL && c->batch->n_posts == 1 && c->batch->begun > 0 && !moving)

@@ -14,7 +14,7 @@ struct batch {
     struct batch *next;
     uint64_t number;
     char job[ID_BYTES];
-    int64_t attempt, seq;
+    int64_t key, attempt, seq;
     struct buf bytes;
     unsigned n_posts;
     bool has_end;          /* a word on the job's end follows its last marker */
@@ -46,9 +46,12 @@ struct truth {
     const struct journal_agent *agent;
     enum job_state state, state_before; /* before the last commit that changed it */
     int64_t attempt, attempt_before;
-    uint64_t changed, created, gone;     /* commits; 0: not */
-    int64_t fence;                       /* no lower attempt may write any more */
-    uint64_t given;                      /* attempts that were leased, as bits */
+    uint64_t changed, created, gone; /* commits; 0: not */
+    int64_t fence;                   /* no lower attempt may write any more */
+    uint64_t given;                  /* attempts that were leased, as bits */
+    uint64_t last_number;            /* of lease_attempt, by this server */
+    char request[ID_BYTES];          /* what request_attempt was leased with, or empty */
+    int64_t request_attempt;
     int64_t lease_attempt, leased_until; /* what a worker was promised */
     int64_t n_lost;
     int64_t running_since;

@@ -160,6 +160,12 @@ static void choose(struct sim *s, struct reader_sim *r)
     memcpy(r->job, s->submissions[i].id, sizeof(r->job));
     r->way = &ways[chance_below(&s->chance, sizeof(ways) / sizeof(ways[0]))];
     r->loop = (unsigned)chance_below(&s->chance, s->p.n_loops);
+    const struct reader_sim *other = &s->readers[chance_below(&s->chance, MAX_READERS)];
+    if (other->req != NULL && chance_of(&s->chance, 300)) { /* beside somebody else */
+        memcpy(r->job, other->job, sizeof(r->job));
+        r->way = other->way;
+        r->loop = other->loop;
+    }
     r->cursor = some_cursor(s, model_truth(s->model, str_of(r->job)));
     r->n_tries = 0;
     r->slow = chance_of(&s->chance, 300);
@@ -437,12 +443,20 @@ static void take_answer(struct sim *s, struct reader_sim *r)
         r->chosen = false;
 }
 
+/* Was there a job of that id that has gone (or is going)?  News of it may be behind a new
+ * one's first. */
+static bool has_lost_job(struct sim *s, const struct reader_sim *r)
+{
+    for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (str_eq(t->job->row.id, str_of(r->job)) && (t->gone != 0 || t->withdrawn))
+            return true;
+    return false;
+}
+
 static void take_cut(struct sim *s, struct reader_sim *r)
 {
-    const struct truth *t = job_of(s, r);
-
     sim_note(s, "%s is cut: %s", r->name, r->req->reason);
-    if (strcmp(r->req->reason, "the job was deleted") == 0 && (t == NULL || t->gone == 0))
+    if (strcmp(r->req->reason, "the job was deleted") == 0 && !has_lost_job(s, r))
         sim_fail(s, "%s: %s is said to be deleted", r->name, r->job);
     if (strstr(r->req->reason, "memory") != NULL)
         sim_fail(s, "%s: %s", r->name, r->req->reason);

@@ -85,6 +85,7 @@ void server_start(struct sim *s)
     struct server *server = &s->server;
     unsigned faults = disk_faults(s->disk);
 
+    s->n_servers++;
     *server = (struct server){ .up = true, .good_since = -1, .recovered_at = s->now };
     server->store = disk_open(s->disk, true);
     must(hub_shared_new(&server->shared));
@@ -197,9 +198,11 @@ static void stop(struct sim *s)
     disk_crash(s->disk);
     store_close(server->store);
     server->up = false;
-    for (struct truth *t = s->model->truths; t != NULL; t = t->next)
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
+        t->last_number = 0;
         if (sim_is_dead(s, t->agent->name))
             t->leased_until = 0; /* its worker has died with the server */
+    }
 }
 
 void server_stop(struct sim *s)

@@ -80,9 +80,12 @@ static void draw_profile(struct sim *s)
         .submit_weight = (unsigned)chance_between(c, 5, 60),
         .big = chance_of(c, 120),
         .pipelining = chance_of(c, 300),
+        .reuses_ids = chance_of(c, 500),
         .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
         .step_ms = chance_between(c, 1, 80),
     };
+    if (s->p.reuses_ids && s->p.expiry_s > 60 && chance_of(c, 400))
+        s->p.expiry_s = chance_between(c, 1, 30);
     if (s->p.big)
         make_big(&s->p);
 }
@@ -176,7 +179,7 @@ static void one_step(struct sim *s)
         { 120, step_task },
         { s->p.submit_weight, client_submit },
         { 12, client_cancel },
-        { 5, client_delete },
+        { s->p.reuses_ids ? 20 : 5, client_delete },
         { s->p.settle_weight, readers_settle },
     };
     size_t total = 0, at;

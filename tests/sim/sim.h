@@ -51,6 +51,7 @@ struct profile {
     unsigned turn_weight, submit_weight, settle_weight;
     bool big;         /* some events fill whole pages */
     bool pipelining;  /* workers do not wait for one reply before the next batch */
+    bool reuses_ids;  /* ids of deleted and expired jobs are submitted again */
     int64_t expiry_s; /* retention */
     int64_t step_ms;  /* time passes by up to so much per step */
 };
@@ -110,7 +111,9 @@ struct sim {
     struct submission submissions[MAX_SUBMISSIONS];
     size_t n_submissions;
     bool draining;
-    bool full; /* the disk is, for a while */
+    bool full;           /* the disk is, for a while */
+    unsigned n_requests; /* request ids of leases */
+    unsigned n_servers;
     char notes[N_NOTES][NOTE_BYTES];
     unsigned n_notes;
 };
@@ -144,13 +147,14 @@ struct call {
     struct batch *batch; /* APPEND */
     struct submission *sub;
     struct str hash; /* SUBMIT */
+    unsigned server; /* to which it was posted */
     bool posted;
     bool done;   /* the answer is there, or never will be */
     bool lost;   /* there is none */
     bool orphan; /* nobody waits for it */
 };
 
-struct call *call_new(struct sim *s, enum journal_op op, const char *job, int64_t attempt);
+struct call *call_new(struct sim *s, enum journal_op op, const char *job);
 struct str call_text(struct call *c, const char *text); /* lives as long as the call */
 void call_post(struct call *c);
 void call_forget(struct call *c); /* posted; freed when it is answered */

@@ -16,6 +16,7 @@ enum { MAX_FLIGHT = 4 };
 struct worker {
     char name[16];
     struct call *lease;              /* being asked for */
+    struct call *late;               /* a lease that the server is going to give back */
     struct call *word;               /* heartbeat, finish or return that is waited for */
     struct call *flight[MAX_FLIGHT]; /* batches that are waited for, oldest first */
     size_t n_flight;
@@ -23,7 +24,8 @@ struct worker {
     size_t n_unsure;
     bool busy; /* it has a job */
     char job[ID_BYTES];
-    int64_t attempt, seq;
+    int64_t key, attempt, seq;
+    char request_id[ID_BYTES]; /* of a lease whose answer was lost; or empty */
     struct script script;
     int64_t sleeps_until;
     bool told;   /* of the cancellation */
@@ -68,6 +70,7 @@ void workers_done(struct sim *s)
     for (size_t i = 0; i < MAX_WORKERS; i++) {
         drop_job(&s->workers[i]);
         drop(&s->workers[i].lease);
+        drop(&s->workers[i].late);
     }
     calls_sweep(s);
     free(s->workers);
@@ -95,9 +98,8 @@ bool workers_idle(const struct sim *s)
 
 /* --- leases ----------------------------------------------------------------------- */
 
-static void ask(struct sim *s, struct worker *w)
+static void choose_agents(struct sim *s, struct call *c)
 {
-    struct call *c = call_new(s, JOURNAL_LEASE, NULL, 0);
     size_t first = chance_below(&s->chance, s->p.n_agents);
     struct str *agents = arena_alloc(&c->req.mem, MAX_AGENTS * sizeof(*agents));
 
@@ -109,23 +111,94 @@ static void ask(struct sim *s, struct worker *w)
     if (chance_of(&s->chance, 5))
         agents[0] = STR("nobody");
     c->req.agents = agents;
+}
+
+/* A process of the server does not outlive it: it never asks twice. */
+static bool may_ask_again(const struct sim *s, const struct call *c)
+{
+    for (size_t i = 0; i < c->req.n_agents; i++)
+        if (sim_is_dead(s, c->req.agents[i]))
+            return false;
+    return true;
+}
+
+/* The server notices that nobody has heard its answer. */
+static void give_back(struct sim *s, struct worker *w)
+{
+    struct call *c = w->late;
+
+    if (c == NULL)
+        return;
+    w->late = NULL;
+    if (c->done) { /* that server is gone */
+        call_free(c);
+        return;
+    }
+    sim_note(s, "the lease of %.*s, attempt %" PRId64 ", is given back", STR_ARG(c->req.job),
+             c->req.attempt);
+    call_post(c);
+    call_forget(c);
+}
+
+static void ask(struct sim *s, struct worker *w)
+{
+    struct call *c = call_new(s, JOURNAL_LEASE, NULL);
+
+    choose_agents(s, c);
+    if (w->request_id[0] == '\0' && may_ask_again(s, c) && chance_of(&s->chance, 600))
+        (void)snprintf(w->request_id, sizeof(w->request_id), "request-%u", ++s->n_requests);
+    if (w->request_id[0] != '\0' && may_ask_again(s, c))
+        c->req.request_id = call_text(c, w->request_id);
     c->req.worker = call_text(c, w->name);
     c->req.wait_ms = chance_of(&s->chance, 600) ? chance_between(&s->chance, 1, 20000) : 0;
-    sim_note(s, "%s asks for a job, waits %" PRId64 " ms", w->name, c->req.wait_ms);
+    sim_note(s, "%s asks for a job%s%.*s, waits %" PRId64 " ms", w->name,
+             c->req.request_id.p != NULL ? " as " : "", STR_ARG(c->req.request_id),
+             c->req.wait_ms);
     w->lease = c;
     call_post(c);
+    if (chance_of(&s->chance, 700))
+        give_back(s, w);
+}
+
+static void prepare_return(struct sim *s, struct worker *w)
+{
+    const struct journal_request *lease = &w->lease->req;
+    char job[ID_BYTES];
+
+    (void)snprintf(job, sizeof(job), "%.*s", STR_ARG(lease->row.id));
+    w->late = call_new(s, JOURNAL_RETURN, job);
+    w->late->req.key = lease->row.key;
+    w->late->req.attempt = lease->row.attempt;
+    w->late->req.lease_number = lease->lease_number;
+}
+
+static void lose_lease(struct sim *s, struct worker *w)
+{
+    bool same_server = w->lease->server == s->n_servers;
+
+    if (w->lease->req.code == 0 && same_server && w->late == NULL && chance_of(&s->chance, 500))
+        prepare_return(s, w);
+    if (chance_of(&s->chance, 500))
+        give_back(s, w); /* at once, or after it has asked again */
+    if (chance_of(&s->chance, 200))
+        w->request_id[0] = '\0'; /* it has forgotten that it asked */
 }
 
 static void take_lease(struct sim *s, struct worker *w)
 {
     const struct journal_request *r = &w->lease->req;
 
+    if (w->lease->lost)
+        lose_lease(s, w);
+    else if (r->code != ERR_BUSY)
+        w->request_id[0] = '\0';
     if (!w->lease->lost && r->code == 0) {
         (void)snprintf(w->job, sizeof(w->job), "%.*s", STR_ARG(r->row.id));
+        w->key = r->row.key;
         w->attempt = r->row.attempt;
         w->exec = sim_is_dead(s, r->row.agent);
         w->busy = true;
-        w->seq = 0;
+        w->seq = r->row.producer_seq + 1;
         script_init(&w->script, &s->chance, w->job, w->attempt, s->p.big);
         sim_note(s, "%s has %s, attempt %" PRId64, w->name, w->job, w->attempt);
     }
@@ -152,6 +225,7 @@ static struct batch *make_batch(struct sim *s, struct worker *w)
     int64_t n = chance_between(&s->chance, 0, 8);
 
     memcpy(b->job, w->job, sizeof(b->job));
+    b->key = w->key;
     b->attempt = w->attempt;
     b->seq = w->seq++;
     script_marker(&b->bytes, b->number, false);
@@ -167,8 +241,10 @@ static struct batch *make_batch(struct sim *s, struct worker *w)
 
 static struct call *post_batch(struct sim *s, struct worker *w, struct batch *b)
 {
-    struct call *c = call_new(s, JOURNAL_APPEND, w->job, b->attempt);
+    struct call *c = call_new(s, JOURNAL_APPEND, w->job);
 
+    c->req.key = b->key;
+    c->req.attempt = b->attempt;
     c->req.producer_seq = b->seq;
     c->req.bytes = buf_text(&b->bytes);
     c->batch = b;
@@ -193,8 +269,10 @@ static void send_batch(struct sim *s, struct worker *w)
 
 static void say(struct sim *s, struct worker *w, enum journal_op op)
 {
-    struct call *c = call_new(s, op, w->job, w->attempt);
+    struct call *c = call_new(s, op, w->job);
 
+    c->req.key = w->key;
+    c->req.attempt = w->attempt;
     sim_note(s, "%s says %s about %s, attempt %" PRId64, w->name,
              op == JOURNAL_HEARTBEAT ? "heartbeat"
              : op == JOURNAL_FINISH  ? "finish"
@@ -340,6 +418,8 @@ void worker_step(struct sim *s, size_t i)
 {
     struct worker *w = &s->workers[i];
 
+    if (s->draining)
+        give_back(s, w);
     if (w->lease != NULL)
         wait_for_lease(s, w);
     else if (!w->busy && !s->draining)

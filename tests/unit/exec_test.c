@@ -109,6 +109,7 @@ static int play_lease(struct journal *j, struct journal_request *req)
         j->most_running = j->running > j->most_running ? j->running : j->most_running;
         assert_true(arena_copy(&req->mem, str_of(job->id), &req->row.id));
         assert_true(arena_copy(&req->mem, job->input, &req->row.input));
+        req->row.key = (int64_t)i + 1;
         req->row.attempt = job->attempt;
         req->lease_ms = 60000;
         req->cancel = job->cancel;
@@ -672,8 +673,8 @@ static void a_silent_worker_is_kept_by_heartbeats(void **state)
     s->heartbeat_ms = 20;
     struct job *job = start_one(s, "exec >&-; sleep 600");
     until(s, has_beats);
-    exec_cancel(s->exec, STR("job-1"), 9); /* another attempt: not ours */
-    exec_cancel(s->exec, STR("job-2"), 1);
+    exec_cancel(s->exec, 1, 9); /* another attempt: not ours */
+    exec_cancel(s->exec, 2, 1);
     assert_int_equal(job->state, RUNNING);
 }
 
@@ -803,8 +804,8 @@ static void a_cancel_that_is_obeyed_lets_the_worker_say_goodbye(void **state)
     start(s);
     struct job *job = submit(s, STR("alpha"), "1");
     until(s, has_bytes);
-    exec_cancel(s->exec, STR("job-1"), 1);
-    exec_cancel(s->exec, STR("job-1"), 1);
+    exec_cancel(s->exec, 1, 1);
+    exec_cancel(s->exec, 1, 1);
     expect_cancelled(s, job);
     expect_bytes(job, "ready\nbye\n");
 }
@@ -816,7 +817,7 @@ static void a_cancel_that_is_ignored_kills_the_whole_group(void **state)
                                    "while :; do sleep 1; done");
 
     until(s, has_bytes);
-    exec_cancel(s->exec, STR("job-1"), 1);
+    exec_cancel(s->exec, 1, 1);
     expect_cancelled(s, job);
     expect_death((pid_t)atol(job->bytes.p));
 }
@@ -861,7 +862,7 @@ static void a_cancel_that_is_ahead_of_its_lease_is_asked_for(void **state)
     struct job *job = start_one(s, "sleep 600");
     until(s, holds_one);
     set(s, &job->cancel);
-    exec_cancel(s->exec, STR("job-1"), 1);
+    exec_cancel(s->exec, 1, 1);
     sleep_ms(50); /* its letter is read before the lease's */
     release(s);
     expect_cancelled(s, job);
@@ -1033,7 +1034,7 @@ static void a_stop_does_not_wait_for_a_full_disk(void **state)
     (void)submit(s, STR("beta"), "1");
     sleep_ms(300);
     exec_stop(s->exec);
-    exec_cancel(s->exec, STR("job-1"), 1); /* nobody is there: no harm */
+    exec_cancel(s->exec, 1, 1); /* nobody is there: no harm */
     exec_queued(s->exec, STR("alpha"));
 }
 
@@ -1045,7 +1046,7 @@ static void it_may_be_stopped_before_it_was_started(void **state)
     (void)agent(s, 0, "exit 0");
     assert_int_equal(exec_new(&options, &s->exec, NULL), 0);
     exec_queued(s->exec, STR("alpha"));
-    exec_cancel(s->exec, STR("job-1"), 1);
+    exec_cancel(s->exec, 1, 1);
     exec_stop(s->exec);
     exec_free(NULL);
 }

@@ -297,6 +297,7 @@ static void expect_job(const struct job_row *got, const struct job_row *want)
     expect_text(got->outcome, want->outcome);
     expect_text(got->idempotency_key, want->idempotency_key);
     expect_text(got->request_hash, want->request_hash);
+    expect_text(got->request_id, want->request_id);
     assert_int_equal(got->key, want->key);
     assert_int_equal(got->attempt, want->attempt);
     assert_int_equal(got->attempts_left, want->attempts_left);
@@ -329,6 +330,7 @@ static struct job_row a_full_job(void)
                              .outcome = STR("{}"),
                              .idempotency_key = STR("key-1"),
                              .request_hash = STR("ab\0cd"),
+                             .request_id = STR("request-1"),
                              .attempt = 3,
                              .attempts_left = 2,
                              .created = 1700000000001,
@@ -374,6 +376,7 @@ static void absent_and_empty_texts_differ(void **state)
 
     empty.input = empty.worker = empty.error = empty.error_type = STR("");
     empty.outcome = empty.idempotency_key = empty.request_hash = STR("");
+    empty.request_id = STR("");
     insert(f->w, &none);
     insert(f->w, &empty);
     struct job_row got = get_job(f->r, "none");
@@ -1513,7 +1516,8 @@ static void an_older_file_is_brought_up_to_date(void **state)
     (void)add_job(f->w, "j", "a", "queued");
     close_both(f);
     make_file(f, "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
-                 "ALTER TABLE jobs DROP COLUMN holder; DROP TABLE tokens;"
+                 "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
+                 "DROP TABLE tokens;"
                  "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
                  "ALTER TABLE records DROP COLUMN batch;"
                  "CREATE VIEW job_records AS SELECT id FROM records; PRAGMA user_version=1");
@@ -1522,6 +1526,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
     open_both(f);
     struct job_row row = get_job(f->r, "j");
     assert_true(str_absent(row.owner) && str_absent(row.holder));
+    assert_true(str_absent(row.request_id));
     add_token(f->w, "a", NULL);
     expect_tokens(f->r, "a", 0);
 }
