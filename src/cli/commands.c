@@ -3,6 +3,7 @@
 /* clang-format off */
 const struct command *const commands[] = {
     &command_serve,
+    &command_config,
     &command_submit,
     &command_tail,
     &command_jobs,

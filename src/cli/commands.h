@@ -7,6 +7,10 @@
 extern const struct command *const commands[]; /* up to NULL */
 
 extern const struct command command_serve;
+extern const struct command command_config;
+extern const struct command command_config_show;
+extern const struct command command_config_check;
+extern const struct command command_config_reference;
 extern const struct command command_submit;
 extern const struct command command_tail;
 extern const struct command command_jobs;

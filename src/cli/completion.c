@@ -29,10 +29,11 @@ static void put_choices(const struct command *c, struct buf *out)
 {
     const char *text = c->arguments;
 
-    if (text == NULL || strchr(text, '|') == NULL || *text < 'a' || *text > 'z')
+    if (text == NULL || strchr(text, '|') == NULL || argument_of(c).n > 0)
         return;
     for (; *text != '\0'; text++)
-        buf_char(out, *text == '|' ? ' ' : *text);
+        if (*text != '[' && *text != ']')
+            buf_char(out, *text == '|' ? ' ' : *text);
 }
 
 /* Where the words for JOB, AGENT and FILE come from, in each shell. */

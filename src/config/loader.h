@@ -5,6 +5,7 @@
  *     server_flags.c   the environment and the command line
  *     server_agents.c  agents, made of what the file said of each and of "*"
  *     server_help.c    --help and the reference
+ *     server_show.c    what came of it all
  *
  * A value is set as soon as it is read, and by what has more weight again; so it is checked
  * also where it does not last.  Agents are made at the end. */
@@ -32,8 +33,7 @@ struct loader {
     char *const *envp;            /* borrowed, like the next two */
     const char *file_name;        /* for errors' texts; NULL: no file */
     struct error *err;
-    struct buf value; /* the one that is being resolved */
-    size_t lines[SERVER_OPTIONS_MAX];
+    struct buf value;            /* the one that is being resolved */
     size_t agents_line;          /* of the key in the file; 0: not there */
     struct agent_entry *entries; /* owned */
     size_t n_entries;
@@ -47,6 +47,9 @@ int loader_read_file(struct loader *l, struct str text, const char *file_name);
 int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_file);
 int loader_read_environment(struct loader *l);
 int loader_read_flags(struct loader *l, int argc, char **argv);
+
+/* Notes who has said what @option is. */
+void loader_note(struct loader *l, const struct option *option, enum config_source source);
 
 /* A new entry, zeroed but for its name; NULL when memory ran out. */
 struct agent_entry *loader_add_entry(struct loader *l, struct str name);

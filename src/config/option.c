@@ -1,7 +1,9 @@
 /* One option: setting it from a text, checked, whatever its type. */
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "config/amount.h"
+#include "config/hint.h"
 #include "config/listen.h"
 #include "config/options.h"
 #include "config/strings.h"
@@ -108,6 +110,28 @@ int option_refuse(const struct option *o, int code, const char *subject, struct 
     return code;
 }
 
+/* The same for a value that is not what it must be, with what may have been meant. */
+static int refuse_value(const struct option *o,
+                        int code,
+                        struct str text,
+                        const char *subject,
+                        struct error *err)
+{
+    struct error plain;
+    struct buf hint;
+
+    code = option_refuse(o, code, subject, &plain);
+    buf_init(&hint, MAX_DESCRIPTION);
+    hint_put(o, text, &hint);
+    if (hint.n > 0 && hint.error == 0 && code != ERR_NOMEM)
+        code = error_set(err, code, "%s: did you mean %.*s?", plain.text,
+                         STR_ARG(buf_text(&hint)));
+    else
+        code = error_set(err, code, "%s", plain.text);
+    buf_done(&hint);
+    return code;
+}
+
 /* --- setting ----------------------------------------------------------------- */
 
 void option_clear(const struct option *o, void *object)
@@ -137,7 +161,7 @@ static int set_text(const struct option *o,
     if ((int64_t)text.n < o->min || (int64_t)text.n > o->max)
         return option_refuse(o, ERR_REFUSED, subject, err);
     if (o->type == OPTION_LISTEN && !listen_parse(text, &address))
-        return option_refuse(o, ERR_TYPE, subject, err);
+        return refuse_value(o, ERR_TYPE, text, subject, err);
     char *copy = string_copy(text);
     if (copy == NULL)
         return no_memory(subject, err);
@@ -160,7 +184,7 @@ static int set_number(const struct option *o,
 
     if (!amount_parse(amount_kind_of(o), text, &value) ||
         (o->type == OPTION_SECONDS && value % 1000 != 0 && value != INT64_MAX))
-        return option_refuse(o, ERR_TYPE, subject, err);
+        return refuse_value(o, ERR_TYPE, text, subject, err);
     if (value < o->min || value > o->max)
         return option_refuse(o, ERR_REFUSED, subject, err);
     if (o->type == OPTION_SIZE)
@@ -186,7 +210,7 @@ static int set_bool(const struct option *o,
         str_is(text, "false") || str_is(text, "no") || str_is(text, "off") || str_is(text, "0");
 
     if (!yes && !no)
-        return option_refuse(o, ERR_TYPE, subject, err);
+        return refuse_value(o, ERR_TYPE, text, subject, err);
     *(bool *)member_of(o, object) = yes;
     return 0;
 }
@@ -208,7 +232,7 @@ static int set_choice(const struct option *o,
         }
         rest = str_skip(rest, word.n + 1);
     }
-    return option_refuse(o, ERR_TYPE, subject, err);
+    return refuse_value(o, ERR_TYPE, text, subject, err);
 }
 
 int option_add(const struct option *o,
@@ -317,4 +341,143 @@ int option_copy(const struct option *o, const void *from, void *to)
     }
     memcpy(member, source, number_size(o->type));
     return 0;
+}
+
+/* --- printing ---------------------------------------------------------------- */
+
+/* For a file, what it would take for a variable or a file's name is written as itself. */
+static void print_text(const struct option *o, struct str text, bool file, struct buf *out)
+{
+    struct buf plain;
+
+    buf_init(&plain, SIZE_MAX / 4);
+    if (file && o->type != OPTION_WORDS && str_starts(text, STR("@")))
+        buf_char(&plain, '@');
+    while (file && text.n > 0) {
+        struct str head = str_head(text, str_find(text, '$'));
+
+        buf_str(&plain, head);
+        text = str_skip(text, head.n);
+        if (str_starts(text, STR("${")))
+            buf_char(&plain, '$');
+        buf_str(&plain, str_head(text, 1));
+        text = str_skip(text, 1);
+    }
+    json_put_str(out, file ? buf_text(&plain) : text);
+    if (plain.error != 0)
+        out->error = plain.error;
+    buf_done(&plain);
+}
+
+static void print_list(const struct option *o, char *const *list, bool file, struct buf *out)
+{
+    buf_char(out, o->type == OPTION_PAIRS ? '{' : '[');
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
+        struct str item = str_of(list[i]);
+
+        if (i > 0)
+            buf_lit(out, ", ");
+        if (o->type == OPTION_PAIRS) {
+            json_put_str(out, str_head(item, str_find(item, '=')));
+            buf_lit(out, ": \"***\""); /* nobody knows which of them are secrets */
+        } else {
+            print_text(o, item, file, out);
+        }
+    }
+    buf_char(out, o->type == OPTION_PAIRS ? '}' : ']');
+}
+
+/* The @i-th of the words that the option can be. */
+static struct str choice_at(const struct option *o, unsigned i)
+{
+    struct str rest = str_of(o->value);
+
+    for (; i > 0; i--)
+        rest = str_skip(rest, str_find(rest, '|') + 1);
+    return str_head(rest, str_find(rest, '|'));
+}
+
+static int64_t number_of(const struct option *o, const void *member)
+{
+    if (o->type == OPTION_SIZE)
+        return (int64_t) * (const size_t *)member;
+    if (o->type == OPTION_COUNT)
+        return *(const unsigned *)member;
+    return *(const int64_t *)member * (o->type == OPTION_SECONDS ? 1000 : 1);
+}
+
+bool option_is_quoted(const struct option *o)
+{
+    return o->type == OPTION_SIZE || o->type == OPTION_MS || o->type == OPTION_SECONDS ||
+           o->type == OPTION_CHOICE;
+}
+
+bool option_is_empty(const struct option *o, const void *object)
+{
+    const void *member = (const char *)object + o->member;
+
+    return o->type == OPTION_TEXT || o->type == OPTION_LISTEN || o->type == OPTION_NAMES ||
+                   o->type == OPTION_WORDS || o->type == OPTION_PAIRS
+               ? *(void *const *)member == NULL
+               : o->type == OPTION_STR && str_absent(*(const struct str *)member);
+}
+
+void option_print(const struct option *o, const void *object, bool file, struct buf *out)
+{
+    const void *member = (const char *)object + o->member;
+    unsigned choice;
+
+    switch (o->type) {
+    case OPTION_TEXT:
+    case OPTION_LISTEN:
+        print_text(o, str_of(*(char *const *)member), file, out);
+        return;
+    case OPTION_STR:
+        print_text(o, *(const struct str *)member, file, out);
+        return;
+    case OPTION_SIZE:
+    case OPTION_COUNT:
+    case OPTION_NUMBER:
+    case OPTION_MS:
+    case OPTION_SECONDS:
+        amount_print(amount_kind_of(o), number_of(o, member), out);
+        return;
+    case OPTION_BOOL:
+        buf_str(out, *(const bool *)member ? STR("true") : STR("false"));
+        return;
+    case OPTION_CHOICE:
+        memcpy(&choice, member, sizeof(choice));
+        buf_str(out, choice_at(o, choice));
+        return;
+    case OPTION_NAMES:
+    case OPTION_WORDS:
+    case OPTION_PAIRS:
+        print_list(o, *(char *const *const *)member, file, out);
+        return;
+    }
+}
+
+static bool same_list(char *const *a, char *const *b)
+{
+    size_t n = strings_count(a);
+
+    if (strings_count(b) != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a[i], b[i]) != 0)
+            return false;
+    return true;
+}
+
+bool option_same(const struct option *o, const void *a, const void *b)
+{
+    const void *one = (const char *)a + o->member, *two = (const char *)b + o->member;
+
+    if (o->type == OPTION_NAMES || o->type == OPTION_WORDS || o->type == OPTION_PAIRS)
+        return same_list(*(char *const *const *)one, *(char *const *const *)two);
+    if (o->type == OPTION_STR)
+        return str_eq(*(const struct str *)one, *(const struct str *)two);
+    if (o->type == OPTION_TEXT || o->type == OPTION_LISTEN)
+        return str_eq(str_of(*(char *const *)one), str_of(*(char *const *)two));
+    return memcmp(one, two, number_size(o->type)) == 0;
 }

@@ -102,6 +102,14 @@ int option_copy(const struct option *o, const void *from, void *to);
 /* "<subject> must be <what it must be>". */
 int option_refuse(const struct option *o, int code, const char *subject, struct error *err);
 
+/* Has it no value at all? */
+bool option_is_empty(const struct option *o, const void *object);
+/* Appends its value, as a file would have it or plain; the values of pairs are masked. */
+void option_print(const struct option *o, const void *object, bool file, struct buf *out);
+/* In JSON what option_print prints stands in quotes. */
+bool option_is_quoted(const struct option *o);
+bool option_same(const struct option *o, const void *a, const void *b);
+
 /* "a size from 1K to 1G" */
 void option_describe(const struct option *o, struct buf *out);
 

@@ -13,6 +13,11 @@ static int no_memory(struct loader *l)
     return error_set(l->err, ERR_NOMEM, "out of memory");
 }
 
+void loader_note(struct loader *l, const struct option *option, enum config_source source)
+{
+    l->config->sources[option - server_options.options] = source;
+}
+
 static int load_file(struct loader *l, const char *path)
 {
     struct buf text;

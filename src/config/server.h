@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "config/listen.h"
+#include "config/options.h"
 
 #include <stdint.h>
 
@@ -60,10 +61,15 @@ struct config_agent {
     struct agent *settings;
 };
 
+/* Who has said what an option is. */
+enum config_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_FLAG };
+
 /* All it points to is its own. */
 struct server_config {
     bool help;         /* --help was given: nothing else here is good */
     char *config_file; /* NULL: none */
+    enum config_source sources[SERVER_OPTIONS_MAX]; /* as in the table of options */
+    size_t lines[SERVER_OPTIONS_MAX];               /* in the file; 0: not there */
 
     char *listen;
     struct listen_address address; /* the same, taken apart */
@@ -132,5 +138,11 @@ void server_config_manual(struct buf *out);
 /* The options as a Markdown table, and the keys of an agent as another. */
 void server_config_reference(struct buf *out);
 void server_config_agent_reference(struct buf *out);
+/* Both as JSON: one object for each. */
+void server_config_reference_json(struct buf *out);
+
+/* All of it, with who has said it, as a file or as JSON; secrets are masked. */
+void server_config_show(const struct server_config *config, struct buf *out);
+void server_config_show_json(const struct server_config *config, struct buf *out);
 
 #endif

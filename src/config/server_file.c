@@ -296,7 +296,9 @@ static int read_server_key(struct walk *w, struct loader *l, struct str key)
 
     if (option == NULL)
         return unknown_key(w);
-    return read_option(w, l, option, l->config, &l->lines[option - server_options.options]);
+    loader_note(l, option, SOURCE_FILE);
+    return read_option(w, l, option, l->config,
+                       &l->config->lines[option - server_options.options]);
 }
 
 static int read_document(struct walk *w, void *arg)

@@ -45,8 +45,10 @@ static int set_value(struct loader *l,
                      const struct option *option,
                      struct str text,
                      bool extend,
-                     const char *subject)
+                     const char *subject,
+                     enum config_source source)
 {
+    loader_note(l, option, source);
     buf_clear(&l->value);
     int err = resolve_value(text, RESOLVE_FILE, l->envp, subject, &l->value, l->err);
     if (err != 0)
@@ -81,8 +83,9 @@ static int read_port(struct loader *l)
     listen_print(&address, &l->value);
     if (l->value.error != 0)
         return error_set(l->err, l->value.error, "PORT: out of memory");
-    return option_set(options_find(&server_options, STR(""), STR("listen")), l->config,
-                      buf_text(&l->value), "PORT", l->err);
+    const struct option *listen = options_find(&server_options, STR(""), STR("listen"));
+    loader_note(l, listen, SOURCE_ENVIRONMENT);
+    return option_set(listen, l->config, buf_text(&l->value), "PORT", l->err);
 }
 
 /* Other programs have variables with our prefix (Kubernetes makes SPOOLWIRE_PORT for a
@@ -120,7 +123,7 @@ int loader_read_environment(struct loader *l)
         const char *value = variable(l, name.z);
         if (value == NULL || (option->flags & OPTION_NO_FILE) != 0)
             continue;
-        int err = set_value(l, option, str_of(value), false, name.z);
+        int err = set_value(l, option, str_of(value), false, name.z, SOURCE_ENVIRONMENT);
         if (err != 0)
             return err;
     }
@@ -217,6 +220,8 @@ int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_f
     const char *file = variable(l, PREFIX "CONFIG");
     struct flag f;
 
+    if (file != NULL)
+        loader_note(l, &server_options.options[0], SOURCE_ENVIRONMENT);
     for (int i = 1;;) {
         int err = next_flag(l, argc, argv, &i, &f);
         if (err != 0)
@@ -224,8 +229,10 @@ int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_f
         l->config->help = f.help;
         if (f.option == NULL)
             break;
-        if (strcmp(f.option->name, "config") == 0)
-            file = f.value.p; /* the end of an argument, so it ends with a NUL */
+        if (strcmp(f.option->name, "config") != 0)
+            continue;
+        file = f.value.p; /* the end of an argument, so it ends with a NUL */
+        loader_note(l, f.option, SOURCE_FLAG);
     }
     *ret_file = file;
     return 0;
@@ -242,7 +249,7 @@ int loader_read_flags(struct loader *l, int argc, char **argv)
             return err;
         bool *again = &given[f.option - server_options.options];
         if ((f.option->flags & OPTION_NO_FILE) == 0)
-            err = set_value(l, f.option, f.value, *again, f.name.z);
+            err = set_value(l, f.option, f.value, *again, f.name.z, SOURCE_FLAG);
         if (err != 0)
             return err;
         *again = true;

@@ -1,5 +1,6 @@
 /* --help and the reference, made of the tables of options. */
 #include "base/buf.h"
+#include "base/json.h"
 #include "config/columns.h"
 #include "config/options.h"
 #include "config/roff.h"
@@ -117,6 +118,7 @@ static void reference_line(struct buf *out, const struct option *o)
     } else {
         buf_lit(out, "none | ");
     }
+    buf_str(out, (o->flags & OPTION_RELOADS) != 0 ? STR("yes | ") : STR(" | "));
     cell(out, str_of(o->help));
     buf_cut(out, out->n > 0 ? out->n - 1 : 0); /* no space at the line's end */
     buf_char(out, '\n');
@@ -124,7 +126,8 @@ static void reference_line(struct buf *out, const struct option *o)
 
 static void reference(struct buf *out, const struct option_table *table)
 {
-    buf_lit(out, "| option | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    buf_lit(out, "| option | value | default | reloads | meaning |\n"
+                 "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < table->n; i++)
         reference_line(out, &table->options[i]);
 }
@@ -137,4 +140,54 @@ void server_config_reference(struct buf *out)
 void server_config_agent_reference(struct buf *out)
 {
     reference(out, &agent_options);
+}
+
+/* --- the same for programs ---------------------------------------------------- */
+
+static void json_flag(struct buf *out, const char *name, bool value)
+{
+    buf_lit(out, ",\"");
+    buf_str(out, str_of(name));
+    buf_str(out, value ? STR("\":true") : STR("\":false"));
+}
+
+static void json_option(struct buf *out, const struct option *o, const char *of)
+{
+    static const char *const types[] = {
+        [OPTION_TEXT] = "text",     [OPTION_STR] = "text",         [OPTION_LISTEN] = "address",
+        [OPTION_SIZE] = "size",     [OPTION_COUNT] = "number",     [OPTION_NUMBER] = "number",
+        [OPTION_MS] = "duration",   [OPTION_SECONDS] = "duration", [OPTION_BOOL] = "bool",
+        [OPTION_CHOICE] = "choice", [OPTION_NAMES] = "list",       [OPTION_WORDS] = "list",
+        [OPTION_PAIRS] = "pairs",
+    };
+
+    buf_lit(out, "{\"of\":");
+    json_put_str(out, str_of(of));
+    buf_lit(out, ",\"name\":");
+    json_put_str(out, str_of(o->name));
+    buf_lit(out, ",\"type\":");
+    json_put_str(out, str_of(types[o->type]));
+    buf_lit(out, ",\"default\":");
+    json_put_str_or_null(out, str_of(o->initial));
+    buf_lit(out, ",\"min\":");
+    buf_i64(out, o->min);
+    buf_lit(out, ",\"max\":");
+    buf_i64(out, o->max);
+    buf_lit(out, ",\"choices\":");
+    json_put_str_or_null(out, o->type == OPTION_CHOICE ? str_of(o->value) : STR_NONE);
+    json_flag(out, "in_file", (o->flags & OPTION_NO_FILE) == 0);
+    json_flag(out, "reloads", (o->flags & OPTION_RELOADS) != 0);
+    json_flag(out, "secret", (o->flags & OPTION_SECRET) != 0);
+    json_flag(out, "personal", (o->flags & OPTION_PERSONAL) != 0);
+    buf_lit(out, ",\"meaning\":");
+    json_put_str(out, str_of(o->help));
+    buf_lit(out, "}\n");
+}
+
+void server_config_reference_json(struct buf *out)
+{
+    for (size_t i = 0; i < server_options.n; i++)
+        json_option(out, &server_options.options[i], "server");
+    for (size_t i = 0; i < agent_options.n; i++)
+        json_option(out, &agent_options.options[i], "agent");
 }

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "config/names.h"
 #include "config/suggest.h"
 #include "config/walk.h"
@@ -257,30 +258,52 @@ int settings_read(struct settings *s, size_t i, struct walk *w)
 
 /* --- the reference ----------------------------------------------------------- */
 
-static void print_names(struct buf *out, const struct name_set *set)
+/* @quoted: as JSON has it, which is YAML too. */
+static void print_names(struct buf *out, const struct name_set *set, bool quoted)
 {
     if (set->all_but)
-        buf_lit(out, "{all_but: ");
+        buf_str(out, quoted ? STR("{\"all_but\": ") : STR("{all_but: "));
     buf_char(out, '[');
     for (size_t i = 0; i < set->n; i++) {
         if (i > 0)
             buf_lit(out, ", ");
-        buf_str(out, set->names[i]);
+        if (quoted)
+            json_put_str(out, set->names[i]);
+        else
+            buf_str(out, set->names[i]);
     }
     buf_char(out, ']');
     if (set->all_but)
         buf_char(out, '}');
 }
 
-static void print_default(struct buf *out, const struct setting *setting, struct agent *agent)
+static void print_member(struct buf *out,
+                         const struct setting *setting,
+                         const struct agent *agent,
+                         bool quoted)
 {
-    const void *member = member_of(agent, setting);
+    const void *member = (const char *)agent + setting->member;
 
-    buf_char(out, '`');
     if (setting->type == SETTING_COUNT)
         buf_u64(out, *(const size_t *)member);
     else
-        print_names(out, member);
+        print_names(out, member, quoted);
+}
+
+const char *settings_name(size_t i)
+{
+    return table[i].name;
+}
+
+void settings_print(size_t i, const struct agent *agent, struct buf *out)
+{
+    print_member(out, &table[i], agent, true);
+}
+
+static void print_default(struct buf *out, const struct setting *setting, struct agent *agent)
+{
+    buf_char(out, '`');
+    print_member(out, setting, agent, false);
     buf_char(out, '`');
 }
 

@@ -33,6 +33,10 @@ void settings_move(struct settings *s, struct agent *agent);
 /* Gives copies.  ERR_NOMEM leaves the agent with some of them. */
 int settings_copy(const struct settings *s, struct agent *agent);
 
+/* The @i-th setting's name, and appends its value of an agent as a file would have it. */
+const char *settings_name(size_t i);
+void settings_print(size_t i, const struct agent *agent, struct buf *out);
+
 /* Appends all settings, with their defaults, as a Markdown table. */
 void settings_reference(struct buf *out);
 
