@@ -282,7 +282,8 @@ static void measure_appends(struct bench *b, size_t batch, size_t n_jobs)
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < N_WRITERS; i++)
-            rates[i][round] = round_of(&writers[i], i, batch, n_jobs, b->seconds / ROUNDS);
+            rates[i][round] =
+                round_of(&writers[i], i, batch, n_jobs, b->seconds / (double)ROUNDS);
     }
     double bare = median(rates[BARE]);
     double store = median(rates[STORE]);
@@ -332,7 +333,7 @@ static double replay_store(const char *path, int64_t key)
     store_close(s);
     if (r.seq != N_REPLAYED || r.n_bytes != (size_t)N_REPLAYED * N_BYTES)
         die("the replay is not what was stored");
-    return N_REPLAYED / seconds;
+    return (double)N_REPLAYED / seconds;
 }
 
 static double replay_bare(const char *path, int64_t key)
@@ -358,7 +359,7 @@ static double replay_bare(const char *path, int64_t key)
     double seconds = now() - start;
     (void)sqlite3_finalize(select);
     (void)sqlite3_close(db);
-    return N_REPLAYED / seconds;
+    return (double)N_REPLAYED / seconds;
 }
 
 static void measure_replay(struct bench *b)

@@ -71,6 +71,14 @@ int store_append(struct store *s,
 
 /* --- reading --------------------------------------------------------------------- */
 
+/* A damaged row may have none. */
+static struct str column_run(sqlite3_stmt *stmt, int column)
+{
+    struct str run = column_text(stmt, column);
+
+    return run.p != NULL ? run : STR("");
+}
+
 static uint64_t count_lines(struct str run)
 {
     uint64_t n = 1;
@@ -144,7 +152,7 @@ int store_records(struct store *s,
         rc = sqlite3_step(b.stmt);
     while (rc == SQLITE_ROW &&
            give_run(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
-                    column_text(b.stmt, 1)));
+                    column_run(b.stmt, 1)));
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fault(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return code;
@@ -178,7 +186,7 @@ int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, st
     int code = 0;
     if (rc == SQLITE_ROW)
         stored =
-            line_from_end(column_text(b.stmt, 1),
+            line_from_end(column_run(b.stmt, 1),
                           ((uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX) - seq);
     else if (rc != SQLITE_DONE)
         code = fault(s, rc, err);
