@@ -324,7 +324,8 @@ static int start_http(struct server *s, struct error *err)
     s->app.aiq_compat = c->aiq_compat;
     s->app.max_input = 4 * 1024 * 1024;
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
-    s->app.streams = (struct stream_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
+    s->app.streams =
+        (struct stream_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
     int code = http_server_new(&options, &s->http, err);
     s->app.http = s->http;
     return code == 0 ? http_server_start(s->http, err) : code;
