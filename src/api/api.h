@@ -16,6 +16,7 @@
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 #include "transport/job_stream.h"
+#include "transport/poll.h"
 #include "transport/traffic.h"
 
 #include <stdatomic.h>

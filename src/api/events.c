@@ -4,6 +4,8 @@
 
 #include "http/header.h"
 
+enum { DEFAULT_LIMIT = 500, MAX_LIMIT = 5000 };
+
 /* --- where -------------------------------------------------------------------------- */
 
 /* "", "0", "-1" and "-" mean the beginning. */
@@ -84,18 +86,49 @@ static bool accepts_lines(struct str accept)
            !header_lists(accept, STR("text/event-stream"));
 }
 
-static const struct carrier *choose_carrier(struct http_request *req)
+/* NULL: none of ours. */
+static const struct carrier *choose_carrier(struct http_request *req, struct str format)
 {
-    struct str format = http_query(req, "format");
-    bool lines = str_absent(format) ? accepts_lines(http_header(req, "Accept"))
-                                    : str_is(format, "ndjson");
+    if (str_absent(format))
+        return accepts_lines(http_header(req, "Accept")) ? &carrier_ndjson : &carrier_sse;
+    return str_is(format, "sse")      ? &carrier_sse
+           : str_is(format, "ndjson") ? &carrier_ndjson
+                                      : NULL;
+}
 
-    if (!str_absent(format) && !lines && !str_is(format, "sse")) {
-        http_respond_error(req, 422, "format must be sse or ndjson");
-        return NULL;
+static void open_stream(struct http_request *req, struct job_request *what)
+{
+    what->carrier = choose_carrier(req, http_query(req, "format"));
+    if (what->carrier == NULL) {
+        http_respond_error(req, 422, "format must be sse, ndjson or json");
+        return;
     }
     http_set_header(req, "Vary", STR("Accept"));
-    return lines ? &carrier_ndjson : &carrier_sse;
+    /* A line without its id would be one that nobody can come back to. */
+    what->way.wrap = read_flag(req, "envelope", what->carrier == &carrier_ndjson);
+    if (api_take_permit(req, &what->permit))
+        job_stream_open(app_loop_of(req)->streams, req, what);
+}
+
+/* ?wait=S or ?format=json: one page. */
+static bool asks_page(const struct http_request *req)
+{
+    return !str_absent(http_query(req, "wait")) || str_is(http_query(req, "format"), "json");
+}
+
+static void open_page(struct http_request *req, const struct job_request *what)
+{
+    int64_t limit = jobs_number_or(http_query(req, "limit"), DEFAULT_LIMIT);
+    struct poll_request poll = { .job = what->job,
+                                 .way = what->way,
+                                 .after = what->after,
+                                 .limit = (size_t)limit,
+                                 .wait_ms = jobs_wait_ms(req) };
+
+    if (limit < 1 || limit > MAX_LIMIT)
+        http_respond_error(req, 422, "limit must be from 1 to %d", MAX_LIMIT);
+    else if (api_take_permit(req, &poll.permit))
+        poll_open(app_loop_of(req)->streams, req, &poll);
 }
 
 void api_events(struct http_request *req, void *arg)
@@ -105,15 +138,10 @@ void api_events(struct http_request *req, void *arg)
     (void)arg;
     if (!read_way(req, &what.way))
         return;
-    if (!jobs_read_place(req, http_query(req, "after"), &what)) {
+    if (!jobs_read_place(req, http_query(req, "after"), &what))
         http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
-        return;
-    }
-    what.carrier = choose_carrier(req);
-    if (what.carrier == NULL)
-        return;
-    /* A line without its id would be one that nobody can come back to. */
-    what.way.wrap = read_flag(req, "envelope", what.carrier == &carrier_ndjson);
-    if (api_take_permit(req, &what.permit))
-        job_stream_open(app_loop_of(req)->streams, req, &what);
+    else if (asks_page(req))
+        open_page(req, &what);
+    else
+        open_stream(req, &what);
 }

@@ -13,7 +13,7 @@
 
 enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255, MAX_SCAN = 20000 };
 
-static int64_t number_or(struct str text, int64_t otherwise)
+int64_t jobs_number_or(struct str text, int64_t otherwise)
 {
     int64_t value = 0;
 
@@ -27,10 +27,9 @@ static int64_t number_or(struct str text, int64_t otherwise)
     return value;
 }
 
-/* ?wait=30: for the job to end, in seconds. */
-static int64_t read_wait_ms(struct http_request *req)
+int64_t jobs_wait_ms(struct http_request *req)
 {
-    int64_t wait = number_or(http_query(req, "wait"), 0);
+    int64_t wait = jobs_number_or(http_query(req, "wait"), 0);
 
     return (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
 }
@@ -191,7 +190,7 @@ void api_submit(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    call->wait_ms = read_wait_ms(req);
+    call->wait_ms = jobs_wait_ms(req);
     json_reader_init(&reader, 64 * 1024 * 1024, 64);
     if (read_submit(call, &reader))
         call_post(call);
@@ -257,7 +256,7 @@ static void look_at_job(struct http_request *req, bool aiq)
 
 void api_job(struct http_request *req, void *arg)
 {
-    int64_t wait_ms = read_wait_ms(req);
+    int64_t wait_ms = jobs_wait_ms(req);
 
     (void)arg;
     if (wait_ms > 0)
@@ -337,9 +336,9 @@ void api_list(struct http_request *req, void *arg)
     (void)arg;
     if (look == NULL)
         return;
-    int64_t limit = number_or(http_query(req, "limit"), 50);
+    int64_t limit = jobs_number_or(http_query(req, "limit"), 50);
     look->filter.limit = limit < 1 ? 1 : limit > 1000 ? 1000 : (size_t)limit;
-    look->filter.before = number_or(http_query(req, "after"), 0);
+    look->filter.before = jobs_number_or(http_query(req, "after"), 0);
     if (state.n > 0 && !job_state_find(state, &ignored)) {
         look->status = 422;
         buf_lit(&look->out,

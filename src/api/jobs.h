@@ -4,6 +4,11 @@
 
 #include "api/api.h"
 
+/* A decimal number, or @otherwise when it is none. */
+int64_t jobs_number_or(struct str text, int64_t otherwise);
+/* ?wait=30, in seconds; 0 when it is not given, 300 at most. */
+int64_t jobs_wait_ms(struct http_request *req);
+
 /* 1 to 64 of letters, digits, _ and -. */
 bool jobs_valid_id(struct str id);
 /* Fills the request of a submit; false when it has answered. */

@@ -130,7 +130,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     r->n_rows++;
     p->n_frames += n;
     p->ended |= rec.kind == REC_JOB_END;
-    r->full = p->bytes.n >= PAGE_BYTES;
+    r->full = p->bytes.n >= PAGE_BYTES || (p->max_frames > 0 && p->n_frames >= p->max_frames);
     return r->full;
 }
 

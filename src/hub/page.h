@@ -20,6 +20,7 @@ struct page {
     const struct reach *reach; /* borrowed; of the reader */
     struct way way;
     struct cursor asked;
+    size_t max_frames;         /* it ends with the record that reaches it; 0: no limit */
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "transport/traffic.h"
 
+#include <stdio.h>
+
 /* --- pages ----------------------------------------------------------------------- */
 
 static void on_page(struct task *task)
@@ -38,6 +40,7 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
         return err;
     p->data = f;
     p->reach = f->reach;
+    p->max_frames = f->max_frames;
     p->beginning_if_foreign = !f->is_open;
     p->task.done = on_page;
     p->task.home = f->loop->box;
@@ -141,7 +144,9 @@ int feed_open(struct feed *f,
               const struct feed_events *events,
               const struct feed_request *what)
 {
-    *f = (struct feed){ .loop = l, .events = events, .reach = what->reach };
+    *f = (struct feed){
+        .loop = l, .events = events, .reach = what->reach, .max_frames = what->max_frames
+    };
     f->reader.wake = on_wake;
     if (what->job.n > sizeof(f->page->job))
         return ERR_NOT_FOUND;
@@ -173,6 +178,22 @@ bool feed_close(struct feed *f)
 const struct page *feed_page(const struct feed *f)
 {
     return f->page;
+}
+
+struct refusal feed_refusal(int code, struct str job)
+{
+    struct refusal r = { .status = code == ERR_NOT_FOUND ? 404
+                                   : code == ERR_NOMEM   ? 503
+                                                         : 500 };
+
+    if (code == ERR_NOT_FOUND)
+        (void)snprintf(r.text, sizeof(r.text), "Job not found: %.*s",
+                       STR_ARG(str_head(job, 100))); /* fits */
+    else
+        (void)snprintf(r.text, sizeof(r.text), "%s",
+                       code == ERR_NOMEM ? "out of memory"
+                                         : "the job's events cannot be read from the store");
+    return r;
 }
 
 void feed_put_gap(const struct feed *f, struct buf *out)

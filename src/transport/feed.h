@@ -30,6 +30,7 @@ struct feed {
     struct streams *loop;             /* borrowed */
     const struct feed_events *events; /* borrowed */
     const struct reach *reach;        /* borrowed; jobs outside of it are not there */
+    size_t max_frames;                /* of a page; 0: no limit */
     struct page *page;                /* owned; being fetched, or given out */
     int64_t key;                      /* of the job, from its first page on */
     enum job_state state;             /* when it had caught up */
@@ -44,6 +45,7 @@ struct feed_request {
     const struct reach *reach; /* NULL: all */
     struct way way;
     struct cursor after;
+    size_t max_frames; /* of a page; 0: no limit */
 };
 
 /* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed. */
@@ -51,15 +53,22 @@ int feed_open(struct feed *f,
               struct streams *l,
               const struct feed_events *events,
               const struct feed_request *what);
-/* From `opened`: reads from another place instead. */
+/* Reads a page from another place instead; `opened` or `ready` follows. */
 int feed_reopen(struct feed *f, struct cursor after);
 /* True when it is done with at once; else `closed` follows. */
 bool feed_close(struct feed *f);
 
-/* In `opened`: what was read. */
+/* In `opened` and `ready`: what was read; NULL when it is live. */
 const struct page *feed_page(const struct feed *f);
 /* After FEED_GAP: the payload of stream.gap. */
 void feed_put_gap(const struct feed *f, struct buf *out);
+
+/* How the code of feed_open, or of a page, is said to who has asked for @job. */
+struct refusal {
+    int status;
+    char text[120];
+};
+struct refusal feed_refusal(int code, struct str job);
 
 enum feed_next {
     FEED_BYTES,     /* the next ones; they stay until the next call */

@@ -192,12 +192,10 @@ static void on_opened(struct feed *f)
     struct job_stream *js = of_feed(f);
     const struct page *p = feed_page(f);
 
-    if (p->code == ERR_NOT_FOUND) {
-        stream_refuse(&js->stream, 404, "Job not found: %.*s", (int)p->job_n, p->job);
-        return;
-    }
     if (p->code != 0) {
-        stream_refuse(&js->stream, 500, "the job's events cannot be read from the store");
+        struct refusal r = feed_refusal(p->code, str_make(p->job, p->job_n));
+
+        stream_refuse(&js->stream, r.status, "%s", r.text);
         return;
     }
     count_resume(js, p);
@@ -263,11 +261,8 @@ void job_stream_open(struct streams *l,
     if (err != 0) {
         free(js);
         permit_free(what->permit);
-        if (err == ERR_NOT_FOUND)
-            http_respond_error(req, 404, "Job not found: %.*s",
-                               STR_ARG(str_head(what->job, 100)));
-        else
-            http_respond_error(req, 503, "out of memory");
+        struct refusal r = feed_refusal(err, what->job);
+        http_respond_error(req, r.status, "%s", r.text);
         return;
     }
     js->by_header = what->by_header;

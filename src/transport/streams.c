@@ -2,6 +2,7 @@
 
 #include "auth/permit.h"
 #include "base/error.h"
+#include "transport/poll.h"
 #include "transport/stream.h"
 
 #include <stdlib.h>
@@ -84,6 +85,7 @@ void streams_drain(struct streams *l, int64_t window_ms)
     l->draining = true;
     l->drain_ms = window_ms;
     wheel_each(&l->wheel, visit);
+    polls_drain(l);
 }
 
 static void check_permit(struct wheel_entry *e)

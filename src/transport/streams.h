@@ -9,6 +9,7 @@
 #include "hub/hub.h"
 #include "hub/pool.h"
 
+struct poll;
 struct stream;
 struct streams;
 struct traffic;
@@ -45,6 +46,7 @@ struct streams {
     struct stream_options opt;
     uv_timer_t timer;
     struct wheel wheel; /* every stream that has begun */
+    struct poll *polls; /* that wait */
     unsigned seed;
     bool draining;
     int64_t drain_ms; /* the window, */

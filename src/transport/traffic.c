@@ -7,7 +7,7 @@
 const char *transport_name(enum transport transport)
 {
     static const char *const names[TRANSPORT_MAX] = {
-        [TRANSPORT_SSE] = "sse", [TRANSPORT_NDJSON] = "ndjson"
+        [TRANSPORT_SSE] = "sse", [TRANSPORT_NDJSON] = "ndjson", [TRANSPORT_POLL] = "poll"
     };
 
     return names[transport];

@@ -7,7 +7,7 @@
 
 struct dialect;
 
-enum transport { TRANSPORT_SSE, TRANSPORT_NDJSON, TRANSPORT_MAX };
+enum transport { TRANSPORT_SSE, TRANSPORT_NDJSON, TRANSPORT_POLL, TRANSPORT_MAX };
 
 /* Why a stream has ended. */
 enum stream_end {

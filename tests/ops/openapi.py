@@ -275,7 +275,7 @@ def tour(s):
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
     job = f"/v1/jobs/async/job/{id}"
-    for path in ("/v1/jobs", "/v1/jobs?limit=1", f"/v1/jobs/{id}", job, f"{job}/state", f"{job}/report"):
+    for path in ("/v1/jobs", "/v1/jobs?limit=1", f"/v1/jobs/{id}", f"/v1/jobs/{id}/events?wait=0&limit=3", job, f"{job}/state", f"{job}/report"):
         equal(s.get(path).status, 200, path)
     for path in (f"/v1/jobs/{id}/events", f"{job}/stream", f"{job}/stream/3"):
         gateway.Stream(s, path).rest().close()

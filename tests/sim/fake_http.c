@@ -32,6 +32,13 @@ bool http_is_over(const struct http_request *req)
     return req->is_over;
 }
 
+struct str http_header(const struct http_request *req, const char *name)
+{
+    (void)req;
+    (void)name;
+    return STR_NONE;
+}
+
 void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data)

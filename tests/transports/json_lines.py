@@ -46,7 +46,7 @@ def sse_otherwise(accept):
 def an_unknown_format_is_refused():
     with Server(agents={"pull": PULL}) as server:
         a = server.get(events(play(server), "agent", format="xml"))
-        equal((a.status, a.detail), (422, "format must be sse or ndjson"))
+        equal((a.status, a.detail), (422, "format must be sse, ndjson or json"))
 
 
 @case
