@@ -61,7 +61,7 @@ struct journal {
     unsigned busy_leases, busy_appends, busy_finishes, busy_returns;
     bool hold_appends, hold_leases, closed_at_finish;
     /* What it learns: */
-    unsigned running, most_running;
+    unsigned running, most_running, n_lost;
     unsigned n_finish_tries, n_wrong; /* what no exec manager may do */
     struct buf log;
 };
@@ -150,6 +150,25 @@ static void copy(char *to, size_t size, struct str text)
     (void)snprintf(to, size, "%.*s", STR_ARG(text));
 }
 
+static int play_loss(struct journal *j, struct job *job, struct journal_request *req)
+{
+    if (busy(req, &j->busy_finishes) != 0)
+        return ERR_BUSY;
+    copy(job->error, sizeof(job->error), req->error);
+    copy(job->error_type, sizeof(job->error_type), req->error_type);
+    job->state = QUEUED;
+    j->running--;
+    j->n_lost++;
+    return 0;
+}
+
+static int play_count(struct journal *j, struct journal_request *req)
+{
+    for (size_t i = 0; i < j->n_jobs; i++)
+        req->accepted += j->jobs[i].state == QUEUED && str_eq(j->jobs[i].agent, req->agents[0]);
+    return 0;
+}
+
 static int play_end(struct journal *j, struct job *job, struct journal_request *req)
 {
     bool back = req->op == JOURNAL_RETURN;
@@ -176,6 +195,10 @@ static bool play(struct journal *j, struct journal_request *req)
         req->code = play_lease(j, req);
         return !(j->hold_leases && req->code == 0);
     }
+    if (req->op == JOURNAL_COUNT) {
+        req->code = play_count(j, req);
+        return true;
+    }
     if (job == NULL || job->state != RUNNING || job->attempt != req->attempt)
         j->n_wrong++;
     else if (req->op == JOURNAL_APPEND && j->hold_appends)
@@ -184,6 +207,8 @@ static bool play(struct journal *j, struct journal_request *req)
         req->code = play_append(j, job, req);
     else if (req->op == JOURNAL_HEARTBEAT)
         req->code = play_heartbeat(job, req);
+    else if (req->op == JOURNAL_LOSE)
+        req->code = play_loss(j, job, req);
     else
         req->code = play_end(j, job, req);
     return true;
@@ -405,6 +430,11 @@ static bool logged(const struct scene *s, const char *text)
     struct str log = buf_text(&s->journal.log);
 
     return memmem(log.p, log.n, text, strlen(text)) != NULL;
+}
+
+static bool is_logged_lost(struct scene *s)
+{
+    return logged(s, "spoolwire: the job is lost");
 }
 
 static void sleep_ms(long ms)
@@ -1038,6 +1068,142 @@ static void a_stop_does_not_wait_for_a_full_disk(void **state)
     exec_queued(s->exec, STR("alpha"));
 }
 
+/* --- pools ------------------------------------------------------------------- */
+
+/* A process of a pool in shell: says of its job what @work prints as "event" lines, with $job
+ * and $attempt; then that it succeeded. */
+#define POOL_WORKER(work)                                                              \
+    "echo '{\"ready\":true}'; "                                                        \
+    "say() { printf '{\"job\":\"%s\",\"attempt\":%s,%s}\\n' $job $attempt \"$1\"; }; " \
+    "while read -r line; do "                                                          \
+    "job=${line#*\\\"job\\\":\\\"}; job=${job%%\\\"*}; "                               \
+    "attempt=${line#*\\\"attempt\\\":}; attempt=${attempt%%,*}; " work                 \
+    "; say '\"finish\":{\"status\":\"success\"}'; done"
+
+static struct exec_agent *pool_agent(struct scene *s, const char *script)
+{
+    struct exec_agent *a = agent(s, 0, script);
+
+    a->pool = (struct exec_pool){ .size = 2,
+                                  .concurrency = 1,
+                                  .warm = 1,
+                                  .start_ms = 10000,
+                                  .drain_ms = 1000,
+                                  .backoff_ms = 500 };
+    return a;
+}
+
+static void a_pool_does_all_jobs_and_tells_all_it_hears(void **state)
+{
+    struct scene *s = *state;
+
+    (void)pool_agent(s, POOL_WORKER("say '\"event\":{\"n\": 1.0}'"));
+    for (int i = 0; i < 20; i++)
+        (void)submit(s, STR("alpha"), "null");
+    start(s);
+    until(s, all_ended);
+    for (size_t i = 0; i < s->journal.n_jobs; i++) {
+        const struct job *job = &s->journal.jobs[i];
+
+        expect_bytes(job, "{\"n\": 1.0}\n");
+        assert_int_equal(job->end, JOB_END_SUCCEEDED);
+        assert_false(job->end_of_stream);
+        assert_int_equal(job->attempt, 1);
+    }
+}
+
+static void a_pool_says_again_what_was_not_stored(void **state)
+{
+    struct scene *s = *state;
+
+    (void)pool_agent(s, POOL_WORKER("say '\"event\":{}'"));
+    s->journal.busy_leases = 1;
+    s->journal.busy_appends = s->journal.busy_finishes = 2;
+    struct job *job = submit(s, STR("alpha"), "null");
+    start(s);
+    until(s, all_ended);
+    expect_bytes(job, "{}\n");
+    assert_int_equal(job->end, JOB_END_SUCCEEDED);
+}
+
+static void a_loss_is_said_until_it_is_stored(void **state)
+{
+    struct scene *s = *state;
+
+    (void)pool_agent(s, POOL_WORKER("[ $attempt -gt 1 ] || kill -9 $$"));
+    s->journal.busy_finishes = 2;
+    struct job *job = submit(s, STR("alpha"), "null");
+    start(s);
+    until(s, all_ended);
+    assert_int_equal(s->journal.n_lost, 1);
+    assert_int_equal(job->attempt, 2);
+    assert_string_equal(job->error_type, "");
+    assert_true(logged(s, "spoolwire: pool: its process ended: killed by signal 9 (SIGKILL)"));
+}
+
+static void a_fenced_job_is_stopped_and_its_process_goes_on(void **state)
+{
+    struct scene *s = *state;
+
+    /* It says something until it is told to stop: then there is a second line. */
+    (void)pool_agent(s, POOL_WORKER("if [ $job = job-1 ]; then say '\"event\":{}'; "
+                                    "read -r told; fi"));
+    s->heartbeat_ms = 50;
+    struct job *job = submit(s, STR("alpha"), "null");
+    fence(s, job, ERR_REFUSED);
+    start(s);
+    until(s, is_logged_lost);
+    (void)pthread_mutex_lock(&s->journal.lock);
+    job->state = FINISHED; /* by another */
+    s->journal.running--;
+    (void)pthread_mutex_unlock(&s->journal.lock);
+    (void)submit(s, STR("alpha"), "null");
+    until(s, all_ended);
+    assert_int_equal(s->journal.n_lost, 0);
+    assert_int_equal(s->journal.jobs[1].attempt, 1);
+}
+
+static void a_pool_is_drained_and_stopped(void **state)
+{
+    struct scene *s = *state;
+
+    (void)pool_agent(s, POOL_WORKER("say '\"event\":{}'; sleep 300"));
+    struct job *job = submit(s, STR("alpha"), "null");
+    start(s);
+    until(s, has_bytes);
+    exec_drain(s->exec);
+    until_idle(s);
+    assert_int_equal(job->state, RETURNED);
+    exec_stop(s->exec);
+}
+
+static void a_pool_that_is_stopped_does_not_wait_for_a_full_disk(void **state)
+{
+    struct scene *s = *state;
+
+    (void)pool_agent(s, POOL_WORKER("say '\"event\":{}'; sleep 300"));
+    struct job *job = submit(s, STR("alpha"), "null");
+    start(s);
+    until(s, has_bytes);
+    s->journal.busy_returns = 1000;
+    exec_stop(s->exec);
+    assert_int_equal(job->state, RUNNING); /* left to recovery */
+    assert_true(logged(s, "left to recovery"));
+}
+
+static void a_pool_is_stopped_while_it_starts(void **state)
+{
+    struct scene *s = *state;
+
+    pool_agent(s, "sleep 300")->pool.warm = 2;
+    start(s);
+    exec_stop(s->exec);
+    exec_free(s->exec);
+    s->exec = NULL;
+    struct exec_options options = { .agents = s->agents, .n = 1, .journal = &s->journal };
+    assert_int_equal(exec_new(&options, &s->exec, NULL), 0); /* and never started */
+}
+
 static void it_may_be_stopped_before_it_was_started(void **state)
 {
     struct scene *s = *state;
@@ -1118,6 +1284,13 @@ int main(void)
         TEST(a_job_that_comes_during_a_drain_is_handed_back),
         TEST(a_stop_kills_and_hands_back_at_once),
         TEST(a_stop_does_not_wait_for_a_full_disk),
+        TEST(a_pool_does_all_jobs_and_tells_all_it_hears),
+        TEST(a_pool_says_again_what_was_not_stored),
+        TEST(a_loss_is_said_until_it_is_stored),
+        TEST(a_fenced_job_is_stopped_and_its_process_goes_on),
+        TEST(a_pool_is_drained_and_stopped),
+        TEST(a_pool_that_is_stopped_does_not_wait_for_a_full_disk),
+        TEST(a_pool_is_stopped_while_it_starts),
         TEST(it_may_be_stopped_before_it_was_started),
         TEST(an_agent_without_a_command_is_refused),
     };
