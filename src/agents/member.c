@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 enum {
-    MAX_LATE_MS = 1000,
+    MAX_LATE_MS = 250,
     PAUSE_BYTES = 1024 * 1024,
     RESUME_BYTES = PAUSE_BYTES / 2,
     MAX_VERDICT = 64 * 1024,
@@ -85,7 +85,8 @@ static void set_alarm(struct member *m, int64_t at)
     if (at >= m->alarm)
         return;
     m->alarm = at;
-    (void)uv_timer_start(&m->timer, on_timer, left > 0 ? (uint64_t)left : 0, 0); /* open */
+    /* Never 0: the loop must have looked at the pipes in between. */
+    (void)uv_timer_start(&m->timer, on_timer, left > 0 ? (uint64_t)left : 1, 0); /* open */
 }
 
 static void set_deadline(struct member *m, int64_t ms)

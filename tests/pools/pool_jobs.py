@@ -163,6 +163,17 @@ def a_cancel_that_is_ignored_ends_the_process_in_the_end():
 
 
 @case
+def a_cancelled_job_of_a_process_that_crashes():
+    with Pool(agent={"attempts": 2}) as s:
+        id = s.do(["deaf", True], ["until", "go"], ["exit", 1])
+        s.until_begun(id)
+        s.post(f"/v1/jobs/{id}/cancel")
+        until("it is told", lambda: s.notes("told"))
+        s.touch("go")
+        equal(s.until_state(id, "cancelled", seconds=10)["attempt"], 1)
+
+
+@case
 def a_cancel_at_any_moment_of_the_start():
     with Pool(size=2, concurrency=8) as s:
         ids = []

@@ -95,22 +95,24 @@ def a_silent_job_loses_its_lease():
         equal(len(s.pids()), 1)
 
 
-@cases([True, False], lambda frozen: "with its workers" if frozen else "alone")
-def a_server_that_stood_still_takes_nobodys_lease(frozen):
-    with Pool(concurrency=2, agent={"lease": "1s"}) as s:
+@cases([(5, True), (5, False), (3.15, False)], lambda v: f"for {v[0]} s" + (" with its workers" if v[1] else ""))
+def a_server_that_stood_still_takes_nobodys_lease(value):
+    seconds, frozen = value
+    with Pool(concurrency=2, agent={"lease": "3s"}) as s:
         ids = [s.do(["say", "x"], ["until", "go"]) for _ in range(2)]
         for id in ids:
             s.until_begun(id)
         all = [s.pid] + (s.alive() if frozen else [])
         for pid in all:
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(2.5)
+        time.sleep(seconds)
         for pid in all:
             os.kill(pid, signal.SIGCONT)
-        time.sleep(1)
+        time.sleep(0.5)  # for a loss to show itself
         s.touch("go")
         for id in ids:
-            equal(s.until_state(id, "succeeded", "failed")["state"], "succeeded")
+            job = s.until_state(id, "succeeded", "failed")
+            equal(job["state"], "succeeded", f"{job}")
 
 
 @case
