@@ -279,7 +279,7 @@ bool journal_turn(struct journal *j)
     reply_all(answered);
     journal_expire(j);
     store_checkpoint(j->opt.store); /* only when there is enough to move */
-    j->turn_end = j->opt.clock(j->opt.clock_arg);
+    j->last_turn = j->now;
     return true;
 }
 

@@ -68,7 +68,7 @@ struct journal {
     struct json_reader reader;
     int64_t now;
     int64_t next_look; /* at leases and deadlines */
-    int64_t turn_end;  /* when the last turn was over */
+    int64_t last_turn; /* when it began: nothing is heard while a turn lasts */
     /* Nobody could be heard before: commits failed, or the whole process stood still. */
     int64_t heard_since;
     int64_t next_expire;

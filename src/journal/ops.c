@@ -11,7 +11,7 @@
 
 enum {
     LOOK_EVERY_MS = 250,
-    AWAY_MS = 2000, /* between two turns: longer than anybody lets pass who is not stopped */
+    AWAY_MS = 2000, /* from turn to turn: longer than it takes anybody who is not stopped */
     EXPIRE_EVERY_MS = 10000,
     EXPIRE_ROWS = 500
 };
@@ -687,7 +687,7 @@ static void look_once(struct journal *j, struct live *l)
 
 void journal_look_at_time(struct journal *j)
 {
-    if (j->failed_at >= j->heard_since || j->now - j->turn_end > AWAY_MS)
+    if (j->failed_at >= j->heard_since || j->now - j->last_turn > AWAY_MS)
         j->heard_since = j->now;
     if (j->now >= j->next_look) {
         j->next_look = j->now + LOOK_EVERY_MS;
