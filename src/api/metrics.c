@@ -81,7 +81,7 @@ static void put_duration(struct expose *e,
     expose_histogram(e, labels, &counts->duration);
 }
 
-static void put_http(struct expose *e, const struct http_server *http)
+static void put_http(struct expose *e, struct http_server *http)
 {
     struct http_counts counts;
 
@@ -99,6 +99,13 @@ static void put_http(struct expose *e, const struct http_server *http)
                    "Connections that came.");
     expose_counter(e, "spoolwire_http_connections_refused_total", counts.refused,
                    "Connections that were turned away, over a limit.");
+    expose_family(e, "spoolwire_tls_handshakes_total", "counter", "TLS handshakes.");
+    expose_value(e, "result=\"ok\"", counts.handshakes);
+    expose_value(e, "result=\"failed\"", counts.handshakes_failed);
+    if (counts.tls_expiry != 0)
+        expose_gauge(e, "spoolwire_tls_certificate_expiry_time_seconds",
+                     (uint64_t)counts.tls_expiry,
+                     "When the certificate runs out, since 1970; only with TLS.");
 }
 
 /* --- streams ------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/watch.h"
 #include "config/server.h"
 
 #include <limits.h>
@@ -21,6 +22,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files */
 
 struct server {
     struct server_config *config;
@@ -37,7 +40,8 @@ struct server {
     struct app app;
     struct app_agent *app_agents; /* owned */
     struct http_server *http;
-    char self[4096]; /* this program, for the demo agent */
+    struct watch certificate; /* with TLS */
+    char self[4096];          /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
 };
 
@@ -291,6 +295,8 @@ static int start_http(struct server *s, struct error *err)
         .host = c->address.host[0] != '\0' ? c->address.host : NULL,
         .port = c->address.port,
         .unix_path = c->address.unix_path[0] != '\0' ? c->address.unix_path : NULL,
+        .tls_cert = c->tls_cert,
+        .tls_key = c->tls_key,
         .n_loops = c->loops,
         .routes = api_routes,
         .arg = &s->app,
@@ -326,6 +332,8 @@ static int start_http(struct server *s, struct error *err)
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
     s->app.streams =
         (struct stream_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
+    if (c->tls_cert != NULL)
+        watch_init(&s->certificate, c->tls_cert, c->tls_key);
     int code = http_server_new(&options, &s->http, err);
     s->app.http = s->http;
     return code == 0 ? http_server_start(s->http, err) : code;
@@ -353,8 +361,9 @@ static void say_hello(const struct server *s)
         return;
     }
     bool six = strchr(c->address.host, ':') != NULL;
-    (void)snprintf(url, sizeof(url), "http://%s%s%s:%u", six ? "[" : "", c->address.host,
-                   six ? "]" : "", (unsigned)http_server_port(s->http));
+    (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", c->tls_cert != NULL ? "https" : "http",
+                   six ? "[" : "", c->address.host, six ? "]" : "",
+                   (unsigned)http_server_port(s->http));
     printf(
         "spoolwire %s listens on %s (data in %s)\n\n"
         "Open %s, or type in another terminal:\n\n"
@@ -367,6 +376,28 @@ static void say_hello(const struct server *s)
         SPOOLWIRE_VERSION, url, c->data, url, url, own_name(s), own_name(s), url, url,
         (int)getpid());
     (void)fflush(stdout); /* also into a pipe */
+}
+
+/* --- while it runs
+ * -------------------------------------------------------------------------------------- */
+
+/* New connections get the certificate that is in the files now; the others go on. */
+static void renew_certificate(struct server *s)
+{
+    struct error err = { 0 };
+    struct buf out;
+    bool ok = http_server_renew(s->http, &err) == 0;
+
+    buf_init(&out, PIPE_BUF);
+    buf_lit(&out, "{\"event\":\"certificate\",\"renewed\":");
+    buf_str(&out, ok ? STR("true") : STR("false"));
+    if (!ok) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, str_of(err.text));
+    }
+    buf_lit(&out, "}\n");
+    write_log(&out);
+    buf_done(&out);
 }
 
 /* --- stopping
@@ -384,6 +415,20 @@ static int wait_signal(const sigset_t *set, int64_t ms)
     return signal > 0 ? signal : 0;
 }
 
+static void wait_for_end(struct server *s, const sigset_t *set)
+{
+    bool is_secure = s->config->tls_cert != NULL;
+
+    for (;;) {
+        int signal = wait_signal(set, is_secure ? LOOK_MS : -1);
+
+        if (signal == SIGTERM || signal == SIGINT)
+            return;
+        if (is_secure && (signal == SIGHUP || watch_changed(&s->certificate)))
+            renew_certificate(s);
+    }
+}
+
 /* Readers are sent away and leases handed back, within the window. */
 static void end_gracefully(struct server *s, const sigset_t *set)
 {
@@ -393,7 +438,9 @@ static void end_gracefully(struct server *s, const sigset_t *set)
     if (s->exec != NULL)
         exec_drain(s->exec);
     for (int64_t waited = 0; waited < s->config->shutdown_window_ms; waited += 50) {
-        if (wait_signal(set, 50) != 0)
+        int signal = wait_signal(set, 50);
+
+        if (signal == SIGTERM || signal == SIGINT)
             _exit(EXIT_TROUBLE);
         if (api_readers(&s->app) == 0 && (s->exec == NULL || exec_running(s->exec) == 0))
             break;
@@ -465,7 +512,7 @@ static int run(struct server *s, const sigset_t *set)
         return EXIT_TROUBLE;
     }
     say_hello(s);
-    (void)wait_signal(set, -1);
+    wait_for_end(s, set);
     end_gracefully(s, set);
     return EXIT_OK;
 }
@@ -497,6 +544,7 @@ static int start(int argc, char **argv)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
     /* Blocked before any thread is made, so that only this one gets them. */
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     int code = run(s, &set);

@@ -56,6 +56,21 @@ int server_config_check_listen(const struct server_config *config,
                      quote(str_of(config->listen)).z);
 }
 
+static int check_tls(struct loader *l)
+{
+    const struct server_config *config = l->config;
+
+    if (config->tls_cert != NULL && config->address.unix_path[0] != '\0')
+        return error_set(l->err, ERR_REFUSED,
+                         "TLS is not spoken on a Unix socket: listen on an address, or leave "
+                         "tls_cert away");
+    if ((config->tls_cert == NULL) == (config->tls_key == NULL))
+        return 0;
+    return error_set(l->err, ERR_REFUSED, "%s is given without %s: TLS needs both",
+                     config->tls_cert != NULL ? "tls_cert" : "tls_key",
+                     config->tls_cert != NULL ? "tls_key" : "tls_cert");
+}
+
 /* scheme://host[:port] and nothing behind it, in lower case, as browsers send it. */
 static bool is_origin(struct str s)
 {
@@ -103,6 +118,8 @@ static int load(struct loader *l, int argc, char **argv)
         err = take_listen(l);
     if (err == 0)
         err = check_origins(l);
+    if (err == 0)
+        err = check_tls(l);
     return err == 0 ? loader_make_agents(l) : err;
 }
 

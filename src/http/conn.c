@@ -22,7 +22,9 @@
 #include "http/http.h"
 #include "http/loop.h"
 #include "http/request.h"
+#include "http/secure.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -125,6 +127,7 @@ static void on_closed(uv_handle_t *handle)
     if (c->visitor != NULL)
         loop->server->options.visitor_free(c->visitor);
     free(c->note);
+    tls_free(c->tls);
     free(c);
     atomic_fetch_sub(&loop->server->n_connections, 1);
     loop_refill_spares(loop);
@@ -143,6 +146,10 @@ static void close_with(struct conn *c, bool is_hard, const char *format, va_list
         return;
     (void)vsnprintf(why, sizeof(why), format, args); /* cutting is fine */
     log_close(c, str_of(why));
+    if (c->tls != NULL)
+        secure_count_lost(c);
+    if (c->tls != NULL && !is_hard)
+        secure_end(c);
     conn_move(c, CONN_CLOSING);
     wheel_remove(&c->loop->wheel, &c->deadline);
     if (!is_hard || c->peer.is_unix || uv_tcp_close_reset(&c->handle.tcp, on_closed) != 0)
@@ -178,6 +185,8 @@ static void finish(struct conn *c)
         stream_tell_closed(c);
     }
     conn_move(c, CONN_LINGER);
+    if (c->tls != NULL)
+        secure_end(c);
     if (uv_fileno(&c->handle.any, &fd) != 0 || shutdown(fd, SHUT_WR) != 0)
         conn_close(c, "the peer left");
     else
@@ -253,7 +262,7 @@ static uv_buf_t uv_buf_of(struct str s)
     return (uv_buf_t){ .base = (char *)(uintptr_t)s.p, .len = s.n };
 }
 
-static bool write_now(struct conn *c, struct str a, struct str b)
+bool conn_write(struct conn *c, struct str a, struct str b)
 {
     uv_buf_t both[2] = { uv_buf_of(a), uv_buf_of(b) };
     size_t sent = 0;
@@ -283,7 +292,8 @@ bool conn_flush(struct conn *c, struct str body)
     bool ok = c->state != CONN_CLOSING;
 
     if (ok && out->n + body.n > 0)
-        ok = write_now(c, buf_text(out), body);
+        ok = c->tls == NULL ? conn_write(c, buf_text(out), body)
+                            : secure_write(c, buf_text(out), body);
     buf_clear(out);
     return ok;
 }
@@ -353,7 +363,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
     (void)suggested;
     *ret = (uv_buf_t){
         .base = c->loop->read_bytes,
-        .len = c->state == CONN_BODY ? LOOP_READ_BYTES : LOOP_HEAD_BYTES,
+        .len = c->state != CONN_BODY ? LOOP_HEAD_BYTES
+               : c->tls == NULL      ? LOOP_READ_BYTES
+                                     : LOOP_SEALED_BYTES,
     };
 }
 
@@ -365,21 +377,14 @@ static void peer_left(struct conn *c, int err)
         conn_close(c, "%s", uv_strerror(err));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
+void conn_received(struct conn *c, struct str bytes)
 {
-    struct conn *c = conn_container(stream, handle);
-
-    if (n < 0) {
-        peer_left(c, (int)n);
-        return;
-    }
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
     case CONN_HEAD:
     case CONN_BODY:
     case CONN_HANDLING:
-        if (n > 0)
-            take(c, str_make(bytes->base, (size_t)n));
+        take(c, bytes);
         break;
     case CONN_STREAM: /* nothing is expected here but the end */
     case CONN_ENDING:
@@ -388,6 +393,19 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
     case CONN_STATE_MAX:
         break;
     }
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
+{
+    struct conn *c = conn_container(stream, handle);
+    struct str in = str_make(bytes->base, n > 0 ? (size_t)n : 0);
+
+    if (n < 0)
+        peer_left(c, (int)n);
+    else if (in.n > 0 && c->tls == NULL)
+        conn_received(c, in);
+    else if (in.n > 0 && c->state != CONN_LINGER)
+        secure_take(c, in);
 }
 
 static bool should_read(const struct conn *c)
@@ -610,7 +628,8 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     c->state = CONN_IDLE;
     loop->n_conns++;
     wheel_add(&loop->wheel, &c->deadline);
-    if (open_handle(c, fd) != 0) {
+    bool is_secure = !peer->is_unix && loop->server->identity != NULL;
+    if ((is_secure && !secure_begin(c)) || open_handle(c, fd) != 0) {
         (void)close(fd); /* libuv did not take it */
         conn_close(c, "cannot be opened");
         return;

@@ -17,6 +17,7 @@ struct buf;
 struct http_loop;
 struct http_request;
 struct http_stream_events;
+struct tls;
 
 struct peer {
     struct in6_addr address; /* IPv4 as ::ffff:1.2.3.4 */
@@ -63,6 +64,7 @@ struct conn {
     } handle;
     struct wheel_entry deadline;
     struct http_loop *loop;    /* borrowed; outlives us */
+    struct tls *tls;           /* owned; NULL: its bytes are plain */
     struct http_request *req;  /* owned, or NULL */
     struct http_stream stream; /* while STREAM and its ENDING */
     struct stream_note *note;  /* owned, or NULL */
@@ -112,6 +114,12 @@ struct buf *conn_out(struct conn *c);
 /* Sends what is in conn_out and @body, in one write if the socket takes it; the rest is
  * copied.  False when the connection is closing. */
 bool conn_flush(struct conn *c, struct str body);
+
+/* Sends @a and @b as they are; what the socket does not take is copied.  False when the
+ * connection is closing. */
+bool conn_write(struct conn *c, struct str a, struct str b);
+/* Plain bytes have come. */
+void conn_received(struct conn *c, struct str bytes);
 
 /* Bytes that the peer has not acknowledged. */
 size_t conn_unsent(const struct conn *c);

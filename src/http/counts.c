@@ -4,6 +4,7 @@
 #include "http/loop.h"
 #include "http/request.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 #include <stdlib.h>
 
@@ -55,7 +56,7 @@ void loop_count_answer(const struct http_request *req, uint64_t us)
     histogram_add(&counts_of(req)->duration, us, 1);
 }
 
-void http_server_counts(const struct http_server *s, struct http_counts *ret)
+void http_server_counts(struct http_server *s, struct http_counts *ret)
 {
     *ret = (struct http_counts){ .connections = atomic_load(&s->n_connections) };
     for (unsigned i = 0; s->loops != NULL && i < s->options.n_loops; i++) {
@@ -64,7 +65,13 @@ void http_server_counts(const struct http_server *s, struct http_counts *ret)
         ret->accepted += counter_get(&counts->accepted);
         ret->refused += counter_get(&counts->refused);
         ret->inflight += counter_get(&counts->inflight);
+        ret->handshakes += counter_get(&counts->handshakes);
+        ret->handshakes_failed += counter_get(&counts->handshakes_failed);
     }
+    uv_mutex_lock(&s->identity_lock);
+    if (s->identity != NULL)
+        ret->tls_expiry = tls_identity_expiry(s->identity);
+    uv_mutex_unlock(&s->identity_lock);
 }
 
 void http_server_route_counts(const struct http_server *s,

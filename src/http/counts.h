@@ -10,6 +10,7 @@ struct loop_counts {
     struct counter accepted;
     struct counter refused;
     struct counter inflight;
+    struct counter handshakes, handshakes_failed; /* of TLS */
     size_t n_routes;
     struct http_route_counts *routes; /* owned; and one more, for what no route is found for */
 };

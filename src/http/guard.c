@@ -129,15 +129,15 @@ static bool parse_address(struct str text, struct in6_addr *ret)
 
 /* --- Host --------------------------------------------------------------------------- */
 
-/* Cuts "name:8080" into its halves; without a port it is 80.  False when malformed. */
-static bool split_host(struct str host, struct str *name, uint32_t *port)
+/* Cuts "name:8080" into its halves; without a port it is @otherwise.  False when malformed. */
+static bool split_host(struct str host, uint32_t otherwise, struct str *name, uint32_t *port)
 {
     size_t colon = host.n;
 
     while (colon > 0 && host.p[colon - 1] >= '0' && host.p[colon - 1] <= '9')
         colon--;
     *name = host;
-    *port = 80;
+    *port = otherwise;
     if (colon == 0 || host.p[colon - 1] != ':')
         return host.n > 0; /* "::1" without brackets has no match later */
     if (host.n - colon == 0 || host.n - colon > 5)
@@ -157,7 +157,7 @@ bool guard_host_allowed(const struct guard *g, struct str host)
 
     if (g->any_host || listed(g->hosts, host))
         return true;
-    if (!split_host(host, &name, &port) || port != g->port)
+    if (!split_host(host, g->is_secure ? 443 : 80, &name, &port) || port != g->port)
         return false;
     if (header_is(name, "localhost"))
         return true;
@@ -170,7 +170,7 @@ bool guard_host_allowed(const struct guard *g, struct str host)
 
 enum guard_origin guard_origin(const struct guard *g, struct str origin, struct str host)
 {
-    struct str scheme = STR("http://");
+    struct str scheme = g->is_secure ? STR("https://") : STR("http://");
 
     if (str_absent(origin))
         return GUARD_NO_ORIGIN;

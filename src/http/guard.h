@@ -18,6 +18,7 @@ struct guard {
     char **origins; /* owned; NULL-terminated, or NULL */
     bool any_host;
     bool any_origin;
+    bool is_secure;        /* https */
     bool any_address;      /* bound to all addresses of the machine */
     struct in6_addr bound; /* our address; IPv4 as ::ffff:1.2.3.4 */
     uint16_t port;

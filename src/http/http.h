@@ -45,10 +45,12 @@ struct http_route {
 };
 
 struct http_options {
-    const char *host;                /* "127.0.0.1"; numeric */
-    uint16_t port;                   /* 0: any free one, see http_server_port */
-    const char *unix_path;           /* also listen here, or NULL */
-    unsigned n_loops;                /* 0: one per core */
+    const char *host;      /* "127.0.0.1"; numeric */
+    uint16_t port;         /* 0: any free one, see http_server_port */
+    const char *unix_path; /* also listen here, or NULL */
+    const char *tls_cert;  /* PEM file: TLS on the port (not the Unix socket); NULL: none */
+    const char *tls_key;   /* its key */
+    unsigned n_loops;      /* 0: one per core */
     const struct http_route *routes; /* borrowed; ends with a zeroed one */
     void *arg;                       /* for the handlers */
     /* Called on each loop's thread after its start and before its end. */
@@ -84,6 +86,9 @@ int http_server_new(const struct http_options *options,
 /* Binds and starts the loops' threads. */
 int http_server_start(struct http_server *s, struct error *err);
 uint16_t http_server_port(const struct http_server *s);
+/* Reads certificate and key again, for connections to come; those that are there keep theirs.
+ * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */
+int http_server_renew(struct http_server *s, struct error *err);
 /* No new connections; idle ones are closed; requests and streams go on. */
 void http_server_drain(struct http_server *s);
 /* Cuts what is left, stops the loops and waits for their threads. */
@@ -97,6 +102,8 @@ struct http_counts {
     uint64_t accepted;
     uint64_t refused;  /* over a limit of connections */
     uint64_t inflight; /* requests that a handler has; streams are not among them */
+    uint64_t handshakes, handshakes_failed; /* of TLS */
+    int64_t tls_expiry; /* of the certificate, in seconds since 1970; 0: no TLS */
 };
 
 enum { HTTP_CLASSES = 5 }; /* 1xx to 5xx */
@@ -106,7 +113,7 @@ struct http_route_counts {
     struct histogram duration; /* from the first byte to the answer; not of streams */
 };
 
-void http_server_counts(const struct http_server *s, struct http_counts *ret);
+void http_server_counts(struct http_server *s, struct http_counts *ret);
 /* Of a route of the table, or NULL: of the requests that no route was found for. */
 void http_server_route_counts(const struct http_server *s,
                               const struct http_route *route,

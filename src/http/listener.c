@@ -41,11 +41,13 @@ _Static_assert(sizeof(REFUSAL_BODY) - 1 == 103, "the length above");
 
 /* Says no and closes.  What the peer has sent is read first where it can be: unread bytes
  * would make the kernel reset the connection, and the answer with it. */
-static void refuse(int fd)
+static void refuse(int fd, bool is_secure)
 {
     char bytes[4096];
 
-    (void)send(fd, refusal, sizeof(refusal) - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* if it can */
+    if (!is_secure) /* else there is nothing that could be said before a handshake */
+        (void)send(fd, refusal, sizeof(refusal) - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* if it can
+                                                                                    */
     (void)shutdown(fd, SHUT_WR);
     while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
         ;
@@ -83,9 +85,9 @@ static void admit(struct listener *l,
     read_peer(from, &peer);
     counter_add(&l->loop->counts.accepted, 1);
     if (n > s->max_connections + RESERVE || (is_spare && l->loop->n_spare_fds == 0)) {
-        refuse(fd);
+        refuse(fd, s->guard.is_secure && !peer.is_unix);
     } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
-        refuse(fd);
+        refuse(fd, s->guard.is_secure && !peer.is_unix);
     } else {
         conn_open(l->loop, fd, &peer, is_over);
         return;

@@ -194,6 +194,8 @@ static void free_memory(struct http_loop *loop)
     buf_done(&loop->cork);
     buf_done(&loop->scratch);
     buf_done(&loop->text);
+    buf_done(&loop->plain);
+    buf_done(&loop->sealed);
     loop_counts_done(&loop->counts);
     free(loop->read_bytes);
     loop->read_bytes = NULL;
@@ -235,6 +237,8 @@ int loop_init(struct http_loop *loop, struct http_server *server, unsigned index
     buf_init(&loop->cork, CORK_BYTES);
     buf_init(&loop->scratch, CORK_BYTES);
     buf_init(&loop->text, CORK_BYTES);
+    buf_init(&loop->plain, 2 * LOOP_READ_BYTES);
+    buf_init(&loop->sealed, SIZE_MAX / 4);
     access_log_init(&loop->log, STDERR_FILENO, o->log_text, o->log_off);
     wheel_init(&loop->wheel, uv_now(&loop->uv));
     date_update(&loop->date);

@@ -23,6 +23,8 @@ struct http_server;
 enum {
     LOOP_READ_BYTES = 65536,
     LOOP_HEAD_BYTES = 16384, /* read at once while no body is expected */
+    /* The same over TLS: with what was left of a record, no more than LOOP_READ_BYTES. */
+    LOOP_SEALED_BYTES = LOOP_READ_BYTES - 16384,
     LOOP_SPARE_FDS = 4,
 };
 
@@ -55,6 +57,8 @@ struct http_loop {
     struct buf cork;
     struct buf scratch; /* any other answer */
     struct buf text;    /* an error's body */
+    struct buf plain;   /* over TLS: what was just received, */
+    struct buf sealed;  /* and what is about to be sent */
 
     struct http_request *spare_requests; /* owned */
     unsigned n_spare_requests;

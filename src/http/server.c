@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "http/loop.h"
 #include "http/router.h"
+#include "http/tls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,12 +66,18 @@ static char *copy_text(const char *text)
 static int copy_texts(struct http_options *o)
 {
     const char *host = o->host != NULL ? o->host : "127.0.0.1";
-    const char *unix_path = o->unix_path;
+    const char **rest[] = { &o->unix_path, &o->tls_cert, &o->tls_key };
 
-    o->host = copy_text(host);
-    o->unix_path = unix_path != NULL ? copy_text(unix_path) : NULL;
     o->hosts = o->origins = NULL; /* the guard has them */
-    return o->host == NULL || (unix_path != NULL && o->unix_path == NULL) ? ERR_NOMEM : 0;
+    o->host = copy_text(host);
+    bool ok = o->host != NULL;
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+        const char *text = *rest[i];
+
+        *rest[i] = text != NULL ? copy_text(text) : NULL;
+        ok = ok && (text == NULL || *rest[i] != NULL);
+    }
+    return ok ? 0 : ERR_NOMEM;
 }
 
 /* So many that accept() does not run out of descriptors first. */
@@ -104,6 +111,10 @@ int http_server_new(const struct http_options *options,
 
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
+    if (uv_mutex_init(&s->identity_lock) != 0) {
+        free(s);
+        return error_set(err, ERR_NOMEM, "out of memory");
+    }
     s->options = *options;
     atomic_init(&s->n_connections, 0);
     set_defaults(&s->options);
@@ -122,6 +133,9 @@ int http_server_new(const struct http_options *options,
         code = router_new(options->routes, &s->router, err);
     if (code == 0)
         code = check_access(options, err);
+    if (code == 0 && options->tls_cert != NULL)
+        code = tls_identity_new(options->tls_cert, options->tls_key, &s->identity, err);
+    s->guard.is_secure = s->identity != NULL;
     if (code != 0) {
         http_server_free(s);
         return code;
@@ -356,6 +370,21 @@ uint16_t http_server_port(const struct http_server *s)
     return s->port;
 }
 
+int http_server_renew(struct http_server *s, struct error *err)
+{
+    struct tls_identity *id, *old;
+    int code = tls_identity_new(s->options.tls_cert, s->options.tls_key, &id, err);
+
+    if (code != 0)
+        return code;
+    uv_mutex_lock(&s->identity_lock);
+    old = s->identity;
+    s->identity = id;
+    uv_mutex_unlock(&s->identity_lock);
+    tls_identity_unref(old);
+    return 0;
+}
+
 void http_server_drain(struct http_server *s)
 {
     for (unsigned i = 0; s->loops != NULL && i < s->options.n_loops; i++)
@@ -383,7 +412,11 @@ void http_server_free(struct http_server *s)
     router_free(s->router);
     guard_done(&s->guard);
     addresses_done(&s->addresses);
+    tls_identity_unref(s->identity);
+    uv_mutex_destroy(&s->identity_lock);
     free((char *)(uintptr_t)s->options.host);
     free((char *)(uintptr_t)s->options.unix_path);
+    free((char *)(uintptr_t)s->options.tls_cert);
+    free((char *)(uintptr_t)s->options.tls_key);
     free(s);
 }

@@ -1,5 +1,5 @@
 /* The server: what its loops share.  Nothing here changes while they run, except the two
- * counters. */
+ * counters and the certificate. */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
@@ -11,11 +11,14 @@
 #include <sys/types.h>
 
 struct router;
+struct tls_identity;
 
 struct http_server {
     struct http_options options; /* with their defaults; host and unix_path are ours */
     struct router *router;       /* owned */
     struct guard guard;
+    uv_mutex_t identity_lock;
+    struct tls_identity *identity; /* ref; under the lock; NULL: no TLS, which never changes */
     struct addresses addresses;
     unsigned max_connections;
     atomic_uint n_connections;

@@ -12,6 +12,7 @@
 #include "http/http.h"
 #include "http/loop.h"
 #include "http/request.h"
+#include "http/secure.h"
 #include "http/server.h"
 
 #include <assert.h>
@@ -216,6 +217,10 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
         total += pieces[i].len;
     if (c->note != NULL)
         c->note->bytes += total;
+    if (c->tls != NULL) {
+        memcpy(left, pieces, n * sizeof(pieces[0]));
+        return secure_send(c, left, n);
+    }
     if (c->n_writes == 0 && total > 0)
         sent = uv_try_write(&c->handle.stream, pieces, n);
     if (total == 0 || (sent >= 0 && (size_t)sent == total))

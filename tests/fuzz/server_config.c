@@ -40,6 +40,7 @@ static void check_address(const struct server_config *c)
     check((server_config_check_listen(c, false, NULL) == 0) ==
           (a->is_loopback || c->insecure_listen));
     check(server_config_check_listen(c, true, NULL) == 0);
+    check((c->tls_cert == NULL) == (c->tls_key == NULL));
 }
 
 static void check_options(const struct server_config *c)

@@ -187,7 +187,7 @@ class Server:
         ready, _, _ = select.select([self.process.stdout], [], [], WAIT)
         check(ready, f"the server does not start: {self.err()[-1000:]}")
         line = self.process.stdout.readline().decode()
-        m = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        m = re.search(r"https?://127\.0\.0\.1:(\d+)", line)
         if not m:
             self.process.wait(WAIT)
             raise AssertionError(f"no port in {line!r}; exit {self.process.returncode}: {self.err()[:1000]}")

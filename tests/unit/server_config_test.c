@@ -120,6 +120,8 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "max_events_per_token: 23\n"
                                    "ticket_life: 24s\n"
                                    "session_life: 25m\n"
+                                   "tls_cert: c.pem\n"
+                                   "tls_key: k.pem\n"
                                    "data: d.db\n"
                                    "durability: relaxed\n"
                                    "loops: 3\n"
@@ -161,6 +163,8 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->max_events_per_token, 23);
     assert_int_equal(c->ticket_life_ms, 24000);
     assert_int_equal(c->session_life_ms, 25 * 60000);
+    assert_string_equal(c->tls_cert, "c.pem");
+    assert_string_equal(c->tls_key, "k.pem");
     assert_string_equal(c->data, "d.db");
     assert_int_equal(c->durability, DURABILITY_RELAXED);
     assert_int_equal(c->loops, 3);
@@ -212,6 +216,8 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "23",
         "24s",
         "25m",
+        "c.pem",
+        "k.pem",
         "d.db",
         "relaxed",
         "3",
