@@ -354,9 +354,10 @@ static void say_hello(const struct server *s)
     const struct server_config *c = s->config;
     char url[128];
 
-    if (c->address.unix_path[0] != '\0') {
-        printf("spoolwire %s listens on %s (data in %s)\n", SPOOLWIRE_VERSION,
-               c->address.unix_path, c->data);
+    if (c->address.host[0] == '\0') {
+        printf("spoolwire %s listens on %s (data in %s)\n\n"
+               "    curl --unix-socket %s http://localhost/v1/jobs    # all jobs\n",
+               SPOOLWIRE_VERSION, c->address.unix_path, c->data, c->address.unix_path);
         (void)fflush(stdout); /* also into a pipe */
         return;
     }

@@ -52,25 +52,36 @@ static bool parse_host(struct str host, bool brackets, struct listen_address *re
     return true;
 }
 
-bool listen_parse(struct str text, struct listen_address *ret)
+static bool parse_unix(struct str text, struct listen_address *ret)
 {
-    struct listen_address a = { .port = 0 };
-    struct str unix_prefix = STR("unix:");
+    struct str prefix = STR("unix:");
 
-    if (str_starts(text, unix_prefix)) {
-        if (!copy_text(str_skip(text, unix_prefix.n), a.unix_path, sizeof(a.unix_path)))
-            return false;
-        a.is_loopback = true;
-        *ret = a;
-        return true;
-    }
+    return str_starts(text, prefix) &&
+           copy_text(str_skip(text, prefix.n), ret->unix_path, sizeof(ret->unix_path));
+}
+
+static bool parse_tcp(struct str text, struct listen_address *ret)
+{
     bool brackets = text.n > 0 && text.p[0] == '[';
     struct str host = brackets ? str_skip(text, 1) : text;
+
     host = str_head(host, str_find(host, brackets ? ']' : ':'));
     struct str rest = str_skip(text, host.n + (brackets ? 2 : 0));
-    if (str_empty(rest) || rest.p[0] != ':' || !listen_parse_port(str_skip(rest, 1), &a.port) ||
-        !parse_host(host, brackets, &a))
-        return false;
+    return !str_empty(rest) && rest.p[0] == ':' &&
+           listen_parse_port(str_skip(rest, 1), &ret->port) && parse_host(host, brackets, ret);
+}
+
+bool listen_parse(struct str text, struct listen_address *ret)
+{
+    struct listen_address a = { .is_loopback = true };
+
+    if (!parse_unix(text, &a)) { /* a path may hold commas, an address does not */
+        size_t comma = str_find(text, ',');
+
+        if (!parse_tcp(str_head(text, comma), &a) ||
+            (comma < text.n && !parse_unix(str_skip(text, comma + 1), &a)))
+            return false;
+    }
     *ret = a;
     return true;
 }
@@ -79,16 +90,19 @@ void listen_print(const struct listen_address *address, struct buf *out)
 {
     bool brackets = strchr(address->host, ':') != NULL;
 
+    if (address->host[0] != '\0') {
+        if (brackets)
+            buf_char(out, '[');
+        buf_str(out, str_of(address->host));
+        if (brackets)
+            buf_char(out, ']');
+        buf_char(out, ':');
+        buf_u64(out, address->port);
+    }
     if (address->unix_path[0] != '\0') {
+        if (address->host[0] != '\0')
+            buf_char(out, ',');
         buf_lit(out, "unix:");
         buf_str(out, str_of(address->unix_path));
-        return;
     }
-    if (brackets)
-        buf_char(out, '[');
-    buf_str(out, str_of(address->host));
-    if (brackets)
-        buf_char(out, ']');
-    buf_char(out, ':');
-    buf_u64(out, address->port);
 }

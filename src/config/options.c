@@ -19,7 +19,7 @@
 
 enum {
     MAX_PATH = 4096,
-    MAX_LISTEN = 120,
+    MAX_LISTEN = 170,
     MAX_LIST = 256,
     MAX_DESCRIPTION = 1024,
     MAX_TOKEN = 200
@@ -30,7 +30,7 @@ static const struct option server_table[] = {
     { "config", OPTION_TEXT, OPTION_NO_FILE, AT(config_file), NULL, 1, MAX_PATH, "FILE",
       "The YAML file; itself a flag or variable only." },
     { "listen", OPTION_LISTEN, 0, AT(listen), "127.0.0.1:8400", 1, MAX_LISTEN, "ADDRESS",
-      "Where to listen; port 0 is any free one." },
+      "Where to listen; port 0 is any free one.  Both kinds: ADDRESS:PORT,unix:PATH." },
     { "insecure_listen", OPTION_BOOL, 0, AT(insecure_listen), "false", 0, 0, "",
       "Listen also where other machines get to, though there is no authentication." },
     { "auth", OPTION_CHOICE, 0, AT(auth), "auto", 0, 0, "auto|required|off",

@@ -75,7 +75,7 @@ static int read_port(struct loader *l)
     struct listen_address address;
 
     if (port == NULL || variable(l, PREFIX "LISTEN") != NULL ||
-        !listen_parse(str_of(l->config->listen), &address) || address.unix_path[0] != '\0')
+        !listen_parse(str_of(l->config->listen), &address) || address.host[0] == '\0')
         return 0;
     if (!listen_parse_port(str_of(port), &address.port))
         return error_set(l->err, ERR_TYPE, "PORT must be a whole number from 0 to 65535");

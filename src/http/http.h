@@ -45,12 +45,13 @@ struct http_route {
 };
 
 struct http_options {
-    const char *host;      /* "127.0.0.1"; numeric */
-    uint16_t port;         /* 0: any free one, see http_server_port */
-    const char *unix_path; /* also listen here, or NULL */
-    const char *tls_cert;  /* PEM file: TLS on the port (not the Unix socket); NULL: none */
-    const char *tls_key;   /* its key */
-    unsigned n_loops;      /* 0: one per core */
+    /* A numeric address, a Unix socket's path, or both; without either it is 127.0.0.1. */
+    const char *host;
+    uint16_t port; /* 0: any free one, see http_server_port */
+    const char *unix_path;
+    const char *tls_cert; /* PEM file: TLS on the port (not the Unix socket); NULL: none */
+    const char *tls_key;  /* its key */
+    unsigned n_loops;     /* 0: one per core */
     const struct http_route *routes; /* borrowed; ends with a zeroed one */
     void *arg;                       /* for the handlers */
     /* Called on each loop's thread after its start and before its end. */
@@ -85,6 +86,7 @@ int http_server_new(const struct http_options *options,
                     struct error *err);
 /* Binds and starts the loops' threads. */
 int http_server_start(struct http_server *s, struct error *err);
+/* 0: only a Unix socket. */
 uint16_t http_server_port(const struct http_server *s);
 /* Reads certificate and key again, for connections to come; those that are there keep theirs.
  * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */

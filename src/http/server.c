@@ -3,7 +3,7 @@
  * Each loop has a TCP socket of its own on the same address (SO_REUSEPORT), and the kernel
  * spreads connections over them.  That option also lets any other program of the same user
  * join in silently, so with a given port it is first bound without it: a port that is taken
- * is an error, not half of the connections. */
+ * is an error, not half of the connections.  A Unix socket is the first loop's. */
 #define _GNU_SOURCE /* SO_REUSEPORT */
 #include "http/server.h"
 
@@ -65,17 +65,17 @@ static char *copy_text(const char *text)
 /* Replaces the caller's texts by copies. */
 static int copy_texts(struct http_options *o)
 {
-    const char *host = o->host != NULL ? o->host : "127.0.0.1";
-    const char **rest[] = { &o->unix_path, &o->tls_cert, &o->tls_key };
+    const char **texts[] = { &o->host, &o->unix_path, &o->tls_cert, &o->tls_key };
+    bool ok = true;
 
     o->hosts = o->origins = NULL; /* the guard has them */
-    o->host = copy_text(host);
-    bool ok = o->host != NULL;
-    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-        const char *text = *rest[i];
+    if (o->host == NULL && o->unix_path == NULL)
+        o->host = "127.0.0.1";
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *text = *texts[i];
 
-        *rest[i] = text != NULL ? copy_text(text) : NULL;
-        ok = ok && (text == NULL || *rest[i] != NULL);
+        *texts[i] = text != NULL ? copy_text(text) : NULL;
+        ok = ok && (text == NULL || *texts[i] != NULL);
     }
     return ok ? 0 : ERR_NOMEM;
 }
@@ -162,11 +162,14 @@ static void close_fd(int fd)
         (void)close(fd); /* a socket's close reports nothing that could be mended */
 }
 
+/* An empty @ret: no address at all. */
 static int parse_host(const struct http_server *s, struct bind_to *ret, struct error *err)
 {
     const struct http_options *o = &s->options;
 
     memset(ret, 0, sizeof(*ret));
+    if (o->host == NULL)
+        return 0;
     if (uv_ip4_addr(o->host, o->port, &ret->address.ip4) == 0) {
         ret->n = sizeof(ret->address.ip4);
         return 0;
@@ -210,8 +213,10 @@ static uint16_t port_of(const struct bind_to *to)
 static int bind_tcp(struct http_server *s, struct bind_to *to, int *ret, struct error *err)
 {
     bool is_shared = s->options.n_loops > 1;
-    int error = try_bind(to, is_shared, true, ret);
 
+    if (to->n == 0)
+        return 0;
+    int error = try_bind(to, is_shared, true, ret);
     if (error != 0)
         return error_set(err, ERR_IO, "cannot listen on %s port %u: %s", s->options.host,
                          port_of(to), strerror(error));
@@ -232,7 +237,7 @@ static int check_port_is_free(const struct http_server *s,
 {
     int fd = -1;
 
-    if (s->options.port == 0 || s->options.n_loops == 1)
+    if (to->n == 0 || s->options.port == 0 || s->options.n_loops == 1)
         return 0;
     int error = try_bind(to, false, false, &fd);
     close_fd(fd);
@@ -343,7 +348,8 @@ static int open_loops(struct http_server *s, struct error *err)
             return code;
         }
     }
-    guard_set_address(&s->guard, &to.address.any, s->port);
+    if (to.n > 0)
+        guard_set_address(&s->guard, &to.address.any, s->port);
     return 0;
 }
 

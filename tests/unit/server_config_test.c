@@ -385,6 +385,7 @@ static void port_changes_the_port_alone(void **state)
     assert_listen(NULL, ENV("PORT=5000"), NONE, "127.0.0.1:5000");
     assert_listen("listen: '[::1]:1'", ENV("PORT=5000"), NONE, "[::1]:5000");
     assert_listen("listen: unix:/x", ENV("PORT=5000"), NONE, "unix:/x");
+    assert_listen("listen: 127.0.0.1:1,unix:/x", ENV("PORT=5"), NONE, "127.0.0.1:5,unix:/x");
     assert_listen(NULL, ENV("PORT=5000", "SPOOLWIRE_LISTEN=127.0.0.2:2"), NONE, "127.0.0.2:2");
     assert_listen(NULL, ENV("PORT=5000"), ARGS("--listen=127.0.0.3:3"), "127.0.0.3:3");
     refused(NULL, ENV("PORT=http"), NONE, ERR_TYPE,

@@ -250,6 +250,12 @@ static void addresses_are_taken_apart(void **state)
     assert_string_equal(c->address.unix_path, "/run/s.sock");
     assert_true(c->address.is_loopback);
     server_config_free(c);
+    c = good("listen: 0.0.0.0:80,unix:/run/a,b", NONE, NONE);
+    assert_string_equal(c->address.host, "0.0.0.0");
+    assert_int_equal(c->address.port, 80);
+    assert_string_equal(c->address.unix_path, "/run/a,b");
+    assert_false(c->address.is_loopback);
+    server_config_free(c);
     c = good("listen: '[::ffff:127.0.0.9]:65535'", NONE, NONE);
     assert_string_equal(c->address.host, "::ffff:127.0.0.9");
     assert_int_equal(c->address.port, 65535);
@@ -260,11 +266,12 @@ static void what_is_no_address_is_refused(void **state)
 {
     /* clang-format off: a table */
     static char *const wrong[] = {
-        "x",          ":8400",        "127.0.0.1",   "127.0.0.1:",
-        "::1:8400",   "[::1]",        "[::1]8400",   "[::1:8400",
-        "a.test:80",  "127.0.0.1:-1", "127.1:80",    "127.0.0.1:65536",
-        "[::1%lo]:1", "unix:",        "[1.2.3.4]:1", "127.0.0.1:080",
-        "[]:1",       "1:2:3",        "*:80",
+        "x",          ":8400",         "127.0.0.1",   "127.0.0.1:",
+        "::1:8400",   "[::1]",         "[::1]8400",   "[::1:8400",
+        "a.test:80",  "127.0.0.1:-1",  "127.1:80",    "127.0.0.1:65536",
+        "[::1%lo]:1", "unix:",         "[1.2.3.4]:1", "127.0.0.1:080",
+        "[]:1",       "1:2:3",         "*:80",        "127.0.0.1:1,",
+        ",unix:/x",   "127.0.0.1:1,x",
     };
     /* clang-format on */
     char path_too_long[120];
