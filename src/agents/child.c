@@ -13,6 +13,7 @@
  * but not while its process group has a member: has_leftovers says whether it had. */
 #include "agents/child.h"
 
+#include "agents/leash.h"
 #include "agents/limits.h"
 #include "base/error.h"
 
@@ -297,8 +298,8 @@ static int spawn(struct child *c, const struct child_spec *spec, const struct en
         stdio[i].flags = UV_INHERIT_FD;
         stdio[i].data.fd = ends->child[i];
     }
-    own(c, &c->process); /* a failed uv_spawn, too, leaves a handle to be closed */
-    int err = uv_spawn(c->in.loop, &c->process, &options);
+    own(c, &c->process); /* a spawn that fails, too, leaves a handle to be closed */
+    int err = leash_spawn(c->in.loop, &c->process, &options);
     if (err == 0)
         c->pid = c->process.pid;
     return err;

@@ -1,5 +1,6 @@
 #include "agents/environment.h"
 
+#include "agents/leash.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -39,16 +40,30 @@ static int add(struct environment *env, const char *entry)
     return 0;
 }
 
-int environment_init(struct environment *env, char *const *inherited, char *const *extra)
+static int add_mark(struct environment *env, const char *mark)
+{
+    char entry[128];
+
+    (void)snprintf(entry, sizeof(entry), LEASH_VARIABLE "%s", mark); /* ours: it fits */
+    return add(env, entry);
+}
+
+int environment_init(struct environment *env,
+                     const char *mark,
+                     char *const *inherited,
+                     char *const *extra)
 {
     size_t n_inherited = count(inherited), n_extra = count(extra);
     int err = 0;
 
-    *env = (struct environment){ .all = calloc(n_inherited + n_extra + 1, sizeof(char *)) };
+    *env = (struct environment){ .all = calloc(n_inherited + n_extra + 2, sizeof(char *)) };
     if (env->all == NULL)
         return ERR_NOMEM;
+    if (mark != NULL)
+        err = add_mark(env, mark);
     for (size_t i = 0; i < n_extra && err == 0; i++)
-        err = add(env, extra[i]);
+        if (!str_eq(key_of_entry(extra[i]), STR(LEASH_VARIABLE)))
+            err = add(env, extra[i]);
     for (size_t i = 0; i < n_inherited && err == 0; i++) {
         struct str key = key_of_entry(inherited[i]);
 

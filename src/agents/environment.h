@@ -11,8 +11,12 @@ struct environment {
     size_t n;
 };
 
-/* What is in @inherited without SPOOLWIRE_*, and @extra (or NULL), which wins. */
-int environment_init(struct environment *env, char *const *inherited, char *const *extra);
+/* The server's @mark (or NULL), what is in @inherited without SPOOLWIRE_*, and @extra (or
+ * NULL), which wins over it. */
+int environment_init(struct environment *env,
+                     const char *mark,
+                     char *const *inherited,
+                     char *const *extra);
 void environment_done(struct environment *env);
 
 /* One worker's: the agent's, and who it is.  One block, to be freed with free(); it borrows

@@ -428,7 +428,7 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         if (agent->argv == NULL || agent->argv[0] == NULL)
             return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
                              STR_ARG(str_head(agent->name, 80)));
-        if (environment_init(&crew->env, environ, agent->env) != 0)
+        if (environment_init(&crew->env, options->mark, environ, agent->env) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
         crew->exec = e;
         crew->agent = agent;

@@ -67,6 +67,7 @@ struct exec_options {
     void (*log)(void *arg, struct str job, struct str agent, struct str line);
     void *arg;
     int64_t heartbeat_ms; /* 0: a quarter of the lease */
+    const char *mark;     /* of all processes (leash.h), or NULL */
 };
 
 int exec_new(const struct exec_options *options, struct exec **ret, struct error *err);

@@ -6,6 +6,7 @@
  * signals: the first begins a graceful end, the second ends at once. */
 #define _GNU_SOURCE /* environ, sigtimedwait */
 #include "agents/exec.h"
+#include "agents/leash.h"
 #include "api/admit.h"
 #include "api/api.h"
 #include "base/utf8.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +43,7 @@ struct server {
     struct app_agent *app_agents; /* owned */
     struct http_server *http;
     struct watch certificate; /* with TLS */
+    char mark[40];            /* of our processes; or empty */
     char self[4096];          /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
 };
@@ -271,14 +274,31 @@ static int start_keeper(struct server *s, struct error *err)
     return code == 0 ? keeper_start(s->keeper, err) : code;
 }
 
+/* The mark of our processes: the data file's, which only one server uses at a time.  What a
+ * server before us has left of its processes goes before they are started anew. */
+static void sweep(struct server *s)
+{
+    struct stat about = { 0 };
+
+    if (stat(s->config->data, &about) != 0)
+        return; /* it is open, and somebody has moved it away: then nothing is marked */
+    (void)snprintf(s->mark, sizeof(s->mark), "%llx-%llx", (unsigned long long)about.st_dev,
+                   (unsigned long long)about.st_ino); /* fits */
+    if (leash_sweep(str_of(s->mark)))
+        (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
+}
+
 static int start_agents(struct server *s, struct error *err)
 {
+    if (s->n_exec > 0)
+        sweep(s);
     struct exec_options options = { .agents = s->exec_agents,
                                     .n = s->n_exec,
                                     .journal = s->journal,
                                     .log = on_stderr,
                                     .arg = s,
-                                    .heartbeat_ms = 0 };
+                                    .heartbeat_ms = 0,
+                                    .mark = s->mark[0] != '\0' ? s->mark : NULL };
     int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
 
     if (code == 0)

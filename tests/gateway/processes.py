@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from gateway import (OPENING, SLOW_BUILD, STORY, Server, alive, interrupt, lines, root_start, rss_kb, until)
+from gateway import (OPENING, SLOW_BUILD, STORY, Server, alive, fixed_port, interrupt, lines, root_start, rss_kb, until)
 from harness import case, cases, check, contains, equal
 
 
@@ -304,6 +304,40 @@ def a_process_that_leaves_the_family_does_not_hold_its_job():
         finally:
             for p in pids(s):
                 os.kill(p, signal.SIGKILL)
+
+
+# --- the server is killed ------------------------------------------------------------------------
+
+
+@case
+def a_silent_process_dies_with_the_server():
+    """It blocks and writes nothing, so no broken pipe would ever tell it; nobody starts the server again."""
+    with Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300"),
+                        "p": sh("echo $$ >> pids; read job; exec sleep 300", pool={"size": 1})}) as s:
+        s.submit("a")
+        s.submit("p")
+        until("both run", lambda: len(pids(s)) == 2)
+        check(all(alive(p) for p in pids(s)))
+        s.kill()
+        until("they are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+
+
+@case
+def what_is_left_of_a_family_goes_at_the_next_start():
+    """Children of the process, also one with a session of its own; and nobody else's processes."""
+    script = FAMILY.replace("wait\n", "setsid sh -c 'echo $$ >> pids; exec sleep 300' &\nwait\n")
+    with Server(port=fixed_port(), agents={"a": sh(script, attempts=1)}) as s, \
+            Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300")}) as other:
+        id, theirs = s.submit("a"), other.submit("a")
+        until("four processes", lambda: len(pids(s)) == 4 and len(pids(other)) == 1)
+        left = pids(s)
+        s.kill()
+        s.start()
+        until("all are gone", lambda: not any(alive(p) for p in left), 10)
+        equal(s.until_state(id, "failed")["error_type"], "ServerRestart")
+        contains(s.err(), "left behind")
+        check(alive(pids(other)[0]), "another server's go on")
+        equal(other.state(theirs), "running")
 
 
 # --- the log ---------------------------------------------------------------------------------------
