@@ -142,8 +142,9 @@ def back_off_has_a_limit_and_an_end():
         s.touch("go")
         s.until_state(s.do(), "succeeded", seconds=10)
         os.kill(s.alive()[0], signal.SIGKILL)
+        until("it is told", lambda: s.said("SIGKILL"))
+        contains(s.said("SIGKILL")[0][1], "for 250 ms")
         s.until_state(s.do(), "succeeded", seconds=10)
-        contains(s.said("pool")[-1][1], "for 250 ms")
 
 
 @case
