@@ -49,7 +49,8 @@ struct crew {
 
 struct exec {
     struct host host;
-    struct report_reader reader; /* the host's */
+    struct report_reader reader; /* the host's, like the next */
+    struct exec_counts counts;
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
@@ -132,6 +133,7 @@ static size_t count(struct exec *e)
 {
     size_t n = e->n_works;
 
+    counter_set(&e->counts.works, e->n_works);
     for (size_t i = 0; i < e->n_crews; i++)
         n += e->crews[i].team != NULL ? team_size(e->crews[i].team) : 0;
     atomic_store(&e->n_running, n);
@@ -228,6 +230,7 @@ static int give_to_work(struct crew *crew)
         return err;
     e->works[e->n_works++] = w;
     crew->n_works++;
+    counter_add(&e->counts.works_started, 1);
     if (crew->ask_first)
         work_ask(w);
     return 0;
@@ -301,6 +304,11 @@ void exec_drain(struct exec *e)
 {
     atomic_store(&e->drain_asked, true);
     wake(e);
+}
+
+const struct exec_counts *exec_counts(const struct exec *e)
+{
+    return &e->counts;
 }
 
 size_t exec_running(const struct exec *e)
@@ -482,6 +490,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .arg = options->arg,
                              .heartbeat_ms = options->heartbeat_ms,
                              .scratch = uv_buf_init(e->scratch, SCRATCH),
+                             .counts = &e->counts,
                              .reader = &e->reader };
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;

@@ -19,6 +19,7 @@
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
+#include "base/counter.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -70,6 +71,13 @@ struct exec_options {
     const char *mark;     /* of all processes (leash.h), or NULL */
 };
 
+/* Processes, by whether they are of a pool. */
+struct exec_counts {
+    struct counter works, pooled; /* that are there now */
+    struct counter works_started, pooled_started;
+    struct counter pooled_crashed; /* ended without our wish */
+};
+
 int exec_new(const struct exec_options *options, struct exec **ret, struct error *err);
 int exec_start(struct exec *e, struct error *err);
 
@@ -83,6 +91,7 @@ void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are handed
  * back at no cost.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);
+const struct exec_counts *exec_counts(const struct exec *e);
 /* How many jobs and processes of pools are here; after a drain this falls to 0. */
 size_t exec_running(const struct exec *e);
 

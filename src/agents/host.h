@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+struct exec_counts;
 struct journal;
 struct report_reader;
 struct mailbox;
@@ -17,8 +18,9 @@ struct host {
     struct journal *journal;
     void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
     void *arg;
-    int64_t heartbeat_ms;         /* 0: a quarter of the lease */
-    uv_buf_t scratch;             /* where reads go */
+    int64_t heartbeat_ms; /* 0: a quarter of the lease */
+    uv_buf_t scratch;     /* where reads go */
+    struct exec_counts *counts;
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

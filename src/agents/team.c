@@ -115,6 +115,8 @@ static void on_over(struct member *m, struct str why)
         t->failures = 0;
     if (why.p != NULL)
         pause_for(t, why);
+    counter_sub(&t->opt.host->counts->pooled, 1);
+    counter_add(&t->opt.host->counts->pooled_crashed, why.p != NULL);
     on_changed(m);
 }
 
@@ -148,6 +150,8 @@ static int start_one(struct team *t)
         return err;
     m->next = t->members;
     t->members = m;
+    counter_add(&t->opt.host->counts->pooled, 1);
+    counter_add(&t->opt.host->counts->pooled_started, 1);
     return 0;
 }
 

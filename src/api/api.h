@@ -34,6 +34,7 @@ struct app {
     struct hub_shared *hub_shared; /* borrowed */
     struct pool *pool;             /* borrowed */
     struct keeper *keeper;         /* borrowed */
+    const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http; /* borrowed; its counts only */
     const struct app_agent *agents;

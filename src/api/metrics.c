@@ -7,6 +7,7 @@
 #include "api/expose.h"
 #include "api/process.h"
 
+#include "agents/exec.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
 #include "record/record.h"
@@ -261,6 +262,22 @@ static void put_leases(struct expose *e, const struct journal_counts *c)
     expose_value(e, "outcome=\"failed\"", get(&c->given_up));
 }
 
+static void put_processes(struct expose *e, const struct exec *exec)
+{
+    static const struct exec_counts none;
+    const struct exec_counts *c = exec != NULL ? exec_counts(exec) : &none;
+
+    expose_family(e, "spoolwire_worker_processes", "gauge", "Processes of agents.");
+    expose_value(e, "kind=\"job\"", get(&c->works));
+    expose_value(e, "kind=\"pool\"", get(&c->pooled));
+    expose_family(e, "spoolwire_worker_processes_started_total", "counter",
+                  "Processes that were started.");
+    expose_value(e, "kind=\"job\"", get(&c->works_started));
+    expose_value(e, "kind=\"pool\"", get(&c->pooled_started));
+    expose_counter(e, "spoolwire_pool_crashes_total", get(&c->pooled_crashed),
+                   "Processes of pools that could not be started, or ended unasked.");
+}
+
 /* --- the store ------------------------------------------------------------------------- */
 
 static void put_store(struct expose *e, const struct journal_counts *c, struct store *store)
@@ -300,6 +317,7 @@ static void run(struct task *task, struct store *store)
     put_appends(&e, counts);
     put_jobs(&e, counts);
     put_leases(&e, counts);
+    put_processes(&e, app->exec);
     put_store(&e, counts, store);
 }
 

@@ -343,6 +343,7 @@ static int start_http(struct server *s, struct error *err)
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;
     s->app.keeper = s->keeper;
+    s->app.exec = s->exec;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     s->app.agents = s->app_agents;

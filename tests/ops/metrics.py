@@ -141,6 +141,28 @@ def a_job_is_counted_once_everywhere():
 
 
 @case
+def processes_are_counted_by_kind():
+    worker = ["python3", "-c", """import json, os, sys
+print('{"ready":true}', flush=True)
+for line in sys.stdin:
+    job = json.loads(line)
+    if job["input"] == "crash":
+        os._exit(1)
+    print(json.dumps({"job": job["job"], "attempt": job["attempt"], "finish": {"status": "success"}}), flush=True)"""]
+    with Server(agents={"one": {"command": ["sh", "-c", "read job"]},
+                        "many": {"command": worker, "pool": {"size": 2, "warm": 2}}}) as s:
+        until("two are there", lambda: Metrics(s).get("worker_processes", kind="pool") == 2)
+        s.until_state(s.submit("one"), "succeeded")
+        s.until_state(s.submit("many"), "succeeded")
+        s.until_state(s.submit("many", "crash"), "failed")
+        until("the third is there", lambda: Metrics(s).get("worker_processes_started_total", kind="pool") == 3)
+        m = Metrics(s)
+        equal((m.get("worker_processes", kind="pool"), m.get("pool_crashes_total")), (2, 1))
+        until("it is gone", lambda: Metrics(s).get("worker_processes", kind="job") == 0)
+        equal(m.get("worker_processes_started_total", kind="job"), 1)
+
+
+@case
 def requests_are_counted_by_route_and_class():
     with Server(agents={"pull": PULL}) as s:
         id = gateway.play(s)
