@@ -249,10 +249,7 @@ void api_put_job(struct buf *b, const struct job_row *row)
     render_number(b, "attempt", row->attempt);
     render_text(b, "worker", row->worker);
     buf_lit(b, ",\"cancel_requested\":");
-    if (row->cancel_requested != 0)
-        buf_lit(b, "true");
-    else
-        buf_lit(b, "false");
+    buf_str(b, row->cancel_requested != 0 ? STR("true") : STR("false"));
     render_number(b, "events", (int64_t)row->seq);
     buf_lit(b, ",\"created_at\":");
     api_put_time(b, row->created);
@@ -260,6 +257,10 @@ void api_put_job(struct buf *b, const struct job_row *row)
     api_put_time(b, row->started);
     buf_lit(b, ",\"finished_at\":");
     api_put_time(b, row->finished);
+    buf_lit(b, ",\"expires_at\":");
+    api_put_time(b, row->finished != 0 ? row->finished + row->expiry_seconds * 1000 : 0);
+    buf_lit(b, ",\"expired\":");
+    buf_str(b, row->first_seq > 1 ? STR("true") : STR("false"));
     buf_char(b, '}');
 }
 

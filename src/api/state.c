@@ -162,7 +162,7 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
     uint64_t end = row->seq;
     int64_t key = row->key;
 
-    f->last = 0;
+    f->last = row->first_seq - 1;
     while (f->err == 0 && f->last < end) {
         uint64_t before = f->last;
 

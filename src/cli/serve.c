@@ -232,6 +232,7 @@ static int start_journal(struct server *s, struct error *err)
         .agents = s->journal_agents,
         .n_agents = c->n_agents,
         .default_expiry_seconds = c->expiry_seconds,
+        .history_ms = c->history_ms,
         .max_line = c->max_line,
         .max_depth = c->max_depth,
         .max_field = c->max_field,
@@ -351,8 +352,9 @@ static int start_http(struct server *s, struct error *err)
     s->app.aiq_compat = c->aiq_compat;
     s->app.max_input = 4 * 1024 * 1024;
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
-    s->app.streams =
-        (struct stream_options){ c->keep_alive_ms, c->heartbeat_ms, c->max_age_ms };
+    s->app.streams = (struct stream_options){ .keep_alive_ms = c->keep_alive_ms,
+                                              .heartbeat_ms = c->heartbeat_ms,
+                                              .max_age_ms = c->max_age_ms };
     if (c->tls_cert != NULL)
         watch_init(&s->certificate, c->tls_cert, c->tls_key);
     int code = http_server_new(&options, &s->http, err);

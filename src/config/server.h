@@ -104,6 +104,7 @@ struct server_config {
     int64_t shutdown_window_ms;
 
     int64_t expiry_seconds;
+    int64_t history_ms; /* after that */
     size_t max_line;
     unsigned max_depth;
     size_t max_field;

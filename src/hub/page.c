@@ -36,6 +36,7 @@ int page_new(struct str job, const struct way *way, struct cursor after, struct 
     p->job_n = job.n;
     p->way = *way;
     p->asked = after;
+    p->max_bytes = PAGE_BYTES;
     buf_init(&p->bytes, SIZE_MAX / 4);
     p->task.run = page_read;
     *ret = p;
@@ -130,7 +131,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     r->n_rows++;
     p->n_frames += n;
     p->ended |= rec.kind == REC_JOB_END;
-    r->full = p->bytes.n >= PAGE_BYTES || (p->max_frames > 0 && p->n_frames >= p->max_frames);
+    r->full = p->bytes.n >= p->max_bytes || (p->max_frames > 0 && p->n_frames >= p->max_frames);
     return r->full;
 }
 

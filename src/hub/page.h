@@ -20,7 +20,8 @@ struct page {
     const struct reach *reach; /* borrowed; of the reader */
     struct way way;
     struct cursor asked;
-    size_t max_frames;         /* it ends with the record that reaches it; 0: no limit */
+    size_t max_bytes;          /* it ends with the record that reaches it */
+    size_t max_frames;         /* the same; 0: no limit */
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */

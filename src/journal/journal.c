@@ -246,12 +246,18 @@ static void reload_stale(struct journal *j)
             live_reload(j->all[i]);
 }
 
+/* When time brings something, if nobody does. */
+static int64_t next_time(const struct journal *j)
+{
+    return j->next_expire < j->next_look ? j->next_expire : j->next_look;
+}
+
 bool journal_turn(struct journal *j)
 {
     struct journal_request *list = inbox_take(j->inbox, &j->since_us);
 
     j->now = j->opt.clock(j->opt.clock_arg);
-    if (list == NULL && j->now < j->next_look)
+    if (list == NULL && j->now < next_time(j))
         return false;
     j->turn_failed = false;
     j->tally = (struct tally){ 0 };
@@ -292,7 +298,7 @@ void journal_settle(struct journal *j)
 
 int64_t journal_next_ms(struct journal *j)
 {
-    int64_t left = j->next_look - j->opt.clock(j->opt.clock_arg);
+    int64_t left = next_time(j) - j->opt.clock(j->opt.clock_arg);
 
     return left < 1 ? 1 : left > 1000 ? 1000 : left;
 }

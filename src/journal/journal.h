@@ -143,6 +143,7 @@ struct journal_options {
     const struct journal_agent *agents; /* borrowed */
     size_t n_agents;
     int64_t default_expiry_seconds;
+    int64_t history_ms;                    /* how long the ending of an expired job is kept */
     size_t max_line, max_depth, max_field; /* 0: defaults */
     int64_t (*clock)(void *arg);           /* milliseconds since 1970 */
     void *clock_arg;

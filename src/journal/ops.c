@@ -13,6 +13,7 @@ enum {
     LOOK_EVERY_MS = 250,
     AWAY_MS = 2000, /* from turn to turn: longer than it takes anybody who is not stopped */
     EXPIRE_EVERY_MS = 10000,
+    EXPIRE_MORE_MS = 10, /* while there is more of it than */
     EXPIRE_ROWS = 500
 };
 
@@ -607,6 +608,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
         err = journal_store_run(j);
     if (err == 0)
         err = store_job_delete(j->opt.store, key, &j->failure);
+    j->next_expire = j->now; /* its records go at once, as far as there is time for it */
     if (err != 0)
         broke(j, req, err);
     else
@@ -707,7 +709,7 @@ void journal_expire(struct journal *j)
     j->next_expire = j->now + EXPIRE_EVERY_MS;
     if (store_begin(j->opt.store, &err) != 0)
         return;
-    if (store_expire(j->opt.store, j->now, EXPIRE_ROWS, &n, &err) != 0) {
+    if (store_expire(j->opt.store, j->now, j->opt.history_ms, EXPIRE_ROWS, &n, &err) != 0) {
         store_rollback(j->opt.store);
         return;
     }
@@ -715,5 +717,5 @@ void journal_expire(struct journal *j)
         return;
     counter_add(&j->counts.expired, n);
     if (n == EXPIRE_ROWS)
-        j->next_expire = j->now; /* there is more */
+        j->next_expire = j->now + EXPIRE_MORE_MS;
 }

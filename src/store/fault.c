@@ -106,6 +106,11 @@ int fault(const struct store *s, int rc, struct error *err)
     case SQLITE_CONSTRAINT:
         return error_set(err, ERR_REFUSED, "%s refuses a row: %s", s->name,
                          sqlite3_errmsg(s->db));
+    case SQLITE_ERROR: /* our own words do not fit: someone has changed the schema */
+        return error_set(err, ERR_IO,
+                         "%s does not have the tables of a spoolwire file (%s): restore a "
+                         "backup, or give another path",
+                         s->name, sqlite3_errmsg(s->db));
     default:
         return error_set(err, ERR_IO, "%s: %s (SQLite code %d)", s->name, sqlite3_errmsg(s->db),
                          rc);

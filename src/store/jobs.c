@@ -47,13 +47,6 @@ static void bind_plain(struct binder *b, const struct job_row *row)
     JOB_PLAIN(BIND_TEXT, BIND_INT)
 }
 
-static void bind_seqs(struct binder *b, const struct job_row *row)
-{
-    bind_int(b, (int64_t)row->seq);
-    bind_int(b, (int64_t)row->first_seq);
-    bind_int(b, row->producer_seq);
-}
-
 /* Moves the texts of @row into s->texts. */
 static int keep_texts(struct store *s, struct job_row *row, struct error *err)
 {
@@ -106,7 +99,9 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
     struct binder input = statement_bind(s, STATEMENT_INPUT_INSERT);
     bind_int(&input, 0);
     bind_text(&input, row->input);
-    bind_seqs(&b, row);
+    bind_int(&b, (int64_t)row->seq);
+    bind_int(&b, (int64_t)row->first_seq);
+    bind_int(&b, row->producer_seq);
     bind_fixed(&b, row);
     bind_indexed(&b, row);
     bind_plain(&b, row);
@@ -140,7 +135,8 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_JOB_UPDATE_PLAIN);
-    bind_seqs(&b, row);
+    bind_int(&b, (int64_t)row->seq);
+    bind_int(&b, row->producer_seq);
     bind_plain(&b, row);
     bind_int(&b, row->key);
     bind_indexed(&b, row);
@@ -149,7 +145,8 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
         return code;
 
     b = statement_bind(s, STATEMENT_JOB_UPDATE);
-    bind_seqs(&b, row);
+    bind_int(&b, (int64_t)row->seq);
+    bind_int(&b, row->producer_seq);
     bind_plain(&b, row);
     bind_indexed(&b, row);
     bind_int(&b, row->key);

@@ -7,9 +7,11 @@
  *     bit 62                     30 29                    0
  *      |  key: 8 thousand million  |  seq: 1 thousand million |
  *
- * Retention removes an expired job over several calls.  The first one withdraws it: its
- * first_seq goes past its last record, because from now on records may lack what earlier
- * ones gave them (their header), and a reader must not be shown such a rest. */
+ * Nothing is removed in one go, because a job may have a million records and a transaction
+ * holds up everybody: whoever makes records invisible (a deleted job; one whose time is over,
+ * by its first_seq) writes down that they are left over, and store_expire sweeps.  A job's
+ * records become invisible all at once, since later ones need what earlier ones say (their
+ * header); its ending needs nothing. */
 #include "store/sqlite.h"
 
 #include <assert.h>
@@ -163,44 +165,43 @@ static int no_record(int64_t key, uint64_t seq, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "job %" PRId64 " has no record %" PRIu64, key, seq);
 }
 
-/* Line @n of @run from its end, 0 being the last one; absent when there are not so many. */
-static struct str line_from_end(struct str run, uint64_t n)
+/* What is in a run from record @seq on, into s->texts, and the id of its row.  SQLITE_DONE
+ * when it is not there, SQLITE_OK, or another code of SQLite's. */
+static int copy_run(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
 {
-    uint64_t have = count_lines(run);
-    struct str line = STR_NONE;
+    struct binder b = statement_bind(s, STATEMENT_RECORD);
 
-    for (; have > n; have--)
-        line = take_line(&run);
-    return line;
+    bind_int(&b, record_id(key, seq));
+    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
+    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    if (rc == SQLITE_ROW) {
+        struct str run = column_run(b.stmt, 1);
+        uint64_t n = count_lines(run);
+
+        *ret_id = sqlite3_column_int64(b.stmt, 0);
+        uint64_t wanted = ((uint64_t)*ret_id & RECORD_SEQ_MAX) - seq + 1;
+        for (; n > wanted; n--)
+            (void)take_line(&run);
+        rc = n < wanted ? SQLITE_DONE : texts_start(s, run.n) ? SQLITE_OK : SQLITE_NOMEM;
+        if (rc == SQLITE_OK)
+            buf_str(&s->texts, run);
+    }
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    return rc;
 }
 
 int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
 {
-    if (!fits(key, seq) || seq == 0)
+    int64_t id;
+    int rc = fits(key, seq) && seq > 0 ? copy_run(s, key, seq, &id) : SQLITE_DONE;
+
+    if (rc == SQLITE_DONE)
         return no_record(key, seq, err);
-    struct binder b = statement_bind(s, STATEMENT_RECORD);
-    bind_int(&b, record_id(key, seq));
-    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
-    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
-    struct str stored = STR_NONE;
-    int code = 0;
-    if (rc == SQLITE_ROW)
-        stored =
-            line_from_end(column_run(b.stmt, 1),
-                          ((uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX) - seq);
-    else if (rc != SQLITE_DONE)
-        code = fault(s, rc, err);
-    if (code == 0 && stored.p == NULL)
-        code = no_record(key, seq, err);
-    if (code == 0 && !texts_start(s, stored.n))
-        code =
-            error_set(err, s->texts.error, "record %" PRIu64 " does not fit into memory", seq);
-    if (code == 0)
-        buf_str(&s->texts, stored);
-    (void)sqlite3_reset(b.stmt); /* repeats the error */
-    if (code == 0)
-        *ret = buf_text(&s->texts);
-    return code;
+    if (rc != SQLITE_OK)
+        return fault(s, rc, err);
+    struct str run = buf_text(&s->texts);
+    *ret = take_line(&run);
+    return 0;
 }
 
 /* --- removing -------------------------------------------------------------------- */
@@ -217,25 +218,24 @@ static int run_for_job(struct store *s,
     return write_run(s, &b, ret_n, err);
 }
 
-static int delete_records(struct store *s,
-                          int64_t from,
-                          int64_t to,
-                          size_t *ret_n,
-                          struct error *err)
+static int run_with_two(struct store *s,
+                        enum statement id,
+                        int64_t first,
+                        int64_t second,
+                        size_t *ret_n,
+                        struct error *err)
 {
-    struct binder b = statement_bind(s, STATEMENT_RECORDS_DELETE);
+    struct binder b = statement_bind(s, id);
 
-    bind_int(&b, from);
-    bind_int(&b, to);
+    bind_int(&b, first);
+    bind_int(&b, second);
     return write_run(s, &b, ret_n, err);
 }
 
-/* The job's row, and what hangs on it but its records. */
-static int delete_job(struct store *s, int64_t key, size_t *ret_n, struct error *err)
+/* Nobody sees the records up to @upto any more. */
+static int leave_records(struct store *s, int64_t key, int64_t upto, struct error *err)
 {
-    int code = run_for_job(s, STATEMENT_INPUT_DELETE, key, NULL, err);
-
-    return code == 0 ? run_for_job(s, STATEMENT_JOB_DELETE, key, ret_n, err) : code;
+    return run_with_two(s, STATEMENT_LEAVING_PUT, key, upto, NULL, err);
 }
 
 int store_job_delete(struct store *s, int64_t key, struct error *err)
@@ -243,94 +243,123 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
     size_t n = 0;
     int code = write_ready(s, err);
 
-    if (code != 0)
-        return code;
-    if (fits(key, 0))
-        code = delete_records(s, record_id(key, 0), record_id(key, RECORD_SEQ_MAX), NULL, err);
     if (code == 0)
-        code = delete_job(s, key, &n, err);
+        code = run_for_job(s, STATEMENT_INPUT_DELETE, key, NULL, err);
+    if (code == 0)
+        code = run_for_job(s, STATEMENT_JOB_DELETE, key, &n, err);
     if (code == 0 && n == 0)
         return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, key);
-    return code;
+    return code == 0 ? leave_records(s, key, (int64_t)RECORD_SEQ_MAX, err) : code;
 }
 
-struct expired {
+/* --- retention ------------------------------------------------------------------- */
+
+/* A job, and a number that matters with it. */
+struct found {
     int64_t key; /* 0: none */
-    bool withdrawn;
+    int64_t n;
 };
 
-/* The job that has been expired for the longest time. */
-static int find_expired(struct store *s, int64_t now, struct expired *ret, struct error *err)
+/* Steps what was bound, which gives one row or none, and resets it. */
+static int find(struct store *s, struct binder *b, struct found *ret, struct error *err)
 {
-    struct binder b = statement_bind(s, STATEMENT_EXPIRED_JOB);
-
-    bind_int(&b, now);
-    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
+    int rc = b->rc == SQLITE_OK ? sqlite3_step(b->stmt) : b->rc;
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
-    *ret = (struct expired){ 0 };
+
+    *ret = (struct found){ 0 };
     if (rc == SQLITE_ROW)
-        *ret = (struct expired){ .key = sqlite3_column_int64(b.stmt, 0),
-                                 .withdrawn = sqlite3_column_int64(b.stmt, 2) >
-                                              sqlite3_column_int64(b.stmt, 1) };
-    (void)sqlite3_reset(b.stmt); /* repeats the error */
-    if (code == 0 && rc == SQLITE_ROW && !fits(ret->key, 0))
+        *ret = (struct found){ sqlite3_column_int64(b->stmt, 0),
+                               sqlite3_column_int64(b->stmt, 1) };
+    (void)sqlite3_reset(b->stmt); /* repeats the error */
+    if (code == 0 && rc == SQLITE_ROW && !fits(ret->key, (uint64_t)ret->n))
         return write_failed(s, SQLITE_CORRUPT, err);
     return code;
 }
 
-/* The row id of the job's first record that is still there; 0: none is. */
-static int find_first(struct store *s, int64_t key, int64_t *ret, struct error *err)
+/* At most @room runs that nobody sees any more. */
+static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
-    struct binder b = statement_bind(s, STATEMENT_FIRST_RECORD);
+    struct binder b = statement_bind(s, STATEMENT_LEAVING);
+    struct found leaving;
+    size_t n = 0, noted = 0;
+    int code = find(s, &b, &leaving, err);
 
-    bind_int(&b, record_id(key, 0));
-    bind_int(&b, record_id(key, RECORD_SEQ_MAX));
-    int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
-    int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
-    *ret = rc == SQLITE_ROW ? sqlite3_column_int64(b.stmt, 0) : 0;
-    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    if (code != 0 || leaving.key == 0)
+        return code;
+    b = statement_bind(s, STATEMENT_RECORDS_DELETE);
+    bind_int(&b, record_id(leaving.key, 0));
+    bind_int(&b, record_id(leaving.key, (uint64_t)leaving.n));
+    bind_int(&b, (int64_t)room);
+    code = write_run(s, &b, &n, err);
+    if (code == 0 && n < room)
+        code = run_for_job(s, STATEMENT_LEAVING_DELETE, leaving.key, &noted, err);
+    *ret_n = n + noted;
     return code;
 }
 
-/* At most @room rows of one job. */
-static int expire_some(struct store *s,
-                       int64_t key,
-                       size_t room,
-                       size_t *ret_n,
-                       struct error *err)
+/* The run that @seq is in begins with it from now on. */
+static int cut_run(struct store *s, int64_t key, uint64_t seq, struct error *err)
 {
-    int64_t first = 0;
-    int64_t last = record_id(key, RECORD_SEQ_MAX);
-    int code = find_first(s, key, &first, err);
+    int64_t id;
+    int rc = copy_run(s, key, seq, &id);
 
-    if (code != 0)
-        return code;
-    if (first == 0)
-        return delete_job(s, key, ret_n, err);
-    if (room < (size_t)(last - first))
-        last = first + (int64_t)room - 1; /* one of each seq: so many rows at most */
-    return delete_records(s, first, last, ret_n, err);
+    if (rc != SQLITE_OK)
+        return rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+    struct binder b = statement_bind(s, STATEMENT_RUN_CUT);
+    bind_text(&b, buf_text(&s->texts));
+    bind_int(&b, id);
+    return write_run(s, &b, NULL, err);
 }
 
-int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err)
+/* Of a job whose time is over only the ending stays, without job.start in any case. */
+static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *err)
 {
-    size_t n = 0;
+    struct binder b = statement_bind(s, STATEMENT_WHOLE_JOB);
+    struct found job;
+
+    bind_int(&b, now);
+    int code = find(s, &b, &job, err);
+    if (code != 0 || job.key == 0)
+        return code;
+    code = run_with_two(s, STATEMENT_JOB_WITHDRAW, job.n, job.key, ret_n, err);
+    if (code == 0)
+        code = run_for_job(s, STATEMENT_INPUT_DELETE, job.key, NULL, err);
+    if (code == 0)
+        code = cut_run(s, job.key, (uint64_t)job.n, err);
+    return code == 0 ? leave_records(s, job.key, job.n - 1, err) : code;
+}
+
+static int forget(struct store *s, int64_t before, size_t *ret_n, struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_EXPIRED_JOB);
+    struct found job;
+
+    bind_int(&b, before);
+    int code = find(s, &b, &job, err);
+    if (code != 0 || job.key == 0)
+        return code;
+    *ret_n = 1;
+    return store_job_delete(s, job.key, err);
+}
+
+int store_expire(struct store *s,
+                 int64_t now,
+                 int64_t keep_ms,
+                 size_t limit,
+                 size_t *ret_n,
+                 struct error *err)
+{
+    size_t n = 0, done = 1;
     int code = write_ready(s, err);
 
-    while (code == 0 && n < limit) {
-        struct expired job;
-        size_t gone = 0;
-
-        code = find_expired(s, now, &job, err);
-        if (code != 0 || job.key == 0)
-            break;
-        if (!job.withdrawn)
-            code = run_for_job(s, STATEMENT_JOB_WITHDRAW, job.key, NULL, err);
-        if (code == 0)
-            code = expire_some(s, job.key, limit - n, &gone, err);
-        if (code == 0 && gone == 0) /* the index has what the table has not: never end here */
-            code = write_failed(s, SQLITE_CORRUPT, err);
-        n += gone;
+    while (code == 0 && n < limit && done > 0) {
+        done = 0;
+        code = sweep(s, limit - n, &done, err);
+        if (code == 0 && done == 0)
+            code = withdraw(s, now, &done, err);
+        if (code == 0 && done == 0)
+            code = forget(s, now - keep_ms, &done, err);
+        n += done;
     }
     if (code == 0)
         *ret_n = n;

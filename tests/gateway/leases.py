@@ -582,11 +582,11 @@ def with_ids_of(s):
 
 @case
 def leases_are_renewed_by_beats_and_appends():
-    with Server(agents={"pull": dict(PULL, lease="1s")}) as s:
+    with Server(agents={"pull": dict(PULL, lease="3s")}) as s:
         s.submit(job_id="beats")
         s.submit(job_id="appends")
         beats, appends = Worker(s).lease(), Worker(s).lease()
-        end = time.monotonic() + 3
+        end = time.monotonic() + 7  # twice a lease
         while time.monotonic() < end:
             beats.beat()
             appends.append(b"")

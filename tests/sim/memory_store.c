@@ -414,6 +414,7 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     next.input = job->row.input;
     next.idempotency_key = job->row.idempotency_key;
     next.created = job->row.created;
+    next.first_seq = job->row.first_seq;
     job->texts = copy_row(&next, &job->row, NULL);
     return 0;
 }
@@ -470,18 +471,18 @@ int store_append(struct store *s,
 
 /* --- retention ---------------------------------------------------------------- */
 
-static struct disk_job *find_expired(struct disk *d, int64_t now)
+/* The final job that has waited for the longest time, whole or expired already. */
+static struct disk_job *find_final(struct disk *d, bool expired, int64_t before)
 {
     struct disk_job *found = NULL;
-    int64_t when = now;
 
     for (struct disk_job *job = d->jobs; job != NULL; job = job->next) {
         enum job_state state;
         int64_t end = job->row.finished + job->row.expiry_seconds * 1000;
 
         if (!job->gone && job_state_find(job->row.state, &state) && job_state_is_final(state) &&
-            end < when) {
-            when = end;
+            (job->row.first_seq > 1) == expired && end < before) {
+            before = end;
             found = job;
         }
     }
@@ -490,46 +491,56 @@ static struct disk_job *find_expired(struct disk *d, int64_t now)
 
 static void withdraw(struct disk *d, struct disk_job *job)
 {
-    struct undo *u;
+    struct undo *u = remember(d, UNDO_ROW, job);
 
-    if (job->row.first_seq > job->row.seq)
-        return;
-    u = remember(d, UNDO_ROW, job);
     u->row = job->row;
     u->texts = job->texts;
     job->texts = copy_row(&u->row, &job->row, NULL);
-    job->row.first_seq = job->row.seq + 1;
+    job->row.first_seq = job->row.seq - !str_is(job->row.state, "succeeded");
 }
 
-/* At most @room rows of one job; says how many. */
-static size_t expire_some(struct disk *d, struct disk_job *job, size_t room)
+/* Records that nobody sees any more; says how many went. */
+static size_t sweep(struct disk *d, size_t room)
 {
-    size_t left = job->n - job->n_expired, n = left < room ? left : room;
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next) {
+        size_t left = job->row.first_seq - 1 - job->n_expired, n = left < room ? left : room;
 
-    withdraw(d, job);
-    if (left == 0) {
-        (void)remember(d, UNDO_GONE, job);
-        job->gone = true;
-        return 1;
+        if (job->gone || job->row.first_seq == 0 || left == 0)
+            continue;
+        remember(d, UNDO_EXPIRED, job)->n = job->n_expired;
+        job->n_expired += n;
+        return n;
     }
-    remember(d, UNDO_EXPIRED, job)->n = job->n_expired;
-    job->n_expired += n;
-    return n;
+    return 0;
 }
 
-int store_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err)
+int store_expire(struct store *s,
+                 int64_t now,
+                 int64_t keep_ms,
+                 size_t limit,
+                 size_t *ret_n,
+                 struct error *err)
 {
     struct disk *d = s->disk;
     struct disk_job *job;
-    size_t n = 0;
+    size_t n = 0, done = 1;
     int code = begin_write(s, DISK_EXPIRE, err);
 
     if (code != 0)
         return code;
     if (limit > d->expire_rows)
         limit = d->expire_rows;
-    while (n < limit && (job = find_expired(d, now)) != NULL)
-        n += expire_some(d, job, limit - n);
+    for (; n < limit && done > 0; n += done) {
+        done = sweep(d, limit - n);
+        if (done == 0 && (job = find_final(d, false, now)) != NULL) {
+            withdraw(d, job);
+            done = 1;
+        } else if (done == 0 && (job = find_final(d, true, now - keep_ms)) != NULL) {
+            (void)remember(d, UNDO_GONE, job);
+            job->gone = true;
+            done = 1;
+        }
+    }
     *ret_n = n;
     return 0;
 }

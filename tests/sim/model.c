@@ -276,6 +276,7 @@ static struct truth *truth_of(struct model *m, struct disk_job *job)
     t = must(calloc(1, sizeof(*t)));
     t->job = job;
     t->state = t->state_before = JOB_QUEUED;
+    t->first_seq = 1;
     t->created = m->n_commits;
     for (size_t i = 0; i < m->sim->p.n_agents; i++)
         if (str_eq(m->sim->agents[i].name, job->row.agent))
@@ -312,6 +313,8 @@ static void check_row(struct model *m, struct truth *t)
     if (row->attempts_left != t->agent->attempts - t->n_lost)
         sim_fail(m->sim, "%s: %" PRId64 " attempts left after losing %" PRId64 " of %" PRId64,
                  id_of(t), row->attempts_left, t->n_lost, t->agent->attempts);
+    if (str_is(row->error_type, "DamagedRecord"))
+        sim_fail(m->sim, "%s: %.*s", id_of(t), STR_ARG(row->error));
     if (str_is(row->error_type, "QueueDeadline") && m->sim->now < row->queue_deadline)
         sim_fail(m->sim, "%s: failed before its queue deadline", id_of(t));
     if (str_is(row->error_type, "RunDeadline") && m->sim->now < row->run_deadline)
@@ -331,7 +334,12 @@ static void take_job(struct model *m, struct disk_job *job, struct json_reader *
     t->attempt_before = t->attempt;
     if (!job_state_find(job->row.state, &t->state) && !job->gone)
         sim_fail(m->sim, "%s: state %.*s", id_of(t), STR_ARG(job->row.state));
-    t->withdrawn |= job->row.first_seq > job->row.seq;
+    if (job->row.first_seq != 1 && !job_state_is_final(t->state_before))
+        sim_fail(m->sim, "%s: retention takes away what is not final", id_of(t));
+    if (job->row.first_seq != t->first_seq &&
+        m->sim->now <= job->row.finished + job->row.expiry_seconds * 1000)
+        sim_fail(m->sim, "%s expires too early", id_of(t));
+    t->first_seq = job->row.first_seq;
     if (job->gone) { /* what it wrote while going is of no interest */
         t->state = t->state_before;
         t->gone = m->n_commits;

@@ -55,7 +55,8 @@ struct truth {
     int64_t lease_attempt, leased_until; /* what a worker was promised */
     int64_t n_lost;
     int64_t running_since;
-    bool ended, withdrawn;
+    bool ended;
+    uint64_t first_seq; /* the oldest record that retention has left */
 };
 
 struct model {

@@ -286,6 +286,34 @@ static void take_frame_with_id(struct sim *s,
     s->model->n_reads++;
 }
 
+/* Retention has taken away what comes next: it goes on where the job's ending begins. */
+static void take_expiry(struct sim *s, struct reader_sim *r, uint64_t oldest)
+{
+    bool known = false;
+
+    for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+        known |= str_eq(t->job->row.id, str_of(r->job)) && t->first_seq == oldest;
+    if (!known)
+        sim_fail(s, "%s: %s is said to begin at %" PRIu64, r->name, r->job, oldest);
+    if (r->seen.n > 0 && r->cursor.seq + (r->cursor.k == 0) >= oldest)
+        sim_fail(s, "%s: %s has lost nothing after %" PRIu64, r->name, r->job, r->cursor.seq);
+    r->gap = false;
+    r->asked = (struct cursor){ .seq = oldest - 1 };
+    r->truth = NULL;
+    r->next = 0;
+    buf_clear(&r->seen);
+}
+
+static void take_gap(struct sim *s, struct reader_sim *r, struct str frame)
+{
+    static const char mark[] = "\"oldest\":";
+
+    r->gap = true;
+    for (size_t i = 0; i + sizeof(mark) < frame.n; i++)
+        if (memcmp(frame.p + i, mark, sizeof(mark) - 1) == 0)
+            take_expiry(s, r, strtoull(frame.p + i + sizeof(mark) - 1, NULL, 10));
+}
+
 /* Frames that are made for the connection. */
 static void take_frame_without_id(struct sim *s, struct reader_sim *r, struct str frame)
 {
@@ -298,7 +326,8 @@ static void take_frame_without_id(struct sim *s, struct reader_sim *r, struct st
         return;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (str_eq(event, known[i])) {
-            r->gap |= i == 4;
+            if (i == 4)
+                take_gap(s, r, frame);
             return;
         }
     }
@@ -399,7 +428,7 @@ static bool is_all_of(struct sim *s, struct reader_sim *r, struct truth *t)
 
     if (!str_eq(t->job->row.id, str_of(r->job)) || (!truth_is_final(t) && t->gone == 0))
         return false;
-    if (t->gone != 0 || t->withdrawn)
+    if (t->gone != 0)
         return true;
     r->truth = NULL;
     if (r->seen.n > 0 && !find_truth_in(s, r, t)) {
@@ -422,18 +451,28 @@ static void take_clean_end(struct sim *s, struct reader_sim *r)
     r->chosen = false;
 }
 
+/* The same before it got anything, also of what retention has left. */
+static bool nothing_left(struct sim *s, struct reader_sim *r, struct truth *t)
+{
+    struct cursor after = r->asked;
+
+    if (after.seq < t->first_seq)
+        after = (struct cursor){ .seq = t->first_seq - 1 };
+    return canon_after(truth_canon(s->model, t, r->way), after) ==
+           truth_canon(s->model, t, r->way)->n;
+}
+
 static void take_answer(struct sim *s, struct reader_sim *r)
 {
     struct truth *t = model_truth(s->model, str_of(r->job));
     int status = r->req->status;
 
     sim_note(s, "%s is answered %d %s", r->name, status, r->req->reason);
-    if (status == 404 && t != NULL && t->gone == 0 && t->created <= r->connected &&
-        !t->withdrawn)
+    if (status == 404 && t != NULL && t->gone == 0 && t->created <= r->connected)
         sim_fail(s, "%s: %s is said not to be there", r->name, r->job);
     if (status == 204 && !(r->by_header && t != NULL &&
-                           (t->withdrawn || t->gone != 0 || t->created > r->connected ||
-                            (truth_is_final(t) && has_all(s, r, t)))))
+                           (t->gone != 0 || t->created > r->connected ||
+                            (truth_is_final(t) && nothing_left(s, r, t)))))
         sim_fail(s, "%s is told that it has all of %s", r->name, r->job);
     bool is_away = status == 503 && !is_sse(r) && r->req->is_over;
     if (status != 204 && status != 404 && status != 200 && !is_away &&
@@ -443,12 +482,12 @@ static void take_answer(struct sim *s, struct reader_sim *r)
         r->chosen = false;
 }
 
-/* Was there a job of that id that has gone (or is going)?  News of it may be behind a new
+/* Was there a job of that id that has gone?  News of it may be behind a new
  * one's first. */
 static bool has_lost_job(struct sim *s, const struct reader_sim *r)
 {
     for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
-        if (str_eq(t->job->row.id, str_of(r->job)) && (t->gone != 0 || t->withdrawn))
+        if (str_eq(t->job->row.id, str_of(r->job)) && t->gone != 0)
             return true;
     return false;
 }
@@ -556,8 +595,6 @@ static void check_at_rest(struct sim *s, struct reader_sim *r)
         sim_fail(s, "%s waits for an answer about %s", r->name, r->job);
     if (t == NULL || (t->gone != 0 && t->created <= r->connected))
         sim_fail(s, "%s still reads %s, which is gone", r->name, r->job);
-    if (t->withdrawn)
-        return;
     if (!has_all(s, r, t))
         sim_fail(s, "%s (%s of %s) is at rest at %" PRIu64 ".%u, there is more", r->name,
                  r->way->dialect->name, r->job, r->cursor.seq, r->cursor.k);

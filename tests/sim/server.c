@@ -45,7 +45,8 @@ static void start_loop(struct sim *s, struct loop *loop)
 {
     struct stream_options options = { .keep_alive_ms = 15000,
                                       .heartbeat_ms = 30000,
-                                      .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0 };
+                                      .max_age_ms = chance_of(&s->chance, 200) ? 60000 : 0,
+                                      .page_bytes = s->p.page_bytes };
 
     *loop = (struct loop){ .last_tick = s->now };
     traffic_init(&loop->traffic);
@@ -62,6 +63,7 @@ static int start_journal(struct sim *s)
         .agents = s->agents,
         .n_agents = s->p.n_agents,
         .default_expiry_seconds = s->p.expiry_s,
+        .history_ms = s->p.history_ms,
         .clock = clock_of,
         .clock_arg = s,
         .events = { .wanted = on_wanted,

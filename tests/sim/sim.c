@@ -56,6 +56,7 @@ static void make_big(struct profile *p)
     p->crash_permille /= 3;
     p->silent_permille /= 3;
     p->fault_permille /= 3;
+    p->expiry_s = p->expiry_s > 30 ? 30 : p->expiry_s; /* so that it overtakes some reader */
 }
 
 static void draw_profile(struct sim *s)
@@ -79,9 +80,11 @@ static void draw_profile(struct sim *s)
         .settle_weight = 15,
         .submit_weight = (unsigned)chance_between(c, 5, 60),
         .big = chance_of(c, 120),
+        .page_bytes = chance_of(c, 500) ? 1000 * (size_t)chance_between(c, 1, 20) : 0,
         .pipelining = chance_of(c, 300),
         .reuses_ids = chance_of(c, 500),
         .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
+        .history_ms = chance_of(c, 300) ? 0 : chance_between(c, 1000, 120000),
         .step_ms = chance_between(c, 1, 80),
     };
     if (s->p.reuses_ids && s->p.expiry_s > 60 && chance_of(c, 400))
@@ -166,6 +169,16 @@ static void step_time(struct sim *s)
     server_pass_time(s, ms);
 }
 
+/* Retention comes, whoever is just reading. */
+static void step_age(struct sim *s)
+{
+    if (s->p.expiry_s > 60)
+        return;
+    sim_note(s, "what has ended expires");
+    server_pass_time(s, (s->p.expiry_s + 11) * 1000);
+    server_turn(s);
+}
+
 static void one_step(struct sim *s)
 {
     const struct {
@@ -181,6 +194,7 @@ static void one_step(struct sim *s)
         { 12, client_cancel },
         { s->p.reuses_ids ? 20 : 5, client_delete },
         { s->p.settle_weight, readers_settle },
+        { s->p.big ? 4 : 1, step_age },
     };
     size_t total = 0, at;
 

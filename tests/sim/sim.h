@@ -49,11 +49,13 @@ struct profile {
     unsigned lost_permille;       /* per reply: it never arrives */
     unsigned silent_permille;     /* per worker's step */
     unsigned turn_weight, submit_weight, settle_weight;
-    bool big;         /* some events fill whole pages */
-    bool pipelining;  /* workers do not wait for one reply before the next batch */
-    bool reuses_ids;  /* ids of deleted and expired jobs are submitted again */
-    int64_t expiry_s; /* retention */
-    int64_t step_ms;  /* time passes by up to so much per step */
+    bool big;           /* some events fill whole pages */
+    size_t page_bytes;  /* 0: as in the real world */
+    bool pipelining;    /* workers do not wait for one reply before the next batch */
+    bool reuses_ids;    /* ids of deleted and expired jobs are submitted again */
+    int64_t expiry_s;   /* retention */
+    int64_t history_ms; /* and after that */
+    int64_t step_ms;    /* time passes by up to so much per step */
 };
 
 struct loop {

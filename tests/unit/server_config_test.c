@@ -28,6 +28,7 @@ static void assert_default_limits(const struct server_config *c)
     assert_int_equal(c->max_age_ms, 0);
     assert_int_equal(c->shutdown_window_ms, 10000);
     assert_int_equal(c->expiry_seconds, 86400);
+    assert_int_equal(c->history_ms, 7 * 86400000);
     assert_int_equal(c->max_line, 16 * 1048576);
     assert_int_equal(c->max_depth, 64);
     assert_int_equal(c->max_field, 65536);
@@ -142,6 +143,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "max_age: 2d\n"
                                    "shutdown_window: 13s\n"
                                    "expiry: 14s\n"
+                                   "history: 0\n"
                                    "max_line: 1G\n"
                                    "max_depth: 16\n"
                                    "max_field: 17\n"
@@ -183,6 +185,7 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->max_age_ms, 172800000);
     assert_int_equal(c->shutdown_window_ms, 13000);
     assert_int_equal(c->expiry_seconds, 14);
+    assert_int_equal(c->history_ms, 0);
     assert_int_equal(c->max_line, 1073741824);
     assert_int_equal(c->max_depth, 16);
     assert_int_equal(c->max_field, 17);
@@ -236,6 +239,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "2d",
         "13s",
         "14s",
+        "0",
         "1G",
         "16",
         "17",

@@ -245,9 +245,19 @@ static struct seen records(struct store *s,
     return seen;
 }
 
+static int on_counted(void *arg, uint64_t seq, struct str stored)
+{
+    (void)seq, (void)stored;
+    ++*(size_t *)arg;
+    return 0;
+}
+
 static size_t count(struct store *s, int64_t key)
 {
-    return records(s, key, 0, 64, SIZE_MAX).n;
+    size_t n = 0;
+
+    ok(store_records(s, key, 0, SIZE_MAX, SIZE_MAX, on_counted, &n, err));
+    return n;
 }
 
 static struct seen jobs(struct store *s,
@@ -459,6 +469,7 @@ static void an_update_changes_all_but_what_is_fixed(void **state)
     row.key = want.key;
     row.id = row.agent = row.owner = row.input = row.idempotency_key = STR("ignored");
     row.created = 5;
+    row.first_seq = 77;
     ok(store_begin(f->w, err));
     ok(store_job_update(f->w, &row, err));
     ok(store_commit(f->w, err));
@@ -469,6 +480,7 @@ static void an_update_changes_all_but_what_is_fixed(void **state)
     row.input = want.input;
     row.idempotency_key = want.idempotency_key;
     row.created = want.created;
+    row.first_seq = want.first_seq;
     struct job_row got = get_job(f->r, "job-1");
     expect_job(&got, &row);
 }
@@ -730,6 +742,25 @@ static void a_record_is_stored_once(void **state)
     assert_int_equal(count(f->r, key), 2);
 }
 
+enum { KEEP_MS = 1000 }; /* the ending, after the rest */
+
+static size_t expire(struct store *s, int64_t now, size_t limit)
+{
+    size_t n = 99;
+
+    ok(store_begin(s, err));
+    ok(store_expire(s, now, KEEP_MS, limit, &n, err));
+    ok(store_commit(s, err));
+    return n;
+}
+
+/* All that there is to do. */
+static void expire_until(struct store *s, int64_t now)
+{
+    while (expire(s, now, 100) > 0)
+        ;
+}
+
 static void a_deleted_job_takes_its_records_with_it(void **state)
 {
     struct fixture *f = *state;
@@ -743,6 +774,7 @@ static void a_deleted_job_takes_its_records_with_it(void **state)
     ok(store_job_delete(f->w, a, err));
     ok(store_commit(f->w, err));
     refused(store_job_get(f->r, STR("a"), &row, err), ERR_NOT_FOUND);
+    expire_until(f->w, 0);
     assert_int_equal(count(f->r, a), 0);
     assert_int_equal(count(f->r, b), 20);
 }
@@ -833,9 +865,13 @@ static void a_callback_may_call_the_store(void **state)
 
 /* --- retention -------------------------------------------------------------------- */
 
-static int64_t add_final(struct store *s, const char *id, int64_t finished, uint64_t n)
+static int64_t add_final(struct store *s,
+                         const char *id,
+                         const char *state,
+                         int64_t finished,
+                         uint64_t n)
 {
-    struct job_row row = a_job(id, "a", "succeeded");
+    struct job_row row = a_job(id, "a", state);
 
     row.input = STR("{}");
     row.finished = finished;
@@ -846,63 +882,116 @@ static int64_t add_final(struct store *s, const char *id, int64_t finished, uint
     return row.key;
 }
 
-static size_t expire(struct store *s, int64_t now, size_t limit)
-{
-    size_t n = 99;
-
-    ok(store_begin(s, err));
-    ok(store_expire(s, now, limit, &n, err));
-    ok(store_commit(s, err));
-    return n;
-}
-
 static void only_final_jobs_expire_and_only_in_time(void **state)
 {
     struct fixture *f = *state;
     struct job_row open = a_job("open", "a", "waiting");
 
     insert(f->w, &open);
-    add_final(f->w, "early", 1000, 2);
-    add_final(f->w, "late", 5000, 2);
+    add_records(f->w, open.key, 1, 3);
+    int64_t early = add_final(f->w, "early", "succeeded", 1000, 5);
+    int64_t late = add_final(f->w, "late", "succeeded", 5000, 5);
     assert_int_equal(expire(f->w, 11000, 100), 0); /* not before, not at */
-    assert_int_equal(expire(f->w, 11001, 100), 3);
+    expire_until(f->w, 11001);
+    assert_int_equal(count(f->r, early), 1); /* the ending */
+    assert_int_equal(count(f->r, late), 5);
+    expire_until(f->w, 12000); /* nor the rest of it */
     struct seen left = jobs(f->r, NULL, NULL, 0, 10);
+    numbers(&left, 3, 2, 1);
+    expire_until(f->w, 12001);
+    left = jobs(f->r, NULL, NULL, 0, 10);
     numbers(&left, 3, 1);
-    assert_int_equal(expire(f->w, INT64_MAX, 100), 3);
+    assert_int_equal(count(f->r, early), 0);
+    expire_until(f->w, INT64_MAX);
     left = jobs(f->r, NULL, NULL, 0, 10);
     numbers(&left, 1);
+    assert_int_equal(count(f->r, open.key), 3);
+}
+
+static void the_ending_of_a_job_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    const struct {
+        const char *state;
+        uint64_t n, first;
+    } jobs[] = { { "succeeded", 7, 7 }, { "failed", 7, 6 },    { "cancelled", 7, 6 },
+                 { "succeeded", 2, 2 }, { "cancelled", 3, 2 }, { "succeeded", 1, 2 } };
+    char id[2] = "a";
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++, id[0]++) {
+        int64_t key = add_final(f->w, id, jobs[i].state, 1000, jobs[i].n);
+        expire_until(f->w, 11001);
+        struct job_row row = get_job(f->r, id);
+        assert_int_equal(row.first_seq, jobs[i].first);
+        assert_int_equal(row.seq, jobs[i].n);
+        assert_true(str_absent(row.input)); /* nobody needs it any more */
+        assert_int_equal(count(f->r, key), jobs[i].n - (jobs[i].first - 1));
+    }
+}
+
+static void the_run_that_an_ending_is_in_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row = a_job("j", "a", "failed");
+    struct str got;
+
+    row.seq = 6;
+    row.expiry_seconds = 10;
+    insert(f->w, &row);
+    ok(store_begin(f->w, err));
+    ok(store_append(f->w, row.key, 2, STR("one\ntwo"), -1, err));
+    ok(store_append(f->w, row.key, 6, STR("three\nfour\nwhy\nend"), -1, err));
+    ok(store_commit(f->w, err));
+    expire_until(f->w, 10001);
+    assert_int_equal(get_job(f->r, "j").first_seq, 5);
+    assert_int_equal(count(f->r, row.key), 2);
+    ok(store_record(f->r, row.key, 5, &got, err));
+    expect_text(got, STR("why"));
+    ok(store_record(f->r, row.key, 6, &got, err));
+    expect_text(got, STR("end"));
+    refused(store_record(f->r, row.key, 4, &got, err), ERR_NOT_FOUND);
 }
 
 static void retention_goes_in_small_steps(void **state)
 {
     struct fixture *f = *state;
-    int64_t a = add_final(f->w, "a", 1000, 10);
-    int64_t b = add_final(f->w, "b", 2000, 5);
-    struct job_row row;
+    int64_t a = add_final(f->w, "a", "succeeded", 1000, 1000);
+    int64_t b = add_final(f->w, "b", "succeeded", 2000, 5);
 
     assert_int_equal(expire(f->w, 100000, 0), 0);
     assert_int_equal(expire(f->w, 100000, 4), 4);
-    assert_int_equal(count(f->r, a), 6);
+    struct job_row row = get_job(f->r, "a"); /* out of sight as a whole */
+    assert_int_equal(row.first_seq, 1000);
+    uint64_t left = count(f->r, a);
+    assert_in_range(left, 996, 999);
     assert_int_equal(count(f->r, b), 5);
-    row = get_job(f->r, "a"); /* withdrawn as a whole: what is left may lack its headers */
-    assert_int_equal(row.first_seq, 11);
-    assert_int_equal(row.seq, 10);
     assert_int_equal(get_job(f->r, "b").first_seq, 1);
-
     assert_int_equal(expire(f->w, 100000, 6), 6);
-    assert_int_equal(count(f->r, a), 0);
-    row = get_job(f->r, "a"); /* the job goes last */
-    assert_int_equal(expire(f->w, 100000, 3), 3);
-    refused(store_job_get(f->r, STR("a"), &row, err), ERR_NOT_FOUND);
-    assert_int_equal(count(f->r, b), 3);
-    assert_int_equal(expire(f->w, 100000, 100), 4);
-    assert_int_equal(expire(f->w, 100000, 100), 0);
+    assert_int_equal(count(f->r, a), left - 6);
+    expire_until(f->w, 100000);
 
     struct store_stats stats;
     ok(store_stats(f->r, &stats, err));
     assert_int_equal(stats.jobs, 0);
     assert_int_equal(stats.records, 0);
+    assert_int_equal(count(f->r, a) + count(f->r, b), 0);
     assert_true(add_job(f->w, "a", "a", "queued") > b);
+}
+
+static void a_deleted_job_is_swept_in_small_steps(void **state)
+{
+    struct fixture *f = *state;
+    int64_t key = add_final(f->w, "a", "succeeded", 1000, 100);
+    struct job_row row;
+
+    ok(store_begin(f->w, err));
+    ok(store_job_delete(f->w, key, err));
+    ok(store_commit(f->w, err));
+    refused(store_job_get(f->r, STR("a"), &row, err), ERR_NOT_FOUND);
+    assert_int_equal(expire(f->w, 0, 30), 30);
+    assert_int_equal(count(f->r, key), 70);
+    expire_until(f->w, 0);
+    assert_int_equal(count(f->r, key), 0);
 }
 
 static void stats_count(void **state)
@@ -913,8 +1002,8 @@ static void stats_count(void **state)
     ok(store_stats(f->r, &stats, err));
     assert_int_equal(stats.jobs, 0);
     assert_int_equal(stats.records, 0);
-    add_final(f->w, "a", 1000, 10);
-    add_final(f->w, "b", 1000, 20);
+    add_final(f->w, "a", "succeeded", 1000, 10);
+    add_final(f->w, "b", "succeeded", 1000, 20);
     add_job(f->w, "c", "a", "queued");
     ok(store_stats(f->r, &stats, err));
     assert_int_equal(stats.jobs, 3);
@@ -1317,7 +1406,7 @@ static void write_something(struct store *s)
         return;
     (void)store_job_insert(s, &row, NULL);
     (void)store_append(s, 2, 60, STR("more"), -1, NULL);
-    (void)store_expire(s, INT64_MAX, 10, &n, NULL);
+    (void)store_expire(s, INT64_MAX, 0, 10, &n, NULL);
     (void)store_commit(s, NULL);
 }
 
@@ -1514,8 +1603,12 @@ static void an_older_file_is_brought_up_to_date(void **state)
 
     open_both(f);
     (void)add_job(f->w, "j", "a", "queued");
+    int64_t expired = add_final(f->w, "expired", "succeeded", 1000, 5);
     close_both(f);
-    make_file(f, "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
+    make_file(f, "DROP TABLE leavings; DROP INDEX jobs_whole; DROP INDEX jobs_expired;"
+                 "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000);"
+                 "UPDATE jobs SET first_seq = seq + 1 WHERE id = 'expired';"
+                 "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
                  "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
                  "DROP TABLE tokens;"
                  "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
@@ -1527,6 +1620,9 @@ static void an_older_file_is_brought_up_to_date(void **state)
     struct job_row row = get_job(f->r, "j");
     assert_true(str_absent(row.owner) && str_absent(row.holder));
     assert_true(str_absent(row.request_id));
+    refused(store_job_get(f->r, STR("expired"), &row, err), ERR_NOT_FOUND);
+    expire_until(f->w, 0);
+    assert_int_equal(count(f->r, expired), 0);
     add_token(f->w, "a", NULL);
     expect_tokens(f->r, "a", 0);
 }
@@ -1693,7 +1789,7 @@ static int expire_all(struct store *s)
 
     if (code != 0)
         return code;
-    (void)store_expire(s, INT64_MAX, 100, &n, NULL); /* the commit knows */
+    (void)store_expire(s, INT64_MAX, 0, 100, &n, NULL); /* the commit knows */
     return store_commit(s, NULL);
 }
 
@@ -1847,7 +1943,10 @@ int main(void)
         shared(everything_survives_reopening),
         shared(a_callback_may_call_the_store),
         shared(only_final_jobs_expire_and_only_in_time),
+        shared(the_ending_of_a_job_is_kept),
+        shared(the_run_that_an_ending_is_in_is_cut),
         shared(retention_goes_in_small_steps),
+        shared(a_deleted_job_is_swept_in_small_steps),
         shared(stats_count),
         shared(tokens_come_out_as_they_went_in),
         shared(sessions_end),
