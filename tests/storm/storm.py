@@ -68,4 +68,4 @@ def fifty_jobs_two_hundred_readers_and_kill_9():
         storm.check_no_processes()
         seconds = time.monotonic() - began
         print(f"     {storm.summary(rows)}, {seconds:.0f} s")
-        check(seconds < 60, f"it took {seconds:.0f} s")
+        check(seconds < 180, f"it took {seconds:.0f} s")  # 50 on a machine that is not busy
