@@ -166,21 +166,26 @@ static double replay(const char *path, const char *job, double *ret_per_cpu)
                                   " ORDER BY r.id");
     (void)sqlite3_bind_text(s, 1, job, -1, SQLITE_STATIC);
     while (sqlite3_step(s) == SQLITE_ROW) {
-        struct str stored = str_make((const char *)sqlite3_column_text(s, 1),
-                                     (size_t)sqlite3_column_bytes(s, 1));
-        struct record rec;
+        const char *line = (const char *)sqlite3_column_text(s, 1);
+        const char *run_end = line + sqlite3_column_bytes(s, 1);
 
-        if (record_decode(&reader, stored, &rec, NULL) != 0)
-            die("decode");
-        if (rec.head_seq != 0)
-            rec.head = find_head(&heads, rec.head_seq);
-        rec.job_id = str_of(job);
-        if (way_render(&way, &rec, (struct cursor){ 0 }, &frames, &out, &n) != 0)
-            die("render");
-        if (rec.head_seq == 0 && rec.info.run.p != NULL &&
-            (heads.n == MAX_HEADS || record_new(&rec, &heads.at[heads.n++]) != 0))
-            die("too many heads");
-        n_events++;
+        for (const char *end; line < run_end; line = end + 1) {
+            struct record rec;
+
+            end = memchr(line, '\n', (size_t)(run_end - line));
+            end = end != NULL ? end : run_end;
+            if (record_decode(&reader, str_make(line, (size_t)(end - line)), &rec, NULL) != 0)
+                die("decode");
+            if (rec.head_seq != 0)
+                rec.head = find_head(&heads, rec.head_seq);
+            rec.job_id = str_of(job);
+            if (way_render(&way, &rec, (struct cursor){ 0 }, &frames, &out, &n) != 0)
+                die("render");
+            if (rec.head_seq == 0 && rec.info.run.p != NULL &&
+                (heads.n == MAX_HEADS || record_new(&rec, &heads.at[heads.n++]) != 0))
+                die("too many heads");
+            n_events++;
+        }
         if (out.n > 256 * 1024) {
             n_bytes += out.n;
             buf_clear(&out);

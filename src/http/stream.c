@@ -115,7 +115,8 @@ struct http_stream *http_stream_begin(struct http_request *req,
     c->stream = (struct http_stream){ events, data };
     c->note = make_note(req);
     loop_count_stream(req);
-    req->is_logged = true; /* the stream will be */
+    http_set_visitor(req, NULL); /* nothing else is asked here */
+    req->is_logged = true;       /* the stream will be */
     conn_move(c, CONN_STREAM);
     respond_end(req);
     return &c->stream;
