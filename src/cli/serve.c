@@ -249,7 +249,7 @@ static int start_journal(struct server *s, struct error *err)
     if (code == 0)
         code = journal_recover(s->journal, s->exec_names, s->n_exec, err);
     if (code == 0)
-        code = pool_new(&store, c->readers, &s->pool, err);
+        code = pool_new(&store, c->readers, c->page_cache, &s->pool, err);
     return code;
 }
 

@@ -62,6 +62,8 @@ static const struct option server_table[] = {
       "Threads that serve connections; 0: one per core." },
     { "readers", OPTION_COUNT, 0, AT(readers), "2", 1, 64, "N",
       "Threads that read old events from the database." },
+    { "page_cache", OPTION_SIZE, 0, AT(page_cache), "32M", 0, 64 * GIB, "SIZE",
+      "Memory for old events as they were sent, for readers that want the same." },
     { "hosts", OPTION_NAMES, OPTION_RELOADS, AT(hosts), NULL, 0, MAX_LIST, "LIST",
       "Values of the `Host` header to accept besides our own address; `*`: any." },
     { "origins", OPTION_NAMES, OPTION_RELOADS, AT(origins), NULL, 0, MAX_LIST, "LIST",

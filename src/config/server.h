@@ -88,6 +88,7 @@ struct server_config {
     enum durability durability;
     unsigned loops; /* 0: one per core */
     unsigned readers;
+    size_t page_cache;
     char **hosts;   /* NULL-terminated, or NULL: none */
     char **origins; /* the same */
 

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { PAGE_BYTES = 256 * 1024, PAGE_ROWS = 5000 };
+/* Room for the record that fills it is made at once, so that hardly any page is moved as it
+ * grows. */
+enum { PAGE_BYTES = 256 * 1024, PAGE_ROOM = PAGE_BYTES + 8 * 1024, PAGE_ROWS = 5000 };
 
 /* While a page is being read. */
 struct reading {
@@ -24,6 +26,8 @@ struct reading {
     bool hole; /* a record that should be there is not */
 };
 
+static void page_read(struct task *task, struct store *store);
+
 int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret)
 {
     struct page *p = calloc(1, sizeof(*p));
@@ -37,7 +41,6 @@ int page_new(struct str job, const struct way *way, struct cursor after, struct 
     p->way = *way;
     p->asked = after;
     p->max_bytes = PAGE_BYTES;
-    buf_init(&p->bytes, SIZE_MAX / 4);
     p->task.run = page_read;
     *ret = p;
     return 0;
@@ -47,8 +50,14 @@ void page_free(struct page *p)
 {
     if (p == NULL)
         return;
-    buf_done(&p->bytes);
+    sheet_unref(p->sheet);
     free(p);
+}
+
+void page_ask(struct page *p, struct pool *pool)
+{
+    p->shelf = pool_shelf(pool);
+    pool_post(pool, &p->task);
 }
 
 static struct key head_key(uint64_t seq)
@@ -105,63 +114,93 @@ static int keep_head(struct reading *r, const struct record *rec)
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
     struct reading *r = arg;
-    struct page *p = r->page;
+    struct sheet *sheet = r->page->sheet;
     struct record rec;
     size_t n = 0;
-    /* A gap can only be damage to the file. */
-    int err = seq == p->last_seq + 1 ? record_decode(&r->reader, stored, &rec, NULL) : ERR_IO;
 
-    r->hole = seq != p->last_seq + 1;
+    r->hole = seq != sheet->last_seq + 1;
     if (r->hole)
         return 1;
+    int err = record_decode(&r->reader, stored, &rec, NULL);
     if (err == 0 && rec.seq != seq)
         err = ERR_TYPE;
     if (err == 0 && rec.head_seq != 0)
         err = find_head(r, rec.head_seq, &rec.head);
     rec.job_id = r->job;
     if (err == 0)
-        err = way_render(&p->way, &rec, p->after, &r->frames, &p->bytes, &n);
+        err = way_render(&r->page->way, &rec, r->page->after, &r->frames, &sheet->bytes, &n);
     if (err == 0 && is_head(&rec))
         err = keep_head(r, &rec);
     if (err != 0) {
-        p->code = err;
+        r->page->code = err;
         return 1;
     }
-    p->last_seq = seq;
+    sheet->last_seq = seq;
     r->n_rows++;
-    p->n_frames += n;
-    p->ended |= rec.kind == REC_JOB_END;
-    r->full = p->bytes.n >= p->max_bytes || (p->max_frames > 0 && p->n_frames >= p->max_frames);
+    sheet->n_frames += n;
+    sheet->ended |= rec.kind == REC_JOB_END;
+    r->full = sheet->bytes.n >= r->page->max_bytes ||
+              (r->page->max_frames > 0 && sheet->n_frames >= r->page->max_frames);
     return r->full;
+}
+
+/* Bytes that are expected: most pages are the short end of a job. */
+static size_t expected(const struct page *p, uint64_t after)
+{
+    uint64_t n = (p->job_seq - after) * 200;
+
+    return p->job_seq < after ? 0 : n < PAGE_ROOM ? (size_t)n : PAGE_ROOM;
 }
 
 static void read_rows(struct reading *r)
 {
     struct page *p = r->page;
+    struct sheet *sheet = p->sheet;
     /* A cursor inside a record looks at that record once more. */
     uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
 
-    buf_clear(&p->bytes);
-    p->n_frames = r->n_rows = 0;
-    p->ended = r->full = r->hole = false;
+    r->n_rows = 0;
+    r->full = r->hole = false;
     r->last_head = NULL;
     json_reader_init(&r->reader, SIZE_MAX / 64, 256);
     json_reader_init(&r->head_reader, SIZE_MAX / 64, 256);
     frames_init(&r->frames, SIZE_MAX / 4);
     table_init(&r->heads);
-    p->last_seq = after;
+    sheet->last_seq = after;
+    (void)buf_reserve(&sheet->bytes, expected(p, after)); /* an error sticks */
     int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
     if (err != 0)
         p->code = err;
-    p->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
+    sheet->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
     /* A job that goes on may have grown since its row was read, but not shrunk. */
-    r->hole |= p->at_end && p->code == 0 && p->last_seq < p->job_seq;
+    r->hole |= sheet->at_end && p->code == 0 && sheet->last_seq < p->job_seq;
     for (size_t i = 0; i < r->heads.cap; i++)
         record_unref(r->heads.slots[i].value);
     table_done(&r->heads);
     frames_done(&r->frames);
     json_reader_done(&r->reader);
     json_reader_done(&r->head_reader);
+}
+
+/* From the shelf, or else from the store. */
+static void read_sheet(struct reading *r)
+{
+    struct page *p = r->page;
+    struct place place = {
+        .key = r->key, .way = p->way, .after = p->after, .max_frames = p->max_frames
+    };
+
+    r->hole = false;
+    sheet_unref(p->sheet);
+    p->sheet = shelf_get(p->shelf, &place, p->job_seq);
+    if (p->sheet != NULL)
+        return;
+    p->sheet = sheet_new();
+    if (p->sheet != NULL)
+        read_rows(r);
+    else
+        p->code = ERR_NOMEM;
+    shelf_put(p->shelf, &place, p->code == 0 && !r->hole ? p->sheet : NULL);
 }
 
 /* Where to begin, by what the job's row says. */
@@ -187,7 +226,7 @@ static int find_place(struct reading *r)
     return 0;
 }
 
-void page_read(struct task *task, struct store *store)
+static void page_read(struct task *task, struct store *store)
 {
     struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
     struct reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
@@ -197,7 +236,7 @@ void page_read(struct task *task, struct store *store)
         first = p->first_seq;
         p->code = find_place(&r);
         if (p->code == 0)
-            read_rows(&r);
+            read_sheet(&r);
         /* Retention may have come between the row and its records. */
     } while (p->code == 0 && r.hole && p->first_seq != first);
     if (p->code == 0 && r.hole)

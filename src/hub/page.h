@@ -1,11 +1,13 @@
-/* A page: a piece of a job's past, rendered in one way, read from the store.
+/* A page: a piece of a job's past, rendered in one way, for one reader.
  *
- * page_read runs on a thread of the pool; the page then belongs to the loop. */
+ * It is asked for on a loop and read on a thread of the pool, from the shelf or from the
+ * store; then it is the loop's again. */
 #ifndef HUB_PAGE_H
 #define HUB_PAGE_H
 
 #include "hub/pool.h"
 #include "hub/render.h"
+#include "hub/shelf.h"
 #include "jobs/job.h"
 
 struct reach;
@@ -29,21 +31,18 @@ struct page {
     int code;            /* 0, ERR_NOT_FOUND, ERR_IO … */
     int64_t key;         /* of the job; another one means another job of the same id */
     enum job_state state;
-    uint64_t job_seq;   /* the job's last record */
-    uint64_t first_seq; /* the oldest that retention has left */
-    bool foreign;       /* the cursor was beyond the end */
-    bool expired;       /* the cursor was before the oldest record that is left */
-    uint64_t last_seq;  /* of the last record that was looked at */
-    size_t n_frames;
-    bool ended;  /* the terminal record is in it */
-    bool at_end; /* there was no more */
-    struct buf bytes;
+    uint64_t job_seq;    /* the job's last record */
+    uint64_t first_seq;  /* the oldest that retention has left */
+    bool foreign;        /* the cursor was beyond the end */
+    bool expired;        /* the cursor was before the oldest record that is left */
+    struct sheet *sheet; /* ref; what it says.  NULL: see code */
+    struct shelf *shelf; /* borrowed; the pool's */
 };
 
 int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret);
 void page_free(struct page *p);
 
-/* For task.run. */
-void page_read(struct task *task, struct store *store);
+/* It is given to task.done on the loop of task.home. */
+void page_ask(struct page *p, struct pool *pool);
 
 #endif

@@ -2,6 +2,7 @@
 #include "hub/pool.h"
 
 #include "base/error.h"
+#include "hub/shelf.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct pool {
     bool stopping;              /* under lock */
     unsigned n_workers;
     struct worker *workers; /* owned */
+    struct shelf *shelf;    /* owned */
 };
 
 static void on_letter(struct letter *letter)
@@ -62,6 +64,7 @@ static void *work(void *arg)
 
 int pool_new(const struct store_options *store,
              unsigned n_threads,
+             size_t shelf_bytes,
              struct pool **ret,
              struct error *err)
 {
@@ -73,7 +76,9 @@ int pool_new(const struct store_options *store,
     (void)pthread_cond_init(&p->news, NULL);
     p->last = &p->first;
     p->workers = calloc(n_threads, sizeof(*p->workers));
-    int code = p->workers == NULL ? error_set(err, ERR_NOMEM, "out of memory") : 0;
+    int code = p->workers == NULL || shelf_new(shelf_bytes, &p->shelf) != 0
+                   ? error_set(err, ERR_NOMEM, "out of memory")
+                   : 0;
     for (unsigned i = 0; i < n_threads && code == 0; i++) {
         struct worker *w = &p->workers[i];
 
@@ -92,6 +97,11 @@ int pool_new(const struct store_options *store,
     }
     *ret = p;
     return 0;
+}
+
+struct shelf *pool_shelf(const struct pool *p)
+{
+    return p->shelf;
 }
 
 void pool_post(struct pool *p, struct task *task)
@@ -119,6 +129,7 @@ void pool_free(struct pool *p)
     }
     (void)pthread_cond_destroy(&p->news);
     (void)pthread_mutex_destroy(&p->lock);
+    shelf_free(p->shelf);
     free(p->workers);
     free(p);
 }

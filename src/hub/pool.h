@@ -1,7 +1,7 @@
 /* A small pool of threads that read the store, so that no loop ever waits for a disk.
  *
- * Each thread has a store of its own.  A task runs on one of them and is then delivered on
- * the loop whose mailbox it names. */
+ * Each thread has a store of its own, and all have a shelf for what they have read.  A task
+ * runs on one of them and is then delivered on the loop whose mailbox it names. */
 #ifndef HUB_POOL_H
 #define HUB_POOL_H
 
@@ -9,6 +9,7 @@
 #include "store/store.h"
 
 struct pool;
+struct shelf;
 
 struct task {
     struct task *next;                                   /* the pool's */
@@ -20,8 +21,10 @@ struct task {
 
 int pool_new(const struct store_options *store,
              unsigned n_threads,
+             size_t shelf_bytes,
              struct pool **ret,
              struct error *err);
+struct shelf *pool_shelf(const struct pool *p);
 void pool_post(struct pool *p, struct task *task);
 /* Waits for the tasks that run; those that wait are run too. */
 void pool_free(struct pool *p);

@@ -6,6 +6,9 @@
 #include "dialect/dialect.h"
 #include "framing/framing.h"
 
+#include <stdint.h>
+#include <string.h>
+
 struct way {
     const struct dialect *dialect;
     const struct framing *framing;
@@ -15,13 +18,25 @@ struct way {
                 */
 };
 
+/* A way as numbers: two are the same when these are. */
+enum { WAY_PARTS = 4 };
+static inline void way_parts(const struct way *w, uint64_t parts[WAY_PARTS])
+{
+    parts[0] = (uint64_t)(uintptr_t)w->dialect;
+    parts[1] = (uint64_t)(uintptr_t)w->framing;
+    parts[2] = w->variant.modes;
+    parts[3] = (uint64_t)w->chunked | (uint64_t)w->wrap << 1 |
+               (uint64_t)w->variant.subgraphs << 2 | (uint64_t)w->variant.aiq_compat << 3 |
+               (uint64_t)w->variant.stored << 4;
+}
+
 static inline bool way_eq(const struct way *a, const struct way *b)
 {
-    return a->dialect == b->dialect && a->framing == b->framing && a->chunked == b->chunked &&
-           a->wrap == b->wrap && a->variant.modes == b->variant.modes &&
-           a->variant.subgraphs == b->variant.subgraphs &&
-           a->variant.aiq_compat == b->variant.aiq_compat &&
-           a->variant.stored == b->variant.stored;
+    uint64_t x[WAY_PARTS], y[WAY_PARTS];
+
+    way_parts(a, x);
+    way_parts(b, y);
+    return memcmp(x, y, sizeof(x)) == 0;
 }
 
 /* Appends what comes after @after of @rec's frames; says how many frames that were. */

@@ -49,7 +49,7 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     f->page = p;
     f->fetching = true;
     f->page_given = f->gap_given = false;
-    pool_post(f->loop->pool, &p->task);
+    page_ask(p, f->loop->pool);
     return 0;
 }
 
@@ -70,12 +70,12 @@ static enum feed_next fetch_more(struct feed *f)
 static enum feed_next turn_page(struct feed *f)
 {
     const struct page *p = f->page;
-    bool is_last = p->at_end;
+    bool is_last = p->sheet->at_end;
 
     f->state = p->state;
-    counter_add(&f->loop->traffic->replayed, p->n_frames);
-    hub_reader_moved(&f->reader, p->key, p->last_seq,
-                     p->ended || (is_last && job_state_is_final(p->state)));
+    counter_add(&f->loop->traffic->replayed, p->sheet->n_frames);
+    hub_reader_moved(&f->reader, p->key, p->sheet->last_seq,
+                     p->sheet->ended || (is_last && job_state_is_final(p->state)));
     drop_page(f);
     return is_last ? FEED_CAUGHT_UP : fetch_more(f);
 }
@@ -98,7 +98,7 @@ static enum feed_next next_of_page(struct feed *f, struct str *ret)
     }
     if (!f->page_given) {
         f->page_given = true;
-        *ret = buf_text(&p->bytes);
+        *ret = buf_text(&p->sheet->bytes);
         if (ret->n > 0)
             return FEED_BYTES;
     }

@@ -151,7 +151,7 @@ static void on_ready(struct feed *f)
 
 static bool has_all(const struct page *p)
 {
-    return p->n_frames == 0 && p->at_end && job_state_is_final(p->state);
+    return p->sheet->n_frames == 0 && p->sheet->at_end && job_state_is_final(p->state);
 }
 
 static void count_resume(struct job_stream *js, const struct page *p)

@@ -88,8 +88,8 @@ static struct http_request *take_request(struct poll *p)
 
 static void put_cursor(struct buf *b, const struct page *page)
 {
-    struct cursor next = page->last_seq >= page->after.seq
-                             ? (struct cursor){ .seq = page->last_seq }
+    struct cursor next = page->sheet->last_seq >= page->after.seq
+                             ? (struct cursor){ .seq = page->sheet->last_seq }
                              : page->after;
 
     buf_u64(b, next.seq);
@@ -101,7 +101,7 @@ static void put_cursor(struct buf *b, const struct page *page)
 
 static bool has_ended(const struct page *page)
 {
-    return page->ended || (page->at_end && job_state_is_final(page->state));
+    return page->sheet->ended || (page->sheet->at_end && job_state_is_final(page->state));
 }
 
 /* The page's lines become the items of a list. */
@@ -109,7 +109,7 @@ static void put_document(struct buf *b, const struct page *page)
 {
     buf_lit(b, "{\"events\":[");
     size_t from = b->n;
-    buf_str(b, buf_text(&page->bytes));
+    buf_str(b, buf_text(&page->sheet->bytes));
     for (size_t i = from; i < b->n; i++)
         if (b->p[i] == '\n')
             b->p[i] = ',';
@@ -138,7 +138,7 @@ static void respond(struct http_request *req, const struct page *page, struct st
     char text[TAG_CHARS + 1];
     struct str tag = tag_of(document, text);
     struct str known = http_header(req, "If-None-Match");
-    bool is_final = !page->at_end || has_ended(page);
+    bool is_final = !page->sheet->at_end || has_ended(page);
 
     http_set_header(req, "ETag", tag);
     http_set_header(req, "Cache-Control",
@@ -189,8 +189,8 @@ static bool is_worth_answering(const struct poll *p)
 {
     const struct page *page = feed_page(&p->feed);
 
-    return p->over || page->code != 0 || page->foreign || page->expired || page->n_frames > 0 ||
-           !page->at_end || has_ended(page);
+    return p->over || page->code != 0 || page->foreign || page->expired ||
+           page->sheet->n_frames > 0 || !page->sheet->at_end || has_ended(page);
 }
 
 /* Into the hub's window, to be woken there. */

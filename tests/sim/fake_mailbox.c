@@ -1,5 +1,7 @@
 #include "fakes.h"
 
+#include "hub/shelf.h"
+
 #include <stdlib.h>
 
 /* --- letters ------------------------------------------------------------------ */
@@ -69,16 +71,23 @@ struct pool {
     struct task *first;
     size_t n;
     struct store *store; /* owned */
+    struct shelf *shelf; /* owned */
 };
 
 struct pool *fake_pool_new(struct store *store)
 {
     struct pool *p = calloc(1, sizeof(*p));
 
-    if (p == NULL)
+    /* Room for a few: what is looked for is there, and gone, and another. */
+    if (p == NULL || shelf_new((size_t)1 << 18, &p->shelf) != 0)
         abort();
     p->store = store;
     return p;
+}
+
+struct shelf *pool_shelf(const struct pool *p)
+{
+    return p->shelf;
 }
 
 void pool_post(struct pool *p, struct task *task)
@@ -125,6 +134,7 @@ void pool_free(struct pool *p)
         return;
     while (p->n > 0)
         fake_pool_run(p, 0);
+    shelf_free(p->shelf);
     store_close(p->store);
     free(p);
 }
