@@ -106,6 +106,7 @@ static void send_last(struct duty *d)
     req->end_of_stream = d->last.end_of_stream;
     req->error = d->last.error;
     req->error_type = d->last.error_type;
+    req->output = d->last.output;
     d->last_sent = true;
     post_send(&d->word, d->host->journal);
 }
@@ -171,6 +172,8 @@ void duty_end(struct duty *d, const struct duty_word *word)
         d->last.error = STR("out of memory");
     if (!arena_copy(&d->mem, word->error_type, &d->last.error_type))
         d->last.error_type = STR_NONE;
+    if (!arena_copy(&d->mem, word->output, &d->last.output))
+        d->last.output = STR_NONE;
     duty_go_on(d);
 }
 

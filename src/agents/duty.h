@@ -37,6 +37,7 @@ struct duty_word {
     enum job_end end;
     bool interrupted, end_of_stream;
     struct str error, error_type;
+    struct str output; /* JSON */
 };
 
 struct duty {

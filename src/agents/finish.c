@@ -13,8 +13,16 @@ int finish_read(const yyjson_val *object, struct finish *ret, struct error *err)
                             .interrupted = str_is(status, "interrupted"),
                             .error = json_text(json_at(object, "error")),
                             .error_type = json_text(json_at(object, "error_type")) };
+    if (ret->end == JOB_END_SUCCEEDED && !json_is_null(json_at(object, "output")))
+        ret->output = json_at(object, "output");
     if (ret->end != JOB_END_NONE || ret->interrupted)
         return 0;
     return error_set(err, ERR_TYPE,
                      "\"status\" must be success, failure, interrupted or cancelled");
+}
+
+void finish_put_output(struct buf *b, const struct finish *finish)
+{
+    if (finish->output != NULL)
+        json_put_value(b, finish->output);
 }

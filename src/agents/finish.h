@@ -1,5 +1,6 @@
 /* How a worker says that a job has ended, over stdio and over HTTP alike:
  *
+ *     {"status":"success","output":{"report":"..."}}
  *     {"status":"failure","error":"no such repository","error_type":"ValueError"} */
 #ifndef AGENTS_FINISH_H
 #define AGENTS_FINISH_H
@@ -11,9 +12,12 @@ struct finish {
     enum job_end end; /* NONE: interrupted */
     bool interrupted;
     struct str error, error_type; /* absent, or borrowed */
+    const yyjson_val *output;     /* borrowed; NULL: none */
 };
 
 /* ERR_TYPE when the status is none. */
 int finish_read(const yyjson_val *object, struct finish *ret, struct error *err);
+/* The output as JSON; nothing when there is none. */
+void finish_put_output(struct buf *b, const struct finish *finish);
 
 #endif

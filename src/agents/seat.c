@@ -127,9 +127,29 @@ static void put_event(struct seat *s, struct str event)
         on_refused(&s->duty, STR("out of memory for the worker's output"));
 }
 
+static void finish(struct seat *s, const struct finish *f)
+{
+    struct duty_word word = { .op = JOURNAL_FINISH,
+                              .end = f->end,
+                              .interrupted = f->interrupted,
+                              .error = f->error,
+                              .error_type = f->error_type };
+    struct buf output;
+
+    buf_init(&output, MAX_ORDER);
+    finish_put_output(&output, f);
+    if (output.n > 0)
+        word.output = buf_text(&output);
+    if (output.error != 0)
+        on_refused(&s->duty, STR("out of memory for the worker's output"));
+    else if (!s->duty.has_last)
+        duty_end(&s->duty, &word);
+    buf_done(&output);
+    leave(s, true);
+}
+
 void seat_hear(struct seat *s, const struct report *report)
 {
-    const struct finish *f = &report->finish;
     struct duty_word word = { .op = JOURNAL_RETURN };
 
     s->heard = now(s);
@@ -144,12 +164,8 @@ void seat_hear(struct seat *s, const struct report *report)
         duty_ask(&s->duty);
         return;
     case REPORT_FINISH:
-        word = (struct duty_word){ .op = JOURNAL_FINISH,
-                                   .end = f->end,
-                                   .interrupted = f->interrupted,
-                                   .error = f->error,
-                                   .error_type = f->error_type };
-        break;
+        finish(s, &report->finish);
+        return;
     case REPORT_RETURN:
         break;
     }

@@ -231,6 +231,23 @@ bool jobs_get(struct look *look, struct store *store, struct job_row *ret)
     return code == 0;
 }
 
+/* What the worker gave with the job's end: it stands in the last record. */
+static void put_output(struct buf *b, struct store *store, int64_t key, uint64_t seq)
+{
+    struct json_reader reader;
+    struct record rec;
+    struct str stored, output = STR_NONE;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    if (store_record(store, key, seq, &stored, NULL) == 0 &&
+        record_decode(&reader, stored, &rec, NULL) == 0 && rec.kind == REC_JOB_END)
+        output = rec.output;
+    b->n--; /* the object goes on */
+    render_json(b, "output", output);
+    buf_char(b, '}');
+    json_reader_done(&reader);
+}
+
 static void run_job(struct task *task, struct store *store)
 {
     struct look *look = look_of(task);
@@ -238,10 +255,12 @@ static void run_job(struct task *task, struct store *store)
 
     if (!jobs_get(look, store, &row))
         return;
-    if (look->aiq)
+    if (look->aiq) {
         api_put_aiq_job(&look->out, &row, look->loop->app->aiq_compat);
-    else
-        api_put_job(&look->out, &row);
+        return;
+    }
+    api_put_job(&look->out, &row);
+    put_output(&look->out, store, row.key, row.seq);
 }
 
 static void look_at_job(struct http_request *req, bool aiq)

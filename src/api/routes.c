@@ -39,8 +39,8 @@ const struct http_route api_routes[] = {
       HTTP_ROUTE_PROBLEM, ACCESS_WORKER },
     { "POST", "/v1/worker/jobs/{id}/heartbeat", api_worker_heartbeat, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
-    { "POST", "/v1/worker/jobs/{id}/finish", api_worker_finish, 1024 * 1024, HTTP_ROUTE_PROBLEM,
-      ACCESS_WORKER },
+    { "POST", "/v1/worker/jobs/{id}/finish", api_worker_finish, 32 * 1024 * 1024,
+      HTTP_ROUTE_PROBLEM, ACCESS_WORKER },
     { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
     /* Operations */

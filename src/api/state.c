@@ -18,7 +18,7 @@ struct folding {
     size_t n_tools, n_outputs, n_found, n_cited, n_files;
     struct buf report;
     bool has_report;
-    struct buf output; /* of the root run that ended last */
+    struct buf output; /* the job's own, else that of the root run that ended last */
     uint64_t root;     /* the record that started it */
     uint64_t last;
     int err;
@@ -140,9 +140,11 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     f->err = record_decode(&f->reader, stored, &rec, NULL);
     if (f->err != 0)
         return 1;
+    bool is_end =
+        (rec.kind == REC_RUN_END && rec.head_seq == f->root) || rec.kind == REC_JOB_END;
     if (rec.kind == REC_RUN_START && rec.info.root) {
         f->root = rec.seq;
-    } else if (rec.kind == REC_RUN_END && rec.head_seq == f->root && rec.output.p != NULL) {
+    } else if (is_end && rec.output.p != NULL) {
         buf_clear(&f->output);
         buf_str(&f->output, rec.output);
     }

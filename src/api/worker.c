@@ -258,6 +258,18 @@ static void answer_finish(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
+static bool keep_output(struct journal_request *r, const struct finish *finish)
+{
+    struct buf json;
+
+    buf_init(&json, SIZE_MAX / 4);
+    finish_put_output(&json, finish);
+    bool ok =
+        json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), &r->output));
+    buf_done(&json);
+    return ok;
+}
+
 static bool read_finish(struct call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
@@ -274,7 +286,7 @@ static bool read_finish(struct call *call, struct json_reader *reader)
     r->end = finish.end;
     r->interrupted = finish.interrupted;
     if (arena_copy(&r->mem, finish.error, &r->error) &&
-        arena_copy(&r->mem, finish.error_type, &r->error_type))
+        arena_copy(&r->mem, finish.error_type, &r->error_type) && keep_output(r, &finish))
         return true;
     http_respond_error(call->req, 503, "out of memory");
     return false;
@@ -288,7 +300,7 @@ void api_worker_finish(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    json_reader_init(&reader, 1024 * 1024, 64);
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (read_holder(call) && read_finish(call, &reader))
         call_post(call);
     else

@@ -285,8 +285,10 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
 
 static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)
 {
+    struct last_word word = { ev->end, ev->error, ev->error_type, ev->output };
+
     (void)line;
-    return fold_finish(f, ev->end, ev->error, ev->error_type, f->ts);
+    return fold_finish(f, &word, f->ts);
 }
 
 static int (*const on_kind[EVENT_KIND_MAX])(struct fold *,
@@ -377,51 +379,53 @@ static int emit_why(struct fold *f, enum record_kind kind, struct str error, str
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-static int emit_job_end(struct fold *f, struct str status, struct str error, struct str type)
+static int emit_job_end(struct fold *f, struct str status, const struct last_word *word)
 {
     struct record rec;
     int err = 0;
 
     record_init(&rec, REC_JOB_END);
     rec.status = status;
-    rec.error = fold_limit_text(f, error, &err);
-    rec.error_type = type;
+    rec.error = fold_limit_text(f, word->error, &err);
+    rec.error_type = word->error_type;
+    rec.output = fold_json(f, word->output, true, &err);
     rec.elapsed = f->ts - f->start_ts;
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-static int succeed(struct fold *f)
+static int succeed(struct fold *f, const yyjson_val *output)
 {
+    struct last_word word = { .output = output };
     int err = fold_close_inside(f, (struct closing){ .status = STR("ok") });
 
-    return err == 0 ? emit_job_end(f, STR("succeeded"), STR_NONE, STR_NONE) : err;
+    if (err == 0 && output != NULL)
+        err = fold_report(f, output);
+    return err == 0 ? emit_job_end(f, STR("succeeded"), &word) : err;
 }
 
 static int fail(struct fold *f, struct str error, struct str type)
 {
-    if (error.p == NULL)
-        error = STR("failed");
-    int err = fold_close_inside(f, (struct closing){ .status = STR("error"), .error = error });
+    struct last_word word = { .error = error.p != NULL ? error : STR("failed"),
+                              .error_type = type };
+    int err =
+        fold_close_inside(f, (struct closing){ .status = STR("error"), .error = word.error });
+
     if (err == 0)
-        err = emit_why(f, REC_JOB_ERROR, error, type);
-    return err == 0 ? emit_job_end(f, STR("failed"), error, type) : err;
+        err = emit_why(f, REC_JOB_ERROR, word.error, type);
+    return err == 0 ? emit_job_end(f, STR("failed"), &word) : err;
 }
 
 static int cancel(struct fold *f, struct str reason)
 {
-    if (reason.p == NULL)
-        reason = STR("cancelled");
+    struct last_word word = { .error = reason.p != NULL ? reason : STR("cancelled") };
     int err = fold_close_inside(f, (struct closing){ .status = STR("cancelled") });
+
     if (err == 0)
-        err = emit_why(f, REC_JOB_CANCELLED, reason, STR_NONE);
-    return err == 0 ? emit_job_end(f, STR("cancelled"), reason, STR_NONE) : err;
+        err = emit_why(f, REC_JOB_CANCELLED, word.error, STR_NONE);
+    return err == 0 ? emit_job_end(f, STR("cancelled"), &word) : err;
 }
 
-int fold_finish(struct fold *f,
-                enum job_end end,
-                struct str error,
-                struct str error_type,
-                int64_t ts)
+int fold_finish(struct fold *f, const struct last_word *word, int64_t ts)
 {
     int err = 0;
 
@@ -432,18 +436,18 @@ int fold_finish(struct fold *f,
         err = start_job(f);
     if (err != 0)
         return err;
-    if (f->cancel_requested && end != JOB_END_CANCELLED)
+    if (f->cancel_requested && word->end != JOB_END_CANCELLED)
         return cancel(f, STR("cancelled by user"));
-    switch (end) {
+    switch (word->end) {
     case JOB_END_SUCCEEDED:
-        return succeed(f);
+        return succeed(f, word->output);
     case JOB_END_CANCELLED:
-        return cancel(f, error);
+        return cancel(f, word->error);
     case JOB_END_FAILED:
     case JOB_END_NONE:
         break;
     }
-    return fail(f, error, error_type);
+    return fail(f, word->error, word->error_type);
 }
 
 int fold_end_of_stream(struct fold *f, int64_t ts)
@@ -463,5 +467,5 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
     if (n_real > 0)
         return fail(f, STR("the stream ended while runs were still open"),
                     STR("IncompleteStream"));
-    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f);
+    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f, NULL);
 }

@@ -63,12 +63,14 @@ size_t fold_open_questions(const struct fold *f);
  * (no record) or failed, by what is open. */
 int fold_end_of_stream(struct fold *f, int64_t ts);
 
-/* Ends the job from outside.  @error is why, absent for a success. */
-int fold_finish(struct fold *f,
-                enum job_end end,
-                struct str error,
-                struct str error_type,
-                int64_t ts);
+/* The word that ends a job. */
+struct last_word {
+    enum job_end end;
+    struct str error, error_type; /* why; absent for a success */
+    const yyjson_val *output;     /* of a success; NULL: none was given */
+};
+/* Ends the job from outside. */
+int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);
 
 /* Takes in a stored record, to rebuild the state; emits nothing.  A record's head
  * need not be set: the fold finds it. */

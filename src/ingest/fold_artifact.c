@@ -227,7 +227,7 @@ static struct str category(const struct run *exec)
     return contains(exec->node, STR("research")) ? STR("research_notes") : STR("intermediate");
 }
 
-static int emit_output(struct fold *f, struct run *exec, struct str text, struct str what)
+static void put_output(struct fold *f, struct run *exec, struct str text, struct str what)
 {
     buf_clear(&f->tmp);
     buf_lit(&f->tmp, "{\"type\":\"output\",\"content\":");
@@ -236,7 +236,13 @@ static int emit_output(struct fold *f, struct run *exec, struct str text, struct
     json_put_str(&f->tmp, what);
     put_workflow(&f->tmp, exec);
     buf_char(&f->tmp, '}');
+}
+
+/* What put_output has put. */
+static int emit_output(struct fold *f, struct run *exec, struct str text)
+{
     int err = emit_artifact(f, exec, STR_NONE, STR_NONE);
+
     return err == 0 ? cite(f, exec, text) : err;
 }
 
@@ -245,18 +251,18 @@ int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message
     if (m->calls != NULL || utf8_head(m->text, f->opt.agent->output_chars).n == m->text.n ||
         looks_like_call(m->text))
         return 0;
-    return emit_output(f, exec, m->text, category(exec));
+    put_output(f, exec, m->text, category(exec));
+    return emit_output(f, exec, m->text);
 }
 
 /* The report in a final state: a string under one of the report keys, the last model
  * message, or the output itself when it is a text or a message. */
-int fold_report(struct fold *f, struct run *root, const yyjson_val *output)
+int fold_report(struct fold *f, const yyjson_val *output)
 {
     const struct name_set *keys = &f->opt.agent->report_keys;
     struct str text = json_text(output);
     struct message m;
 
-    (void)root;
     for (size_t i = 0; text.p == NULL && i < keys->n; i++)
         text = json_text(json_get(output, keys->names[i]));
     if (text.p == NULL) {
@@ -270,7 +276,11 @@ int fold_report(struct fold *f, struct run *root, const yyjson_val *output)
         if (m.cls == MESSAGE_AI)
             text = m.text;
     }
-    return text.n > 0 ? emit_output(f, NULL, text, STR("final_report")) : 0;
+    if (text.n == 0)
+        return 0;
+    put_output(f, NULL, text, STR("final_report"));
+    /* The job's output is mostly what its last run has ended with. */
+    return fold_is_report(f, buf_text(&f->tmp)) ? 0 : emit_output(f, NULL, text);
 }
 
 int fold_artifact_event(struct fold *f, const struct event *ev)

@@ -628,7 +628,7 @@ static int end_root(struct fold *f, struct run *run, const struct event *ev, str
     if (waiting)
         *status = STR("interrupted");
     else if (err == 0)
-        err = fold_report(f, run, ev->output);
+        err = fold_report(f, ev->output);
     return err;
 }
 

@@ -329,7 +329,14 @@ static int apply_artifact(struct fold *f, const struct record *rec, struct run *
         return fold_mark(f, key_of(SEEN_URL, rec->id), f);
     if (str_starts(rec->data, STR("{\"type\":\"citation_use\"")))
         return fold_mark(f, key_of(SEEN_CITED, rec->id), f);
+    if (str_ends(rec->data, STR(",\"output_category\":\"final_report\"}")))
+        f->report = key_of(SEEN_REPORT, rec->data);
     return 0;
+}
+
+bool fold_is_report(const struct fold *f, struct str artifact)
+{
+    return key_eq(f->report, key_of(SEEN_REPORT, artifact));
 }
 
 static int apply_section_end(struct fold *f, const struct record *rec, struct run *exec)

@@ -23,7 +23,8 @@ enum seen_space {
     SEEN_SECTION_END,
     SEEN_URL,
     SEEN_CITED,
-    SEEN_DERIVED /* for made-up ids; never stored */
+    SEEN_DERIVED, /* for made-up ids, which depend on its number; never stored */
+    SEEN_REPORT   /* for telling reports apart; never stored */
 };
 
 struct run {
@@ -93,6 +94,7 @@ struct fold {
     size_t n_questions;
     uint64_t event_seq; /* of the last record before the event at hand */
     uint64_t n_asked;
+    struct key report;    /* the newest; zeros: none */
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
     struct pending_call call[MAX_PENDING_CALLS];
@@ -187,7 +189,9 @@ int fold_resumed(struct fold *f);
 int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);
 int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text);
 int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message *m);
-int fold_report(struct fold *f, struct run *root, const yyjson_val *output);
+int fold_report(struct fold *f, const yyjson_val *output);
+/* Is it the newest report? */
+bool fold_is_report(const struct fold *f, struct str artifact);
 int fold_artifact_event(struct fold *f, const struct event *ev);
 
 /* Whole messages in a node's output that were not streamed. */

@@ -190,12 +190,20 @@ static void read_job_error(const struct source_line *in,
         ev->error_type = type;
 }
 
+static void read_job_output(const struct native *n, struct event *ev)
+{
+    ev->output = either(top(n, "output"), top(n, "result"));
+    if (ev->output == NULL)
+        ev->output = either(inner(n, "output"), inner(n, "result"));
+}
+
 static int read_status(const struct source_line *in, const struct native *n, struct event *ev)
 {
     struct str status = json_text(either(top(n, "status"), inner(n, "status")));
 
     if (is_word(status, "success")) {
         end_job(ev, JOB_END_SUCCEEDED);
+        read_job_output(n, ev);
     } else if (is_word(status, "failure")) {
         end_job(ev, JOB_END_FAILED);
         read_job_error(in, n, STR("unknown error"), ev);
@@ -235,7 +243,7 @@ static int read_done(const struct source_line *in, const struct native *n, struc
     else if (is_word(status, "failed") || is_word(status, "error"))
         ev->end = JOB_END_FAILED;
     if (ev->end == JOB_END_SUCCEEDED)
-        ev->output = either(top(n, "output"), top(n, "result"));
+        read_job_output(n, ev);
     else
         read_job_error(in, n, ev->end == JOB_END_FAILED ? STR("unknown error") : STR_NONE, ev);
     return 0;

@@ -37,7 +37,7 @@ enum journal_op {
     JOURNAL_LEASE,  /* agents, worker, wait_ms → the job, or ERR_NOT_FOUND when none came */
     JOURNAL_APPEND, /* job, key, attempt, producer_seq, bytes (whole lines) */
     JOURNAL_HEARTBEAT, /* job, key, attempt */
-    JOURNAL_FINISH,    /* job, key, attempt, end, error; or `interrupted` */
+    JOURNAL_FINISH,    /* job, key, attempt, end, error, output; or `interrupted` */
     JOURNAL_RETURN,    /* job, key, attempt: hands the lease back, at no cost */
     JOURNAL_LOSE,   /* job, key, attempt, error: its worker is gone, as when a lease runs out */
     JOURNAL_COUNT,  /* agents → accepted: how many of their jobs wait */
@@ -75,6 +75,7 @@ struct journal_request {
     bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
     struct str error;
     struct str error_type;
+    struct str output; /* FINISH: JSON, or absent */
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),

@@ -475,22 +475,28 @@ int live_follow_fold(struct live *l)
     return err == 0 ? live_move(l, state_after(end.end)) : err;
 }
 
-int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
+int live_end(struct live *l, const struct last_word *word)
 {
+    /* After a committed cancel request any finish ends as cancelled. */
+    const struct last_word cancelled = { .end = JOB_END_CANCELLED,
+                                         .error = STR("cancelled by user") };
     struct fold *fold;
 
-    /* After a committed cancel request any finish ends as cancelled. */
-    if (l->row.cancel_requested != 0 && end != JOB_END_CANCELLED) {
-        end = JOB_END_CANCELLED;
-        error = STR("cancelled by user");
-        type = STR_NONE;
-    }
-    if (!job_state_may(l->state, state_after(end)))
+    if (l->row.cancel_requested != 0 && word->end != JOB_END_CANCELLED)
+        word = &cancelled;
+    if (!job_state_may(l->state, state_after(word->end)))
         return ERR_REFUSED;
     int err = live_fold(l, &fold);
     if (err == 0 && !fold_ended(fold))
-        err = fold_finish(fold, end, error, type, l->journal->now);
+        err = fold_finish(fold, word, l->journal->now);
     return err == 0 ? live_follow_fold(l) : err;
+}
+
+int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
+{
+    struct last_word word = { .end = end, .error = error, .error_type = type };
+
+    return live_end(l, &word);
 }
 
 int live_lose_worker(struct live *l, struct str why, struct str type)

@@ -12,6 +12,7 @@
 
 struct fold;
 struct intake;
+struct last_word;
 
 enum {
     ROW_EVERY_MS = 1000,
@@ -122,6 +123,8 @@ void live_drop_fold(struct live *l);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
 int live_move(struct live *l, enum job_state to);
 /* Ends the job: closes what is open, the terminal record and the state. */
+int live_end(struct live *l, const struct last_word *word);
+/* The same without an output. */
 int live_finish(struct live *l, enum job_end end, struct str error, struct str type);
 /* Takes the state that the worker's own word has put in the log. */
 int live_follow_fold(struct live *l);

@@ -515,6 +515,20 @@ static int wait_for_answer(struct live *l)
     return err == 0 ? live_move(l, JOB_WAITING) : err;
 }
 
+/* By the worker's word; its output was JSON when it came, and has its limits. */
+static int end_as_told(struct live *l, const struct journal_request *req)
+{
+    struct last_word word = { req->end, req->error, req->error_type, NULL };
+    struct journal *j = l->journal;
+    struct json json;
+    int err =
+        req->output.p != NULL ? json_read(&j->reader, req->output, &json, &j->failure) : 0;
+
+    if (err == 0 && req->output.p != NULL)
+        word.output = json.root;
+    return err == 0 ? live_end(l, &word) : err;
+}
+
 static void finish(struct journal *j, struct journal_request *req)
 {
     struct live *l = leased_job(j, req);
@@ -531,7 +545,7 @@ static void finish(struct journal *j, struct journal_request *req)
                           (asks && req->end == JOB_END_SUCCEEDED)))
         err = wait_for_answer(l);
     else if (err == 0)
-        err = live_finish(l, req->end, req->error, req->error_type);
+        err = end_as_told(l, req);
     if (err != 0) {
         broke(j, req, err);
         return;

@@ -391,6 +391,52 @@ def the_ends_of_a_job():
         equal((state, bool(s.read("plain", "agent")[-1].json["type"] == "job.failed")), ("failed", True))
 
 
+OUTPUT = {"report": "# Done", "n": [1.0, "ä"]}
+
+
+@cases(["its own word", "finish"])
+def the_workers_output_is_the_jobs(how):
+    """In the record, in GET, and where the dialects have a place for it."""
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*STORY)
+        equal(s.job("j")["output"], None, "not before its end")
+        if how == "finish":
+            equal(lease.finish(output=OUTPUT), "succeeded")
+        else:
+            lease.send({"type": "job.done", "output": OUTPUT})
+        equal(s.job("j")["output"], OUTPUT)
+        contains(s.get("/v1/jobs/j").body.decode(), '"output":{"report":"# Done","n":[1.0,"ä"]}')
+        a = s.get("/v1/jobs/j?wait=5").json
+        equal((a["output"], a["report"]), (OUTPUT, "# Done"))
+        equal(s.read("j", "raw")[-1].json["output"], OUTPUT)
+        equal(s.read("j", "envelope")[-1].json["data"]["result"], OUTPUT)
+        reports = [f.json["data"] for f in s.read("j", "aiq") if f.event == "artifact.update"]
+        equal([r["content"] for r in reports if r.get("output_category") == "final_report"], ["# Done"])
+        a = s.get("/v1/jobs/async/job/j/report").json
+        equal((a["has_report"], a["report"]), (True, "# Done"))
+        s.restart()
+        equal(s.job("j")["output"], OUTPUT)
+
+
+@case
+def an_output_may_be_large_and_only_a_success_has_one():
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="large")
+        text = "x" * 3_000_000
+        equal(Worker(s).lease().finish(output={"text": text}), "succeeded")
+        equal(s.job("large")["output"], {"text": text}, "no limit of fields applies")
+        s.submit(job_id="failed")
+        equal(Worker(s).lease().finish("failure", error="x", output=7), "failed")
+        equal(s.job("failed")["output"], None)
+        s.submit(job_id="cancelled")
+        lease = Worker(s).lease()
+        s.post("/v1/jobs/cancelled/cancel")
+        equal(lease.finish(output=7), "cancelled")
+        equal(s.job("cancelled")["output"], None)
+
+
 @case
 def an_open_question_waits():
     with Server(agents={"pull": PULL}) as s:

@@ -55,6 +55,7 @@ def the_order_and_the_environment():
 
 
 @cases([({"status": "success"}, ("succeeded", None, None)),
+        ({"status": "success", "output": {"n": [1, "ä"]}}, ("succeeded", None, None)),
         ({"status": "failure", "error": "no luck", "error_type": "ValueError"}, ("failed", "no luck", "ValueError")),
         ({"status": "failure"}, ("failed", None, None)),
         ({"status": "cancelled"}, ("cancelled", None, None))], lambda v: str(v[0]))
@@ -62,7 +63,7 @@ def an_ending(value):
     finish, want = value
     with Pool() as s:
         job = s.until_state(s.do(["say", "x"], ["finish", finish]), "succeeded", "failed", "cancelled")
-        equal(job["state"], want[0])
+        equal((job["state"], job["output"]), (want[0], finish.get("output")))
         if want[1]:
             equal((job["error"], job["error_type"]), want[1:])
 

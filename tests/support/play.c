@@ -182,7 +182,9 @@ int play_end(struct play *p, int64_t ms)
 
 int play_finish(struct play *p, enum job_end end, struct str error, int64_t ms)
 {
-    return fold_finish(p->fold, end, error, STR_NONE, at(ms));
+    struct last_word word = { .end = end, .error = error };
+
+    return fold_finish(p->fold, &word, at(ms));
 }
 
 /* --- stored records, read back ------------------------------------------------------- */

@@ -1377,6 +1377,51 @@ static void a_success_closes_what_is_open_as_ok(void **state)
     done(&s);
 }
 
+static void the_last_word_may_bring_an_output(void **state)
+{
+    static const struct {
+        const char *said, *end;
+    } words[] = {
+        { "{'type':'job.done','output':{'a':[1.0]}}", "job.end succeeded {\"a\":[1.0]}\n" },
+        { "{'type':'job.done','result':'text'}", "job.end succeeded text\n" },
+        { "{'type':'job.done','data':{'output':false}}", "job.end succeeded false\n" },
+        { "{'type':'job.status','status':'SUCCESS','output':7}", "job.end succeeded 7\n" },
+        { "{'type':'job.done','output':null}", "job.end succeeded -\n" },
+        { "{'type':'job.done','status':'cancelled','output':7}", "job.end cancelled -\n" },
+        { "{'type':'job.failed','error':'x','output':7}", "job.end failed -\n" },
+    };
+    struct scene s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        begin(&s);
+        root_starts(&s, "root");
+        say(&s, "%s", words[i].said);
+        expect(&s, "job.end", "status output", words[i].end);
+        done(&s);
+    }
+}
+
+#define REPORT(text)                                          \
+    "artifact {\"type\":\"output\",\"content\":\"" text "\"," \
+    "\"output_category\":\"final_report\"}\n"
+
+/* What the last run has ended with is the job's report already. */
+static void a_report_in_the_last_word_is_told_once(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        begin(&s);
+        root_starts(&s, "root");
+        root_ends(&s, "root", "{'report':'old'}");
+        say(&s, "{'type':'job.done','output':{'report':'%s'}}", i == 0 ? "old" : "new");
+        expect(&s, "artifact", "data", i == 0 ? REPORT("old") : REPORT("old") REPORT("new"));
+        done(&s);
+    }
+}
+
 static void a_failure_closes_what_is_open_as_error(void **state)
 {
     struct scene s;
@@ -1810,6 +1855,8 @@ int main(void)
         cmocka_unit_test(messages_that_were_not_streamed_are_sent_whole_and_once),
         cmocka_unit_test(what_a_root_left_open_is_closed_innermost_first),
         cmocka_unit_test(a_success_closes_what_is_open_as_ok),
+        cmocka_unit_test(the_last_word_may_bring_an_output),
+        cmocka_unit_test(a_report_in_the_last_word_is_told_once),
         cmocka_unit_test(a_failure_closes_what_is_open_as_error),
         cmocka_unit_test(a_cancellation_closes_what_is_open_as_cancelled),
         cmocka_unit_test(a_stream_that_breaks_off_has_failed),
