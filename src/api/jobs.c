@@ -27,6 +27,18 @@ int64_t jobs_number_or(struct str text, int64_t otherwise)
     return value;
 }
 
+/* A number that cannot be read is a mistake, and not the default; answers it. */
+static bool is_number(struct http_request *req, const char *name)
+{
+    struct str text = http_query(req, name);
+
+    if (text.n == 0 || jobs_number_or(text, -1) >= 0)
+        return true;
+    http_respond_error(req, 422, "%s must be a whole number, not '%.*s'", name,
+                       STR_ARG(str_head(text, 40)));
+    return false;
+}
+
 int64_t jobs_wait_ms(struct http_request *req)
 {
     int64_t wait = jobs_number_or(http_query(req, "wait"), 0);
@@ -165,7 +177,8 @@ static bool read_submit(struct call *call, struct json_reader *reader)
         return false;
     struct str agent = json_text(json_at(j.root, "agent"));
     yyjson_val *id = json_at(j.root, "job_id");
-    int64_t expiry = json_int(json_at(j.root, "expiry_seconds"), 0);
+    yyjson_val *seconds = json_at(j.root, "expiry_seconds");
+    int64_t expiry = json_is_null(seconds) ? 0 : json_int(seconds, -1);
     if (agent.n == 0) {
         http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
         return false;
@@ -175,7 +188,7 @@ static bool read_submit(struct call *call, struct json_reader *reader)
                            "\"job_id\" must be 1 to 64 of letters, digits, _ and -");
         return false;
     }
-    if (expiry < 0 || expiry > 604800) {
+    if (!json_is_null(seconds) && (expiry < 1 || expiry > 604800)) {
         http_respond_error(call->req, 422, "\"expiry_seconds\" must be from 1 to 604800");
         return false;
     }
@@ -184,7 +197,8 @@ static bool read_submit(struct call *call, struct json_reader *reader)
 
 void api_submit(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_SUBMIT, answer_submit);
+    struct call *call =
+        is_number(req, "wait") ? call_new(req, JOURNAL_SUBMIT, answer_submit) : NULL;
     struct json_reader reader;
 
     (void)arg;
@@ -348,7 +362,8 @@ static void run_list(struct task *task, struct store *store)
 
 void api_list(struct http_request *req, void *arg)
 {
-    struct look *look = look_new(req, STR(""), run_list);
+    bool is_good = is_number(req, "limit") && is_number(req, "after");
+    struct look *look = is_good ? look_new(req, STR(""), run_list) : NULL;
     struct str state = http_query(req, "state");
     enum job_state ignored;
 

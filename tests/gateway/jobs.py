@@ -96,6 +96,18 @@ def play_other(s):
     return "other"
 
 
+@case
+def numbers_that_are_none_are_told():
+    """Not taken for the default."""
+    with Server(agents={"pull": PULL}) as s:
+        for query in ("limit=abc", "limit=-1", "limit=1e3", "after=abc", "after=9" + "9" * 20):
+            contains(problem(s.get("/v1/jobs?" + query), 422), query.partition("=")[0], "whole number")
+        for seconds in ("soon", 0, -1, 1.5, [1], True, 604801):
+            a = s.post("/v1/jobs", {"agent": "pull", "expiry_seconds": seconds})
+            equal(problem(a, 422), '"expiry_seconds" must be from 1 to 604800', seconds)
+        equal(s.get("/v1/jobs?limit=&after=").json["jobs"], [])
+
+
 # --- the list ------------------------------------------------------------------------------
 
 
@@ -302,7 +314,7 @@ def waiting_for_the_result():
         equal((a.status, a.json["state"]), (200, "succeeded"))
         contains(a.body, b"the words")
         for bad in ("x", "-1"):
-            check(s.post(f"/v1/jobs?wait={bad}", {"agent": "pull"}).status in (202, 422))
+            contains(problem(s.post(f"/v1/jobs?wait={bad}", {"agent": "pull"}), 422), "wait", bad)
 
 
 @case
