@@ -42,17 +42,17 @@ static struct credential find_cookie(const struct http_request *req)
 static struct credential find_credential(const struct http_request *req,
                                          const struct http_route *route)
 {
-    struct str header = http_header(req, "Authorization");
-    struct str key = http_header(req, "X-Api-Key");
-    bool streams = (route->flags & HTTP_ROUTE_STREAM) != 0 && http_is_safe(req);
-    struct str ticket = streams ? http_query(req, "ticket") : STR_NONE;
+    struct str text = http_header(req, "Authorization");
 
-    if (!str_absent(header))
-        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = header_bearer(header) };
-    if (!str_absent(key))
-        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = key };
-    if (!str_absent(ticket))
-        return (struct credential){ CREDENTIAL_TICKET, ticket, http_param(req, "id") };
+    if (!str_absent(text))
+        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = header_bearer(text) };
+    text = http_header(req, "X-Api-Key");
+    if (!str_absent(text))
+        return (struct credential){ .kind = CREDENTIAL_TOKEN, .text = text };
+    if ((route->flags & HTTP_ROUTE_STREAM) != 0 && http_is_safe(req))
+        text = http_query(req, "ticket");
+    if (!str_absent(text))
+        return (struct credential){ CREDENTIAL_TICKET, text, http_param(req, "id") };
     return find_cookie(req);
 }
 

@@ -25,9 +25,14 @@ static void put_digits(const unsigned char *bytes, size_t n_bytes, char *out, si
 
 static bool are_digits(struct str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] == '\0' || strchr(digits, s.p[i]) == NULL)
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool is_one = (c >= '0' && c <= '9') ||
+                      (c >= 'a' && c <= 'z' && c != 'i' && c != 'l' && c != 'o' && c != 'u');
+
+        if (!is_one)
             return false;
+    }
     return true;
 }
 
