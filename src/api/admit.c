@@ -58,6 +58,23 @@ static struct credential find_credential(const struct http_request *req,
 
 /* --- answers --------------------------------------------------------------------- */
 
+const char *refusal_name(enum refusal refusal)
+{
+    static const char *const names[REFUSAL_MAX] = {
+        [REFUSAL_MISSING] = "missing", [REFUSAL_UNKNOWN] = "unknown",
+        [REFUSAL_EXPIRED] = "expired", [REFUSAL_SCOPE] = "scope",
+        [REFUSAL_ORIGIN] = "origin",   [REFUSAL_JOBS] = "jobs",
+        [REFUSAL_STREAMS] = "streams", [REFUSAL_EVENTS] = "events",
+    };
+
+    return names[refusal];
+}
+
+static void count(struct http_request *req, enum refusal why)
+{
+    counter_add(&app_loop_of(req)->refusals[why], 1);
+}
+
 static bool refuse_stranger(struct http_request *req,
                             const struct credential *c,
                             int code,
@@ -67,6 +84,9 @@ static bool refuse_stranger(struct http_request *req,
         http_respond_error(req, 503, "out of memory");
         return false;
     }
+    count(req, c->kind == CREDENTIAL_NONE ? REFUSAL_MISSING
+               : code == ERR_CLOSED       ? REFUSAL_EXPIRED
+                                          : REFUSAL_UNKNOWN);
     http_set_header(req, "WWW-Authenticate",
                     c->kind == CREDENTIAL_NONE
                         ? STR("Bearer realm=\"spoolwire\"")
@@ -79,6 +99,7 @@ static bool refuse_scope(struct http_request *req, unsigned access)
 {
     char text[96];
 
+    count(req, REFUSAL_SCOPE);
     (void)snprintf(text, sizeof(text),
                    "Bearer realm=\"spoolwire\", error=\"insufficient_scope\", scope=\"%s\"",
                    access_scope(access)); /* fits */
@@ -87,10 +108,14 @@ static bool refuse_scope(struct http_request *req, unsigned access)
     return false;
 }
 
-void api_refuse_limit(struct http_request *req, int64_t wait_ms, const char *what)
+void api_refuse_limit(struct http_request *req,
+                      enum refusal limit,
+                      int64_t wait_ms,
+                      const char *what)
 {
     char text[24];
 
+    count(req, limit);
     (void)snprintf(text, sizeof(text), "%lld", (long long)((wait_ms + 999) / 1000)); /* fits */
     http_set_header(req, "Retry-After", str_of(text));
     http_respond_error(req, 429, "%s", what);
@@ -130,6 +155,7 @@ bool api_admit(struct http_request *req, const struct http_route *route, void *a
         return refuse_scope(req, route->access);
     if (v->kind == CREDENTIAL_SESSION && !http_is_safe(req) &&
         http_page(req) != HTTP_PAGE_TRUSTED) {
+        count(req, REFUSAL_ORIGIN);
         http_respond_error(req, 403,
                            "with a cookie, a request that changes something must come from a "
                            "page of this origin (Origin or Sec-Fetch-Site says so)");
@@ -159,7 +185,8 @@ bool api_take_permit(struct http_request *req, struct permit **ret)
     assert(v != NULL); /* streams of jobs are not public */
     int code = permit_new(v, ret);
     if (code == ERR_LIMIT)
-        api_refuse_limit(req, 5000, "this token has as many streams open as it may");
+        api_refuse_limit(req, REFUSAL_STREAMS, 5000,
+                         "this token has as many streams open as it may");
     else if (code != 0)
         http_respond_error(req, 503, "out of memory");
     return code == 0;

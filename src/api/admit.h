@@ -20,7 +20,12 @@ struct token *api_token(const struct http_request *req);
 bool api_take_permit(struct http_request *req, struct permit **ret);
 bool api_may_use_agent(struct http_request *req, struct str agent);
 /* 429, with Retry-After. */
-void api_refuse_limit(struct http_request *req, int64_t wait_ms, const char *what);
+void api_refuse_limit(struct http_request *req,
+                      enum refusal limit,
+                      int64_t wait_ms,
+                      const char *what);
+/* "expired", "streams" */
+const char *refusal_name(enum refusal refusal);
 
 /* Whose job it is, and which jobs it may be about; borrows from @t. */
 void api_set_caller(struct journal_request *j, const struct token *t);

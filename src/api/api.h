@@ -48,6 +48,20 @@ struct app {
     atomic_uint n_loops;
 };
 
+/* Why a caller was turned away. */
+enum refusal {
+    REFUSAL_MISSING, /* no token */
+    REFUSAL_UNKNOWN, /* not one of ours */
+    REFUSAL_EXPIRED, /* or revoked */
+    REFUSAL_SCOPE,
+    REFUSAL_ORIGIN, /* a cookie from nobody's page */
+    REFUSAL_JOBS,   /* as many as it may have, as with the next two */
+    REFUSAL_STREAMS,
+    REFUSAL_EVENTS,
+    REFUSAL_MAX,
+    REFUSAL_FIRST_LIMIT = REFUSAL_JOBS
+};
+
 /* What one loop has; its http_loop_data. */
 struct app_loop {
     struct app *app;
@@ -57,6 +71,7 @@ struct app_loop {
     struct streams *streams;
     struct traffic traffic;
     struct gate gate;
+    struct counter refusals[REFUSAL_MAX];
     struct letter drain;   /* posted once, when the server goes down */
     struct letter recheck; /* posted when tokens have changed, */
     atomic_bool rechecks;  /* and it is on its way */

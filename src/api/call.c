@@ -78,7 +78,8 @@ struct call *call_new(struct http_request *req,
     struct call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
 
     if (wait > 0) {
-        api_refuse_limit(req, wait, "this token sends more events a second than it may");
+        api_refuse_limit(req, REFUSAL_EVENTS, wait,
+                         "this token sends more events a second than it may");
         return NULL;
     }
     if (call == NULL) {
@@ -134,7 +135,11 @@ bool call_refused(struct call *call)
 
     if (j->code == 0)
         return false;
-    if (status == 503 || status == 429)
+    if (status == 429) {
+        api_refuse_limit(call->req, REFUSAL_JOBS, 5000, j->why.text);
+        return true;
+    }
+    if (status == 503)
         http_set_header(call->req, "Retry-After", STR("1"));
     http_respond_error(call->req, status, "%s", j->why.text);
     return true;

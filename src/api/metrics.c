@@ -3,6 +3,7 @@
  * The numbers are kept where they are counted, each by one thread; here they are added up.
  * What must be asked of the system (files, the process) is asked on a thread of the pool.
  * Every series is there from the start, at zero, and labels have a closed list of values. */
+#include "api/admit.h"
 #include "api/api.h"
 #include "api/expose.h"
 #include "api/process.h"
@@ -107,6 +108,42 @@ static void put_http(struct expose *e, struct http_server *http)
         expose_gauge(e, "spoolwire_tls_certificate_expiry_time_seconds",
                      (uint64_t)counts.tls_expiry,
                      "When the certificate runs out, since 1970; only with TLS.");
+}
+
+/* --- who may ------------------------------------------------------------------------- */
+
+static void put_refusals(struct expose *e,
+                         struct app *app,
+                         const char *label,
+                         unsigned from,
+                         unsigned to)
+{
+    char labels[LABELS];
+
+    for (unsigned i = from; i < to; i++) {
+        uint64_t n = 0;
+
+        for (unsigned k = 0; k < HUB_MAX_LOOPS; k++) {
+            const struct app_loop *l = atomic_load(&app->loops[k]);
+
+            n += l != NULL ? get(&l->refusals[i]) : 0;
+        }
+        (void)snprintf(labels, sizeof(labels), "%s=\"%s\"", label,
+                       refusal_name((enum refusal)i)); /* fits */
+        expose_value(e, labels, n);
+    }
+}
+
+static void put_auth(struct expose *e, struct app *app)
+{
+    expose_gauge(e, "spoolwire_auth_required", keeper_is_locked(app->keeper),
+                 "1: callers need a token.");
+    expose_family(e, "spoolwire_auth_failures_total", "counter",
+                  "Requests that were refused, by why.");
+    put_refusals(e, app, "reason", 0, REFUSAL_FIRST_LIMIT);
+    expose_family(e, "spoolwire_rate_limited_total", "counter",
+                  "Requests that were refused because their token had as much as it may.");
+    put_refusals(e, app, "limit", REFUSAL_FIRST_LIMIT, REFUSAL_MAX);
 }
 
 /* --- streams ------------------------------------------------------------------------- */
@@ -313,6 +350,7 @@ static void run(struct task *task, struct store *store)
     expose_gauge(&e, "spoolwire_draining", atomic_load(&app->draining), "1: it is going down.");
     process_expose(&e);
     put_http(&e, app->http);
+    put_auth(&e, app);
     put_streams(&e, app);
     put_appends(&e, counts);
     put_jobs(&e, counts);

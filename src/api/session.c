@@ -120,10 +120,10 @@ static const struct visitor *visitor_of(const struct http_request *req)
     return http_visitor(req);
 }
 
-/* Browsers keep one with Secure only from https, which Origin tells. */
+/* Browsers keep one with Secure only from https; behind a proxy, Origin tells. */
 static void set_cookie(struct http_request *req, struct str value, int64_t seconds)
 {
-    bool secure = str_starts(http_header(req, "Origin"), STR("https://"));
+    bool secure = http_is_tls(req) || str_starts(http_header(req, "Origin"), STR("https://"));
     char text[256];
 
     (void)snprintf(text, sizeof(text),

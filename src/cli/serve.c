@@ -372,6 +372,21 @@ static const char *own_name(const struct server *s)
                                                                         : s->self;
 }
 
+/* For whoever has to show a token. */
+static void say_locked(const struct server *s, const char *url)
+{
+    printf("spoolwire %s listens on %s (data in %s); callers need a token\n\n"
+           "Type in another terminal:\n\n"
+           "    export SPOOLWIRE_URL=%s\n"
+           "    export SPOOLWIRE_TOKEN=$(%s token create --data %s --scope client)\n"
+           "    %s submit demo --follow    # a job, and its events as they come\n"
+           "    curl -H \"Authorization: Bearer $SPOOLWIRE_TOKEN\" %s/v1/jobs    # its jobs\n\n"
+           "Ctrl-C ends it; what was acknowledged is kept.\n",
+           SPOOLWIRE_VERSION, url, s->config->data, url, own_name(s), s->config->data,
+           own_name(s), url);
+    (void)fflush(stdout); /* also into a pipe */
+}
+
 static void say_hello(const struct server *s)
 {
     const struct server_config *c = s->config;
@@ -388,6 +403,10 @@ static void say_hello(const struct server *s)
     (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", c->tls_cert != NULL ? "https" : "http",
                    six ? "[" : "", c->address.host, six ? "]" : "",
                    (unsigned)http_server_port(s->http));
+    if (keeper_is_locked(s->keeper)) {
+        say_locked(s, url);
+        return;
+    }
     printf(
         "spoolwire %s listens on %s (data in %s)\n\n"
         "Open %s, or type in another terminal:\n\n"

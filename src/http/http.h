@@ -146,6 +146,7 @@ bool http_is_over(const struct http_request *req);
 /* Identity for log lines and the X-Request-Id answer header. */
 struct str http_request_id(const struct http_request *req);
 
+bool http_is_tls(const struct http_request *req);
 /* It changes nothing: GET or HEAD. */
 bool http_is_safe(const struct http_request *req);
 /* The page that sends it, as its browser says (Origin, Sec-Fetch-Site). */

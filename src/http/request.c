@@ -349,6 +349,11 @@ struct str http_request_id(const struct http_request *req)
     return str_make(req->id, req->id_n);
 }
 
+bool http_is_tls(const struct http_request *req)
+{
+    return req->conn != NULL && req->conn->tls != NULL;
+}
+
 bool http_is_safe(const struct http_request *req)
 {
     return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;

@@ -1,8 +1,9 @@
 """How much of it: 429, and when to come again."""
 
+import re
 import time
 
-from callers import Caller, Locked, challenge, cli
+from callers import Caller, Locked, challenge
 from gateway import PULL, Server, Worker, token, until
 from harness import case, check, contains, equal
 
@@ -115,3 +116,32 @@ def without_a_lock_there_are_no_limits():
             s.submit(job_id=f"j{i}")
         with s.stream("j0"), s.stream("j0") as st:
             equal(st.status, 200)
+
+
+@case
+def refusals_are_counted():
+    with Locked("--loops", "2") as s:
+        client = s.caller("client", "--max-jobs", "1", "--max-streams", "1")
+
+        def numbers():
+            text = s.admin.get("/metrics").body.decode()
+            return {k: int(v) for k, v in re.findall(r"^spoolwire_((?:auth|rate)_\S+) (\d+)$", text, re.M)}
+        before = numbers()
+        equal({k.partition("=")[2].strip('"}') for k in before if "=" in k},
+              {"missing", "unknown", "expired", "scope", "origin", "jobs", "streams", "events"})
+        equal(before["auth_required"], 1)
+        for _ in range(3):
+            s.stranger().get("/v1/jobs")
+        Caller(s, "x").get("/v1/jobs")
+        client.get("/metrics")
+        client.submit(job_id="j")
+        too_many(client.post("/v1/jobs", {"agent": "pull"}))
+        with client.stream("j"):
+            too_many(client.get("/v1/jobs/j/events"))
+        s.revoke(client)
+        until("revoked", lambda: client.get("/v1/jobs").status == 401, 5)
+        after = numbers()
+        rise = {k: after[k] - before[k] for k in before if after[k] != before[k]}
+        equal(rise, {'auth_failures_total{reason="missing"}': 3, 'auth_failures_total{reason="unknown"}': 1,
+                     'auth_failures_total{reason="expired"}': 1, 'auth_failures_total{reason="scope"}': 1,
+                     'rate_limited_total{limit="jobs"}': 1, 'rate_limited_total{limit="streams"}': 1})

@@ -8,6 +8,8 @@ from gateway import PULL, Server, read_answer, request_bytes
 from harness import case, cases, check, equal
 from secure_server import FIRST
 
+TOKEN = "spw_0123456789ab_" + "0123456789abc" * 4  # of this file's servers
+
 
 def curl(server, *args, stdin=None):
     done = subprocess.run(["curl", "-sS", "--cacert", FIRST[0], *args], input=stdin, stdout=subprocess.PIPE,
@@ -86,3 +88,16 @@ def our_own_pages_may_post_and_strangers_may_not():
         equal(s.post("/v1/jobs", body, headers=own).status, 202)
         for origin in (s.url.replace("https", "http"), "https://evil.example"):
             equal(s.post("/v1/jobs", body, headers={**own, "Origin": origin}).status, 403, origin)
+
+
+@case
+def a_sessions_cookie_is_for_https_only():
+    with Server(env={"SPOOLWIRE_TOKEN_ADMIN": TOKEN}, agents={"pull": PULL}) as s:
+        a = s.post("/v1/session", headers={"Authorization": f"Bearer {TOKEN}"})
+        equal(a.status, 201, repr(a))
+        cookie = a.headers["set-cookie"]
+        check(cookie.startswith("__Host-spoolwire=") and cookie.endswith("; Secure"), "not a secure cookie")
+        page = {"Cookie": cookie.partition(";")[0], "Origin": s.url}
+        equal(s.post("/v1/jobs", {"agent": "pull"}, headers=page).status, 202)
+        plain = {**page, "Origin": s.url.replace("https:", "http:")}
+        equal(s.post("/v1/jobs", {"agent": "pull"}, headers=plain).status, 403)
