@@ -27,6 +27,13 @@ struct app_agent {
     bool is_public;
 };
 
+/* What may be replaced while the loops run; the old ones stay as long as the app. */
+struct app_settings {
+    const struct app_agent *agents;
+    size_t n_agents;
+    struct stream_options streams;
+};
+
 /* What all loops share; handed to every handler. */
 struct app {
     const char *version;
@@ -36,10 +43,8 @@ struct app {
     struct keeper *keeper;         /* borrowed */
     const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
     int64_t ticket_life_ms, session_life_ms;
-    struct http_server *http; /* borrowed; its counts only */
-    const struct app_agent *agents;
-    size_t n_agents;
-    struct stream_options streams;
+    struct http_server *http;                      /* borrowed; its counts only */
+    _Atomic(const struct app_settings *) settings; /* borrowed */
     bool aiq_compat;
     size_t max_input;    /* bytes of a job's input */
     int64_t shutdown_ms; /* readers are sent away within this time */
@@ -75,10 +80,14 @@ struct app_loop {
     struct letter drain;   /* posted once, when the server goes down */
     struct letter recheck; /* posted when tokens have changed, */
     atomic_bool rechecks;  /* and it is on its way */
+    struct letter reload;  /* posted when the settings have changed, */
+    atomic_bool reloads;   /* and it is on its way */
 };
 
 extern const struct http_route api_routes[];
 
+/* From any thread: other settings from now on; they are borrowed until the end. */
+void api_reload(struct app *app, const struct app_settings *settings);
 /* From any thread: tokens are new, or good no longer. */
 void api_tokens_changed(struct app *app);
 /* From any thread: readers are sent away. */
@@ -151,6 +160,10 @@ static inline struct look *look_of(struct task *task)
 /* --- shapes ---------------------------------------------------------------------- */
 
 struct app_loop *app_loop_of(struct http_request *req);
+static inline const struct app_settings *app_settings(const struct app *app)
+{
+    return atomic_load_explicit(&app->settings, memory_order_acquire);
+}
 void api_json(struct http_request *req, int status, struct buf *out);
 /* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
 void api_put_time(struct buf *b, int64_t ms);

@@ -9,20 +9,20 @@
 
 void api_aiq_agents(struct http_request *req, void *arg)
 {
-    const struct app *app = arg;
+    const struct app_settings *now = app_settings(arg);
     struct buf out;
     size_t n = 0;
 
     buf_init(&out, SIZE_MAX / 4);
     buf_lit(&out, "{\"agents\":[");
-    for (size_t i = 0; i < app->n_agents; i++) {
-        if (!app->agents[i].is_public)
+    for (size_t i = 0; i < now->n_agents; i++) {
+        if (!now->agents[i].is_public)
             continue;
         if (n++ > 0)
             buf_char(&out, ',');
         buf_lit(&out, "{\"agent_type\":");
-        json_put_str(&out, app->agents[i].name);
-        render_text(&out, "description", app->agents[i].description);
+        json_put_str(&out, now->agents[i].name);
+        render_text(&out, "description", now->agents[i].description);
         buf_char(&out, '}');
     }
     buf_lit(&out, "]}");
@@ -198,18 +198,18 @@ static void refuse_json(struct http_request *req, const struct error *err)
 
 static bool unknown_agent(struct call *call, struct str agent)
 {
-    const struct app *app = call->loop->app;
+    const struct app_settings *now = app_settings(call->loop->app);
     struct buf list;
     bool known = false;
 
     buf_init(&list, 4096);
-    for (size_t i = 0; i < app->n_agents; i++) {
-        known |= str_eq(app->agents[i].name, agent);
-        if (!app->agents[i].is_public)
+    for (size_t i = 0; i < now->n_agents; i++) {
+        known |= str_eq(now->agents[i].name, agent);
+        if (!now->agents[i].is_public)
             continue;
         if (list.n > 0)
             buf_lit(&list, ", ");
-        buf_str(&list, app->agents[i].name);
+        buf_str(&list, now->agents[i].name);
     }
     if (!known)
         http_respond_error(call->req, 400, "Unknown agent type: '%.*s'. Available: %.*s",

@@ -80,6 +80,26 @@ static void on_recheck(struct letter *letter)
     streams_check_permits(l->streams);
 }
 
+static void on_reload(struct letter *letter)
+{
+    struct app_loop *l =
+        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, reload));
+
+    atomic_store(&l->reloads, false);
+    streams_set_options(l->streams, &app_settings(l->app)->streams);
+}
+
+void api_reload(struct app *app, const struct app_settings *settings)
+{
+    atomic_store_explicit(&app->settings, settings, memory_order_release);
+    for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
+        struct app_loop *l = atomic_load(&app->loops[i]);
+
+        if (l != NULL && !atomic_exchange(&l->reloads, true))
+            (void)mailbox_post(l->box, &l->reload); /* or it has ended */
+    }
+}
+
 void api_tokens_changed(struct app *app)
 {
     for (unsigned i = 0; i < HUB_MAX_LOOPS; i++) {
@@ -139,12 +159,13 @@ void api_loop_start(struct http_loop *loop, void *arg)
     if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
         pouch_init(&l->pouch, http_loop_uv(loop), app->journal) != 0 ||
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
-        streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app->streams, &l->streams) !=
-            0)
+        streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app_settings(app)->streams,
+                    &l->streams) != 0)
         abort(); /* at start-up, without the memory for one loop */
     l->app = app;
     l->drain.deliver = on_drain;
     l->recheck.deliver = on_recheck;
+    l->reload.deliver = on_reload;
     gate_init(&l->gate, app->keeper);
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);

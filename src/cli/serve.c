@@ -3,7 +3,8 @@
  *     store ── journal ── hub_shared ── pool ── keeper ── exec agents ── HTTP loops
  *
  * Made in this order, stopped in the opposite one.  The main thread only waits for
- * signals: the first begins a graceful end, the second ends at once. */
+ * signals: SIGHUP reloads the settings; of SIGTERM and SIGINT the first begins a graceful end,
+ * the second ends at once. */
 #define _GNU_SOURCE /* environ, sigtimedwait */
 #include "agents/exec.h"
 #include "agents/leash.h"
@@ -11,7 +12,9 @@
 #include "api/api.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/generation.h"
 #include "cli/watch.h"
+#include "config/reload.h"
 #include "config/server.h"
 
 #include <limits.h>
@@ -28,10 +31,11 @@
 enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files */
 
 struct server {
-    struct server_config *config;
+    int argc; /* for a reload */
+    char **argv;
+    struct generation *now; /* owned; the settings */
     struct store *store;
     struct journal *journal;
-    struct journal_agent *journal_agents; /* owned */
     struct hub_shared *hub_shared;
     struct pool *pool;
     struct keeper *keeper;
@@ -40,11 +44,11 @@ struct server {
     size_t n_exec;
     struct str *exec_names; /* owned */
     struct app app;
-    struct app_agent *app_agents; /* owned */
     struct http_server *http;
     struct watch certificate; /* with TLS */
-    char mark[40];            /* of our processes; or empty */
-    char self[4096];          /* this program, for the demo agent */
+    bool has_terminal;
+    char mark[40];   /* of our processes; or empty */
+    char self[4096]; /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
 };
 
@@ -178,30 +182,17 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
 
 static int make_agents(struct server *s, struct error *err)
 {
-    const struct server_config *c = s->config;
+    const struct server_config *c = s->now->config;
 
-    s->journal_agents = calloc(c->n_agents + 1, sizeof(*s->journal_agents));
     s->exec_agents = calloc(c->n_agents + 1, sizeof(*s->exec_agents));
     s->exec_names = calloc(c->n_agents + 1, sizeof(*s->exec_names));
-    s->app_agents = calloc(c->n_agents + 1, sizeof(*s->app_agents));
-    if (s->journal_agents == NULL || s->exec_agents == NULL || s->exec_names == NULL ||
-        s->app_agents == NULL)
+    if (s->exec_agents == NULL || s->exec_names == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     for (size_t i = 0; i < c->n_agents; i++) {
-        const struct config_agent *a = &c->agents[i];
-
-        s->journal_agents[i] = (struct journal_agent){ .name = a->name,
-                                                       .settings = a->settings,
-                                                       .lease_ms = a->lease_ms,
-                                                       .attempts = a->attempts,
-                                                       .queue_ms = a->queue_ms,
-                                                       .run_ms = a->run_ms,
-                                                       .cancel_grace_ms = a->cancel_grace_ms };
-        s->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public };
-        if (a->pull)
+        if (c->agents[i].pull)
             continue;
-        s->exec_names[s->n_exec] = a->name;
-        s->exec_agents[s->n_exec++] = exec_agent_of(s, a);
+        s->exec_names[s->n_exec] = c->agents[i].name;
+        s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
     }
     return 0;
 }
@@ -224,14 +215,14 @@ static void find_self(struct server *s)
 
 static int start_journal(struct server *s, struct error *err)
 {
-    const struct server_config *c = s->config;
+    const struct server_config *c = s->now->config;
     struct store_options store = { .path = c->data,
                                    .relaxed = c->durability == DURABILITY_RELAXED,
                                    .busy_ms = 5000 };
     struct journal_options journal = {
-        .agents = s->journal_agents,
-        .n_agents = c->n_agents,
-        .default_expiry_seconds = c->expiry_seconds,
+        .agents = s->now->journal.agents,
+        .n_agents = s->now->journal.n_agents,
+        .default_expiry_seconds = s->now->journal.default_expiry_seconds,
         .history_ms = c->history_ms,
         .max_line = c->max_line,
         .max_depth = c->max_depth,
@@ -255,7 +246,7 @@ static int start_journal(struct server *s, struct error *err)
 
 static int start_keeper(struct server *s, struct error *err)
 {
-    const struct server_config *c = s->config;
+    const struct server_config *c = s->now->config;
     struct keeper_options options = {
         .store = { .path = c->data,
                    .relaxed = c->durability == DURABILITY_RELAXED,
@@ -281,7 +272,7 @@ static void sweep(struct server *s)
 {
     struct stat about = { 0 };
 
-    if (stat(s->config->data, &about) != 0)
+    if (stat(s->now->config->data, &about) != 0)
         return; /* it is open, and somebody has moved it away: then nothing is marked */
     (void)snprintf(s->mark, sizeof(s->mark), "%llx-%llx", (unsigned long long)about.st_dev,
                    (unsigned long long)about.st_ino); /* fits */
@@ -309,10 +300,9 @@ static int start_agents(struct server *s, struct error *err)
     return code;
 }
 
-static int start_http(struct server *s, struct error *err)
+static struct http_options http_options_of(struct server *s, const struct server_config *c)
 {
-    const struct server_config *c = s->config;
-    struct http_options options = {
+    return (struct http_options){
         .host = c->address.host[0] != '\0' ? c->address.host : NULL,
         .port = c->address.port,
         .unix_path = c->address.unix_path[0] != '\0' ? c->address.unix_path : NULL,
@@ -338,6 +328,12 @@ static int start_http(struct server *s, struct error *err)
                     (c->access_log == ACCESS_LOG_AUTO && isatty(STDERR_FILENO)),
         .log_off = c->access_log == ACCESS_LOG_OFF,
     };
+}
+
+static int start_http(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct http_options options = http_options_of(s, c);
 
     s->app.version = SPOOLWIRE_VERSION;
     s->app.journal = s->journal;
@@ -347,14 +343,10 @@ static int start_http(struct server *s, struct error *err)
     s->app.exec = s->exec;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
-    s->app.agents = s->app_agents;
-    s->app.n_agents = c->n_agents;
+    atomic_init(&s->app.settings, &s->now->app);
     s->app.aiq_compat = c->aiq_compat;
     s->app.max_input = 4 * 1024 * 1024;
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
-    s->app.streams = (struct stream_options){ .keep_alive_ms = c->keep_alive_ms,
-                                              .heartbeat_ms = c->heartbeat_ms,
-                                              .max_age_ms = c->max_age_ms };
     if (c->tls_cert != NULL)
         watch_init(&s->certificate, c->tls_cert, c->tls_key);
     int code = http_server_new(&options, &s->http, err);
@@ -389,7 +381,7 @@ static void say_locked(const struct server *s, const char *url)
 
 static void say_hello(const struct server *s)
 {
-    const struct server_config *c = s->config;
+    const struct server_config *c = s->now->config;
     char url[128];
 
     if (c->address.host[0] == '\0') {
@@ -443,6 +435,111 @@ static void renew_certificate(struct server *s)
     buf_done(&out);
 }
 
+/* --- reloading
+ * ---------------------------------------------------------------------------------- */
+
+struct waiting {
+    struct journal_request req;
+    uv_sem_t done;
+};
+
+static void on_settings_done(struct journal_request *req)
+{
+    struct waiting *w = req->data;
+
+    uv_sem_post(&w->done);
+}
+
+/* Hands the journal its new settings, and waits until it has them. */
+static int reload_journal(struct server *s, const struct generation *g)
+{
+    struct waiting w = {
+        .req = { .op = JOURNAL_SETTINGS, .settings = &g->journal, .done = on_settings_done }
+    };
+
+    if (uv_sem_init(&w.done, 0) != 0)
+        return ERR_NOMEM;
+    w.req.data = &w;
+    arena_init(&w.req.mem);
+    journal_post(s->journal, &w.req);
+    uv_sem_wait(&w.done);
+    uv_sem_destroy(&w.done);
+    arena_done(&w.req.mem);
+    return w.req.code == ERR_NOMEM ? ERR_NOMEM : 0; /* not stored: there was nothing to store */
+}
+
+/* Takes @g, which stays even on failure: parts may point into it. */
+static int take_over(struct server *s, struct generation *g, struct reload *r)
+{
+    int err = reload_carry(r, s->now->config, g->config);
+
+    if (err == 0 && r->taken.n == 0 && r->left.n == 0) { /* nothing has changed */
+        generation_free(g);
+        return 0;
+    }
+    if (err != 0) {
+        g->older = s->now->older;
+        s->now->older = g;
+        return err;
+    }
+    generation_fill(g);
+    g->older = s->now;
+    s->now = g;
+    struct http_options http = http_options_of(s, g->config);
+    s->app.shutdown_ms = g->config->shutdown_window_ms / 2;
+    api_reload(&s->app, &g->app);
+    err = reload_journal(s, g);
+    return err == 0 ? http_server_reload(s->http, &http) : err;
+}
+
+static void log_reload(const struct reload *r, const char *error)
+{
+    struct buf out;
+
+    buf_init(&out, PIPE_BUF);
+    buf_lit(&out, "{\"event\":\"reload\"");
+    if (error != NULL) {
+        buf_lit(&out, ",\"error\":");
+        json_put_str(&out, str_of(error));
+    } else {
+        buf_lit(&out, ",\"taken\":[");
+        buf_str(&out, buf_text(&r->taken));
+        buf_lit(&out, "],\"needs_restart\":[");
+        buf_str(&out, buf_text(&r->left));
+        buf_char(&out, ']');
+    }
+    buf_lit(&out, "}\n");
+    write_log(&out);
+    buf_done(&out);
+}
+
+/* The same command line and environment, and the file as it is now. */
+static void reload(struct server *s)
+{
+    struct server_config *next = NULL;
+    struct generation *g = NULL;
+    struct error err = { 0 };
+    struct reload r;
+
+    reload_init(&r);
+    int code = server_config_load(s->argc, s->argv, environ, &next, &err);
+    if (code == 0)
+        code = generation_new(next, s->now->config->n_agents, &g);
+    if (code != 0)
+        server_config_free(g == NULL ? next : NULL);
+    else
+        code = take_over(s, g, &r);
+    log_reload(&r, code == 0 ? NULL : err.text[0] != '\0' ? err.text : error_name(code));
+    reload_done(&r);
+}
+
+/* A terminal that hangs up sends the same signal: whoever had one, and has it no longer, was
+ * left. */
+static bool is_left(const struct server *s)
+{
+    return s->has_terminal && tcgetpgrp(STDERR_FILENO) < 0;
+}
+
 /* --- stopping
  * -------------------------------------------------------------------------------------- */
 
@@ -460,13 +557,15 @@ static int wait_signal(const sigset_t *set, int64_t ms)
 
 static void wait_for_end(struct server *s, const sigset_t *set)
 {
-    bool is_secure = s->config->tls_cert != NULL;
+    bool is_secure = s->now->config->tls_cert != NULL;
 
     for (;;) {
         int signal = wait_signal(set, is_secure ? LOOK_MS : -1);
 
-        if (signal == SIGTERM || signal == SIGINT)
+        if (signal == SIGTERM || signal == SIGINT || (signal == SIGHUP && is_left(s)))
             return;
+        if (signal == SIGHUP)
+            reload(s);
         if (is_secure && (signal == SIGHUP || watch_changed(&s->certificate)))
             renew_certificate(s);
     }
@@ -476,11 +575,11 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 static void end_gracefully(struct server *s, const sigset_t *set)
 {
     (void)fprintf(stderr, "spoolwire: going down within %lld s (again to end at once)\n",
-                  (long long)s->config->shutdown_window_ms / 1000);
+                  (long long)s->now->config->shutdown_window_ms / 1000);
     api_drain(&s->app);
     if (s->exec != NULL)
         exec_drain(s->exec);
-    for (int64_t waited = 0; waited < s->config->shutdown_window_ms; waited += 50) {
+    for (int64_t waited = 0; waited < s->now->config->shutdown_window_ms; waited += 50) {
         int signal = wait_signal(set, 50);
 
         if (signal == SIGTERM || signal == SIGINT)
@@ -509,11 +608,9 @@ static void stop(struct server *s)
     keeper_free(s->keeper);
     hub_shared_free(s->hub_shared);
     store_close(s->store);
-    free(s->journal_agents);
     free(s->exec_agents);
     free(s->exec_names);
-    free(s->app_agents);
-    server_config_free(s->config);
+    generation_free(s->now);
     free(s);
 }
 
@@ -542,7 +639,7 @@ static int run(struct server *s, const sigset_t *set)
     if (code == 0)
         code = start_keeper(s, &err);
     if (code == 0 &&
-        server_config_check_listen(s->config, keeper_is_locked(s->keeper), &err) != 0) {
+        server_config_check_listen(s->now->config, keeper_is_locked(s->keeper), &err) != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
         return EXIT_USAGE;
     }
@@ -560,6 +657,21 @@ static int run(struct server *s, const sigset_t *set)
     return EXIT_OK;
 }
 
+static int load(struct server *s, struct error *err)
+{
+    struct server_config *config = NULL;
+
+    int code = server_config_load(s->argc, s->argv, environ, &config, err);
+    if (code != 0)
+        return code;
+    code = generation_new(config, 0, &s->now);
+    if (code == 0)
+        generation_fill(s->now);
+    else
+        server_config_free(config);
+    return code != 0 ? error_set(err, code, "out of memory") : 0;
+}
+
 static int start(int argc, char **argv)
 {
     struct server *s = calloc(1, sizeof(*s));
@@ -568,13 +680,16 @@ static int start(int argc, char **argv)
 
     if (s == NULL)
         return EXIT_TROUBLE;
-    if (server_config_load(argc, argv, environ, &s->config, &err) != 0) {
+    s->argc = argc;
+    s->argv = argv;
+    s->has_terminal = isatty(STDERR_FILENO);
+    if (load(s, &err) != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
         free(s);
         return EXIT_USAGE;
     }
-    if (s->config->help) {
-        server_config_free(s->config);
+    if (s->now->config->help) {
+        generation_free(s->now);
         free(s);
         return help();
     }
@@ -601,7 +716,8 @@ const struct command command_serve = {
     .story =
         "Runs the gateway: it queues jobs, hands them to agents, stores what they say, and "
         "streams it to any number of readers.  SIGTERM and SIGINT end it within its shutdown "
-        "window; a second one ends it at once.",
+        "window; a second one ends it at once.  SIGHUP reads the settings again, takes over what "
+        "can change while it runs, and says in the log what needs a restart.",
     .takes = COMMAND_SETTINGS,
     .start = start,
 };

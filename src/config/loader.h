@@ -56,5 +56,7 @@ struct agent_entry *loader_add_entry(struct loader *l, struct str name);
 void loader_clear_entries(struct loader *l);
 int loader_make_agents(struct loader *l);
 void config_agents_free(struct config_agent *agents, size_t n);
+/* Frees what it holds; zeroed then. */
+void config_agent_clear(struct config_agent *agent);
 
 #endif

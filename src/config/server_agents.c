@@ -37,13 +37,18 @@ void loader_clear_entries(struct loader *l)
     l->n_entries = 0;
 }
 
+void config_agent_clear(struct config_agent *agent)
+{
+    free((char *)(uintptr_t)agent->name.p);
+    options_clear(&agent_options, agent);
+    agent_free(agent->settings);
+    *agent = (struct config_agent){ 0 };
+}
+
 void config_agents_free(struct config_agent *agents, size_t n)
 {
-    for (size_t i = 0; agents != NULL && i < n; i++) {
-        free((char *)(uintptr_t)agents[i].name.p);
-        options_clear(&agent_options, &agents[i]);
-        agent_free(agents[i].settings);
-    }
+    for (size_t i = 0; agents != NULL && i < n; i++)
+        config_agent_clear(&agents[i]);
     free(agents);
 }
 

@@ -78,7 +78,7 @@ static bool check_host(struct http_request *req)
     /* No browser reaches a Unix socket, and HTTP/1.0 may come without. */
     if (req->conn->peer.is_unix || str_absent(host))
         return true;
-    if (guard_host_allowed(&req->loop->server->guard, host))
+    if (guard_host_allowed(&http_server_limits(req->loop->server)->guard, host))
         return true;
     return decline(req, 403, "Host not allowed");
 }
@@ -140,8 +140,8 @@ static bool check_origin(struct http_request *req)
 {
     struct str site = http_header(req, "sec-fetch-site");
 
-    req->origin = guard_origin(&req->loop->server->guard, http_header(req, "origin"),
-                               http_header(req, "host"));
+    req->origin = guard_origin(&http_server_limits(req->loop->server)->guard,
+                               http_header(req, "origin"), http_header(req, "host"));
     if (http_is_safe(req))
         return true;
     if (req->origin == GUARD_FOREIGN)
@@ -220,7 +220,8 @@ static size_t body_limit(const struct http_request *req)
 {
     const struct http_route *route = req->match.route;
 
-    return route->max_body > 0 ? route->max_body : req->loop->server->options.max_body;
+    return route->max_body > 0 ? route->max_body
+                               : http_server_limits(req->loop->server)->max_body;
 }
 
 static void accept_body(struct http_request *req)

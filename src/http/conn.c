@@ -443,7 +443,7 @@ static void set_reading(struct conn *c, bool wanted)
 
 static uint64_t time_allowed(const struct conn *c)
 {
-    const struct http_options *o = &c->loop->server->options;
+    const struct http_limits *o = http_server_limits(c->loop->server);
 
     if (c->n_writes > 0)
         return o->write_stall_ms;
@@ -544,7 +544,7 @@ static void writing_took_long(struct conn *c)
         conn_settle(c);
     else
         conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent",
-                 c->loop->server->options.write_stall_ms, unsent);
+                 http_server_limits(c->loop->server)->write_stall_ms, unsent);
 }
 
 static void body_took_long(struct conn *c)

@@ -106,6 +106,14 @@ void guard_set_address(struct guard *g, const struct sockaddr *address, uint16_t
     g->port = port;
 }
 
+void guard_copy_address(struct guard *g, const struct guard *from)
+{
+    g->any_address = from->any_address;
+    g->bound = from->bound;
+    g->port = from->port;
+    g->is_secure = from->is_secure;
+}
+
 /* "127.0.0.1" or "[::1]"; false for a name. */
 static bool parse_address(struct str text, struct in6_addr *ret)
 {

@@ -37,6 +37,8 @@ int guard_init(struct guard *g, const char *const *hosts, const char *const *ori
 void guard_done(struct guard *g);
 /* Where we listen: known only after binding. */
 void guard_set_address(struct guard *g, const struct sockaddr *address, uint16_t port);
+/* The same as @from. */
+void guard_copy_address(struct guard *g, const struct guard *from);
 
 bool guard_host_allowed(const struct guard *g, struct str host);
 enum guard_origin guard_origin(const struct guard *g, struct str origin, struct str host);

@@ -91,6 +91,9 @@ uint16_t http_server_port(const struct http_server *s);
 /* Reads certificate and key again, for connections to come; those that are there keep theirs.
  * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */
 int http_server_renew(struct http_server *s, struct error *err);
+/* From the thread that started it, while it runs: takes hosts, origins, max_body, head_ms,
+ * idle_ms, write_stall_ms and the log's form of @options, and nothing else.  ERR_NOMEM. */
+int http_server_reload(struct http_server *s, const struct http_options *options);
 /* No new connections; idle ones are closed; requests and streams go on. */
 void http_server_drain(struct http_server *s);
 /* Cuts what is left, stops the loops and waits for their threads. */

@@ -85,9 +85,9 @@ static void admit(struct listener *l,
     read_peer(from, &peer);
     counter_add(&l->loop->counts.accepted, 1);
     if (n > s->max_connections + RESERVE || (is_spare && l->loop->n_spare_fds == 0)) {
-        refuse(fd, s->guard.is_secure && !peer.is_unix);
+        refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
-        refuse(fd, s->guard.is_secure && !peer.is_unix);
+        refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else {
         conn_open(l->loop, fd, &peer, is_over);
         return;

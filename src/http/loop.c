@@ -93,8 +93,11 @@ const struct date *loop_date(struct http_loop *loop)
 
 void loop_log(struct http_loop *loop, const struct access_entry *entry)
 {
-    if (loop->log.is_off)
+    const struct http_limits *limits = http_server_limits(loop->server);
+
+    if (limits->log_off)
         return;
+    loop->log.is_text = limits->log_text;
     access_log_add(&loop->log, loop_date(loop), entry);
     want_turn(loop);
 }
@@ -239,7 +242,7 @@ int loop_init(struct http_loop *loop, struct http_server *server, unsigned index
     buf_init(&loop->text, CORK_BYTES);
     buf_init(&loop->plain, 2 * LOOP_READ_BYTES);
     buf_init(&loop->sealed, SIZE_MAX / 4);
-    access_log_init(&loop->log, STDERR_FILENO, o->log_text, o->log_off);
+    access_log_init(&loop->log, STDERR_FILENO, o->log_text, false); /* see loop_log */
     wheel_init(&loop->wheel, uv_now(&loop->uv));
     date_update(&loop->date);
     loop_refill_spares(loop);

@@ -52,8 +52,8 @@ void respond_put_head(struct http_request *req, int status, const char *type, in
     buf_lit(b, "X-Request-Id: ");
     buf_str(b, http_request_id(req));
     buf_lit(b, "\r\nX-Content-Type-Options: nosniff\r\n");
-    guard_put_headers(&loop->server->guard, b, req->origin, http_header(req, "origin"),
-                      req->preflight);
+    guard_put_headers(&http_server_limits(loop->server)->guard, b, req->origin,
+                      http_header(req, "origin"), req->preflight);
     buf_str(b, buf_text(&req->headers));
     put_connection(b, req);
 }

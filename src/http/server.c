@@ -68,7 +68,7 @@ static int copy_texts(struct http_options *o)
     const char **texts[] = { &o->host, &o->unix_path, &o->tls_cert, &o->tls_key };
     bool ok = true;
 
-    o->hosts = o->origins = NULL; /* the guard has them */
+    o->hosts = o->origins = NULL; /* the limits have them */
     if (o->host == NULL && o->unix_path == NULL)
         o->host = "127.0.0.1";
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -103,6 +103,51 @@ static int check_access(const struct http_options *o, struct error *err)
     return 0;
 }
 
+/* @o has its defaults. */
+static int limits_new(const struct http_options *o, struct http_limits **ret)
+{
+    struct http_limits *l = calloc(1, sizeof(*l));
+
+    if (l == NULL || guard_init(&l->guard, o->hosts, o->origins) != 0) {
+        free(l);
+        return ERR_NOMEM;
+    }
+    l->max_body = o->max_body;
+    l->head_ms = o->head_ms;
+    l->idle_ms = o->idle_ms;
+    l->write_stall_ms = o->write_stall_ms;
+    l->log_text = o->log_text;
+    l->log_off = o->log_off;
+    *ret = l;
+    return 0;
+}
+
+static void limits_free(struct http_limits *l)
+{
+    while (l != NULL) {
+        struct http_limits *older = l->older;
+
+        guard_done(&l->guard);
+        free(l);
+        l = older;
+    }
+}
+
+int http_server_reload(struct http_server *s, const struct http_options *options)
+{
+    struct http_options o = *options;
+    struct http_limits *now = atomic_load(&s->limits), *next = NULL;
+
+    set_defaults(&o);
+    int err = limits_new(&o, &next);
+    if (err != 0)
+        return err;
+    guard_copy_address(&next->guard, &now->guard);
+    next->older = now;
+    atomic_store_explicit(&s->limits, next, memory_order_release);
+    return 0;
+}
+
 int http_server_new(const struct http_options *options,
                     struct http_server **ret,
                     struct error *err)
@@ -111,6 +156,7 @@ int http_server_new(const struct http_options *options,
 
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
+    struct http_limits *limits = NULL;
     if (uv_mutex_init(&s->identity_lock) != 0) {
         free(s);
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -118,10 +164,12 @@ int http_server_new(const struct http_options *options,
     s->options = *options;
     atomic_init(&s->n_connections, 0);
     set_defaults(&s->options);
-    s->max_connections = connection_limit(s->options.max_connections);
+    struct http_options given = s->options; /* with its lists */
     int code = copy_texts(&s->options);
     if (code == 0)
-        code = guard_init(&s->guard, options->hosts, options->origins);
+        code = limits_new(&given, &limits);
+    atomic_init(&s->limits, limits);
+    s->max_connections = connection_limit(s->options.max_connections);
     if (code == 0 && uv_random(NULL, NULL, &s->seed, sizeof(s->seed), 0, NULL) != 0)
         s->seed = uv_hrtime();
     if (code == 0 && addresses_init(&s->addresses, options->max_connections_per_address,
@@ -135,7 +183,8 @@ int http_server_new(const struct http_options *options,
         code = check_access(options, err);
     if (code == 0 && options->tls_cert != NULL)
         code = tls_identity_new(options->tls_cert, options->tls_key, &s->identity, err);
-    s->guard.is_secure = s->identity != NULL;
+    if (limits != NULL)
+        limits->guard.is_secure = s->identity != NULL;
     if (code != 0) {
         http_server_free(s);
         return code;
@@ -349,7 +398,7 @@ static int open_loops(struct http_server *s, struct error *err)
         }
     }
     if (to.n > 0)
-        guard_set_address(&s->guard, &to.address.any, s->port);
+        guard_set_address(&atomic_load(&s->limits)->guard, &to.address.any, s->port);
     return 0;
 }
 
@@ -416,7 +465,7 @@ void http_server_free(struct http_server *s)
         return;
     http_server_stop(s);
     router_free(s->router);
-    guard_done(&s->guard);
+    limits_free(atomic_load(&s->limits));
     addresses_done(&s->addresses);
     tls_identity_unref(s->identity);
     uv_mutex_destroy(&s->identity_lock);

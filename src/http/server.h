@@ -1,5 +1,5 @@
-/* The server: what its loops share.  Nothing here changes while they run, except the two
- * counters and the certificate. */
+/* The server: what its loops share.  Nothing here changes while they run, except counters, the
+ * certificate, and the limits as a whole. */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
@@ -13,10 +13,20 @@
 struct router;
 struct tls_identity;
 
-struct http_server {
-    struct http_options options; /* with their defaults; host and unix_path are ours */
-    struct router *router;       /* owned */
+/* What may be replaced while the loops run.  One that was replaced stays until the end: a loop
+ * may be looking at it, and there are not many. */
+struct http_limits {
+    struct http_limits *older; /* owned */
     struct guard guard;
+    size_t max_body;
+    unsigned head_ms, idle_ms, write_stall_ms;
+    bool log_text, log_off;
+};
+
+struct http_server {
+    struct http_options options;          /* with their defaults; host and unix_path are ours */
+    _Atomic(struct http_limits *) limits; /* owned */
+    struct router *router;                /* owned */
     uv_mutex_t identity_lock;
     struct tls_identity *identity; /* ref; under the lock; NULL: no TLS, which never changes */
     struct addresses addresses;
@@ -29,5 +39,11 @@ struct http_server {
     ino_t unix_ino;
     bool has_unix;
 };
+
+/* As they are now; good until the server's end. */
+static inline const struct http_limits *http_server_limits(const struct http_server *s)
+{
+    return atomic_load_explicit(&s->limits, memory_order_acquire);
+}
 
 #endif

@@ -171,7 +171,7 @@ static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n, size_
 static void watch_progress(struct conn *c)
 {
     struct stream_note *note = c->note;
-    unsigned stall_ms = c->loop->server->options.write_stall_ms;
+    unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;
     uint32_t now = (uint32_t)uv_now(&c->loop->uv);
 
     if (note == NULL || now - note->watch_ms < stall_ms)

@@ -26,14 +26,12 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     j->run.batch = -1;
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
-    j->queues = calloc(options->n_agents + 1, sizeof(*j->queues));
+    j->queues = journal_queues_new(options->n_agents);
     if (j->queues == NULL || inbox_new(&j->inbox) != 0 ||
         agent_new(STR("agent"), &j->fallback) != 0) {
         journal_free(j);
         return error_set(err, ERR_NOMEM, "out of memory");
     }
-    for (size_t i = 0; i < options->n_agents; i++)
-        j->queues[i].head.next = j->queues[i].head.prev = &j->queues[i].head;
     *ret = j;
     return 0;
 }
@@ -60,6 +58,7 @@ void journal_free(struct journal *j)
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
     free(j->queues);
+    free(j->agents);
     free(j->all);
     free(j->pubs);
     free(j);

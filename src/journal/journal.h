@@ -27,6 +27,7 @@
 struct agent;
 struct journal;
 struct journal_counts;
+struct journal_settings;
 struct reach;
 struct record;
 
@@ -43,6 +44,7 @@ enum journal_op {
     JOURNAL_COUNT,  /* agents → accepted: how many of their jobs wait */
     JOURNAL_CANCEL, /* job, error = the reason */
     JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
+    JOURNAL_SETTINGS, /* settings: in the place of those that there were */
     JOURNAL_OP_MAX
 };
 
@@ -76,6 +78,7 @@ struct journal_request {
     struct str error;
     struct str error_type;
     struct str output; /* FINISH: JSON, or absent */
+    const struct journal_settings *settings; /* borrowed, with all it names, until the end */
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
@@ -137,6 +140,13 @@ struct journal_agent {
     int64_t queue_ms;        /* deadline in the queue; 0: none */
     int64_t run_ms;          /* deadline of the run; 0: none */
     int64_t cancel_grace_ms; /* then it is forced */
+};
+
+/* What may change while the journal runs.  An agent that is not named any more stays. */
+struct journal_settings {
+    const struct journal_agent *agents;
+    size_t n_agents;
+    int64_t default_expiry_seconds;
 };
 
 struct journal_options {

@@ -59,9 +59,10 @@ struct journal {
     struct table lives;  /* id, and request id of the lease -> struct live */
     struct table owners; /* of live jobs -> how many they have */
     size_t n_running;
-    struct queue *queues; /* one per agent, same index */
-    size_t lease_turn;    /* whose agent is looked at first */
-    uint64_t n_leases;    /* that were asked for */
+    struct queue *queues;         /* one per agent, same index */
+    struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
+    size_t lease_turn;            /* whose agent is looked at first */
+    uint64_t n_leases;            /* that were asked for */
     struct live *touched;
     struct intake *intake;
     struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
@@ -138,6 +139,12 @@ void live_end_turn(struct live *l);
 void live_reload(struct live *l);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
+
+/* --- agents.c ---------------------------------------------------------------- */
+
+/* A ring for each agent's queue, empty. */
+struct queue *journal_queues_new(size_t n_agents);
+void journal_set_settings(struct journal *j, struct journal_request *req);
 
 /* --- ops.c ------------------------------------------------------------------- */
 

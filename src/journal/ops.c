@@ -638,7 +638,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_HEARTBEAT] = heartbeat, [JOURNAL_FINISH] = finish,
         [JOURNAL_RETURN] = hand_back,    [JOURNAL_CANCEL] = cancel,
         [JOURNAL_DELETE] = delete_job,   [JOURNAL_LOSE] = lose,
-        [JOURNAL_COUNT] = count_waiting,
+        [JOURNAL_COUNT] = count_waiting, [JOURNAL_SETTINGS] = journal_set_settings,
     };
 
     counter_add(&j->counts.requests, 1);

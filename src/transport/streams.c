@@ -62,6 +62,18 @@ int streams_new(struct http_loop *loop,
     return 0;
 }
 
+static void hurry(struct wheel_entry *e)
+{
+    wheel_hurry(&stream_of_deadline(e)->loop->wheel, e);
+}
+
+void streams_set_options(struct streams *l, const struct stream_options *options)
+{
+    l->opt = *options;
+    if (!l->draining)
+        wheel_each(&l->wheel, hurry); /* each finds out anew when it is due */
+}
+
 /* The n-th to leave does so in the n-th part of the window. */
 void streams_take_turn(struct stream *s)
 {

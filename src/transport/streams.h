@@ -28,6 +28,8 @@ int streams_new(struct http_loop *loop,
                 struct traffic *traffic,
                 const struct stream_options *options,
                 struct streams **ret);
+/* Other options from now on; a stream's age and next heartbeat are as they were. */
+void streams_set_options(struct streams *l, const struct stream_options *options);
 /* The server goes down: readers are told where their protocol can say it, and sent away one
  * after another within @window_ms. */
 void streams_drain(struct streams *l, int64_t window_ms);

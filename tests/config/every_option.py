@@ -17,8 +17,12 @@ def variable(option):
     return "SPOOLWIRE_" + option["name"].upper()
 
 
-def shown(option, **more):
-    return config("show", "--json", **more).json["options"][option["name"]]
+NEEDS = {"tls_cert": ["--tls-key=x"], "tls_key": ["--tls-cert=x"]}  # neither goes without the other
+
+
+def shown(option, *flags, **more):
+    needs = NEEDS.get(option["name"], []) if flags or more else []
+    return config("show", "--json", *needs, *flags, **more).json["options"][option["name"]]
 
 
 def expected(option, value):
@@ -40,8 +44,7 @@ def from_each_place(option):
     equal(shown(option), {"value": shown(option)["value"], "source": "default"})
     equal(shown(option, file="# one\n" + yaml), {"value": value, "source": "file", "line": 2})
     equal(shown(option, env={variable(option): text}), {"value": value, "source": "environment"})
-    equal(config("show", "--json", *flag(option, text)).json["options"][option["name"]],
-          {"value": value, "source": "flag"})
+    equal(shown(option, *flag(option, text)), {"value": value, "source": "flag"})
 
 
 @cases([o for o in FILED if not o["secret"] and o["type"] in ("duration", "size", "number")], name=named)

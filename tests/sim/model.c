@@ -540,6 +540,7 @@ static void check_granted(struct call *c)
             complain(c, "the job is still there");
         return;
     case JOURNAL_COUNT:
+    case JOURNAL_SETTINGS:
     case JOURNAL_OP_MAX:
         return;
     }

@@ -1,0 +1,102 @@
+/* Agents that change while the journal runs.
+ *
+ * Each keeps its place, so that the queues stay theirs; new ones come behind.  One that is
+ * not named any more goes on as it was, for the sake of its jobs.  A job that is under way
+ * keeps the fold that it has, and with it the settings of its graph. */
+#include "journal/live.h"
+
+#include <stdlib.h>
+
+struct queue *journal_queues_new(size_t n_agents)
+{
+    struct queue *queues = calloc(n_agents + 1, sizeof(*queues));
+
+    for (size_t i = 0; queues != NULL && i < n_agents; i++)
+        queues[i].head.next = queues[i].head.prev = &queues[i].head;
+    return queues;
+}
+
+static const struct journal_agent *find(const struct journal_settings *s, struct str name)
+{
+    for (size_t i = 0; i < s->n_agents; i++)
+        if (str_eq(s->agents[i].name, name))
+            return &s->agents[i];
+    return NULL;
+}
+
+/* Those that there were, as they are now, then the new ones; how many. */
+static size_t merge(const struct journal *j,
+                    const struct journal_settings *s,
+                    struct journal_agent *out)
+{
+    size_t n = j->opt.n_agents;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct journal_agent *next = find(s, j->opt.agents[i].name);
+
+        out[i] = next != NULL ? *next : j->opt.agents[i];
+    }
+    for (size_t i = 0; i < s->n_agents; i++)
+        if (journal_agent_of(j, s->agents[i].name) == NULL)
+            out[n++] = s->agents[i];
+    return n;
+}
+
+/* The ring goes on around another head. */
+static void move_ring(struct queue *from, struct queue *to)
+{
+    to->n = from->n;
+    if (from->head.next == &from->head)
+        return;
+    to->head.next = from->head.next;
+    to->head.prev = from->head.prev;
+    to->head.next->prev = to->head.prev->next = &to->head;
+}
+
+/* A job whose agent was not known until now waits for its workers. */
+static void adopt(struct journal *j, struct live *l)
+{
+    l->agent = journal_agent_of(j, l->row.agent);
+    if (l->agent == NULL || l->state != JOB_QUEUED)
+        return;
+    live_enqueue(l);
+    j->opt.events.queued(j->opt.events.arg, l->row.agent);
+}
+
+static void move_jobs(struct journal *j, const struct journal_agent *before)
+{
+    for (size_t i = 0; i < j->n_all; i++) {
+        struct live *l = j->all[i];
+
+        if (l->agent != NULL)
+            l->agent = j->agents + (l->agent - before);
+        else
+            adopt(j, l);
+    }
+}
+
+void journal_set_settings(struct journal *j, struct journal_request *req)
+{
+    const struct journal_settings *s = req->settings;
+    const struct journal_agent *before = j->opt.agents;
+    struct journal_agent *own = j->agents;
+    struct journal_agent *agents = calloc(j->opt.n_agents + s->n_agents + 1, sizeof(*agents));
+    struct queue *queues = journal_queues_new(j->opt.n_agents + s->n_agents);
+
+    if (agents == NULL || queues == NULL) {
+        free(agents);
+        free(queues);
+        req->code = error_set(&req->why, ERR_NOMEM, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < j->opt.n_agents; i++)
+        move_ring(&j->queues[i], &queues[i]);
+    free(j->queues);
+    j->queues = queues;
+    size_t n = merge(j, s, agents);
+    j->opt.agents = j->agents = agents;
+    j->opt.n_agents = n;
+    j->opt.default_expiry_seconds = s->default_expiry_seconds;
+    move_jobs(j, before);
+    free(own);
+}
