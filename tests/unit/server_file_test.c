@@ -368,7 +368,7 @@ static void the_example_is_good(void **state)
     struct agent *research = translated("research", text);
 
     (void)state;
-    assert_int_equal(c->n_agents, 3);
+    assert_int_equal(c->n_agents, 4);
     assert_list(agent_of(c, "triage")->argv, "python3 triage.py");
     assert_int_equal(agent_of(c, "triage")->run_ms, 1800000);
     assert_true(agent_of(c, "research")->pull);
