@@ -374,7 +374,7 @@ static void say_locked(const struct server *s, const char *url)
            "    %s submit demo --follow    # a job, and its events as they come\n"
            "    curl -H \"Authorization: Bearer $SPOOLWIRE_TOKEN\" %s/v1/jobs    # its jobs\n\n"
            "Ctrl-C ends it; what was acknowledged is kept.\n",
-           SPOOLWIRE_VERSION, url, s->config->data, url, own_name(s), s->config->data,
+           SPOOLWIRE_VERSION, url, s->now->config->data, url, own_name(s), s->now->config->data,
            own_name(s), url);
     (void)fflush(stdout); /* also into a pipe */
 }
