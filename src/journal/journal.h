@@ -77,7 +77,7 @@ struct journal_request {
     bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
     struct str error;
     struct str error_type;
-    struct str output; /* FINISH: JSON, or absent */
+    struct str output;                       /* FINISH: JSON, or absent */
     const struct journal_settings *settings; /* borrowed, with all it names, until the end */
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
