@@ -13,6 +13,9 @@ import subprocess
 import sys
 import traceback
 
+# Whoever is started in the background is told to ignore it, and so would be what we start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RECORDINGS = os.path.join(TESTS, "recordings")
 TIMEOUT = 60  # seconds, of any one run of the program
