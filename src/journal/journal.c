@@ -23,7 +23,6 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->owners);
     journal_counts_init(&j->counts);
     buf_init(&j->run.lines, SIZE_MAX / 4);
-    j->run.batch = -1;
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = journal_queues_new(options->n_agents);

@@ -245,7 +245,6 @@ void live_dequeue(struct live *l)
 static void run_clear(struct run *run)
 {
     run->live = NULL;
-    run->batch = -1;
     buf_clear(&run->lines);
 }
 
@@ -279,7 +278,7 @@ int journal_store_run(struct journal *j)
     if (run->live == NULL)
         return 0;
     int err = store_append(j->opt.store, run->live->row.key, run->live->row.seq,
-                           buf_text(&run->lines), run->batch, &j->failure);
+                           buf_text(&run->lines), run->live->row.producer_seq, &j->failure);
     run_clear(run);
     return err;
 }
@@ -289,10 +288,8 @@ void live_took_batch(struct live *l, int64_t batch, bool with_records)
     struct run *run = &l->journal->run;
 
     l->row.producer_seq = batch;
-    if (with_records && run->live == l)
-        run->batch = batch;
-    else
-        live_change(l); /* no record tells of it: its row must */
+    if (!with_records || run->live != l)
+        live_change(l); /* no run tells of it: its row must */
 }
 
 static int on_record(void *arg, const struct record *rec)

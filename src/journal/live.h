@@ -46,7 +46,6 @@ struct live {
 struct run {
     struct live *live; /* NULL: none */
     struct buf lines;
-    int64_t batch; /* the last that ends in it; -1: none */
 };
 
 struct queue {

@@ -41,8 +41,7 @@
 #define SELECT_JOBS                                                                    \
     "SELECT key, (SELECT input FROM inputs WHERE job = key),"                          \
     " ifnull((SELECT max(id) & 1073741823 " RUNS_SINCE "), seq), first_seq,"           \
-    " ifnull((SELECT batch " RUNS_SINCE " AND batch IS NOT NULL"                       \
-    "         ORDER BY id DESC LIMIT 1), producer_seq)" ALL_NAMES                      \
+    " ifnull((SELECT batch " RUNS_SINCE " ORDER BY id DESC LIMIT 1), producer_seq)" ALL_NAMES   \
     " FROM jobs "
 #define IS_FINAL "WHERE state IN ('succeeded', 'failed', 'cancelled') "
 #define BEFORE                                                                         \

@@ -87,10 +87,10 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
 /* A run of a job's records: those that follow its last one, up to @last, a line each with
- * a newline between.  @batch is the number of the producer's batch that ends in it, or -1.
+ * a newline between.  @batch is the number of the producer's last batch, or -1.
  *
  * The job's row need not be stored with every run: a row that is read has the seq of the
- * last record that is there, and the last batch of the runs behind the seq that it was stored
+ * last record that is there, and the batch of the last run behind the seq that it was stored
  * with.
  *
  * ERR_REFUSED when there is a run that ends there; ERR_TOO_LARGE past 2^30 - 1. */

@@ -712,7 +712,7 @@ static void a_row_knows_what_came_after_it(void **state)
     ok(store_begin(f->w, err));
     ok(store_append(f->w, key, 4, STR("three\nfour"), 4, err));
     ok(store_append(f->w, key, 5, STR("five"), 5, err));
-    ok(store_append(f->w, key, 6, STR("six"), -1, err));
+    ok(store_append(f->w, key, 6, STR("six"), 5, err));
     ok(store_commit(f->w, err));
     got = get_job(f->r, "a");
     assert_int_equal(got.seq, 6);
