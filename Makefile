@@ -3,6 +3,8 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Where the unit looks for its settings: Meson's choice.
+ETC = $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
 all:
 	@scripts/deps build
@@ -38,8 +40,16 @@ format:
 install: all
 	meson configure build/release --prefix $(PREFIX)
 	meson install -C build/release $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	test -e $(DESTDIR)$(ETC)/spoolwire/spoolwire.yaml || \
+	    install -D -m 640 packaging/spoolwire.yaml $(DESTDIR)$(ETC)/spoolwire/spoolwire.yaml
+
+# A Debian package, and a container image without a container engine.
+deb image:
+	@scripts/deps build
+	@scripts/build package
+	@scripts/package $@
 
 clean:
 	rm -rf build
 
-.PHONY: all run play check bench golden docs format install clean
+.PHONY: all run play check bench golden docs format install deb image clean

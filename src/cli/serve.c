@@ -13,9 +13,11 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/generation.h"
+#include "cli/notify.h"
 #include "cli/watch.h"
 #include "config/reload.h"
 #include "config/server.h"
+#include "journal/counts.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -28,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files */
+enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files and the watchdog */
 
 struct server {
     int argc; /* for a reload */
@@ -555,12 +557,23 @@ static int wait_signal(const sigset_t *set, int64_t ms)
     return signal > 0 ? signal : 0;
 }
 
+/* Only while the journal moves: a server that stores nothing is better started again. */
+static void feed_watchdog(struct server *s, int64_t every_ms)
+{
+    int64_t last = (int64_t)counter_get(&journal_counts(s->journal)->last_turn);
+
+    if (on_clock(NULL) - last < every_ms)
+        notify("WATCHDOG=1");
+}
+
 static void wait_for_end(struct server *s, const sigset_t *set)
 {
     bool is_secure = s->now->config->tls_cert != NULL;
+    int64_t watchdog_ms = notify_watchdog_ms();
+    int64_t rest_ms = watchdog_ms > 0 && watchdog_ms / 3 < LOOK_MS ? watchdog_ms / 3 : LOOK_MS;
 
     for (;;) {
-        int signal = wait_signal(set, is_secure ? LOOK_MS : -1);
+        int signal = wait_signal(set, is_secure || watchdog_ms > 0 ? rest_ms : -1);
 
         if (signal == SIGTERM || signal == SIGINT || (signal == SIGHUP && is_left(s)))
             return;
@@ -568,6 +581,8 @@ static void wait_for_end(struct server *s, const sigset_t *set)
             reload(s);
         if (is_secure && (signal == SIGHUP || watch_changed(&s->certificate)))
             renew_certificate(s);
+        if (watchdog_ms > 0)
+            feed_watchdog(s, watchdog_ms);
     }
 }
 
@@ -652,7 +667,9 @@ static int run(struct server *s, const sigset_t *set)
         return EXIT_TROUBLE;
     }
     say_hello(s);
+    notify("READY=1");
     wait_for_end(s, set);
+    notify("STOPPING=1");
     end_gracefully(s, set);
     return EXIT_OK;
 }
