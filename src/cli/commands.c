@@ -14,6 +14,8 @@ const struct command *const commands[] = {
     &command_delete,
     &command_agents,
     &command_token,
+    &command_verify,
+    &command_db,
     &command_translate,
     &command_dialects,
     &command_demo_agent,

@@ -21,6 +21,8 @@ extern const struct command command_cancel;
 extern const struct command command_delete;
 extern const struct command command_agents;
 extern const struct command command_token;
+extern const struct command command_verify;
+extern const struct command command_db;
 extern const struct command command_translate;
 extern const struct command command_dialects;
 extern const struct command command_demo_agent;

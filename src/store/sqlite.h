@@ -7,6 +7,7 @@
  *     jobs.c        rows of jobs
  *     records.c     rows of records, and retention
  *     tokens.c      rows of tokens
+ *     care.c        checks, copies, free space
  *     fault.c       SQLite's codes, as ours and in words */
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H

@@ -204,6 +204,17 @@ struct store_stats {
 };
 int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
+/* --- looking after it ---------------------------------------------------------- */
+
+typedef void (*store_finding_cb)(void *arg, struct str what);
+/* Is the file sound, as SQLite sees it?  Each thing that is not is told. */
+int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
+/* Copies all of it to a new file, also while a server writes.  ERR_REFUSED when there is one
+ * of that name. */
+int store_backup(struct store *s, const char *path, struct error *err);
+/* Gives free pages back to the file system; only for the one that writes. */
+int store_vacuum(struct store *s, struct error *err);
+
 /* Where it lives, in bytes; does not look into it. */
 struct store_disk {
     uint64_t file, wal;

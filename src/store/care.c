@@ -1,0 +1,108 @@
+/* Looking after the file: is it sound, a copy of it, and giving back its free space. */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BACKUP_PAGES = 1000, BACKUP_PAUSE_MS = 20, MAX_PATH = 4096 };
+
+int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(stmt);
+        struct str text = rc == SQLITE_ROW ? column_text(stmt, 0) : STR_NONE;
+        if (text.n > 0 && !str_is(text, "ok"))
+            cb(arg, text);
+    }
+    int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err); /* before finalize */
+    (void)sqlite3_finalize(stmt);                         /* repeats the error */
+    return code;
+}
+
+/* --- a copy ---------------------------------------------------------------------- */
+
+static int backup_failed(const char *path, sqlite3 *to, int rc, struct error *err)
+{
+    return error_set(err, rc == SQLITE_NOMEM ? ERR_NOMEM : ERR_IO, "cannot write %s: %s", path,
+                     to != NULL ? sqlite3_errmsg(to) : sqlite3_errstr(rc));
+}
+
+/* Page by page, letting the server write in between; what it changes is copied again. */
+static int copy_pages(struct store *s, sqlite3 *to)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(to, "main", s->db, "main");
+    int rc = backup != NULL ? SQLITE_OK : sqlite3_errcode(to);
+
+    while (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED) {
+        rc = sqlite3_backup_step(backup, BACKUP_PAGES);
+        if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+            (void)sqlite3_sleep(BACKUP_PAUSE_MS);
+    }
+    int last = sqlite3_backup_finish(backup);
+    return rc == SQLITE_DONE ? last : rc;
+}
+
+/* For its owner only, like the file itself; a link or a file that is there is left alone. */
+static int make_file(const char *path, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return error_set(err, errno == EEXIST ? ERR_REFUSED : ERR_IO, "cannot make %s: %s",
+                         path, strerror(errno));
+    (void)close(fd); /* nothing was written */
+    return 0;
+}
+
+static int sync_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = fd >= 0 ? fsync(fd) : -1;
+
+    if (fd >= 0)
+        (void)close(fd); /* it was synced, or not */
+    return rc;
+}
+
+/* Whole under its name, or not there. */
+int store_backup(struct store *s, const char *path, struct error *err)
+{
+    char partial[MAX_PATH];
+    sqlite3 *to = NULL;
+    struct stat about;
+
+    if (lstat(path, &about) == 0)
+        return error_set(err, ERR_REFUSED, "%s is there already", path);
+    if ((size_t)snprintf(partial, sizeof(partial), "%s.partial", path) >= sizeof(partial))
+        return error_set(err, ERR_REFUSED, "the path is too long");
+    int code = make_file(partial, err);
+    if (code != 0)
+        return code;
+    int rc = sqlite3_open_v2(partial, &to, SQLITE_OPEN_READWRITE, NULL);
+    if (rc == SQLITE_OK)
+        rc = copy_pages(s, to);
+    if (rc != SQLITE_OK)
+        code = backup_failed(path, to, rc, err);
+    (void)sqlite3_close(to); /* it has no statements */
+    if (code == 0 && (sync_file(partial) != 0 || rename(partial, path) != 0))
+        code = error_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    if (code != 0)
+        (void)unlink(partial); /* nobody can use it */
+    return code;
+}
+
+int store_vacuum(struct store *s, struct error *err)
+{
+    int rc = sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+}
