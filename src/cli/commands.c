@@ -16,6 +16,7 @@ const struct command *const commands[] = {
     &command_token,
     &command_verify,
     &command_db,
+    &command_doctor,
     &command_translate,
     &command_dialects,
     &command_demo_agent,

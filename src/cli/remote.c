@@ -41,11 +41,17 @@ static int read_token(const struct args *args, struct buf *out, struct error *er
 
 int remote_open(const struct args *args, struct remote *ret)
 {
-    const char *url = args_get(args, FLAG_URL);
+    return remote_open_at(args, NULL, ret);
+}
+
+int remote_open_at(const struct args *args, const char *url, struct remote *ret)
+{
     struct error err;
     struct buf token;
 
     *ret = (struct remote){ .path = args->path };
+    if (url == NULL)
+        url = args_get(args, FLAG_URL);
     if (url == NULL)
         url = getenv("SPOOLWIRE_URL");
     if (url == NULL || url[0] == '\0')

@@ -18,6 +18,8 @@ struct remote {
 
 /* The server of --url and --token.  Says what is wrong; EXIT_OK or an exit code. */
 int remote_open(const struct args *args, struct remote *ret);
+/* The same for @url, unless it is NULL. */
+int remote_open_at(const struct args *args, const char *url, struct remote *ret);
 void remote_close(struct remote *r);
 
 /* One request.  EXIT_OK: it was answered with 2xx; else an exit code, and the reason is on

@@ -1,0 +1,474 @@
+/* `spoolwire doctor`: what stands between us and the server, and what it does to streams.
+ *
+ * Two jobs of an agent that plays by itself are watched through the address that clients
+ * use.  A lively one: its records say when they were made, so what a hop holds back shows as
+ * moments that are far apart there and come here at once.  A silent one: what is cut although
+ * nothing has ended was cut by a hop.  What else hops do shows in the head of the answer.
+ * Both jobs are deleted afterwards. */
+#include "base/error.h"
+#include "base/visible.h"
+#include "cli/client_impl.h"
+#include "cli/commands.h"
+#include "cli/moment.h"
+#include "cli/remote.h"
+#include "config/amount.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+enum { OPT_AGENT = FLAG_OWN, OPT_IDLE };
+enum {
+    LIVE_MS = 30000, /* for the lively job */
+    LATE_MS = 2000,  /* for the first byte */
+    HELD_MS = 700,   /* a record that is so much later than others was held back */
+    DEFAULT_IDLE_MS = 20000,
+    MAX_TEXT = 200,
+};
+
+struct doctor {
+    const struct args *args;
+    struct remote remote;
+    struct buf out;
+    size_t n_checks, n_bad;
+    const char *agent;
+    int64_t idle_ms;
+};
+
+/* What was seen of one stream. */
+struct watch_stream {
+    struct client *c;
+    int64_t asked_ms, first_ms, last_ms; /* wall clock; 0: nothing came */
+    int64_t limit_ms;                    /* how long to look */
+    long status;
+    bool is_events, has_length, no_transform, at_limit, ended;
+    char encoding[40];
+    long version;
+    struct buf line;
+    /* Records: how long each was on its way, by both clocks. */
+    int64_t least_lag, most_lag;
+    int64_t first_made, last_made;
+    size_t n_records, n_moments; /* moments: arrivals that are not the same */
+    int64_t moment;
+    struct json_reader reader;
+};
+
+/* --- telling --------------------------------------------------------------------------------
+ */
+
+static void tell(struct doctor *d,
+                 bool ok,
+                 const char *check,
+                 const char *what,
+                 const char *do_)
+{
+    d->n_bad += !ok;
+    if (args_have(d->args, FLAG_JSON)) {
+        buf_str(&d->out, d->n_checks++ > 0 ? STR(",{\"check\":") : STR("{\"check\":"));
+        json_put_str(&d->out, str_of(check));
+        buf_str(&d->out, ok ? STR(",\"ok\":true,\"what\":") : STR(",\"ok\":false,\"what\":"));
+        json_put_str(&d->out, str_of(what));
+        buf_lit(&d->out, ",\"advice\":");
+        json_put_str_or_null(&d->out, str_of(ok ? NULL : do_));
+        buf_char(&d->out, '}');
+        return;
+    }
+    buf_str(&d->out, ok ? STR("ok   ") : STR("BAD  "));
+    visible_put(&d->out, str_of(what));
+    buf_char(&d->out, '\n');
+    if (ok || do_ == NULL)
+        return;
+    buf_lit(&d->out, "     ");
+    buf_str(&d->out, str_of(do_));
+    buf_char(&d->out, '\n');
+}
+
+/* --- one stream -----------------------------------------------------------------------------
+ */
+
+static void take_record(struct watch_stream *w, struct str data)
+{
+    struct json json;
+    int64_t now = moment_now();
+
+    if (json_read(&w->reader, data, &json, NULL) != 0)
+        return;
+    int64_t made = json_int(json_at(json.root, "ts"), 0);
+    if (made == 0)
+        return;
+    int64_t lag = now - made;
+    if (w->n_records == 0 || lag < w->least_lag)
+        w->least_lag = lag;
+    if (w->n_records == 0 || lag > w->most_lag)
+        w->most_lag = lag;
+    if (w->n_records == 0)
+        w->first_made = made;
+    w->last_made = made;
+    w->n_records++;
+    w->n_moments += now - w->moment > 20;
+    w->moment = now;
+}
+
+static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct watch_stream *w = arg;
+    struct str rest = str_make(bytes, size * n);
+
+    w->last_ms = moment_now();
+    if (w->first_ms == 0)
+        w->first_ms = w->last_ms;
+    while (rest.n > 0) {
+        struct str part = str_head(rest, str_find(rest, '\n'));
+        bool whole = part.n < rest.n;
+
+        buf_str(&w->line, part);
+        rest = str_skip(rest, part.n + 1);
+        if (!whole)
+            break;
+        if (str_starts(buf_text(&w->line), STR("data: ")))
+            take_record(w, str_skip(buf_text(&w->line), 6));
+        buf_clear(&w->line);
+    }
+    return w->line.error == 0 ? size * n : 0;
+}
+
+static bool header_is(struct str line, struct str name, struct str *ret_value)
+{
+    if (line.n < name.n || strncasecmp(line.p, name.p, name.n) != 0)
+        return false;
+    *ret_value = str_skip(line, name.n);
+    while (ret_value->n > 0 && ret_value->p[0] == ' ')
+        *ret_value = str_skip(*ret_value, 1);
+    while (ret_value->n > 0 && strchr("\r\n ", ret_value->p[ret_value->n - 1]) != NULL)
+        ret_value->n--;
+    return true;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct watch_stream *w = arg;
+    struct str line = str_make(bytes, size * n), value;
+    char text[MAX_TEXT];
+
+    if (header_is(line, STR("content-type:"), &value))
+        w->is_events = str_starts(value, STR("text/event-stream"));
+    else if (header_is(line, STR("content-length:"), &value))
+        w->has_length = true;
+    else if (header_is(line, STR("content-encoding:"), &value))
+        (void)snprintf(w->encoding, sizeof(w->encoding), "%.*s", STR_ARG(value));
+    else if (header_is(line, STR("cache-control:"), &value)) {
+        (void)snprintf(text, sizeof(text), "%.*s", STR_ARG(value));
+        w->no_transform = strstr(text, "no-transform") != NULL;
+    }
+    return size * n;
+}
+
+static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    struct watch_stream *w = arg;
+
+    (void)a, (void)b, (void)c, (void)d;
+    w->at_limit = moment_now() - w->asked_ms > w->limit_ms;
+    return w->at_limit; /* anything but 0 ends it */
+}
+
+/* Reads it to its end, or for its time; false when that could not be begun. */
+static bool read_stream(struct watch_stream *w, const char *path)
+{
+    struct curl_slist *headers = NULL;
+    CURL *curl = w->c->curl;
+
+    int err = client_prepare(w->c, path, &headers);
+    if (err == 0)
+        err = client_add_header(&headers, "Accept: text/event-stream");
+    if (err == 0) {
+        (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+        (void)curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+        (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+        (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, w);
+        (void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+        (void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, w);
+        (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, w);
+        w->asked_ms = moment_now();
+        w->ended = curl_easy_perform(curl) == CURLE_OK;
+        (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &w->status);
+        (void)curl_easy_getinfo(curl, CURLINFO_HTTP_VERSION, &w->version);
+    }
+    curl_slist_free_all(headers);
+    return err == 0 && w->status != 0;
+}
+
+static void stream_init(struct watch_stream *w, struct doctor *d, int64_t limit_ms)
+{
+    *w = (struct watch_stream){ .c = d->remote.client, .limit_ms = limit_ms };
+    buf_init(&w->line, 64 * 1024 * 1024);
+    json_reader_init(&w->reader, SIZE_MAX / 64, 256);
+}
+
+static void stream_done(struct watch_stream *w)
+{
+    buf_done(&w->line);
+    json_reader_done(&w->reader);
+}
+
+/* --- what it means --------------------------------------------------------------------------
+ */
+
+static void judge_head(struct doctor *d, const struct watch_stream *w)
+{
+    char text[MAX_TEXT];
+
+    tell(d, w->is_events, "type",
+         w->is_events ? "the answer is a stream of events"
+                      : "the answer is no stream of events: something else answers there",
+         "Does the path of the proxy lead to spoolwire?");
+    (void)snprintf(text, sizeof(text), "the answer is compressed (%s)", w->encoding);
+    tell(d, w->encoding[0] == '\0', "encoding",
+         w->encoding[0] == '\0' ? "nothing compresses the stream" : text,
+         "A compressor waits for more to compress.  nginx: no text/event-stream in gzip_types; "
+         "others: no compression for this path.");
+    tell(d, w->version != CURL_HTTP_VERSION_1_0, "version",
+         w->version != CURL_HTTP_VERSION_1_0
+             ? "the answer is HTTP/1.1 or later"
+             : "the answer is HTTP/1.0: a cut looks like an end",
+         "A hop speaks HTTP/1.0 to its clients.  nginx: proxy_http_version 1.1; others: an "
+         "update.");
+    tell(d, w->no_transform, "no-transform",
+         w->no_transform ? "Cache-Control: no-transform arrives"
+                         : "Cache-Control: no-transform does not arrive",
+         "A hop removes or replaces the header; hops behind it may change the stream.");
+    tell(d, !w->has_length, "length",
+         w->has_length ? "the answer has a Content-Length: a hop has waited for its end"
+                       : "the answer has no length",
+         "Switch buffering off for this path.");
+}
+
+static void judge_flow(struct doctor *d, const struct watch_stream *w)
+{
+    int64_t first = w->first_ms - w->asked_ms, held = w->most_lag - w->least_lag;
+    char text[MAX_TEXT];
+
+    (void)snprintf(text, sizeof(text), "the first byte came after %lld ms",
+                   (long long)(w->first_ms > 0 ? first : w->limit_ms));
+    tell(d, w->first_ms > 0 && first < LATE_MS, "first byte", text,
+         "The server sends one at once: a hop waits for more.  nginx: proxy_buffering off.");
+    if (w->n_records < 2) {
+        tell(d, false, "buffering", "no events came",
+             "Is the agent at work?  See spoolwire jobs.");
+        return;
+    }
+    (void)snprintf(text, sizeof(text),
+                   held < HELD_MS
+                       ? "events come when they are made (%lld ms apart at most, %zu moments)"
+                       : "events are held back for up to %lld ms (%zu moments)",
+                   (long long)held, w->n_moments);
+    tell(d, held < HELD_MS, "buffering", text,
+         "A hop gathers them.  nginx: proxy_buffering off, and no proxy_ignore_headers "
+         "X-Accel-Buffering; others: no response buffering for this path.");
+}
+
+static void judge_end(struct doctor *d, const struct watch_stream *w)
+{
+    tell(d, w->ended, "end",
+         w->ended      ? "the stream of a job that ended ends cleanly"
+         : w->at_limit ? "the stream of a job that ended goes on"
+                       : "the stream was cut before the job's end",
+         "A hop has a limit for how long an answer may take.");
+}
+
+static void judge_silence(struct doctor *d, const struct watch_stream *w)
+{
+    double silent = (double)(moment_now() - (w->last_ms > 0 ? w->last_ms : w->asked_ms)) / 1000;
+    double all = (double)(moment_now() - w->asked_ms) / 1000;
+    char text[MAX_TEXT];
+
+    if (w->at_limit) {
+        (void)snprintf(text, sizeof(text), "a silent stream stays open (watched for %.0f s)",
+                       all);
+        tell(d, true, "silence", text, NULL);
+        return;
+    }
+    (void)snprintf(text, sizeof(text),
+                   "a silent stream is %s after %.1f s, the last %.1f s of them without a byte",
+                   w->ended ? "ended as if the job had" : "cut", all, silent);
+    tell(d, false, "silence", text,
+         "A hop has a limit for silence.  Raise it above the server's keep_alive (nginx: "
+         "proxy_read_timeout 1h), or lower keep_alive.");
+}
+
+/* --- jobs -----------------------------------------------------------------------------------
+ */
+
+static int submit(struct doctor *d, const char *input, char id[128])
+{
+    struct client_reply reply;
+    struct json_reader reader = { 0 };
+    struct json json;
+    struct buf body;
+
+    client_reply_init(&reply);
+    buf_init(&body, 4096);
+    buf_lit(&body, "{\"agent\":");
+    json_put_str(&body, str_of(d->agent));
+    buf_lit(&body, ",\"input\":");
+    buf_str(&body, str_of(input));
+    buf_char(&body, '}');
+    int code = remote_post(&d->remote, "/v1/jobs", "application/json", buf_text(&body), &reply);
+    if (code == EXIT_OK)
+        code = remote_json(&d->remote, &reply, &reader, &json);
+    if (code == EXIT_OK)
+        (void)snprintf(id, 128, "%.*s", STR_ARG(json_text(json_at(json.root, "job_id"))));
+    json_reader_done(&reader);
+    buf_done(&body);
+    client_reply_done(&reply);
+    return code;
+}
+
+static void remove_job(struct doctor *d, const char *id)
+{
+    struct client_reply reply;
+
+    client_reply_init(&reply);
+    /* It says itself when that fails; there is nothing more to do about it. */
+    (void)remote_job(&d->remote, "DELETE", "/v1/jobs/", str_of(id), "", &reply);
+    client_reply_done(&reply);
+}
+
+/* Watches one job's stream. */
+static int watch(struct doctor *d,
+                 const char *input,
+                 const char *dialect,
+                 struct watch_stream *w)
+{
+    struct buf path;
+    char id[128] = "", rest[60];
+
+    int code = submit(d, input, id);
+    if (code != EXIT_OK)
+        return code;
+    buf_init(&path, REMOTE_MAX_PATH);
+    (void)snprintf(rest, sizeof(rest), "/events?dialect=%s", dialect);
+    remote_job_path(&path, "/v1/jobs/", str_of(id), rest);
+    if (path.error != 0 || !read_stream(w, path.p))
+        code = cli_trouble(d->args->path, "the stream cannot be opened: %s",
+                           w->c->curl_error[0] != '\0' ? w->c->curl_error : "out of memory");
+    else if (w->status != 200) {
+        code = cli_trouble(d->args->path, "the stream is answered with status %ld", w->status);
+    }
+    buf_done(&path);
+    remove_job(d, id);
+    return code;
+}
+
+static int examine(struct doctor *d)
+{
+    struct watch_stream w;
+
+    stream_init(&w, d, LIVE_MS);
+    int code = watch(d, "{\"issue\":\"spoolwire doctor\",\"length\":60,\"question\":false}",
+                     "raw", &w);
+    if (code == EXIT_OK) {
+        judge_head(d, &w);
+        judge_flow(d, &w);
+        judge_end(d, &w);
+    }
+    stream_done(&w);
+    if (code != EXIT_OK || d->idle_ms == 0)
+        return code;
+    stream_init(&w, d, d->idle_ms);
+    code = watch(d, "{\"issue\":\"spoolwire doctor\",\"speed\":0.0001}", "agent", &w);
+    if (code == EXIT_OK)
+        judge_silence(d, &w);
+    stream_done(&w);
+    return code;
+}
+
+/* --- the command ----------------------------------------------------------------------------
+ */
+
+static int reach(struct doctor *d)
+{
+    struct client_reply reply;
+    char text[MAX_TEXT];
+    int64_t began = moment_now();
+
+    client_reply_init(&reply);
+    int code = remote_get(&d->remote, "/livez", &reply);
+    bool ours = code == EXIT_OK && str_is(buf_text(&reply.body), "{\"status\":\"alive\"}");
+    if (code == EXIT_OK && !ours)
+        code = cli_trouble(d->args->path, "%s answers, but is no spoolwire server",
+                           client_url(d->remote.client));
+    client_reply_done(&reply);
+    if (code != EXIT_OK)
+        return code;
+    (void)snprintf(text, sizeof(text), "a server answers after %lld ms",
+                   (long long)(moment_now() - began));
+    tell(d, true, "server", text, NULL);
+    return EXIT_OK;
+}
+
+static int write_out(struct doctor *d)
+{
+    struct buf all;
+
+    if (!args_have(d->args, FLAG_JSON))
+        return cli_write(d->args->path, buf_text(&d->out));
+    buf_init(&all, 1024 * 1024);
+    buf_str(&all, d->n_bad == 0 ? STR("{\"ok\":true,\"checks\":[")
+                                : STR("{\"ok\":false,\"checks\":["));
+    buf_str(&all, buf_text(&d->out));
+    buf_lit(&all, "]}\n");
+    int code = cli_write(d->args->path, buf_text(&all));
+    buf_done(&all);
+    return code;
+}
+
+static int run(const struct args *args)
+{
+    const char *agent = args_get(args, OPT_AGENT), *idle = args_get(args, OPT_IDLE);
+    struct doctor d = { .args = args,
+                        .agent = agent != NULL ? agent : "demo",
+                        .idle_ms = DEFAULT_IDLE_MS };
+
+    if (idle != NULL && !amount_parse(AMOUNT_MS, str_of(idle), &d.idle_ms))
+        return cli_usage_error(args->path, "--idle must be a duration such as 20s or 2m, or 0");
+    int code = remote_open_at(args, args->n_words > 0 ? args->words[0] : NULL, &d.remote);
+    buf_init(&d.out, 1024 * 1024);
+    if (code == EXIT_OK)
+        code = reach(&d);
+    if (code == EXIT_OK)
+        code = examine(&d);
+    if (d.out.n > 0) {
+        int written = write_out(&d);
+
+        code = code != EXIT_OK ? code : written;
+    }
+    buf_done(&d.out);
+    remote_close(&d.remote);
+    return code == EXIT_OK && d.n_bad > 0 ? EXIT_BAD_NEWS : code;
+}
+
+static const struct flag flags[] = {
+    { OPT_IDLE, "idle", "TIME", NULL,
+      "How long to watch a silent stream (20s); 0: not at all.  Limits of a minute or more show "
+      "only when it is longer than those, and keep_alive too." },
+    { OPT_AGENT, "agent", "AGENT", NULL,
+      "The agent to watch, with what the built-in one understands as its input (demo)." },
+    { 0 },
+};
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .arguments = "[URL]",
+    .about = "find out what proxies do to streams",
+    .story =
+        "Opens streams through the address that clients use, and names what on the way "
+        "buffers, compresses, changes or cuts them, and what to do about it.  It submits two "
+        "jobs to the demo agent, and deletes them.",
+    .flags = flags,
+    .exits = "0 streams come through as they should\n1 they do not",
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .max_words = 1,
+    .run = run,
+};
