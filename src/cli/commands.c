@@ -14,6 +14,8 @@ const struct command *const commands[] = {
     &command_delete,
     &command_agents,
     &command_token,
+    &command_record,
+    &command_replay,
     &command_verify,
     &command_db,
     &command_doctor,

@@ -24,6 +24,8 @@ extern const struct command command_token;
 extern const struct command command_verify;
 extern const struct command command_db;
 extern const struct command command_doctor;
+extern const struct command command_record;
+extern const struct command command_replay;
 extern const struct command command_translate;
 extern const struct command command_dialects;
 extern const struct command command_demo_agent;
