@@ -3,6 +3,7 @@
 #include "api/jobs.h"
 
 #include "http/header.h"
+#include "transport/websocket.h"
 
 enum { DEFAULT_LIMIT = 500, MAX_LIMIT = 5000 };
 
@@ -96,6 +97,14 @@ static const struct carrier *choose_carrier(struct http_request *req, struct str
                                       : NULL;
 }
 
+static void open_socket(struct http_request *req, struct job_request *what)
+{
+    what->carrier = &carrier_websocket;
+    what->way.wrap = read_flag(req, "envelope", false);
+    if (websocket_check(req) && api_take_permit(req, &what->permit))
+        job_stream_open(app_loop_of(req)->streams, req, what);
+}
+
 static void open_stream(struct http_request *req, struct job_request *what)
 {
     what->carrier = choose_carrier(req, http_query(req, "format"));
@@ -140,6 +149,8 @@ void api_events(struct http_request *req, void *arg)
         return;
     if (!jobs_read_place(req, http_query(req, "after"), &what))
         http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
+    else if (websocket_is_asked(req))
+        open_socket(req, &what);
     else if (asks_page(req))
         open_page(req, &what);
     else

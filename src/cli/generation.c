@@ -49,7 +49,9 @@ void generation_fill(struct generation *g)
         .n_agents = c->n_agents,
         .streams = { .keep_alive_ms = c->keep_alive_ms,
                      .heartbeat_ms = c->heartbeat_ms,
-                     .max_age_ms = c->max_age_ms },
+                     .max_age_ms = c->max_age_ms,
+                     .pong_ms = c->pong_timeout_ms,
+                     .websocket = { c->max_frame, c->max_message } },
     };
 }
 

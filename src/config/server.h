@@ -100,6 +100,9 @@ struct server_config {
     int64_t idle_timeout_ms;
     int64_t write_timeout_ms;
     int64_t keep_alive_ms;
+    int64_t pong_timeout_ms;
+    size_t max_message;
+    size_t max_frame;
     int64_t heartbeat_ms;
     int64_t max_age_ms; /* 0: never */
     int64_t shutdown_window_ms;

@@ -16,8 +16,8 @@ struct message_out {
     uint32_t total;   /* frames of the record */
     struct str event; /* from a strict alphabet */
     struct str data;  /* one line of JSON */
-    bool wrap;        /* JSON lines: as {"id","event","data"} */
-    struct str job;   /* JSON lines, wrapped: whose it is, where several share the lines */
+    bool wrap;        /* not SSE: as {"id","event","data"} */
+    struct str job;   /* wrapped: whose it is, where several share a connection */
 };
 
 struct framing {
@@ -27,6 +27,8 @@ struct framing {
 
 extern const struct framing framing_sse;    /* id, event, data, blank line */
 extern const struct framing framing_ndjson; /* one JSON value a line */
+/* One JSON value a message, with the head of its frame; not for files. */
+extern const struct framing framing_websocket;
 
 const struct framing *framing_find(struct str name);
 

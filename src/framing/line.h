@@ -28,4 +28,7 @@ static inline void line_put_id(struct buf *out, const struct message_out *m)
     }
 }
 
+/* The message as one JSON value: its data, or wrapped. */
+void line_put_json(struct buf *out, const struct message_out *m);
+
 #endif

@@ -23,17 +23,21 @@ static void put_wrapped(const struct message_out *m, struct buf *out)
     json_put_str(out, m->event);
     buf_lit(out, ",\"data\":");
     line_put(out, m->data);
-    buf_lit(out, "}\n");
+    buf_char(out, '}');
+}
+
+void line_put_json(struct buf *out, const struct message_out *m)
+{
+    if (m->wrap)
+        put_wrapped(m, out);
+    else
+        line_put(out, m->data);
 }
 
 static void put(const struct message_out *m, struct buf *out)
 {
-    if (m->wrap) {
-        put_wrapped(m, out);
-    } else {
-        line_put(out, m->data);
-        buf_char(out, '\n');
-    }
+    line_put_json(out, m);
+    buf_char(out, '\n');
 }
 
 const struct framing framing_ndjson = { .name = "ndjson", .put = put };

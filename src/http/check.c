@@ -142,7 +142,8 @@ static bool check_origin(struct http_request *req)
 
     req->origin = guard_origin(&http_server_limits(req->loop->server)->guard,
                                http_header(req, "origin"), http_header(req, "host"));
-    if (http_is_safe(req))
+    /* Nobody asks before a page opens a socket, and the browser shows it what comes. */
+    if (http_is_safe(req) && !http_asks_upgrade(req))
         return true;
     if (req->origin == GUARD_FOREIGN)
         return decline(req, 403, "Origin not allowed");

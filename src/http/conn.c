@@ -306,6 +306,13 @@ static bool can_parse(const struct conn *c)
            (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY);
 }
 
+/* The same, or bytes behind an upgrade. */
+static bool can_take(const struct conn *c)
+{
+    return can_parse(c) ||
+           (c->n_writes == 0 && c->state == CONN_STREAM && c->loop->corked != c);
+}
+
 static bool want_request(struct conn *c)
 {
     static const char no_memory[] = "HTTP/1.1 500 Internal Server Error\r\n"
@@ -338,6 +345,15 @@ static void keep_rest(struct conn *c, struct str rest)
         conn_close(c, "out of memory");
 }
 
+/* What has come behind a request that was an upgrade. */
+static void pass_on(struct conn *c, struct str in)
+{
+    if (in.n > 0)
+        stream_tell_received(c, in);
+    if (c->state != CONN_CLOSING)
+        conn_drop_request(c);
+}
+
 static void take(struct conn *c, struct str in)
 {
     struct http_loop *loop = c->loop;
@@ -351,6 +367,8 @@ static void take(struct conn *c, struct str in)
     keep_rest(c, in);
     (void)conn_flush(c, STR_NONE); /* a failure has closed it */
     loop->corked = NULL;
+    if (c->state == CONN_STREAM)
+        pass_on(c, in);
     conn_settle(c);
 }
 
@@ -386,7 +404,9 @@ void conn_received(struct conn *c, struct str bytes)
     case CONN_HANDLING:
         take(c, bytes);
         break;
-    case CONN_STREAM: /* nothing is expected here but the end */
+    case CONN_STREAM:
+        stream_tell_received(c, bytes);
+        break;
     case CONN_ENDING:
     case CONN_LINGER:
     case CONN_CLOSING:
@@ -418,6 +438,7 @@ static bool should_read(const struct conn *c)
     case CONN_HANDLING:
         return str_empty(request_rest(c->req));
     case CONN_STREAM:
+        return !c->is_paused && c->req == NULL;
     case CONN_LINGER:
         return true;
     case CONN_ENDING:
@@ -505,8 +526,10 @@ void conn_settle(struct conn *c)
 {
     if (c->state == CONN_CLOSING)
         return;
+    if (c->state == CONN_STREAM && c->loop->corked != c && !has_rest(c))
+        conn_drop_request(c);
     bool can_go_on =
-        c->n_writes == 0 && (c->state == CONN_ENDING || (can_parse(c) && has_rest(c)));
+        c->n_writes == 0 && (c->state == CONN_ENDING || (can_take(c) && has_rest(c)));
     if (can_go_on) {
         set_reading(c, false);
         if (c->state != CONN_CLOSING)
@@ -589,7 +612,7 @@ void conn_due(struct conn *c)
     c->is_timed = false;
     if (c->n_writes > 0)
         writing_took_long(c);
-    else if (can_parse(c) && has_rest(c))
+    else if (can_take(c) && has_rest(c))
         take(c, request_rest(c->req));
     else
         deadline_passed(c);

@@ -78,6 +78,7 @@ struct conn {
     bool is_fresh : 1;   /* no request was answered yet */
     bool is_over : 1;    /* accepted above the limit: health routes only */
     bool is_chunked : 1; /* the stream */
+    bool is_paused : 1;  /* the stream receives nothing */
     bool is_stalled : 1; /* the peer took nothing for too long */
 };
 

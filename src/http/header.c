@@ -100,6 +100,7 @@ static const struct {
     const char *text;
 } statuses[] = {
     { 100, "Continue" },
+    { 101, "Switching Protocols" },
     { 200, "OK" },
     { 201, "Created" },
     { 202, "Accepted" },

@@ -150,6 +150,8 @@ bool http_is_over(const struct http_request *req);
 struct str http_request_id(const struct http_request *req);
 
 bool http_is_tls(const struct http_request *req);
+/* It wants to go on in another protocol on this connection; see http_upgrade. */
+bool http_asks_upgrade(const struct http_request *req);
 /* It changes nothing: GET or HEAD. */
 bool http_is_safe(const struct http_request *req);
 /* The page that sends it, as its browser says (Origin, Sec-Fetch-Site). */
@@ -189,6 +191,8 @@ struct http_stream_events {
     void (*ready)(struct http_stream *st, void *data);
     /* The peer left, or it was cut: the stream is gone after this call. */
     void (*closed)(struct http_stream *st, void *data);
+    /* Bytes have come; only after an upgrade. */
+    void (*received)(struct http_stream *st, struct str bytes, void *data);
 };
 
 /* Sends the head of a response without length (chunked for HTTP/1.1; the bytes that are
@@ -201,6 +205,14 @@ struct http_stream *http_stream_begin(struct http_request *req,
                                       const struct http_stream_events *events,
                                       void *data);
 
+/* The same for a request that http_asks_upgrade: answers 101, and from then on the bytes are
+ * the caller's both ways.  What the peer has sent already is received from the loop's next
+ * turn. */
+struct http_stream *http_upgrade(struct http_request *req,
+                                 struct str protocol,
+                                 const struct http_stream_events *events,
+                                 void *data);
+
 /* Sends bytes.  They stay the caller's and must live until `ready` or `closed`; true when
  * all went out at once (no callback follows), false when `ready` will be called.  Not to be
  * called again before that.  May call nothing back. */
@@ -209,6 +221,11 @@ bool http_stream_send(struct http_stream *st, const char *p, size_t n);
 /* The same for several pieces in one write; @pieces itself is the caller's again at once. */
 enum { HTTP_STREAM_PIECES = 64 }; /* the most of them */
 bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, unsigned n);
+
+/* Receives nothing for a while, or goes on. */
+void http_stream_pause(struct http_stream *st, bool is_paused);
+/* Bytes that the peer has not acknowledged. */
+size_t http_stream_unsent(const struct http_stream *st);
 
 /* Ends it cleanly: the last chunk; `closed` follows later. */
 void http_stream_end(struct http_stream *st);

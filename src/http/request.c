@@ -228,7 +228,8 @@ void request_finish(struct http_request *req)
         return; /* request_leave will have it */
     c->is_fresh = false;
     if (c->stream.events != NULL) { /* which may have ended since */
-        conn_drop_request(c);
+        if (c->stream.events->received == NULL)
+            conn_drop_request(c);
     } else if (req->keep_alive) {
         conn_move(c, CONN_IDLE);
         reset(req);
@@ -352,6 +353,11 @@ struct str http_request_id(const struct http_request *req)
 bool http_is_tls(const struct http_request *req)
 {
     return req->conn != NULL && req->conn->tls != NULL;
+}
+
+bool http_asks_upgrade(const struct http_request *req)
+{
+    return !http_is_10(req) && header_lists(http_header(req, "connection"), STR("upgrade"));
 }
 
 bool http_is_safe(const struct http_request *req)

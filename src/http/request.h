@@ -98,5 +98,6 @@ void respond_error(struct http_request *req, int status, const char *format, va_
 
 void stream_log(struct conn *c, struct str why);
 void stream_tell_closed(struct conn *c);
+void stream_tell_received(struct conn *c, struct str bytes);
 
 #endif

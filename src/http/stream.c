@@ -57,6 +57,14 @@ void stream_tell_closed(struct conn *c)
         events->closed(&c->stream, data);
 }
 
+void stream_tell_received(struct conn *c, struct str bytes)
+{
+    const struct http_stream_events *events = c->stream.events;
+
+    if (events != NULL && events->received != NULL)
+        events->received(&c->stream, bytes, c->stream.data);
+}
+
 /* --- beginning
  * --------------------------------------------------------------------------------- */
 
@@ -98,17 +106,30 @@ static bool send_head(struct http_request *req, int status, const char *type)
     return respond_is_whole(req, from) && conn_flush(c, STR_NONE);
 }
 
-struct http_stream *http_stream_begin(struct http_request *req,
-                                      int status,
-                                      const char *type,
-                                      const struct http_stream_events *events,
-                                      void *data)
+static bool send_upgrade_head(struct http_request *req, struct str protocol)
 {
-    if (!respond_begin(req))
-        return NULL;
     struct conn *c = req->conn;
-    bool is_head = strcmp(req->method, "HEAD") == 0;
-    if (!send_head(req, status, type) || is_head) {
+    struct buf *b = conn_out(c);
+    size_t from = b->n;
+
+    req->status = 101;
+    req->keep_alive = true; /* Connection says something else here */
+    respond_put_head(req, 101, NULL, -1);
+    header_put(b, STR("Connection"), STR("Upgrade"));
+    header_put(b, STR("Upgrade"), protocol);
+    buf_lit(b, "\r\n");
+    return respond_is_whole(req, from) && conn_flush(c, STR_NONE);
+}
+
+/* The head is out; NULL when there is nobody to send more to. */
+static struct http_stream *begin(struct http_request *req,
+                                 bool goes_on,
+                                 const struct http_stream_events *events,
+                                 void *data)
+{
+    struct conn *c = req->conn;
+
+    if (!goes_on) {
         respond_end(req);
         return NULL;
     }
@@ -120,6 +141,28 @@ struct http_stream *http_stream_begin(struct http_request *req,
     conn_move(c, CONN_STREAM);
     respond_end(req);
     return &c->stream;
+}
+
+struct http_stream *http_stream_begin(struct http_request *req,
+                                      int status,
+                                      const char *type,
+                                      const struct http_stream_events *events,
+                                      void *data)
+{
+    if (!respond_begin(req))
+        return NULL;
+    bool goes_on = send_head(req, status, type) && strcmp(req->method, "HEAD") != 0;
+    return begin(req, goes_on, events, data);
+}
+
+struct http_stream *http_upgrade(struct http_request *req,
+                                 struct str protocol,
+                                 const struct http_stream_events *events,
+                                 void *data)
+{
+    if (!respond_begin(req))
+        return NULL;
+    return begin(req, send_upgrade_head(req, protocol), events, data);
 }
 
 /* --- sending
@@ -242,6 +285,19 @@ bool http_stream_send(struct http_stream *st, const char *p, size_t n)
     uv_buf_t piece = { .base = (char *)(uintptr_t)p, .len = n };
 
     return http_stream_send_pieces(st, &piece, 1);
+}
+
+void http_stream_pause(struct http_stream *st, bool is_paused)
+{
+    struct conn *c = conn_of(st);
+
+    c->is_paused = is_paused;
+    conn_settle(c);
+}
+
+size_t http_stream_unsent(const struct http_stream *st)
+{
+    return conn_unsent(conn_of((struct http_stream *)(uintptr_t)st));
 }
 
 /* --- ending

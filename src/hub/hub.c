@@ -157,13 +157,23 @@ static int add(struct channel *c, struct str bytes, uint64_t seq, bool last)
     return err;
 }
 
-static int add_record(struct hub *h, struct channel *c, const struct record *rec)
+/* Counts its frames in @n_frames; behind the last record of the news there is a cursor. */
+static int add_record(struct hub *h,
+                      struct channel *c,
+                      const struct record *rec,
+                      bool is_last,
+                      size_t *n_frames)
 {
     struct buf *out = hub_shared_scratch(h->shared, h->index);
-    size_t n;
+    size_t n = 0;
 
     buf_clear(out);
     int err = way_render(&c->way, rec, (struct cursor){ 0 }, &h->frames, out, &n);
+    *n_frames += n;
+    if (err == 0 && is_last && *n_frames > 0 && rec->kind != REC_JOB_END)
+        way_put_cursor(&c->way, rec->seq, out);
+    if (err == 0)
+        err = out->error;
     if (err == 0)
         err = add(c, buf_text(out), rec->seq, rec->kind == REC_JOB_END);
     if (err == 0)
@@ -194,7 +204,7 @@ static void add_status(struct hub *h, struct channel *c, const struct news *news
 
 static void take_news(struct hub *h, struct channel *c, const struct news *news)
 {
-    size_t from = 0;
+    size_t from = 0, n_frames = 0;
 
     /* The first news of a channel tells where its window stands. */
     if (!c->known && news->n_records > 0)
@@ -204,7 +214,7 @@ static void take_news(struct hub *h, struct channel *c, const struct news *news)
     bool follows = from < news->n_records && news->records[from]->seq == c->last + 1;
     int err = 0;
     for (size_t i = from; follows && i < news->n_records && err == 0; i++)
-        err = add_record(h, c, news->records[i]);
+        err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);
     if (c->last < news->last_seq || err != 0)
         reset(c, news->last_seq);
     add_status(h, c, news);

@@ -171,6 +171,10 @@ static void read_rows(struct reading *r)
     int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
     if (err != 0)
         p->code = err;
+    if (sheet->n_frames > 0 && !sheet->ended)
+        way_put_cursor(&p->way, sheet->last_seq, &sheet->bytes);
+    if (p->code == 0)
+        p->code = sheet->bytes.error;
     sheet->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
     /* A job that goes on may have grown since its row was read, but not shrunk. */
     r->hole |= sheet->at_end && p->code == 0 && sheet->last_seq < p->job_seq;

@@ -76,6 +76,17 @@ void way_put(const struct way *way, struct str event, struct str data, struct bu
     end(way, out, at);
 }
 
+void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out)
+{
+    char data[64];
+
+    if (way->framing == &framing_sse || wraps(way))
+        return;
+    (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
+                   (unsigned long long)seq); /* fits */
+    way_put(way, STR("stream.cursor"), str_of(data), out);
+}
+
 void way_put_raw(const struct way *way, struct str bytes, struct buf *out)
 {
     size_t at;

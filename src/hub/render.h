@@ -14,8 +14,7 @@ struct way {
     const struct framing *framing;
     struct variant variant;
     bool chunked;
-    bool wrap; /* JSON lines: also payloads that carry their own name, as {"id","event","data"}
-                */
+    bool wrap; /* not SSE: as {"id","event","data"}, also where the payload has its name */
 };
 
 /* A way as numbers: two are the same when these are. */
@@ -47,6 +46,8 @@ int way_render(const struct way *way,
                struct buf *out,
                size_t *ret_n);
 
+/* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
+void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out);
 /* Appends a frame that is made for the connection: no id. */
 void way_put(const struct way *way, struct str event, struct str data, struct buf *out);
 /* Appends raw bytes (a comment, a retry line) as one chunk. */

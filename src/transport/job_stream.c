@@ -130,7 +130,7 @@ static bool on_next(struct stream *s, struct str *ret)
     case FEED_WAIT:
         return false;
     case FEED_END:
-        stream_finish(s, STREAM_DONE);
+        stream_complete(s);
         break;
     case FEED_GONE:
         s->carrier->leave(s, STREAM_DELETED, "the job was deleted");
@@ -140,6 +140,16 @@ static bool on_next(struct stream *s, struct str *ret)
         break;
     }
     return true;
+}
+
+static void on_message(struct stream *s, struct str text)
+{
+    (void)text;
+    way_put(
+        way_of(of_stream(s)), STR("stream.error"),
+        STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
+            "and takes no messages\"}"),
+        &s->small);
 }
 
 static void on_ready(struct feed *f)
@@ -237,6 +247,7 @@ static const struct feed_events feed_events = { .opened = on_opened,
 static const struct cargo cargo = { .next = on_next,
                                     .beat = on_beat,
                                     .shut_down = on_shut_down,
+                                    .message = on_message,
                                     .closed = on_closed };
 
 void job_stream_open(struct streams *l,

@@ -19,17 +19,10 @@ static int64_t look(struct stream *s, int64_t now)
     return s->loop->opt.keep_alive_ms;
 }
 
-static void send_away(struct streams *l, struct http_request *req)
-{
-    (void)l;
-    http_set_header(req, "Retry-After", STR("1"));
-    http_respond_error(req, 503, "the server is busy or going down: come again");
-}
-
 const struct carrier carrier_ndjson = { .transport = TRANSPORT_NDJSON,
                                         .framing = &framing_ndjson,
                                         .is_chunked = true,
                                         .begin = begin,
                                         .look = look,
                                         .leave = stream_cut,
-                                        .send_away = send_away };
+                                        .send_away = stream_send_away };

@@ -5,7 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MAX_SMALL = 1024 * 1024 };
+enum {
+    MAX_SMALL = 1024 * 1024,
+    PAUSE_SMALL = 64 * 1024 /* whoever makes us say so much has to listen first */
+};
 
 /* --- sending --------------------------------------------------------------------- */
 
@@ -23,16 +26,14 @@ static bool send_bytes(struct stream *s, struct str bytes)
 
 bool stream_flush(struct stream *s)
 {
-    if (s->small.n == 0)
-        return true;
-    if (!s->small_sending) { /* it is kept until it was sent */
-        s->small_sending = true;
-        if (!send_bytes(s, buf_text(&s->small)))
-            return false;
+    buf_done(&s->flying); /* an idle reader keeps no buffer */
+    if (s->small.error != 0) {
+        stream_cut(s, STREAM_FAILED, "out of memory");
+        return false;
     }
-    s->small_sending = false;
-    buf_done(&s->small); /* an idle reader keeps no buffer */
-    return true;
+    s->flying = s->small;
+    buf_init(&s->small, MAX_SMALL);
+    return send_bytes(s, buf_text(&s->flying));
 }
 
 static void count_first_event(struct stream *s)
@@ -79,8 +80,13 @@ void stream_finish(struct stream *s, enum stream_end why)
         return;
     s->finishing = true;
     s->why = (uint8_t)why;
+}
+
+void stream_complete(struct stream *s)
+{
     if (s->carrier->put_end != NULL)
         s->carrier->put_end(s);
+    stream_finish(s, STREAM_DONE);
 }
 
 void stream_cut(struct stream *s, enum stream_end why, const char *reason)
@@ -97,7 +103,10 @@ static void close_stream(struct stream *s)
     if (s->http != NULL)
         wheel_remove(&s->loop->wheel, &s->deadline);
     s->ending = true;
+    if (s->carrier->free_wire != NULL)
+        s->carrier->free_wire(s);
     buf_done(&s->small);
+    buf_done(&s->flying);
     s->cargo->closed(s);
 }
 
@@ -109,6 +118,24 @@ static void on_ready(struct http_stream *http, void *data)
     s->sending = false;
     s->last_sent = streams_now();
     stream_pump(s);
+    if (s->is_paused && s->small.n == 0 && !s->ending) {
+        s->is_paused = false;
+        http_stream_pause(s->http, false);
+    }
+}
+
+static void on_received(struct http_stream *http, struct str bytes, void *data)
+{
+    struct stream *s = data;
+
+    if (s->ending)
+        return;
+    s->carrier->received(s, bytes);
+    stream_pump(s);
+    if (s->small.n > PAUSE_SMALL && !s->is_paused && !s->ending) {
+        s->is_paused = true;
+        http_stream_pause(http, true);
+    }
 }
 
 static void on_closed(struct http_stream *http, void *data)
@@ -199,6 +226,7 @@ void stream_init(struct stream *s,
         .loop = l, .carrier = carrier, .cargo = cargo, .permit = permit, .req = req
     };
     buf_init(&s->small, MAX_SMALL);
+    buf_init(&s->flying, MAX_SMALL);
     http_on_gone(req, on_gone, s);
 }
 
@@ -219,6 +247,13 @@ void stream_refuse(struct stream *s, int status, const char *format, ...)
     else
         http_respond_error(req, status, "%s", text);
     close_stream(s);
+}
+
+void stream_send_away(struct streams *l, struct http_request *req)
+{
+    (void)l;
+    http_set_header(req, "Retry-After", STR("1"));
+    http_respond_error(req, 503, "the server is busy or going down: come again");
 }
 
 struct http_stream *stream_begin_text(struct stream *s,
@@ -243,10 +278,13 @@ static void set_age(struct stream *s)
 
 bool stream_begin(struct stream *s)
 {
-    static const struct http_stream_events events = { .ready = on_ready, .closed = on_closed };
+    static const struct http_stream_events one_way = { .ready = on_ready, .closed = on_closed };
+    static const struct http_stream_events both_ways = { .ready = on_ready,
+                                                         .closed = on_closed,
+                                                         .received = on_received };
 
     http_on_gone(s->req, NULL, NULL);
-    s->http = s->carrier->begin(s, &events);
+    s->http = s->carrier->begin(s, s->carrier->received != NULL ? &both_ways : &one_way);
     s->req = NULL;
     if (s->http == NULL) {
         close_stream(s);

@@ -4,8 +4,8 @@
  *     cargo     what it carries: a job's events, or several jobs'
  *
  * A stream sends what the cargo hands it, and before that what was put into `small`: frames
- * that are for this connection only.  It sees to silence, to a maximum age and to being sent
- * away, each in its carrier's words.
+ * that are for this connection only, and that may be put there at any time.  It sees to
+ * silence, to a maximum age and to being sent away, each in its carrier's words.
  *
  * Only what has been carried to its end ends cleanly; every other close is one that no client
  * can take for the end of a run.
@@ -31,6 +31,10 @@ struct carrier {
     int64_t (*look)(struct stream *s, int64_t now);
     /* All has been carried: last words, before the clean end.  NULL: there are none. */
     void (*put_end)(struct stream *s);
+    /* Bytes have come; NULL: none are expected. */
+    void (*received)(struct stream *s, struct str bytes);
+    /* The connection is gone: frees s->wire.  NULL: there is none. */
+    void (*free_wire)(struct stream *s);
     /* It has to go before its end; to be followed by a pump. */
     void (*leave)(struct stream *s, enum stream_end why, const char *reason);
     /* Answers a request that cannot be served now. */
@@ -39,6 +43,7 @@ struct carrier {
 
 extern const struct carrier carrier_sse;
 extern const struct carrier carrier_ndjson;
+extern const struct carrier carrier_websocket;
 
 struct cargo {
     /* The next bytes, which stay until the next call; none (n == 0) when only `small` has
@@ -47,6 +52,8 @@ struct cargo {
     /* A heartbeat is due (where has_beats is set), or the server goes down: puts a frame. */
     void (*beat)(struct stream *s);
     void (*shut_down)(struct stream *s);
+    /* The reader has something to say. */
+    void (*message)(struct stream *s, struct str text);
     /* The connection is gone (or was never answered); the memory is the cargo's. */
     void (*closed)(struct stream *s);
 };
@@ -59,18 +66,20 @@ struct stream {
     struct http_request *req;      /* until it has begun */
     struct http_stream *http;      /* from then on */
     const struct permit *permit;   /* the cargo's; NULL: it may read all, for ever */
-    struct buf small;
-    int64_t began, last_sent; /* see streams_now */
+    void *wire;                    /* the carrier's own */
+    struct buf small;              /* to be sent, */
+    struct buf flying;             /* being sent */
+    int64_t began, last_sent;      /* see streams_now */
     int64_t next_beat;
-    int64_t expires;    /* 0: never */
-    uint8_t why;        /* it ends: enum stream_end */
-    bool has_beats;     /* set before it begins */
-    bool sending;       /* http has bytes of ours, */
-    bool small_sending; /* and they are those in `small` */
-    bool finishing;     /* nothing comes but `small` and the end */
-    bool ending;        /* http has been told */
-    bool has_turn;      /* see streams_take_turn */
-    bool has_events;    /* some were sent */
+    int64_t expires; /* 0: never */
+    uint8_t why;     /* it ends: enum stream_end */
+    bool has_beats;  /* set before it begins */
+    bool sending;    /* http has bytes of ours */
+    bool is_paused;  /* nothing is received until `small` has been sent */
+    bool finishing;  /* nothing comes but `small` and the end */
+    bool ending;     /* http has been told */
+    bool has_turn;   /* see streams_take_turn */
+    bool has_events; /* some were sent */
 };
 
 static inline struct stream *stream_of_deadline(struct wheel_entry *e)
@@ -95,6 +104,8 @@ bool stream_begin(struct stream *s);
 void stream_pump(struct stream *s);
 /* Sends what is in `small`; true when all of it went out. */
 bool stream_flush(struct stream *s);
+/* All has been carried; to be followed by a pump. */
+void stream_complete(struct stream *s);
 /* The end, after what is in `small`; to be followed by a pump. */
 void stream_finish(struct stream *s, enum stream_end why);
 void stream_cut(struct stream *s, enum stream_end why, const char *reason);
@@ -102,6 +113,8 @@ void stream_cut(struct stream *s, enum stream_end why, const char *reason);
 /* Its time has come. */
 void stream_due(struct stream *s, int64_t now);
 
+/* For carriers whose clients know what to do with 503. */
+void stream_send_away(struct streams *l, struct http_request *req);
 /* For carriers that send text over HTTP. */
 struct http_stream *stream_begin_text(struct stream *s,
                                       const char *type,

@@ -8,6 +8,7 @@
 #include "http/wheel.h"
 #include "hub/hub.h"
 #include "hub/pool.h"
+#include "transport/ws_in.h"
 
 struct poll;
 struct stream;
@@ -15,6 +16,8 @@ struct streams;
 struct traffic;
 
 struct stream_options {
+    struct ws_in_limits websocket;
+    int64_t pong_ms;       /* for the answer to a ping (20 000) */
     int64_t keep_alive_ms; /* something is sent after so much silence (15 000) */
     int64_t heartbeat_ms;  /* job.heartbeat to readers of aiq and raw (30 000) */
     int64_t max_age_ms;    /* then the connection is closed, with some jitter; 0: never */

@@ -6,9 +6,10 @@
 
 const char *transport_name(enum transport transport)
 {
-    static const char *const names[TRANSPORT_MAX] = {
-        [TRANSPORT_SSE] = "sse", [TRANSPORT_NDJSON] = "ndjson", [TRANSPORT_POLL] = "poll"
-    };
+    static const char *const names[TRANSPORT_MAX] = { [TRANSPORT_SSE] = "sse",
+                                                      [TRANSPORT_NDJSON] = "ndjson",
+                                                      [TRANSPORT_WEBSOCKET] = "websocket",
+                                                      [TRANSPORT_POLL] = "poll" };
 
     return names[transport];
 }
@@ -19,6 +20,8 @@ const char *stream_end_name(enum stream_end end)
         [STREAM_PEER] = "peer",
         [STREAM_DONE] = "done",
         [STREAM_SLOW] = "slow",
+        [STREAM_SILENT] = "silent",
+        [STREAM_REFUSED] = "refused",
         [STREAM_DRAIN] = "drain",
         [STREAM_MAX_AGE] = "max_age",
         [STREAM_DELETED] = "deleted",

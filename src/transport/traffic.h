@@ -7,13 +7,21 @@
 
 struct dialect;
 
-enum transport { TRANSPORT_SSE, TRANSPORT_NDJSON, TRANSPORT_POLL, TRANSPORT_MAX };
+enum transport {
+    TRANSPORT_SSE,
+    TRANSPORT_NDJSON,
+    TRANSPORT_WEBSOCKET,
+    TRANSPORT_POLL,
+    TRANSPORT_MAX
+};
 
 /* Why a stream has ended. */
 enum stream_end {
-    STREAM_PEER, /* the reader left */
-    STREAM_DONE, /* the job has ended, and all was sent */
-    STREAM_SLOW, /* the reader took nothing for too long */
+    STREAM_PEER,    /* the reader left */
+    STREAM_DONE,    /* the job has ended, and all was sent */
+    STREAM_SLOW,    /* the reader took nothing for too long */
+    STREAM_SILENT,  /* it did not answer a ping */
+    STREAM_REFUSED, /* it said what is not allowed */
     STREAM_DRAIN,
     STREAM_MAX_AGE,
     STREAM_DELETED,      /* the job was */

@@ -162,6 +162,37 @@ void http_stream_cut(struct http_stream *st, const char *reason)
     req->cut = true;
 }
 
+struct http_stream *http_upgrade(struct http_request *req,
+                                 struct str protocol,
+                                 const struct http_stream_events *events,
+                                 void *data)
+{
+    (void)protocol;
+    return http_stream_begin(req, 101, NULL, events, data);
+}
+
+void http_stream_pause(struct http_stream *st, bool is_paused)
+{
+    (void)st;
+    (void)is_paused;
+}
+
+size_t http_stream_unsent(const struct http_stream *st)
+{
+    return request_of((struct http_stream *)(uintptr_t)st)->n_pending;
+}
+
+bool http_asks_upgrade(const struct http_request *req)
+{
+    (void)req;
+    return false;
+}
+
+struct str http_method(const struct http_request *req)
+{
+    return req->is_head ? STR("HEAD") : STR("GET");
+}
+
 bool http_stream_is_chunked(const struct http_stream *st)
 {
     return !request_of((struct http_stream *)(uintptr_t)st)->is_10;

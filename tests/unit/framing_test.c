@@ -2,6 +2,7 @@
 #include "framing/framing.h"
 
 #include "base/error.h"
+#include "framing/websocket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,6 +248,73 @@ static void a_cursor_is_before_what_follows_it(void **state)
     assert_true(cursor_before(inside, 58, 1));
 }
 
+static void a_websocket_frame_is_whole_and_not_masked(void **state)
+{
+    struct message_out m = a_message();
+    struct buf out;
+
+    (void)state;
+    expect(&framing_websocket, &m, "\x81\x07{\"a\":1}");
+    m.wrap = true;
+    expect(&framing_websocket, &m,
+           "\x81\x2d{\"id\":\"57\",\"event\":\"job.done\",\"data\":{\"a\":1}}");
+    m.job = STR("j");
+    expect(&framing_websocket, &m,
+           "\x81\x37{\"job\":\"j\",\"id\":\"57\",\"event\":\"job.done\",\"data\":{\"a\":1}}");
+    buf_init(&out, 1000);
+    websocket_put_close(&out, 1000, STR("bye"));
+    websocket_put_close(&out, 0, STR("no code, no reason"));
+    websocket_put(&out, WEBSOCKET_PONG, STR("x"));
+    assert_true(str_eq(buf_text(&out), STR("\x88\x05\x03\xe8"
+                                           "bye\x88\x00\x8a\x01x")));
+    buf_done(&out);
+}
+
+/* Every length that changes the head, and their neighbours. */
+static void a_websocket_frame_has_the_shortest_head(void **state)
+{
+    static const struct {
+        size_t n;
+        unsigned char head[10];
+        size_t n_head;
+    } cases[] = {
+        { 0, { 0x81, 0 }, 2 },
+        { 125, { 0x81, 125 }, 2 },
+        { 126, { 0x81, 126, 0, 126 }, 4 },
+        { 65535, { 0x81, 126, 0xff, 0xff }, 4 },
+        { 65536, { 0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0 }, 10 },
+    };
+    static char payload[65536];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buf out;
+
+        memset(payload, 'x', sizeof(payload));
+        buf_init(&out, 100000);
+        buf_lit(&out, "before");
+        websocket_put(&out, WEBSOCKET_TEXT, str_make(payload, cases[i].n));
+        assert_int_equal(out.n, 6 + cases[i].n_head + cases[i].n);
+        assert_memory_equal(out.p + 6, cases[i].head, cases[i].n_head);
+        assert_memory_equal(out.p + 6 + cases[i].n_head, payload, cases[i].n);
+        buf_done(&out);
+    }
+}
+
+static void a_websocket_frame_without_memory_is_an_error(void **state)
+{
+    struct message_out m = a_message();
+    struct buf out;
+
+    (void)state;
+    for (size_t max = 0; max < 17; max++) {
+        buf_init(&out, max);
+        framing_websocket.put(&m, &out);
+        assert_int_equal(out.error, ERR_TOO_LARGE);
+        buf_done(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +329,9 @@ int main(void)
         cmocka_unit_test(a_line_end_in_an_event_name_cannot_forge_a_field),
         cmocka_unit_test(messages_are_appended),
         cmocka_unit_test(a_full_buffer_is_the_buffers_error),
+        cmocka_unit_test(a_websocket_frame_is_whole_and_not_masked),
+        cmocka_unit_test(a_websocket_frame_has_the_shortest_head),
+        cmocka_unit_test(a_websocket_frame_without_memory_is_an_error),
         cmocka_unit_test(cursors_are_read),
         cmocka_unit_test(what_is_no_id_of_ours_is_refused),
         cmocka_unit_test(a_cursor_is_before_what_follows_it),

@@ -141,6 +141,9 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "idle_timeout: 8s\n"
                                    "write_timeout: 9m\n"
                                    "keep_alive: 1h\n"
+                                   "pong_timeout: 31s\n"
+                                   "max_message: 32K\n"
+                                   "max_frame: 33K\n"
                                    "heartbeat: 11s\n"
                                    "max_age: 2d\n"
                                    "shutdown_window: 13s\n"
@@ -184,6 +187,9 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->idle_timeout_ms, 8000);
     assert_int_equal(c->write_timeout_ms, 540000);
     assert_int_equal(c->keep_alive_ms, 3600000);
+    assert_int_equal(c->pong_timeout_ms, 31000);
+    assert_int_equal(c->max_message, 32768);
+    assert_int_equal(c->max_frame, 33792);
     assert_int_equal(c->heartbeat_ms, 11000);
     assert_int_equal(c->max_age_ms, 172800000);
     assert_int_equal(c->shutdown_window_ms, 13000);
@@ -239,6 +245,9 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "8s",
         "9m",
         "1h",
+        "31s",
+        "32K",
+        "33K",
         "11s",
         "2d",
         "13s",

@@ -1,0 +1,58 @@
+/* What a WebSocket client says: its bytes become messages.  No sockets.
+ *
+ * wslay reads the heads of frames and takes their masks off; what a sequence of frames means
+ * is decided here, with a close code and a reason for everything that is not allowed.  (wslay
+ * can do that too, but gives no reasons, and takes memory for whatever a head announces.)
+ *
+ * Between two frames it holds nothing but its own few bytes: most readers never say a word. */
+#ifndef TRANSPORT_WS_IN_H
+#define TRANSPORT_WS_IN_H
+
+#include "base/buf.h"
+#include "framing/websocket.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wslay_frame_context;
+struct ws_in;
+
+struct ws_in_events {
+    /* A text message, valid UTF-8. */
+    void (*message)(struct ws_in *in, struct str text);
+    void (*ping)(struct ws_in *in, struct str payload);
+    /* The peer wants to close; @code is WEBSOCKET_NO_CODE when it gives none. */
+    void (*close)(struct ws_in *in, unsigned code);
+};
+
+struct ws_in_limits {
+    size_t frame;   /* bytes of a frame's payload */
+    size_t message; /* bytes of a message, of however many frames */
+};
+
+struct ws_in {
+    const struct ws_in_events *events;  /* borrowed */
+    const struct ws_in_limits *limits;  /* borrowed */
+    struct wslay_frame_context *frames; /* owned; NULL: between two frames */
+    struct str bytes;                   /* that wslay has not got yet */
+    uint64_t n_fed, n_done;             /* bytes given to wslay; bytes of whole frames */
+    uint64_t n_left;                    /* of the frame's payload */
+    struct buf text, control;           /* of the message, and of a control frame in it */
+    size_t n_valid;                     /* bytes of `text` that are known to be UTF-8 */
+    uint8_t opcode;                     /* of the frame */
+    bool is_final;                      /* the frame is the message's last */
+    bool in_frame, in_message;
+    bool is_over; /* nothing more is read: closed, or not allowed */
+};
+
+void ws_in_init(struct ws_in *in,
+                const struct ws_in_events *events,
+                const struct ws_in_limits *limits);
+void ws_in_done(struct ws_in *in);
+
+/* 0, or the code to close with; then *@ret_reason says why. */
+unsigned ws_in_feed(struct ws_in *in, struct str bytes, const char **ret_reason);
+/* From inside an event: the rest is not looked at. */
+void ws_in_stop(struct ws_in *in);
+
+#endif
