@@ -25,6 +25,7 @@ struct app_agent {
     struct str name;
     struct str description;
     bool is_public;
+    bool is_pull; /* its workers come over HTTP */
 };
 
 /* What may be replaced while the loops run; the old ones stay as long as the app. */
@@ -199,6 +200,8 @@ void api_worker_events(struct http_request *req, void *arg);
 void api_worker_heartbeat(struct http_request *req, void *arg);
 void api_worker_finish(struct http_request *req, void *arg);
 void api_worker_return(struct http_request *req, void *arg);
+void api_worker_answer(struct http_request *req, void *arg);
+void api_call(struct http_request *req, void *arg);
 
 void api_tokens(struct http_request *req, void *arg);
 void api_token_create(struct http_request *req, void *arg);

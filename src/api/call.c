@@ -27,7 +27,7 @@ static void on_gone(struct http_request *req, void *data)
 
     (void)req;
     call->req = NULL;
-    if (call->journal.op == JOURNAL_LEASE)
+    if (call->journal.op == JOURNAL_LEASE || call->journal.op == JOURNAL_CALL)
         journal_withdraw(call->loop->app->journal, &call->journal);
 }
 
@@ -36,7 +36,7 @@ static void give_back(struct call *call)
 {
     struct journal_request *j = &call->journal;
 
-    j->op = JOURNAL_RETURN;
+    j->op = j->call.id.p != NULL ? JOURNAL_ANSWER : JOURNAL_RETURN;
     j->job = j->row.id;
     j->key = j->row.key;
     j->attempt = j->row.attempt;

@@ -72,8 +72,7 @@ static void answer_submit(struct call *call)
     api_json(call->req, 202, b);
 }
 
-/* A new id: random enough, and sortable by nobody. */
-static bool make_id(struct call *call)
+bool jobs_make_id(struct arena *mem, struct str *ret)
 {
     struct timespec now;
     char uuid[KEY_UUID_CHARS];
@@ -85,9 +84,9 @@ static bool make_id(struct call *call)
     if (random != NULL)
         (void)fclose(random); /* only read from */
     if (n < sizeof(seed))
-        seed[0] = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)call;
+        seed[0] = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)mem;
     key_uuid((struct key){ seed[0], n < sizeof(seed) ? (uint64_t)now.tv_sec : seed[1] }, uuid);
-    return arena_copy(&call->journal.mem, str_make(uuid, sizeof(uuid)), &call->journal.row.id);
+    return arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
 }
 
 static bool hash_body(struct call *call)
@@ -147,7 +146,7 @@ bool jobs_fill_submit(struct call *call,
     ok = arena_copy(mem, buf_text(&json), &row->input) && arena_copy(mem, agent, &row->agent) &&
          hash_body(call);
     buf_done(&json);
-    ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : make_id(call));
+    ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : jobs_make_id(mem, &row->id));
     ok = ok && keep_idempotency_key(call, key);
     row->expiry_seconds = expiry;
     if (!ok)

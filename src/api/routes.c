@@ -43,6 +43,10 @@ const struct http_route api_routes[] = {
       HTTP_ROUTE_PROBLEM, ACCESS_WORKER },
     { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
+    { "POST", "/v1/worker/calls/{call}", api_worker_answer, 1024 * 1024, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
+    { "POST", "/v1/agents/{agent}/call", api_call, 64 * 1024, HTTP_ROUTE_PROBLEM,
+      ACCESS_CLIENT },
     /* Operations */
     { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },

@@ -42,6 +42,22 @@ static bool read_token(struct str text, int64_t *ret_key, int64_t *ret_attempt)
 
 /* --- lease ----------------------------------------------------------------------- */
 
+/* Instead of a job. */
+static void answer_with_call(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    buf_lit(b, "{\"call\":{\"id\":");
+    json_put_str(b, j->call.id);
+    render_text(b, "name", j->call.name);
+    render_json(b, "params", j->call.params);
+    buf_char(b, '}');
+    render_text(b, "agent", j->row.agent);
+    buf_char(b, '}');
+    api_json(call->req, 200, b);
+}
+
 static void answer_lease(struct call *call)
 {
     const struct journal_request *j = &call->journal;
@@ -53,6 +69,10 @@ static void answer_lease(struct call *call)
     }
     if (call_refused(call))
         return;
+    if (j->call.id.p != NULL) {
+        answer_with_call(call);
+        return;
+    }
     buf_lit(b, "{\"job\":");
     json_put_str(b, j->row.id);
     buf_lit(b, ",\"lease\":\"");
@@ -111,6 +131,7 @@ static bool read_lease(struct call *call, struct json_reader *reader)
     struct str worker = json_text(json_at(j.root, "worker"));
     if (!read_request_id(call, json_at(j.root, "request_id")))
         return false;
+    call->journal.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
     call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
     if (read_agents(call, json_at(j.root, "agents")) &&
         arena_copy(&call->journal.mem, worker.p != NULL ? str_head(worker, 100) : STR("worker"),

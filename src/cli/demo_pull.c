@@ -296,7 +296,7 @@ static void put_lease(struct pull *p, struct buf *b)
     json_put_str(b, str_of(p->options->worker));
     buf_lit(b, ",\"request_id\":");
     put_request_id(b);
-    buf_lit(b, ",\"wait\":");
+    buf_lit(b, ",\"calls\":true,\"wait\":");
     buf_u64(b, LEASE_WAIT_S);
     buf_char(b, '}');
 }
@@ -323,6 +323,60 @@ static int lease(struct pull *p)
     return err;
 }
 
+/* --- calls ------------------------------------------------------------------------- */
+
+static void put_describe(const struct demo_options *o, struct buf *b)
+{
+    char speed[32], ask[32];
+
+    (void)snprintf(speed, sizeof(speed), "%g", o->speed); /* both fit */
+    (void)snprintf(ask, sizeof(ask), "%g", o->ask_seconds);
+    buf_lit(b, "{\"answer\":{\"seed\":");
+    buf_u64(b, o->seed);
+    buf_lit(b, ",\"speed\":");
+    buf_str(b, str_of(speed));
+    buf_lit(b, ",\"length\":");
+    buf_u64(b, o->length);
+    buf_lit(b, ",\"fan_out\":");
+    buf_u64(b, o->fan_out);
+    buf_lit(b, ",\"fail_at\":");
+    json_put_str_or_null(b, str_of(o->fail_at));
+    buf_lit(b, ",\"question\":");
+    buf_str(b, o->question ? STR("true") : STR("false"));
+    buf_lit(b, ",\"ask_timeout\":");
+    buf_str(b, o->ask_seconds < 0 ? STR("\"never\"") : str_of(ask));
+    buf_lit(b, "}}");
+}
+
+/* True when the answer to the lease is a call, which is answered here. */
+static bool take_call(struct pull *p)
+{
+    struct json_reader reader;
+    struct json json;
+    struct buf body;
+
+    json_reader_init(&reader, MAX_BODY, 64);
+    buf_init(&body, MAX_BODY);
+    bool is_call = json_read(&reader, buf_text(&p->reply.body), &json, NULL) == 0 &&
+                   json_at(json.root, "call") != NULL;
+    if (is_call) {
+        const yyjson_val *call = json_at(json.root, "call");
+
+        buf_clear(&p->path);
+        buf_lit(&p->path, "/v1/worker/calls/");
+        client_put_escaped(&p->path, json_text(json_at(call, "id")));
+        if (str_is(json_text(json_at(call, "name")), "describe"))
+            put_describe(&p->options->defaults, &body);
+        else
+            buf_lit(&body, "{\"error\":\"the demo agent answers describe alone\"}");
+        /* Whether anybody still waits for it is the caller's affair. */
+        (void)post(p, end_path(p), "application/json", buf_text(&body));
+    }
+    buf_done(&body);
+    json_reader_done(&reader);
+    return is_call;
+}
+
 /* A job that we cannot read fails, unless not even its id can be read. */
 static int take_job(struct pull *p)
 {
@@ -342,6 +396,8 @@ static int one_job(struct pull *p)
 {
     demo_job_init(&p->job, &p->options->defaults);
     int err = lease(p);
+    if (err == 0 && take_call(p))
+        err = ERR_BUSY;
     if (err == 0)
         err = take_job(p);
     if (err == 0)

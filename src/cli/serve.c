@@ -229,6 +229,7 @@ static int start_journal(struct server *s, struct error *err)
         .max_line = c->max_line,
         .max_depth = c->max_depth,
         .max_field = c->max_field,
+        .max_calls = c->max_calls,
         .clock = on_clock,
         .events = { on_wanted, on_published, on_queued, on_stuck, s },
     };

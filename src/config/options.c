@@ -39,6 +39,8 @@ static const struct option server_table[] = {
       "A token with the scope `admin`, besides those in the database." },
     { "auth_tokens", OPTION_NAMES, OPTION_SECRET, AT(auth_tokens), NULL, 0, MAX_LIST, "LIST",
       "More tokens, each as `[OWNER@]SCOPE:TOKEN`." },
+    { "max_calls", OPTION_COUNT, 0, AT(max_calls), "100", 0, 10000, "N",
+      "Calls that wait for workers at a time." },
     { "max_jobs_per_token", OPTION_NUMBER, 0, AT(max_jobs_per_token), "1000", 0, 1000000000,
       "N", "Jobs of a token that have not ended; 0: no limit." },
     { "max_streams_per_token", OPTION_NUMBER, 0, AT(max_streams_per_token), "1000", 0,

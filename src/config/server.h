@@ -77,6 +77,7 @@ struct server_config {
     enum auth_mode auth;
     char *token_admin;          /* NULL: none */
     char **auth_tokens;         /* NULL-terminated, or NULL: none */
+    unsigned max_calls;         /* that wait for workers */
     int64_t max_jobs_per_token; /* 0: no limit, as for the next two */
     int64_t max_streams_per_token;
     int64_t max_events_per_token;

@@ -35,17 +35,24 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     return 0;
 }
 
+/* Nobody is going to work here any more. */
+static void send_away(struct journal_request *list)
+{
+    while (list != NULL) {
+        struct journal_request *req = list;
+
+        list = req->next;
+        req->code = error_set(&req->why, ERR_BUSY, "the server is going down");
+        req->done(req);
+    }
+}
+
 void journal_free(struct journal *j)
 {
     if (j == NULL)
         return;
-    while (j->leases != NULL) { /* nobody is going to work here any more */
-        struct journal_request *req = j->leases;
-
-        j->leases = req->next;
-        req->code = error_set(&req->why, ERR_BUSY, "the server is going down");
-        req->done(req);
-    }
+    send_away(j->leases);
+    send_away(j->calls);
     while (j->n_all > 0)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
@@ -279,6 +286,7 @@ bool journal_turn(struct journal *j)
         publish(j);
         end_touched(j, live_end_turn);
     }
+    journal_serve_calls(j, &answered); /* after the commit: a turn that fails takes none back */
     journal_count_look(j);
     reply_all(answered);
     journal_expire(j);

@@ -45,7 +45,16 @@ enum journal_op {
     JOURNAL_CANCEL, /* job, error = the reason */
     JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
     JOURNAL_SETTINGS, /* settings: in the place of those that there were */
+    JOURNAL_CALL,   /* agents (one), call, wait_ms → output or error, when a worker answers */
+    JOURNAL_ANSWER, /* call.id, output or error; neither: it is handed back */
     JOURNAL_OP_MAX
+};
+
+/* A short question to a worker of an agent (calls.c). */
+struct journal_call {
+    struct str id, name, params; /* params: JSON */
+    bool is_taken;               /* a worker has it */
+    bool is_answered;
 };
 
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
@@ -77,8 +86,10 @@ struct journal_request {
     bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
     struct str error;
     struct str error_type;
-    struct str output;                       /* FINISH: JSON, or absent */
     const struct journal_settings *settings; /* borrowed, with all it names, until the end */
+    struct str output;                       /* FINISH, ANSWER: JSON, or absent.  CALL: out */
+    bool takes_calls; /* LEASE: call.id, when it is present, is the answer instead of a job */
+    struct journal_call call;
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
@@ -156,6 +167,7 @@ struct journal_options {
     int64_t default_expiry_seconds;
     int64_t history_ms;                    /* how long the ending of an expired job is kept */
     size_t max_line, max_depth, max_field; /* 0: defaults */
+    size_t max_calls;                      /* that wait at a time */
     int64_t (*clock)(void *arg);           /* milliseconds since 1970 */
     void *clock_arg;
     struct journal_events events;
@@ -173,7 +185,7 @@ int journal_recover(struct journal *j,
 
 /* From any thread: one request, or a chain of them linked by `next`. */
 void journal_post(struct journal *j, struct journal_request *req);
-/* Withdraws a LEASE that waits: it is answered soon, with or without a job. */
+/* Withdraws a LEASE or a CALL that waits: it is answered soon, with or without a job. */
 void journal_withdraw(struct journal *j, struct journal_request *req);
 
 /* Does all that is waiting; true when there was anything.  Also what time brings: leases

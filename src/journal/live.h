@@ -79,7 +79,9 @@ struct journal {
     int64_t failed_at; /* the last turn that did */
     struct error failure;
     struct journal_request *leases; /* that wait, oldest first */
-    struct live **all;              /* every live job, for looking at time */
+    struct journal_request *calls;  /* the same */
+    size_t n_calls;
+    struct live **all; /* every live job, for looking at time */
     size_t n_all, cap_all;
     struct buf gone; /* ids of final jobs that this turn has deleted, each with a NUL behind */
     struct publication *pubs;
@@ -153,6 +155,17 @@ bool journal_do(struct journal *j, struct journal_request *req);
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
 /* What time brings. */
 void journal_look_at_time(struct journal *j);
+
+/* --- calls.c ----------------------------------------------------------------- */
+
+/* True when it waits; false when it was refused. */
+bool journal_call(struct journal *j, struct journal_request *req);
+void journal_answer(struct journal *j, struct journal_request *req);
+/* Hands calls to leases that wait, and answers to callers. */
+void journal_serve_calls(struct journal *j, struct journal_request **answered);
+
+/* --- more of ops.c ----------------------------------------------------------- */
+
 /* Retention, a little at a time. */
 void journal_expire(struct journal *j);
 

@@ -634,16 +634,19 @@ static void delete_job(struct journal *j, struct journal_request *req)
 bool journal_do(struct journal *j, struct journal_request *req)
 {
     static void (*const ops[JOURNAL_OP_MAX])(struct journal *, struct journal_request *) = {
-        [JOURNAL_SUBMIT] = submit,       [JOURNAL_APPEND] = append,
-        [JOURNAL_HEARTBEAT] = heartbeat, [JOURNAL_FINISH] = finish,
-        [JOURNAL_RETURN] = hand_back,    [JOURNAL_CANCEL] = cancel,
-        [JOURNAL_DELETE] = delete_job,   [JOURNAL_LOSE] = lose,
-        [JOURNAL_COUNT] = count_waiting, [JOURNAL_SETTINGS] = journal_set_settings,
+        [JOURNAL_SUBMIT] = submit,         [JOURNAL_APPEND] = append,
+        [JOURNAL_HEARTBEAT] = heartbeat,   [JOURNAL_FINISH] = finish,
+        [JOURNAL_RETURN] = hand_back,      [JOURNAL_CANCEL] = cancel,
+        [JOURNAL_DELETE] = delete_job,     [JOURNAL_LOSE] = lose,
+        [JOURNAL_COUNT] = count_waiting,   [JOURNAL_SETTINGS] = journal_set_settings,
+        [JOURNAL_ANSWER] = journal_answer,
     };
 
     counter_add(&j->counts.requests, 1);
     if (req->op == JOURNAL_LEASE)
         return lease(j, req);
+    if (req->op == JOURNAL_CALL)
+        return journal_call(j, req);
     ops[req->op](j, req);
     return false;
 }

@@ -18,6 +18,8 @@ BODIES = {
     "POST /v1/worker/jobs/{id}/events": (WORKER, b'{"type":"x"}\n'),
     "POST /v1/worker/jobs/{id}/heartbeat": (WORKER, b""),
     "POST /v1/worker/jobs/{id}/return": (WORKER, b""),
+    "POST /v1/worker/calls/{call}": ("", b'{"answer":1}'),
+    "POST /v1/agents/{agent}/call": ("", b'{"name":"x","timeout":1}'),
     "POST /v1/worker/jobs/{id}/finish": (WORKER, b'{"status":"failure"}'),
     "POST /v1/tickets": ("", b'{"job_id":"%s"}'),
 }
@@ -35,7 +37,7 @@ def routes():
 
 def request(caller, method, pattern, job=OTHERS, token="0" * 12):
     query, body = BODIES.get(f"{method} {pattern}", ("", b"{}" if method != "GET" else None))
-    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js")
+    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js").replace("{agent}", "pull").replace("{call}", "x")
     check("{" not in path, f"what is {pattern}?")
     if body is not None:
         body = body.replace(b"%s", job.encode())

@@ -82,7 +82,7 @@ def a_job_arrives_whole():
         pull(s)
     id = worker.leases[0]["request_id"]
     check(re.fullmatch(r"[0-9a-f-]{36}", id), id)
-    equal(worker.leases, [{"agents": ["demo"], "worker": "w1", "request_id": id, "wait": 20}])
+    equal(worker.leases, [{"agents": ["demo"], "worker": "w1", "request_id": id, "calls": True, "wait": 20}])
     equal(worker.bytes(), demo(input=FLAT_OUT))
     equal(worker.finished, {("job-1", "1"): {"status": "success"}})
     check(max(worker.stored[0]) <= 10)
@@ -177,6 +177,26 @@ def a_server_that_restarts_is_waited_for():
     check(restarts > 2, f"{restarts} restarts")
     contains(err, "retrying: cannot reach the server")
     equal(worker.bytes(), demo(input=long))
+
+
+@case
+def a_call_is_answered_and_is_no_job():
+    answers = []
+
+    def fault(request, n):
+        if request.path.startswith("/v1/worker/calls/"):
+            answers.append((request.path.rpartition("/")[2], request.json))
+            return 200, {"delivered": True}
+        return None
+
+    calls = [{"call": {"id": f"c{i}", "name": name, "params": None}, "agent": "demo"} for i, name in enumerate(("describe", "graph"))]
+    worker = Worker(*calls, {**LEASE, "input": FLAT_OUT}, fault=fault)
+    with Server(worker) as s:
+        pull(s, "--batch", "1000", "--seed", "7")
+    equal([a[0] for a in answers], ["c0", "c1"])
+    equal((answers[0][1]["answer"]["seed"], answers[0][1]["answer"]["fail_at"]), (7, None))
+    contains(answers[1][1]["error"], "describe")
+    equal(list(worker.finished), [("job-1", "1")])
 
 
 @case

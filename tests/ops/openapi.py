@@ -275,6 +275,7 @@ def tour(s):
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
+    call(s)
     job = f"/v1/jobs/async/job/{id}"
     for path in ("/v1/jobs", "/v1/jobs?limit=1", f"/v1/jobs/{id}", f"/v1/jobs/{id}/events?wait=0&limit=3", job, f"{job}/state", f"{job}/report"):
         equal(s.get(path).status, 200, path)
@@ -289,6 +290,14 @@ def tour(s):
     equal(s.post("/v1/tickets", {"job_id": id, "ttl": 60}).status, 201)
     equal(s.post("/v1/session").status, 201)
     tokens(s)
+
+
+def call(s):
+    def answer():
+        order = Worker(s).ask(calls=True).json
+        equal(s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": 1}).status, 200)
+    _, a = gateway.at_once(answer, lambda: s.post("/v1/agents/pull/call", {"name": "x"}))
+    equal(a.status, 200)
 
 
 def tokens(s):

@@ -541,6 +541,8 @@ static void check_granted(struct call *c)
         return;
     case JOURNAL_COUNT:
     case JOURNAL_SETTINGS:
+    case JOURNAL_CALL:
+    case JOURNAL_ANSWER:
     case JOURNAL_OP_MAX:
         return;
     }

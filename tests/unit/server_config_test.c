@@ -50,6 +50,7 @@ static void without_a_word_there_are_defaults(void **state)
     assert_int_equal(c->auth, AUTH_AUTO);
     assert_null(c->token_admin);
     assert_null(c->auth_tokens);
+    assert_int_equal(c->max_calls, 100);
     assert_int_equal(c->max_jobs_per_token, 1000);
     assert_int_equal(c->max_streams_per_token, 1000);
     assert_int_equal(c->max_events_per_token, 0);
@@ -117,6 +118,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "auth: required\n"
                                    "token_admin: spw_x\n"
                                    "auth_tokens: [client:a, read:b]\n"
+                                   "max_calls: 20\n"
                                    "max_jobs_per_token: 21\n"
                                    "max_streams_per_token: 22\n"
                                    "max_events_per_token: 23\n"
@@ -165,6 +167,7 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->auth, AUTH_REQUIRED);
     assert_string_equal(c->token_admin, "spw_x");
     assert_list(c->auth_tokens, "client:a read:b");
+    assert_int_equal(c->max_calls, 20);
     assert_int_equal(c->max_jobs_per_token, 21);
     assert_int_equal(c->max_streams_per_token, 22);
     assert_int_equal(c->max_events_per_token, 23);
@@ -223,6 +226,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "required",
         "spw_x",
         "client:a,read:b",
+        "20",
         "21",
         "22",
         "23",

@@ -1,0 +1,172 @@
+/* Calls: a client asks a worker of an agent something, and waits for the answer.
+ *
+ * The question goes to a pull worker in the answer to its lease, and the worker's answer
+ * comes as a request of its own.  Processes take none: theirs is one line, which is a job. */
+#include "api/admit.h"
+#include "api/api.h"
+#include "api/jobs.h"
+#include "base/error.h"
+#include "dialect/render.h"
+
+enum { DEFAULT_S = 10, MAX_S = 60, MAX_NAME = 100 };
+
+/* --- the caller -------------------------------------------------------------------- */
+
+static void answer_call(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (j->code == ERR_BUSY && j->call.is_taken) {
+        http_respond_error(call->req, 504, "%s", j->why.text);
+        return;
+    }
+    if (call_refused(call))
+        return;
+    if (j->error.p != NULL) {
+        http_respond_error(call->req, 502, "the worker answered: %.*s",
+                           STR_ARG(str_head(j->error, 400)));
+        return;
+    }
+    buf_lit(&call->out, "{\"answer\":");
+    buf_str(&call->out, j->output);
+    buf_char(&call->out, '}');
+    api_json(call->req, 200, &call->out);
+}
+
+/* JSON of @value in the request's memory. */
+static bool keep_json(struct call *call, const yyjson_val *value, struct str *ret)
+{
+    struct buf json;
+
+    buf_init(&json, SIZE_MAX / 4);
+    if (value != NULL)
+        json_put_value(&json, value);
+    else
+        buf_lit(&json, "null");
+    bool ok = json.error == 0 && arena_copy(&call->journal.mem, buf_text(&json), ret);
+    buf_done(&json);
+    if (!ok)
+        http_respond_error(call->req, 503, "out of memory");
+    return ok;
+}
+
+static bool read_question(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str name = json_text(json_at(j.root, "name"));
+    int64_t timeout = json_int(json_at(j.root, "timeout"), DEFAULT_S);
+    if (name.n == 0 || name.n > MAX_NAME) {
+        http_respond_error(call->req, 422, "\"name\" must be a text of 1 to %d bytes",
+                           MAX_NAME);
+        return false;
+    }
+    if (timeout < 1 || timeout > MAX_S) {
+        http_respond_error(call->req, 422, "\"timeout\" must be 1 to %d seconds", MAX_S);
+        return false;
+    }
+    r->wait_ms = timeout * 1000;
+    if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id)) {
+        http_respond_error(call->req, 503, "out of memory");
+        return false;
+    }
+    return keep_json(call, json_at(j.root, "params"), &r->call.params);
+}
+
+static const struct app_agent *find_agent(const struct app_settings *now, struct str name)
+{
+    for (size_t i = 0; i < now->n_agents; i++)
+        if (str_eq(now->agents[i].name, name))
+            return &now->agents[i];
+    return NULL;
+}
+
+/* The agent that the path names, if it takes calls; else the request is answered. */
+static const struct app_agent *called_agent(struct http_request *req)
+{
+    struct str name = http_param(req, "agent");
+    const struct app_agent *agent = find_agent(app_settings(app_loop_of(req)->app), name);
+
+    if (agent == NULL) {
+        http_respond_error(req, 404, "unknown agent: %.*s", STR_ARG(str_head(name, 80)));
+        return NULL;
+    }
+    if (!api_may_use_agent(req, name))
+        return NULL;
+    if (!agent->is_pull) {
+        http_respond_error(req, 503,
+                           "the agent %.*s runs as processes, which take no calls: only pull "
+                           "workers do",
+                           STR_ARG(name));
+        return NULL;
+    }
+    return agent;
+}
+
+void api_call(struct http_request *req, void *arg)
+{
+    const struct app_agent *agent = called_agent(req);
+    struct call *call = agent != NULL ? call_new(req, JOURNAL_CALL, answer_call) : NULL;
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    call->journal.agents = &agent->name; /* stays as long as the app */
+    call->journal.n_agents = 1;
+    json_reader_init(&reader, SIZE_MAX / 64, 64);
+    if (read_question(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}
+
+/* --- the worker -------------------------------------------------------------------- */
+
+static void answer_delivered(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 200, "application/json", STR("{\"delivered\":true}"));
+}
+
+static bool read_reply(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str error = json_text(json_at(j.root, "error"));
+    yyjson_val *value = json_at(j.root, "answer");
+    if ((value == NULL) == str_absent(error)) {
+        http_respond_error(call->req, 422,
+                           "the body must have \"answer\" (any JSON) or \"error\" (a text)");
+        return false;
+    }
+    if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->call.id) ||
+        !arena_copy(&r->mem, error, &r->error)) {
+        http_respond_error(call->req, 503, "out of memory");
+        return false;
+    }
+    return value == NULL || keep_json(call, value, &r->output);
+}
+
+void api_worker_answer(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_ANSWER, answer_delivered);
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    if (read_reply(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}

@@ -1,0 +1,144 @@
+/* Calls: short questions to workers.
+ *
+ *     caller ──CALL──▶ waits ──▶ a lease that waits takes it ──▶ worker ──ANSWER──▶ caller
+ *
+ * Nothing of this is stored, so it happens beside the turn's transaction: a call that is
+ * under way when the server goes is lost, and its caller hears so by the end of the
+ * connection.  A call that nobody took in time was not served; one that was taken and not
+ * answered has timed out. */
+#include "journal/live.h"
+
+static void refuse(struct journal_request *req, int code, const char *text)
+{
+    req->code = error_set(&req->why, code, "%s", text);
+}
+
+static void unlink_call(struct journal *j, struct journal_request *call)
+{
+    struct journal_request **at = &j->calls;
+
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    j->n_calls--;
+}
+
+bool journal_call(struct journal *j, struct journal_request *req)
+{
+    if (j->n_calls >= j->opt.max_calls) {
+        refuse(req, ERR_BUSY, "too many calls wait for workers (max_calls)");
+        return false;
+    }
+    req->deadline = j->now + req->wait_ms;
+    req->next = NULL;
+    struct journal_request **last = &j->calls;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = req;
+    j->n_calls++;
+    return true;
+}
+
+/* --- the worker's side ------------------------------------------------------- */
+
+static struct journal_request *find(struct journal *j, const struct journal_request *req)
+{
+    for (struct journal_request *c = j->calls; c != NULL; c = c->next)
+        if (c->call.is_taken && !c->call.is_answered && str_eq(c->call.id, req->call.id) &&
+            (str_absent(req->holder) || str_absent(c->holder) ||
+             str_eq(c->holder, req->holder)))
+            return c;
+    return NULL;
+}
+
+void journal_answer(struct journal *j, struct journal_request *req)
+{
+    struct journal_request *c = find(j, req);
+
+    if (c == NULL) {
+        refuse(req, ERR_NOT_FOUND, "nobody waits for an answer to this call");
+        return;
+    }
+    if (req->output.p == NULL && req->error.p == NULL) { /* handed back */
+        c->call.is_taken = false;
+        return;
+    }
+    if (!arena_copy(&c->mem, req->output, &c->output) ||
+        !arena_copy(&c->mem, req->error, &c->error)) {
+        refuse(req, ERR_BUSY, "out of memory");
+        return;
+    }
+    c->call.is_answered = true;
+}
+
+static bool is_for(const struct journal_request *call, const struct journal_request *lease)
+{
+    for (size_t i = 0; i < lease->n_agents; i++)
+        if (str_eq(lease->agents[i], call->agents[0]))
+            return true;
+    return false;
+}
+
+/* The texts stay the caller's until it is answered, and the lease takes copies. */
+static bool give(struct journal_request *call, struct journal_request *lease)
+{
+    struct arena *mem = &lease->mem;
+
+    if (!arena_copy(mem, call->call.id, &lease->call.id) ||
+        !arena_copy(mem, call->call.name, &lease->call.name) ||
+        !arena_copy(mem, call->call.params, &lease->call.params) ||
+        !arena_copy(mem, call->agents[0], &lease->row.agent) ||
+        !arena_copy(&call->mem, lease->holder, &call->holder))
+        return false;
+    lease->code = 0;
+    call->call.is_taken = true;
+    return true;
+}
+
+static bool serve(struct journal *j, struct journal_request *lease)
+{
+    if (!lease->takes_calls || lease->lease_cancelled)
+        return false;
+    for (struct journal_request *c = j->calls; c != NULL; c = c->next)
+        if (!c->call.is_taken && !c->lease_cancelled && is_for(c, lease))
+            return give(c, lease);
+    return false;
+}
+
+/* --- the end of a turn ------------------------------------------------------- */
+
+static void end_call(struct journal_request *c)
+{
+    if (c->call.is_answered)
+        c->code = 0;
+    else if (c->call.is_taken)
+        refuse(c, ERR_BUSY, "the worker did not answer in time");
+    else
+        refuse(c, ERR_BUSY, "no worker of this agent was idle in time");
+}
+
+void journal_serve_calls(struct journal *j, struct journal_request **answered)
+{
+    struct journal_request **at = &j->leases;
+
+    while (j->calls != NULL && *at != NULL) {
+        struct journal_request *lease = *at;
+
+        if (!serve(j, lease)) {
+            at = &lease->next;
+            continue;
+        }
+        *at = lease->next;
+        lease->next = *answered;
+        *answered = lease;
+    }
+    for (struct journal_request *c = j->calls, *next; c != NULL; c = next) {
+        next = c->next;
+        if (!c->call.is_answered && j->now < c->deadline && !c->lease_cancelled)
+            continue;
+        end_call(c);
+        unlink_call(j, c);
+        c->next = *answered;
+        *answered = c;
+    }
+}
