@@ -8,7 +8,8 @@
  * request, until they run out or a request has to wait for its answer.  Then the rest is
  * kept with that request and reading stops, so a peer cannot make us hold more than one
  * read.  (Without a rest we keep reading while a handler works, to notice a peer that
- * leaves.)  Answers given meanwhile gather in the loop's cork and go out together.
+ * leaves.)  Answers given meanwhile gather in the loop's cork and go out together.  Where
+ * routes allow it, requests are handed on before those ahead are answered: see pipeline.h.
  *
  * While anything is still to be written, no further request is taken.  Whoever answers
  * from outside (a timer, another thread's message) never re-enters the parser: what can go
@@ -21,6 +22,7 @@
 
 #include "http/http.h"
 #include "http/loop.h"
+#include "http/pipeline.h"
 #include "http/request.h"
 #include "http/secure.h"
 #include "http/server.h"
@@ -98,6 +100,13 @@ struct str peer_text(const struct peer *peer, char out[PEER_TEXT])
 
 /* --- the end ------------------------------------------------------------------------ */
 
+static void log_lost(struct conn *c, struct str why)
+{
+    pipeline_log(c, why);
+    if (request_is_open(c->req))
+        request_log(c->req, why);
+}
+
 /* For what a close cuts off. */
 static void log_close(struct conn *c, struct str why)
 {
@@ -106,8 +115,8 @@ static void log_close(struct conn *c, struct str why)
 
     if (c->stream.events != NULL)
         stream_log(c, why);
-    else if (c->req != NULL && request_is_open(c->req))
-        request_log(c->req, why);
+    else if (c->req != NULL && (c->req->line.n > 0 || request_is_open(c->req)))
+        log_lost(c, why);
     else if (c->n_writes > 0 || c->loop->corked == c)
         loop_log(c->loop,
                  &(struct access_entry){ .kind = ACCESS_CLOSE, .peer = peer, .why = why });
@@ -121,7 +130,7 @@ static void on_closed(uv_handle_t *handle)
     if (c->stream.events != NULL)
         stream_tell_closed(c);
     if (c->req != NULL)
-        request_leave(c->req);
+        pipeline_leave(c);
     if (!c->peer.is_unix)
         addresses_leave(&loop->server->addresses, &c->peer.address);
     if (c->visitor != NULL)
@@ -300,9 +309,20 @@ bool conn_flush(struct conn *c, struct str body)
 
 /* --- taking what was received ------------------------------------------------------- */
 
+static bool has_line(const struct conn *c)
+{
+    return c->req != NULL && c->req->line.n > 0;
+}
+
+/* Read, and not begun before the requests ahead of it are answered. */
+static bool is_waiting(const struct conn *c)
+{
+    return c->req != NULL && c->req->waits;
+}
+
 static bool can_parse(const struct conn *c)
 {
-    return c->n_writes == 0 &&
+    return c->n_writes == 0 && !is_waiting(c) &&
            (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY);
 }
 
@@ -360,9 +380,14 @@ static void take(struct conn *c, struct str in)
 
     assert(loop->corked == NULL);
     loop->corked = c;
-    while (in.n > 0 && can_parse(c) && want_request(c)) {
-        in = str_skip(in, parser_feed(&c->req->parser, in));
+    if (pipeline_is_free(c)) {
+        c->req->waits = false;
         request_advance(c->req);
+    }
+    while (in.n > 0 && (can_parse(c) || pipeline_pass(c)) && want_request(c)) {
+        in = str_skip(in, parser_feed(&c->req->parser, in));
+        if (pipeline_lets(c->req))
+            request_advance(c->req);
     }
     keep_rest(c, in);
     (void)conn_flush(c, STR_NONE); /* a failure has closed it */
@@ -434,7 +459,7 @@ static bool should_read(const struct conn *c)
     case CONN_IDLE:
     case CONN_HEAD:
     case CONN_BODY:
-        return c->n_writes == 0;
+        return c->n_writes == 0 && !is_waiting(c);
     case CONN_HANDLING:
         return str_empty(request_rest(c->req));
     case CONN_STREAM:
@@ -468,6 +493,8 @@ static uint64_t time_allowed(const struct conn *c)
 
     if (c->n_writes > 0)
         return o->write_stall_ms;
+    if (is_waiting(c) || (c->state == CONN_IDLE && has_line(c)))
+        return 0; /* it is for us to go on */
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
         if (!c->is_fresh)
@@ -522,21 +549,35 @@ static bool has_rest(const struct conn *c)
     return c->req != NULL && !str_empty(request_rest(c->req));
 }
 
+static bool can_take_rest(const struct conn *c)
+{
+    return pipeline_is_free(c) || (has_rest(c) && (can_take(c) || pipeline_can_pass(c)));
+}
+
+static bool can_go_on(const struct conn *c)
+{
+    return c->n_writes == 0 && (c->state == CONN_ENDING || can_take_rest(c));
+}
+
 void conn_settle(struct conn *c)
 {
     if (c->state == CONN_CLOSING)
         return;
     if (c->state == CONN_STREAM && c->loop->corked != c && !has_rest(c))
         conn_drop_request(c);
-    bool can_go_on =
-        c->n_writes == 0 && (c->state == CONN_ENDING || (can_take(c) && has_rest(c)));
-    if (can_go_on) {
+    if (c->n_writes == 0 && pipeline_is_ready(c)) {
+        set_reading(c, should_read(c));
+        if (c->state != CONN_CLOSING)
+            loop_hurry(c->loop, &c->deadline); /* with what else is answered until then */
+        return;
+    }
+    if (can_go_on(c)) {
         set_reading(c, false);
         if (c->state != CONN_CLOSING)
             loop_hurry(c->loop, &c->deadline);
         return;
     }
-    if (c->state == CONN_IDLE && c->n_writes == 0) {
+    if (c->state == CONN_IDLE && c->n_writes == 0 && !has_line(c)) {
         conn_drop_request(c);
         if (c->loop->is_draining && !c->is_fresh) {
             conn_close(c, "draining");
@@ -550,7 +591,7 @@ void conn_settle(struct conn *c)
 
 void conn_drain(struct conn *c)
 {
-    if (c->state != CONN_IDLE || c->n_writes > 0 || has_rest(c))
+    if (c->state != CONN_IDLE || c->n_writes > 0 || has_rest(c) || has_line(c))
         return;
     if (c->is_fresh)
         loop_arm(c->loop, &c->deadline, DRAIN_MS); /* its request may be on the way */
@@ -612,7 +653,9 @@ void conn_due(struct conn *c)
     c->is_timed = false;
     if (c->n_writes > 0)
         writing_took_long(c);
-    else if (can_take(c) && has_rest(c))
+    else if (pipeline_is_ready(c))
+        pipeline_send(c);
+    else if (can_take_rest(c))
         take(c, request_rest(c->req));
     else
         deadline_passed(c);

@@ -32,6 +32,8 @@ enum {
     HTTP_ROUTE_HEALTH = 1 << 1,  /* answered also when connections are at their limit */
     HTTP_ROUTE_STREAM = 1 << 2,  /* so is this: its handler asks http_is_over and says it kindly
                                   */
+    HTTP_ROUTE_PIPELINE = 1 << 3, /* the connection's next request need not wait for the answer;
+                                   * not for routes that stream */
 };
 
 struct http_route {

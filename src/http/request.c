@@ -16,10 +16,11 @@
 #include <stdlib.h>
 
 enum {
-    MAX_SPARE = 64,          /* requests kept by a loop */
+    MAX_SPARE = 256,         /* requests kept by a loop */
     KEEP_BYTES = 4096,       /* a buffer that grew beyond is given back with the request */
     MAX_HEADERS_OUT = 16384, /* bytes of headers that a handler may add */
     MAX_REST = LOOP_READ_BYTES,
+    MAX_ANSWER = 1 << 20, /* bytes of an answer that waits for others */
 };
 
 /* --- memory ------------------------------------------------------------------------- */
@@ -29,6 +30,7 @@ static void request_free(struct http_request *req)
     parser_done(&req->parser);
     buf_done(&req->decoded);
     buf_done(&req->headers);
+    buf_done(&req->answer);
     buf_done(&req->rest);
     free(req);
 }
@@ -44,6 +46,7 @@ static struct http_request *make(struct http_loop *loop)
     parser_init(&req->parser, max_head);
     buf_init(&req->decoded, 4 * max_head + 16);
     buf_init(&req->headers, MAX_HEADERS_OUT);
+    buf_init(&req->answer, MAX_ANSWER);
     buf_init(&req->rest, MAX_REST);
     return req;
 }
@@ -76,6 +79,7 @@ static void reset(struct http_request *req)
     req->match.n_params = 0;
     buf_clear(&req->decoded);
     buf_clear(&req->headers);
+    buf_clear(&req->answer);
     req->path = req->query = STR_NONE;
     req->origin = GUARD_NO_ORIGIN;
     req->preflight = 0;
@@ -87,6 +91,7 @@ static void reset(struct http_request *req)
     req->status = 0;
     req->answer_bytes = 0;
     req->keep_alive = req->is_handled = req->is_answered = req->is_logged = false;
+    req->waits = false;
 }
 
 static void empty(struct buf *b)
@@ -107,6 +112,7 @@ void request_release(struct http_request *req)
     reset(req);
     empty(&req->rest);
     empty(&req->decoded);
+    empty(&req->answer);
     req->rest_at = 0;
     req->conn = NULL;
     req->prev = NULL;
@@ -227,6 +233,13 @@ void request_finish(struct http_request *req)
     if (c->state == CONN_CLOSING)
         return; /* request_leave will have it */
     c->is_fresh = false;
+    if (pipeline_has(req)) {
+        if (req == c->req && c->state != CONN_HANDLING)
+            conn_move(c, CONN_HANDLING); /* refused, and answered in its turn */
+        if (c->loop->corked != c)
+            conn_settle(c);
+        return;
+    }
     if (c->stream.events != NULL) { /* which may have ended since */
         if (c->stream.events->received == NULL)
             conn_drop_request(c);
@@ -264,7 +277,6 @@ static void remove_orphan(struct http_request *req)
 
 void request_leave(struct http_request *req)
 {
-    req->conn->req = NULL;
     req->conn = NULL;
     if (!req->is_handled || req->is_answered) {
         request_release(req);

@@ -7,6 +7,7 @@
 #include "http/guard.h"
 #include "http/header.h"
 #include "http/parser.h"
+#include "http/pipeline.h"
 #include "http/router.h"
 
 #include <stdarg.h>
@@ -19,7 +20,8 @@ struct http_request {
     struct parser parser;
     struct conn *conn;                /* borrowed; NULL: it closed before the answer */
     struct http_loop *loop;           /* borrowed */
-    struct http_request *prev, *next; /* among the loop's spare ones or orphans */
+    struct http_request *prev, *next; /* among the loop's spare ones or orphans, or in line */
+    struct pipeline line;             /* of the newest: those ahead of it */
 
     const char *method;        /* static; NULL while unknown */
     struct router_match match; /* its values decoded */
@@ -32,6 +34,7 @@ struct http_request {
     size_t id_n;
 
     struct buf headers; /* of the answer */
+    struct buf answer;  /* the whole of it, while others are ahead */
     struct buf rest;    /* what was received after it */
     size_t rest_at;
 
@@ -46,6 +49,7 @@ struct http_request {
     bool is_answered;
     bool is_busy; /* inside request_advance, which finishes it */
     bool is_logged;
+    bool waits; /* for the line to go, before its head is looked at */
 };
 
 /* From the loop's spare ones or new; NULL when memory is out. */

@@ -28,12 +28,18 @@ static void put_connection(struct buf *b, const struct http_request *req)
         buf_lit(b, "Connection: keep-alive\r\n");
 }
 
+/* Where the text of its answer goes. */
+static struct buf *respond_out(struct http_request *req)
+{
+    return pipeline_has(req) ? &req->answer : conn_out(req->conn);
+}
+
 void respond_put_head(struct http_request *req, int status, const char *type, int64_t length)
 {
     struct http_loop *loop = req->loop;
-    struct buf *b = conn_out(req->conn);
+    struct buf *b = respond_out(req);
 
-    if (loop->is_draining)
+    if (loop->is_draining && req->conn->req == req) /* others may still be answered */
         req->keep_alive = false;
     buf_lit(b, "HTTP/1.1 ");
     buf_i64(b, status);
@@ -62,10 +68,14 @@ bool respond_is_whole(struct http_request *req, size_t from)
 {
     static const char no_memory[] = "HTTP/1.1 500 Internal Server Error\r\n"
                                     "Content-Length: 0\r\nConnection: close\r\n\r\n";
-    struct buf *b = conn_out(req->conn);
+    struct buf *b = respond_out(req);
 
     if (b->error == 0 && req->headers.error == 0)
         return true;
+    if (pipeline_has(req)) {
+        conn_close(req->conn, "out of memory");
+        return false;
+    }
     b->error = 0;
     buf_cut(b, from);
     req->keep_alive = false;
@@ -87,10 +97,12 @@ void respond_end(struct http_request *req)
 static void send_answer(struct http_request *req, struct str body)
 {
     struct conn *c = req->conn;
-    struct buf *b = conn_out(c);
-    bool waits = c->loop->corked == c && b->n + body.n <= GATHER_ALL;
+    struct buf *b = respond_out(req);
+    bool is_corked = c->loop->corked == c && b->n + body.n <= GATHER_ALL;
 
-    if (waits && body.n <= GATHER_BODY && buf_reserve(b, body.n))
+    if (pipeline_has(req))
+        buf_str(b, body);
+    else if (is_corked && body.n <= GATHER_BODY && buf_reserve(b, body.n))
         buf_str(b, body);
     else
         (void)conn_flush(c, body); /* a failure has closed it */
@@ -102,7 +114,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
         return;
     bool has_body = !status_has_no_body(status);
     bool is_head = req->method != NULL && strcmp(req->method, "HEAD") == 0;
-    struct buf *b = conn_out(req->conn);
+    struct buf *b = respond_out(req);
     size_t from = b->n;
 
     req->status = status;

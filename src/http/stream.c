@@ -23,8 +23,7 @@ static struct conn *conn_of(struct http_stream *st)
     return conn_container(st, stream);
 }
 
-/* --- for conn.c
- * ------------------------------------------------------------------------------- */
+/* --- for conn.c -------------------------------------------------------------------- */
 
 void stream_log(struct conn *c, struct str why)
 {
@@ -65,8 +64,7 @@ void stream_tell_received(struct conn *c, struct str bytes)
         events->received(&c->stream, bytes, c->stream.data);
 }
 
-/* --- beginning
- * --------------------------------------------------------------------------------- */
+/* --- beginning --------------------------------------------------------------------- */
 
 /* NULL without memory: then the log line says less. */
 static struct stream_note *make_note(const struct http_request *req)
@@ -129,6 +127,7 @@ static struct http_stream *begin(struct http_request *req,
 {
     struct conn *c = req->conn;
 
+    assert(!pipeline_has(req));
     if (!goes_on) {
         respond_end(req);
         return NULL;
@@ -165,8 +164,7 @@ struct http_stream *http_upgrade(struct http_request *req,
     return begin(req, send_upgrade_head(req, protocol), events, data);
 }
 
-/* --- sending
- * ------------------------------------------------------------------------------------ */
+/* --- sending ----------------------------------------------------------------------- */
 
 struct stream_write {
     uv_write_t write;
@@ -300,8 +298,7 @@ size_t http_stream_unsent(const struct http_stream *st)
     return conn_unsent(conn_of((struct http_stream *)(uintptr_t)st));
 }
 
-/* --- ending
- * ------------------------------------------------------------------------------------- */
+/* --- ending ------------------------------------------------------------------------ */
 
 void http_stream_end(struct http_stream *st)
 {

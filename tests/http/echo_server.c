@@ -441,6 +441,8 @@ static const struct http_route routes[] = {
     { "POST", "/echo", echo_body, 0, 0, 0 },
     { "PUT", "/small", echo_body, 10, 0, 0 },
     { "GET", "/later", answer_later, 0, 0, 0 },
+    { "POST", "/piped", answer_later, 4096, HTTP_ROUTE_PIPELINE, 0 },
+    { "POST", "/piped/echo", echo_body, 100 * 1024, HTTP_ROUTE_PIPELINE, 0 },
     { "GET", "/orphan", answer_orphan, 0, 0, 0 },
     { "GET", "/park", park, 0, 0, 0 },
     { "POST", "/wake", wake, 0, 0, 0 },
