@@ -665,13 +665,8 @@ void conn_due(struct conn *c)
 
 static int open_handle(struct conn *c, int fd)
 {
-    int err;
+    int err = uv_tcp_init(&c->loop->uv, &c->handle.tcp);
 
-    if (c->peer.is_unix) {
-        err = uv_pipe_init(&c->loop->uv, &c->handle.pipe, 0);
-        return err != 0 ? err : uv_pipe_open(&c->handle.pipe, fd);
-    }
-    err = uv_tcp_init(&c->loop->uv, &c->handle.tcp);
     return err != 0 ? err : uv_tcp_open(&c->handle.tcp, fd);
 }
 

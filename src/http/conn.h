@@ -44,23 +44,23 @@ struct http_stream {
 
 /* What the log line of a stream needs at its end. */
 struct stream_note {
-    const char *method; /* static */
     uint64_t start_us;
     uint64_t bytes;
     uint32_t watch_ms;    /* when progress was last looked at, */
     uint32_t watch_bytes; /* and how much had been sent by then; both may wrap */
     uint16_t status;
-    uint16_t id_n;
     uint16_t path_n;
-    char text[]; /* id, path */
+    uint8_t id_n;
+    uint8_t method_n;
+    char text[]; /* method, id, path */
 };
 
 struct conn {
     union {
         uv_handle_t any;
         uv_stream_t stream;
-        uv_tcp_t tcp;
-        uv_pipe_t pipe;
+        uv_tcp_t tcp; /* also of a Unix socket: to libuv it is a stream like any other, and a
+                       * uv_pipe_t would be larger */
     } handle;
     struct wheel_entry deadline;
     struct http_loop *loop;    /* borrowed; outlives us */

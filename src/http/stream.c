@@ -36,12 +36,12 @@ void stream_log(struct conn *c, struct str why)
     };
 
     if (note != NULL) {
-        entry.method = str_of(note->method);
         entry.status = note->status;
         entry.bytes = note->bytes;
         entry.us = monotonic_us() - note->start_us;
-        entry.id = str_make(note->text, note->id_n);
-        entry.path = str_make(note->text + note->id_n, note->path_n);
+        entry.method = str_make(note->text, note->method_n);
+        entry.id = str_make(note->text + note->method_n, note->id_n);
+        entry.path = str_make(note->text + note->method_n + note->id_n, note->path_n);
     }
     loop_log(c->loop, &entry);
 }
@@ -69,22 +69,26 @@ void stream_tell_received(struct conn *c, struct str bytes)
 /* NULL without memory: then the log line says less. */
 static struct stream_note *make_note(const struct http_request *req)
 {
-    struct str path = str_head(req->path, 512);
-    struct stream_note *note = malloc(offsetof(struct stream_note, text) + req->id_n + path.n);
+    struct str parts[3] = { str_of(req->method), http_request_id(req),
+                            str_head(req->path, 512) };
+    size_t n = parts[0].n + parts[1].n + parts[2].n;
+    struct stream_note *note = malloc(offsetof(struct stream_note, text) + n);
+    char *at;
 
     if (note == NULL)
         return NULL;
     *note = (struct stream_note){
-        .method = req->method,
         .start_us = req->start_us,
         .watch_ms = (uint32_t)uv_now(&req->loop->uv),
         .status = (uint16_t)req->status,
-        .id_n = (uint16_t)req->id_n,
-        .path_n = (uint16_t)path.n,
+        .path_n = (uint16_t)parts[2].n,
+        .id_n = (uint8_t)parts[1].n,
+        .method_n = (uint8_t)parts[0].n,
     };
-    memcpy(note->text, req->id, req->id_n);
-    if (path.n > 0)
-        memcpy(note->text + req->id_n, path.p, path.n);
+    at = note->text;
+    for (size_t i = 0; i < 3; at += parts[i++].n)
+        if (parts[i].n > 0)
+            memcpy(at, parts[i].p, parts[i].n);
     return note;
 }
 

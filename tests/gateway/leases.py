@@ -1,6 +1,7 @@
 """The worker protocol over HTTP: lease, append, heartbeat, finish, hand back; fencing, deadlines, cancel."""
 
 import json
+import re
 import signal
 import socket
 import struct
@@ -326,6 +327,36 @@ def an_append_after_a_cut_connection_is_stored_once():
         lease.append(*CLOSING, seq=31)
         lease.finish()
         equal(tokens(s, "j"), [f"{n}.{k} " for n in range(30) for k in range(5)])
+
+
+@case
+def pipelined_batches_share_commits_and_answers():
+    """A worker that does not wait for each answer: 300 batches and the end, in one go."""
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.append(*OPENING, seq=0)
+        n = 300
+
+        def commits():
+            return int(re.search(r"^spoolwire_store_commit_duration_seconds_count (\d+)$",
+                                 s.get("/metrics").body.decode(), re.M)[1])
+
+        before = commits()
+        data = b"".join(request_bytes(s, "POST", lease.path("events", seq=i), lines(token(f"{i} ")))
+                        for i in range(1, n + 1))
+        data += request_bytes(s, "POST", lease.path("events", seq=n + 1), lines(*CLOSING))
+        data += request_bytes(s, "POST", lease.path("finish"), {"status": "success"})
+        with s.connect() as sock:
+            sock.sendall(data)
+            answers = b""
+            while b'"state"' not in answers:
+                answers += sock.recv(65536)
+        equal(answers.count(b"HTTP/1.1 200 OK"), n + 2)
+        equal(answers.count(b'"accepted":1,'), n)
+        check(commits() - before <= n // 2, f"{commits() - before} commits for {n} batches")
+        equal(tokens(s, "j"), [f"{i} " for i in range(1, n + 1)])
+        equal(s.state("j"), "succeeded")
 
 
 @case
