@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum {
-    MAX_SPARE = 64,          /* requests kept by a loop */
+    MAX_SPARE = 32,          /* requests kept by a loop */
     KEEP_BYTES = 4096,       /* a buffer that grew beyond is given back with the request */
     MAX_HEADERS_OUT = 16384, /* bytes of headers that a handler may add */
     MAX_REST = LOOP_READ_BYTES,

@@ -72,7 +72,7 @@ static enum feed_next turn_page(struct feed *f)
     const struct page *p = f->page;
     bool is_last = p->sheet->at_end;
 
-    f->state = p->state;
+    f->state = (uint8_t)p->state;
     counter_add(&f->loop->traffic->replayed, p->sheet->n_frames);
     hub_reader_moved(&f->reader, p->key, p->sheet->last_seq,
                      p->sheet->ended || (is_last && job_state_is_final(p->state)));

@@ -33,7 +33,7 @@ struct feed {
     size_t max_frames;                /* of a page; 0: no limit */
     struct page *page;                /* owned; being fetched, or given out */
     int64_t key;                      /* of the job, from its first page on */
-    enum job_state state;             /* when it had caught up */
+    uint8_t state;                    /* enum job_state, when it had caught up */
     bool fetching;                    /* the pool has the page */
     bool is_open;                     /* the first page was there */
     bool page_given, gap_given;

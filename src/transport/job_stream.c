@@ -12,7 +12,6 @@
 struct job_stream {
     struct stream stream;
     struct feed feed;
-    struct permit *permit;         /* owned, or NULL */
     const struct dialect *dialect; /* once it is counted as open */
     bool by_header, resumed;
     bool asked_again;
@@ -44,7 +43,7 @@ static bool is_aiq(const struct job_stream *js)
 static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
 {
     if (payload->error == 0)
-        way_put(way_of(js), event, buf_text(payload), &js->stream.small);
+        way_put(way_of(js), event, buf_text(payload), stream_small(&js->stream));
     buf_done(payload);
 }
 
@@ -105,7 +104,7 @@ static void on_shut_down(struct stream *s)
 
 static void caught_up(struct job_stream *js)
 {
-    enum job_state state = js->feed.state;
+    enum job_state state = (enum job_state)js->feed.state;
 
     if (!is_aiq(js) || js->live_said || job_state_is_final(state))
         return; /* the terminal record says how it went */
@@ -149,7 +148,7 @@ static void on_message(struct stream *s, struct str text)
         way_of(of_stream(s)), STR("stream.error"),
         STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
             "and takes no messages\"}"),
-        &s->small);
+        stream_small(s));
 }
 
 static void on_ready(struct feed *f)
@@ -221,7 +220,7 @@ static void on_opened(struct feed *f)
 
 static void free_stream(struct job_stream *js)
 {
-    permit_free(js->permit); /* not before: a page that is read asks it */
+    permit_free(js->stream.permit); /* not before: a page that is read asks it */
     free(js);
 }
 
@@ -278,6 +277,5 @@ void job_stream_open(struct streams *l,
     }
     js->by_header = what->by_header;
     js->resumed = what->resumed;
-    js->permit = what->permit;
-    stream_init(&js->stream, l, what->carrier, &cargo, js->permit, req);
+    stream_init(&js->stream, l, what->carrier, &cargo, what->permit, req);
 }

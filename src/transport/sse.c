@@ -27,7 +27,7 @@ static int64_t look(struct stream *s, int64_t now)
     if (stream_silence_left(s, now) > 0)
         return stream_silence_left(s, now);
     if (!s->sending)
-        put_raw(s->http, STR(": keep-alive\n\n"), &s->small);
+        put_raw(s->http, STR(": keep-alive\n\n"), stream_small(s));
     return s->loop->opt.keep_alive_ms;
 }
 
@@ -46,7 +46,7 @@ static void leave(struct stream *s, enum stream_end why, const char *reason)
         why == STREAM_DRAIN || why == STREAM_MAX_AGE || why == STREAM_AUTH_EXPIRED;
 
     if (!s->sending && may_return) {
-        put_retry(s->loop, s->http, &s->small);
+        put_retry(s->loop, s->http, stream_small(s));
         (void)stream_flush(s); /* the cut takes the rest */
     }
     stream_cut(s, why, reason);

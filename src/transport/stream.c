@@ -4,11 +4,45 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     MAX_SMALL = 1024 * 1024,
     PAUSE_SMALL = 64 * 1024 /* whoever makes us say so much has to listen first */
 };
+
+/* Of a reader that has something to be told: one that is idle has none. */
+struct words {
+    struct buf small;  /* to be sent, */
+    struct buf flying; /* being sent */
+};
+
+/* --- words ------------------------------------------------------------------------ */
+
+struct buf *stream_small(struct stream *s)
+{
+    if (s->words == NULL && (s->words = malloc(sizeof(*s->words))) != NULL) {
+        buf_init(&s->words->small, MAX_SMALL);
+        buf_init(&s->words->flying, MAX_SMALL);
+    }
+    s->lost_words |= s->words == NULL;
+    return s->words != NULL ? &s->words->small : &s->loop->sink;
+}
+
+static size_t small_bytes(const struct stream *s)
+{
+    return s->words != NULL ? s->words->small.n : 0;
+}
+
+static void free_words(struct stream *s)
+{
+    if (s->words != NULL) {
+        buf_done(&s->words->small);
+        buf_done(&s->words->flying);
+        free(s->words);
+    }
+    s->words = NULL;
+}
 
 /* --- sending --------------------------------------------------------------------- */
 
@@ -26,14 +60,21 @@ static bool send_bytes(struct stream *s, struct str bytes)
 
 bool stream_flush(struct stream *s)
 {
-    buf_done(&s->flying); /* an idle reader keeps no buffer */
-    if (s->small.error != 0) {
+    struct words *w = s->words;
+
+    if (s->lost_words || (w != NULL && w->small.error != 0)) {
         stream_cut(s, STREAM_FAILED, "out of memory");
         return false;
     }
-    s->flying = s->small;
-    buf_init(&s->small, MAX_SMALL);
-    return send_bytes(s, buf_text(&s->flying));
+    if (w == NULL)
+        return true;
+    buf_done(&w->flying);
+    w->flying = w->small;
+    buf_init(&w->small, MAX_SMALL);
+    if (!send_bytes(s, buf_text(&w->flying)))
+        return false;
+    free_words(s);
+    return true;
 }
 
 static void count_first_event(struct stream *s)
@@ -100,13 +141,12 @@ void stream_cut(struct stream *s, enum stream_end why, const char *reason)
 
 static void close_stream(struct stream *s)
 {
-    if (s->http != NULL)
+    if (s->has_begun)
         wheel_remove(&s->loop->wheel, &s->deadline);
     s->ending = true;
     if (s->carrier->free_wire != NULL)
         s->carrier->free_wire(s);
-    buf_done(&s->small);
-    buf_done(&s->flying);
+    free_words(s);
     s->cargo->closed(s);
 }
 
@@ -118,7 +158,7 @@ static void on_ready(struct http_stream *http, void *data)
     s->sending = false;
     s->last_sent = streams_now();
     stream_pump(s);
-    if (s->is_paused && s->small.n == 0 && !s->ending) {
+    if (s->is_paused && small_bytes(s) == 0 && !s->ending) {
         s->is_paused = false;
         http_stream_pause(s->http, false);
     }
@@ -132,7 +172,7 @@ static void on_received(struct http_stream *http, struct str bytes, void *data)
         return;
     s->carrier->received(s, bytes);
     stream_pump(s);
-    if (s->small.n > PAUSE_SMALL && !s->is_paused && !s->ending) {
+    if (small_bytes(s) > PAUSE_SMALL && !s->is_paused && !s->ending) {
         s->is_paused = true;
         http_stream_pause(http, true);
     }
@@ -219,14 +259,12 @@ void stream_init(struct stream *s,
                  struct streams *l,
                  const struct carrier *carrier,
                  const struct cargo *cargo,
-                 const struct permit *permit,
+                 struct permit *permit,
                  struct http_request *req)
 {
     *s = (struct stream){
         .loop = l, .carrier = carrier, .cargo = cargo, .permit = permit, .req = req
     };
-    buf_init(&s->small, MAX_SMALL);
-    buf_init(&s->flying, MAX_SMALL);
     http_on_gone(req, on_gone, s);
 }
 
@@ -285,11 +323,11 @@ bool stream_begin(struct stream *s)
 
     http_on_gone(s->req, NULL, NULL);
     s->http = s->carrier->begin(s, s->carrier->received != NULL ? &both_ways : &one_way);
-    s->req = NULL;
     if (s->http == NULL) {
         close_stream(s);
         return false;
     }
+    s->has_begun = true;
     set_age(s);
     wheel_add(&s->loop->wheel, &s->deadline);
     if (s->loop->draining)

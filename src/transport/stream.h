@@ -58,28 +58,33 @@ struct cargo {
     void (*closed)(struct stream *s);
 };
 
+/* There are ten thousands of them: what only some need is allocated when they do. */
 struct stream {
     struct wheel_entry deadline;
     struct streams *loop;          /* borrowed */
     const struct carrier *carrier; /* borrowed */
     const struct cargo *cargo;     /* borrowed */
-    struct http_request *req;      /* until it has begun */
-    struct http_stream *http;      /* from then on */
-    const struct permit *permit;   /* the cargo's; NULL: it may read all, for ever */
-    void *wire;                    /* the carrier's own */
-    struct buf small;              /* to be sent, */
-    struct buf flying;             /* being sent */
-    int64_t began, last_sent;      /* see streams_now */
+    union {
+        struct http_request *req; /* until it has begun; NULL: it was refused, or the peer left
+                                   */
+        struct http_stream *http; /* from then on */
+    };
+    struct permit *permit;    /* owned; NULL: it may read all, for ever */
+    void *wire;               /* the carrier's own */
+    struct words *words;      /* owned; NULL while there are none: see stream_small */
+    int64_t began, last_sent; /* see streams_now */
     int64_t next_beat;
-    int64_t expires; /* 0: never */
-    uint8_t why;     /* it ends: enum stream_end */
-    bool has_beats;  /* set before it begins */
-    bool sending;    /* http has bytes of ours */
-    bool is_paused;  /* nothing is received until `small` has been sent */
-    bool finishing;  /* nothing comes but `small` and the end */
-    bool ending;     /* http has been told */
-    bool has_turn;   /* see streams_take_turn */
-    bool has_events; /* some were sent */
+    int64_t expires;     /* 0: never */
+    uint8_t why;         /* it ends: enum stream_end */
+    bool has_begun : 1;  /* the head was sent */
+    bool has_beats : 1;  /* set before it begins */
+    bool sending : 1;    /* http has bytes of ours */
+    bool is_paused : 1;  /* nothing is received until `small` has been sent */
+    bool finishing : 1;  /* nothing comes but `small` and the end */
+    bool ending : 1;     /* http has been told */
+    bool has_turn : 1;   /* see streams_take_turn */
+    bool has_events : 1; /* some were sent */
+    bool lost_words : 1; /* there was no memory for them */
 };
 
 static inline struct stream *stream_of_deadline(struct wheel_entry *e)
@@ -87,18 +92,21 @@ static inline struct stream *stream_of_deadline(struct wheel_entry *e)
     return (struct stream *)(void *)((char *)e - offsetof(struct stream, deadline));
 }
 
-/* Takes the request: `closed` follows once, also when it is refused.  @permit is borrowed. */
+/* Takes the request and the permit: `closed` follows once, also when it is refused. */
 void stream_init(struct stream *s,
                  struct streams *l,
                  const struct carrier *carrier,
                  const struct cargo *cargo,
-                 const struct permit *permit,
+                 struct permit *permit,
                  struct http_request *req);
 /* Answers with an error instead of a stream; 204 without one. */
 void stream_refuse(struct stream *s, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Sends the head.  False when there is nobody to stream to: it is closed then. */
 bool stream_begin(struct stream *s);
+
+/* Where frames are put that are for this connection only. */
+struct buf *stream_small(struct stream *s);
 
 /* Sends what there is, until the socket is full. */
 void stream_pump(struct stream *s);

@@ -53,6 +53,7 @@ struct streams {
     uv_timer_t timer;
     struct wheel wheel; /* every stream that has begun */
     struct poll *polls; /* that wait */
+    struct buf sink;    /* takes nothing: see stream_small */
     unsigned seed;
     bool draining;
     int64_t drain_ms; /* the window, */

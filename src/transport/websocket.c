@@ -89,13 +89,13 @@ static void close_with(struct stream *s, unsigned code, const char *reason, enum
     if (s->finishing || s->ending)
         return;
     ws_in_stop(&w->in);
-    websocket_put_close(&s->small, code, str_of(reason));
+    websocket_put_close(stream_small(s), code, str_of(reason));
     stream_finish(s, why);
 }
 
 static void put_end(struct stream *s)
 {
-    websocket_put_close(&s->small, WEBSOCKET_NORMAL, STR("the job has ended"));
+    websocket_put_close(stream_small(s), WEBSOCKET_NORMAL, STR("the job has ended"));
 }
 
 static unsigned code_of(enum stream_end why)
@@ -139,7 +139,7 @@ static int64_t look(struct stream *s, int64_t now)
     } else if (since_ping >= opt->keep_alive_ms) {
         w->pinged = now;
         since_ping = 0;
-        websocket_put(&s->small, WEBSOCKET_PING, STR(""));
+        websocket_put(stream_small(s), WEBSOCKET_PING, STR(""));
     }
     int64_t patience = opt->keep_alive_ms + opt->pong_ms - quiet;
     int64_t next = opt->keep_alive_ms - since_ping;
@@ -162,7 +162,7 @@ static void on_message(struct ws_in *in, struct str text)
 
 static void on_ping(struct ws_in *in, struct str payload)
 {
-    websocket_put(&stream_of(in)->small, WEBSOCKET_PONG, payload);
+    websocket_put(stream_small(stream_of(in)), WEBSOCKET_PONG, payload);
 }
 
 static void on_close(struct ws_in *in, unsigned code)
