@@ -98,6 +98,30 @@ struct str peer_text(const struct peer *peer, char out[PEER_TEXT])
     return buf_text(&b);
 }
 
+/* --- the reserve -------------------------------------------------------------------- */
+
+static void leave_reserve(struct conn *c)
+{
+    struct http_loop *loop = c->loop;
+    unsigned i = 0;
+
+    while (loop->reserve[i] != c)
+        i++;
+    for (loop->n_reserve--; i < loop->n_reserve; i++)
+        loop->reserve[i] = loop->reserve[i + 1];
+}
+
+struct conn *conn_silent(const struct http_loop *loop)
+{
+    for (unsigned i = 0; i < loop->n_reserve; i++) {
+        struct conn *c = loop->reserve[i];
+
+        if (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_LINGER)
+            return c;
+    }
+    return NULL;
+}
+
 /* --- the end ------------------------------------------------------------------------ */
 
 static void log_lost(struct conn *c, struct str why)
@@ -160,6 +184,8 @@ static void close_with(struct conn *c, bool is_hard, const char *format, va_list
     if (c->tls != NULL && !is_hard)
         secure_end(c);
     conn_move(c, CONN_CLOSING);
+    if (c->is_over)
+        leave_reserve(c);
     wheel_remove(&c->loop->wheel, &c->deadline);
     if (!is_hard || c->peer.is_unix || uv_tcp_close_reset(&c->handle.tcp, on_closed) != 0)
         uv_close(&c->handle.any, on_closed);
@@ -688,6 +714,8 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     c->is_fresh = true;
     c->state = CONN_IDLE;
     loop->n_conns++;
+    if (is_over)
+        loop->reserve[loop->n_reserve++] = c;
     wheel_add(&loop->wheel, &c->deadline);
     bool is_secure = !peer->is_unix && loop->server->identity != NULL;
     if ((is_secure && !secure_begin(c)) || open_handle(c, fd) != 0) {

@@ -90,7 +90,8 @@ static inline struct conn *conn_of_deadline(struct wheel_entry *e)
     return conn_container(e, deadline);
 }
 
-/* Takes @fd.  When memory is out, the peer sees its connection closed. */
+/* Takes @fd.  When memory is out, the peer sees its connection closed.  @is_over: it is above
+ * the limit, and the loop's reserve has room. */
 void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_over);
 
 /* Closes, after what libuv has to write or not; the reason is for the log.  Safe anywhere,
@@ -109,6 +110,8 @@ void conn_settle(struct conn *c);
 void conn_due(struct conn *c);
 /* Closes it if nothing is going on. */
 void conn_drain(struct conn *c);
+/* The oldest of the reserve from which no request is being served; NULL when there is none. */
+struct conn *conn_silent(const struct http_loop *loop);
 
 /* Where the text of its next answer goes: see conn_flush. */
 struct buf *conn_out(struct conn *c);

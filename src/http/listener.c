@@ -4,12 +4,14 @@
  * connections unanswered when the process is out of descriptors.  What happens to a new
  * connection, with n of them open and max allowed:
  *
- *     n <= max              served
- *     n <= max + RESERVE    served, but only the health routes; others get 503
- *     above, or too many from one address: 503 without looking at the request
+ *     n <= max    served
+ *     above       in the loop's reserve: served, but only the health routes; others get 503
+ *     too many from one address: 503 without looking at the request
  *
  * Without descriptors one of the loop's spare ones is given up for the connection, which
- * is then treated like one of the reserve; the last spare only ever says 503. */
+ * is then one of the reserve.  When the reserve is full or the spares run out, its oldest
+ * connection that has asked for nothing makes room, so that nobody holds the reserve by
+ * being silent; if there is none such, the new one gets 503. */
 #define _GNU_SOURCE /* accept4 */
 #include "http/listener.h"
 
@@ -22,10 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    PER_TURN = 64, /* accepted at once, so that a flood of them does not hold the loop */
-    RESERVE = 32,  /* connections over the limit, for health checks */
-};
+enum { PER_TURN = 64 }; /* accepted at once, so that a flood of them does not hold the loop */
 
 #define REFUSAL_BODY                                               \
     "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\"," \
@@ -71,30 +70,46 @@ static void read_peer(const struct sockaddr_storage *address, struct peer *ret)
     }
 }
 
+/* A connection of the reserve goes, and its descriptor with it. */
+static bool make_room(struct http_loop *loop)
+{
+    struct conn *c = conn_silent(loop);
+
+    if (c == NULL)
+        return false;
+    if (c->tls == NULL && c->state != CONN_LINGER)
+        (void)conn_write(c, STR(refusal), STR_NONE); /* if it can */
+    conn_close(c, "another one needed its place");
+    loop_refill_spares(loop);
+    return true;
+}
+
 /* @is_spare: a spare descriptor was given up for it. */
 static void admit(struct listener *l,
                   int fd,
                   const struct sockaddr_storage *from,
                   bool is_spare)
 {
-    struct http_server *s = l->loop->server;
+    struct http_loop *loop = l->loop;
+    struct http_server *s = loop->server;
     unsigned n = atomic_fetch_add(&s->n_connections, 1) + 1;
     bool is_over = is_spare || n > s->max_connections;
+    bool has_room = !is_over || loop->n_reserve < LOOP_RESERVE || make_room(loop);
     struct peer peer;
 
     read_peer(from, &peer);
-    counter_add(&l->loop->counts.accepted, 1);
-    if (n > s->max_connections + RESERVE || (is_spare && l->loop->n_spare_fds == 0)) {
+    counter_add(&loop->counts.accepted, 1);
+    if (!has_room || (is_spare && loop->n_spare_fds == 0)) {
         refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
         refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else {
-        conn_open(l->loop, fd, &peer, is_over);
+        conn_open(loop, fd, &peer, is_over);
         return;
     }
-    counter_add(&l->loop->counts.refused, 1);
+    counter_add(&loop->counts.refused, 1);
     atomic_fetch_sub(&s->n_connections, 1);
-    loop_refill_spares(l->loop);
+    loop_refill_spares(loop);
 }
 
 static int accept_one(struct listener *l, struct sockaddr_storage *from)
@@ -120,6 +135,9 @@ static void rest(struct listener *l)
 static void accept_with_spare(struct listener *l)
 {
     struct sockaddr_storage from;
+
+    if (l->loop->n_spare_fds <= 1) /* the last one only ever says 503 */
+        (void)make_room(l->loop);
     bool has_spare = loop_lend_spare(l->loop);
     int fd = accept_one(l, &from);
 

@@ -26,6 +26,7 @@ enum {
     /* The same over TLS: with what was left of a record, no more than LOOP_READ_BYTES. */
     LOOP_SEALED_BYTES = LOOP_READ_BYTES - 16384,
     LOOP_SPARE_FDS = 4,
+    LOOP_RESERVE = 32, /* connections above the limit, for health checks */
 };
 
 enum loop_command { LOOP_GO, LOOP_DRAIN, LOOP_STOP };
@@ -49,8 +50,10 @@ struct http_loop {
     int spare_fds[LOOP_SPARE_FDS];
     unsigned n_spare_fds;
 
-    struct wheel wheel; /* every connection that is not closing */
-    unsigned n_conns;   /* also those that are closing */
+    struct wheel wheel;                 /* every connection that is not closing */
+    unsigned n_conns;                   /* also those that are closing */
+    struct conn *reserve[LOOP_RESERVE]; /* those above the limit, oldest first */
+    unsigned n_reserve;
 
     char *read_bytes;    /* owned; what was just received, of whichever connection */
     struct conn *corked; /* its answers gather in `cork` while its bytes are taken */

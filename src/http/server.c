@@ -172,8 +172,10 @@ int http_server_new(const struct http_options *options,
     s->max_connections = connection_limit(s->options.max_connections);
     if (code == 0 && uv_random(NULL, NULL, &s->seed, sizeof(s->seed), 0, NULL) != 0)
         s->seed = uv_hrtime();
-    if (code == 0 && addresses_init(&s->addresses, options->max_connections_per_address,
-                                    s->max_connections + 64, s->seed) != 0)
+    /* Besides the reserve, each loop may have some that are closing. */
+    size_t most = s->max_connections + (size_t)s->options.n_loops * 4 * LOOP_RESERVE;
+    if (code == 0 &&
+        addresses_init(&s->addresses, options->max_connections_per_address, most, s->seed) != 0)
         code = ERR_NOMEM;
     if (code != 0)
         code = error_set(err, code, "out of memory");

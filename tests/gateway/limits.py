@@ -1,13 +1,15 @@
 """Clients that are slow, large, or not who they should be."""
 
+import contextlib
 import json
 import os
 import re
+import resource
 import time
 
 from gateway import (OPENING, PULL, Server, Stream, Worker, play, read_answer, request_bytes, token,
                      until)
-from harness import case, check, contains, equal
+from harness import case, cases, check, contains, equal
 
 
 def until_closed(sock, seconds):
@@ -69,6 +71,41 @@ def a_slow_body_is_cut():
             check(data == b"" or b" 408 " in data, data)
         equal(lease.finish(), "succeeded")
         equal(s.job("j")["events"], 2)
+
+
+def leave_descriptors(server, n):
+    """From now on @server can open @n more files."""
+    limit = len(os.listdir(f"/proc/{server.pid}/fd")) + n
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]))
+
+
+def asked_at_once(server, path):
+    start = time.monotonic()
+    status = server.get(path, seconds=5).status
+    check(time.monotonic() - start < 1, "it had to wait")
+    return status
+
+
+@cases(["descriptors", "connections"])
+def the_silent_do_not_hold_the_reserve(what):
+    """Three times as many as there is room for, on every loop: health is still answered at once."""
+    flags = ["--max-connections", "16"] if what == "connections" else []
+    with Server("--loops", "2", *flags) as s, contextlib.ExitStack() as open_sockets:
+        if what == "descriptors":
+            leave_descriptors(s, 30)
+        for i in range(150):
+            sock = open_sockets.enter_context(s.connect())
+            if i % 3 == 1:
+                sock.sendall(b"GET /livez HTTP/1.1\r\n")  # half a head
+            elif i % 3 == 2:
+                sock.sendall(request_bytes(s, "GET", "/v1/jobs"))  # 503, and it does not close
+        for _ in range(20):
+            equal(asked_at_once(s, "/livez"), 200)
+        equal(asked_at_once(s, "/readyz"), 200)
+        a = s.get("/v1/jobs")
+        equal((a.status, a.headers.get("retry-after")), (503, "1"))
+        open_sockets.close()
+        until("everything is served again", lambda: s.get("/v1/jobs").status == 200)
 
 
 @case
