@@ -32,6 +32,7 @@ struct app_agent {
 struct app_settings {
     const struct app_agent *agents;
     size_t n_agents;
+    size_t max_input; /* bytes of a job's input */
     struct stream_options streams;
 };
 
@@ -47,7 +48,6 @@ struct app {
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */
     bool aiq_compat;
-    size_t max_input;    /* bytes of a job's input */
     int64_t shutdown_ms; /* readers are sent away within this time */
     atomic_bool draining;
     _Atomic(struct app_loop *) loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
@@ -84,6 +84,9 @@ struct app_loop {
     struct letter reload;  /* posted when the settings have changed, */
     atomic_bool reloads;   /* and it is on its way */
 };
+
+/* Which of http_options.max_body a route has. */
+enum { BODY_PLAIN, BODY_INPUT, BODY_BATCH };
 
 extern const struct http_route api_routes[];
 

@@ -132,14 +132,15 @@ bool jobs_fill_submit(struct call *call,
     }
     if (!api_may_use_agent(call->req, agent))
         return false;
-    buf_init(&json, call->loop->app->max_input);
+    size_t most = app_settings(call->loop->app)->max_input;
+    buf_init(&json, most);
     if (input != NULL)
         json_put_value(&json, input);
     else
         buf_lit(&json, "null");
     if (json.error != 0) {
-        http_respond_error(call->req, 413, "the input is larger than %zu bytes",
-                           call->loop->app->max_input);
+        http_respond_error(call->req, 413, "the input is larger than %zu bytes (max_input)",
+                           most);
         buf_done(&json);
         return false;
     }

@@ -47,6 +47,7 @@ void generation_fill(struct generation *g)
     g->app = (struct app_settings){
         .agents = g->app_agents,
         .n_agents = c->n_agents,
+        .max_input = c->max_input,
         .streams = { .keep_alive_ms = c->keep_alive_ms,
                      .heartbeat_ms = c->heartbeat_ms,
                      .max_age_ms = c->max_age_ms,

@@ -321,7 +321,10 @@ static struct http_options http_options_of(struct server *s, const struct server
         .hosts = (const char *const *)c->hosts,
         .origins = (const char *const *)c->origins,
         .max_head = c->max_head,
-        .max_body = c->max_body,
+        .max_body = { [BODY_PLAIN] = c->max_body,
+                      [BODY_INPUT] = c->max_input,
+                      [BODY_BATCH] = c->max_batch },
+        .body_min_rate = (unsigned)c->body_min_rate,
         .head_ms = (unsigned)c->head_timeout_ms,
         .idle_ms = (unsigned)c->idle_timeout_ms,
         .write_stall_ms = (unsigned)c->write_timeout_ms,
@@ -348,7 +351,6 @@ static int start_http(struct server *s, struct error *err)
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);
     s->app.aiq_compat = c->aiq_compat;
-    s->app.max_input = 4 * 1024 * 1024;
     s->app.shutdown_ms = c->shutdown_window_ms / 2;
     if (c->tls_cert != NULL)
         watch_init(&s->certificate, c->tls_cert, c->tls_key);

@@ -95,6 +95,9 @@ struct server_config {
 
     size_t max_head;
     size_t max_body;
+    size_t max_input;
+    size_t max_batch;
+    size_t body_min_rate; /* bytes a second */
     unsigned max_connections;
     unsigned max_connections_per_address; /* 0: no limit */
     int64_t head_timeout_ms;

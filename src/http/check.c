@@ -219,10 +219,7 @@ static bool check_caller(struct http_request *req)
 
 static size_t body_limit(const struct http_request *req)
 {
-    const struct http_route *route = req->match.route;
-
-    return route->max_body > 0 ? route->max_body
-                               : http_server_limits(req->loop->server)->max_body;
+    return http_server_limits(req->loop->server)->max_body[req->match.route->body];
 }
 
 static void accept_body(struct http_request *req)

@@ -639,7 +639,7 @@ static void writing_took_long(struct conn *c)
 
 static void body_took_long(struct conn *c)
 {
-    const struct http_options *o = &c->loop->server->options;
+    const struct http_limits *o = http_server_limits(c->loop->server);
     uint64_t least = (uint64_t)o->body_min_rate * (BODY_WINDOW_MS / 1000);
 
     if (request_body_progress(c->req) >= least)

@@ -36,11 +36,13 @@ enum {
                                    * not for routes that stream */
 };
 
+enum { HTTP_BODIES = 4 }; /* kinds of bodies, each with a limit of its own */
+
 struct http_route {
     const char *method;  /* "GET"; HEAD is answered by GET's handler, without the body */
     const char *pattern; /* "/v1/jobs/{id}/events"; the last one may be {rest...} */
     http_handler handler;
-    size_t max_body; /* bytes; 0: the server's default */
+    unsigned body; /* which of max_body */
     unsigned flags;
     unsigned access; /* what it asks of its caller, for `admit`; 0 is refused where there is one
                       */
@@ -72,10 +74,10 @@ struct http_options {
     const char *const *origins;
 
     size_t max_head;                      /* request line and headers, bytes (16 KiB) */
-    size_t max_body;                      /* bytes (1 MiB) */
+    size_t max_body[HTTP_BODIES];         /* bytes, for the kinds that routes name (1 MiB) */
     unsigned head_ms;                     /* time for the whole head (10 s) */
     unsigned idle_ms;                     /* keep-alive without a request (75 s) */
-    unsigned body_min_rate;               /* bytes per second, after 5 s of grace (1 KiB/s) */
+    unsigned body_min_rate;               /* bytes per second, over 5 s (1 KiB/s) */
     unsigned write_stall_ms;              /* a response or stream without progress (60 s) */
     unsigned max_connections;             /* in all (20 000) */
     unsigned max_connections_per_address; /* (0: no limit) */
@@ -93,8 +95,9 @@ uint16_t http_server_port(const struct http_server *s);
 /* Reads certificate and key again, for connections to come; those that are there keep theirs.
  * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */
 int http_server_renew(struct http_server *s, struct error *err);
-/* From the thread that started it, while it runs: takes hosts, origins, max_body, head_ms,
- * idle_ms, write_stall_ms and the log's form of @options, and nothing else.  ERR_NOMEM. */
+/* From the thread that started it, while it runs: takes hosts, origins, max_body,
+ * body_min_rate, head_ms, idle_ms, write_stall_ms and the log's form of @options, and nothing
+ * else.  ERR_NOMEM. */
 int http_server_reload(struct http_server *s, const struct http_options *options);
 /* No new connections; idle ones are closed; requests and streams go on. */
 void http_server_drain(struct http_server *s);

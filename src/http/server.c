@@ -45,8 +45,9 @@ static void set_defaults(struct http_options *o)
         o->max_head = 16 * 1024;
     if (o->max_head > MAX_HEAD)
         o->max_head = MAX_HEAD;
-    if (o->max_body == 0)
-        o->max_body = 1024 * 1024;
+    for (size_t i = 0; i < HTTP_BODIES; i++)
+        if (o->max_body[i] == 0)
+            o->max_body[i] = 1024 * 1024;
     o->head_ms = or_default(o->head_ms, 10000);
     o->idle_ms = or_default(o->idle_ms, 75000);
     o->body_min_rate = or_default(o->body_min_rate, 1024);
@@ -112,7 +113,8 @@ static int limits_new(const struct http_options *o, struct http_limits **ret)
         free(l);
         return ERR_NOMEM;
     }
-    l->max_body = o->max_body;
+    memcpy(l->max_body, o->max_body, sizeof(l->max_body));
+    l->body_min_rate = o->body_min_rate;
     l->head_ms = o->head_ms;
     l->idle_ms = o->idle_ms;
     l->write_stall_ms = o->write_stall_ms;

@@ -18,8 +18,8 @@ struct tls_identity;
 struct http_limits {
     struct http_limits *older; /* owned */
     struct guard guard;
-    size_t max_body;
-    unsigned head_ms, idle_ms, write_stall_ms;
+    size_t max_body[HTTP_BODIES];
+    unsigned body_min_rate, head_ms, idle_ms, write_stall_ms;
     bool log_text, log_off;
 };
 

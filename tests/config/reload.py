@@ -57,13 +57,18 @@ def limits_of_requests():
 
 @case
 def the_size_of_bodies():
-    """Of a route without a limit of its own."""
     with serving(BASE) as s:
         body = b'{"x": "' + b"y" * 5000 + b'"}'
         path = "/v1/jobs/nope/cancel"
         equal(s.post(path, body).status, 404)
         reload(s, "max_body: 1K\n" + BASE)
         equal(s.post(path, body).status, 413)
+        job = b'{"agent":"pull","input":"%s"}' % (b"y" * 5000)
+        equal(s.post("/v1/jobs", job).status, 202)
+        line = reload(s, "max_input: 1K\nmax_batch: 1K\nbody_min_rate: 2K\n" + BASE)
+        equal(sorted(line["taken"]), ["body_min_rate", "max_batch", "max_body", "max_input"])
+        equal(s.post("/v1/jobs", job).status, 413)
+        equal(s.post(path, body).status, 404)
 
 
 @case

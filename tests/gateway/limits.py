@@ -49,6 +49,39 @@ def a_slow_head_is_cut():
 
 
 @case
+def each_kind_of_body_has_its_limit():
+    """max_body, max_input and max_batch: each one alone decides for its routes."""
+    flags = ["--max-body", "1K", "--max-input", "3K", "--max-batch", "5K"]
+    with Server(*flags, agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        event = b'{"type":"custom","data":"%s"}\n'
+        for path, good, limit in (("/v1/tickets", 404, 1024), ("/v1/jobs/nope/cancel", 404, 1024), ("/v1/worker/lease", 204, 1024),
+                                  ("/v1/jobs", 202, 3072), ("/v1/jobs/async/submit", 202, 3072),
+                                  (lease.path("events"), 200, 5120)):
+            filled = {"/v1/worker/lease": b'{"agents":["pull"],"wait":0,"x":"%s"}', lease.path("events"): event,
+                      "/v1/tickets": b'{"job_id":"nope","x":"%s"}'}.get(path, b'{"agent":"pull","agent_type":"pull","input":"%s"}')
+            fits = filled.replace(b"%s", b"x" * (limit - len(filled) + 2))
+            equal(len(fits), limit)
+            equal((path, s.post(path, fits).status), (path, good))
+            equal((path, s.post(path, fits + b" ").status), (path, 413))
+        equal(s.post(lease.path("finish"), b'{"status":"success"%s}' % (b" " * 5120)).status, 413)
+        equal(lease.finish(), "succeeded")
+
+
+@case
+def how_slow_a_body_may_be_is_an_option():
+    with Server("--body-min-rate", "1") as s, s.connect() as sock:
+        sock.sendall(request_bytes(s, "POST", "/v1/jobs/nope/cancel", None, {"Content-Length": "40"}))
+        start = time.monotonic()
+        for _ in range(40):  # 5 bytes a second: for a second window of 5 s
+            time.sleep(0.2)
+            sock.sendall(b" ")
+        equal(read_answer(sock).status, 404)
+        check(time.monotonic() - start > 7)
+
+
+@case
 def a_slow_body_is_cut():
     with Server("--head-timeout", "1s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")

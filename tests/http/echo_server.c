@@ -439,10 +439,10 @@ static const struct http_route routes[] = {
     { "GET", "/echo/known", say_ok, 0, 0, 0 },
     { "DELETE", "/echo/{word}", say_ok, 0, 0, 0 },
     { "POST", "/echo", echo_body, 0, 0, 0 },
-    { "PUT", "/small", echo_body, 10, 0, 0 },
+    { "PUT", "/small", echo_body, 1, 0, 0 },
     { "GET", "/later", answer_later, 0, 0, 0 },
-    { "POST", "/piped", answer_later, 4096, HTTP_ROUTE_PIPELINE, 0 },
-    { "POST", "/piped/echo", echo_body, 100 * 1024, HTTP_ROUTE_PIPELINE, 0 },
+    { "POST", "/piped", answer_later, 2, HTTP_ROUTE_PIPELINE, 0 },
+    { "POST", "/piped/echo", echo_body, 3, HTTP_ROUTE_PIPELINE, 0 },
     { "GET", "/orphan", answer_orphan, 0, 0, 0 },
     { "GET", "/park", park, 0, 0, 0 },
     { "POST", "/wake", wake, 0, 0, 0 },
@@ -527,7 +527,7 @@ static void set_option(struct http_options *o, struct lists *lists, char *argume
     else if (strcmp(argument, "max_head") == 0)
         o->max_head = n;
     else if (strcmp(argument, "max_body") == 0)
-        o->max_body = n;
+        o->max_body[0] = n;
     else if (strcmp(argument, "log") == 0)
         o->log_text = strcmp(value, "text") == 0, o->log_off = strcmp(value, "off") == 0;
     else if (strcmp(argument, "allow_host") == 0)
@@ -568,6 +568,7 @@ int main(int argc, char **argv)
         .arg = &counts,
         .loop_start = loop_start,
         .loop_stop = loop_stop,
+        .max_body = { 0, 10, 4096, 100 * 1024 },
     };
     struct http_server *server = NULL;
     struct http_server *second = NULL;

@@ -18,6 +18,9 @@ static void assert_default_limits(const struct server_config *c)
 {
     assert_int_equal(c->max_head, 16384);
     assert_int_equal(c->max_body, 1048576);
+    assert_int_equal(c->max_input, 4 * 1048576);
+    assert_int_equal(c->max_batch, 32 * 1048576);
+    assert_int_equal(c->body_min_rate, 1024);
     assert_int_equal(c->max_connections, 20000);
     assert_int_equal(c->max_connections_per_address, 0);
     assert_int_equal(c->head_timeout_ms, 10000);
@@ -137,6 +140,9 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "  - http://b.example:81\n"
                                    "max_head: 8K\n"
                                    "max_body: 2M\n"
+                                   "max_input: 3M\n"
+                                   "max_batch: 4M\n"
+                                   "body_min_rate: 5K\n"
                                    "max_connections: 5\n"
                                    "max_connections_per_address: 6\n"
                                    "head_timeout: 700ms\n"
@@ -184,6 +190,9 @@ static void assert_every_option(const struct server_config *c)
     assert_list(c->origins, "https://a.example http://b.example:81");
     assert_int_equal(c->max_head, 8192);
     assert_int_equal(c->max_body, 2 * 1048576);
+    assert_int_equal(c->max_input, 3 * 1048576);
+    assert_int_equal(c->max_batch, 4 * 1048576);
+    assert_int_equal(c->body_min_rate, 5 * 1024);
     assert_int_equal(c->max_connections, 5);
     assert_int_equal(c->max_connections_per_address, 6);
     assert_int_equal(c->head_timeout_ms, 700);
@@ -243,6 +252,9 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "https://a.example http://b.example:81",
         "8K",
         "2M",
+        "3M",
+        "4M",
+        "5K",
         "5",
         "6",
         "700ms",
