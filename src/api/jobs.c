@@ -4,12 +4,11 @@
 #include "api/jobs.h"
 
 #include "base/error.h"
-#include "base/table.h"
+#include "base/random.h"
 #include "dialect/render.h"
 #include "jobs/reach.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255, MAX_SCAN = 20000 };
 
@@ -74,19 +73,9 @@ static void answer_submit(struct call *call)
 
 bool jobs_make_id(struct arena *mem, struct str *ret)
 {
-    struct timespec now;
     char uuid[KEY_UUID_CHARS];
-    uint64_t seed[4];
 
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    FILE *random = fopen("/dev/urandom", "re");
-    size_t n = random != NULL ? fread(seed, 1, sizeof(seed), random) : 0;
-    if (random != NULL)
-        (void)fclose(random); /* only read from */
-    if (n < sizeof(seed))
-        seed[0] = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)mem;
-    key_uuid((struct key){ seed[0], n < sizeof(seed) ? (uint64_t)now.tv_sec : seed[1] }, uuid);
-    return arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
+    return random_uuid(uuid) && arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
 }
 
 static bool hash_body(struct call *call)

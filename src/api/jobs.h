@@ -9,7 +9,7 @@ int64_t jobs_number_or(struct str text, int64_t otherwise);
 /* ?wait=30, in seconds; 0 when it is not given, 300 at most. */
 int64_t jobs_wait_ms(struct http_request *req);
 
-/* A new id in @mem: random enough, and sortable by nobody. */
+/* A new id in @mem that nobody can guess. */
 bool jobs_make_id(struct arena *mem, struct str *ret);
 /* 1 to 64 of letters, digits, _ and -. */
 bool jobs_valid_id(struct str id);

@@ -7,14 +7,13 @@
  * once.  409 says that the job is somebody else's by now; what is left of it is dropped.  Any
  * answer may say that the job was cancelled. */
 #include "base/json.h"
-#include "base/table.h"
+#include "base/random.h"
 #include "cli/command.h"
 #include "cli/client.h"
 #include "cli/demo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -54,8 +53,7 @@ struct pull {
     int64_t beat_us; /* when the server wants to hear from us */
 };
 
-/* --- requests
- * --------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------ */
 
 static bool worth_retrying(const struct pull *p, int err)
 {
@@ -160,8 +158,7 @@ static int send_heartbeat(struct pull *p)
     return read_answer(p, post(p, end_path(p), NULL, STR_NONE));
 }
 
-/* --- the sink
- * -------------------------------------------------------------------------------------- */
+/* --- the sink ------------------------------------------------------------------------ */
 
 static int on_line(struct demo_sink *sink, struct str line)
 {
@@ -210,8 +207,7 @@ static int on_pause(struct demo_sink *sink, int64_t us)
     return err;
 }
 
-/* --- one job
- * ----------------------------------------------------------------------------------------- */
+/* --- one job ------------------------------------------------------------------------- */
 
 static void put_finish(struct pull *p, struct buf *b, enum demo_outcome outcome)
 {
@@ -272,19 +268,15 @@ static void work(struct pull *p)
     finish(p, outcome);
 }
 
-/* --- leases
- * --------------------------------------------------------------------------------------------
- */
+/* --- leases ------------------------------------------------------------------------ */
 
 /* One for each lease, and no other worker's. */
 static void put_request_id(struct buf *b)
 {
     char uuid[KEY_UUID_CHARS];
-    struct key random;
 
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) /* a kernel without it */
-        random = (struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() };
-    key_uuid(random, uuid);
+    if (!random_uuid(uuid)) /* a kernel without it */
+        key_uuid((struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() }, uuid);
     json_put_str(b, str_make(uuid, sizeof(uuid)));
 }
 

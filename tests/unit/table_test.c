@@ -1,4 +1,5 @@
 /* The hash table, and the keys that ids become. */
+#include "base/random.h"
 #include "base/table.h"
 
 #include "base/error.h"
@@ -124,6 +125,18 @@ static void spaces_and_lengths_tell_keys_apart(void **state)
     assert_false(key_eq(key_of(1, STR("123456789")), key_of(1, STR("223456789"))));
 }
 
+static void assert_uuid(const char text[KEY_UUID_CHARS], char version)
+{
+    for (size_t at = 0; at < KEY_UUID_CHARS; at++) {
+        bool dash = at == 8 || at == 13 || at == 18 || at == 23;
+        bool hex = (text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f');
+
+        assert_true(dash ? text[at] == '-' : hex);
+    }
+    assert_int_equal(text[14], version);
+    assert_non_null(strchr("89ab", text[19]));
+}
+
 static void a_uuid_has_its_form(void **state)
 {
     char text[KEY_UUID_CHARS], again[KEY_UUID_CHARS];
@@ -133,17 +146,22 @@ static void a_uuid_has_its_form(void **state)
         key_uuid(key_number(i), text);
         key_uuid(key_number(i), again);
         assert_memory_equal(text, again, sizeof(text));
-        for (size_t at = 0; at < sizeof(text); at++) {
-            bool dash = at == 8 || at == 13 || at == 18 || at == 23;
-            bool hex =
-                (text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f');
-
-            assert_true(dash ? text[at] == '-' : hex);
-        }
-        assert_int_equal(text[14], '8');
-        assert_non_null(strchr("89ab", text[19]));
+        assert_uuid(text, '8');
         key_uuid(key_number(i + 1), again);
         assert_memory_not_equal(text, again, sizeof(text));
+    }
+}
+
+static void a_random_uuid_is_another_each_time(void **state)
+{
+    char text[100][KEY_UUID_CHARS];
+
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(random_uuid(text[i]));
+        assert_uuid(text[i], '4');
+        for (unsigned k = 0; k < i; k++)
+            assert_memory_not_equal(text[k], text[i], KEY_UUID_CHARS);
     }
 }
 
@@ -157,6 +175,7 @@ int main(void)
         cmocka_unit_test(clearing_forgets_everything),
         cmocka_unit_test(spaces_and_lengths_tell_keys_apart),
         cmocka_unit_test(a_uuid_has_its_form),
+        cmocka_unit_test(a_random_uuid_is_another_each_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+#include "base/random.h"
+
+#include <sys/random.h>
+
+bool random_uuid(char out[KEY_UUID_CHARS])
+{
+    struct key random;
+
+    /* So few bytes come all at once, or none. */
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return false;
+    key_uuid(random, out);
+    out[14] = '4'; /* the version: random */
+    return true;
+}

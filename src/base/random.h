@@ -1,0 +1,10 @@
+/* Random numbers of the system. */
+#ifndef BASE_RANDOM_H
+#define BASE_RANDOM_H
+
+#include "base/table.h"
+
+/* Nobody can guess it.  False when the system has no random numbers. */
+bool random_uuid(char out[KEY_UUID_CHARS]);
+
+#endif
