@@ -51,7 +51,7 @@ const struct http_route api_routes[] = {
     { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/healthz", api_healthz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM,
       ACCESS_PUBLIC },
-    { "GET", "/metrics", api_metrics, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "GET", "/metrics", api_metrics, 0, HTTP_ROUTE_PROBLEM, ACCESS_METRICS },
     { "GET", "/openapi.json", api_openapi, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/docs", api_docs, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/docs/{file}", api_docs_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },

@@ -4,9 +4,8 @@ static const struct {
     const char *scope;
     unsigned gives;
 } scopes[] = {
-    { "read", ACCESS_READ },
-    { "client", ACCESS_READ | ACCESS_CLIENT },
-    { "worker", ACCESS_WORKER },
+    { "read", ACCESS_READ },     { "client", ACCESS_READ | ACCESS_CLIENT },
+    { "worker", ACCESS_WORKER }, { "metrics", ACCESS_METRICS },
     { "admin", ACCESS_ALL },
 };
 

@@ -11,8 +11,9 @@ enum {
     ACCESS_READ = 1 << 1,   /* look at jobs and their events */
     ACCESS_CLIENT = 1 << 2, /* submit, cancel, delete, answer */
     ACCESS_WORKER = 1 << 3, /* the worker protocol */
-    ACCESS_ADMIN = 1 << 4,  /* operations: tokens, metrics */
-    ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN,
+    ACCESS_ADMIN = 1 << 4,  /* tokens */
+    ACCESS_METRICS = 1 << 5,
+    ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN | ACCESS_METRICS,
 };
 
 /* What "client,worker" gives; 0 when a word is no scope, or there is none. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LOOK_EVERY_MS = 500, SWEEP_EVERY_MS = 60000 };
+enum { LOOK_EVERY_MS = 100, SWEEP_EVERY_MS = 60000 };
 
 struct keeper {
     struct keeper_options opt;
@@ -16,6 +16,7 @@ struct keeper {
     struct token *everybody; /* ref */
     unsigned char ticket_key[SECRET_BYTES];
     int64_t changes;    /* of the store, when the ring was made; -1: not yet */
+    int64_t seen;       /* of them, as the store says; -1: not yet */
     int64_t next_sweep; /* of sessions that have expired */
     bool in_trouble;    /* and it was said */
     atomic_bool locked;
@@ -150,12 +151,16 @@ static int look(struct keeper *k, struct error *err)
     /* Asked first: a change in between is seen the next time. */
     int code = store_token_changes(k->store, &changes, err);
 
-    if (code != 0 || changes == k->changes)
+    if (code == 0 && changes != k->changes)
+        code = read_ring(k, err);
+    if (code != 0)
         return code;
-    code = read_ring(k, err);
-    if (code == 0)
-        k->changes = changes;
-    return code;
+    k->changes = changes;
+    /* Whoever made the change waits for it.  If it cannot be written now, the next look does.
+     */
+    if (k->seen != changes && store_tokens_see(k->store, changes, NULL) == 0)
+        k->seen = changes;
+    return 0;
 }
 
 /* --- life ------------------------------------------------------------------------ */
@@ -228,7 +233,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret, struct
     k->opt.admin = NULL; /* these are borrowed for this call only */
     k->opt.specs = NULL;
     k->last = &k->first;
-    k->changes = -1;
+    k->changes = k->seen = -1;
     init_locks(k);
     int code = token_new_everybody(&k->everybody) == 0
                    ? store_open_beside(&options->store, &k->store, err)

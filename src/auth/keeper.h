@@ -1,7 +1,7 @@
 /* The keeper of the keys: a thread that has the tokens of the store and the configuration in
  * memory, and notices what other processes do to them.
  *
- *     store ──every half second──▶ keeper ──keyring──▶ gates of the loops
+ *     store ──ten times a second──▶ keeper ──keyring──▶ gates of the loops
  *     loop ──create, revoke──▶ keeper: stored, then known to all at once
  *
  * A server is locked as soon as there is a token, good or not, and stays so: taking the last

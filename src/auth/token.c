@@ -25,7 +25,7 @@ static int check(const struct token_row *row, struct error *err)
     if (access == 0)
         return error_set(
             err, ERR_REFUSED,
-            "scope: must be read, client, worker or admin, or several of them with "
+            "scope: must be read, client, worker, metrics or admin, or several of them with "
             "commas between");
     if (!reach_valid_owner(row->owner))
         return error_set(err, ERR_REFUSED,
@@ -36,8 +36,10 @@ static int check(const struct token_row *row, struct error *err)
     if (row->agents.n > MAX_LIST || row->jobs.n > MAX_LIST || !is_printable(row->agents))
         return error_set(err, ERR_REFUSED, "agents, jobs: at most %d characters", MAX_LIST);
     if (!str_absent(row->jobs) && (access & ACCESS_READ) == 0)
-        return error_set(err, ERR_REFUSED,
-                         "jobs: a worker has the jobs that it leases; --agents limits those");
+        return error_set(
+            err, ERR_REFUSED,
+            "jobs: only for read and client; a worker has the jobs that it leases, "
+            "which --agents limits");
     if (!str_absent(row->jobs) && (access & ACCESS_ADMIN) != 0)
         return error_set(err, ERR_REFUSED, "jobs: an admin has all of them");
     return 0;

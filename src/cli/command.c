@@ -23,13 +23,21 @@ static const struct flag remote_flags[] = {
     { FLAG_TOKEN_FILE, "token-file", "FILE", NULL,
       "The file that the token is in; -: standard input." },
 };
+static const struct flag data_flags[] = {
+    { FLAG_DATA, "data", "FILE", NULL, "The database; what the settings say, unless given." },
+    { FLAG_CONFIG, "config", "FILE", NULL, "The server's settings, to find the database." },
+};
 static const struct flag help_flag = { FLAG_HELP, "help", NULL, NULL, "This text." };
 
-enum { N_REMOTE = sizeof(remote_flags) / sizeof(remote_flags[0]) };
+enum {
+    N_REMOTE = sizeof(remote_flags) / sizeof(remote_flags[0]),
+    N_DATA = sizeof(data_flags) / sizeof(data_flags[0]),
+};
 
 const struct flag *command_flag(const struct command *c, size_t i)
 {
     size_t own = 0, json = (c->takes & COMMAND_JSON) != 0,
+           data = (c->takes & COMMAND_DATA) != 0 ? N_DATA : 0,
            remote = (c->takes & COMMAND_REMOTE) != 0 ? N_REMOTE : 0;
 
     while (c->flags != NULL && c->flags[own].name != NULL)
@@ -40,6 +48,9 @@ const struct flag *command_flag(const struct command *c, size_t i)
     if (i < json)
         return &json_flag;
     i -= json;
+    if (i < data)
+        return &data_flags[i];
+    i -= data;
     if (i < remote)
         return &remote_flags[i];
     return i == remote ? &help_flag : NULL;

@@ -30,13 +30,23 @@ struct flag {
 };
 
 /* Flags that several commands have. */
-enum { FLAG_HELP = 1, FLAG_JSON, FLAG_URL, FLAG_TOKEN, FLAG_TOKEN_FILE, FLAG_OWN };
+enum {
+    FLAG_HELP = 1,
+    FLAG_JSON,
+    FLAG_URL,
+    FLAG_TOKEN,
+    FLAG_TOKEN_FILE,
+    FLAG_DATA,
+    FLAG_CONFIG,
+    FLAG_OWN
+};
 
 enum {
     COMMAND_JSON = 1 << 0,     /* has --json */
     COMMAND_REMOTE = 1 << 1,   /* talks to a server: --url, --token, --token-file */
     COMMAND_SETTINGS = 1 << 2, /* takes the server's options, and reads them itself */
     COMMAND_HIDDEN = 1 << 3,   /* not for people: in no list */
+    COMMAND_DATA = 1 << 4,     /* opens the database: --data, --config */
 };
 
 struct command {

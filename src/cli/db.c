@@ -3,35 +3,11 @@
 #include "base/json.h"
 #include "base/visible.h"
 #include "cli/commands.h"
+#include "cli/data.h"
+#include "dialect/render.h"
 #include "store/store.h"
 
 #include <stdio.h>
-
-enum { OPT_DATA = FLAG_OWN };
-
-static const char *data_of(const struct args *args)
-{
-    const char *given = args_get(args, OPT_DATA);
-
-    return given != NULL ? given : "spoolwire.db";
-}
-
-static int open_file(const struct args *args,
-                     int (*open)(const struct store_options *, struct store **, struct error *),
-                     struct store **ret)
-{
-    struct store_options options = { .path = data_of(args), .busy_ms = 5000 };
-    struct error err = { 0 };
-
-    if (open(&options, ret, &err) != 0)
-        return cli_trouble(args->path, "%s", err.text);
-    return EXIT_OK;
-}
-
-static const struct flag data_flags[] = {
-    { OPT_DATA, "data", "FILE", NULL, "The database of the server (spoolwire.db)." },
-    { 0 },
-};
 
 /* --- check ----------------------------------------------------------------------------------
  */
@@ -75,7 +51,7 @@ static int run_check(const struct args *args)
     struct store *store = NULL;
     struct error err = { 0 };
 
-    int code = open_file(args, store_open_reader, &store);
+    int code = data_open_reader(args, &store);
     buf_init(&f.out, 1024 * 1024);
     if (code == EXIT_OK && store_check(store, on_finding, &f, &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
@@ -92,24 +68,40 @@ static const struct command command_check = {
     .story =
         "Looks through the whole file, also beside a server that runs.  What is in it is a "
         "matter for spoolwire verify.",
-    .flags = data_flags,
     .exits = "0 it is sound\n1 it is not",
-    .takes = COMMAND_JSON,
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_check,
 };
 
 /* --- backup ---------------------------------------------------------------------------------
  */
 
+/* {"done":true}, and to which file, for programs; people are told of trouble only. */
+static int write_done(const struct args *args, struct str file)
+{
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    buf_lit(&out, "{\"done\":true");
+    if (!str_absent(file))
+        render_text(&out, "file", file);
+    buf_lit(&out, "}\n");
+    int code = cli_write(args->path, buf_text(&out));
+    buf_done(&out);
+    return code;
+}
+
 static int run_backup(const struct args *args)
 {
     struct store *store = NULL;
     struct error err = { 0 };
 
-    int code = open_file(args, store_open_reader, &store);
+    int code = data_open_reader(args, &store);
     if (code == EXIT_OK && store_backup(store, args->words[0], &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
     store_close(store);
+    if (code == EXIT_OK && args_have(args, FLAG_JSON))
+        code = write_done(args, args_word(args, 0));
     return code;
 }
 
@@ -119,8 +111,8 @@ static const struct command command_backup = {
     .about = "a copy of it, also while the server runs",
     .story = "Copies the database to a new file.  The server may go on: the copy is as it was "
              "at one moment.  It is there under its name only when it is whole.",
-    .flags = data_flags,
     .exits = "0 the copy is there",
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .min_words = 1,
     .max_words = 1,
     .run = run_backup,
@@ -134,10 +126,12 @@ static int run_vacuum(const struct args *args)
     struct store *store = NULL;
     struct error err = { 0 };
 
-    int code = open_file(args, store_open, &store);
+    int code = data_open(args, &store);
     if (code == EXIT_OK && store_vacuum(store, &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
     store_close(store);
+    if (code == EXIT_OK && args_have(args, FLAG_JSON))
+        code = write_done(args, STR_NONE);
     return code;
 }
 
@@ -147,8 +141,8 @@ static const struct command command_vacuum = {
     .story =
         "Writes the file anew, without what deleted jobs have left.  It needs the server to "
         "be stopped, and as much free space as the file has.",
-    .flags = data_flags,
     .exits = "0 it is done",
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_vacuum,
 };
 
@@ -205,7 +199,7 @@ static int run_stats(const struct args *args)
     struct error err = { 0 };
     struct buf out;
 
-    int code = open_file(args, store_open_reader, &store);
+    int code = data_open_reader(args, &store);
     buf_init(&out, 4096);
     if (code == EXIT_OK &&
         (store_stats(store, &stats, &err) != 0 || store_disk(store, &disk, &err) != 0))
@@ -223,8 +217,7 @@ static const struct command command_stats = {
     .name = "stats",
     .about = "how much is in it",
     .story = "Counts jobs and records, and the bytes that they take.",
-    .flags = data_flags,
-    .takes = COMMAND_JSON,
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_stats,
 };
 

@@ -82,7 +82,7 @@ static int run(const struct args *args)
     if (str_is(part, "commands"))
         visit_commands(put_command, &out);
     else if (str_is(part, "shared"))
-        put_flags(&out, &command_show, false);
+        put_flags(&out, &command_verify, false); /* it has all of them */
     else if (str_is(part, "settings"))
         server_config_manual(&out);
     if (out.error != 0)

@@ -1,23 +1,22 @@
 /* `spoolwire token`: makes, lists and revokes tokens, in the database itself.
  *
- * Whoever may write that file may do everything anyway, so no server and no token is needed; a
- * server that has the file open notices within a second. */
-#define _GNU_SOURCE /* environ */
+ * Whoever may write that file may do everything anyway, so no server and no token is needed.
+ * When a server has the file open, a command ends when it has seen what was done. */
 #include "auth/draft.h"
 #include "auth/token.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/data.h"
 #include "cli/grid.h"
 #include "cli/moment.h"
 #include "config/amount.h"
 #include "config/quote.h"
-#include "config/server.h"
 #include "dialect/render.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 enum {
     FLAG_SCOPE = FLAG_OWN,
@@ -30,56 +29,28 @@ enum {
     FLAG_MAX_STREAMS,
     FLAG_MAX_EVENTS,
     FLAG_NO_STORE,
-    FLAG_CONFIG,
-    FLAG_DATA,
 };
 
-#define WHERE                                                                                  \
-    { FLAG_DATA, "data", "FILE", NULL, "The database; what the settings say, unless given." }, \
-    {                                                                                          \
-        FLAG_CONFIG, "config", "FILE", NULL, "The server's settings, to find the database."    \
-    }
+/* --- the server that has it ------------------------------------------------------ */
 
-/* --- the database ---------------------------------------------------------------- */
+enum { SEEN_MS = 5000, LOOK_MS = 5 };
 
-/* The settings as `serve` would have them with the same flags and variables. */
-static int load_config(const struct args *args, struct server_config **ret)
+/* Waits until it knows of all changes so far. */
+static int until_seen(const struct args *args, struct store *store)
 {
-    char *argv[6] = { (char *)(uintptr_t) "serve" };
-    struct error err;
-    int argc = 1;
+    struct error err = { 0 };
+    int64_t changes = 0, seen = -1, until = moment_now() + SEEN_MS;
 
-    if (args_have(args, FLAG_CONFIG)) {
-        argv[argc++] = (char *)(uintptr_t) "--config";
-        argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_CONFIG);
-    }
-    if (args_have(args, FLAG_DATA)) {
-        argv[argc++] = (char *)(uintptr_t) "--data";
-        argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_DATA);
-    }
-    if (server_config_load(argc, argv, environ, ret, &err) == 0)
-        return EXIT_OK;
-    (void)cli_trouble(args->path, "%s", err.text);
-    return EXIT_USAGE;
-}
-
-/* Beside the server that has it, or alone, which also makes it. */
-static int open_store(const struct args *args, struct store **ret)
-{
-    struct server_config *config = NULL;
-    struct error err;
-    int code = load_config(args, &config);
-
-    if (code != EXIT_OK)
-        return code;
-    struct store_options options = { .path = config->data,
-                                     .relaxed = config->durability == DURABILITY_RELAXED,
-                                     .busy_ms = 5000 };
-    int rc = store_open(&options, ret, &err);
-    if (rc == ERR_BUSY)
-        rc = store_open_beside(&options, ret, &err);
-    server_config_free(config);
-    return rc == 0 ? EXIT_OK : cli_trouble(args->path, "%s", err.text);
+    int code = store_token_changes(store, &changes, &err);
+    while (code == 0 && (code = store_tokens_seen(store, &seen, &err)) == 0 && seen < changes &&
+           moment_now() < until)
+        client_sleep_ms(LOOK_MS);
+    if (code != 0)
+        return cli_trouble(args->path, "%s", err.text);
+    if (seen < changes)
+        (void)cli_trouble(args->path, "it is stored, but the server that has the database open "
+                                      "has not looked at it yet");
+    return EXIT_OK;
 }
 
 /* --- create ---------------------------------------------------------------------- */
@@ -103,7 +74,8 @@ static int fill_row(const struct args *args, struct token_row *row)
     if (args_have(args, FLAG_OWNER))
         row->owner = str_of(args_get(args, FLAG_OWNER));
     if (str_absent(row->scopes))
-        return cli_usage_error(args->path, "--scope is needed: read, client, worker or admin");
+        return cli_usage_error(args->path,
+                               "--scope is needed: read, client, worker, metrics or admin");
     if (expires != NULL && strcmp(expires, "never") != 0 &&
         (!amount_parse(AMOUNT_MS, str_of(expires), &life_ms) || life_ms < 1000 ||
          life_ms > (int64_t)3650 * 24 * 3600 * 1000))
@@ -133,10 +105,13 @@ static int store_row(const struct args *args, const struct token_row *row)
 {
     struct store *store = NULL;
     struct error err;
-    int code = open_store(args, &store);
+    bool served = false;
+    int code = data_open_tokens(args, &store, &served);
 
     if (code == EXIT_OK && store_token_insert(store, row, &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
+    if (code == EXIT_OK && served)
+        code = until_seen(args, store);
     store_close(store);
     return code;
 }
@@ -307,7 +282,8 @@ static int run_list(const struct args *args)
     struct error err;
     struct term term;
 
-    int code = open_store(args, &store);
+    bool served = false;
+    int code = data_open_tokens(args, &store, &served);
     if (code != EXIT_OK)
         return code;
     (void)term_open(&term, NULL); /* auto is a word that it knows */
@@ -327,24 +303,36 @@ static int run_list(const struct args *args)
 
 /* --- revoke ---------------------------------------------------------------------- */
 
+static int revoke_one(const struct args *args, struct store *store, struct str word)
+{
+    struct token_text text;
+    struct error err;
+
+    /* Somebody who has found one pastes all of it. */
+    if (token_text_read(word, &text))
+        word = text.id;
+    if (!secret_valid_id(word))
+        return cli_usage_error(args->path, "'%s' is not the id of a token",
+                               quote(str_head(word, SECRET_ID)).z);
+    if (store_token_revoke(store, word, moment_now(), &err) != 0)
+        return cli_trouble(args->path, "%s", err.text);
+    if (args_have(args, FLAG_JSON))
+        printf("{\"id\":\"%.*s\",\"revoked\":true}\n", STR_ARG(word));
+    return EXIT_OK;
+}
+
 static int run_revoke(const struct args *args)
 {
     struct store *store = NULL;
-    struct error err;
+    bool served = false;
 
-    int code = open_store(args, &store);
-    for (size_t i = 0; code == EXIT_OK && i < args->n_words; i++) {
-        struct str word = args_word(args, i);
-        struct token_text text;
+    int code = data_open_tokens(args, &store, &served);
+    for (size_t i = 0; code == EXIT_OK && i < args->n_words; i++)
+        code = revoke_one(args, store, args_word(args, i));
+    if (store != NULL && served) {
+        int seen = until_seen(args, store); /* of those that are revoked */
 
-        /* Somebody who has found one pastes all of it. */
-        if (token_text_read(word, &text))
-            word = text.id;
-        if (!secret_valid_id(word))
-            code = cli_usage_error(args->path, "'%s' is not the id of a token",
-                                   quote(str_head(word, SECRET_ID)).z);
-        else if (store_token_revoke(store, word, moment_now(), &err) != 0)
-            code = cli_trouble(args->path, "%s", err.text);
+        code = code == EXIT_OK ? seen : code;
     }
     store_close(store);
     return code;
@@ -360,7 +348,8 @@ static const struct command command_create = {
         (const struct flag[]){
             { FLAG_SCOPE, "scope", "LIST", NULL,
               "What it may: `read` (look at jobs), `client` (submit, cancel and read jobs), "
-              "`worker` (do them), `admin` (everything); several with commas between." },
+              "`worker` (do them), `metrics` (scrape /metrics), `admin` (everything); several with "
+              "commas between." },
             { FLAG_NAME, "name", "TEXT", NULL, "What it is for, for the list." },
             { FLAG_OWNER, "owner", "NAME", NULL,
               "To whom its jobs belong; tokens of the same owner share them.  The token alone, "
@@ -379,10 +368,9 @@ static const struct command command_create = {
             { FLAG_MAX_EVENTS, "max-events", "N", NULL, "Events a second; 0: no limit." },
             { FLAG_NO_STORE, "no-store", NULL, NULL,
               "Do not keep it in the database; say what to write into the settings instead." },
-            WHERE,
             { 0 },
         },
-    .takes = COMMAND_JSON,
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_create,
 };
 
@@ -390,8 +378,7 @@ static const struct command command_list = {
     .name = "list",
     .about = "list the tokens",
     .story = "Lists the tokens of the database, without their secrets, which nobody has.",
-    .flags = (const struct flag[]){ WHERE, { 0 } },
-    .takes = COMMAND_JSON,
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_list,
 };
 
@@ -399,9 +386,9 @@ static const struct command command_revoke = {
     .name = "revoke",
     .arguments = "TOKEN…",
     .about = "make tokens worthless",
-    .story = "Each TOKEN is the id of one (or all of its text).  A server notices within a "
-             "second: requests are refused, and streams cut.",
-    .flags = (const struct flag[]){ WHERE, { 0 } },
+    .story = "Each TOKEN is the id of one (or all of its text).  A server that runs refuses it "
+             "from then on, and cuts its streams.",
+    .takes = COMMAND_JSON | COMMAND_DATA,
     .min_words = 1,
     .max_words = COMMAND_MANY,
     .run = run_revoke,

@@ -6,6 +6,7 @@
 #include "base/visible.h"
 #include "cli/audit.h"
 #include "cli/commands.h"
+#include "cli/data.h"
 #include "cli/remote.h"
 #include "dialect/dialect.h"
 #include "framing/framing.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OPT_DATA = FLAG_OWN, MAX_TOLD = 20, PAGE_ROWS = 2000, PAGE_JOBS = 500, STOP = 1 };
+enum { MAX_TOLD = 20, PAGE_ROWS = 2000, PAGE_JOBS = 500, STOP = 1 };
 
 struct verify {
     const struct args *args;
@@ -215,12 +216,10 @@ static int verify_file(struct verify *v)
 
 static int run_offline(struct verify *v)
 {
-    struct store_options options = { .path = args_get(v->args, OPT_DATA), .busy_ms = 5000 };
-    struct error err = { 0 };
-    int code = EXIT_OK;
+    int code = data_open_reader(v->args, &v->store);
 
-    if (store_open_reader(&options, &v->store, &err) != 0)
-        return cli_trouble(v->args->path, "%s", err.text);
+    if (code != EXIT_OK)
+        return code;
     if (v->args->n_words == 0)
         code = verify_file(v);
     for (size_t i = 0; i < v->args->n_words; i++) {
@@ -408,7 +407,8 @@ static int run(const struct args *args)
 
     buf_init(&v.problems, 1024 * 1024);
     json_reader_init(&v.reader, SIZE_MAX / 64, 512);
-    int code = args_have(args, OPT_DATA) ? run_offline(&v) : run_online(&v);
+    int code = args_have(args, FLAG_DATA) || args_have(args, FLAG_CONFIG) ? run_offline(&v)
+                                                                          : run_online(&v);
     if (code == EXIT_OK && !as_json(&v))
         printf("%llu job%s, %llu of them not sound\n", (unsigned long long)v.n_jobs,
                v.n_jobs == 1 ? "" : "s", (unsigned long long)v.n_bad);
@@ -416,13 +416,6 @@ static int run(const struct args *args)
     buf_done(&v.problems);
     return code == EXIT_OK && v.n_bad > 0 ? EXIT_BAD_NEWS : code;
 }
-
-static const struct flag flags[] = {
-    { OPT_DATA, "data", "FILE", NULL,
-      "Read this database instead of asking a server; also while one has it open.  Nothing is "
-      "written." },
-    { 0 },
-};
 
 const struct command command_verify = {
     .name = "verify",
@@ -432,11 +425,12 @@ const struct command command_verify = {
         "Looks at the records of jobs, or of all jobs: their numbers have no gap, each is as "
         "it was written, there is one ending and it is the last, every start is closed, a "
         "fold that is rebuilt from them agrees with the job's state, and every dialect can "
-        "say them.  Through a server it also reads every dialect of ended jobs to its end; "
-        "that a record is as it was written can only be seen in the file.",
-    .flags = flags,
+        "say them.  It asks a server, or with --data or --config it reads the database, also "
+        "while a server has it open, and writes nothing.  Through a server it also reads every "
+        "dialect of ended jobs to its end; that a record is as it was written can only be seen "
+        "in the file.",
     .exits = "0 all are sound\n1 some are not",
-    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .takes = COMMAND_JSON | COMMAND_DATA | COMMAND_REMOTE,
     .max_words = COMMAND_MANY,
     .run = run,
 };

@@ -83,7 +83,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_BYTES] =
         "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
-    [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes",
+    [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
+    [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
 
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
@@ -124,6 +125,8 @@ static const char *const sql[STATEMENT_MAX] = {
         "DELETE FROM tokens WHERE parent IS NOT NULL AND expires <= ?",
     [STATEMENT_TOKENS_CHANGED] =
         "INSERT INTO token_changes VALUES(0, 1) ON CONFLICT DO UPDATE SET n = n + 1",
+    [STATEMENT_TOKENS_SEE] =
+        "INSERT INTO token_changes VALUES(1, ?) ON CONFLICT DO UPDATE SET n = excluded.n",
     [STATEMENT_SECRET_INSERT] = "INSERT INTO secrets VALUES(?, ?) ON CONFLICT DO NOTHING",
     [STATEMENT_SECRET] = "SELECT value FROM secrets WHERE name = ?",
 };
@@ -131,8 +134,9 @@ static const char *const sql[STATEMENT_MAX] = {
 /* Whose words another may use, at store_open_beside: nothing about jobs. */
 static bool is_beside(unsigned id)
 {
-    return id == STATEMENT_TOKENS || id == STATEMENT_TOKEN_CHANGES || id == STATEMENT_BEGIN ||
-           id == STATEMENT_COMMIT || id == STATEMENT_ROLLBACK || id >= STATEMENT_TOKEN_INSERT;
+    return id == STATEMENT_TOKENS || id == STATEMENT_TOKEN_CHANGES ||
+           id == STATEMENT_TOKENS_SEEN || id == STATEMENT_BEGIN || id == STATEMENT_COMMIT ||
+           id == STATEMENT_ROLLBACK || id >= STATEMENT_TOKEN_INSERT;
 }
 
 int statements_prepare(struct store *s, struct error *err)

@@ -182,6 +182,8 @@ int store_token_insert(struct store *s, const struct token_row *row, struct erro
 int store_token_revoke(struct store *s, struct str id, int64_t now, struct error *err);
 /* Removes a session; ERR_NOT_FOUND. */
 int store_session_delete(struct store *s, struct str id, struct error *err);
+/* The server has seen the changes up to @n. */
+int store_tokens_see(struct store *s, int64_t n, struct error *err);
 /* Removes sessions that have expired. */
 int store_sessions_expire(struct store *s, int64_t now, struct error *err);
 /* A random text of STORE_SECRET_BYTES that stays the same: @fresh, if there is none yet. */
@@ -195,8 +197,10 @@ int store_secret(struct store *s,
 typedef int (*store_token_cb)(void *arg, const struct token_row *row);
 /* Oldest first, parents before their sessions; stops when the callback returns non-zero. */
 int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
-/* A number that rises with every change to them. */
+/* A number that rises with every change to them; and the one up to which the server that has
+ * the file has seen them. */
 int store_token_changes(struct store *s, int64_t *ret, struct error *err);
+int store_tokens_seen(struct store *s, int64_t *ret, struct error *err);
 
 /* Counts for the operator.  Records as the jobs' rows were last stored: seq - first_seq + 1. */
 struct store_stats {

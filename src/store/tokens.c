@@ -98,6 +98,21 @@ int store_sessions_expire(struct store *s, int64_t now, struct error *err)
     return finish(s, write_run(s, &b, NULL, err), err);
 }
 
+int store_tokens_see(struct store *s, int64_t n, struct error *err)
+{
+    int code = store_begin(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_TOKENS_SEE);
+    bind_int(&b, n);
+    code = write_run(s, &b, NULL, err);
+    if (code == 0)
+        return store_commit(s, err);
+    store_rollback(s);
+    return code;
+}
+
 static int read_secret(struct store *s, struct str name, unsigned char *ret, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_SECRET);
@@ -177,9 +192,9 @@ int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *er
     return code;
 }
 
-int store_token_changes(struct store *s, int64_t *ret, struct error *err)
+static int read_number(struct store *s, enum statement id, int64_t *ret, struct error *err)
 {
-    struct binder b = statement_bind(s, STATEMENT_TOKEN_CHANGES);
+    struct binder b = statement_bind(s, id);
     int rc = sqlite3_step(b.stmt);
     int code = rc == SQLITE_ROW ? 0 : fault(s, rc, err);
 
@@ -187,4 +202,14 @@ int store_token_changes(struct store *s, int64_t *ret, struct error *err)
         *ret = sqlite3_column_int64(b.stmt, 0);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return code;
+}
+
+int store_token_changes(struct store *s, int64_t *ret, struct error *err)
+{
+    return read_number(s, STATEMENT_TOKEN_CHANGES, ret, err);
+}
+
+int store_tokens_seen(struct store *s, int64_t *ret, struct error *err)
+{
+    return read_number(s, STATEMENT_TOKENS_SEEN, ret, err);
 }

@@ -8,8 +8,8 @@ from callers import Caller, Locked, challenge, id_of, same_but_for
 from gateway import Stream, Worker, read_answer, request_bytes, until
 from harness import PROGRAM, case, cases, check, equal
 
-SCOPES = {"read": {"read"}, "client": {"read", "client"}, "worker": {"worker"},
-          "admin": {"read", "client", "worker", "admin"}}
+SCOPES = {"read": {"read"}, "client": {"read", "client"}, "worker": {"worker"}, "metrics": {"metrics"},
+          "admin": {"read", "client", "worker", "metrics", "admin"}}
 
 # Bodies and queries that a route needs to get as far as its job.  A new route with an {id} has
 # its line here.

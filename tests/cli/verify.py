@@ -357,6 +357,23 @@ def a_backup_while_the_server_writes():
 
 
 @case
+def the_settings_say_where_it_is():
+    with Server(agents=AGENTS) as s:
+        play(s, job_id="j")
+        config = os.path.join(s.folder, "where.yaml")
+        with open(config, "w") as f:
+            f.write(f"data: {s.data}\n")
+        equal(run("db", "check", "--config", config)[0], "sound\n")
+        equal(run("db", "check", env={**os.environ, "SPOOLWIRE_DATA": s.data})[0], "sound\n")
+        contains(run("verify", "--config", config)[0], "ok   j (")
+        copy = os.path.join(s.folder, "copy.db")
+        equal(json.loads(run("db", "backup", copy, "--config", config, "--json")[0]), {"done": True, "file": copy})
+        equal(json.loads(run("db", "vacuum", "--data", copy, "--json")[0]), {"done": True})
+        _, err = run("db", "check", "--config", "/nowhere.yaml", want=2)
+        contains(err, "/nowhere.yaml")
+
+
+@case
 def vacuum_needs_the_server_to_be_stopped():
     with Server(agents=AGENTS) as s:
         for i in range(20):

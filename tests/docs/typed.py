@@ -21,7 +21,7 @@ from terminal import Terminal
 
 PORT = "127.0.0.1:8400"
 SERVER = re.compile(r"make run|spoolwire serve --config spoolwire\.yaml")  # it is running
-READING = 1.5  # seconds until the next block is typed: a server may take one to notice a token
+READING = 0.2  # seconds until the next block is typed
 ENDLESS = re.compile(r"python3 (worker\.py|-m http\.server 8000)")
 
 

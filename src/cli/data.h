@@ -1,0 +1,21 @@
+/* The database of the server that the same settings would start: for commands that open it
+ * themselves (COMMAND_DATA: --data, --config, and the variables). */
+#ifndef CLI_DATA_H
+#define CLI_DATA_H
+
+#include <stdbool.h>
+
+struct args;
+struct store;
+
+/* Each says what is wrong; EXIT_OK or an exit code. */
+
+/* To read, also beside a server. */
+int data_open_reader(const struct args *args, struct store **ret);
+/* To write; refused while a server has it. */
+int data_open(const struct args *args, struct store **ret);
+/* For tokens: to write, and to make it when it is not there; beside the server that has it
+ * (*@ret_served). */
+int data_open_tokens(const struct args *args, struct store **ret, bool *ret_served);
+
+#endif
