@@ -79,11 +79,13 @@ def a_clean_path():
     with Server() as s:
         checks = doctor(s.url, "--idle", "2s")
         equal(bad(checks), set())
-        equal(set(checks), {"server", "type", "encoding", "version", "no-transform", "length", "first byte", "buffering", "end",
+        equal(set(checks), {"server", "hops", "type", "encoding", "version", "no-transform", "length", "first byte", "buffering", "end",
                             "silence"})
         equal(s.get("/v1/jobs").json["jobs"], [], "nothing is left behind")
         with nginx(s, GOOD) as url:
-            equal(bad(doctor(url, "--idle", "2s")), set())
+            checks = doctor(url, "--idle", "2s")
+            equal(bad(checks), set())
+            contains(checks["hops"]["what"], "nginx/", "(Server)")
         with nginx(s, "proxy_http_version 1.1;") as url:
             equal(bad(doctor(url, "--idle", "2s")), set(), "our own headers switch nginx's buffering off")
 
