@@ -9,6 +9,8 @@
 #include "dialect/render.h"
 #include "record/record.h"
 
+#include <stdlib.h>
+
 enum { PAGE_ROWS = 2000 };
 
 struct folding {
@@ -30,8 +32,7 @@ static void comma(struct buf *b, size_t *n)
         buf_char(b, ',');
 }
 
-/* --- tools: the start is remembered by its seq, the end names it ---------------------------
- */
+/* --- tools: the start is remembered by its seq, the end names it --------------------- */
 
 static void put_tool(struct folding *f, const struct record *end, const struct record *start)
 {
@@ -53,33 +54,75 @@ static void put_tool(struct folding *f, const struct record *end, const struct r
     buf_char(b, '}');
 }
 
-struct starts {
-    struct record *all[1024]; /* refs; tool starts without an end yet */
-    size_t n;
+struct start {
+    uint64_t seq;
+    struct record *record; /* ref; NULL: it has ended */
 };
+
+struct starts {
+    struct start *all; /* owned; by seq */
+    size_t n, cap;
+};
+
+static bool grow(struct starts *s)
+{
+    size_t cap = s->cap > 0 ? 2 * s->cap : 64;
+
+    if (s->n < s->cap)
+        return true;
+    struct start *all = realloc(s->all, cap * sizeof(*all));
+    if (all == NULL)
+        return false;
+    s->all = all;
+    s->cap = cap;
+    return true;
+}
 
 static void remember(struct folding *f, struct starts *s, const struct record *rec)
 {
-    if (s->n < sizeof(s->all) / sizeof(s->all[0]) && record_new(rec, &s->all[s->n]) == 0)
+    f->err = grow(s) ? 0 : ERR_NOMEM;
+    if (f->err != 0)
+        return;
+    struct start *start = &s->all[s->n];
+    start->seq = rec->seq;
+    f->err = record_new(rec, &start->record);
+    if (f->err == 0)
         s->n++;
-    else
-        f->err = ERR_NOMEM;
+}
+
+static int compare_seq(const void *key, const void *member)
+{
+    const uint64_t *seq = key;
+    const struct start *start = member;
+
+    return *seq < start->seq ? -1 : *seq > start->seq;
 }
 
 static void end_tool(struct folding *f, struct starts *s, const struct record *rec)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->all[i]->seq != rec->head_seq)
-            continue;
-        put_tool(f, rec, s->all[i]);
-        record_unref(s->all[i]);
-        s->all[i] = s->all[--s->n];
+    struct start *start =
+        s->n > 0 ? bsearch(&rec->head_seq, s->all, s->n, sizeof(*s->all), compare_seq) : NULL;
+
+    if (start == NULL || start->record == NULL)
         return;
-    }
+    put_tool(f, rec, start->record);
+    record_unref(start->record);
+    start->record = NULL;
 }
 
-/* --- artifacts
- * --------------------------------------------------------------------------------- */
+/* Those that still run. */
+static void put_open_tools(struct folding *f, struct starts *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].record == NULL)
+            continue;
+        put_tool(f, NULL, s->all[i].record);
+        record_unref(s->all[i].record);
+    }
+    free(s->all);
+}
+
+/* --- artifacts ----------------------------------------------------------------------- */
 
 static void put_output(struct folding *f, const struct record *rec)
 {
@@ -122,8 +165,7 @@ static void put_artifact(struct folding *f, const struct record *rec)
     }
 }
 
-/* --- reading the log
- * ------------------------------------------------------------------------------ */
+/* --- reading the log ----------------------------------------------------------------- */
 
 struct pass {
     struct folding *folding;
@@ -175,10 +217,7 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
         if (f->last == before)
             break;
     }
-    for (size_t i = 0; i < starts.n; i++) {
-        put_tool(f, NULL, starts.all[i]);
-        record_unref(starts.all[i]);
-    }
+    put_open_tools(f, &starts);
 }
 
 static void folding_init(struct folding *f, struct look *look)
@@ -204,8 +243,7 @@ static void folding_done(struct folding *f)
     json_reader_done(&f->inner);
 }
 
-/* --- answers
- * ------------------------------------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------------------- */
 
 static void put_artifacts(struct folding *f, struct buf *b)
 {

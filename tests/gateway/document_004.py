@@ -548,6 +548,20 @@ def tools_are_paired():
 
 
 @case
+def any_number_of_tools_may_be_open():
+    with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        ids = [f"run-{i}" for i in range(3000)]
+        lease.send(*OPENING, *(dict(tool_start(), run_id=id) for id in ids))
+        equal([(t["id"], t["status"]) for t in state(s, "j")["artifacts"]["tools"]], [(id, "running") for id in ids])
+        lease.send(*(dict(tool_end(output=id), run_id=id) for id in ids[::-2]))
+        tools = state(s, "j")["artifacts"]["tools"]
+        equal([t["id"] for t in tools], ids[::-2] + ids[::2], "as they ended, then those that run")
+        equal([t["output"] for t in tools[:1500]], ids[::-2])
+
+
+@case
 def artifacts_are_folded():
     todo = [{"content": "look", "status": "completed"}, {"content": "write", "status": "pending"}]
     with Server(agents={"pull": PULL}) as s:
