@@ -255,7 +255,7 @@ void api_aiq_submit(struct http_request *req, void *arg)
     if (call == NULL)
         return;
     call->aiq = true;
-    json_reader_init(&reader, 64 * 1024 * 1024, 64);
+    json_reader_init(&reader, SIZE_MAX / 64, 64);
     if (read_submit(call, &reader))
         jobs_post_submit(call);
     else

@@ -43,38 +43,59 @@ bool jobs_read_place(struct http_request *req, struct str given, struct job_requ
 
 /* --- in which way ------------------------------------------------------------------- */
 
-static uint32_t read_modes(struct str list)
+/* This and what follows: false when a value is a mistake, which is answered. */
+static bool read_modes(struct http_request *req, uint32_t *ret)
 {
-    uint32_t all = 0;
+    struct str list = http_query(req, "modes");
 
+    *ret = list.n > 0 ? 0 : MODE_DEFAULT;
     while (list.n > 0) {
         struct str name = str_head(list, str_find(list, ','));
+        uint32_t mode = mode_find(name);
 
-        all |= mode_find(name);
+        if (mode == 0) {
+            http_respond_error(req, 422,
+                               "there is no stream mode '%.*s': modes are values, updates, "
+                               "messages-tuple, custom, events, tasks, checkpoints and debug, "
+                               "with commas between",
+                               STR_ARG(str_head(name, 40)));
+            return false;
+        }
+        *ret |= mode;
         list = str_skip(list, name.n + 1);
     }
-    return all != 0 ? all : MODE_DEFAULT;
+    return true;
 }
 
-static bool read_flag(struct http_request *req, const char *name, bool otherwise)
+static bool read_flag(struct http_request *req, const char *name, bool otherwise, bool *ret)
 {
     struct str value = http_query(req, name);
+    bool is_true = str_is(value, "true") || str_is(value, "1");
 
-    return str_absent(value) ? otherwise : str_is(value, "true") || str_is(value, "1");
+    *ret = str_absent(value) ? otherwise : is_true;
+    if (str_absent(value) || is_true || str_is(value, "false") || str_is(value, "0"))
+        return true;
+    http_respond_error(req, 422, "%s must be true or false, not '%.*s'", name,
+                       STR_ARG(str_head(value, 40)));
+    return false;
+}
+
+static bool read_dialect(struct http_request *req, const struct dialect **ret)
+{
+    struct str name = http_query(req, "dialect");
+
+    *ret = dialect_find(name.n > 0 ? name : STR("agent"));
+    if (*ret == NULL)
+        http_respond_error(req, 422, "there is no dialect '%.*s': see /v1/dialects",
+                           STR_ARG(str_head(name, 40)));
+    return *ret != NULL;
 }
 
 static bool read_way(struct http_request *req, struct way *ret)
 {
-    struct str dialect = http_query(req, "dialect");
-
-    ret->dialect = dialect_find(dialect.n > 0 ? dialect : STR("agent"));
-    ret->variant.modes = read_modes(http_query(req, "modes"));
-    ret->variant.subgraphs = read_flag(req, "subgraphs", false);
     ret->variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
-    if (ret->dialect == NULL)
-        http_respond_error(req, 422, "there is no dialect '%.*s': see /v1/dialects",
-                           STR_ARG(str_head(dialect, 40)));
-    return ret->dialect != NULL;
+    return read_dialect(req, &ret->dialect) && read_modes(req, &ret->variant.modes) &&
+           read_flag(req, "subgraphs", false, &ret->variant.subgraphs);
 }
 
 /* --- over which transport ----------------------------------------------------------- */
@@ -100,8 +121,8 @@ static const struct carrier *choose_carrier(struct http_request *req, struct str
 static void open_socket(struct http_request *req, struct job_request *what)
 {
     what->carrier = &carrier_websocket;
-    what->way.wrap = read_flag(req, "envelope", false);
-    if (websocket_check(req) && api_take_permit(req, &what->permit))
+    if (websocket_check(req) && read_flag(req, "envelope", false, &what->way.wrap) &&
+        api_take_permit(req, &what->permit))
         job_stream_open(app_loop_of(req)->streams, req, what);
 }
 
@@ -114,8 +135,9 @@ static void open_stream(struct http_request *req, struct job_request *what)
     }
     http_set_header(req, "Vary", STR("Accept"));
     /* A line without its id would be one that nobody can come back to. */
-    what->way.wrap = read_flag(req, "envelope", what->carrier == &carrier_ndjson);
-    if (api_take_permit(req, &what->permit))
+    bool wraps = what->carrier == &carrier_ndjson;
+    if (read_flag(req, "envelope", wraps, &what->way.wrap) &&
+        api_take_permit(req, &what->permit))
         job_stream_open(app_loop_of(req)->streams, req, what);
 }
 
@@ -127,13 +149,13 @@ static bool asks_page(const struct http_request *req)
 
 static void open_page(struct http_request *req, const struct job_request *what)
 {
-    int64_t limit = jobs_number_or(http_query(req, "limit"), DEFAULT_LIMIT);
-    struct poll_request poll = { .job = what->job,
-                                 .way = what->way,
-                                 .after = what->after,
-                                 .limit = (size_t)limit,
-                                 .wait_ms = jobs_wait_ms(req) };
+    struct poll_request poll = { .job = what->job, .way = what->way, .after = what->after };
+    int64_t limit;
 
+    if (!jobs_read_number(req, "limit", DEFAULT_LIMIT, &limit) ||
+        !jobs_read_wait(req, &poll.wait_ms))
+        return;
+    poll.limit = (size_t)limit;
     if (limit < 1 || limit > MAX_LIMIT)
         http_respond_error(req, 422, "limit must be from 1 to %d", MAX_LIMIT);
     else if (api_take_permit(req, &poll.permit))

@@ -10,39 +10,37 @@
 
 #include <stdio.h>
 
-enum { MAX_WAIT_S = 300, MAX_KEY_BYTES = 255, MAX_SCAN = 20000 };
+enum {
+    MAX_WAIT_S = 300,
+    MAX_KEY_BYTES = 255,
+    MAX_SCAN = 20000,
+    DEFAULT_LIST = 50,
+    MAX_LIST = 1000
+};
 
-int64_t jobs_number_or(struct str text, int64_t otherwise)
-{
-    int64_t value = 0;
-
-    if (text.n == 0 || text.n > 18)
-        return otherwise;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return otherwise;
-        value = value * 10 + (text.p[i] - '0');
-    }
-    return value;
-}
-
-/* A number that cannot be read is a mistake, and not the default; answers it. */
-static bool is_number(struct http_request *req, const char *name)
+bool jobs_read_number(struct http_request *req,
+                      const char *name,
+                      int64_t otherwise,
+                      int64_t *ret)
 {
     struct str text = http_query(req, name);
 
-    if (text.n == 0 || jobs_number_or(text, -1) >= 0)
+    *ret = otherwise;
+    if (text.n == 0 || str_number(text, ret))
         return true;
     http_respond_error(req, 422, "%s must be a whole number, not '%.*s'", name,
                        STR_ARG(str_head(text, 40)));
     return false;
 }
 
-int64_t jobs_wait_ms(struct http_request *req)
+bool jobs_read_wait(struct http_request *req, int64_t *ret_ms)
 {
-    int64_t wait = jobs_number_or(http_query(req, "wait"), 0);
+    int64_t wait;
 
-    return (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    if (!jobs_read_number(req, "wait", 0, &wait))
+        return false;
+    *ret_ms = (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    return true;
 }
 
 /* --- submit ------------------------------------------------------------------------- */
@@ -186,15 +184,16 @@ static bool read_submit(struct call *call, struct json_reader *reader)
 
 void api_submit(struct http_request *req, void *arg)
 {
-    struct call *call =
-        is_number(req, "wait") ? call_new(req, JOURNAL_SUBMIT, answer_submit) : NULL;
+    int64_t wait_ms;
+    bool is_good = jobs_read_wait(req, &wait_ms);
+    struct call *call = is_good ? call_new(req, JOURNAL_SUBMIT, answer_submit) : NULL;
     struct json_reader reader;
 
     (void)arg;
     if (call == NULL)
         return;
-    call->wait_ms = jobs_wait_ms(req);
-    json_reader_init(&reader, 64 * 1024 * 1024, 64);
+    call->wait_ms = wait_ms;
+    json_reader_init(&reader, SIZE_MAX / 64, 64);
     if (read_submit(call, &reader))
         call_post(call);
     else
@@ -278,9 +277,11 @@ static void look_at_job(struct http_request *req, bool aiq)
 
 void api_job(struct http_request *req, void *arg)
 {
-    int64_t wait_ms = jobs_wait_ms(req);
+    int64_t wait_ms;
 
     (void)arg;
+    if (!jobs_read_wait(req, &wait_ms))
+        return;
     if (wait_ms > 0)
         jobs_wait(req, http_param(req, "id"), wait_ms);
     else
@@ -351,7 +352,9 @@ static void run_list(struct task *task, struct store *store)
 
 void api_list(struct http_request *req, void *arg)
 {
-    bool is_good = is_number(req, "limit") && is_number(req, "after");
+    int64_t limit, after;
+    bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
+                   jobs_read_number(req, "after", 0, &after);
     struct look *look = is_good ? look_new(req, STR(""), run_list) : NULL;
     struct str state = http_query(req, "state");
     enum job_state ignored;
@@ -359,9 +362,8 @@ void api_list(struct http_request *req, void *arg)
     (void)arg;
     if (look == NULL)
         return;
-    int64_t limit = jobs_number_or(http_query(req, "limit"), 50);
-    look->filter.limit = limit < 1 ? 1 : limit > 1000 ? 1000 : (size_t)limit;
-    look->filter.before = jobs_number_or(http_query(req, "after"), 0);
+    look->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    look->filter.before = after;
     if (state.n > 0 && !job_state_find(state, &ignored)) {
         look->status = 422;
         buf_lit(&look->out,

@@ -4,10 +4,14 @@
 
 #include "api/api.h"
 
-/* A decimal number, or @otherwise when it is none. */
-int64_t jobs_number_or(struct str text, int64_t otherwise);
-/* ?wait=30, in seconds; 0 when it is not given, 300 at most. */
-int64_t jobs_wait_ms(struct http_request *req);
+/* A whole number in the query; @otherwise when it is not given.  False when it is none, which
+ * is answered. */
+bool jobs_read_number(struct http_request *req,
+                      const char *name,
+                      int64_t otherwise,
+                      int64_t *ret);
+/* The same for ?wait=30, in seconds; 0 when it is not given, 300 at most. */
+bool jobs_read_wait(struct http_request *req, int64_t *ret_ms);
 
 /* A new id in @mem that nobody can guess. */
 bool jobs_make_id(struct arena *mem, struct str *ret);

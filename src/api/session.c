@@ -107,7 +107,7 @@ void api_ticket(struct http_request *req, void *arg)
     struct json j;
 
     (void)arg;
-    json_reader_init(&reader, 64 * 1024, 8);
+    json_reader_init(&reader, SIZE_MAX / 64, 8);
     if (api_read_body(req, &reader, http_body(req), &j))
         make_ticket(req, j.root);
     json_reader_done(&reader);

@@ -252,7 +252,7 @@ void api_token_create(struct http_request *req, void *arg)
     (void)arg;
     if (e == NULL)
         return;
-    json_reader_init(&reader, 64 * 1024, 8);
+    json_reader_init(&reader, SIZE_MAX / 64, 8);
     if (read_create(e, &reader))
         errand_post(e);
     else

@@ -7,21 +7,6 @@
 
 enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 
-static bool read_number(struct str text, int64_t *ret)
-{
-    int64_t value = 0;
-
-    if (text.n == 0 || text.n > 18)
-        return false;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return false;
-        value = value * 10 + (text.p[i] - '0');
-    }
-    *ret = value;
-    return true;
-}
-
 /* --- the token of a lease ---------------------------------------------------------- */
 
 /* "8.1": the job's key, which is never given to another job, and the attempt. */
@@ -36,8 +21,8 @@ static bool read_token(struct str text, int64_t *ret_key, int64_t *ret_attempt)
 {
     size_t dot = str_find(text, '.');
 
-    return dot < text.n && read_number(str_head(text, dot), ret_key) &&
-           read_number(str_skip(text, dot + 1), ret_attempt);
+    return dot < text.n && str_number(str_head(text, dot), ret_key) &&
+           str_number(str_skip(text, dot + 1), ret_attempt);
 }
 
 /* --- lease ----------------------------------------------------------------------- */
@@ -158,7 +143,7 @@ void api_worker_lease(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    json_reader_init(&reader, 64 * 1024, 16);
+    json_reader_init(&reader, SIZE_MAX / 64, 16);
     if (read_lease(call, &reader) && may_work(call))
         call_post(call);
     else
@@ -223,7 +208,7 @@ void api_worker_events(struct http_request *req, void *arg)
         call_free(call);
         return;
     }
-    if (seq.p != NULL && !read_number(seq, &call->journal.producer_seq)) {
+    if (seq.p != NULL && !str_number(seq, &call->journal.producer_seq)) {
         http_respond_error(req, 422, "seq must be a whole number: the batch's, from 0");
         call_free(call);
         return;

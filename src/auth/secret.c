@@ -172,17 +172,7 @@ size_t ticket_text_make(const unsigned char key[SECRET_BYTES],
 
 static bool read_seconds(struct str text, int64_t *ret)
 {
-    int64_t value = 0;
-
-    if (text.n == 0 || text.n > 12 || text.p[0] == '0')
-        return false;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return false;
-        value = value * 10 + (text.p[i] - '0');
-    }
-    *ret = value;
-    return true;
+    return text.n <= 12 && !str_starts(text, STR("0")) && str_number(text, ret);
 }
 
 bool ticket_text_read(struct str text, struct ticket_text *ret)

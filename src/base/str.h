@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct str {
@@ -75,6 +76,22 @@ static inline size_t str_find(struct str s, char c)
 static inline struct str str_head(struct str s, size_t n)
 {
     return (struct str){ s.p, n < s.n ? n : s.n };
+}
+
+/* 1 to 18 decimal digits and nothing else. */
+static inline bool str_number(struct str s, int64_t *ret)
+{
+    int64_t value = 0;
+
+    if (s.n == 0 || s.n > 18)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+        value = value * 10 + (s.p[i] - '0');
+    }
+    *ret = value;
+    return true;
 }
 
 #endif

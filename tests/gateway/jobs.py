@@ -75,6 +75,11 @@ def errors_are_problems():
         contains(problem(s.get("/v1/jobs?state=sleeping"), 422), "queued, running, waiting, succeeded, failed or cancelled")
         s.submit(job_id="j")
         contains(problem(s.get("/v1/jobs/j/events?dialect=klingon"), 422), "klingon")
+        for query, words in {"modes=values,upates": ("upates", "updates"), "modes=,": ("mode ''",), "subgraphs=yes": ("subgraphs", "'yes'"),
+                             "subgraphs=": ("subgraphs", "true or false"), "envelope=2": ("envelope", "'2'"), "wait=soon": ("wait", "'soon'"),
+                             "wait=0&limit=x": ("limit", "'x'"), "format=xml": ("format", "ndjson")}.items():
+            contains(problem(s.get(f"/v1/jobs/j/events?dialect=messages&{query}"), 422), *words)
+        contains(problem(s.get("/v1/jobs/j?wait=soon"), 422), "wait", "'soon'")
         contains(problem(s.get("/v1/jobs/j/events?after=abc"), 422), "after")
         contains(problem(s.request("PUT", "/v1/jobs/j"), 405), "Method Not Allowed")
 

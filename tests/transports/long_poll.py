@@ -150,7 +150,7 @@ def tags_differ_between_jobs_and_dialects():
 
 
 @cases([("after=x", 422, "after must be an id"), ("limit=0", 422, "limit must be from 1 to 5000"),
-        ("limit=5001", 422, "limit must be"), ("limit=many", 200, ""), ("dialect=x", 422, "no dialect"),
+        ("limit=5001", 422, "limit must be"), ("limit=many", 422, "limit must be a whole number, not 'many'"), ("dialect=x", 422, "no dialect"),
         ("after=9999", 410, "begin again without after"), ("after=0", 200, ""), ("after=-1", 200, "")], name=lambda c: c[0])
 def bad_polls(c):
     query, status, text = c
