@@ -62,8 +62,10 @@ static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_fra
 
     (void)db;
     (void)database;
-    if (n_frames < s->wal_frames) /* the WAL was started anew */
+    if (n_frames < s->wal_frames) { /* the WAL was started anew, */
         s->checkpoint_at = CHECKPOINT_FRAMES;
+        s->wal_room = 0; /* and may have been cut */
+    }
     s->wal_frames = n_frames;
     return SQLITE_OK;
 }
@@ -153,6 +155,7 @@ static int open_writer(struct store *s, bool relaxed, struct error *err)
         return code;
     (void)sqlite3_wal_hook(s->db, on_wal_commit, s); /* gives the hook before: none */
     checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);        /* what a crash has left */
+    wal_make_room(s);
     file_sync_folder(s);
     return 0;
 }
@@ -340,7 +343,10 @@ int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *er
 
 void store_checkpoint(struct store *s)
 {
-    if (s->transaction != TRANSACTION_NONE || s->wal_frames < s->checkpoint_at)
+    if (s->transaction != TRANSACTION_NONE)
+        return;
+    wal_make_room(s);
+    if (s->wal_frames < s->checkpoint_at)
         return;
     /* A reader in an old part of the WAL keeps some of it; the next try is a while away. */
     s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;

@@ -1,6 +1,7 @@
 /* The SQLite backend, inside: what its sources share.  Everyone else includes store.h.
  *
  *     sqlite.c      opening, closing, transactions, checkpoints
+ *     wal.c         room in the WAL, ahead of the commits
  *     file.c        the path, the file's first appearance, the lock beside it
  *     schema.c      whose file it is, and bringing it up to date
  *     statements.c  every statement, with the reasons for the tables behind them
@@ -106,6 +107,7 @@ struct store {
     struct error failure; /* while TRANSACTION_FAILED: why */
     int wal_frames;       /* after the last commit */
     int checkpoint_at;    /* frames */
+    int64_t wal_room;     /* bytes; see wal.c */
     struct buf texts;     /* of the row that was handed out last */
 };
 
@@ -119,6 +121,11 @@ int file_lock(struct store *s, struct error *err);
 int file_create(const struct store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
 void file_sync_folder(const struct store *s);
+
+/* --- wal.c ----------------------------------------------------------------------- */
+
+/* Between commits: makes the file of the WAL larger before it has to be. */
+void wal_make_room(struct store *s);
 
 /* --- schema.c -------------------------------------------------------------------- */
 

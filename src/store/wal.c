@@ -1,0 +1,65 @@
+/* Room in the WAL.
+ *
+ * A commit that makes its file larger also makes the file system write down the new size, which
+ * takes several times as long as the sync of the bytes alone.  So the WAL is made larger ahead
+ * of the commits, by zeros behind its end, which SQLite takes for no frame of its own: most
+ * commits then overwrite what is there, as they do in any WAL that has been started anew.
+ *
+ * None of this has to succeed.  Where little space is left, it is left to the commits. */
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+
+enum {
+    FRAME_BYTES = 24 + 4096,
+    STEP_BYTES = 512 * 1024,
+    AHEAD_BYTES = 128 * 1024, /* of the end, when the next step is taken */
+    PIECE_BYTES = 64 * 1024,
+};
+
+#define LEAST_FREE ((uint64_t)256 * 1024 * 1024)
+
+static sqlite3_file *wal_of(const struct store *s)
+{
+    sqlite3_file *wal = NULL;
+    int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+
+    return rc == SQLITE_OK && wal != NULL && wal->pMethods != NULL ? wal : NULL;
+}
+
+static bool has_space(const struct store *s)
+{
+    struct store_disk disk;
+    struct error err;
+
+    return store_disk(s, &disk, &err) == 0 && disk.free >= LEAST_FREE;
+}
+
+static void put_zeros(sqlite3_file *wal, sqlite3_int64 from)
+{
+    char *zeros = calloc(1, PIECE_BYTES);
+    int rc = zeros != NULL ? SQLITE_OK : SQLITE_NOMEM;
+
+    for (int i = 0; i < STEP_BYTES / PIECE_BYTES && rc == SQLITE_OK; i++)
+        rc = wal->pMethods->xWrite(wal, zeros, PIECE_BYTES, from + i * PIECE_BYTES);
+    free(zeros);
+}
+
+void wal_make_room(struct store *s)
+{
+    sqlite3_int64 used = (sqlite3_int64)s->wal_frames * FRAME_BYTES;
+    sqlite3_int64 size = 0;
+
+    if (used + AHEAD_BYTES < s->wal_room)
+        return;
+    s->wal_room = used + STEP_BYTES; /* not looked at again before that, whatever happens */
+    sqlite3_file *wal = wal_of(s);
+    if (wal == NULL || wal->pMethods->xFileSize(wal, &size) != SQLITE_OK)
+        return;
+    if (size < used + AHEAD_BYTES + STEP_BYTES / 2 && has_space(s)) {
+        put_zeros(wal, size);
+        size += STEP_BYTES;
+    }
+    if (size > s->wal_room)
+        s->wal_room = size;
+}
