@@ -213,7 +213,9 @@ void api_set_caller(struct journal_request *j, const struct token *t)
 
     if (j->op == JOURNAL_SUBMIT) {
         j->row.owner = t->owner;
+        j->row.max_running = t->limits.running;
         j->max_jobs = t->limits.jobs;
+        j->max_queued = t->limits.queued;
     } else if (!is_worker_op(j->op)) {
         j->reach = &t->reach;
     } else if (j->op == JOURNAL_LEASE || !is_admin) {

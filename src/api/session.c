@@ -185,6 +185,8 @@ static void fill_session(struct errand *e, const struct token *t, int64_t life_m
     row->jobs = t->jobs;
     row->agents = t->agents;
     row->max_jobs = t->limits.jobs;
+    row->max_queued = t->limits.queued;
+    row->max_running = t->limits.running;
     row->max_streams = t->limits.streams;
     row->max_events = t->limits.events;
     row->expires = row->created + life_ms;

@@ -99,6 +99,8 @@ void errand_put_token(struct buf *b, const struct token *t)
     render_text(b, "jobs", t->jobs);
     render_text(b, "agents", t->agents);
     render_number(b, "max_jobs", t->limits.jobs);
+    render_number(b, "max_queued", t->limits.queued);
+    render_number(b, "max_running", t->limits.running);
     render_number(b, "max_streams", t->limits.streams);
     render_number(b, "max_events", t->limits.events);
     render_number(b, "streams", (int64_t)atomic_load(&t->n_streams));
@@ -220,9 +222,11 @@ static const char *read_row(struct errand *e, const yyjson_val *root)
     if (!read_expiry(root, row))
         return "\"expires_seconds\" must be a whole number";
     if (!read_limit(root, STR("max_jobs"), &row->max_jobs) ||
+        !read_limit(root, STR("max_queued"), &row->max_queued) ||
+        !read_limit(root, STR("max_running"), &row->max_running) ||
         !read_limit(root, STR("max_streams"), &row->max_streams) ||
         !read_limit(root, STR("max_events"), &row->max_events))
-        return "\"max_jobs\", \"max_streams\" and \"max_events\" must be whole numbers; 0: no limit";
+        return "limits (\"max_jobs\" and the like) must be whole numbers; 0: no limit";
     return NULL;
 }
 

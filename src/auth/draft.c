@@ -15,6 +15,8 @@ int draft_init(struct draft *d, int64_t now, struct error *err)
                                  .hash = str_make((const char *)d->hash, SECRET_BYTES),
                                  .owner = parts.id,
                                  .max_jobs = -1,
+                                 .max_queued = -1,
+                                 .max_running = -1,
                                  .max_streams = -1,
                                  .max_events = -1,
                                  .created = now };

@@ -44,6 +44,8 @@ int spec_read(struct str scopes,
     struct token_row row = { .hash = str_make((const char *)mem->hash, SECRET_BYTES),
                              .name = STR("configuration"),
                              .max_jobs = -1,
+                             .max_queued = -1,
+                             .max_running = -1,
                              .max_streams = -1,
                              .max_events = -1 };
 

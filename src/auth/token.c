@@ -118,6 +118,8 @@ int token_new(const struct token_row *row,
     t->parent = parent != NULL ? token_ref(parent) : NULL;
     t->access = access_of_scopes(row->scopes);
     t->limits = (struct token_limits){ limit_of(row->max_jobs, limits->jobs),
+                                       limit_of(row->max_queued, limits->queued),
+                                       limit_of(row->max_running, limits->running),
                                        limit_of(row->max_streams, limits->streams),
                                        limit_of(row->max_events, limits->events) };
     t->created = row->created;

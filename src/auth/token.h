@@ -21,6 +21,8 @@ struct token_row;
 /* 0: no limit. */
 struct token_limits {
     int64_t jobs;    /* that have not ended, of its owner */
+    int64_t queued;  /* of these, that wait for a worker */
+    int64_t running; /* of these, that workers have; more of them wait */
     int64_t streams; /* open at a time */
     int64_t events;  /* a second, from its workers */
 };

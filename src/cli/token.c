@@ -26,6 +26,8 @@ enum {
     FLAG_AGENTS,
     FLAG_EXPIRES,
     FLAG_MAX_JOBS,
+    FLAG_MAX_QUEUED,
+    FLAG_MAX_RUNNING,
     FLAG_MAX_STREAMS,
     FLAG_MAX_EVENTS,
     FLAG_NO_STORE,
@@ -82,6 +84,8 @@ static int fill_row(const struct args *args, struct token_row *row)
         return cli_usage_error(
             args->path, "--expires must be a time from 1s to 3650d, such as 30d, or never");
     if (!read_limit(args, FLAG_MAX_JOBS, &row->max_jobs) ||
+        !read_limit(args, FLAG_MAX_QUEUED, &row->max_queued) ||
+        !read_limit(args, FLAG_MAX_RUNNING, &row->max_running) ||
         !read_limit(args, FLAG_MAX_STREAMS, &row->max_streams) ||
         !read_limit(args, FLAG_MAX_EVENTS, &row->max_events))
         return cli_usage_error(args->path, "a limit must be a whole number; 0: no limit");
@@ -363,6 +367,11 @@ static const struct command command_create = {
               "For how long it is good: 30d, 12h; `never`." },
             { FLAG_MAX_JOBS, "max-jobs", "N", NULL,
               "Jobs of its owner that have not ended; 0: no limit." },
+            { FLAG_MAX_QUEUED, "max-queued", "N", NULL,
+              "Of these, jobs that wait for a worker; 0: no limit." },
+            { FLAG_MAX_RUNNING, "max-running", "N", NULL,
+              "Of these, jobs that workers have at a time, while more of them wait; 0: no "
+              "limit." },
             { FLAG_MAX_STREAMS, "max-streams", "N", NULL,
               "Streams open at a time; 0: no limit." },
             { FLAG_MAX_EVENTS, "max-events", "N", NULL, "Events a second; 0: no limit." },

@@ -78,7 +78,9 @@ struct server_config {
     char *token_admin;          /* NULL: none */
     char **auth_tokens;         /* NULL-terminated, or NULL: none */
     unsigned max_calls;         /* that wait for workers */
-    int64_t max_jobs_per_token; /* 0: no limit, as for the next two */
+    int64_t max_jobs_per_token; /* 0: no limit, as for the next four */
+    int64_t max_queued_per_token;
+    int64_t max_running_per_token;
     int64_t max_streams_per_token;
     int64_t max_events_per_token;
     int64_t ticket_life_ms;

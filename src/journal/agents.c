@@ -12,7 +12,7 @@ struct queue *journal_queues_new(size_t n_agents)
     struct queue *queues = calloc(n_agents + 1, sizeof(*queues));
 
     for (size_t i = 0; queues != NULL && i < n_agents; i++)
-        queues[i].head.next = queues[i].head.prev = &queues[i].head;
+        queue_init(&queues[i]);
     return queues;
 }
 

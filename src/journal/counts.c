@@ -119,7 +119,7 @@ void journal_count_failed(struct journal *j, const struct journal_request *answe
 void journal_count_look(struct journal *j)
 {
     struct journal_counts *counts = &j->counts;
-    uint64_t queued = 0, leases = 0;
+    uint64_t queued = j->n_held, leases = 0;
     int64_t oldest = 0;
 
     for (size_t i = 0; i < j->opt.n_agents; i++) {

@@ -53,6 +53,7 @@ void journal_free(struct journal *j)
         return;
     send_away(j->leases);
     send_away(j->calls);
+    j->opt.events.queued = NULL; /* nobody shall come for the next one */
     while (j->n_all > 0)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);

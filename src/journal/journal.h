@@ -70,7 +70,8 @@ struct journal_request {
     int64_t key; /* row.key of the lease: an id that is used again is another job */
     const struct reach *reach; /* a job outside of it is as good as absent; NULL: all */
     struct str holder; /* LEASE: remembered with it; else it must be the same; absent: any */
-    int64_t max_jobs;  /* SUBMIT: that its owner may have open; 0: no limit */
+    /* SUBMIT: jobs that its owner may have open, and queued; 0: no limit. */
+    int64_t max_jobs, max_queued;
     int64_t attempt;
     int64_t producer_seq; /* -1: none */
     struct str bytes;
@@ -93,7 +94,7 @@ struct journal_request {
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
-     * ERR_LIMIT (max_jobs). */
+     * ERR_LIMIT (max_jobs, max_queued). */
     int code;
     struct error why;
     struct job_row row;    /* also in, for SUBMIT */

@@ -124,24 +124,17 @@ static int add_to_all(struct journal *j, struct live *l)
     return 0;
 }
 
-uintptr_t live_count_of(const struct journal *j, struct str owner)
+/* It is in its state, or (@n is -1) no longer. */
+static void count_state(struct live *l, int n)
 {
-    return str_absent(owner) ? 0 : (uintptr_t)table_get(&j->owners, key_of(0, owner));
-}
+    struct journal *j = l->journal;
+    size_t running = l->state == JOB_RUNNING ? (size_t)n : 0;
 
-/* Adding may fail; taking away does not. */
-static int count_owner(struct journal *j, struct str owner, bool more)
-{
-    struct key key = key_of(0, owner);
-    uintptr_t n = live_count_of(j, owner);
-
-    if (str_absent(owner))
-        return 0;
-    if (!more && n <= 1) {
-        table_remove(&j->owners, key);
-        return 0;
-    }
-    return table_put(&j->owners, key, (void *)(more ? n + 1 : n - 1));
+    j->n_running += running;
+    if (l->owner == NULL)
+        return;
+    l->owner->n_running += running;
+    l->owner->n_queued += l->state == JOB_QUEUED ? (size_t)n : 0;
 }
 
 int live_add(struct journal *j, const struct job_row *row, struct live **ret)
@@ -161,7 +154,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = enter_request(l);
     if (err == 0)
         err = add_to_all(j, l);
-    if (err == 0 && count_owner(j, l->row.owner, true) != 0) {
+    if (err == 0 && owner_join(l) != 0) {
         j->n_all--;
         err = ERR_NOMEM;
     }
@@ -174,7 +167,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
     }
     l->agent = journal_agent_of(j, l->row.agent);
     l->told_seq = l->row.seq;
-    j->n_running += l->state == JOB_RUNNING;
+    count_state(l, 1);
     if (l->state == JOB_QUEUED)
         live_enqueue(l);
     *ret = l;
@@ -193,8 +186,9 @@ void live_remove(struct live *l)
     struct journal *j = l->journal;
 
     live_dequeue(l);
-    j->n_running -= l->state == JOB_RUNNING;
-    (void)count_owner(j, l->row.owner, false); /* cannot fail */
+    count_state(l, -1);
+    owner_release(l->owner);
+    owner_leave(l);
     table_remove(&j->lives, key_of(IDS, l->row.id));
     leave_request(l);
     for (size_t i = 0; i < j->n_all; i++) {
@@ -208,36 +202,6 @@ void live_remove(struct live *l)
     free(l->records);
     free_row(&l->row);
     free(l);
-}
-
-/* --- queues ------------------------------------------------------------------ */
-
-static struct queue *queue_of(const struct live *l)
-{
-    return l->agent != NULL ? &l->journal->queues[l->agent - l->journal->opt.agents] : NULL;
-}
-
-void live_enqueue(struct live *l)
-{
-    struct queue *q = queue_of(l);
-
-    if (q == NULL || l->next != NULL)
-        return;
-    l->next = &q->head;
-    l->prev = q->head.prev;
-    l->prev->next = l;
-    q->head.prev = l;
-    q->n++;
-}
-
-void live_dequeue(struct live *l)
-{
-    if (l->next == NULL)
-        return;
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
-    l->next = l->prev = NULL;
-    queue_of(l)->n--;
 }
 
 /* --- records ------------------------------------------------------------------- */
@@ -433,14 +397,16 @@ int live_move(struct live *l, enum job_state to)
     if (!job_state_may(l->state, to))
         return ERR_REFUSED;
     live_change(l);
-    j->n_running -= l->state == JOB_RUNNING;
-    j->n_running += to == JOB_RUNNING;
     if (l->state == JOB_QUEUED)
         live_dequeue(l);
+    count_state(l, -1);
     l->state = to;
+    count_state(l, 1);
     l->state_news = true;
     if (to == JOB_QUEUED)
         live_enqueue(l);
+    if (to != JOB_RUNNING)
+        owner_release(l->owner);
     if (to != JOB_RUNNING) {
         l->row.lease_until = 0;
         (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
@@ -554,7 +520,7 @@ void live_reload(struct live *l)
     if (l->stale)
         return; /* journal_turn tries again */
     live_dequeue(l);
-    j->n_running -= l->state == JOB_RUNNING;
+    count_state(l, -1);
     leave_request(l);
     free_row(&l->row);
     l->row = copy;
@@ -562,13 +528,16 @@ void live_reload(struct live *l)
     l->told_seq = l->row.seq;
     (void)job_state_find(row.state, &l->state); /* written by us */
     l->row.state = str_of(job_state_name(l->state));
-    j->n_running += l->state == JOB_RUNNING;
+    count_state(l, 1);
     l->force_at =
         l->row.cancel_requested != 0
             ? l->row.cancel_requested + (l->agent != NULL ? l->agent->cancel_grace_ms : 0)
             : 0;
-    if (job_state_is_final(l->state))
+    if (job_state_is_final(l->state)) {
         live_remove(l);
-    else if (l->state == JOB_QUEUED)
+        return;
+    }
+    if (l->state == JOB_QUEUED)
         live_enqueue(l);
+    owner_release(l->owner);
 }

@@ -21,7 +21,9 @@ enum {
 
 struct live {
     struct live *next_touched;
-    struct live *prev, *next; /* in its agent's queue, while queued */
+    struct live *prev, *next; /* in its agent's queue, or its owner's, while queued */
+    struct owner *owner;      /* NULL: nobody's */
+    bool held;                /* it is in its owner's queue */
     struct job_row row;       /* texts owned; without the input */
     enum job_state state;
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
@@ -53,11 +55,19 @@ struct queue {
     size_t n;
 };
 
+/* Somebody with open jobs. */
+struct owner {
+    struct key key;
+    size_t n_jobs, n_queued, n_running;
+    struct queue held; /* jobs that may not begin while so many others are at work */
+};
+
 struct journal {
     struct journal_options opt;
     struct table lives;  /* id, and request id of the lease -> struct live */
-    struct table owners; /* of live jobs -> how many they have */
+    struct table owners; /* of live jobs -> struct owner */
     size_t n_running;
+    size_t n_held;                /* jobs */
     struct queue *queues;         /* one per agent, same index */
     struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
     size_t lease_turn;            /* whose agent is looked at first */
@@ -104,8 +114,6 @@ struct live *live_find_lease(struct journal *j, struct str request_id);
 int live_set_request(struct live *l, struct str request_id);
 /* A new one for @row (texts copied); it is entered. */
 int live_add(struct journal *j, const struct job_row *row, struct live **ret);
-/* How many live jobs @owner has. */
-uintptr_t live_count_of(const struct journal *j, struct str owner);
 /* Forgets it. */
 void live_remove(struct live *l);
 /* It takes part in this turn.  What a worker's sign of life changes (when the lease ends,
@@ -130,8 +138,6 @@ int live_end(struct live *l, const struct last_word *word);
 int live_finish(struct live *l, enum job_end end, struct str error, struct str type);
 /* Takes the state that the worker's own word has put in the log. */
 int live_follow_fold(struct live *l);
-void live_enqueue(struct live *l);
-void live_dequeue(struct live *l);
 /* Its worker is lost: queued again within the budget, else failed. */
 int live_lose_worker(struct live *l, struct str why, struct str type);
 /* What the turn did is done with. */
@@ -140,6 +146,25 @@ void live_end_turn(struct live *l);
 void live_reload(struct live *l);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
+
+/* --- owner.c ----------------------------------------------------------------- */
+
+/* NULL: it has no live jobs. */
+const struct owner *owner_find(const struct journal *j, struct str name);
+/* A new job counts as its owner's, or does so no longer. */
+int owner_join(struct live *l);
+void owner_leave(struct live *l);
+/* May it begin? */
+bool owner_has_room(const struct live *l);
+/* Some job of its has ended or the like: those that may begin now go to their queues. */
+void owner_release(struct owner *o); /* may be NULL */
+
+/* --- queue.c ----------------------------------------------------------------- */
+
+void queue_init(struct queue *q);
+/* Into its agent's queue, or its owner's; nowhere when its agent is not configured. */
+void live_enqueue(struct live *l);
+void live_dequeue(struct live *l);
 
 /* --- agents.c ---------------------------------------------------------------- */
 

@@ -187,6 +187,21 @@ static void fill_row(const struct journal *j,
         row->expiry_seconds = j->opt.default_expiry_seconds;
 }
 
+static bool has_too_many(const struct journal *j, struct journal_request *req)
+{
+    const struct owner *o = owner_find(j, req->row.owner);
+
+    if (o != NULL && req->max_jobs > 0 && o->n_jobs >= (uint64_t)req->max_jobs)
+        refuse(req, ERR_LIMIT, "%lld jobs of yours have not ended, and that is the most",
+               (long long)req->max_jobs);
+    else if (o != NULL && req->max_queued > 0 && o->n_queued >= (uint64_t)req->max_queued)
+        refuse(req, ERR_LIMIT, "%lld jobs of yours wait for a worker, and that is the most",
+               (long long)req->max_queued);
+    else
+        return false;
+    return true;
+}
+
 static void submit(struct journal *j, struct journal_request *req)
 {
     const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
@@ -200,11 +215,8 @@ static void submit(struct journal *j, struct journal_request *req)
     }
     if (submitted_before(j, req))
         return;
-    if (req->max_jobs > 0 && live_count_of(j, row.owner) >= (uintptr_t)req->max_jobs) {
-        refuse(req, ERR_LIMIT, "%lld jobs of yours have not ended, and that is the most",
-               (long long)req->max_jobs);
+    if (has_too_many(j, req))
         return;
-    }
     if (live_find(j, req->row.id) != NULL && live_find(j, req->row.id)->deleted) {
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
@@ -241,8 +253,14 @@ static struct live *next_for(struct journal *j, const struct journal_request *re
             journal_agent_of(j, req->agents[(i + j->lease_turn) % req->n_agents]);
         struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
-        if (q != NULL && q->n > 0)
-            return q->head.next;
+        while (q != NULL && q->n > 0) {
+            struct live *l = q->head.next;
+
+            if (owner_has_room(l))
+                return l;
+            live_dequeue(l);
+            live_enqueue(l); /* it is held */
+        }
     }
     return NULL;
 }

@@ -98,6 +98,10 @@ static const char *const steps[] = {
     "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq = 1;"
     "CREATE INDEX jobs_expired ON jobs(finished + expiry_seconds * 1000)"
     "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq > 1;",
+    /* 6: how many jobs of an owner may be queued, and how many at work. */
+    "ALTER TABLE jobs ADD COLUMN max_running INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tokens ADD COLUMN max_queued INTEGER NOT NULL DEFAULT -1;"
+    "ALTER TABLE tokens ADD COLUMN max_running INTEGER NOT NULL DEFAULT -1;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

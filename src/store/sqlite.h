@@ -23,7 +23,7 @@
  * producer_seq are not in the lists: each is special in its own way. */
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
-    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created)
+    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running)
 #define JOB_INDEXED(TEXT, INT)                                                         \
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \

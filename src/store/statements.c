@@ -52,7 +52,7 @@
 /* In the order of token_of() and store_token_insert(). */
 #define TOKEN_COLUMNS                                                 \
     "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, " \
-    "max_streams, max_events, created, expires, revoked"
+    "max_queued, max_running, max_streams, max_events, created, expires, revoked"
 
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
@@ -116,7 +116,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_LEAVING_DELETE] = "DELETE FROM leavings WHERE job = ?",
 
     [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
-                               ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                               ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_TOKEN_REVOKE] =
         "UPDATE tokens SET revoked = iif(revoked = 0, ?, revoked) WHERE id = ? AND parent IS NULL",
     [STATEMENT_SESSIONS_OF] = "DELETE FROM tokens WHERE parent = ?",

@@ -43,6 +43,7 @@ struct job_row {
     int64_t run_seconds;      /* how long it may run; 0: no limit */
     int64_t expiry_seconds;   /* how long it is kept after its end */
     int64_t cancel_requested; /* when; 0: not */
+    int64_t max_running;      /* jobs of its owner at work with which it may begin; 0: any */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     uint64_t seq;             /* of its last record */
     uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
@@ -81,7 +82,7 @@ void store_rollback(struct store *s);
 
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
-/* All columns but id, agent, owner, input, idempotency key, created, first_seq.
+/* All columns but id, agent, owner, input, idempotency key, created, max_running, first_seq.
  * ERR_NOT_FOUND. */
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
@@ -171,8 +172,9 @@ struct token_row {
     struct str hash;   /* STORE_SECRET_BYTES */
     struct str name;   /* for people */
     struct str scopes, owner, jobs, agents;
-    int64_t max_jobs, max_streams, max_events; /* 0: no limit; -1: the server's */
-    int64_t created, expires, revoked;         /* milliseconds since 1970; 0: not */
+    /* 0: no limit; -1: the server's */
+    int64_t max_jobs, max_queued, max_running, max_streams, max_events;
+    int64_t created, expires, revoked; /* milliseconds since 1970; 0: not */
 };
 
 /* For store_open and store_open_beside.  ERR_REFUSED when the id is taken. */

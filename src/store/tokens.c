@@ -38,6 +38,8 @@ int store_token_insert(struct store *s, const struct token_row *row, struct erro
     bind_text(&b, row->jobs);
     bind_text(&b, row->agents);
     bind_int(&b, row->max_jobs);
+    bind_int(&b, row->max_queued);
+    bind_int(&b, row->max_running);
     bind_int(&b, row->max_streams);
     bind_int(&b, row->max_events);
     bind_int(&b, row->created);
@@ -166,11 +168,13 @@ static struct token_row token_of(sqlite3_stmt *stmt)
         .jobs = column_text(stmt, 6),
         .agents = column_text(stmt, 7),
         .max_jobs = sqlite3_column_int64(stmt, 8),
-        .max_streams = sqlite3_column_int64(stmt, 9),
-        .max_events = sqlite3_column_int64(stmt, 10),
-        .created = sqlite3_column_int64(stmt, 11),
-        .expires = sqlite3_column_int64(stmt, 12),
-        .revoked = sqlite3_column_int64(stmt, 13),
+        .max_queued = sqlite3_column_int64(stmt, 9),
+        .max_running = sqlite3_column_int64(stmt, 10),
+        .max_streams = sqlite3_column_int64(stmt, 11),
+        .max_events = sqlite3_column_int64(stmt, 12),
+        .created = sqlite3_column_int64(stmt, 13),
+        .expires = sqlite3_column_int64(stmt, 14),
+        .revoked = sqlite3_column_int64(stmt, 15),
     };
 }
 

@@ -2,9 +2,10 @@
 
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from callers import Caller, Locked, challenge
-from gateway import PULL, Server, Worker, token, until
+from gateway import OPENING, PULL, WAIT, Server, Worker, interrupt, token, until
 from harness import case, check, contains, equal
 
 
@@ -39,6 +40,104 @@ def jobs_that_have_not_ended():
         s.restart(s.kill)
         too_many(client.post("/v1/jobs", {"agent": "pull"}))
         s.admin.submit()
+
+
+@case
+def jobs_that_are_queued():
+    with Locked() as s:
+        client = s.caller("client", "--max-queued", "2")
+        client.submit(job_id="a")
+        client.submit(job_id="b")
+        contains(too_many(client.post("/v1/jobs", {"agent": "pull"})).detail, "2 jobs of yours wait for a worker")
+        too_many(client.post("/v1/jobs/async/submit", {"agent_type": "pull", "input": "x"}), "detail")
+        lease = Worker(s.caller("worker")).lease()
+        client.submit(job_id="c")
+        too_many(client.post("/v1/jobs", {"agent": "pull"}))
+        lease.hand_back()
+        too_many(client.post("/v1/jobs", {"agent": "pull"}))
+        for id in ("a", "b"):
+            client.post(f"/v1/jobs/{id}/cancel")
+        client.submit(job_id="d")
+        s.restart(s.kill)
+        too_many(client.post("/v1/jobs", {"agent": "pull"}))
+
+
+def ids_of(leases):
+    return [lease.job for lease in leases]
+
+
+@case
+def jobs_that_run():
+    with Locked() as s:
+        client, other = s.caller("client", "--max-running", "2"), s.caller("client")
+        for i in range(5):
+            client.submit(job_id=f"c{i}")
+        other.submit(job_id="o0")
+        crew = s.caller("worker")
+        leases = [Worker(crew).lease() for _ in range(3)]
+        equal(ids_of(leases), ["c0", "c1", "o0"], "whose owner has enough at work is passed over")
+        equal(Worker(crew).ask(wait=0).status, 204)
+        equal(s.admin.get("/healthz").json["journal"]["jobs_queued"], 3)
+        leases[0].finish()
+        third = Worker(crew).lease()
+        equal(third.job, "c2")
+        equal(Worker(crew).ask(wait=0).status, 204)
+        leases[1].send(*OPENING, interrupt())
+        leases[1].finish("interrupted")
+        equal(Worker(crew).lease().job, "c3", "whoever waits for an answer is not at work")
+        equal(Worker(crew).ask(wait=0).status, 204)
+        third.hand_back()
+        third = Worker(crew).lease()
+        check(third.job in ("c2", "c4"), third.job)
+        equal(Worker(crew).ask(wait=0).status, 204)
+        third.finish()
+        client.post(f"/v1/jobs/{'c4' if third.job == 'c2' else 'c2'}/cancel")
+        client.submit(job_id="c5")
+        equal(Worker(crew).lease().job, "c5", "one that is cancelled in the queue takes no place")
+
+
+@case
+def one_who_waits_gets_the_job_that_may_begin():
+    with Locked(agents={"pull": PULL, "rare": PULL}) as s:
+        client = s.caller("client", "--max-running", "1")
+        crew = s.caller("worker")
+        client.submit(job_id="a")
+        lease = Worker(crew).lease()
+        client.submit("rare", job_id="nobody-comes-for-this")
+        client.submit(job_id="b")
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(Worker(crew).lease, 20)
+            lease.finish()
+            next = waiting.result()
+        equal(next.job, "b", "though another came first, for whose agent there is no worker")
+        next.finish()
+        equal(Worker(crew, "rare").lease().job, "nobody-comes-for-this")
+
+
+@case
+def it_stays_so_through_a_restart():
+    with Locked() as s:
+        client = s.caller("client", "--max-running", "1")
+        for i in range(3):
+            client.submit(job_id=f"c{i}")
+        crew = s.caller("worker")
+        lease = Worker(crew).lease()
+        s.restart(s.kill)
+        equal(Worker(crew).ask(wait=0).status, 204)
+        lease.finish()
+        equal(Worker(crew).lease().job, "c1")
+
+
+@case
+def processes_of_agents_wait_too():
+    with Locked(agents={}) as s:
+        client = s.caller("client", "--max-running", "1")
+        for i in range(3):
+            client.submit("demo", job_id=f"c{i}", input={"speed": 0, "question": False})
+        for i in range(3):
+            until(f"c{i} ends", lambda: s.admin.get(f"/v1/jobs/c{i}").json["state"] == "succeeded", WAIT)
+        spans = [(j["started_at"], j["finished_at"]) for j in (s.admin.get(f"/v1/jobs/c{i}").json for i in range(3))]
+        check(all(before[1] <= after[0] for before, after in zip(spans, spans[1:])), spans)
 
 
 @case
@@ -97,14 +196,14 @@ def events_a_second():
 
 @case
 def the_servers_limits_are_for_tokens_that_say_nothing():
-    with Locked("--max-jobs-per-token", "1", "--max-streams-per-token", "1", "--max-events-per-token", "7") as s:
+    with Locked("--max-jobs-per-token", "1", "--max-queued-per-token", "5", "--max-running-per-token", "6", "--max-streams-per-token", "1", "--max-events-per-token", "7") as s:
         usual, free = s.caller("client"), s.caller("client", "--max-jobs", "0", "--max-streams", "0")
         usual.submit(job_id="j")
         too_many(usual.post("/v1/jobs", {"agent": "pull"}))
         for _ in range(5):
             free.submit()
         me = usual.get("/v1/session").json
-        equal((me["max_jobs"], me["max_streams"], me["max_events"]), (1, 1, 7))
+        equal([me["max_" + n] for n in ("jobs", "queued", "running", "streams", "events")], [1, 5, 6, 1, 7])
         with usual.stream("j"):
             too_many(usual.get("/v1/jobs/j/events"))
 

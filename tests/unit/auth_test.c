@@ -232,6 +232,8 @@ static struct token_row a_row(const char *scopes)
                                .scopes = str_of(scopes),
                                .owner = STR("acme"),
                                .max_jobs = -1,
+                               .max_queued = -1,
+                               .max_running = -1,
                                .max_streams = -1,
                                .max_events = -1 };
 }

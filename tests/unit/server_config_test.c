@@ -123,6 +123,8 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "auth_tokens: [client:a, read:b]\n"
                                    "max_calls: 20\n"
                                    "max_jobs_per_token: 21\n"
+                                   "max_queued_per_token: 26\n"
+                                   "max_running_per_token: 27\n"
                                    "max_streams_per_token: 22\n"
                                    "max_events_per_token: 23\n"
                                    "ticket_life: 24s\n"
@@ -175,6 +177,8 @@ static void assert_every_option(const struct server_config *c)
     assert_list(c->auth_tokens, "client:a read:b");
     assert_int_equal(c->max_calls, 20);
     assert_int_equal(c->max_jobs_per_token, 21);
+    assert_int_equal(c->max_queued_per_token, 26);
+    assert_int_equal(c->max_running_per_token, 27);
     assert_int_equal(c->max_streams_per_token, 22);
     assert_int_equal(c->max_events_per_token, 23);
     assert_int_equal(c->ticket_life_ms, 24000);
@@ -237,6 +241,8 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "client:a,read:b",
         "20",
         "21",
+        "26",
+        "27",
         "22",
         "23",
         "24s",

@@ -319,6 +319,7 @@ static void expect_job(const struct job_row *got, const struct job_row *want)
     assert_int_equal(got->queue_deadline, want->queue_deadline);
     assert_int_equal(got->run_deadline, want->run_deadline);
     assert_int_equal(got->run_seconds, want->run_seconds);
+    assert_int_equal(got->max_running, want->max_running);
     assert_int_equal(got->expiry_seconds, want->expiry_seconds);
     assert_int_equal(got->cancel_requested, want->cancel_requested);
     assert_int_equal(got->producer_seq, want->producer_seq);
@@ -351,6 +352,7 @@ static struct job_row a_full_job(void)
                              .queue_deadline = 1700000000006,
                              .run_deadline = 1700000000007,
                              .run_seconds = 8,
+                             .max_running = 14,
                              .expiry_seconds = 9,
                              .cancel_requested = 1700000000010,
                              .producer_seq = 11,
@@ -480,6 +482,7 @@ static void an_update_changes_all_but_what_is_fixed(void **state)
     row.input = want.input;
     row.idempotency_key = want.idempotency_key;
     row.created = want.created;
+    row.max_running = want.max_running;
     row.first_seq = want.first_seq;
     struct job_row got = get_job(f->r, "job-1");
     expect_job(&got, &row);
@@ -1497,6 +1500,8 @@ static struct token_row a_token(const char *id, const char *parent)
                                .jobs = STR("own"),
                                .agents = STR_NONE,
                                .max_jobs = -1,
+                               .max_queued = 3,
+                               .max_running = 4,
                                .max_streams = 5,
                                .max_events = 0,
                                .created = 100,
@@ -1520,6 +1525,8 @@ static int on_token(void *arg, const struct token_row *row)
     expect_text(row->jobs, want.jobs);
     expect_text(row->agents, want.agents);
     assert_int_equal(row->max_jobs, want.max_jobs);
+    assert_int_equal(row->max_queued, want.max_queued);
+    assert_int_equal(row->max_running, want.max_running);
     assert_int_equal(row->max_streams, want.max_streams);
     assert_int_equal(row->max_events, want.max_events);
     assert_int_equal(row->created, want.created);
@@ -1644,6 +1651,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
                  "UPDATE jobs SET first_seq = seq + 1 WHERE id = 'expired';"
                  "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
                  "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
+                 "ALTER TABLE jobs DROP COLUMN max_running;"
                  "DROP TABLE tokens;"
                  "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
                  "ALTER TABLE records DROP COLUMN batch;"

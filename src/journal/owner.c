@@ -1,0 +1,78 @@
+/* Owners of open jobs: how many each has, and which of them must wait for others.
+ *
+ * A job says with how many others of its owner it may be at work (row.max_running).  One that
+ * would be too many is held: it waits in its owner's own queue, so that whoever asks for work
+ * does not come by it every time.  As soon as one of the others is at work no longer, all that
+ * may begin now go back to their agents' queues; those that were too many after all are held
+ * again when their turn comes. */
+#include "base/error.h"
+#include "journal/live.h"
+
+#include <stdlib.h>
+
+static struct owner *find(const struct journal *j, struct str name)
+{
+    return str_absent(name) ? NULL : table_get(&j->owners, key_of(0, name));
+}
+
+const struct owner *owner_find(const struct journal *j, struct str name)
+{
+    return find(j, name);
+}
+
+int owner_join(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct owner *o = find(j, l->row.owner);
+
+    if (str_absent(l->row.owner))
+        return 0;
+    if (o == NULL) {
+        o = calloc(1, sizeof(*o));
+        if (o == NULL)
+            return ERR_NOMEM;
+        o->key = key_of(0, l->row.owner);
+        queue_init(&o->held);
+        if (table_put(&j->owners, o->key, o) != 0) {
+            free(o);
+            return ERR_NOMEM;
+        }
+    }
+    o->n_jobs++;
+    l->owner = o;
+    return 0;
+}
+
+void owner_leave(struct live *l)
+{
+    struct owner *o = l->owner;
+
+    l->owner = NULL;
+    if (o == NULL || --o->n_jobs > 0)
+        return;
+    table_remove(&l->journal->owners, o->key);
+    free(o);
+}
+
+bool owner_has_room(const struct live *l)
+{
+    return l->owner == NULL || l->row.max_running <= 0 ||
+           l->owner->n_running < (uint64_t)l->row.max_running;
+}
+
+void owner_release(struct owner *o)
+{
+    const struct journal_agent *told = NULL;
+
+    for (size_t n = o != NULL ? o->held.n : 0; n > 0; n--) {
+        struct live *l = o->held.head.next;
+        const struct journal_events *events = &l->journal->opt.events;
+
+        live_dequeue(l);
+        live_enqueue(l); /* or it is held again, behind the others */
+        if (l->held || l->agent == told || events->queued == NULL)
+            continue;
+        events->queued(events->arg, l->row.agent);
+        told = l->agent;
+    }
+}
