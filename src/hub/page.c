@@ -21,9 +21,11 @@ struct reading {
     struct frames frames;
     struct table heads; /* seq -> struct record, ref */
     struct record *last_head;
-    size_t n_rows;
+    size_t n_rows, n_good;
+    uint64_t lost; /* the last of the damaged records at its beginning; 0: there are none */
     bool full;
-    bool hole; /* a record that should be there is not */
+    bool hole;  /* a record that should be there is not, */
+    bool skips; /* and will not be */
 };
 
 static void page_read(struct task *task, struct store *store);
@@ -111,6 +113,47 @@ static int keep_head(struct reading *r, const struct record *rec)
     return err;
 }
 
+/* Damaged records are passed over at the beginning of a page, and a frame in their place says
+ * so.  One that is met later ends the page before it.  True to go on. */
+static bool pass_over(struct reading *r, uint64_t seq)
+{
+    struct sheet *sheet = r->page->sheet;
+
+    if (sheet->last_seq >= seq)
+        return true;
+    r->full = r->n_good > 0;
+    if (!r->full)
+        sheet->last_seq = r->lost = seq;
+    return !r->full;
+}
+
+static void say_what_is_lost(struct reading *r)
+{
+    struct page *p = r->page;
+
+    if (r->lost == 0 || r->n_good > 0)
+        return;
+    way_put_gap(&p->way, p->after.seq, r->lost, p->job_seq, &p->sheet->bytes);
+    p->sheet->n_frames++;
+}
+
+static int read_record(struct reading *r, uint64_t seq, struct str stored, struct record *ret)
+{
+    int err = record_decode(&r->reader, stored, ret, NULL);
+
+    if (err == 0 && ret->seq != seq)
+        err = ERR_TYPE;
+    if (err == 0 && ret->head_seq != 0)
+        err = find_head(r, ret->head_seq, &ret->head);
+    ret->job_id = r->job;
+    return err;
+}
+
+static bool is_damage(int err)
+{
+    return err == ERR_SYNTAX || err == ERR_TYPE || err == ERR_NOT_FOUND;
+}
+
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
     struct reading *r = arg;
@@ -118,15 +161,14 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     struct record rec;
     size_t n = 0;
 
-    r->hole = seq != sheet->last_seq + 1;
-    if (r->hole)
+    r->n_rows++;
+    r->hole = seq != sheet->last_seq + 1 && !r->skips;
+    if (r->hole || !pass_over(r, seq - 1))
         return 1;
-    int err = record_decode(&r->reader, stored, &rec, NULL);
-    if (err == 0 && rec.seq != seq)
-        err = ERR_TYPE;
-    if (err == 0 && rec.head_seq != 0)
-        err = find_head(r, rec.head_seq, &rec.head);
-    rec.job_id = r->job;
+    int err = read_record(r, seq, stored, &rec);
+    if (is_damage(err))
+        return !pass_over(r, seq);
+    say_what_is_lost(r);
     if (err == 0)
         err = way_render(&r->page->way, &rec, r->page->after, &r->frames, &sheet->bytes, &n);
     if (err == 0 && is_head(&rec))
@@ -136,7 +178,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
         return 1;
     }
     sheet->last_seq = seq;
-    r->n_rows++;
+    r->n_good++;
     sheet->n_frames += n;
     sheet->ended |= rec.kind == REC_JOB_END;
     r->full = sheet->bytes.n >= r->page->max_bytes ||
@@ -152,6 +194,26 @@ static size_t expected(const struct page *p, uint64_t after)
     return p->job_seq < after ? 0 : n < PAGE_ROOM ? (size_t)n : PAGE_ROOM;
 }
 
+/* All that there were have been looked at, or as many as fit. */
+static void end_sheet(struct reading *r)
+{
+    struct page *p = r->page;
+    struct sheet *sheet = p->sheet;
+
+    sheet->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
+    /* A job that goes on may have grown since its row was read, but not shrunk. */
+    r->hole |= sheet->at_end && p->code == 0 && sheet->last_seq < p->job_seq;
+    if (r->hole && r->skips) {
+        r->hole = false;
+        sheet->at_end = pass_over(r, p->job_seq);
+    }
+    say_what_is_lost(r);
+    if (sheet->n_frames > 0 && !sheet->ended)
+        way_put_cursor(&p->way, sheet->last_seq, &sheet->bytes);
+    if (p->code == 0)
+        p->code = sheet->bytes.error;
+}
+
 static void read_rows(struct reading *r)
 {
     struct page *p = r->page;
@@ -159,7 +221,8 @@ static void read_rows(struct reading *r)
     /* A cursor inside a record looks at that record once more. */
     uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
 
-    r->n_rows = 0;
+    r->n_rows = r->n_good = 0;
+    r->lost = 0;
     r->full = r->hole = false;
     r->last_head = NULL;
     json_reader_init(&r->reader, SIZE_MAX / 64, 256);
@@ -171,13 +234,7 @@ static void read_rows(struct reading *r)
     int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
     if (err != 0)
         p->code = err;
-    if (sheet->n_frames > 0 && !sheet->ended)
-        way_put_cursor(&p->way, sheet->last_seq, &sheet->bytes);
-    if (p->code == 0)
-        p->code = sheet->bytes.error;
-    sheet->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
-    /* A job that goes on may have grown since its row was read, but not shrunk. */
-    r->hole |= sheet->at_end && p->code == 0 && sheet->last_seq < p->job_seq;
+    end_sheet(r);
     for (size_t i = 0; i < r->heads.cap; i++)
         record_unref(r->heads.slots[i].value);
     table_done(&r->heads);
@@ -239,10 +296,9 @@ static void page_read(struct task *task, struct store *store)
     do {
         first = p->first_seq;
         p->code = find_place(&r);
+        /* Retention may have come between the row and its records; else they are lost. */
+        r.skips = r.hole && p->first_seq == first;
         if (p->code == 0)
             read_sheet(&r);
-        /* Retention may have come between the row and its records. */
-    } while (p->code == 0 && r.hole && p->first_seq != first);
-    if (p->code == 0 && r.hole)
-        p->code = ERR_IO;
+    } while (p->code == 0 && r.hole);
 }

@@ -66,14 +66,37 @@ int way_render(const struct way *way,
     return out->error;
 }
 
-void way_put(const struct way *way, struct str event, struct str data, struct buf *out)
+static void put(const struct way *way, const struct message_out *m, struct buf *out)
 {
-    struct message_out m = { .event = event, .data = data, .wrap = wraps(way) };
     size_t at;
 
     begin(way, out, &at);
-    way->framing->put(&m, out);
+    way->framing->put(m, out);
     end(way, out, at);
+}
+
+void way_put(const struct way *way, struct str event, struct str data, struct buf *out)
+{
+    put(way, &(struct message_out){ .event = event, .data = data, .wrap = wraps(way) }, out);
+}
+
+void way_put_gap(const struct way *way,
+                 uint64_t after,
+                 uint64_t lost,
+                 uint64_t tail,
+                 struct buf *out)
+{
+    struct message_out m = {
+        .seq = lost, .k = 1, .total = 1, .event = STR("stream.gap"), .wrap = wraps(way)
+    };
+    char data[128];
+
+    (void)snprintf(data, sizeof(data),
+                   "{\"type\":\"stream.gap\",\"requested\":%llu,\"oldest\":%llu,\"tail\":%llu}",
+                   (unsigned long long)after, (unsigned long long)lost + 1,
+                   (unsigned long long)tail); /* fits */
+    m.data = str_of(data);
+    put(way, &m, out);
 }
 
 void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out)

@@ -50,6 +50,13 @@ int way_render(const struct way *way,
 void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out);
 /* Appends a frame that is made for the connection: no id. */
 void way_put(const struct way *way, struct str event, struct str data, struct buf *out);
+/* Appends stream.gap in the place of the records behind @after up to @lost, with the id of the
+ * last of them. */
+void way_put_gap(const struct way *way,
+                 uint64_t after,
+                 uint64_t lost,
+                 uint64_t tail,
+                 struct buf *out);
 /* Appends raw bytes (a comment, a retry line) as one chunk. */
 void way_put_raw(const struct way *way, struct str bytes, struct buf *out);
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 from gateway import OPENING, PULL, STORY, Server, Worker, at_once, lines, play, seq, token, until
-from harness import case, cases, check, contains, equal
+from harness import DIALECTS, case, cases, check, contains, equal
 from processes import sh
 
 
@@ -194,7 +194,71 @@ def a_damaged_record_ends_its_job_and_no_other(name):
         equal(leases[0].try_beat().status, 409)
         answers = at_once(*[lambda: s.post("/v1/jobs", {"agent": "pull"})] * 50)
         equal({a.status for a in answers}, {202}, "nobody else notices")
-        for d in ("raw", "agent", "aiq"):
-            with s.stream("bad", d) as st:
-                st.rest(10)
-                check(st.status != 200 or st.ended != "clean", f"{d}: nobody is told that this is all of it")
+        for d in DIALECTS:
+            frames = s.read("bad", d)
+            gaps = [f.json for f in frames if f.event == "stream.gap"]
+            equal(len(gaps), 1, f"{d}: everybody is told that this is not all of it")
+            check(gaps[0]["requested"] < gaps[0]["oldest"] <= gaps[0]["tail"] == s.job("bad")["events"], gaps)
+            equal(like_a_browser(s, "bad", d), "204")
+        equal(ending(frames), "failed")
+
+
+def like_a_browser(s, job, dialect):
+    """Comes back from the last id after each end that is not final; which one was."""
+    last = None
+    for _ in range(6):
+        with s.stream(job, dialect, header=last) as st:
+            st.rest(20)
+            if st.status != 200:
+                return str(st.status)
+            last = max(st.stored, key=seq).id if st.stored else last
+    return "never"
+
+
+def ending(raw):
+    return raw[-1].json["status"] if raw[-1].json["kind"] == "job.end" else None
+
+
+def stored_rows(s, job, where=""):
+    with contextlib.closing(sqlite3.connect(s.data)) as db:
+        key, = db.execute("select key from jobs where id = ?", (job,)).fetchone()
+        return [id for id, in db.execute(f"select id from records where id >= ? << 30 and id < (? + 1) << 30 {where} order by id", (key, key))]
+
+
+@cases(["in the middle", "at the end", "all"])
+def readers_of_a_damaged_job_get_what_there_is_and_stop(where):
+    """Of a long job, whose damage is pages away from its beginning (aiq.md 11: a malformed stored
+    row is skipped; ours says so)."""
+    with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        for _ in range(20):
+            lease.send(*[token("x" * 300)] * 100)
+        lease.finish("failure", error="enough")
+        whole = s.read("j")
+        s.terminate()
+        rows = stored_rows(s, "j")
+        check(len(rows) > 10, "one row would be all of it")
+        lost = {"in the middle": rows[12:13], "at the end": rows[-1:], "all": rows}[where]
+        with contextlib.closing(sqlite3.connect(s.data)) as db, db:
+            db.executemany("update records set stored = 'nonsense' where id = ?", [(id,) for id in lost])
+        s.start()
+        with s.stream("j") as st:
+            st.rest()
+            equal((st.ended, st.events.count("stream.gap")), ("clean", 1))
+        for d in DIALECTS:
+            equal((d, like_a_browser(s, "j", d)), (d, "204"))
+        events, after = [], "0"
+        while True:  # a page at a time
+            a = s.get(f"/v1/jobs/j/events?dialect=raw&wait=0&limit=500&after={after}")
+            equal(a.status, 200, repr(a))
+            events += a.json["events"]
+            after = a.json["next"]
+            if a.json["ended"]:
+                break
+        gap = next(e["data"] for e in events if e["event"] == "stream.gap")
+        kept = [f.id for f in whole if not gap["requested"] < seq(f) < gap["oldest"]]
+        check(0 < len(whole) - len(kept) < 400 or where == "all", gap)
+        equal([e["id"] for e in events if e["event"] != "stream.gap"], kept)
+        equal([f.id for f in st.stored if f.event != "stream.gap"], kept)
