@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import pty
 import re
 import resource
+import select
 import time
 
 from gateway import (OPENING, PULL, Server, Stream, Worker, play, read_answer, request_bytes, token,
@@ -46,6 +48,45 @@ def a_slow_head_is_cut():
                     break
             check(time.monotonic() - start < 6, "cut within its time")
             equal(s.get("/livez").status, 200)
+
+
+def lines_on_a_terminal(*flags):
+    """What a server with a terminal as its stderr writes for one request."""
+    master, slave = pty.openpty()
+    with Server(*flags, start=False) as s, open(master, "rb", buffering=0) as terminal:
+        try:
+            s.start(stderr=slave)
+        finally:
+            os.close(slave)
+        equal(s.get("/v1/jobs/nope?secret=1").status, 404)
+        seen = b""
+        while b"/v1/jobs/nope" not in seen or not seen.endswith(b"\n"):
+            check(select.select([terminal], [], [], 10)[0], f"no line: {seen!r}")
+            seen += terminal.read(4096)
+        return [row for row in seen.decode().splitlines() if "/v1/jobs/nope" in row]
+
+
+def is_json(row):
+    return row.startswith("{") and isinstance(json.loads(row), dict)
+
+
+@case
+def the_log_is_text_on_a_terminal_and_json_lines_elsewhere():
+    text, = lines_on_a_terminal()
+    check(not is_json(text), text)
+    contains(text, "GET /v1/jobs/nope", "404")
+    check("secret" not in text, "no query")
+    forced, = lines_on_a_terminal("--access-log", "json")
+    check(is_json(forced), forced)
+    with Server() as s:  # a file
+        s.get("/v1/jobs/nope")
+        row = until("a line", lambda: [r for r in s.err().splitlines() if "/v1/jobs/nope" in r])[0]
+        check(is_json(row), row)
+        equal((json.loads(row)["path"], json.loads(row)["status"]), ("/v1/jobs/nope", 404))
+    with Server("--access-log", "text") as s:
+        s.get("/v1/jobs/nope")
+        row = until("a line", lambda: [r for r in s.err().splitlines() if "/v1/jobs/nope" in r])[0]
+        check(not is_json(row), row)
 
 
 @case
