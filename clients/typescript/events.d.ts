@@ -842,10 +842,25 @@ export interface Dialects {
 }
 export type Dialect = keyof Dialects;
 
+/** Behind what came, where events do not carry their ids: the cursor to go on from. */
+export interface StreamCursor {
+    type: "stream.cursor";
+    id: string;
+}
+
+/** An event by itself: a message of a WebSocket, a JSON line with `?envelope=0`. */
+export type Bare<D extends Exclude<Dialect, "messages">> = Dialects[D][keyof Dialects[D]] | StreamCursor;
+
+/** Through silence, between JSON lines. */
+export interface StreamKeepAlive {
+    event: "stream.keep_alive";
+    data: null;
+}
+
 /**
- * An event with its name and its id, as JSON lines have it (always of `messages`, of others
- * with `?envelope=1`) and a page of a long poll. `id` is the cursor to go on from; what was
- * made for the connection has none.
+ * An event with its name and its id: a JSON line, an item of a page, a message of a WebSocket
+ * with `?envelope=1` (and always of `messages`). `id` is the cursor to go on from; what was made
+ * for the connection has none.
  */
 export type Wrapped<D extends Dialect> = {
     [Name in keyof Dialects[D] & string]: {

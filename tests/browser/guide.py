@@ -1,4 +1,4 @@
-"""The page of docs/getting-started.md in Chromium, and the agents of that document behind it.
+"""The pages of docs/getting-started.md and docs/events.md in Chromium, and the agents of the first behind it.
 
 All is as printed but for the ports, and for eyes on the page: they press its button and tell
 what a person would see.
@@ -54,6 +54,19 @@ def all_of_it(agent):
         with gateway.Server("--config", "spoolwire.yaml", folder=folder, port=port) as server, \
                 gateway.running("python3", "worker.py", cwd=folder):
             yield page, server
+
+
+@case
+def the_page_of_the_events_shows_what_the_models_say():
+    port = gateway.fixed_port()
+    with Guide(b"") as page, gateway.Server("--origins", page.origin, port=port) as server:
+        server.submit("demo", {"speed": 0}, job_id="run-1")
+        page.html = (at(Document("docs/events.md").files["watch.html"], port) + EYES.replace("if (!location.hash)", "if (0)")).encode()
+        with chromium(page.origin + "/page.html"):
+            gateway.until("the end", lambda: page.seen().endswith("\ndone"))
+        models = [f.json for f in server.read("run-1", "envelope") if f.event.startswith("on_chat_model_")]
+        want = "".join({"on_chat_model_stream": e["data"].get("chunk"), "on_chat_model_end": "\n"}.get(e["event"], "") for e in models)
+        equal(page.seen(), want + "done")
 
 
 @cases(TEXTS)

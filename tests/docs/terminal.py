@@ -1,22 +1,29 @@
 """A terminal in a folder: commands typed one after another, whose variables last.
 
-The program is on its path, as if installed.
+The program is on its path, as if installed, and so is a Node that is new enough.
 """
 
+import functools
 import os
 import subprocess
 import tempfile
 
-from harness import PROGRAM
+from harness import PROGRAM, TESTS
 
 SECONDS = 180  # for what takes 20 on a machine that is not busy
+
+
+@functools.cache
+def node_folder():
+    return os.path.dirname(subprocess.run([os.path.join(TESTS, "..", "scripts", "node")], check=True, stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, text=True).stdout)
 
 
 class Terminal:
     def __init__(self, folder, **env):
         self.folder = folder
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("SPOOLWIRE_")} | env
-        self.env["PATH"] = f"{os.path.dirname(PROGRAM)}:{self.env['PATH']}"
+        self.env["PATH"] = f"{os.path.dirname(PROGRAM)}:{node_folder()}:{self.env['PATH']}"
         self.variables = tempfile.NamedTemporaryFile(prefix="spoolwire-terminal-")
 
     def __enter__(self):

@@ -1,7 +1,7 @@
 """A page of the documents, as what it has its reader do: files to write, commands to type.
 
-A fenced block whose first line is a comment with a name (`# hello.py`, `<!-- page.html -->`)
-is a file of that name.  A block of `sh` that calls curl, python3 or spoolwire is typed as it
+A fenced block whose first line is a comment with a name (`# hello.py`, `// socket.mjs`, `<!-- page.html -->`)
+is a file of that name.  A block of `sh` that calls curl, python3, node or spoolwire is typed as it
 stands; comments in it that look like output (`# {`, `# id:`, `# event:`, `# data:`) say what
 it prints, in this order, among other things.  In a block of `console`, which is always
 typed, each command stands behind a `$ `, and below it all that it prints.  `…` is anything, alone on a line any lines.
@@ -14,9 +14,9 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BLOCK = re.compile(r"^(?P<skip><!-- not run: .+? -->\n+)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-FILE = re.compile(r"(?:# (\S+\.\w+)|<!-- (\S+\.\w+) -->)\n")
+FILE = re.compile(r"(?:(?:#|//) (\S+\.\w+)|<!-- (\S+\.\w+) -->)\n")
 OUTPUT = re.compile(r"# (?=\{|id: |event: |data: )")
-TYPED = re.compile(r"\b(curl|spoolwire|python3) ")
+TYPED = re.compile(r"\b(curl|spoolwire|python3|node) ")
 
 
 class Document:

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import signal
+import urllib.request
 
 from gateway import PULL, Server, Worker
 from harness import DIALECTS, RECORDINGS, check, lines, spoolwire
@@ -142,16 +143,25 @@ def served():
 
 
 def wrapped():
-    """(type, JSON) of lines and pages."""
-    with Server(agents={"pull": PULL}) as s:
+    """(type, JSON) of pages and lines."""
+    with Server("--keep-alive", "100ms", agents={"pull": PULL}) as s:
         job = s.submit("demo", {"issue": "x", "speed": 0})
         s.until_state(job, "succeeded")
         for dialect in DIALECTS:
-            page = s.get(f"/v1/jobs/{job}/events?dialect={dialect}&wait=1&subgraphs=1")
-            yield f'Page<"{dialect}">', page.body.decode()
-            text = s.get(f"/v1/jobs/{job}/events?dialect={dialect}&envelope=1&format=json&wait=0&limit=20")
-            for event in text.json["events"]:
-                yield f'Wrapped<"{dialect}">', json.dumps(event)
+            url = f"{s.url}/v1/jobs/{job}/events?dialect={dialect}&subgraphs=1"
+            yield f'Page<"{dialect}">', text_at(url + "&wait=1")
+            for line in text_at(url + "&format=ndjson").split("\n")[:-1]:
+                yield f'Wrapped<"{dialect}">', line
+            if dialect != "messages":
+                for line in text_at(url + "&format=ndjson&envelope=0").split("\n")[:-1]:
+                    yield f'Bare<"{dialect}">', line
+        with urllib.request.urlopen(f"{s.url}/v1/jobs/{s.submit()}/events?dialect=agent&format=ndjson") as lines_of_nothing:
+            yield "StreamKeepAlive", lines_of_nothing.readline().decode()
+
+
+def text_at(url):
+    with urllib.request.urlopen(url) as answer:
+        return answer.read().decode()
 
 
 @once
