@@ -1,7 +1,7 @@
 /* /state and /report: what a job has made, folded from its records when asked.
  *
- * Tools are paired by their run; artifacts are taken as they are.  Memory is what is in the
- * answer. */
+ * Tools are paired by their run; artifacts are taken as they are; a record that cannot be read
+ * is passed over.  Memory is what is in the answer. */
 #include "api/api.h"
 #include "api/jobs.h"
 
@@ -179,8 +179,11 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     struct record rec;
 
     f->last = seq;
-    f->err = record_decode(&f->reader, stored, &rec, NULL);
-    if (f->err != 0)
+    int err = record_decode(&f->reader, stored, &rec, NULL);
+    if (err == ERR_SYNTAX || err == ERR_TYPE)
+        return 0; /* damaged: what else there is counts */
+    f->err = err;
+    if (err != 0)
         return 1;
     bool is_end =
         (rec.kind == REC_RUN_END && rec.head_seq == f->root) || rec.kind == REC_JOB_END;

@@ -538,7 +538,7 @@ def a_job_that_is_handed_back_costs_nothing():
 @case
 def a_lost_worker_is_fenced():
     """Its lease runs out, another one gets the job; what the old one still says leaves no trace."""
-    with Server(agents={"pull": dict(PULL, lease="1s", attempts=2)}) as s:
+    with Server(agents={"pull": dict(PULL, lease="3s", attempts=2)}) as s:
         s.submit(job_id="j")
         old = Worker(s, name="old").lease()
         old.send(*OPENING, token("of the old"))

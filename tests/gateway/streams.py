@@ -182,8 +182,8 @@ def a_waiting_job_stays_open_and_running():
 def keep_alive_comments(dialect):
     with Server("--keep-alive", "1s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
+        start = time.monotonic()
         with s.stream("j", dialect) as st:
-            start = time.monotonic()
             st.until("a comment", lambda st: st.comments, 10)
             check(time.monotonic() - start > 0.8, "after a second of silence, not before")
             st.until("two comments", lambda st: len(st.comments) >= 2, 10)
