@@ -12,6 +12,7 @@ def tail(full, id):
     return full[ids.index(id) + 1:]
 
 
+# Edge case 19.
 @cases(DIALECTS)
 def resuming_at_every_id_gives_exactly_the_tail(dialect):
     with Server(agents={"pull": PULL}) as s:
@@ -34,6 +35,7 @@ def resuming_at_every_id_gives_exactly_the_tail(dialect):
                 equal(with_ids(s.read(id, dialect, after=n)), want, f"record {n}")
 
 
+# Edge case 22.
 @cases(DIALECTS)
 def the_beginning_has_many_names(dialect):
     with Server(agents={"pull": PULL}) as s:
@@ -62,6 +64,7 @@ def the_header_wins():
             equal(st.rest().stored, tail(full, "9"), "nor is one that cannot be read")
 
 
+# Edge case 20.
 @cases(DIALECTS)
 def at_the_end_of_a_finished_job(dialect):
     """By header nothing is left: 204, which stops a browser.  By query or path it is a person
@@ -113,6 +116,7 @@ def no_204_while_a_job_runs():
             equal(len(st.stored), 1)
 
 
+# Edge case 21.
 @cases(DIALECTS)
 def a_foreign_cursor_is_told_and_starts_over(dialect):
     with Server(agents={"pull": PULL}) as s:
@@ -149,6 +153,7 @@ def a_foreign_cursor_is_told_and_starts_over(dialect):
             equal([f.id for f in st.stored], [f.id for f in full], "then it goes on live")
 
 
+# Edge case 23.
 @case
 def another_jobs_id_is_just_a_number():
     """Ids are dense and per job: one of another job is a place in this one, or beyond its end."""
@@ -159,6 +164,7 @@ def another_jobs_id_is_just_a_number():
         equal([f.id for f in s.read(two, after="7")], [str(n) for n in range(8, 14)])
 
 
+# Edge case 25.
 @case
 def frames_of_the_connection_are_no_place_to_resume_from():
     """Upstream's known bug: an id taken from a synthetic frame loses events."""
@@ -180,6 +186,7 @@ def frames_of_the_connection_are_no_place_to_resume_from():
         equal(with_ids(s.read("j", "aiq", header=last)), tail(full, last))
 
 
+# Edge case 24.
 @cases(["57.", ".5", "5.0", "1.2.3", "5 ", " 5", "+5", "0x5", "5.-1", "١"])
 def bad_cursors_in_the_query_are_422(text):
     with Server(agents={"pull": PULL}) as s:

@@ -225,10 +225,10 @@ def stored_rows(s, job, where=""):
         return [id for id, in db.execute(f"select id from records where id >= ? << 30 and id < (? + 1) << 30 {where} order by id", (key, key))]
 
 
+# Edge case 34.
 @cases(["in the middle", "at the end", "all"])
 def readers_of_a_damaged_job_get_what_there_is_and_stop(where):
-    """Of a long job, whose damage is pages away from its beginning (aiq.md 11: a malformed stored
-    row is skipped; ours says so)."""
+    """Of a long job, whose damage is pages away from its beginning."""
     with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()

@@ -131,6 +131,7 @@ BAD = {
 }
 
 
+# Edge cases 1, 4.
 @case
 def bad_bodies_are_listed_field_by_field():
     with Server(agents={"pull": PULL}) as s:
@@ -141,6 +142,7 @@ def bad_bodies_are_listed_field_by_field():
         equal(s.get("/v1/jobs").json["jobs"], [], "and no job is left behind")
 
 
+# Edge case 6.
 @cases(["", "[]", "\"x\"", "null", "7", "{\"agent_type\": x}", "{", "{}{}", "\x00", "{\"a\":\"\ud800\"}"], repr)
 def bodies_that_are_no_object(text):
     with Server(agents={"pull": PULL}) as s:
@@ -149,6 +151,7 @@ def bodies_that_are_no_object(text):
         check("detail" in a.json, repr(a))
 
 
+# Edge case 1.
 @case
 def broken_json_says_where():
     with Server(agents={"pull": PULL}) as s:
@@ -159,6 +162,7 @@ def broken_json_says_where():
         check(isinstance(d["ctx"]["error"], str), d)
 
 
+# Edge cases 4, 5.
 @case
 def optional_members_may_be_null_strings_or_strange():
     with Server(agents={"pull": PULL}) as s:
@@ -181,6 +185,7 @@ def the_input_arrives_as_it_was_sent():
         equal(Worker(s).lease().order["input"], text)
 
 
+# Edge case 7.
 @case
 def inputs_of_megabytes():
     with Server(agents={"pull": PULL}) as s:
@@ -192,6 +197,7 @@ def inputs_of_megabytes():
         check(Worker(s).lease().order["input"] == big)
 
 
+# Edge case 8.
 @case
 def an_unknown_agent_is_400():
     with Server(agents={"one": PULL, "two": PULL, "hidden": dict(PULL, public=False)}) as s:
@@ -223,6 +229,7 @@ def deep_bodies_are_refused():
             equal(submit(s, b'{"agent_type":"pull","input":"x","more":' + deep + b"}").status, want, f"{n} deep")
 
 
+# Edge case 2.
 @case
 def a_taken_id_is_409():
     with Server(agents={"pull": PULL}) as s:
@@ -242,6 +249,7 @@ def a_taken_id_is_409():
         equal(len(s.get("/v1/jobs").json["jobs"]), 1)
 
 
+# Edge case 2.
 @case
 def one_of_many_at_once_gets_the_id():
     with Server(agents={"pull": PULL}) as s:
@@ -254,6 +262,7 @@ def one_of_many_at_once_gets_the_id():
 # --- not found ------------------------------------------------------------------------------
 
 
+# Edge cases 9, 16.
 @case
 def unknown_jobs_are_404():
     with Server(agents={"pull": PULL}) as s:
@@ -281,6 +290,7 @@ def unknown_routes_and_methods():
         contains(a.headers["allow"], "POST")
 
 
+# Edge case 24.
 @case
 def ids_in_the_path_are_integers():
     with Server(agents={"pull": PULL}) as s:
@@ -303,6 +313,7 @@ def ids_in_the_path_are_integers():
 # --- status --------------------------------------------------------------------------------
 
 
+# Edge case 10.
 @case
 def the_status_of_every_state():
     with Server(agents={"pull": PULL}) as s:
@@ -352,6 +363,7 @@ def endings(frames):
 CANCELLED = [("job.cancellation_requested", None), ("job.cancelled", None), ("job.status", "INTERRUPTED")]
 
 
+# Edge cases 18, 39, 41.
 @case
 def cancelling_a_queued_job_ends_it():
     with Server(agents={"pull": PULL}) as s:
@@ -369,6 +381,7 @@ def cancelling_a_queued_job_ends_it():
         equal(endings(s.read("q", "aiq")), CANCELLED, "repeats leave no trace")
 
 
+# Edge cases 40, 41.
 @case
 def cancelling_a_running_job_asks_its_worker():
     with Server(agents={"pull": PULL}) as s:
@@ -394,6 +407,7 @@ def cancelling_a_running_job_asks_its_worker():
         equal([f.event for f in s.read("r", "aiq") if f.event == "workflow.end"], ["workflow.end"] * 2, "runs are closed")
 
 
+# Edge case 43.
 @case
 def a_cancel_wins_over_a_later_finish():
     with Server(agents={"pull": PULL}) as s:
@@ -420,6 +434,7 @@ def a_cancel_wins_over_the_workers_own_word():
             equal(endings(s.read(id, "aiq")), CANCELLED)
 
 
+# Edge case 42.
 @case
 def cancelling_what_has_ended_is_409():
     with Server(agents={"pull": PULL}) as s:
@@ -456,6 +471,7 @@ def a_cancel_needs_no_body_and_ignores_one():
             equal(s.post(f"{ASYNC}/job/c{i}/cancel", body).status, 200)
 
 
+# Edge case 43.
 @case
 def a_cancel_races_with_success():
     with Server(agents={"pull": PULL}) as s:
@@ -515,6 +531,7 @@ def artifact(type, content, name=None, **data):
     return {"type": "artifact.update", "name": name, "data": dict({"type": type, "content": content}, **data)}
 
 
+# Edge case 11.
 @case
 def nothing_yet():
     with Server(agents={"pull": PULL}) as s:
@@ -589,6 +606,7 @@ def artifacts_are_folded():
         equal(report(s, "j")["report"], "# The \"report\"\n")
 
 
+# Edge case 14.
 @case
 def single_artifacts():
     with Server(agents={"pull": PULL}) as s:
@@ -604,6 +622,7 @@ def single_artifacts():
             equal(got["artifacts"]["tools"], [])
 
 
+# Edge case 15.
 @case
 def what_a_cancelled_job_has_made_is_kept():
     with Server(agents={"pull": PULL}) as s:
@@ -616,6 +635,7 @@ def what_a_cancelled_job_has_made_is_kept():
         equal([t["status"] for t in state(s, "j")["artifacts"]["tools"]], ["cancelled"])
 
 
+# Edge case 12.
 @case
 def an_empty_report_is_none():
     with Server(agents={"pull": PULL}) as s:
@@ -623,6 +643,7 @@ def an_empty_report_is_none():
         equal(report(s, id), {"job_id": id, "has_report": False, "report": ""})
 
 
+# Edge case 13.
 @case
 def the_report_is_the_final_output_when_there_is_no_artifact():
     with Server(agents={"pull": PULL}) as s:
@@ -633,6 +654,19 @@ def the_report_is_the_final_output_when_there_is_no_artifact():
         equal(report(s, id), {"job_id": id, "has_report": True, "report": "an answer"})
         id = play(s, [root_start(), root_end({"ok": True})])
         equal(report(s, id)["has_report"], False, "an object is no text")
+
+
+# Edge case 13.
+@case
+def an_output_that_is_no_json_is_refused():
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        for output in (b"nonsense", b"{", b"", b"NaN x"):
+            a = s.post(lease.path("finish"), b'{"status":"success","output":' + output + b"}")
+            equal(a.status, 422, repr(a))
+        equal((s.state("j"), report(s, "j")["has_report"]), ("running", False))
+        equal(lease.finish(), "succeeded")
 
 
 @case

@@ -74,6 +74,7 @@ def body_of(s, id, dialect, **query):
         return st
 
 
+# Edge case 32.
 @cases(EVIL)
 def one_event_in_one_event_out(name):
     """As many frames, of the same names, as with harmless text."""

@@ -190,6 +190,7 @@ def deleting_a_job_in_every_state():
         equal(w.lease().job, "running")
 
 
+# Edge case 35.
 @cases(DIALECTS)
 def readers_of_a_deleted_job_are_cut(dialect):
     with Server(agents={"pull": PULL}) as s:
@@ -201,6 +202,8 @@ def readers_of_a_deleted_job_are_cut(dialect):
             equal(s.request("DELETE", "/v1/jobs/j").status, 204)
             st.rest(10)
             check(st.ended != "clean", "a deleted job is not a finished one")
+            last = st.stored[-1].id
+        equal(s.stream("j", dialect, header=last).status, 404, "which ends a browser's EventSource")
 
 
 @case

@@ -180,6 +180,7 @@ def bad_request_ids_are_422(text):
 # --- an id that is used again -----------------------------------------------------------------
 
 
+# Edge case 55.
 @cases(["at once", "after a restart", "after kill -9"])
 def a_worker_of_a_deleted_job_is_fenced_from_the_next_of_that_id(when):
     with Server(port=fixed_port(), agents={"pull": PULL}) as s:
@@ -657,6 +658,7 @@ def with_ids_of(s):
         return st.until_id(n).stored[:n]
 
 
+# Edge case 46.
 @case
 def leases_are_renewed_by_beats_and_appends():
     with Server(agents={"pull": dict(PULL, lease="3s")}) as s:
@@ -672,6 +674,7 @@ def leases_are_renewed_by_beats_and_appends():
         equal((beats.finish(), appends.finish()), ("succeeded", "succeeded"))
 
 
+# Edge case 45.
 @cases(["with events", "without events"])
 def a_lost_worker_fails_its_job(how):
     with Server(agents={"pull": dict(PULL, lease="500ms")}) as s:
@@ -690,6 +693,7 @@ def a_lost_worker_fails_its_job(how):
         equal(s.state("j"), "failed")
 
 
+# Edge case 47.
 @case
 def a_finish_races_with_the_reaper():
     """The lease runs out just then: one of the two ends the job, and both know which."""
@@ -713,6 +717,7 @@ def a_finish_races_with_the_reaper():
         check(seen, seen)
 
 
+# Edge case 45.
 @case
 def the_retry_budget():
     with Server(agents={"pull": dict(PULL, lease="500ms", attempts=3)}) as s:
@@ -790,6 +795,7 @@ def a_cancel_is_in_every_reply():
         equal(s.state("j"), "cancelled", "handing back is the end of a cancelled job")
 
 
+# Edge case 44.
 @case
 def a_cancel_is_forced_when_the_worker_does_not_stop():
     with Server(agents={"pull": dict(PULL, cancel_grace="500ms")}) as s:

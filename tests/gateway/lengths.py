@@ -9,6 +9,7 @@ from gateway import (CLOSING, OPENING, PULL, Server, Worker, lines, play, root_e
 from harness import DIALECTS, case, cases, check, equal
 
 
+# Edge case 26.
 @case
 def no_event_at_all():
     with Server(agents={"pull": PULL}) as s:
@@ -21,6 +22,7 @@ def no_event_at_all():
         equal([f.event for f in s.read("j", "agent")], ["job.done"])
 
 
+# Edge case 27.
 @cases([999, 1000, 1001, 4999, 5000, 5001, 9999, 10000, 10001, 25000])
 def jobs_of(n):
     """Everything is replayed, whatever the length: then the terminal status, once, then the end."""
@@ -52,6 +54,7 @@ def jobs_of(n):
         check(middle.stored == [f for f in again.stored if seq(f) > n // 2], "resumed in the middle")
 
 
+# Edge case 33.
 @cases(DIALECTS)
 def an_artifact_of_a_megabyte_is_whole(dialect):
     big = "ä😀\n" * 150_000
@@ -69,6 +72,7 @@ def an_artifact_of_a_megabyte_is_whole(dialect):
         check(frames, dialect)
 
 
+# Edge case 33.
 @case
 def a_large_field_is_marked_and_not_cut():
     with Server("--max-field", "1K", agents={"pull": PULL}) as s:
@@ -106,6 +110,7 @@ def a_batch_of_megabytes():
         lease.finish()
 
 
+# Edge case 34.
 @case
 def a_stored_row_that_is_no_record_is_passed_over():
     """Somebody has been at the file.  What is lost is told, and the rest is there."""

@@ -28,6 +28,7 @@ def snapshot(s, id, dialects=DIALECTS):
     return result
 
 
+# Edge case 48.
 @cases(ENDS)
 def a_pull_worker_goes_on(how):
     """It holds the same lease, repeats what got no answer, and finishes."""
@@ -52,6 +53,7 @@ def a_pull_worker_goes_on(how):
             check(full[:len(before[d])] == before[d], d)
 
 
+# Edge case 48.
 @cases(ENDS)
 def every_state_survives(how):
     with Server(port=fixed_port(), agents={"pull": PULL}) as s:
@@ -88,6 +90,7 @@ def every_state_survives(how):
         equal([w.lease().job, w.lease().job], ["first", "second"], "in their order")
 
 
+# Edge case 48.
 @cases(ENDS)
 def an_exec_job_is_retried_within_its_budget(how):
     script = "read job\necho $$ >> pids\n" + say(*STORY[:4]) + "[ -e go ] || exec sleep 300\n"
@@ -111,6 +114,7 @@ def an_exec_job_is_retried_within_its_budget(how):
             os.kill(first, signal.SIGKILL)
 
 
+# Edge case 48.
 @case
 def an_exec_job_without_budget_fails_with_a_reason():
     with Server(port=fixed_port(), agents={"a": sh("read job; echo $$ >> pids; exec sleep 300", attempts=1)}) as s:

@@ -29,6 +29,7 @@ def finish(s, end, **more):
 ENDS = ("success", "failure", "cancelled")
 
 
+# Edge cases 36, 54.
 @cases(DIALECTS)
 def an_expired_job_says_what_is_gone_and_how_it_ended(dialect):
     with Server(agents={"pull": PULL}) as s:
@@ -63,6 +64,7 @@ def an_expired_job_says_what_is_gone_and_how_it_ended(dialect):
             equal(st.stored, ending)
 
 
+# Edge case 36.
 @case
 def an_expired_job_on_document_004s_routes():
     with Server(agents={"pull": PULL}) as s:
@@ -85,6 +87,7 @@ def an_expired_job_on_document_004s_routes():
             equal(a.status, 200 if end == "cancelled" else 409)
 
 
+# Edge case 3.
 @case
 def its_id_and_its_key_are_still_taken():
     with Server(agents={"pull": PULL}) as s:
@@ -114,6 +117,7 @@ def a_jobs_own_expiry_goes_over_the_servers():
         equal(len(s.read("success")), 13)
 
 
+# Edge case 53.
 @case
 def what_is_not_final_keeps_everything():
     """However old: events of a running job, and one that waits for an answer."""

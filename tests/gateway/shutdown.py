@@ -16,6 +16,7 @@ def going(s):
     until("it goes down", lambda: "going down" in s.err(), 10)
 
 
+# Edge case 49.
 @case
 def readers_are_sent_away():
     """aiq and raw are told; the others are just cut; all with a jittered retry:, none with a clean end."""
@@ -49,6 +50,7 @@ def readers_are_sent_away():
 SLOW_TO_STOP = sh("trap 'sleep 2; exit 0' TERM; read job; echo $$ >> pids; while :; do sleep 0.05; done")
 
 
+# Edge case 52.
 @case
 def readyz_says_503_and_the_rest_goes_on():
     with Server("--shutdown-window", "8s", agents={"pull": PULL, "slow": SLOW_TO_STOP}) as s:
@@ -68,6 +70,7 @@ def readyz_says_503_and_the_rest_goes_on():
         equal(s.state("j"), "succeeded")
 
 
+# Edge case 52.
 @case
 def streams_opened_in_the_window():
     """Never a 503: 200, a retry:, and a cut.  A finished job may as well be read to its end."""
@@ -85,6 +88,7 @@ def streams_opened_in_the_window():
         equal(s.wait(10), 0, s.err()[-3000:])
 
 
+# Edge case 50.
 @case
 def a_long_replay_is_cut_too():
     """Also a reader that takes nothing does not hold up the end."""
@@ -102,6 +106,7 @@ def a_long_replay_is_cut_too():
         check(stuck.ended != "clean")
 
 
+# Edge case 51.
 @case
 def a_second_signal_ends_at_once():
     with Server("--shutdown-window", "60s", agents={"pull": PULL}) as s:

@@ -48,6 +48,7 @@ def fill_cache(s):
     lease.finish()
 
 
+# Edge case 30.
 @case
 def slow_readers_cost_nothing():
     with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
@@ -97,6 +98,7 @@ def slow_readers_cost_nothing():
             r.finish()
 
 
+# Edge case 30.
 @case
 def memory_does_not_grow_with_the_length_of_a_job():
     """One reader at a standstill for the whole job; then it reads all of it, without a gap."""

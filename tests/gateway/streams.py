@@ -34,6 +34,7 @@ def the_head_of_a_stream(dialect):
             check("content-length" not in st.headers and "content-encoding" not in st.headers, st.headers)
 
 
+# Edge case 29.
 @cases(DIALECTS)
 def live_and_replayed_are_the_same_bytes(dialect):
     """Frames with ids, of a reader from the start, one from the middle, and one afterwards."""
@@ -78,6 +79,7 @@ def two_frames_come_one_by_one():
 # --- aiq: frames made for the connection ------------------------------------------------------
 
 
+# Edge case 17.
 @case
 def a_queued_job_says_submitted_then_running():
     with Server(agents={"pull": PULL}) as s:
@@ -138,6 +140,7 @@ def reconnected_is_said_once():
                           f is not next(x for x in st.frames if x.event == "job.status")), "on the first only")
 
 
+# Edge case 18.
 @case
 def a_finished_job_replays_and_ends():
     with Server(agents={"pull": PULL}) as s:
@@ -178,6 +181,7 @@ def a_waiting_job_stays_open_and_running():
 # --- silence ------------------------------------------------------------------------------------
 
 
+# Edge case 37.
 @cases(DIALECTS)
 def keep_alive_comments(dialect):
     with Server("--keep-alive", "1s", agents={"pull": PULL}) as s:
@@ -192,6 +196,7 @@ def keep_alive_comments(dialect):
             equal(st.rest().ended, "clean")
 
 
+# Edge case 38.
 @cases(["aiq", "raw"])
 def heartbeats(dialect):
     with Server("--keep-alive", "1s", "--heartbeat", "1s", agents={"pull": PULL}) as s:
@@ -322,6 +327,7 @@ def a_stream_is_the_last_of_its_connection_or_the_next_request_is_answered():
 # --- many ----------------------------------------------------------------------------------------
 
 
+# Edge case 28.
 @cases(["1", "4"], lambda n: f"with {n} loops")
 def readers_that_come_while_events_are_written(loops):
     """Each has the whole, or exactly the tail behind its cursor: no gap, no double, in order."""
@@ -365,6 +371,7 @@ def readers_that_come_while_events_are_written(loops):
             check(frames == full[dialect], f"{dialect}: the same bytes")
 
 
+# Edge case 31.
 @case
 def readers_that_leave_are_forgotten():
     with Server(agents={"pull": PULL}) as s:
@@ -410,6 +417,7 @@ def jobs_do_not_see_each_other():
             equal([f.json["token"] for f in st.frames if f.event == "agent.token"], [f"of {i}"])
 
 
+# Edge case 55.
 @cases(["agent", "aiq", "raw"])
 def a_reader_never_gets_into_another_job_of_the_same_id(dialect):
     """It is far behind when its job is deleted, and the same id is used again."""
