@@ -193,6 +193,8 @@ static void batch_stored(struct duty *d, const struct journal_request *req)
         duty_remark(d, "stdout", req->why.text);
     if (req->cancel)
         d->events->cancel(d);
+    else if (req->pause && d->events->pause != NULL)
+        d->events->pause(d);
     d->events->stored(d);
 }
 
@@ -243,6 +245,8 @@ static void on_beat_answered(struct post *p)
     }
     if (code == 0 && p->req.cancel)
         d->events->cancel(d);
+    else if (code == 0 && p->req.pause && d->events->pause != NULL)
+        d->events->pause(d);
     else if (code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_CLOSED)
         lose(d, code, p->req.why.text);
     duty_go_on(d);

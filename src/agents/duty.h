@@ -18,6 +18,8 @@ struct host;
 struct duty_events {
     /* The journal wants the work to stop; maybe more than once. */
     void (*cancel)(struct duty *d);
+    /* It is to stop at its next step, as often as that is said; NULL: it cannot hear it. */
+    void (*pause)(struct duty *d);
     /* Another has the job (or it is deleted: ERR_REFUSED, ERR_NOT_FOUND), or it has ended
      * (ERR_CLOSED).  Once; nothing more is said, and `over` follows. */
     void (*lost)(struct duty *d, int code);

@@ -3,7 +3,7 @@
 #include "base/json.h"
 
 /* On one line: outside of its strings JSON may have newlines. */
-static void put_input(struct buf *b, struct str input)
+static void put_json(struct buf *b, struct str input)
 {
     size_t from = b->n;
 
@@ -27,7 +27,11 @@ void order_put(struct buf *b, const struct order *order)
     buf_lit(b, ",\"agent\":");
     json_put_str(b, order->agent);
     buf_lit(b, ",\"input\":");
-    put_input(b, order->input);
+    put_json(b, order->input);
+    if (order->resume.p != NULL) {
+        buf_lit(b, ",\"resume\":");
+        put_json(b, order->resume);
+    }
     buf_lit(b, ",\"lease_seconds\":");
     buf_i64(b, (order->lease_ms + 999) / 1000);
     if (order->needs_beats) {
@@ -41,4 +45,10 @@ void order_put_cancel(struct buf *b, struct str job, int64_t attempt)
 {
     put_job(b, job, attempt);
     buf_lit(b, ",\"cancel\":true}\n");
+}
+
+void order_put_pause(struct buf *b, struct str job, int64_t attempt)
+{
+    put_job(b, job, attempt);
+    buf_lit(b, ",\"pause\":true}\n");
 }

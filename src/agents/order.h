@@ -2,10 +2,13 @@
  *
  *     {"job":"a1","attempt":1,"agent":"triage","input":{...},"lease_seconds":60}
  *
+ * A job that goes on has "resume":{"<interrupt id>":answer,...}, empty after a pause.
+ *
  * A process of a pool, which has to show signs of life, is told how often
  * ("heartbeat_seconds":15); and it may be told to stop a job:
  *
- *     {"job":"a1","attempt":1,"cancel":true} */
+ *     {"job":"a1","attempt":1,"cancel":true}
+ *     {"job":"a1","attempt":1,"pause":true} */
 #ifndef AGENTS_ORDER_H
 #define AGENTS_ORDER_H
 
@@ -17,7 +20,8 @@ struct order {
     struct str job;
     int64_t attempt;
     struct str agent;
-    struct str input; /* JSON; absent: null */
+    struct str input;  /* JSON; absent: null */
+    struct str resume; /* JSON: answers by question; absent: it is a start */
     int64_t lease_ms;
     bool needs_beats;
 };
@@ -25,5 +29,6 @@ struct order {
 /* With its newline. */
 void order_put(struct buf *b, const struct order *order);
 void order_put_cancel(struct buf *b, struct str job, int64_t attempt);
+void order_put_pause(struct buf *b, struct str job, int64_t attempt);
 
 #endif

@@ -72,6 +72,20 @@ static void on_cancel(struct duty *d)
     seat_cancel(d->owner);
 }
 
+/* Once: it is asked to come to rest at its next step, and may take its time. */
+static void on_pause(struct duty *d)
+{
+    struct seat *s = d->owner;
+    struct buf line;
+
+    if (s->is_paused || s->state != SEAT_WORKING)
+        return;
+    buf_init(&line, MAX_ORDER);
+    order_put_pause(&line, d->job, d->attempt);
+    s->is_paused = line.error == 0 && child_say(s->child, buf_text(&line)) == 0;
+    buf_done(&line);
+}
+
 static void on_lost(struct duty *d, int code)
 {
     (void)code;
@@ -109,6 +123,7 @@ static void on_closed(struct duty *d)
 }
 
 static const struct duty_events duty_events = { .cancel = on_cancel,
+                                                .pause = on_pause,
                                                 .lost = on_lost,
                                                 .refused = on_refused,
                                                 .stored = on_stored,
@@ -223,13 +238,14 @@ int64_t seat_next(const struct seat *s)
 
 /* --- the start --------------------------------------------------------------- */
 
-static int give_order(struct seat *s, struct str input)
+static int give_order(struct seat *s, const struct journal_request *lease)
 {
     const struct duty *d = &s->duty;
     struct order order = { .job = d->job,
                            .attempt = d->attempt,
                            .agent = d->agent,
-                           .input = input,
+                           .input = lease->row.input,
+                           .resume = lease->answers,
                            .lease_ms = d->lease_ms,
                            .needs_beats = true };
     struct buf line;
@@ -264,7 +280,7 @@ int seat_new(const struct host *host,
     /* A job that was cancelled before is not begun. */
     struct duty_word word = { .op = lease->cancel ? JOURNAL_FINISH : JOURNAL_RETURN,
                               .end = JOB_END_CANCELLED };
-    if (lease->cancel || give_order(s, lease->row.input) != 0) {
+    if (lease->cancel || give_order(s, lease) != 0) {
         move(s, SEAT_LEFT);
         duty_end(&s->duty, &word);
     }

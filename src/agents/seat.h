@@ -41,6 +41,7 @@ struct seat {
     int64_t heard; /* the last sign of life; on the loop's clock, like the next */
     int64_t stop_by;
     bool is_cancelled;
+    bool is_paused;  /* and was told so */
     bool is_doubted; /* its lease has run out, and what is in the pipe is read first */
 };
 

@@ -306,13 +306,14 @@ static int start_process(struct work *w, char **env, struct buf *line)
     return child_start(&w->child, &spec, line);
 }
 
-static int start(struct work *w, struct str input)
+static int start(struct work *w, const struct journal_request *lease)
 {
     const struct duty *d = &w->duty;
     struct order order = { .job = d->job,
                            .attempt = d->attempt,
                            .agent = d->agent,
-                           .input = input,
+                           .input = lease->row.input,
+                           .resume = lease->answers,
                            .lease_ms = d->lease_ms };
     char **env = environment_for(w->opt.env, d->job, d->attempt, d->agent);
     struct buf line;
@@ -360,7 +361,7 @@ int work_new(const struct work_options *options,
     (void)uv_timer_start(&w->beat, on_beat, (uint64_t)beat_ms, (uint64_t)beat_ms); /* open */
     /* A job that was cancelled before needs no process for that. */
     w->is_over = lease->cancel && decide(w, FATE_CANCELLED);
-    int err = w->is_over ? 0 : start(w, lease->row.input);
+    int err = w->is_over ? 0 : start(w, lease);
     if (err != 0) {
         never_started(w, err);
         w->is_over = true;

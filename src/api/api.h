@@ -141,6 +141,7 @@ struct look {
     char job[80];
     size_t job_n;
     struct job_filter filter; /* its texts are in `mem` */
+    int64_t after_seq;        /* of a list of questions: the place in the job filter.before */
     int status;               /* of the answer; out is the body, or the text of an error */
     const char *type; /* of the body, whatever the status; NULL: JSON, or an error's text */
     struct buf out;
@@ -197,6 +198,10 @@ void api_job(struct http_request *req, void *arg);
 void api_delete(struct http_request *req, void *arg);
 void api_cancel(struct http_request *req, void *arg);
 void api_events(struct http_request *req, void *arg);
+void api_answer(struct http_request *req, void *arg);
+void api_pause(struct http_request *req, void *arg);
+void api_resume(struct http_request *req, void *arg);
+void api_interrupts(struct http_request *req, void *arg);
 
 void api_worker_lease(struct http_request *req, void *arg);
 void api_worker_events(struct http_request *req, void *arg);

@@ -411,10 +411,10 @@ static void answer_cancel(struct call *call)
     api_json(call->req, 200, b);
 }
 
-static void post_about_job(struct http_request *req,
-                           enum journal_op op,
-                           void (*answer)(struct call *),
-                           bool aiq)
+void jobs_post(struct http_request *req,
+               enum journal_op op,
+               void (*answer)(struct call *),
+               bool aiq)
 {
     struct call *call = call_new(req, op, answer);
 
@@ -432,13 +432,13 @@ static void post_about_job(struct http_request *req,
 void api_cancel(struct http_request *req, void *arg)
 {
     (void)arg;
-    post_about_job(req, JOURNAL_CANCEL, answer_cancel, false);
+    jobs_post(req, JOURNAL_CANCEL, answer_cancel, false);
 }
 
 void api_aiq_cancel(struct http_request *req, void *arg)
 {
     (void)arg;
-    post_about_job(req, JOURNAL_CANCEL, answer_cancel, true);
+    jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
 }
 
 static void answer_delete(struct call *call)
@@ -450,5 +450,5 @@ static void answer_delete(struct call *call)
 void api_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post_about_job(req, JOURNAL_DELETE, answer_delete, false);
+    jobs_post(req, JOURNAL_DELETE, answer_delete, false);
 }

@@ -25,6 +25,12 @@ bool jobs_fill_submit(struct call *call,
                       int64_t expiry);
 void jobs_post_submit(struct call *call);
 
+/* What the path alone says about a job, to the journal. */
+void jobs_post(struct http_request *req,
+               enum journal_op op,
+               void (*answer)(struct call *),
+               bool aiq);
+
 /* The row of a look's job; false when look->status says why not. */
 bool jobs_get(struct look *look, struct store *store, struct job_row *ret);
 

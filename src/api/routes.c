@@ -26,6 +26,12 @@ const struct http_route api_routes[] = {
     { "GET", "/v1/jobs/{id}", api_job, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "DELETE", "/v1/jobs/{id}", api_delete, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
     { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "POST", "/v1/jobs/{id}/answer", api_answer, BODY_INPUT, HTTP_ROUTE_PROBLEM,
+      ACCESS_CLIENT },
+    { "POST", "/v1/jobs/{id}/pause", api_pause, BODY_PLAIN, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "POST", "/v1/jobs/{id}/resume", api_resume, BODY_PLAIN, HTTP_ROUTE_PROBLEM,
+      ACCESS_CLIENT },
+    { "GET", "/v1/interrupts", api_interrupts, BODY_PLAIN, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM,
       ACCESS_READ },
     /* For pages */

@@ -67,6 +67,8 @@ static void answer_lease(struct call *call)
     render_number(b, "seq", j->row.producer_seq + 1);
     render_text(b, "agent", j->row.agent);
     render_json(b, "input", j->row.input);
+    if (j->answers.p != NULL)
+        render_json(b, "resume", j->answers);
     render_number(b, "lease_seconds", j->lease_ms / 1000);
     render_number(b, "heartbeat_seconds", j->lease_ms >= 4000 ? j->lease_ms / 4000 : 1);
     buf_char(b, '}');
@@ -171,12 +173,15 @@ static bool read_holder(struct call *call)
     return true;
 }
 
-static void put_cancel(struct buf *b, bool cancel)
+static void put_wishes(struct buf *b, const struct journal_request *j)
 {
-    if (cancel)
-        buf_lit(b, "\"cancel\":true}");
+    if (j->cancel)
+        buf_lit(b, "\"cancel\":true");
     else
-        buf_lit(b, "\"cancel\":false}");
+        buf_lit(b, "\"cancel\":false");
+    if (j->pause)
+        buf_lit(b, ",\"pause\":true");
+    buf_char(b, '}');
 }
 
 static void answer_events(struct call *call)
@@ -192,7 +197,7 @@ static void answer_events(struct call *call)
     if (j->rejected > 0)
         render_text(b, "error", str_of(j->why.text));
     buf_char(b, ',');
-    put_cancel(b, j->cancel);
+    put_wishes(b, j);
     api_json(call->req, 200, b);
 }
 
@@ -222,7 +227,7 @@ static void answer_cancel_flag(struct call *call)
     if (call_refused(call))
         return;
     buf_char(&call->out, '{');
-    put_cancel(&call->out, call->journal.cancel);
+    put_wishes(&call->out, &call->journal);
     api_json(call->req, 200, &call->out);
 }
 

@@ -10,6 +10,8 @@ const struct command *const commands[] = {
     &command_show,
     &command_state,
     &command_report,
+    &command_answer,
+    &command_interrupts,
     &command_cancel,
     &command_delete,
     &command_agents,

@@ -165,6 +165,8 @@ static const struct option agent_table[] = {
       "How long a job may wait for a worker; 0: for ever." },
     { "run_deadline", OPTION_MS, OPTION_RELOADS, OF(run_ms), "0", 0, 365 * DAY, "",
       "How long a job may run; 0: for ever." },
+    { "answer_deadline", OPTION_MS, OPTION_RELOADS, OF(answer_ms), "30m", 0, 365 * DAY, "",
+      "How long a question waits for its answer, unless it says so itself; 0: for ever." },
     { "grace", OPTION_MS, 0, OF(grace_ms), "5s", 1, 10 * MINUTE, "",
       "From SIGTERM to SIGKILL; in a pool, for a process to stop a cancelled job." },
     { "cancel_grace", OPTION_MS, OPTION_RELOADS, OF(cancel_grace_ms), "10s", 1, 1 * HOUR, "",

@@ -52,9 +52,10 @@ struct config_agent {
     struct config_pool pool;
     int64_t lease_ms;
     int64_t attempts;
-    int64_t queue_ms; /* 0: no deadline */
-    int64_t run_ms;   /* 0: no deadline */
-    int64_t grace_ms; /* from SIGTERM to SIGKILL */
+    int64_t queue_ms;  /* 0: no deadline */
+    int64_t run_ms;    /* 0: no deadline */
+    int64_t answer_ms; /* the same, for a question */
+    int64_t grace_ms;  /* from SIGTERM to SIGKILL */
     int64_t cancel_grace_ms;
     size_t max_memory;       /* bytes; 0: no limit */
     int64_t max_cpu_seconds; /* 0: no limit */

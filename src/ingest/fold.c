@@ -363,6 +363,29 @@ size_t fold_open_questions(const struct fold *f)
     return f->n_questions + f->paused;
 }
 
+bool fold_is_paused(const struct fold *f)
+{
+    return f->paused;
+}
+
+int fold_pause(struct fold *f, int64_t ts)
+{
+    if (!f->started || f->ended)
+        return 0;
+    arena_reset(&f->work);
+    f->ts = ts;
+    return fold_question(f, STR_NONE, NULL, STR_NONE, true);
+}
+
+int fold_resume(struct fold *f, int64_t ts)
+{
+    if (!f->started || f->ended)
+        return 0;
+    arena_reset(&f->work);
+    f->ts = ts;
+    return fold_resumed(f);
+}
+
 /* --- the end of the job ------------------------------------------------------ */
 
 static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)

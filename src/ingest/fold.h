@@ -58,6 +58,11 @@ int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
 int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
 /* How many questions (and pauses) are open. */
 size_t fold_open_questions(const struct fold *f);
+bool fold_is_paused(const struct fold *f);
+/* The job waits from now on, without a question. */
+int fold_pause(struct fold *f, int64_t ts);
+/* It goes on: all that was open is resolved. */
+int fold_resume(struct fold *f, int64_t ts);
 
 /* The worker's stream is over without a word on the job's end: succeeded, waiting
  * (no record) or failed, by what is open. */

@@ -6,7 +6,8 @@ static const struct {
     const char *name;
     unsigned moves;
 } states[JOB_STATE_MAX] = {
-    [JOB_QUEUED] = { "queued", TO(JOB_RUNNING) | TO(JOB_FAILED) | TO(JOB_CANCELLED) },
+    [JOB_QUEUED] = { "queued",
+                     TO(JOB_RUNNING) | TO(JOB_WAITING) | TO(JOB_FAILED) | TO(JOB_CANCELLED) },
     [JOB_RUNNING] = { "running", TO(JOB_QUEUED) | TO(JOB_WAITING) | TO(JOB_SUCCEEDED) |
                                      TO(JOB_FAILED) | TO(JOB_CANCELLED) },
     [JOB_WAITING] = { "waiting", TO(JOB_QUEUED) | TO(JOB_RUNNING) | TO(JOB_SUCCEEDED) |

@@ -1,8 +1,9 @@
 /* A job's states: one table of allowed moves, one function that makes them.
  *
  *     queued ──lease──▶ running ──question──▶ waiting ──answer──▶ queued
- *        │                │  ▲                   │
- *        │                │  └──────resume───────┤
+ *        │  ▲             │                      │  ▲
+ *        │  └─────────────┼────────resume────────┤  │
+ *        ├────────────────┼────────pause─────────┼──┘
  *        └───────┬────────┴──────────┬───────────┘
  *                ▼                   ▼
  *            cancelled      succeeded | failed

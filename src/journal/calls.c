@@ -8,11 +8,6 @@
  * answered has timed out. */
 #include "journal/live.h"
 
-static void refuse(struct journal_request *req, int code, const char *text)
-{
-    req->code = error_set(&req->why, code, "%s", text);
-}
-
 static void unlink_call(struct journal *j, struct journal_request *call)
 {
     struct journal_request **at = &j->calls;

@@ -47,6 +47,9 @@ enum journal_op {
     JOURNAL_SETTINGS, /* settings: in the place of those that there were */
     JOURNAL_CALL,   /* agents (one), call, wait_ms → output or error, when a worker answers */
     JOURNAL_ANSWER, /* call.id, output or error; neither: it is handed back */
+    JOURNAL_REPLY,  /* job, replies, worker = who: answers to its questions */
+    JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
+    JOURNAL_RESUME, /* job */
     JOURNAL_OP_MAX
 };
 
@@ -55,6 +58,13 @@ struct journal_call {
     struct str id, name, params; /* params: JSON */
     bool is_taken;               /* a worker has it */
     bool is_answered;
+};
+
+/* An answer to a question of a job. */
+struct journal_reply {
+    struct str id;    /* of the question; absent: the only one that is open */
+    struct str value; /* JSON */
+    uint64_t seq;     /* the journal's: of the question */
 };
 
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
@@ -89,6 +99,8 @@ struct journal_request {
     struct str error_type;
     const struct journal_settings *settings; /* borrowed, with all it names, until the end */
     struct str output;                       /* FINISH, ANSWER: JSON, or absent.  CALL: out */
+    struct journal_reply *replies;           /* REPLY */
+    size_t n_replies;
     bool takes_calls; /* LEASE: call.id, when it is present, is the answer instead of a job */
     struct journal_call call;
 
@@ -100,6 +112,10 @@ struct journal_request {
     struct job_row row;    /* also in, for SUBMIT */
     bool existed;          /* SUBMIT: the same request came before */
     bool cancel;           /* APPEND, HEARTBEAT: stop the work */
+    bool pause;            /* the same: stop at the next step, and finish as interrupted */
+    bool expired;          /* REPLY: the question was, before the answer came */
+    struct str answers;    /* LEASE: {id: value, …} to go on with; absent: it is a start.
+                              REPLY, refused: the first answer */
     bool had_worker;       /* CANCEL: a worker had it */
     bool lease_cancelled;  /* LEASE: the caller has withdrawn it */
     uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
@@ -152,6 +168,7 @@ struct journal_agent {
     int64_t queue_ms;        /* deadline in the queue; 0: none */
     int64_t run_ms;          /* deadline of the run; 0: none */
     int64_t cancel_grace_ms; /* then it is forced */
+    int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
 };
 
 /* What may change while the journal runs.  An agent that is not named any more stays. */

@@ -274,7 +274,8 @@ static int on_record(void *arg, const struct record *rec)
         return run->lines.error;
     l->row.seq = rec->seq;
     j->tally.records[rec->kind]++;
-    return capture(l, rec);
+    err = rec->kind == REC_JOB_INTERRUPT ? questions_asked(l, rec) : 0;
+    return err == 0 ? capture(l, rec) : err;
 }
 
 /* --- the fold ---------------------------------------------------------------- */

@@ -172,7 +172,30 @@ void live_dequeue(struct live *l);
 struct queue *journal_queues_new(size_t n_agents);
 void journal_set_settings(struct journal *j, struct journal_request *req);
 
+/* --- questions.c ------------------------------------------------------------- */
+
+/* Its fold has emitted one. */
+int questions_asked(struct live *l, const struct record *rec);
+/* Something was answered, or it has just come to wait: goes on if nothing is open. */
+int questions_go_on(struct live *l);
+/* The first deadline has come. */
+int questions_expire(struct live *l);
+/* For a lease: the answers that the job goes on with. */
+int questions_put_answers(struct live *l, struct journal_request *req);
+void journal_reply(struct journal *j, struct journal_request *req);
+void journal_pause(struct journal *j, struct journal_request *req);
+void journal_resume(struct journal *j, struct journal_request *req);
+
 /* --- ops.c ------------------------------------------------------------------- */
+
+/* Before anything was written. */
+#define refuse(req, code_, ...) \
+    ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
+/* Anything that went wrong after that. */
+void journal_broke(struct journal *j, struct journal_request *req, int code);
+/* The job of a request; a job that is final answers ERR_CLOSED with its row. */
+struct live *journal_job_of(struct journal *j, struct journal_request *req);
+void journal_answer_row(struct journal_request *req, const struct job_row *row);
 
 /* Does one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);

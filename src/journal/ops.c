@@ -17,9 +17,6 @@ enum {
     EXPIRE_ROWS = 500
 };
 
-#define refuse(req, code_, ...) \
-    ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
-
 void journal_fail_turn(struct journal *j, const struct error *why)
 {
     if (!j->turn_failed && why != NULL)
@@ -27,8 +24,7 @@ void journal_fail_turn(struct journal *j, const struct error *why)
     j->turn_failed = true;
 }
 
-/* Anything that went wrong after the first write. */
-static void broke(struct journal *j, struct journal_request *req, int code)
+void journal_broke(struct journal *j, struct journal_request *req, int code)
 {
     if (code == ERR_NOMEM)
         (void)error_set(&j->failure, ERR_NOMEM, "out of memory");
@@ -43,7 +39,7 @@ static bool keep(struct journal_request *req, struct str text, struct str *place
     return arena_copy(&req->mem, text, place);
 }
 
-static void answer_row(struct journal_request *req, const struct job_row *row)
+void journal_answer_row(struct journal_request *req, const struct job_row *row)
 {
     struct job_row out = *row;
 
@@ -72,8 +68,7 @@ static bool is_visible(const struct journal_request *req, const struct job_row *
             str_eq(req->holder, row->holder));
 }
 
-/* The job of a request; a job that is final answers ERR_CLOSED with its row. */
-static struct live *job_of(struct journal *j, struct journal_request *req)
+struct live *journal_job_of(struct journal *j, struct journal_request *req)
 {
     struct live *l = live_find(j, req->job);
     struct job_row row;
@@ -89,7 +84,7 @@ static struct live *job_of(struct journal *j, struct journal_request *req)
     if (l != NULL && !l->deleted && !job_state_is_final(l->state))
         return l;
     if (l != NULL && !l->deleted) { /* it ended in this very turn */
-        answer_row(req, &l->row);
+        journal_answer_row(req, &l->row);
         refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(l->row.state));
         return NULL;
     }
@@ -103,7 +98,7 @@ static struct live *job_of(struct journal *j, struct journal_request *req)
         req->code = ERR_BUSY;
     if (err != 0)
         return NULL;
-    answer_row(req, &row);
+    journal_answer_row(req, &row);
     refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row.state));
     return NULL;
 }
@@ -111,7 +106,7 @@ static struct live *job_of(struct journal *j, struct journal_request *req)
 /* The same, and the caller must hold the lease. */
 static struct live *leased_job(struct journal *j, struct journal_request *req)
 {
-    struct live *l = job_of(j, req);
+    struct live *l = journal_job_of(j, req);
 
     if (l == NULL)
         return NULL;
@@ -143,6 +138,7 @@ static void answer_lease(struct live *l, struct journal_request *req)
 {
     req->code = 0;
     req->cancel = l->row.cancel_requested != 0;
+    req->pause = l->row.pause_requested != 0;
     req->lease_ms = lease_ms_of(l);
 }
 
@@ -167,7 +163,7 @@ static bool submitted_before(struct journal *j, struct journal_request *req)
     }
     req->existed = true;
     req->code = 0;
-    answer_row(req, &row);
+    journal_answer_row(req, &row);
     return true;
 }
 
@@ -237,11 +233,11 @@ static void submit(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = fold_begin(fold, j->now);
     if (err != 0) {
-        broke(j, req, err);
+        journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    answer_row(req, &l->row);
+    journal_answer_row(req, &l->row);
 }
 
 /* --- leases ------------------------------------------------------------------ */
@@ -297,15 +293,17 @@ static void answer_order(struct live *l, struct journal_request *req, bool again
     if (err == 0 && !keep(req, stored.input, &req->row.input))
         err = ERR_NOMEM;
     struct str input = req->row.input;
+    if (err == 0)
+        err = questions_put_answers(l, req);
     if (err == 0 && !again)
         err = begin_attempt(l, req);
     if (err != 0) {
-        broke(j, req, err);
+        journal_broke(j, req, err);
         return;
     }
     renew(l);
     answer_lease(l, req);
-    answer_row(req, &l->row);
+    journal_answer_row(req, &l->row);
     req->row.input = input;
     if (!again || req->lease_number > l->lease_number)
         l->lease_number = req->lease_number;
@@ -413,7 +411,7 @@ static void hand_back(struct journal *j, struct journal_request *req)
             err = live_move(l, JOB_QUEUED);
     }
     if (err != 0)
-        broke(j, req, err);
+        journal_broke(j, req, err);
     else
         req->code = 0;
 }
@@ -426,7 +424,7 @@ static void lose(struct journal *j, struct journal_request *req)
         return;
     int err = live_lose_worker(l, req->error, req->error_type);
     if (err != 0)
-        broke(j, req, err);
+        journal_broke(j, req, err);
     else
         req->code = 0;
 }
@@ -499,7 +497,7 @@ static void append(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = live_follow_fold(l);
     if (err != 0) {
-        broke(j, req, err);
+        journal_broke(j, req, err);
         return;
     }
     if (req->producer_seq >= 0)
@@ -521,16 +519,20 @@ static void heartbeat(struct journal *j, struct journal_request *req)
 }
 
 /* Waiting for a human, or for a pause to end. */
-static int wait_for_answer(struct live *l)
+static int wait_for_answer(struct live *l, bool interrupted)
 {
     struct fold *fold;
     int err = live_fold(l, &fold);
 
+    if (err == 0 && interrupted && l->row.pause_requested != 0)
+        err = fold_pause(fold, l->journal->now); /* as it was asked to */
     if (err == 0)
         err = fold_end_of_stream(fold, l->journal->now);
     if (err == 0 && fold_ended(fold))
         return live_follow_fold(l); /* nothing was open: it has simply ended */
-    return err == 0 ? live_move(l, JOB_WAITING) : err;
+    if (err == 0)
+        err = live_move(l, JOB_WAITING);
+    return err == 0 ? questions_go_on(l) : err; /* the answer may be there */
 }
 
 /* By the worker's word; its output was JSON when it came, and has its limits. */
@@ -561,15 +563,15 @@ static void finish(struct journal *j, struct journal_request *req)
         err = live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     else if (err == 0 && (req->interrupted || req->end_of_stream ||
                           (asks && req->end == JOB_END_SUCCEEDED)))
-        err = wait_for_answer(l);
+        err = wait_for_answer(l, req->interrupted);
     else if (err == 0)
         err = end_as_told(l, req);
     if (err != 0) {
-        broke(j, req, err);
+        journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    answer_row(req, &l->row);
+    journal_answer_row(req, &l->row);
 }
 
 /* --- from outside ------------------------------------------------------------ */
@@ -593,7 +595,7 @@ static int request_cancel(struct live *l, struct str reason)
 
 static void cancel(struct journal *j, struct journal_request *req)
 {
-    struct live *l = job_of(j, req);
+    struct live *l = journal_job_of(j, req);
     struct str reason = req->error.p != NULL ? req->error : STR("cancelled by user");
     int err = 0;
 
@@ -607,11 +609,11 @@ static void cancel(struct journal *j, struct journal_request *req)
     if (l->row.cancel_requested == 0)
         err = request_cancel(l, reason);
     if (err != 0) {
-        broke(j, req, err);
+        journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    answer_row(req, &l->row);
+    journal_answer_row(req, &l->row);
 }
 
 static void delete_job(struct journal *j, struct journal_request *req)
@@ -620,7 +622,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
     int err = 0;
 
     if (l == NULL || l->deleted || l->stale || !is_visible(req, &l->row)) {
-        (void)job_of(j, req);
+        (void)journal_job_of(j, req);
         if (req->code != ERR_CLOSED)
             return;
         l = NULL;
@@ -642,7 +644,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
         err = store_job_delete(j->opt.store, key, &j->failure);
     j->next_expire = j->now; /* its records go at once, as far as there is time for it */
     if (err != 0)
-        broke(j, req, err);
+        journal_broke(j, req, err);
     else
         req->code = 0;
 }
@@ -657,7 +659,8 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_RETURN] = hand_back,      [JOURNAL_CANCEL] = cancel,
         [JOURNAL_DELETE] = delete_job,     [JOURNAL_LOSE] = lose,
         [JOURNAL_COUNT] = count_waiting,   [JOURNAL_SETTINGS] = journal_set_settings,
-        [JOURNAL_ANSWER] = journal_answer,
+        [JOURNAL_ANSWER] = journal_answer, [JOURNAL_REPLY] = journal_reply,
+        [JOURNAL_PAUSE] = journal_pause,   [JOURNAL_RESUME] = journal_resume,
     };
 
     counter_add(&j->counts.requests, 1);
@@ -700,6 +703,8 @@ static int look_at(struct journal *j, struct live *l)
         return live_finish(l, JOB_END_FAILED,
                            STR("queue deadline: no worker took the job in time"),
                            STR("QueueDeadline"));
+    if (l->state == JOB_WAITING && l->row.answer_by != 0 && j->now >= l->row.answer_by)
+        return questions_expire(l);
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
         return live_lose_worker(l, STR("worker lost: it went down with the server"),
                                 STR("ServerRestart"));

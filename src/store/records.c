@@ -246,6 +246,8 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
     if (code == 0)
         code = run_for_job(s, STATEMENT_INPUT_DELETE, key, NULL, err);
     if (code == 0)
+        code = run_for_job(s, STATEMENT_QUESTIONS_DELETE, key, NULL, err);
+    if (code == 0)
         code = run_for_job(s, STATEMENT_JOB_DELETE, key, &n, err);
     if (code == 0 && n == 0)
         return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, key);
@@ -324,6 +326,8 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
     code = run_with_two(s, STATEMENT_JOB_WITHDRAW, job.n, job.key, ret_n, err);
     if (code == 0)
         code = run_for_job(s, STATEMENT_INPUT_DELETE, job.key, NULL, err);
+    if (code == 0)
+        code = run_for_job(s, STATEMENT_QUESTIONS_DELETE, job.key, NULL, err);
     if (code == 0)
         code = cut_run(s, job.key, (uint64_t)job.n, err);
     return code == 0 ? leave_records(s, job.key, job.n - 1, err) : code;

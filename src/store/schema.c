@@ -102,6 +102,30 @@ static const char *const steps[] = {
     "ALTER TABLE jobs ADD COLUMN max_running INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tokens ADD COLUMN max_queued INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE tokens ADD COLUMN max_running INTEGER NOT NULL DEFAULT -1;",
+    /* 7: questions to people. */
+    "ALTER TABLE jobs ADD COLUMN pause_requested INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN answer_by INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE questions ("
+    "  job INTEGER NOT NULL,"
+    "  seq INTEGER NOT NULL,"
+    "  id TEXT NOT NULL,"
+    "  attempt INTEGER NOT NULL,"
+    "  asked INTEGER NOT NULL,"
+    "  expires INTEGER NOT NULL,"
+    "  on_expiry TEXT NOT NULL,"
+    "  fallback TEXT,"
+    "  schema TEXT,"
+    "  question TEXT,"
+    "  context TEXT,"
+    "  value TEXT,"
+    "  answer TEXT,"
+    "  answered_by TEXT,"
+    "  answered INTEGER NOT NULL DEFAULT 0,"
+    "  resumed INTEGER NOT NULL DEFAULT 0,"
+    "  PRIMARY KEY (job, seq)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX questions_open ON questions(job, seq) WHERE answered = 0;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

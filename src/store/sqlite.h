@@ -7,6 +7,7 @@
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
  *     records.c     rows of records, and retention
+ *     questions.c   rows of questions
  *     tokens.c      rows of tokens
  *     care.c        checks, copies, free space
  *     fault.c       SQLite's codes, as ours and in words */
@@ -30,7 +31,8 @@
     TEXT(worker) TEXT(holder) TEXT(error) TEXT(error_type) TEXT(outcome)               \
     TEXT(request_hash) TEXT(request_id)                                                \
     INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
-    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)
+    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
+    INT(pause_requested) INT(resumed) INT(answer_by)
 /* clang-format on */
 
 /* The row id of a run is its job's key and the seq of its last record (records.c). */
@@ -52,6 +54,8 @@ enum statement {
     STATEMENT_RECORD,
     STATEMENT_COUNTS,
     STATEMENT_BYTES,
+    STATEMENT_QUESTIONS,
+    STATEMENT_OPEN_QUESTIONS,
     STATEMENT_TOKENS,
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
@@ -74,6 +78,10 @@ enum statement {
     STATEMENT_LEAVING_PUT,
     STATEMENT_LEAVING,
     STATEMENT_LEAVING_DELETE,
+    STATEMENT_QUESTION_INSERT,
+    STATEMENT_QUESTION_ANSWER,
+    STATEMENT_QUESTIONS_RESUMED,
+    STATEMENT_QUESTIONS_DELETE,
     STATEMENT_TOKEN_INSERT,
     STATEMENT_TOKEN_REVOKE,
     STATEMENT_SESSIONS_OF,

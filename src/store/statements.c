@@ -54,6 +54,12 @@
     "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, " \
     "max_queued, max_running, max_streams, max_events, created, expires, revoked"
 
+/* In the order of question_of(). */
+#define SELECT_QUESTIONS                                                              \
+    "SELECT q.job, q.seq, q.id, q.attempt, q.asked, q.expires, q.on_expiry, "         \
+    "q.fallback, q.schema, q.question, q.context, q.value, q.answer, q.answered_by, " \
+    "q.answered, q.resumed, j.id, j.agent, j.owner FROM questions q "
+
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
     [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
@@ -82,6 +88,12 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_COUNTS] = "SELECT count(*), ifnull(sum(seq - first_seq + 1), 0) FROM jobs",
     [STATEMENT_BYTES] =
         "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    [STATEMENT_QUESTIONS] =
+        SELECT_QUESTIONS "JOIN jobs j ON j.key = q.job WHERE q.job = ? ORDER BY q.seq",
+    [STATEMENT_OPEN_QUESTIONS] =
+        SELECT_QUESTIONS "INDEXED BY questions_open JOIN jobs j ON j.key = q.job "
+                         "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "
+                         "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -114,6 +126,16 @@ static const char *const sql[STATEMENT_MAX] = {
                               "ON CONFLICT(job) DO UPDATE SET upto = excluded.upto",
     [STATEMENT_LEAVING] = "SELECT job, upto FROM leavings LIMIT 1",
     [STATEMENT_LEAVING_DELETE] = "DELETE FROM leavings WHERE job = ?",
+
+    [STATEMENT_QUESTION_INSERT] =
+        "INSERT INTO questions(job, seq, id, attempt, asked, expires, on_expiry, fallback, "
+        "schema, question, context, value) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_QUESTION_ANSWER] =
+        "UPDATE questions SET answer = ?, answered_by = ?, answered = ? "
+        "WHERE job = ? AND seq = ? AND answered = 0",
+    [STATEMENT_QUESTIONS_RESUMED] =
+        "UPDATE questions SET resumed = ? WHERE job = ? AND answered > 0 AND resumed = 0",
+    [STATEMENT_QUESTIONS_DELETE] = "DELETE FROM questions WHERE job = ?",
 
     [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
                                ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -44,6 +44,9 @@ struct job_row {
     int64_t expiry_seconds;   /* how long it is kept after its end */
     int64_t cancel_requested; /* when; 0: not */
     int64_t max_running;      /* jobs of its owner at work with which it may begin; 0: any */
+    int64_t pause_requested;  /* the same */
+    int64_t resumed;          /* the record with which it last went on; 0: it never did */
+    int64_t answer_by;        /* the first deadline of its open questions; 0: none */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     uint64_t seq;             /* of its last record */
     uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
@@ -160,6 +163,55 @@ int store_record(struct store *s,
                  uint64_t seq,
                  struct str *ret,
                  struct error *err);
+
+/* --- questions ----------------------------------------------------------------- */
+
+/* What a job has asked a person.  Texts but the id are JSON. */
+struct question_row {
+    int64_t job;                         /* its key */
+    uint64_t seq;                        /* of the record that asks */
+    struct str id;                       /* the graph's */
+    int64_t attempt;                     /* that asked */
+    int64_t asked;                       /* milliseconds since 1970, as the others */
+    int64_t expires;                     /* 0: never */
+    struct str on_expiry;                /* fail, default, cancel */
+    struct str fallback;                 /* the answer of `default` */
+    struct str schema;                   /* of the answer; absent: anything */
+    struct str question, context, value; /* as the record has them */
+    struct str answer;                   /* absent: it is open */
+    struct str answered_by;              /* whose token; "expiry"; absent: nobody's */
+    int64_t answered;                    /* 0: not yet */
+    uint64_t resumed;                    /* the record with which the job went on; 0: not yet */
+    struct str job_id, agent, owner;     /* out: of its job */
+};
+
+/* Inside begin and commit. */
+int store_question_insert(struct store *s, const struct question_row *row, struct error *err);
+/* ERR_REFUSED when it has been answered. */
+int store_question_answer(struct store *s,
+                          int64_t job,
+                          uint64_t seq,
+                          struct str answer,
+                          struct str by,
+                          int64_t now,
+                          struct error *err);
+/* The job goes on, with the record @seq, on all answers that it has not gone on with yet. */
+int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err);
+
+typedef int (*store_question_cb)(void *arg, const struct question_row *row);
+/* All of a job, in the order in which they were asked; until the callback returns non-zero. */
+int store_questions(struct store *s,
+                    int64_t job,
+                    store_question_cb cb,
+                    void *arg,
+                    struct error *err);
+/* Those of all jobs that are not answered, the same; from behind a place on. */
+int store_open_questions(struct store *s,
+                         int64_t after_job,
+                         uint64_t after_seq,
+                         store_question_cb cb,
+                         void *arg,
+                         struct error *err);
 
 /* --- tokens: each call is a transaction of its own -------------------------------- */
 

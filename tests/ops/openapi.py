@@ -11,7 +11,7 @@ import threading
 from jsonschema import Draft202012Validator
 
 import gateway
-from gateway import PULL, STORY, Server, Worker
+from gateway import PULL, STORY, Server, Worker, interrupt, root_start
 from harness import case, cases, check, equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -318,9 +318,27 @@ def tokens(s):
     equal(s.request("DELETE", "/v1/session", headers=cookie).status, 204)
 
 
+def questions(s):
+    s.submit(job_id="asks")
+    lease = Worker(s).lease()
+    lease.append(root_start(), interrupt({"question": "?", "schema": {"type": "string"}, "expires_in": 60,
+                                          "on_expiry": "default", "default": "x"}))
+    lease.finish("interrupted")
+    equal(len(s.get("/v1/interrupts").json["interrupts"]), 1)
+    for body in ({}, {"value": 1}, {"value": "yes"}, {"value": "late"}, {"answers": {"none": 1}}):
+        s.post("/v1/jobs/asks/answer", body)
+    check("resume" in Worker(s).ask().json)
+    s.post("/v1/jobs/asks/pause")
+    s.post("/v1/worker/jobs/asks/heartbeat?lease=%s" % lease.token)
+    s.post("/v1/jobs/asks/resume")
+    s.post("/v1/jobs/asks/resume")
+    s.post("/v1/jobs/asks/cancel")
+
+
 @case
 def every_operation_answers_as_described():
     with Server(agents={"pull": PULL}) as s:
+        questions(s)
         tour(s)
     good = {id for id, status in SEEN.all if status < 300}
     equal({operation["operationId"] for *_, operation in operations()} - good, set(), "never seen to succeed")

@@ -207,6 +207,47 @@ void client_delete(struct sim *s)
     sub->deleted = true;
 }
 
+static void post_reply(struct sim *s, const char *id)
+{
+    struct call *c = call_new(s, JOURNAL_REPLY, id);
+
+    c->reply.value = STR("{\"yes\":true}");
+    c->req.replies = &c->reply;
+    c->req.n_replies = 1;
+    call_post(c);
+    call_forget(c);
+}
+
+/* Mostly of a job that waits; sometimes two people answer at once. */
+void client_answer(struct sim *s)
+{
+    if (s->n_submissions == 0)
+        return;
+    const char *id = some_job(s);
+    for (unsigned i = 0; i < 10; i++) {
+        const struct truth *t = model_truth(s->model, str_of(id));
+
+        if (t != NULL && t->state == JOB_WAITING)
+            break;
+        id = some_job(s);
+    }
+    bool twice = chance_of(&s->chance, 200);
+    sim_note(s, "answer %s%s", id, twice ? " twice" : "");
+    post_reply(s, id);
+    if (twice)
+        post_reply(s, id);
+}
+
+void client_pause(struct sim *s)
+{
+    if (s->n_submissions == 0)
+        return;
+    const char *id = some_job(s);
+    bool goes_on = chance_of(&s->chance, 600);
+    sim_note(s, "%s %s", goes_on ? "resume" : "pause", id);
+    post_about(s, goes_on ? JOURNAL_RESUME : JOURNAL_PAUSE, id);
+}
+
 void client_cancel_all(struct sim *s)
 {
     for (struct truth *t = s->model->truths; t != NULL; t = t->next) {

@@ -33,6 +33,12 @@ struct disk_job {
     void *truth; /* the model's */
 };
 
+/* Questions, as they are and as they are committed. */
+struct disk_questions {
+    struct question_row *rows; /* owned, with their texts */
+    size_t n;
+};
+
 enum disk_op {
     DISK_BEGIN,
     DISK_COMMIT,
@@ -41,11 +47,13 @@ enum disk_op {
     DISK_DELETE,
     DISK_APPEND,
     DISK_EXPIRE,
+    DISK_QUESTION,
     DISK_GET, /* from here on: reading */
     DISK_BY_KEY,
     DISK_OPEN_JOBS,
     DISK_RECORDS,
     DISK_RECORD,
+    DISK_QUESTIONS,
     DISK_OP_MAX
 };
 

@@ -21,6 +21,7 @@ enum transaction { TRANSACTION_NONE, TRANSACTION_OPEN, TRANSACTION_FAILED };
 struct disk {
     struct disk_job *jobs, **last;
     struct disk_job *dirty;
+    struct disk_questions questions, safe_questions;
     int64_t last_key;
     struct undo *undo; /* owned */
     size_t n_undo, cap_undo;
@@ -112,13 +113,68 @@ static void hand_out(struct store *s, const struct disk_job *job, struct job_row
     s->out = copy_job(job, ret, &s->n_out);
 }
 
+/* --- questions ---------------------------------------------------------------- */
+
+enum { N_QUESTION_TEXTS = 9 };
+
+static void question_texts(struct question_row *row, struct str *texts[N_QUESTION_TEXTS])
+{
+    struct str *const all[N_QUESTION_TEXTS] = {
+        &row->id,      &row->on_expiry, &row->fallback, &row->schema,     &row->question,
+        &row->context, &row->value,     &row->answer,   &row->answered_by
+    };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static struct str copy_text(struct str s)
+{
+    if (s.p == NULL)
+        return s;
+    char *p = must(malloc(s.n + 1));
+    memcpy(p, s.p, s.n);
+    return str_make(p, s.n);
+}
+
+static void questions_add(struct disk_questions *q, const struct question_row *row)
+{
+    struct str *texts[N_QUESTION_TEXTS];
+
+    q->rows = must(realloc(q->rows, (q->n + 1) * sizeof(*q->rows)));
+    q->rows[q->n] = *row;
+    question_texts(&q->rows[q->n++], texts);
+    for (size_t i = 0; i < N_QUESTION_TEXTS; i++)
+        *texts[i] = copy_text(*texts[i]);
+}
+
+static void questions_free(struct disk_questions *q)
+{
+    struct str *texts[N_QUESTION_TEXTS];
+
+    for (size_t i = 0; i < q->n; i++) {
+        question_texts(&q->rows[i], texts);
+        for (size_t k = 0; k < N_QUESTION_TEXTS; k++)
+            free((char *)(uintptr_t)texts[k]->p);
+    }
+    free(q->rows);
+    *q = (struct disk_questions){ 0 };
+}
+
+static void questions_copy(struct disk_questions *to, const struct disk_questions *from)
+{
+    questions_free(to);
+    for (size_t i = 0; i < from->n; i++)
+        questions_add(to, &from->rows[i]);
+}
+
 /* --- the disk ----------------------------------------------------------------- */
 
 const char *disk_op_name(enum disk_op op)
 {
-    static const char *const names[DISK_OP_MAX] = { "begin",  "commit", "insert",  "update",
-                                                    "delete", "append", "expire",  "get",
-                                                    "by_key", "open",   "records", "record" };
+    static const char *const names[DISK_OP_MAX] = { "begin",  "commit",   "insert", "update",
+                                                    "delete", "append",   "expire", "question",
+                                                    "get",    "by_key",   "open",   "records",
+                                                    "record", "questions" };
 
     return names[op];
 }
@@ -151,6 +207,8 @@ void disk_free(struct disk *d)
         free_job(d->jobs);
         d->jobs = next;
     }
+    questions_free(&d->questions);
+    questions_free(&d->safe_questions);
     free(d->undo);
     free(d);
 }
@@ -312,6 +370,7 @@ static struct disk_job *end_transaction(struct disk *d)
 void disk_crash(struct disk *d)
 {
     undo_to(d, 0);
+    questions_copy(&d->questions, &d->safe_questions);
     (void)end_transaction(d); /* nobody hears of it */
 }
 
@@ -353,6 +412,7 @@ int store_commit(struct store *s, struct error *err)
         disk_crash(d);
         return code;
     }
+    questions_copy(&d->safe_questions, &d->questions);
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
     return 0;
@@ -543,6 +603,65 @@ int store_expire(struct store *s,
     }
     *ret_n = n;
     return 0;
+}
+
+int store_question_insert(struct store *s, const struct question_row *row, struct error *err)
+{
+    int code = begin_write(s, DISK_QUESTION, err);
+
+    if (code == 0)
+        questions_add(&s->disk->questions, row);
+    return code;
+}
+
+int store_question_answer(struct store *s,
+                          int64_t job,
+                          uint64_t seq,
+                          struct str answer,
+                          struct str by,
+                          int64_t now,
+                          struct error *err)
+{
+    struct disk_questions *q = &s->disk->questions;
+    int code = begin_write(s, DISK_QUESTION, err);
+
+    for (size_t i = 0; code == 0 && i < q->n; i++) {
+        if (q->rows[i].job != job || q->rows[i].seq != seq)
+            continue;
+        check(q->rows[i].answered == 0, "an answer to what was answered");
+        q->rows[i].answer = copy_text(answer);
+        q->rows[i].answered_by = copy_text(by);
+        q->rows[i].answered = now;
+        return 0;
+    }
+    check(code != 0, "an answer to no question");
+    return code;
+}
+
+int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
+{
+    struct disk_questions *q = &s->disk->questions;
+    int code = begin_write(s, DISK_QUESTION, err);
+
+    for (size_t i = 0; code == 0 && i < q->n; i++)
+        if (q->rows[i].job == job && q->rows[i].answered != 0 && q->rows[i].resumed == 0)
+            q->rows[i].resumed = seq;
+    return code;
+}
+
+int store_questions(struct store *s,
+                    int64_t job,
+                    store_question_cb cb,
+                    void *arg,
+                    struct error *err)
+{
+    const struct disk_questions *q = &s->disk->questions;
+    int code = fault(s, DISK_QUESTIONS, err);
+
+    for (size_t i = 0; code == 0 && i < q->n; i++)
+        if (q->rows[i].job == job && cb(arg, &q->rows[i]) != 0)
+            break;
+    return code;
 }
 
 void store_checkpoint(struct store *s)

@@ -441,7 +441,9 @@ static void check_held(struct call *c)
     if (r->op == JOURNAL_RETURN && r->lease_number != 0 && r->attempt == t->lease_attempt &&
         r->lease_number < t->last_number)
         complain(c, "somebody else has this lease by now");
-    if (r->op == JOURNAL_FINISH && !truth_is_final(t) && t->state != JOB_WAITING)
+    /* It has asked, and the answer was there before it had come to an end. */
+    bool resumed = t->job->row.resumed != 0 && t->job->row.attempt >= r->attempt;
+    if (r->op == JOURNAL_FINISH && !truth_is_final(t) && t->state != JOB_WAITING && !resumed)
         complain(c, "the job goes on");
     if ((r->op == JOURNAL_APPEND || r->op == JOURNAL_HEARTBEAT) && r->attempt == t->attempt) {
         t->lease_attempt = r->attempt;
@@ -498,6 +500,8 @@ static void check_lease(struct call *c)
     t->given |= bit;
     if (!str_starts(r->row.input, STR("{\"number\":")))
         complain(c, "the input is missing");
+    if ((r->row.resumed != 0) != (r->answers.p != NULL))
+        complain(c, "it goes on without its answers, or begins with some");
     if (r->row.attempt == t->job->row.attempt)
         take_grant(t, r, c->sim->now);
 }
@@ -538,6 +542,13 @@ static void check_granted(struct call *c)
         t = subject(c, r->job, 0);
         if (t != NULL && t->gone == 0 && t->created != m->n_commits)
             complain(c, "the job is still there");
+        return;
+    case JOURNAL_REPLY:
+    case JOURNAL_PAUSE:
+    case JOURNAL_RESUME:
+        t = subject(c, r->job, r->row.key);
+        if (t == NULL)
+            complain(c, "there is no such job");
         return;
     case JOURNAL_COUNT:
     case JOURNAL_SETTINGS:

@@ -110,6 +110,8 @@ static void make_agents(struct sim *s)
                                      .cancel_grace_ms = chance_between(c, 0, 8000) };
         if (chance_of(c, 300))
             a->queue_ms = chance_between(c, 1000, 60000);
+        if (chance_of(c, 500))
+            a->answer_ms = chance_between(c, 1000, 60000);
         if (chance_of(c, 300))
             a->run_ms = 1000 * chance_between(c, 5, 120);
         if (chance_of(c, 250))
@@ -192,6 +194,8 @@ static void one_step(struct sim *s)
         { 120, step_task },
         { s->p.submit_weight, client_submit },
         { 12, client_cancel },
+        { 25, client_answer },
+        { 8, client_pause },
         { s->p.reuses_ids ? 20 : 5, client_delete },
         { s->p.settle_weight, readers_settle },
         { s->p.big ? 4 : 1, step_age },

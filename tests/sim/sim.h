@@ -148,8 +148,9 @@ struct call {
     struct sim *sim;
     struct batch *batch; /* APPEND */
     struct submission *sub;
-    struct str hash; /* SUBMIT */
-    unsigned server; /* to which it was posted */
+    struct str hash;            /* SUBMIT */
+    struct journal_reply reply; /* REPLY */
+    unsigned server;            /* to which it was posted */
     bool posted;
     bool done;   /* the answer is there, or never will be */
     bool lost;   /* there is none */
@@ -168,6 +169,8 @@ void calls_sweep(struct sim *s); /* frees answered orphans */
 void client_submit(struct sim *s);
 void client_cancel(struct sim *s);
 void client_delete(struct sim *s);
+void client_answer(struct sim *s);
+void client_pause(struct sim *s);
 void client_cancel_all(struct sim *s);
 
 /* --- workers.c ---------------------------------------------------------------- */

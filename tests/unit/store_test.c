@@ -1646,7 +1646,9 @@ static void an_older_file_is_brought_up_to_date(void **state)
     (void)add_job(f->w, "j", "a", "queued");
     int64_t expired = add_final(f->w, "expired", "succeeded", 1000, 5);
     close_both(f);
-    make_file(f, "DROP TABLE leavings; DROP INDEX jobs_whole; DROP INDEX jobs_expired;"
+    make_file(f, "DROP TABLE questions; ALTER TABLE jobs DROP COLUMN pause_requested;"
+                 "ALTER TABLE jobs DROP COLUMN resumed; ALTER TABLE jobs DROP COLUMN answer_by;"
+                 "DROP TABLE leavings; DROP INDEX jobs_whole; DROP INDEX jobs_expired;"
                  "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000);"
                  "UPDATE jobs SET first_seq = seq + 1 WHERE id = 'expired';"
                  "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"

@@ -1,0 +1,151 @@
+/* `spoolwire answer`: an answer to a job's question. */
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/remote.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { OPT_ID = FLAG_OWN, OPT_TEXT, MAX_ANSWER = 1024 * 1024, READ_BYTES = 4096 };
+
+/* --- the question --------------------------------------------------------------------------
+ */
+
+static int show_questions(struct remote *r, struct str job)
+{
+    struct client_reply reply;
+    struct json_reader reader;
+    struct json json;
+    struct buf text;
+    size_t i, n;
+    yyjson_val *q;
+
+    client_reply_init(&reply);
+    buf_init(&text, MAX_ANSWER);
+    int code = remote_job(r, "GET", "/v1/interrupts?job=", job, "", &reply);
+    if (code == EXIT_OK) {
+        code = remote_json(r, &reply, &reader, &json);
+        yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q)
+        {
+            yyjson_val *words = json_at(q, "question");
+
+            if (yyjson_is_str(words))
+                buf_str(&text, json_text(words));
+            else
+                json_put_value(&text, json_is_null(words) ? json_at(q, "value") : words);
+            buf_lit(&text, "\n");
+        }
+        json_reader_done(&reader);
+    }
+    if (code == EXIT_OK)
+        (void)fprintf(stderr, "%.*s> ", STR_ARG(buf_text(&text)));
+    buf_done(&text);
+    client_reply_done(&reply);
+    return code;
+}
+
+/* --- the answer ------------------------------------------------------------------------------
+ */
+
+/* A line from a person, all there is from a pipe. */
+static int read_answer(const struct args *args, struct buf *out)
+{
+    bool is_person = isatty(STDIN_FILENO) == 1;
+
+    while (buf_reserve(out, READ_BYTES)) {
+        ssize_t n = read(STDIN_FILENO, out->p + out->n, READ_BYTES);
+
+        if (n <= 0)
+            break;
+        out->n += (size_t)n;
+        if (is_person && out->p[out->n - 1] == '\n')
+            break;
+    }
+    while (out->n > 0 && (out->p[out->n - 1] == '\n' || out->p[out->n - 1] == '\r'))
+        out->n--;
+    return out->error == 0 ? EXIT_OK
+                           : cli_trouble(args->path, "the answer: %s", error_name(out->error));
+}
+
+/* JSON as it is, anything else as a text. */
+static void put_value(struct buf *b, struct str value, bool as_text)
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, MAX_ANSWER, 64);
+    if (!as_text && json_read(&reader, value, &json, NULL) == 0)
+        json_put_value(b, json.root);
+    else
+        json_put_str(b, value);
+    json_reader_done(&reader);
+}
+
+static int send_answer(struct remote *r, const struct args *args, struct str value)
+{
+    struct client_reply reply;
+    struct buf path, body;
+
+    client_reply_init(&reply);
+    buf_init(&path, REMOTE_MAX_PATH);
+    buf_init(&body, 2 * MAX_ANSWER);
+    remote_job_path(&path, "/v1/jobs/", args_word(args, 0), "/answer");
+    buf_lit(&body, "{\"value\":");
+    put_value(&body, value, args_have(args, OPT_TEXT));
+    if (args_have(args, OPT_ID)) {
+        buf_lit(&body, ",\"interrupt_id\":");
+        json_put_str(&body, str_of(args_get(args, OPT_ID)));
+    }
+    buf_char(&body, '}');
+    int code = path.error != 0 || body.error != 0
+                   ? cli_usage_error(args->path, "that is too long")
+                   : remote_post(r, path.p, "application/json", buf_text(&body), &reply);
+    if (code == EXIT_OK && args_have(args, FLAG_JSON))
+        code = remote_write(r, &reply);
+    buf_done(&path);
+    buf_done(&body);
+    client_reply_done(&reply);
+    return code;
+}
+
+static int run(const struct args *args)
+{
+    struct remote r;
+    struct buf value;
+
+    buf_init(&value, MAX_ANSWER);
+    int code = remote_open(args, &r);
+    if (code == EXIT_OK && args->n_words > 1)
+        buf_str(&value, args_word(args, 1));
+    else if (code == EXIT_OK && isatty(STDIN_FILENO) == 1)
+        code = show_questions(&r, args_word(args, 0));
+    if (code == EXIT_OK && args->n_words == 1)
+        code = read_answer(args, &value);
+    if (code == EXIT_OK)
+        code = send_answer(&r, args, buf_text(&value));
+    buf_done(&value);
+    remote_close(&r);
+    return code;
+}
+
+static const struct flag flags[] = {
+    { OPT_ID, "id", "ID", NULL, "Of the question, when the job has asked several." },
+    { OPT_TEXT, "text", NULL, NULL, "Take VALUE for a text, also if it is JSON." },
+    { 0 },
+};
+
+const struct command command_answer = {
+    .name = "answer",
+    .arguments = "JOB [VALUE]",
+    .about = "answer a job's question",
+    .story =
+        "Answers the question that a job waits for.  VALUE is JSON, or else a text; without "
+        "it the answer is read from standard input, after the question was shown on a "
+        "terminal.  The first answer counts.",
+    .exits = "0 the answer was taken",
+    .flags = flags,
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .min_words = 1,
+    .max_words = 2,
+    .run = run,
+};

@@ -1,0 +1,447 @@
+/* Questions to people: asked by a graph, answered from outside, or by time.
+ *
+ *     job.interrupt ─▶ row ──reply──▶ answered ─┐
+ *                       │                       ├─ none is open ─▶ job.resumed, queued
+ *                       └──time──▶ its default ─┘
+ *                                  or the job fails, or is cancelled
+ *
+ * A question may be answered as soon as its record is committed, while the worker that asked
+ * is still finishing; the job goes on once it has.  The next lease brings the answers, and
+ * every later one too, until the job asks again: a worker that was lost had not used them. */
+#include "journal/live.h"
+
+#include "base/json.h"
+#include "ingest/fold.h"
+#include "jobs/json_schema.h"
+
+#include <stdio.h>
+
+enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
+
+/* --- asking ------------------------------------------------------------------ */
+
+/* What the value of an interrupt says about its answer: expires_in, on_expiry, default,
+ * schema.  Texts are put into @b. */
+static void read_terms(const yyjson_val *value, struct question_row *row, struct buf *b)
+{
+    int64_t expires = json_int(json_at(value, "expires_in"), -1);
+    struct str on_expiry = json_text(json_at(value, "on_expiry"));
+    const yyjson_val *schema = json_at(value, "schema");
+    size_t from = b->n;
+
+    if (expires >= 0)
+        row->expires = expires > 0 && expires < MAX_EXPIRES_S ? row->asked + expires * 1000 : 0;
+    if (str_is(on_expiry, "default") || str_is(on_expiry, "cancel"))
+        row->on_expiry = str_is(on_expiry, "default") ? STR("default") : STR("cancel");
+    if (json_at(value, "default") != NULL)
+        json_put_value(b, json_at(value, "default"));
+    size_t middle = b->n;
+    if (yyjson_is_obj((yyjson_val *)(uintptr_t)schema))
+        json_put_value(b, schema);
+    if (b->error != 0)
+        return;
+    if (middle > from)
+        row->fallback = str_make(b->p + from, middle - from);
+    if (b->n > middle)
+        row->schema = str_make(b->p + middle, b->n - middle);
+}
+
+static void bring_forward(struct live *l, int64_t expires)
+{
+    if (expires != 0 && (l->row.answer_by == 0 || expires < l->row.answer_by))
+        l->row.answer_by = expires;
+}
+
+int questions_asked(struct live *l, const struct record *rec)
+{
+    struct journal *j = l->journal;
+    int64_t wait_ms = l->agent != NULL ? l->agent->answer_ms : 0;
+    struct question_row row = {
+        .job = l->row.key,
+        .seq = rec->seq,
+        .id = rec->id,
+        .attempt = l->row.attempt,
+        .asked = j->now,
+        .expires = wait_ms > 0 ? j->now + wait_ms : 0,
+        .on_expiry = STR("fail"),
+        .question = rec->question,
+        .context = rec->context,
+        .value = rec->data,
+    };
+    struct json json;
+    struct buf texts;
+
+    buf_init(&texts, SIZE_MAX / 4);
+    if (rec->data.p != NULL && json_read(&j->reader, rec->data, &json, NULL) == 0)
+        read_terms(json.root, &row, &texts);
+    int err =
+        texts.error != 0 ? texts.error : store_question_insert(j->opt.store, &row, &j->failure);
+    buf_done(&texts);
+    live_change(l);
+    bring_forward(l, row.expires);
+    return err;
+}
+
+/* --- all that a job has asked ------------------------------------------------ */
+
+struct questions {
+    struct arena *mem;
+    struct question_row *rows;
+    size_t n, cap;
+    int err;
+};
+
+static bool grow(struct questions *q)
+{
+    size_t cap = q->cap > 0 ? q->cap * 2 : 8;
+    struct question_row *rows = arena_alloc(q->mem, cap * sizeof(*rows));
+
+    if (rows == NULL)
+        return false;
+    if (q->n > 0)
+        memcpy(rows, q->rows, q->n * sizeof(*rows));
+    q->rows = rows;
+    q->cap = cap;
+    return true;
+}
+
+static int on_question(void *arg, const struct question_row *row)
+{
+    struct questions *q = arg;
+    struct question_row copy = *row;
+    struct str *const texts[] = { &copy.id,     &copy.on_expiry, &copy.fallback,
+                                  &copy.schema, &copy.answer,    &copy.answered_by };
+
+    q->err = q->n == q->cap && !grow(q) ? ERR_NOMEM : 0;
+    for (size_t i = 0; q->err == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+        q->err = arena_copy(q->mem, *texts[i], texts[i]) ? 0 : ERR_NOMEM;
+    copy.question = copy.context = copy.value = STR_NONE;
+    if (q->err == 0)
+        q->rows[q->n++] = copy;
+    return q->err;
+}
+
+static int load(struct journal *j, int64_t key, struct arena *mem, struct questions *ret)
+{
+    *ret = (struct questions){ .mem = mem };
+    int err = store_questions(j->opt.store, key, on_question, ret, &j->failure);
+    return err == 0 ? ret->err : err;
+}
+
+static size_t count_open(const struct questions *q)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n; i++)
+        n += q->rows[i].answered == 0;
+    return n;
+}
+
+/* --- going on ---------------------------------------------------------------- */
+
+static int go_on(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    if (err == 0)
+        err = fold_resume(fold, j->now);
+    if (err == 0)
+        err = store_questions_resumed(j->opt.store, l->row.key, l->row.seq, &j->failure);
+    if (err != 0)
+        return err;
+    live_change(l);
+    l->row.pause_requested = l->row.answer_by = 0;
+    l->row.resumed = (int64_t)l->row.seq;
+    if (l->row.run_seconds > 0) /* people may take their time */
+        l->row.run_deadline = j->now + l->row.run_seconds * 1000;
+    return live_move(l, JOB_QUEUED);
+}
+
+static int look_at_open(struct live *l, const struct questions *q)
+{
+    struct fold *fold;
+
+    live_change(l);
+    l->row.answer_by = 0;
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].answered == 0)
+            bring_forward(l, q->rows[i].expires);
+    if (l->state != JOB_WAITING || count_open(q) > 0)
+        return 0;
+    int err = live_fold(l, &fold);
+    return err == 0 && !fold_is_paused(fold) ? go_on(l) : err;
+}
+
+int questions_go_on(struct live *l)
+{
+    struct questions q;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = load(l->journal, l->row.key, &mem, &q);
+    if (err == 0)
+        err = look_at_open(l, &q);
+    arena_done(&mem);
+    return err;
+}
+
+/* --- time -------------------------------------------------------------------- */
+
+static int end_unanswered(struct live *l, const struct question_row *row)
+{
+    char why[160];
+
+    (void)snprintf(why, sizeof(why), "answer deadline: nobody answered question %.*s in %lld s",
+                   STR_ARG(str_head(row->id, 60)),
+                   (long long)(row->expires - row->asked) / 1000);
+    if (str_is(row->on_expiry, "cancel"))
+        return live_finish(l, JOB_END_CANCELLED, str_of(why), STR_NONE);
+    return live_finish(l, JOB_END_FAILED, str_of(why), STR("AnswerDeadline"));
+}
+
+static int expire_all(struct live *l, struct questions *q)
+{
+    struct journal *j = l->journal;
+
+    for (size_t i = 0; i < q->n; i++) {
+        struct question_row *row = &q->rows[i];
+        int err;
+
+        if (row->answered != 0 || row->expires == 0 || row->expires > j->now)
+            continue;
+        if (!str_is(row->on_expiry, "default"))
+            return end_unanswered(l, row);
+        err = store_question_answer(j->opt.store, row->job, row->seq,
+                                    row->fallback.p != NULL ? row->fallback : STR("null"),
+                                    STR("expiry"), j->now, &j->failure);
+        if (err != 0)
+            return err;
+        row->answered = j->now;
+    }
+    return look_at_open(l, q);
+}
+
+int questions_expire(struct live *l)
+{
+    struct questions q;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = load(l->journal, l->row.key, &mem, &q);
+    if (err == 0)
+        err = expire_all(l, &q);
+    arena_done(&mem);
+    return err;
+}
+
+/* --- answers ----------------------------------------------------------------- */
+
+/* The question that a reply is about: the last of its id; or without one the only one that is
+ * open, else the last. */
+static const struct question_row *find(const struct questions *q, struct str id)
+{
+    const struct question_row *found = NULL;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (str_absent(id) ? q->rows[i].answered == 0 : str_eq(q->rows[i].id, id))
+            found = &q->rows[i];
+    return found == NULL && str_absent(id) && q->n > 0 ? &q->rows[q->n - 1] : found;
+}
+
+/* For a job that has ended, or a question that was answered. */
+static void refuse_late(struct journal_request *req, const struct question_row *row)
+{
+    req->expired = str_is(row->answered_by, "expiry") ||
+                   (row->answered == 0 && row->expires != 0 && req->code == ERR_CLOSED &&
+                    req->row.finished >= row->expires);
+    req->answers = row->answer;
+    if (req->expired)
+        refuse(req, ERR_REFUSED, "question %.*s has expired", STR_ARG(str_head(row->id, 80)));
+    else if (row->answered != 0)
+        refuse(req, ERR_REFUSED, "question %.*s has been answered",
+               STR_ARG(str_head(row->id, 80)));
+}
+
+static bool fits(struct journal_request *req, const struct question_row *row, struct str value)
+{
+    struct json_schema_problem problem;
+
+    if (row->schema.p == NULL || json_schema_check(row->schema, value, &problem))
+        return true;
+    refuse(req, ERR_TYPE, "the answer does not fit question %.*s: %s",
+           STR_ARG(str_head(row->id, 60)), problem.text);
+    return false;
+}
+
+static bool place_reply(struct journal *j,
+                        struct journal_request *req,
+                        struct questions *q,
+                        struct journal_reply *reply)
+{
+    size_t n_open = count_open(q);
+    const struct question_row *row =
+        str_absent(reply->id) && n_open > 1 ? NULL : find(q, reply->id);
+
+    if (row == NULL && str_absent(reply->id))
+        refuse(req, n_open > 1 ? ERR_TYPE : ERR_REFUSED,
+               n_open > 1 ? "%zu questions are open: say which by interrupt_id"
+                          : "%zu questions are open",
+               n_open);
+    else if (row == NULL)
+        refuse(req, ERR_NOT_FOUND, "no question %.*s in this job",
+               STR_ARG(str_head(reply->id, 80)));
+    else if (row->answered != 0)
+        refuse_late(req, row);
+    if (row == NULL || row->answered != 0 || !fits(req, row, reply->value))
+        return false;
+    reply->seq = row->seq;
+    q->rows[row - q->rows].answered = j->now;
+    return true;
+}
+
+static void reply_to_ended(struct journal *j, struct journal_request *req)
+{
+    struct questions q;
+
+    if (req->code != ERR_CLOSED || load(j, req->row.key, &req->mem, &q) != 0)
+        return;
+    const struct question_row *row = find(&q, req->replies[0].id);
+    if (row != NULL)
+        refuse_late(req, row);
+}
+
+void journal_reply(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+    struct questions q;
+
+    if (l == NULL) {
+        reply_to_ended(j, req);
+        return;
+    }
+    int err = load(j, l->row.key, &req->mem, &q);
+    for (size_t i = 0; err == 0 && i < req->n_replies; i++)
+        if (!place_reply(j, req, &q, &req->replies[i]))
+            return;
+    for (size_t i = 0; err == 0 && i < req->n_replies; i++)
+        err = store_question_answer(j->opt.store, l->row.key, req->replies[i].seq,
+                                    req->replies[i].value, req->worker, j->now, &j->failure);
+    if (err == 0)
+        err = look_at_open(l, &q);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    journal_answer_row(req, &l->row);
+}
+
+static void put_answers(const struct questions *q, uint64_t resumed, struct buf *b)
+{
+    bool is_first = true;
+
+    buf_char(b, '{');
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->rows[i].resumed != resumed)
+            continue;
+        if (!is_first)
+            buf_char(b, ',');
+        is_first = false;
+        json_put_str(b, q->rows[i].id);
+        buf_char(b, ':');
+        buf_str(b, q->rows[i].answer);
+    }
+    buf_char(b, '}');
+}
+
+int questions_put_answers(struct live *l, struct journal_request *req)
+{
+    struct questions q;
+    struct buf b;
+
+    if (l->row.resumed == 0)
+        return 0;
+    int err = load(l->journal, l->row.key, &req->mem, &q);
+    if (err != 0)
+        return err;
+    buf_init(&b, SIZE_MAX / 4);
+    put_answers(&q, (uint64_t)l->row.resumed, &b);
+    if (b.error != 0 || !arena_copy(&req->mem, buf_text(&b), &req->answers))
+        err = ERR_NOMEM;
+    buf_done(&b);
+    return err;
+}
+
+/* --- pauses ------------------------------------------------------------------ */
+
+static int pause_now(struct live *l)
+{
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    if (err == 0)
+        err = fold_pause(fold, l->journal->now);
+    return err == 0 ? live_move(l, JOB_WAITING) : err;
+}
+
+static int is_paused(struct live *l, bool *ret)
+{
+    struct fold *fold;
+    int err = live_fold(l, &fold);
+
+    *ret = err == 0 && fold_is_paused(fold);
+    return err;
+}
+
+void journal_pause(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+    bool paused = false;
+
+    if (l == NULL)
+        return;
+    int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
+    if (err == 0 && l->state == JOB_WAITING && !paused) {
+        refuse(req, ERR_REFUSED, "the job waits for an answer");
+        return;
+    }
+    if (err == 0 && !paused) {
+        live_change(l);
+        l->row.pause_requested = j->now;
+        err = l->state == JOB_QUEUED ? pause_now(l) : 0;
+    }
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    journal_answer_row(req, &l->row);
+}
+
+void journal_resume(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+    struct questions q;
+    bool paused = false;
+
+    if (l == NULL)
+        return;
+    int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
+    if (err == 0)
+        err = load(j, l->row.key, &req->mem, &q);
+    if (err == 0 && l->state == JOB_WAITING && count_open(&q) > 0)
+        refuse(req, ERR_REFUSED, "the job waits for an answer");
+    else if (err == 0 && !paused && l->row.pause_requested == 0)
+        refuse(req, ERR_REFUSED, "the job is not paused");
+    else if (err == 0) {
+        live_change(l);
+        l->row.pause_requested = 0;
+        err = paused ? go_on(l) : 0;
+        req->code = 0;
+        journal_answer_row(req, &l->row);
+    }
+    if (err != 0)
+        journal_broke(j, req, err);
+}

@@ -1,0 +1,89 @@
+"""interrupts and answer, in a pipe and on a terminal; and the demo agent, which really asks."""
+
+import json
+import os
+import pty
+import subprocess
+
+from gateway import PROGRAM, PULL, WAIT, Server, Worker, interrupt, root_start, until
+from harness import case, cases, check, contains, equal
+from lists import rows, run
+
+
+def ask(s, id, *questions):
+    s.submit(job_id=id)
+    lease = Worker(s).lease()
+    lease.append(root_start(), *questions)
+    equal(lease.finish("interrupted"), "waiting")
+
+
+@case
+def questions_are_listed():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "j1", interrupt({"question": "Which one?"}, "q-1"))
+        ask(s, "j2", interrupt([1, 2], "q-2"))
+        out, err = run(s, "interrupts")
+        head, one, two = out.splitlines()
+        equal((err, head.split()), ("", ["JOB", "INTERRUPT", "WAITS", "LEFT", "QUESTION"]))
+        contains(one, "j1", "q-1", "Which one?")
+        contains(two, "j2", "q-2", "[1,2]")
+        equal([q["job_id"] for q in rows(run(s, "interrupts", "--json")[0])], ["j1", "j2"])
+        equal([q["job_id"] for q in rows(run(s, "interrupts", "--json", "--job", "j2")[0])], ["j2"])
+        equal(run(s, "interrupts", "--json", "--agent", "none")[0], "")
+
+
+@cases(['{"a":1}', "7", "plain words", '"quoted"', "null"])
+def an_answer_is_json_or_text(value):
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "j", interrupt("?", "q"))
+        run(s, "answer", "j", value)
+        want = value if value == "plain words" else json.loads(value)
+        equal(Worker(s).ask().json["resume"], {"q": want})
+        _, err = run(s, "answer", "j", "again", want=3)
+        contains(err, "has been answered")
+
+
+@case
+def an_answer_comes_from_a_pipe_and_to_one_of_several():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "j", interrupt("one?", "q-1"), interrupt("two?", "q-2"))
+        _, err = run(s, "answer", "j", "x", want=3)
+        contains(err, "2 questions are open")
+        p = subprocess.run([PROGRAM, "answer", "j", "--id", "q-2", "--text", "--json"], input=b"5\n", stdout=subprocess.PIPE,
+                           env={**os.environ, "SPOOLWIRE_URL": s.url}, timeout=WAIT, check=True)
+        equal(json.loads(p.stdout)["state"], "waiting")
+        run(s, "answer", "j", "--id", "q-1", "true")
+        equal(Worker(s).ask().json["resume"], {"q-1": True, "q-2": "5"})
+        run(s, "answer", "none", "x", want=3)
+        run(s, "answer", want=2)
+
+
+@case
+def on_a_terminal_the_question_is_shown():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "j", interrupt({"question": "Which one?"}, "q"))
+        main, side = pty.openpty()
+        p = subprocess.Popen([PROGRAM, "answer", "j"], stdin=side, stdout=side, stderr=side,
+                             env={**os.environ, "SPOOLWIRE_URL": s.url})
+        os.close(side)
+        seen = b""
+        while not seen.endswith(b"> "):
+            seen += os.read(main, 1000)
+        contains(seen.decode(), "Which one?")
+        os.write(main, b"the left\n")
+        equal(p.wait(WAIT), 0)
+        os.close(main)
+        equal(Worker(s).ask().json["resume"], {"q": "the left"})
+
+
+@cases({"a process": {}, "a pool": {"demo": {"pool": 1}}}.items())
+def the_demo_asks_and_uses_the_answer(how):
+    with Server(agents=how[1] or None) as s:
+        id = s.submit("demo", {"speed": 0, "ask_timeout": "never"})
+        s.until_state(id, "waiting")
+        until("its question is listed", lambda: rows(run(s, "interrupts", "--json")[0]))
+        run(s, "answer", id, "the moon")
+        s.until_state(id, "succeeded")
+        contains(s.get(f"/v1/jobs/async/job/{id}/report").json["report"], "the moon")
+        events = [f.event for f in s.read(id, "agent")]
+        equal((events.count("graph.interrupt"), events.count("graph.resumed"), events[-1]), (1, 1, "job.done"))

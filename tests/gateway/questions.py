@@ -1,0 +1,300 @@
+"""Questions to people: answers, deadlines, pauses; over restarts, and from several at once."""
+
+import time
+
+from gateway import PULL, Server, Worker, again, at_once, interrupt, root_end, root_start, token
+from harness import case, cases, check, contains, equal
+
+ASK = dict(PULL, attempts=3)
+
+
+def ask(s, id, *questions, job=None, finish=True):
+    """A worker takes the job, asks, and leaves; returns its lease."""
+    if job is None:
+        s.submit(job_id=id)
+    lease = Worker(s).lease()
+    equal(lease.job, id)
+    lease.append(*again(lease.attempt, [root_start(), *questions]))
+    if finish:
+        equal(lease.finish("interrupted"), "waiting")
+    return lease
+
+
+def answer(s, id, **body):
+    return s.post(f"/v1/jobs/{id}/answer", body)
+
+
+def asked(s, **query):
+    path = "/v1/interrupts" + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else "")
+    a = s.get(path)
+    equal(a.status, 200, repr(a))
+    return a.json["interrupts"]
+
+
+@case
+def a_question_is_answered_and_the_job_goes_on():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"question": "Which one?", "context": {"n": 2}}, "q-1"))
+        (q,) = asked(s)
+        equal((q["interrupt_id"], q["job_id"], q["agent"], q["attempt"], q["question"], q["context"]),
+              ("q-1", "j", "pull", 1, "Which one?", {"n": 2}))
+        check(q["expires_at"] > q["asked_at"], "half an hour unless it says so")
+        a = answer(s, "j", value={"pick": "b"})
+        equal((a.status, a.json["state"]), (200, "queued"), repr(a))
+        equal(asked(s), [])
+        order = Worker(s).ask().json
+        equal((order["attempt"], order["resume"], order["input"]), (2, {"q-1": {"pick": "b"}}, "x"))
+
+
+@case
+def the_stream_says_question_and_answer():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("which one?", "q-1"))
+        with s.stream("j", "agent") as stream:
+            stream.until_event("graph.interrupt")
+            equal(answer(s, "j", interrupt_id="q-1", value="the first").status, 200)
+            resumed = stream.until_event("graph.resumed")
+            check(resumed is not None)
+        lease = Worker(s).lease()
+        lease.append(root_start(), root_end())
+        lease.finish()
+        events = [f.event for f in s.read("j", "agent")]
+        equal((events.count("graph.interrupt"), events.count("graph.resumed"), events[-1]), (1, 1, "job.done"))
+
+
+@case
+def a_start_has_no_answers():
+    with Server(agents={"pull": ASK}) as s:
+        s.submit(job_id="j")
+        check("resume" not in Worker(s).ask().json)
+
+
+@case
+def falsy_answers_are_answers():
+    with Server(agents={"pull": ASK}) as s:
+        for i, value in enumerate((None, False, 0, "", [], {})):
+            ask(s, f"j{i}", interrupt("?", "q"))
+            equal(answer(s, f"j{i}", value=value).status, 200)
+            equal(Worker(s).ask().json["resume"], {"q": value})
+
+
+@case
+def two_at_the_same_moment():
+    with Server(agents={"pull": ASK}) as s:
+        for i in range(10):
+            ask(s, f"j{i}", interrupt("?", "q"))
+            answers = at_once(*[lambda n=n: answer(s, f"j{i}", value=n) for n in range(2)])
+            equal(sorted(a.status for a in answers), [200, 409])
+            first = next(n for n, a in enumerate(answers) if a.status == 200)
+            late = next(a for a in answers if a.status == 409)
+            equal(late.json["answer"], first, "the second is told the first")
+            equal(Worker(s).ask().json["resume"], {"q": first})
+
+
+@cases(["01", "10"])
+def two_questions_are_answered(order):
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("one?", "q-0"), interrupt("two?", "q-1"))
+        equal([q["interrupt_id"] for q in asked(s)], ["q-0", "q-1"])
+        contains(answer(s, "j", value=1).detail, "2 questions are open")
+        equal(answer(s, "j", value=1).status, 422)
+        a = answer(s, "j", interrupt_id=f"q-{order[0]}", value="a")
+        equal((a.status, a.json.get("state")), (200, "waiting"), repr(a))
+        equal(answer(s, "j", value="b").json["state"], "queued")
+        equal(Worker(s).ask().json["resume"], {f"q-{order[0]}": "a", f"q-{order[1]}": "b"})
+
+
+@case
+def several_at_once_or_none():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("one?", "q-0"), interrupt("two?", "q-1"))
+        equal(answer(s, "j", answers={"q-0": 1, "q-9": 2}).status, 404)
+        equal(len(asked(s)), 2, "nothing was stored")
+        equal(answer(s, "j", answers={}).status, 422)
+        equal(answer(s, "j", answers={"q-0": 1, "q-1": [2]}).json["state"], "queued")
+        equal(Worker(s).ask().json["resume"], {"q-0": 1, "q-1": [2]})
+
+
+@case
+def an_answer_may_come_before_the_worker_has_finished():
+    with Server(agents={"pull": ASK}) as s:
+        lease = ask(s, "j", interrupt("?", "q"), finish=False)
+        equal(answer(s, "j", value=7).json["state"], "running")
+        equal(asked(s), [])
+        equal(lease.finish("interrupted"), "queued")
+        equal(Worker(s).ask().json["resume"], {"q": 7})
+
+
+@case
+def answers_to_nothing():
+    with Server(agents={"pull": ASK}) as s:
+        equal(answer(s, "absent", value=1).status, 404)
+        s.submit(job_id="j")
+        equal(answer(s, "j", value=1).status, 409)
+        equal(answer(s, "j").status, 422)
+        equal(answer(s, "j", interrupt_id=5, value=1).status, 422)
+        equal(answer(s, "j", interrupt_id="q", value=1).status, 404)
+        s.post("/v1/jobs/j/cancel")
+        equal(answer(s, "j", value=1).status, 409)
+
+
+@case
+def a_schema_is_kept_to():
+    schema = {"type": "object", "required": ["pick"], "additionalProperties": False,
+              "properties": {"pick": {"enum": ["a", "b"]}, "why": {"type": "string", "maxLength": 5}}}
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"question": "?", "schema": schema}, "q"))
+        for value, why in (("a", "of type object"), ({}, "pick"), ({"pick": "c"}, "none of the values"),
+                           ({"pick": "a", "x": 1}, '"x"'), ({"pick": "a", "why": "too long"}, "at most 5")):
+            a = answer(s, "j", value=value)
+            equal(a.status, 422, repr(a))
+            contains(a.detail, why)
+        equal(asked(s)[0]["schema"], schema)
+        equal(answer(s, "j", value={"pick": "a", "why": "so"}).status, 200)
+
+
+@case
+def a_question_that_nobody_answers_fails_its_job():
+    with Server(agents={"pull": dict(ASK, answer_deadline="400ms")}) as s:
+        ask(s, "j", interrupt("?", "q"))
+        s.until_state("j", "failed")
+        contains(s.job("j")["error"], "answer deadline")
+        equal(answer(s, "j", value=1).status, 410)
+        equal(asked(s), [])
+
+
+@case
+def a_question_may_say_what_silence_means():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"question": "?", "expires_in": 1, "on_expiry": "default", "default": {"ok": 1}}, "q"))
+        s.until_state("j", "queued")
+        equal(Worker(s).ask().json["resume"], {"q": {"ok": 1}})
+        a = answer(s, "j", interrupt_id="q", value=2)
+        equal((a.status, a.json["answer"]), (410, {"ok": 1}))
+        ask(s, "k", interrupt({"expires_in": 1, "on_expiry": "cancel"}, "q"))
+        s.until_state("k", "cancelled")
+        ask(s, "n", interrupt({"expires_in": 0}, "q"))
+        equal(asked(s)[0]["expires_at"], None, "never")
+
+
+@case
+def a_deadline_that_passes_while_the_server_is_down_fires_once_it_is_up():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"expires_in": 1, "on_expiry": "default", "default": "so be it"}, "q"))
+        s.kill()
+        time.sleep(1.2)
+        s.start()
+        s.until_state("j", "queued")
+        equal(Worker(s).ask().json["resume"], {"q": "so be it"})
+
+
+@case
+def an_answer_outlives_kill_9_and_is_used_once():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("?", "q"))
+        equal(answer(s, "j", value="kept").status, 200)
+        s.kill()
+        s.start()
+        order = Worker(s).ask().json
+        equal((order["job"], order["resume"]), ("j", {"q": "kept"}))
+        equal(Worker(s).ask(wait=0).status, 204, "nobody else gets it")
+        equal(answer(s, "j", interrupt_id="q", value="again").status, 409)
+
+
+@case
+def a_worker_that_is_lost_had_not_used_the_answer():
+    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
+        ask(s, "j", interrupt("?", "q"))
+        answer(s, "j", value=5)
+        equal(Worker(s).ask().json["resume"], {"q": 5})
+        again = Worker(s).ask(wait=20).json  # its lease runs out
+        equal((again["attempt"], again["resume"]), (3, {"q": 5}))
+
+
+@case
+def a_second_question_has_its_own_answer():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("one?", "q"))
+        answer(s, "j", value=1)
+        ask(s, "j", interrupt("one more?", "q"), job="j")  # the same id again, as graphs do
+        equal(len(asked(s)), 1)
+        equal(answer(s, "j", interrupt_id="q", value=2).status, 200)
+        equal(Worker(s).ask().json["resume"], {"q": 2})
+
+
+@case
+def cancelling_ends_what_waits():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt("?", "q"))
+        equal(s.post("/v1/jobs/j/cancel").status, 200)
+        s.until_state("j", "cancelled")
+        equal(asked(s), [])
+        equal(answer(s, "j", value=1).status, 409)
+
+
+@case
+def the_list_is_filtered_and_paged():
+    with Server(agents={"pull": ASK, "other": PULL}) as s:
+        for i in range(5):
+            ask(s, f"j{i}", interrupt("?", f"q{i}"))
+        equal([q["job_id"] for q in asked(s, job="j3")], ["j3"])
+        equal(asked(s, agent="other"), [])
+        equal(len(asked(s, agent="pull")), 5)
+        first = s.get("/v1/interrupts?limit=2").json
+        rest = s.get(f"/v1/interrupts?limit=9&after={first['next']}").json
+        equal([q["job_id"] for q in first["interrupts"] + rest["interrupts"]], [f"j{i}" for i in range(5)])
+        equal(rest["next"], None)
+        equal(s.get("/v1/interrupts?after=x").status, 422)
+
+
+# --- pauses --------------------------------------------------------------------------------
+
+
+@case
+def a_queued_job_is_paused_and_resumed():
+    with Server(agents={"pull": ASK}) as s:
+        s.submit(job_id="j")
+        equal(s.post("/v1/jobs/j/pause").json["state"], "waiting")
+        equal(s.post("/v1/jobs/j/pause").status, 200, "twice is no error")
+        equal(Worker(s).ask(wait=0).status, 204)
+        equal(asked(s), [], "that is no question")
+        equal(answer(s, "j", value=1).status, 409)
+        equal(s.post("/v1/jobs/j/resume").json["state"], "queued")
+        equal(s.post("/v1/jobs/j/resume").status, 409)
+        equal(Worker(s).ask().json["resume"], {})
+
+
+@case
+def a_running_job_is_asked_to_pause():
+    with Server(agents={"pull": ASK}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        check("pause" not in lease.append(root_start()))
+        equal(s.post("/v1/jobs/j/pause").json["state"], "running")
+        equal(lease.beat()["pause"], True)
+        equal(lease.append(token("a"))["pause"], True)
+        equal(lease.finish("interrupted"), "waiting")
+        s.restart()
+        equal(s.state("j"), "waiting")
+        equal(s.post("/v1/jobs/j/resume").json["state"], "queued")
+        order = Worker(s).lease()
+        check("pause" not in order.append(root_start(), root_end()))
+        order.finish()
+        events = [f.event for f in s.read("j", "agent")]
+        equal((events.count("graph.paused"), events.count("graph.resumed")), (1, 1))
+
+
+@case
+def a_pause_is_withdrawn_and_cancelled():
+    with Server(agents={"pull": ASK}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        s.post("/v1/jobs/j/pause")
+        equal(s.post("/v1/jobs/j/resume").json["state"], "running")
+        check("pause" not in lease.beat())
+        s.submit(job_id="k")
+        s.post("/v1/jobs/k/pause")
+        equal(s.post("/v1/jobs/k/cancel").json["state"], "cancelled")
+        ask(s, "m", interrupt("?", "q"))
+        equal(s.post("/v1/jobs/m/pause").status, 409, "it waits for an answer")
+        equal(s.post("/v1/jobs/m/resume").status, 409)

@@ -1,0 +1,107 @@
+/* What fits a JSON Schema and what does not, and that it is said where. */
+#include "jobs/json_schema.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+struct example {
+    const char *schema;
+    const char *fits[6];
+    const char *fails[6];
+};
+
+static const struct example examples[] = {
+    { "{}", { "1", "null", "\"a\"", "{}", "[]" }, { "{", "" } },
+    { "true", { "1", "null" }, { 0 } },
+    { "false", { 0 }, { "1", "null" } },
+    { "{\"type\":\"string\"}", { "\"\"", "\"a\"" }, { "1", "null", "[]" } },
+    { "{\"type\":\"integer\"}", { "1", "1.0", "-3", "1e300" }, { "1.5", "\"1\"" } },
+    { "{\"type\":[\"string\",\"null\"]}", { "\"a\"", "null" }, { "false", "0" } },
+    { "{\"type\":\"boolean\"}", { "true", "false" }, { "0", "null" } },
+    { "{\"enum\":[\"a\",1,null]}", { "\"a\"", "1", "1.0", "null" }, { "\"b\"", "2" } },
+    { "{\"const\":{\"a\":[1]}}", { "{\"a\":[1]}" }, { "{\"a\":[2]}", "1" } },
+    { "{\"minimum\":2,\"exclusiveMaximum\":5}", { "2", "4.9", "\"x\"" }, { "1.9", "5" } },
+    { "{\"exclusiveMinimum\":2,\"maximum\":5}", { "2.1", "5" }, { "2", "5.1" } },
+    { "{\"multipleOf\":0.1}", { "0.3", "7", "-1.1" }, { "0.35" } },
+    { "{\"minLength\":2,\"maxLength\":3}",
+      { "\"äö\"", "\"日本語\"", "1" },
+      { "\"ä\"", "\"abcd\"" } },
+    { "{\"items\":{\"type\":\"integer\"},\"minItems\":1,\"maxItems\":2}",
+      { "[1]", "[1,2]", "{}" },
+      { "[]", "[1,2,3]", "[1,\"a\"]" } },
+    { "{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}",
+      { "[]", "[\"a\"]" },
+      { "[1]", "[\"a\",2]" } },
+    { "{\"uniqueItems\":true}",
+      { "[1,2]", "[]", "[[1],[2]]" },
+      { "[1,1.0]", "[{\"a\":1},{\"a\":1}]" } },
+    { "{\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":\"integer\"}},\"additionalProperties\":false}",
+      { "{\"a\":1}", "[]" },
+      { "{}", "{\"a\":\"x\"}", "{\"a\":1,\"b\":2}" } },
+    { "{\"additionalProperties\":{\"type\":\"null\"},\"maxProperties\":1}",
+      { "{}", "{\"x\":null}" },
+      { "{\"x\":1}", "{\"x\":null,\"y\":null}" } },
+    { "{\"anyOf\":[{\"type\":\"string\"},{\"minimum\":3}]}", { "\"a\"", "4" }, { "2" } },
+    { "{\"oneOf\":[{\"minimum\":3},{\"maximum\":5}]}", { "2", "6" }, { "4" } },
+    { "{\"allOf\":[{\"minimum\":3},{\"maximum\":5}]}", { "4" }, { "2", "6" } },
+    { "{\"not\":{\"type\":\"string\"}}", { "1" }, { "\"a\"" } },
+    { "{\"$ref\":\"#/$defs/pick\",\"$defs\":{\"pick\":{\"enum\":[\"a\"]}}}",
+      { "\"a\"" },
+      { "\"b\"" } },
+    { "{\"$ref\":\"#/none\"}", { 0 }, { "1" } },
+    /* A list of lists of lists … */
+    { "{\"$ref\":\"#/$defs/l\",\"$defs\":{\"l\":{\"items\":{\"$ref\":\"#/$defs/l\"},\"type\":\"array\"}}}",
+      { "[[[]],[]]" },
+      { "[[[1]]]" } },
+    /* One that never ends is not checked for ever. */
+    { "{\"$ref\":\"#\"}", { 0 }, { "1" } },
+    { "{\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}]}", { 0 }, { "1" } },
+};
+
+static void examples_hold(void **state)
+{
+    struct json_schema_problem problem;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        const struct example *e = &examples[i];
+        struct str schema = str_of(e->schema);
+
+        for (size_t k = 0; k < 6 && e->fits[k] != NULL; k++)
+            if (!json_schema_check(schema, str_of(e->fits[k]), &problem))
+                fail_msg("%s should fit %s: %s", e->fits[k], e->schema, problem.text);
+        for (size_t k = 0; k < 6 && e->fails[k] != NULL; k++)
+            if (json_schema_check(schema, str_of(e->fails[k]), &problem) ||
+                problem.text[0] == '\0')
+                fail_msg("%s should not fit %s", e->fails[k], e->schema);
+    }
+}
+
+static void a_problem_says_where(void **state)
+{
+    struct json_schema_problem problem;
+
+    (void)state;
+    assert_false(json_schema_check(
+        STR("{\"properties\":{\"a\":{\"items\":{\"properties\":{\"b\":{\"type\":\"string\"}}}}}}"),
+        STR("{\"a\":[{},{\"b\":1}]}"), &problem));
+    assert_string_equal(problem.text, "a[1].b must be of type string");
+    assert_false(json_schema_check(STR("{\"type\":\"string\"}"), STR("1"), &problem));
+    assert_string_equal(problem.text, "it must be of type string");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_hold),
+        cmocka_unit_test(a_problem_says_where),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
