@@ -17,6 +17,7 @@
 #include "cli/watch.h"
 #include "config/reload.h"
 #include "config/server.h"
+#include "dialect/render.h"
 #include "journal/counts.h"
 
 #include <limits.h>
@@ -66,6 +67,33 @@ static void write_log(const struct buf *line)
         (void)!write(STDERR_FILENO, line->p, line->n); /* it is not worth more */
 }
 
+static int64_t on_clock(void *arg)
+{
+    struct timespec now;
+
+    (void)arg;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A line of the log, for whoever looks after the machine. */
+static void log_begin(struct buf *out, const char *event)
+{
+    buf_init(out, PIPE_BUF);
+    buf_lit(out, "{\"time\":\"");
+    render_time(out, on_clock(NULL));
+    buf_lit(out, "\",\"event\":\"");
+    buf_str(out, str_of(event));
+    buf_char(out, '"');
+}
+
+static void log_end(struct buf *out)
+{
+    buf_lit(out, "}\n");
+    write_log(out);
+    buf_done(out);
+}
+
 static bool on_wanted(void *arg, struct str job)
 {
     struct server *s = arg;
@@ -91,31 +119,19 @@ static void on_queued(void *arg, struct str agent)
         exec_queued(s->exec, agent);
 }
 
-/* For whoever looks after the machine. */
 static void on_stuck(void *arg, struct str why)
 {
     struct buf out;
 
     (void)arg;
-    buf_init(&out, PIPE_BUF);
-    buf_lit(&out, "{\"event\":\"store\",\"stuck\":");
+    log_begin(&out, "store");
+    buf_lit(&out, ",\"stuck\":");
     buf_str(&out, str_absent(why) ? STR("false") : STR("true"));
     if (!str_absent(why)) {
         buf_lit(&out, ",\"why\":");
         json_put_str(&out, why);
     }
-    buf_lit(&out, "}\n");
-    write_log(&out);
-    buf_done(&out);
-}
-
-static int64_t on_clock(void *arg)
-{
-    struct timespec now;
-
-    (void)arg;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    log_end(&out);
 }
 
 static void on_tokens_changed(void *arg)
@@ -130,12 +146,10 @@ static void on_token_trouble(void *arg, const struct error *why)
     struct buf out;
 
     (void)arg;
-    buf_init(&out, PIPE_BUF);
-    buf_lit(&out, "{\"event\":\"tokens\",\"stuck\":true,\"why\":");
+    log_begin(&out, "tokens");
+    buf_lit(&out, ",\"stuck\":true,\"why\":");
     json_put_str(&out, str_of(why->text));
-    buf_lit(&out, "}\n");
-    write_log(&out);
-    buf_done(&out);
+    log_end(&out);
 }
 
 /* A line of a worker's stderr. */
@@ -144,16 +158,14 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
     struct buf out;
 
     (void)arg;
-    buf_init(&out, PIPE_BUF);
-    buf_lit(&out, "{\"event\":\"worker\",\"agent\":");
+    log_begin(&out, "worker");
+    buf_lit(&out, ",\"agent\":");
     json_put_str(&out, str_head(agent, 100));
     buf_lit(&out, ",\"job\":");
     json_put_str_or_null(&out, job);
     buf_lit(&out, ",\"line\":");
     json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
-    buf_lit(&out, "}\n");
-    write_log(&out);
-    buf_done(&out);
+    log_end(&out);
 }
 
 /* --- agents --------------------------------------------------------------------------------
@@ -432,16 +444,14 @@ static void renew_certificate(struct server *s)
     struct buf out;
     bool ok = http_server_renew(s->http, &err) == 0;
 
-    buf_init(&out, PIPE_BUF);
-    buf_lit(&out, "{\"event\":\"certificate\",\"renewed\":");
+    log_begin(&out, "certificate");
+    buf_lit(&out, ",\"renewed\":");
     buf_str(&out, ok ? STR("true") : STR("false"));
     if (!ok) {
         buf_lit(&out, ",\"why\":");
         json_put_str(&out, str_of(err.text));
     }
-    buf_lit(&out, "}\n");
-    write_log(&out);
-    buf_done(&out);
+    log_end(&out);
 }
 
 /* --- reloading
@@ -505,8 +515,7 @@ static void log_reload(const struct reload *r, const char *error)
 {
     struct buf out;
 
-    buf_init(&out, PIPE_BUF);
-    buf_lit(&out, "{\"event\":\"reload\"");
+    log_begin(&out, "reload");
     if (error != NULL) {
         buf_lit(&out, ",\"error\":");
         json_put_str(&out, str_of(error));
@@ -517,9 +526,7 @@ static void log_reload(const struct reload *r, const char *error)
         buf_str(&out, buf_text(&r->left));
         buf_char(&out, ']');
     }
-    buf_lit(&out, "}\n");
-    write_log(&out);
-    buf_done(&out);
+    log_end(&out);
 }
 
 /* The same command line and environment, and the file as it is now. */

@@ -161,15 +161,16 @@ static void put_text(struct buf *b, const struct date *date, const struct access
     buf_char(b, '\n');
 }
 
-static void say_lost(struct access_log *log)
+static void say_lost(struct access_log *log, const struct date *date)
 {
     uint64_t n = log->n_lost;
 
     log->n_lost = 0;
     if (!log->is_text)
-        buf_lit(&log->lines, "{\"event\":\"log_lines_lost\",\"count\":");
-    else
-        buf_lit(&log->lines, "log lines lost: ");
+        buf_lit(&log->lines, "{\"time\":\"");
+    put_time(&log->lines, date);
+    buf_str(&log->lines, log->is_text ? STR(" log lines lost: ")
+                                      : STR("\",\"event\":\"log_lines_lost\",\"count\":"));
     buf_u64(&log->lines, n);
     buf_str(&log->lines, log->is_text ? STR("\n") : STR("}\n"));
 }
@@ -183,7 +184,7 @@ void access_log_add(struct access_log *log,
     if (log->is_off)
         return;
     if (log->n_lost > 0 && log->lines.n < MAX_BYTES / 2)
-        say_lost(log);
+        say_lost(log, date);
     if (log->is_text)
         put_text(&log->lines, date, entry);
     else

@@ -17,7 +17,7 @@ def write(s, text):
 
 def logged(s):
     with open(s.err_path, "rb") as f:
-        rows = [json.loads(line) for line in f if line.startswith(b'{"event":"reload"')]
+        rows = [json.loads(line) for line in f if b'"event":"reload"' in line]
     return rows
 
 

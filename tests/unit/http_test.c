@@ -874,8 +874,8 @@ static void a_full_log_counts_what_it_loses(void **state)
     } while (log.lines.n > 0);
     assert_true(got > 500000);
     access_log_add(&log, &d, &e);
-    assert_true(
-        str_starts(buf_text(&log.lines), STR("{\"event\":\"log_lines_lost\",\"count\":")));
+    buf_char(&log.lines, '\0');
+    assert_non_null(strstr(log.lines.p, "Z\",\"event\":\"log_lines_lost\",\"count\":"));
     assert_int_equal(log.n_lost, 0);
     access_log_done(&log);
     (void)close(ends[0]); /* a pipe of ours */
