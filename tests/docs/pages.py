@@ -55,6 +55,20 @@ def what_the_program_says_about_itself_is_in_the_documents():
 
 
 @case
+def the_runbook_explains_what_the_log_and_failed_jobs_say():
+    page, said = read("docs/runbook.md"), set()
+    for path in glob.glob("src/**/*.c", root_dir=ROOT, recursive=True):
+        text = read(path)
+        said.update(re.findall(r'\blog_begin\(&out, "(\w+)"|\[ACCESS_\w+\] = "(\w+)"|"event\\":\\"(log_lines_lost)|'
+                               r'\bconn_(?:close|cut)\([\w()]+, "([^"%]+)|\b(?:leave|stream_cut)\(s, \w+, "([^"]+)"', text))
+        if path.startswith(("src/agents/", "src/journal/")):
+            said.update(re.findall(r'\bSTR\("([A-Z][a-z]+(?:[A-Z][a-z]+)*)"\)()()()()', text))
+    words = {word for match in said for word in match if word}
+    check(len(words) > 25, words)
+    equal([word for word in sorted(words) if word not in page], [])
+
+
+@case
 def the_man_page_has_every_option():
     page = read("docs/spoolwire.1").replace("\\-", "-")
     rows = spoolwire("--help").out.decode().splitlines()

@@ -67,6 +67,17 @@ def promtool_has_nothing_to_say():
 
 
 @case
+def every_label_is_explained():
+    with open(os.path.join(ROOT, "docs", "operations.md")) as f:
+        page = f.read()
+    with Server() as s:
+        labels = {label for _, pairs in Metrics(s).values for label in pairs}
+    labels = {(k, v) for k, v in labels if k not in ("le", "route", "method", "code", "version", "wire")}
+    check(len(labels) > 30, labels)
+    equal([label for label in sorted(labels) if f"`{label[0]}`" not in page or f"`{label[1]}`" not in page], [])
+
+
+@case
 def the_shipped_alerts_are_rules_about_metrics_that_exist():
     path = os.path.join(ROOT, "examples", "prometheus-alerts.yaml")
     code, said = promtool("check", "rules", path)
