@@ -4,6 +4,7 @@
  * out of date. */
 #include "cli/commands.h"
 #include "dialect/dialect.h"
+#include "dialect/render.h"
 #include "filter/filter.h"
 
 #include <stdio.h>
@@ -29,7 +30,27 @@ struct sampler {
     const struct dialect *dialect;
     enum record_kind kind;
     struct frames frames;
+    bool json;
 };
+
+/* {"dialect","about","sample":{"id","event","data"}} on a line; the data is JSON already. */
+static void put_json(const struct sampler *s, const struct record *rec, const struct frame *fr)
+{
+    struct buf out;
+
+    buf_init(&out, SIZE_MAX / 4);
+    buf_lit(&out, "{\"dialect\":");
+    json_put_str(&out, str_of(s->dialect->name));
+    render_text(&out, "about", str_of(s->dialect->about));
+    buf_lit(&out, ",\"sample\":{\"id\":\"");
+    buf_u64(&out, rec->seq);
+    buf_char(&out, '"');
+    render_text(&out, "event", frame_name(&s->frames, fr));
+    render_json(&out, "data", frame_data(&s->frames, fr));
+    buf_lit(&out, "}}\n");
+    (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
+    buf_done(&out);
+}
 
 /* Shows the token's frame; `nodes` has none, so there it is the node's. */
 static int on_record(void *arg, const struct record *rec)
@@ -43,6 +64,10 @@ static int on_record(void *arg, const struct record *rec)
     if (err != 0 || s->frames.n == 0)
         return err;
     const struct frame *fr = &s->frames.frame[s->frames.n - 1];
+    if (s->json) {
+        put_json(s, rec, fr);
+        return 0;
+    }
     printf("    id: %llu\n    event: %.*s\n    data: %.*s\n", (unsigned long long)rec->seq,
            STR_ARG(frame_name(&s->frames, fr)), STR_ARG(frame_data(&s->frames, fr)));
     return 0;
@@ -60,9 +85,9 @@ static int on_write(void *arg, struct str bytes)
     return 0;
 }
 
-static int show(const struct dialect *d, const struct agent *agent)
+static int show(const struct dialect *d, const struct agent *agent, bool json)
 {
-    struct sampler s = { .dialect = d };
+    struct sampler s = { .dialect = d, .json = json };
     struct filter_options options = { .agent = agent,
                                       .dialect = d,
                                       .framing = &framing_sse,
@@ -74,7 +99,8 @@ static int show(const struct dialect *d, const struct agent *agent)
 
     s.kind = d->on[REC_LLM_DELTA] != NULL ? REC_LLM_DELTA : REC_NODE_START;
     frames_init(&s.frames, SIZE_MAX / 4);
-    printf("%s\n    %s\n", d->name, d->about);
+    if (!json)
+        printf("%s\n    %s\n", d->name, d->about);
     int err = filter_new(&options, &f);
     if (err == 0)
         err = filter_begin(f, STR("job-1"));
@@ -89,12 +115,13 @@ static int run(const struct args *args)
 {
     struct agent *agent = NULL;
     const struct dialect *d;
+    bool json = args_have(args, FLAG_JSON);
 
     int err = agent_new(STR("sample"), &agent);
     for (size_t i = 0; err == 0 && (d = dialect_at(i)) != NULL; i++) {
-        if (i > 0)
+        if (i > 0 && !json)
             puts("");
-        err = show(d, agent);
+        err = show(d, agent, json);
     }
     agent_free(agent);
     return err == 0 ? EXIT_OK : cli_trouble(args->path, "%s", error_name(err));
@@ -105,5 +132,6 @@ const struct command command_dialects = {
     .about = "list what readers can be spoken to in, with a sample frame each",
     .story = "Lists the dialects that `spoolwire translate --to` and readers can ask for, with "
              "one real frame of each.",
+    .takes = COMMAND_JSON,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/moment.h"
+#include "cli/redirect.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,10 +34,12 @@ struct relay {
 struct pipe {
     struct relay *relay;
     int client, server;
+    struct redirect requests;
+    struct buf out;          /* of them, to be sent */
     char line[RELAY_ID + 8]; /* the beginning of the answer's line that is going out */
-    size_t n_line;
-    char id[RELAY_ID]; /* of the frame */
-    bool is_last;      /* it is cut behind this frame */
+    size_t n_line;           /* of all of it */
+    char id[RELAY_ID];       /* of the frame */
+    bool is_last;            /* it is cut behind this frame */
 };
 
 /* --- bytes ----------------------------------------------------------------------------------
@@ -116,18 +119,25 @@ static void take_faults(struct pipe *p)
     }
 }
 
-/* A line of the answer has ended: "id: 57" begins a frame. */
-static bool begins_frame(struct pipe *p)
-{
-    struct str line = str_make(p->line, p->n_line < sizeof(p->line) ? p->n_line : 0);
+enum line { LINE_OTHER, LINE_EMPTY, LINE_ID, LINE_FRAME };
 
-    if (line.n > 0 && line.p[line.n - 1] == '\r')
-        line.n--;
-    if (!str_starts(line, STR("id: ")) || line.n - 4 >= sizeof(p->id))
-        return false;
-    memcpy(p->id, line.p + 4, line.n - 4);
-    p->id[line.n - 4] = '\0';
-    return true;
+/* A line of the answer has ended: `id: 57` begins a frame, and `{"id":"57",…` is one. */
+static enum line read_line(struct pipe *p)
+{
+    struct str line =
+        str_make(p->line, p->n_line < sizeof(p->line) ? p->n_line : sizeof(p->line));
+    struct str in_json = STR("{\"id\":\""), in_sse = STR("id: ");
+    bool is_json = str_starts(line, in_json);
+    struct str id = str_skip(line, is_json ? in_json.n : in_sse.n);
+
+    if (line.n == 0)
+        return LINE_EMPTY;
+    id = str_head(id, str_find(id, is_json ? '"' : '\r'));
+    if ((!is_json && !str_starts(line, in_sse)) || id.n >= sizeof(p->id))
+        return LINE_OTHER;
+    memcpy(p->id, id.p, id.n);
+    p->id[id.n] = '\0';
+    return is_json ? LINE_FRAME : LINE_ID;
 }
 
 /* Passes a piece of the answer on, frame by frame; false when the connection is over. */
@@ -138,16 +148,19 @@ static bool pass_answer(struct pipe *p, const char *piece, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (piece[i] != '\n') {
             if (p->n_line < sizeof(p->line))
-                p->line[p->n_line++] = piece[i];
+                p->line[p->n_line] = piece[i];
+            p->n_line++;
             continue;
         }
-        if (begins_frame(p)) {
+        enum line is = read_line(p);
+        if (is == LINE_ID || is == LINE_FRAME) {
             if (!send_all(p->client, piece + from, line - from))
                 return false;
             from = line;
             take_faults(p);
             wait_for_time(p);
-        } else if (p->n_line == 0 && p->is_last) {
+        }
+        if (p->is_last && (is == LINE_EMPTY || is == LINE_FRAME)) {
             (void)send_all(p->client, piece + from, i + 1 - from); /* it is over either way */
             cut(p);
             return false;
@@ -187,6 +200,13 @@ static bool read_piece(int fd, char *piece, size_t *ret_n)
     return n > 0;
 }
 
+static bool pass_request(struct pipe *p, struct str bytes)
+{
+    buf_clear(&p->out);
+    redirect_feed(&p->requests, bytes, &p->out);
+    return p->out.error == 0 && send_all(p->server, p->out.p, p->out.n);
+}
+
 /* Requests one way, answers the other, until one side is done. */
 static void pump(struct pipe *p)
 {
@@ -199,7 +219,7 @@ static void pump(struct pipe *p)
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return;
         if (fds[0].revents != 0 &&
-            (!read_piece(p->client, piece, &n) || !send_all(p->server, piece, n)))
+            (!read_piece(p->client, piece, &n) || !pass_request(p, str_make(piece, n))))
             return;
         if (fds[1].revents != 0 &&
             (!read_piece(p->server, piece, &n) || !pass_answer(p, piece, n)))
@@ -211,6 +231,8 @@ static void *serve_one(void *arg)
 {
     struct pipe *p = arg;
 
+    redirect_init(&p->requests, str_of(p->relay->opt.job));
+    buf_init(&p->out, SIZE_MAX / 4);
     p->server = connect_upstream(p->relay);
     if (p->server >= 0)
         pump(p);
@@ -219,6 +241,8 @@ static void *serve_one(void *arg)
     if (p->server >= 0)
         (void)close(p->server); /* nothing is waiting in it that anybody wants */
     (void)close(p->client);
+    redirect_done(&p->requests);
+    buf_done(&p->out);
     free(p);
     return NULL;
 }

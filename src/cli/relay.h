@@ -4,8 +4,10 @@
  *     client ◀──▶ relay ◀──▶ server
  *                   │ before a frame: its time, a stall      behind one: a cut
  *
- * It never changes a byte, it only waits between them or stops; so whatever the server says
- * arrives as the server has said it.  A thread for each connection: it is for tests. */
+ * It never changes a byte of an answer, it only waits between them or stops; so whatever the
+ * server says arrives as the server has said it.  Who submits a job is led to the one that
+ * there is (redirect.h).  Frames are known by their ids: in SSE, and in JSON lines with an
+ * envelope. A thread for each connection: it is for tests. */
 #ifndef CLI_RELAY_H
 #define CLI_RELAY_H
 
@@ -28,6 +30,7 @@ struct relay_options {
     const char *host;     /* numeric */
     uint16_t port;        /* 0: any free one */
     const char *upstream; /* a Unix socket */
+    const char *job;      /* the one that is served */
     /* When each record was made, by its number from 1, in milliseconds; the run begins when
      * somebody reads its first. */
     const int64_t *made_ms;

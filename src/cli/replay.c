@@ -6,6 +6,7 @@
  * run, from the server's own code, in any dialect and from any place.  The relay gives them
  * their pace, and the faults that were asked for.  Everything is gone afterwards. */
 #define _GNU_SOURCE /* mkdtemp */
+#include "api/jobs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -15,6 +16,7 @@
 #include "cli/relay.h"
 #include "config/amount.h"
 #include "config/listen.h"
+#include "jobs/job.h"
 #include "record/record.h"
 #include "store/store.h"
 
@@ -28,7 +30,7 @@
 #include <unistd.h>
 
 enum { OPT_SPEED = FLAG_OWN, OPT_DROP, OPT_STALL, OPT_LISTEN, OPT_JOB };
-enum { MAX_FILE = 1024 * 1024 * 1024, START_MS = 10000, LOOK_MS = 20 };
+enum { MAX_FILE = 1024 * 1024 * 1024, RUN_BYTES = 4000, START_MS = 10000, LOOK_MS = 20 };
 
 struct replay {
     const struct args *args;
@@ -40,7 +42,7 @@ struct replay {
     struct record **kept; /* refs */
     size_t n_kept, cap_kept;
     uint64_t seq;
-    char job[128], agent[200], state[24];
+    char job[65], agent[200], state[24];
     int64_t first_ms, last_ms;
     char folder[64], data[100], socket[100];
     pid_t server;
@@ -89,6 +91,30 @@ static int restore_head(struct replay *r, struct record *rec)
     return rec->info.run.n > 0 ? keep_head(r, rec) : 0;
 }
 
+/* What the job is called and how it ended, as a server would have it. */
+static int take_ends(struct replay *r, const struct record *rec, struct error *err)
+{
+    const char *given = args_get(r->args, OPT_JOB);
+    struct str job = given != NULL ? str_of(given) : rec->job;
+    enum job_state state;
+
+    if (rec->seq == 1) {
+        if (!jobs_valid_id(job))
+            return error_set(err, ERR_REFUSED,
+                             "the job's id must be 1 to 64 of letters, digits, _ and -: give "
+                             "another with --job");
+        (void)snprintf(r->job, sizeof(r->job), "%.*s", STR_ARG(job)); /* fits */
+        (void)snprintf(r->agent, sizeof(r->agent), "%.*s", STR_ARG(rec->agent));
+        r->first_ms = rec->ts;
+    }
+    if (rec->kind != REC_JOB_END)
+        return 0;
+    if (!job_state_find(rec->status, &state) || !job_state_is_final(state))
+        return error_set(err, ERR_REFUSED, "job.end says no state in which a job ends");
+    (void)snprintf(r->state, sizeof(r->state), "%s", job_state_name(state)); /* fits */
+    return 0;
+}
+
 static int take_record(struct replay *r, struct record *rec, struct error *err)
 {
     if (rec->seq != r->seq + 1)
@@ -98,16 +124,12 @@ static int take_record(struct replay *r, struct record *rec, struct error *err)
         return error_set(err, ERR_REFUSED, "a recording begins with job.start");
     if (r->state[0] != '\0')
         return error_set(err, ERR_REFUSED, "it comes after the job's end");
-    if (rec->seq == 1) {
-        (void)snprintf(r->job, sizeof(r->job), "%.*s", STR_ARG(rec->job));
-        (void)snprintf(r->agent, sizeof(r->agent), "%.*s", STR_ARG(rec->agent));
-        r->first_ms = rec->ts;
-    }
-    if (rec->kind == REC_JOB_END)
-        (void)snprintf(r->state, sizeof(r->state), "%.*s", STR_ARG(rec->status));
+    int code = take_ends(r, rec, err);
+    if (code != 0)
+        return code;
     r->seq = rec->seq;
     r->last_ms = rec->ts;
-    int code = restore_head(r, rec);
+    code = restore_head(r, rec);
     if (code == 0) {
         if (r->stored.n > 0)
             buf_char(&r->stored, '\n');
@@ -165,10 +187,34 @@ static int read_file(struct replay *r)
 /* --- the temporary database -----------------------------------------------------------------
  */
 
+/* In runs of some records, as the journal would. */
+static int append_all(const struct replay *r,
+                      struct store *store,
+                      int64_t key,
+                      struct error *err)
+{
+    struct str rest = buf_text(&r->stored);
+    uint64_t seq = 0;
+    int code = 0;
+
+    while (rest.n > 0 && code == 0) {
+        struct str run = { rest.p, 0 };
+
+        while (rest.n > 0 && run.n < RUN_BYTES) {
+            size_t line = str_find(rest, '\n');
+
+            run.n = (size_t)(rest.p - run.p) + line;
+            rest = str_skip(rest, line + 1);
+            seq++;
+        }
+        code = store_append(store, key, seq, run, -1, err);
+    }
+    return code;
+}
+
 static int fill_store(struct replay *r, struct store *store, struct error *err)
 {
-    const char *id = args_get(r->args, OPT_JOB);
-    struct job_row row = { .id = str_of(id != NULL ? id : r->job),
+    struct job_row row = { .id = str_of(r->job),
                            .agent = str_of(r->agent),
                            .state = str_of(r->state),
                            .input = STR("null"),
@@ -187,7 +233,7 @@ static int fill_store(struct replay *r, struct store *store, struct error *err)
     if (code == 0)
         code = store_job_insert(store, &row, err);
     if (code == 0)
-        code = store_append(store, row.key, r->seq, buf_text(&r->stored), -1, err);
+        code = append_all(r, store, row.key, err);
     if (code == 0)
         code = store_job_update(store, &row, err);
     return code == 0 ? store_commit(store, err) : code;
@@ -372,19 +418,21 @@ static int read_options(struct replay *r)
 static int start_relay(struct replay *r)
 {
     struct relay *relay = NULL; /* it lives as long as the program */
-    const char *id = args_get(r->args, OPT_JOB);
     struct error err = { 0 };
 
     r->relay.host = r->address.host;
     r->relay.port = r->address.port;
     r->relay.upstream = r->socket;
+    r->relay.job = r->job;
     r->relay.made_ms = (const int64_t *)(const void *)r->made.p;
     r->relay.n_made = r->made.n / sizeof(int64_t);
     if (relay_new(&r->relay, &relay, &err) != 0 || relay_start(relay, &err) != 0)
         return cli_trouble(r->args->path, "%s", err.text);
     r->has_relay = true;
-    printf("http://%s:%u serves the job %s (%llu records)\n", r->address.host,
-           (unsigned)relay_port(relay), id != NULL ? id : r->job, (unsigned long long)r->seq);
+    printf(args_have(r->args, FLAG_JSON)
+               ? "{\"url\":\"http://%s:%u\",\"job_id\":\"%s\",\"records\":%llu}\n"
+               : "http://%s:%u serves the job %s (%llu records)\n",
+           r->address.host, (unsigned)relay_port(relay), r->job, (unsigned long long)r->seq);
     return fflush(stdout) == 0 ? EXIT_OK
                                : cli_trouble(r->args->path, "the output cannot be written");
 }
@@ -471,10 +519,13 @@ const struct command command_replay = {
     .story =
         "Serves a run that spoolwire record has written, as it was: every dialect, from any "
         "place, at its pace, as often as wanted, and without an agent.  Streams of events "
-        "begin when the first reader comes.  The job itself is over from the beginning, as "
-        "other requests show.  Until it is stopped; nothing of it is kept.",
+        "begin when the first reader comes.  Whoever submits a job, to whichever agent, gets "
+        "this one.  It is over from the beginning, as requests other than streams show.  Pace "
+        "and faults are for SSE, and for JSON lines with an envelope.  It ends when it is "
+        "stopped, and nothing of it is kept.",
     .flags = flags,
     .exits = "0 it was stopped",
+    .takes = COMMAND_JSON,
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -63,7 +63,16 @@ void server_config_help(struct buf *out)
                  "\n"
                  "Every option may also be a variable (--max-body: SPOOLWIRE_MAX_BODY; PORT\n"
                  "sets the port alone) or stand in the YAML file (max_body: 1M), where the\n"
-                 "agents are.  Flags win over variables, and those over the file.\n");
+                 "agents are.  Flags win over variables, and those over the file.  ${NAME} in\n"
+                 "the file is the variable's value.\n"
+                 "\n"
+                 "SIGTERM and SIGINT end it within --shutdown-window, a second one at once;\n"
+                 "SIGHUP reads the settings again, and says in the log what needs a restart.\n"
+                 "\n"
+                 "Exit status:\n"
+                 "  0   it was stopped\n"
+                 "  2   usage, or the settings\n"
+                 "  3   trouble with the database, the address, a file or memory\n");
 }
 
 void server_config_manual(struct buf *out)

@@ -26,8 +26,9 @@ class Replay:
         self.p = subprocess.Popen([PROGRAM, "replay", path, "--listen", "127.0.0.1:0", *flags], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
         self.line = self.p.stdout.readline().decode()
-        check(self.line.startswith("http://"), (self.line, self.p.poll()))
-        self.url = self.line.split()[0]
+        self.about = json.loads(self.line) if "--json" in flags else {"url": self.line.split()[0]}
+        self.url = self.about["url"]
+        check(self.url.startswith("http://"), (self.line, self.p.poll()))
         self.port = int(self.url.rpartition(":")[2])
 
     def __enter__(self):
@@ -161,6 +162,72 @@ def under_another_name():
         with Replay(path, "--speed", "0", "--job", "other") as r:
             out, _, _ = r.tail("other")
             equal(len(out.splitlines()), len(want["agent"]))
+        contains(refused(open(path).read().splitlines(), "--job", "a b"), "the job's id must be")
+
+
+def curl(url, *flags, want=0):
+    p = subprocess.run(["curl", "-sS", "-N", *flags, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    equal(p.returncode, want, p.stderr)
+    return p.stdout.decode()
+
+
+@case
+def with_curl():
+    with recorded() as (path, want, _):
+        ids = [id for id, _, _ in want["agent"]]
+        with Replay(path, "--speed", "0", "--drop-at", f"{ids[7]},{ids[30]}") as r:
+            url = f"{r.url}/v1/jobs/j/events?dialect=agent"
+            first = re.findall(r"^id: (\S+)$", curl(url, want=56), re.M)
+            equal(first, ids[:8])
+            second = re.findall(r"^id: (\S+)$", curl(url, "-H", f"Last-Event-ID: {first[-1]}", want=56), re.M)
+            equal(second, ids[8:31])
+            rest = re.findall(r"^id: (\S+)$", curl(url, "-H", f"Last-Event-ID: {second[-1]}"), re.M)
+            equal(first + second + rest, ids)
+            equal(json.loads(curl(f"{r.url}/v1/jobs/j"))["state"], "succeeded")
+
+
+@case
+def as_json_lines():
+    with recorded() as (path, want, _):
+        ids = [id for id, _, _ in want["agent"]]
+        with Replay(path, "--speed", "0", "--drop-at", ids[9], "--stall", f"{ids[20]}:1500ms") as r:
+            url = f"{r.url}/v1/jobs/j/events?dialect=agent&envelope=1"
+            rows = [json.loads(row) for row in curl(url, "-H", "Accept: application/x-ndjson", want=56).splitlines()]
+            equal([row["id"] for row in rows if row.get("id")], ids[:10])
+            began = time.monotonic()
+            rows = [json.loads(row) for row in curl(url, "-H", "Accept: application/x-ndjson").splitlines()]
+            equal([row["id"] for row in rows if row.get("id")], ids)
+            check(time.monotonic() - began >= 1.5, "it was not held up")
+
+
+@case
+def whoever_submits_gets_it():
+    with recorded() as (path, want, job):
+        with Replay(path, "--speed", "0", "--json", "--drop-at", "9999") as r:
+            equal(r.about, {"url": r.url, "job_id": "j", "records": job["events"]})
+            page = ("-H", "Origin: http://localhost:3000", "-H", "Content-Type: application/json")
+            head, _, body = curl(f"{r.url}/v1/jobs", "-i", *page, "-d", '{"agent":"triage","input":"x"}').partition("\r\n\r\n")
+            contains(head, "200 OK", "ccess-Control-Allow-Origin: ")
+            equal(json.loads(body)["job_id"], "j")
+            body = json.loads(curl(f"{r.url}/v1/jobs/async/submit", *page, "-d", '{"agent_type":"triage","input":"x"}'))
+            equal((body["job_id"], body["status"]), ("j", "SUCCESS"))
+            # A body in pieces, several requests on one connection, and a large one.
+            body = json.dumps({"agent": "any", "input": "y" * 300000}).encode()
+            with r.connect() as sock:
+                for _ in range(3):
+                    sock.sendall(b"POST /v1/jobs?wait=5 HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body))
+                    sock.sendall(b"Content-Type: application/json\r\n\r\n" + body[:1000])
+                    sock.sendall(body[1000:])
+                    sock.sendall(b"GET /v1/jobs/j HTTP/1.1\r\nHost: x\r\n\r\n")
+                    data = b""
+                    while data.count(b'"job_id":"j"') < 2:
+                        more = sock.recv(65536)
+                        check(more, data)
+                        data += more
+                    equal(data.count(b"HTTP/1.1 200 OK"), 2)
+            p = subprocess.run([PROGRAM, "submit", "demo", "--follow", "--url", r.url], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, timeout=60)
+            equal((p.returncode, p.stdout.decode().splitlines()), (0, [data for _, _, data in want["agent"]]), p.stderr)
 
 
 @case
@@ -196,6 +263,7 @@ def what_is_no_recording():
     contains(refused(lines[:-1]), "the recording has no end (job.end)")
     contains(refused(lines[:4] + lines[5:]), "FILE:5: record 6 follows record 4")
     contains(refused(lines[1:]), "FILE:1: record 2 follows record 0")
+    contains(refused([*lines[:-1], lines[-1].replace("succeeded", "running")]), "no state in which a job ends")
     contains(refused(lines + [lines[-1].replace(f'"seq":{len(lines)}', f'"seq":{len(lines) + 1}')]), "after the job's end")
     p = subprocess.run([PROGRAM, "replay", "/no/such/file"], stderr=subprocess.PIPE, timeout=60)
     equal(p.returncode, 3)
