@@ -126,6 +126,11 @@ struct call *call_new(struct http_request *req,
                       enum journal_op op,
                       void (*answer)(struct call *));
 void call_post(struct call *call);
+/* Posts it when @read has filled it from its body, of which JSON may be @depth deep; else it is
+ * freed, and @read has answered. */
+void call_read(struct call *call,
+               size_t depth,
+               bool (*read)(struct call *call, struct json_reader *reader));
 /* For a request that never left; does not answer. */
 void call_free(struct call *call);
 /* Answers what the journal refused; true when it did. */

@@ -248,19 +248,13 @@ static bool read_submit(struct call *call, struct json_reader *reader)
 
 void api_aiq_submit(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_SUBMIT, NULL);
-    struct json_reader reader;
+    struct call *call = call_new(req, JOURNAL_SUBMIT, jobs_answer_submit);
 
     (void)arg;
     if (call == NULL)
         return;
     call->aiq = true;
-    json_reader_init(&reader, SIZE_MAX / 64, 64);
-    if (read_submit(call, &reader))
-        jobs_post_submit(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
+    call_read(call, 64, read_submit);
 }
 
 /* --- the stream ------------------------------------------------------------------------- */

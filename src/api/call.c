@@ -113,6 +113,20 @@ void call_post(struct call *call)
     pouch_put(&call->loop->pouch, &call->journal);
 }
 
+void call_read(struct call *call,
+               size_t depth,
+               bool (*read)(struct call *call, struct json_reader *reader))
+{
+    struct json_reader reader;
+
+    json_reader_init(&reader, SIZE_MAX / 64, depth);
+    if (read(call, &reader))
+        call_post(call);
+    else
+        call_free(call);
+    json_reader_done(&reader);
+}
+
 void call_free(struct call *call)
 {
     if (call == NULL)

@@ -110,19 +110,13 @@ void api_call(struct http_request *req, void *arg)
 {
     const struct app_agent *agent = called_agent(req);
     struct call *call = agent != NULL ? call_new(req, JOURNAL_CALL, answer_call) : NULL;
-    struct json_reader reader;
 
     (void)arg;
     if (call == NULL)
         return;
     call->journal.agents = &agent->name; /* stays as long as the app */
     call->journal.n_agents = 1;
-    json_reader_init(&reader, SIZE_MAX / 64, 64);
-    if (read_question(call, &reader))
-        call_post(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
+    call_read(call, 64, read_question);
 }
 
 /* --- the worker -------------------------------------------------------------------- */
@@ -158,15 +152,8 @@ static bool read_reply(struct call *call, struct json_reader *reader)
 void api_worker_answer(struct http_request *req, void *arg)
 {
     struct call *call = call_new(req, JOURNAL_ANSWER, answer_delivered);
-    struct json_reader reader;
 
     (void)arg;
-    if (call == NULL)
-        return;
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
-    if (read_reply(call, &reader))
-        call_post(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
+    if (call != NULL)
+        call_read(call, 256, read_reply);
 }

@@ -45,7 +45,7 @@ bool jobs_read_wait(struct http_request *req, int64_t *ret_ms)
 
 /* --- submit ------------------------------------------------------------------------- */
 
-static void answer_submit(struct call *call)
+void jobs_answer_submit(struct call *call)
 {
     struct buf *b = &call->out;
     bool compat = call->loop->app->aiq_compat;
@@ -186,25 +186,13 @@ void api_submit(struct http_request *req, void *arg)
 {
     int64_t wait_ms;
     bool is_good = jobs_read_wait(req, &wait_ms);
-    struct call *call = is_good ? call_new(req, JOURNAL_SUBMIT, answer_submit) : NULL;
-    struct json_reader reader;
+    struct call *call = is_good ? call_new(req, JOURNAL_SUBMIT, jobs_answer_submit) : NULL;
 
     (void)arg;
     if (call == NULL)
         return;
     call->wait_ms = wait_ms;
-    json_reader_init(&reader, SIZE_MAX / 64, 64);
-    if (read_submit(call, &reader))
-        call_post(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
-}
-
-void jobs_post_submit(struct call *call)
-{
-    call->answer = answer_submit;
-    call_post(call);
+    call_read(call, 64, read_submit);
 }
 
 /* --- looking -------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ bool jobs_fill_submit(struct call *call,
                       const yyjson_val *input,
                       struct str id,
                       int64_t expiry);
-void jobs_post_submit(struct call *call);
+void jobs_answer_submit(struct call *call);
 
 /* What the path alone says about a job, to the journal. */
 void jobs_post(struct http_request *req,

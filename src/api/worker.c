@@ -108,6 +108,14 @@ static bool read_request_id(struct call *call, const yyjson_val *value)
     return false;
 }
 
+static bool may_work(struct call *call)
+{
+    for (size_t i = 0; i < call->journal.n_agents; i++)
+        if (!api_may_use_agent(call->req, call->journal.agents[i]))
+            return false;
+    return true;
+}
+
 static bool read_lease(struct call *call, struct json_reader *reader)
 {
     struct json j;
@@ -123,34 +131,19 @@ static bool read_lease(struct call *call, struct json_reader *reader)
     if (read_agents(call, json_at(j.root, "agents")) &&
         arena_copy(&call->journal.mem, worker.p != NULL ? str_head(worker, 100) : STR("worker"),
                    &call->journal.worker))
-        return true;
+        return may_work(call);
     http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
                        MAX_AGENTS);
     return false;
 }
 
-static bool may_work(struct call *call)
-{
-    for (size_t i = 0; i < call->journal.n_agents; i++)
-        if (!api_may_use_agent(call->req, call->journal.agents[i]))
-            return false;
-    return true;
-}
-
 void api_worker_lease(struct http_request *req, void *arg)
 {
     struct call *call = call_new(req, JOURNAL_LEASE, answer_lease);
-    struct json_reader reader;
 
     (void)arg;
-    if (call == NULL)
-        return;
-    json_reader_init(&reader, SIZE_MAX / 64, 16);
-    if (read_lease(call, &reader) && may_work(call))
-        call_post(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
+    if (call != NULL)
+        call_read(call, 64, read_lease);
 }
 
 /* --- the holder of a lease --------------------------------------------------------- */
@@ -288,7 +281,7 @@ static bool read_finish(struct call *call, struct json_reader *reader)
     struct error err;
     struct json j;
 
-    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+    if (!read_holder(call) || !api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
     if (finish_read(j.root, &finish, &err) != 0) {
         http_respond_error(call->req, 422, "%s", err.text);
@@ -306,15 +299,8 @@ static bool read_finish(struct call *call, struct json_reader *reader)
 void api_worker_finish(struct http_request *req, void *arg)
 {
     struct call *call = call_new(req, JOURNAL_FINISH, answer_finish);
-    struct json_reader reader;
 
     (void)arg;
-    if (call == NULL)
-        return;
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
-    if (read_holder(call) && read_finish(call, &reader))
-        call_post(call);
-    else
-        call_free(call);
-    json_reader_done(&reader);
+    if (call != NULL)
+        call_read(call, 256, read_finish);
 }

@@ -3,7 +3,7 @@
 #include "cli/grid.h"
 #include "cli/remote.h"
 
-enum { OPT_NAMES = FLAG_OWN, MAX_OUT = 64 * 1024 * 1024 };
+enum { OPT_NAMES = FLAG_OWN };
 
 static void put_lines(const struct args *args, yyjson_val *agents, struct buf *out)
 {
@@ -39,28 +39,15 @@ static void put_grid(yyjson_val *agents, struct buf *out)
     grid_done(&grid);
 }
 
-static int write_agents(const struct args *args,
-                        const struct remote *r,
-                        const struct client_reply *reply)
+static int put_agents(const struct args *args, yyjson_val *answer, struct buf *out)
 {
-    struct json_reader reader;
-    struct json json;
-    struct buf out;
+    yyjson_val *agents = json_at(answer, "agents");
 
-    buf_init(&out, MAX_OUT);
-    int code = remote_json(r, reply, &reader, &json);
-    if (code == EXIT_OK) {
-        yyjson_val *agents = json_at(json.root, "agents");
-
-        if (args_have(args, FLAG_JSON) || args_have(args, OPT_NAMES))
-            put_lines(args, agents, &out);
-        else
-            put_grid(agents, &out);
-        code = cli_write(r->path, buf_text(&out));
-    }
-    json_reader_done(&reader);
-    buf_done(&out);
-    return code;
+    if (args_have(args, FLAG_JSON) || args_have(args, OPT_NAMES))
+        put_lines(args, agents, out);
+    else
+        put_grid(agents, out);
+    return EXIT_OK;
 }
 
 static int run(const struct args *args)
@@ -73,7 +60,7 @@ static int run(const struct args *args)
     if (code == EXIT_OK)
         code = remote_get(&r, "/v1/jobs/async/agents", &reply);
     if (code == EXIT_OK)
-        code = write_agents(args, &r, &reply);
+        code = remote_put(&r, args, &reply, put_agents);
     client_reply_done(&reply);
     remote_close(&r);
     return code;

@@ -2,23 +2,15 @@
 #include "cli/commands.h"
 #include "cli/remote.h"
 
+static int tell(const struct remote *r, struct str job, struct client_reply *reply)
+{
+    (void)job;
+    return remote_write(r, reply);
+}
+
 static int run(const struct args *args)
 {
-    struct client_reply reply;
-    struct remote r;
-
-    int code = remote_open(args, &r);
-    client_reply_init(&reply);
-    for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
-        int one = remote_job(&r, "POST", "/v1/jobs/", args_word(args, i), "/cancel", &reply);
-
-        if (one == EXIT_OK && args_have(args, FLAG_JSON))
-            one = remote_write(&r, &reply);
-        code = one > code ? one : code;
-    }
-    client_reply_done(&reply);
-    remote_close(&r);
-    return code;
+    return remote_each(args, "POST", "/cancel", tell);
 }
 
 const struct command command_cancel = {

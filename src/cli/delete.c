@@ -2,10 +2,11 @@
 #include "cli/commands.h"
 #include "cli/remote.h"
 
-static int tell(const struct remote *r, struct str job)
+static int tell(const struct remote *r, struct str job, struct client_reply *reply)
 {
     struct buf out;
 
+    (void)reply; /* empty */
     buf_init(&out, REMOTE_MAX_PATH);
     buf_lit(&out, "{\"job_id\":");
     json_put_str(&out, job);
@@ -17,21 +18,7 @@ static int tell(const struct remote *r, struct str job)
 
 static int run(const struct args *args)
 {
-    struct client_reply reply;
-    struct remote r;
-
-    int code = remote_open(args, &r);
-    client_reply_init(&reply);
-    for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
-        int one = remote_job(&r, "DELETE", "/v1/jobs/", args_word(args, i), "", &reply);
-
-        if (one == EXIT_OK && args_have(args, FLAG_JSON))
-            one = tell(&r, args_word(args, i));
-        code = one > code ? one : code;
-    }
-    client_reply_done(&reply);
-    remote_close(&r);
-    return code;
+    return remote_each(args, "DELETE", "", tell);
 }
 
 const struct command command_delete = {

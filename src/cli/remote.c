@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_TOKEN = 4096 };
+enum { MAX_TOKEN = 4096, MAX_OUT = 256 * 1024 * 1024 };
 
-/* --- the token ------------------------------------------------------------------------------
- */
+/* --- the token ----------------------------------------------------------------------- */
 
 static int read_token_file(const char *name, struct buf *out, struct error *err)
 {
@@ -74,8 +73,7 @@ void remote_close(struct remote *r)
     client_free(r->client);
 }
 
-/* --- requests -------------------------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------------------ */
 
 int remote_failed(const struct remote *r, int err)
 {
@@ -166,4 +164,69 @@ int remote_write(const struct remote *r, struct client_reply *reply)
 {
     buf_char(&reply->body, '\n');
     return cli_write(r->path, buf_text(&reply->body));
+}
+
+/* --- whole commands ------------------------------------------------------------------ */
+
+int remote_put(const struct remote *r,
+               const struct args *args,
+               const struct client_reply *reply,
+               int (*put)(const struct args *args, yyjson_val *answer, struct buf *out))
+{
+    struct json_reader reader;
+    struct json json;
+    struct buf out;
+
+    buf_init(&out, MAX_OUT);
+    int code = remote_json(r, reply, &reader, &json);
+    if (code == EXIT_OK)
+        code = put(args, json.root, &out);
+    if (code == EXIT_OK)
+        code = out.error != 0 ? cli_trouble(r->path, "out of memory")
+                              : cli_write(r->path, buf_text(&out));
+    json_reader_done(&reader);
+    buf_done(&out);
+    return code;
+}
+
+int remote_show(const struct args *args,
+                const char *prefix,
+                const char *rest,
+                int (*put)(const struct args *args, yyjson_val *answer, struct buf *out))
+{
+    struct client_reply reply;
+    struct remote r;
+
+    int code = remote_open(args, &r);
+    client_reply_init(&reply);
+    if (code == EXIT_OK)
+        code = remote_job(&r, "GET", prefix, args_word(args, 0), rest, &reply);
+    if (code == EXIT_OK)
+        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply)
+                                          : remote_put(&r, args, &reply, put);
+    client_reply_done(&reply);
+    remote_close(&r);
+    return code;
+}
+
+int remote_each(const struct args *args,
+                const char *method,
+                const char *rest,
+                int (*tell)(const struct remote *r, struct str job, struct client_reply *reply))
+{
+    struct client_reply reply;
+    struct remote r;
+
+    int code = remote_open(args, &r);
+    client_reply_init(&reply);
+    for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
+        int one = remote_job(&r, method, "/v1/jobs/", args_word(args, i), rest, &reply);
+
+        if (one == EXIT_OK && args_have(args, FLAG_JSON))
+            one = tell(&r, args_word(args, i), &reply);
+        code = one > code ? one : code;
+    }
+    client_reply_done(&reply);
+    remote_close(&r);
+    return code;
 }

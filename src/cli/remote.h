@@ -55,6 +55,27 @@ int remote_json(const struct remote *r,
 /* Writes an answer's body as it is, and a line end. */
 int remote_write(const struct remote *r, struct client_reply *reply);
 
+/* --- whole commands ------------------------------------------------------------------ */
+
+/* Writes what @put makes of an answer for people; @put returns EXIT_OK or an exit code. */
+int remote_put(const struct remote *r,
+               const struct args *args,
+               const struct client_reply *reply,
+               int (*put)(const struct args *args, yyjson_val *answer, struct buf *out));
+/* Asks for "<prefix><job><rest>", the job being the command's word, and writes the answer: as
+ * it is with --json, else by remote_put. */
+int remote_show(const struct args *args,
+                const char *prefix,
+                const char *rest,
+                int (*put)(const struct args *args, yyjson_val *answer, struct buf *out));
+/* The same request for each of the command's words, with @tell for --json; the worst code. */
+int remote_each(const struct args *args,
+                const char *method,
+                const char *rest,
+                int (*tell)(const struct remote *r,
+                            struct str job,
+                            struct client_reply *reply));
+
 /* --- following a job (follow.c) ---------------------------------------------------------- */
 
 struct remote_follow {

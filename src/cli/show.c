@@ -31,39 +31,19 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
     buf_done(&json);
 }
 
-static int show_lines(const struct remote *r, const struct client_reply *reply)
+static int put_lines(const struct args *args, yyjson_val *job, struct buf *out)
 {
-    struct json_reader reader;
-    struct json json;
-    struct buf out;
     size_t i, n;
     yyjson_val *key, *v;
 
-    buf_init(&out, MAX_ANSWER);
-    int code = remote_json(r, reply, &reader, &json);
-    if (code == EXIT_OK) {
-        yyjson_obj_foreach(json.root, i, n, key, v) put_line(&out, json_text(key), v);
-        code = cli_write(r->path, buf_text(&out));
-    }
-    buf_done(&out);
-    json_reader_done(&reader);
-    return code;
+    (void)args;
+    yyjson_obj_foreach(job, i, n, key, v) put_line(out, json_text(key), v);
+    return EXIT_OK;
 }
 
 static int run(const struct args *args)
 {
-    struct client_reply reply;
-    struct remote r;
-
-    int code = remote_open(args, &r);
-    client_reply_init(&reply);
-    if (code == EXIT_OK)
-        code = remote_job(&r, "GET", "/v1/jobs/", args_word(args, 0), "", &reply);
-    if (code == EXIT_OK)
-        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply) : show_lines(&r, &reply);
-    client_reply_done(&reply);
-    remote_close(&r);
-    return code;
+    return remote_show(args, "/v1/jobs/", "", put_lines);
 }
 
 const struct command command_show = {

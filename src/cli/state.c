@@ -90,44 +90,22 @@ static const struct column outputs[] = {
     { 0 },
 };
 
-static int write_state(const struct remote *r, const struct client_reply *reply)
+static int put_state(const struct args *args, yyjson_val *state, struct buf *out)
 {
-    struct json_reader reader;
-    struct json json;
+    yyjson_val *artifacts = json_at(state, "artifacts");
     struct term term;
-    struct buf out;
 
+    (void)args;
     (void)term_open(&term, NULL); /* cannot fail for NULL */
-    buf_init(&out, MAX_OUT);
-    int code = remote_json(r, reply, &reader, &json);
-    if (code == EXIT_OK) {
-        yyjson_val *artifacts = json_at(json.root, "artifacts");
-
-        put_rows(json_at(artifacts, "tools"), tools, &term, &out);
-        put_rows(json_at(artifacts, "outputs"), outputs, &term, &out);
-        put_counts(artifacts, &out);
-        code = cli_write(r->path, buf_text(&out));
-    }
-    json_reader_done(&reader);
-    buf_done(&out);
-    return code;
+    put_rows(json_at(artifacts, "tools"), tools, &term, out);
+    put_rows(json_at(artifacts, "outputs"), outputs, &term, out);
+    put_counts(artifacts, out);
+    return EXIT_OK;
 }
 
 static int run(const struct args *args)
 {
-    struct client_reply reply;
-    struct remote r;
-
-    int code = remote_open(args, &r);
-    client_reply_init(&reply);
-    if (code == EXIT_OK)
-        code =
-            remote_job(&r, "GET", "/v1/jobs/async/job/", args_word(args, 0), "/state", &reply);
-    if (code == EXIT_OK)
-        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply) : write_state(&r, &reply);
-    client_reply_done(&reply);
-    remote_close(&r);
-    return code;
+    return remote_show(args, "/v1/jobs/async/job/", "/state", put_state);
 }
 
 const struct command command_state = {
