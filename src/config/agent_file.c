@@ -32,34 +32,18 @@ struct reader {
     struct agent *agent;   /* borrowed */
 };
 
-static int read_settings(struct walk *w, struct settings *draft)
+static int read_setting(struct walk *w, struct str key, void *arg)
 {
-    struct str key;
+    struct settings *draft = arg;
+    size_t i = settings_find(key);
 
-    if (walk_is_null(w)) /* all of them commented out */
-        return 0;
-    if (!walk_at(w, YAML_MAPPING_START_EVENT))
-        return walk_fail(w, ERR_TYPE,
-                         "an agent's settings at line %zu must be 'name: value' pairs",
-                         walk_line(w));
-    for (;;) {
-        int err = walk_next_key(w, &key);
-        if (err != 0 || str_absent(key))
-            return err;
-        size_t i = settings_find(key);
-        if (i < SETTINGS_MAX) {
-            err = settings_read(draft, i, w);
-        } else if (options_find(&agent_options, STR(""), key) != NULL ||
-                   options_first_of(&agent_options, key) != NULL) {
-            err = walk_next(w);
-            if (err == 0)
-                err = walk_skip(w);
-        } else {
-            err = unknown_setting(w);
-        }
-        if (err != 0)
-            return err;
-    }
+    if (i < SETTINGS_MAX)
+        return settings_read(draft, i, w);
+    if (options_find(&agent_options, STR(""), key) == NULL &&
+        options_first_of(&agent_options, key) == NULL)
+        return unknown_setting(w);
+    int err = walk_next(w);
+    return err != 0 ? err : walk_skip(w);
 }
 
 static struct settings *draft_for(struct reader *r, struct str agent_name)
@@ -72,32 +56,19 @@ static struct settings *draft_for(struct reader *r, struct str agent_name)
     return &r->other;
 }
 
-static int read_agents(struct walk *w, struct reader *r)
+static int read_agent(struct walk *w, struct str name, void *arg)
 {
-    struct str name;
+    struct reader *r = arg;
 
-    if (walk_is_null(w))
-        return 0;
-    if (!walk_at(w, YAML_MAPPING_START_EVENT))
-        return walk_fail(w, ERR_TYPE, "'agents' at line %zu must be 'agent: settings' pairs",
-                         walk_line(w));
-    for (;;) {
-        int err = walk_next_key(w, &name);
-        if (err != 0 || str_absent(name))
-            return err;
-        if (names_have(&r->agents, name))
-            return walk_fail(w, ERR_REFUSED, "the agent '%s' at line %zu is there twice",
-                             quote(name).z, walk_line(w));
-        err = names_add(&r->agents, w, NAMES_MAX, "agents");
-        if (err != 0)
-            return err;
-        struct settings *draft = draft_for(r, name);
+    if (names_have(&r->agents, name))
+        return walk_fail(w, ERR_REFUSED, "the agent '%s' at line %zu is there twice",
+                         quote(name).z, walk_line(w));
+    int err = names_add(&r->agents, w, NAMES_MAX, "agents");
+    struct settings *draft = draft_for(r, name);
+    if (err == 0)
         err = walk_next(w);
-        if (err == 0)
-            err = read_settings(w, draft);
-        if (err != 0)
-            return err;
-    }
+    return err != 0 ? err
+                    : walk_pairs(w, "an agent's settings", "name: value", read_setting, draft);
 }
 
 static int read_document(struct walk *w, void *arg)
@@ -123,7 +94,8 @@ static int read_document(struct walk *w, void *arg)
         given |= agents;
         err = walk_next(w);
         if (err == 0)
-            err = agents ? read_agents(w, arg) : walk_skip(w);
+            err = agents ? walk_pairs(w, "'agents'", "agent: settings", read_agent, arg)
+                         : walk_skip(w);
         if (err != 0)
             return err;
     }

@@ -201,11 +201,16 @@ static int read_group(struct walk *w,
     return read_value(w, &t);
 }
 
-static int read_agent_key(struct walk *w,
-                          struct loader *l,
-                          struct agent_entry *entry,
-                          struct str key)
+struct agent_reading {
+    struct loader *loader;
+    struct agent_entry *entry;
+};
+
+static int read_agent_key(struct walk *w, struct str key, void *arg)
 {
+    const struct agent_reading *r = arg;
+    struct loader *l = r->loader;
+    struct agent_entry *entry = r->entry;
     const struct option *option = options_find(&agent_options, STR(""), key);
     const struct option *first = options_first_of(&agent_options, key);
     size_t i = settings_find(key);
@@ -220,26 +225,6 @@ static int read_agent_key(struct walk *w,
         return walk_fail(w, ERR_REFUSED, "'%s' at line %zu belongs to one agent, not to \"*\"",
                          option->name, walk_line(w));
     return read_option(w, l, option, &entry->values, line_of(entry, option));
-}
-
-static int read_agent(struct walk *w, struct loader *l, struct agent_entry *entry)
-{
-    struct str key;
-
-    if (walk_is_null(w)) /* all of it commented out */
-        return 0;
-    if (!walk_at(w, YAML_MAPPING_START_EVENT))
-        return walk_fail(w, ERR_TYPE,
-                         "an agent's settings at line %zu must be 'name: value' pairs",
-                         walk_line(w));
-    for (;;) {
-        int err = walk_next_key(w, &key);
-        if (err != 0 || str_absent(key))
-            return err;
-        err = read_agent_key(w, l, entry, key);
-        if (err != 0)
-            return err;
-    }
 }
 
 /* Checks the name that is the current event, and begins the agent's entry. */
@@ -266,28 +251,16 @@ static int begin_entry(struct walk *w, struct loader *l, struct agent_entry **re
     return 0;
 }
 
-static int read_agents(struct walk *w, struct loader *l)
+static int read_agent(struct walk *w, struct str name, void *arg)
 {
-    struct agent_entry *entry = NULL;
-    struct str name;
+    struct agent_reading r = { .loader = arg };
 
-    if (walk_is_null(w))
-        return 0;
-    if (!walk_at(w, YAML_MAPPING_START_EVENT))
-        return walk_fail(w, ERR_TYPE, "'agents' at line %zu must be 'agent: settings' pairs",
-                         walk_line(w));
-    for (;;) {
-        int err = walk_next_key(w, &name);
-        if (err != 0 || str_absent(name))
-            return err;
-        err = begin_entry(w, l, &entry);
-        if (err == 0)
-            err = walk_next(w);
-        if (err == 0)
-            err = read_agent(w, l, entry);
-        if (err != 0)
-            return err;
-    }
+    (void)name; /* begin_entry looks at it */
+    int err = begin_entry(w, r.loader, &r.entry);
+    if (err == 0)
+        err = walk_next(w);
+    return err != 0 ? err
+                    : walk_pairs(w, "an agent's settings", "name: value", read_agent_key, &r);
 }
 
 static int read_server_key(struct walk *w, struct loader *l, struct str key)
@@ -325,7 +298,7 @@ static int read_document(struct walk *w, void *arg)
             l->agents_line = walk_line(w);
             err = walk_next(w);
             if (err == 0)
-                err = read_agents(w, l);
+                err = walk_pairs(w, "'agents'", "agent: settings", read_agent, l);
         }
         if (err != 0)
             return err;

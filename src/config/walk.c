@@ -132,6 +132,29 @@ int walk_next_key(struct walk *w, struct str *ret_key)
     return 0;
 }
 
+int walk_pairs(struct walk *w,
+               const char *what,
+               const char *pairs,
+               int (*read)(struct walk *w, struct str key, void *arg),
+               void *arg)
+{
+    struct str key;
+
+    if (walk_is_null(w))
+        return 0;
+    if (!walk_at(w, YAML_MAPPING_START_EVENT))
+        return walk_fail(w, ERR_TYPE, "%s at line %zu must be '%s' pairs", what, walk_line(w),
+                         pairs);
+    for (;;) {
+        int err = walk_next_key(w, &key);
+        if (err != 0 || str_absent(key))
+            return err;
+        err = read(w, key, arg);
+        if (err != 0)
+            return err;
+    }
+}
+
 int walk_skip(struct walk *w)
 {
     if (walk_at(w, YAML_SCALAR_EVENT))

@@ -38,6 +38,14 @@ int walk_next(struct walk *w);
 /* Goes to the next key of a mapping.  *@ret_key is absent at the mapping's end, and valid
  * until the next step. */
 int walk_next_key(struct walk *w, struct str *ret_key);
+/* The current event is a mapping, or nothing at all (what is in it may be commented out): calls
+ * @read for each key, to go to its value and read that.  Else the error is that @what must be
+ * @pairs. */
+int walk_pairs(struct walk *w,
+               const char *what,
+               const char *pairs,
+               int (*read)(struct walk *w, struct str key, void *arg),
+               void *arg);
 /* Passes a value of no interest: a scalar, a list of scalars, or pairs of them. */
 int walk_skip(struct walk *w);
 
