@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
 import signal
 import threading
 
 from gateway import CLOSING, OPENING, PROGRAM, PULL, WAIT, Server, Worker, running, token, until
 from harness import case, cases, check, contains, equal
 from settings import AGENT, SERVER, another
+
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def write(s, text):
@@ -18,6 +22,8 @@ def write(s, text):
 def logged(s):
     with open(s.err_path, "rb") as f:
         rows = [json.loads(line) for line in f if b'"event":"reload"' in line]
+    for row in rows:
+        check(TIME.fullmatch(row.pop("time")), "every line says when")
     return rows
 
 
