@@ -9,6 +9,7 @@ static const struct {
     [FAILURE_WORKER] = { "worker", NULL },
     [FAILURE_RUN_DEADLINE] = { "run_deadline", "RunDeadline" },
     [FAILURE_QUEUE_DEADLINE] = { "queue_deadline", "QueueDeadline" },
+    [FAILURE_ANSWER_DEADLINE] = { "answer_deadline", "AnswerDeadline" },
     [FAILURE_LEASE_EXPIRED] = { "lease_expired", "LeaseExpired" },
     [FAILURE_SERVER_RESTART] = { "server_restart", "ServerRestart" },
 };

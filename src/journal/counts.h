@@ -11,6 +11,7 @@ enum failure {
     FAILURE_WORKER, /* the worker's own word, or how its process ended */
     FAILURE_RUN_DEADLINE,
     FAILURE_QUEUE_DEADLINE,
+    FAILURE_ANSWER_DEADLINE,
     FAILURE_LEASE_EXPIRED,
     FAILURE_SERVER_RESTART,
     FAILURE_MAX

@@ -278,8 +278,12 @@ def lost_workers_and_deadlines_are_counted():
     short = {"pull": True, "lease": "200ms"}
     with Server(agents={"twice": {**short, "attempts": 2}, "once": short,
                         "late": {"pull": True, "queue_deadline": "100ms"},
-                        "long": {"pull": True, "run_deadline": "100ms"}}) as s:
-        ids = [s.submit(a) for a in ("twice", "once", "late", "long")]
+                        "long": {"pull": True, "run_deadline": "100ms"},
+                        "asks": {"pull": True, "answer_deadline": "100ms"}}) as s:
+        ids = [s.submit(a) for a in ("twice", "once", "late", "long", "asks")]
+        asks = Worker(s, "asks").lease()
+        asks.send({"type": "graph.interrupt", "question": "Which?"})
+        asks.finish("interrupted")
         leases = [Worker(s, agent).lease() for agent in ("twice", "once", "long")]
         for id in ids[1:]:
             s.until_state(id, "failed")
@@ -290,7 +294,7 @@ def lost_workers_and_deadlines_are_counted():
         equal(m.get("reaper_recovered_total", outcome="retried"), 1)
         equal(m.get("reaper_recovered_total", outcome="failed"), 1)
         equal(m.get("lease_expired_total"), 2)
-        for reason in ("lease_expired", "queue_deadline", "run_deadline"):
+        for reason in ("lease_expired", "queue_deadline", "run_deadline", "answer_deadline"):
             equal(m.get("jobs_finished_total", outcome="failed", reason=reason), 1, reason)
         until("it has waited", lambda: Metrics(s).get("job_oldest_queued_seconds") > 0.1)
 

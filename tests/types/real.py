@@ -9,7 +9,7 @@ import signal
 import urllib.request
 
 from gateway import PULL, Server, Worker
-from harness import DIALECTS, RECORDINGS, check, lines, spoolwire
+from harness import DIALECTS, RECORDINGS, check, equal, lines, spoolwire
 from typescript import declarations
 
 # What no recording has.
@@ -106,10 +106,13 @@ def translated():
 
 
 def served():
-    """The demo, a job that is cancelled, one whose worker is lost, a cursor that is foreign; beats, and
-    the server's end."""
+    """The demo, one that asks and is answered, a job that is cancelled, one whose worker is
+    lost, a cursor that is foreign; beats, and the server's end."""
     with Server("--heartbeat", "100ms", "--shutdown-window", "10s", agents={"pull": {**PULL, "lease": "1s", "attempts": 2}}) as s:
         done = s.submit("demo", {"issue": "x", "speed": 0})
+        asking = s.submit("demo", {"issue": "x", "speed": 0, "ask_timeout": "never"})
+        s.until_state(asking, "waiting")
+        equal(s.post(f"/v1/jobs/{asking}/answer", {"value": "staging"}).status, 200)
         cancelled, lost = s.submit(), s.submit()
         lease = Worker(s).lease()
         lease.send({"type": "agent.spawned", "agent_id": "a", "agent_name": "n", "node": "n"})
@@ -123,9 +126,10 @@ def served():
             Worker(s).lease()  # and is never heard of again
         s.until_state(lost, "failed")
         s.until_state(done, "succeeded")
+        s.until_state(asking, "succeeded")
         waiting = s.submit()
         streams += [(d, s.stream(job, d, **more)) for d in DIALECTS for job, more in
-                    ((done, {}), (lost, {}), (done, {"after": 10 ** 9}))]
+                    ((done, {}), (asking, {}), (lost, {}), (done, {"after": 10 ** 9}))]
         for _, st in streams:
             st.rest()
         streams += [(d, s.stream(waiting, d, after=0)) for d in ("aiq", "raw")]
