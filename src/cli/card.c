@@ -49,8 +49,10 @@ void card_free(struct card *c)
         return;
     for (size_t i = 0; i < c->n_sections; i++)
         buf_done(&c->sections[i].text);
-    for (size_t i = 0; i < c->n_tools; i++)
-        buf_done(&c->tools[i].text);
+    for (size_t i = 0; i < c->n_tools; i++) {
+        buf_done(&c->tools[i].call);
+        buf_done(&c->tools[i].result);
+    }
     free(c);
 }
 
@@ -120,10 +122,11 @@ void card_call(struct card *c, struct str tool, struct str input)
     }
     struct card_tool *t = &c->tools[c->n_tools++];
     copy_name(t->name, tool);
-    buf_init(&t->text, MAX_TOOL);
-    buf_str(&t->text, str_of(t->name));
-    buf_char(&t->text, ' ');
-    visible_put(&t->text, utf8_head_bytes(input, MAX_TOOL / 4));
+    buf_init(&t->call, MAX_TOOL);
+    buf_init(&t->result, MAX_TOOL);
+    buf_str(&t->call, str_of(t->name));
+    buf_char(&t->call, ' ');
+    visible_put(&t->call, utf8_head_bytes(input, MAX_TOOL / 4));
 }
 
 void card_result(struct card *c, struct str tool, struct str result, bool bad)
@@ -138,8 +141,7 @@ void card_result(struct card *c, struct str tool, struct str result, bool bad)
             continue;
         t->ended = true;
         t->bad = bad;
-        buf_lit(&t->text, " → ");
-        visible_put(&t->text, utf8_head_bytes(result, MAX_TOOL / 4));
+        visible_put(&t->result, utf8_head_bytes(result, MAX_TOOL / 4));
         return;
     }
 }

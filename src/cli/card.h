@@ -13,7 +13,7 @@ enum { CARD_MAX_NAME = 80, CARD_MAX_SECTIONS = 8, CARD_MAX_TOOLS = 32 };
 
 struct card_tool {
     char name[CARD_MAX_NAME];
-    struct buf text; /* "grep {…} → found" */
+    struct buf call, result; /* "grep {…}", "found" */
     bool ended, bad;
 };
 

@@ -28,16 +28,19 @@ enum { DRAW_MS = 50, TICK_MS = 100, MAX_NOTE = 256, INDENT = 2 };
 
 /* What the marks are made of; the second set for terminals without UTF-8. */
 struct marks {
-    const char *done, *bad, *asks, *tool, *node, *more;
+    const char *done, *bad, *asks, *tool, *gives, *node, *more, *between;
     const char *spin[8];
     size_t n_spin;
 };
 
 static const struct marks marks_utf8 = {
-    "✔ ", "✘ ", "? ", "⚙ ", "· ", "…", { "⠋ ", "⠙ ", "⠹ ", "⠼ ", "⠴ ", "⠦ ", "⠧ ", "⠏ " }, 8,
+    "✔ ",   "✘ ",  "? ",
+    "  ⚙ ", " → ", "· ",
+    "…",    " · ", { "⠋ ", "⠙ ", "⠹ ", "⠼ ", "⠴ ", "⠦ ", "⠧ ", "⠏ " },
+    8,
 };
 static const struct marks marks_ascii = {
-    "+ ", "! ", "? ", "> ", ". ", "...", { "| ", "/ ", "- ", "\\ " }, 4,
+    "+ ", "! ", "? ", "  > ", " -> ", ". ", "...", ", ", { "| ", "/ ", "- ", "\\ " }, 4,
 };
 
 struct live {
@@ -104,15 +107,42 @@ static unsigned text_columns(const struct live *l)
     return width > INDENT + 1 ? width - INDENT - 1 : 1;
 }
 
+/* As much of @text as fits into @columns, with a mark when it is not all. */
+static void put_cut(const struct live *l, struct str text, unsigned columns, struct buf *out)
+{
+    struct str more = str_of(l->marks->more);
+    bool all = term_columns(text) <= columns;
+    unsigned room = columns > term_columns(more) ? columns - term_columns(more) : 0;
+
+    buf_str(out, all ? text : term_head(text, room));
+    if (!all)
+        buf_str(out, more);
+}
+
+/* "grep {…} → found": what it gives is of more interest than what it was asked. */
+static void put_tool(struct live *l, const struct card_tool *t)
+{
+    struct str call = buf_text(&t->call), result = buf_text(&t->result);
+    unsigned width = l->screen.term->width, mark = term_columns(str_of(l->marks->tool));
+    unsigned room = width > mark + 1 ? width - mark - 1 : 1;
+
+    buf_clear(&l->line);
+    if (!t->ended) {
+        put_cut(l, call, room, &l->line);
+        return;
+    }
+    unsigned gives = term_columns(str_of(l->marks->gives)) + term_columns(result);
+    put_cut(l, call, room > gives + room / 3 ? room - gives : room / 3, &l->line);
+    buf_str(&l->line, str_of(l->marks->gives));
+    unsigned used = term_columns(buf_text(&l->line));
+    put_cut(l, result, room > used ? room - used : 1, &l->line);
+}
+
 static void keep_tool(struct live *l, const struct card_tool *t)
 {
-    buf_clear(&l->line);
-    buf_lit(&l->line, "  ");
-    buf_str(&l->line, str_of(l->marks->tool));
-    unsigned width = l->screen.term->width, used = term_columns(buf_text(&l->line));
-    struct str text = term_head(buf_text(&t->text), width > used + 1 ? width - used - 1 : 1);
-    screen_line(&l->screen, buf_text(&l->line), t->bad ? STYLE_RED : STYLE_BLUE, text,
-                STYLE_DIM);
+    put_tool(l, t);
+    screen_line(&l->screen, str_of(l->marks->tool), t->bad ? STYLE_RED : STYLE_BLUE,
+                buf_text(&l->line), STYLE_DIM);
 }
 
 static void keep_sections(struct live *l, const struct card *c)
@@ -199,6 +229,16 @@ static void on_question(struct live *l, const yyjson_val *data)
     fill(buf_text(&l->line), text_columns(l), stay_line, &s);
 }
 
+/* "1 token", "2 tokens" */
+static void put_number(struct buf *out, uint64_t n, const char *what)
+{
+    buf_u64(out, n);
+    buf_char(out, ' ');
+    buf_str(out, str_of(what));
+    if (n != 1)
+        buf_char(out, 's');
+}
+
 static void on_end(struct live *l, const yyjson_val *data, bool good)
 {
     struct str error = json_text(json_at(data, "error"));
@@ -211,10 +251,10 @@ static void on_end(struct live *l, const yyjson_val *data, bool good)
                       : status.n > 0 ? STR("cancelled")
                                      : STR("failed"));
     buf_lit(&l->line, " (");
-    buf_u64(&l->line, l->n_tokens);
-    buf_lit(&l->line, " tokens, ");
-    buf_u64(&l->line, l->n_tools);
-    buf_lit(&l->line, " tool calls)");
+    put_number(&l->line, l->n_tokens, "token");
+    buf_lit(&l->line, ", ");
+    put_number(&l->line, l->n_tools, "tool call");
+    buf_char(&l->line, ')');
     screen_line(&l->screen, str_of(good ? l->marks->done : l->marks->bad),
                 good ? STYLE_GREEN : STYLE_RED, buf_text(&l->line), STYLE_BOLD);
     buf_clear(&l->line);
@@ -297,11 +337,9 @@ static size_t draw_tool(struct live *l, const struct card *c, size_t room)
     if (c->n_tools == 0 || room == 0)
         return 0;
     const struct card_tool *t = &c->tools[c->n_tools - 1];
-    buf_clear(&l->line);
-    buf_lit(&l->line, "  ");
-    buf_str(&l->line, str_of(l->marks->tool));
-    screen_live(&l->screen, buf_text(&l->line), t->bad ? STYLE_RED : STYLE_BLUE,
-                buf_text(&t->text), STYLE_DIM);
+    put_tool(l, t);
+    screen_live(&l->screen, str_of(l->marks->tool), t->bad ? STYLE_RED : STYLE_BLUE,
+                buf_text(&l->line), STYLE_DIM);
     return 1;
 }
 
@@ -375,10 +413,15 @@ static void put_count(struct live *l, uint64_t n, const char *what)
 {
     if (n == 0)
         return;
-    buf_lit(&l->line, " · ");
+    buf_str(&l->line, str_of(l->marks->between));
+    put_number(&l->line, n, what);
+}
+
+static void put_rate(struct live *l, uint64_t n)
+{
+    buf_str(&l->line, str_of(l->marks->between));
     buf_u64(&l->line, n);
-    buf_char(&l->line, ' ');
-    buf_str(&l->line, str_of(what));
+    buf_lit(&l->line, " a second");
 }
 
 static void draw_progress(struct live *l, int64_t now)
@@ -396,12 +439,13 @@ static void draw_progress(struct live *l, int64_t now)
         style = STYLE_YELLOW;
     } else {
         moment_put_span(&l->line, now - l->began_ms);
-        put_count(l, l->n_nodes, "nodes");
-        put_count(l, l->n_tools, "tool calls");
-        put_count(l, l->n_tokens, "tokens");
+        put_count(l, l->n_nodes, "node");
+        put_count(l, l->n_tools, "tool call");
+        put_count(l, l->n_tokens, "token");
         if (l->n_tokens > 1 && spoken > 1000)
-            put_count(l, l->n_tokens * 1000 / (uint64_t)spoken, "a second");
-        buf_lit(&l->line, " · job ");
+            put_rate(l, l->n_tokens * 1000 / (uint64_t)spoken);
+        buf_str(&l->line, str_of(l->marks->between));
+        buf_lit(&l->line, "job ");
         buf_str(&l->line, str_of(l->job));
     }
     screen_live(&l->screen, l->cards == NULL ? spinner(l, now) : STR(""), STYLE_CYAN,

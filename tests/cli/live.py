@@ -48,7 +48,7 @@ def a_run_from_beginning_to_end():
             lease.finish()
             equal(t.wait(), 0)
             text = clean(t)
-            contains(text, "✔ investigator", "  hello world", "✔ succeeded (2 tokens, 1 tool calls)")
+            contains(text, "✔ investigator", "  hello world", "✔ succeeded (2 tokens, 1 tool call)")
             equal(text.count("hello world"), 1)
             equal(text.count("✔ investigator"), 1)
 
@@ -257,13 +257,32 @@ def colours_where_wanted(how):
 
 
 @case
+def a_result_has_its_place():
+    with Server(agents={"pull": PULL}) as s:
+        lease = begin(s)
+        lease.send(tool_start("grep", {"q": "needle " * 40}))
+        with tail(s, columns=60) as t:
+            t.until("⚙ grep", "…")
+            lease.send(tool_end("grep", "found 3 lines"), *CLOSING)
+            t.until("✔ investigator")
+            lease.finish()
+            equal(t.wait(), 0)
+            line = next(line for line in clean(t).splitlines() if "⚙" in line)
+            check("… → found 3 lines" in line and len(line) < 60, line)
+
+
+@case
 def marks_without_utf8():
     with Server(agents={"pull": PULL}) as s:
         lease = begin(s)
-        lease.send(*CLOSING)
-        lease.finish()
         with tail(s, "j", env={"LC_ALL": "C"}) as t:
+            lease.send(token("x"), tool_start("grep", {"q": "y" * 100}))
+            t.until("> grep", "1 token", "job j")
+            check(t.screen.text.isascii(), t.screen.text)
+            lease.send(tool_end("grep", "ok"), *CLOSING)
+            lease.finish()
             equal(t.wait(), 0)
+            contains(t.screen.text, " -> ok")
             contains(t.screen.text, "+ investigator", "+ succeeded")
             check(t.screen.text.isascii(), t.screen.text)
 
