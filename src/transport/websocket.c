@@ -18,8 +18,8 @@
 struct websocket {
     struct ws_in in;
     struct stream *stream; /* borrowed */
-    int64_t heard;         /* when bytes came last, */
-    int64_t pinged;        /* and when they were last asked for */
+    int64_t heard;         /* when bytes came last */
+    int64_t asked;         /* since when a ping waits for its answer; 0: none does */
 };
 
 /* --- the handshake -------------------------------------------------------------------- */
@@ -125,25 +125,32 @@ static void leave(struct stream *s, enum stream_end why, const char *reason)
     close_with(s, code_of(why), reason, why);
 }
 
+/* In how long the answer to a ping is due. */
+static int64_t patience_left(struct stream *s, int64_t now)
+{
+    struct websocket *w = s->wire;
+
+    if (s->sending || http_stream_unsent(s->http) > 0)
+        w->asked = now; /* it may not have got it yet */
+    return w->asked + s->loop->opt.pong_ms - now;
+}
+
 static int64_t look(struct stream *s, int64_t now)
 {
     const struct stream_options *opt = &s->loop->opt;
     struct websocket *w = s->wire;
-    int64_t quiet = now - w->heard, since_ping = now - w->pinged;
+    int64_t quiet = now - w->heard;
 
     if (quiet < opt->keep_alive_ms)
         return opt->keep_alive_ms - quiet;
-    if (quiet >= opt->keep_alive_ms + opt->pong_ms && !s->sending &&
-        http_stream_unsent(s->http) == 0) {
-        stream_cut(s, STREAM_SILENT, "the peer does not answer pings");
-    } else if (since_ping >= opt->keep_alive_ms) {
-        w->pinged = now;
-        since_ping = 0;
+    if (w->asked == 0) {
+        w->asked = now;
         websocket_put(stream_small(s), WEBSOCKET_PING, STR(""));
     }
-    int64_t patience = opt->keep_alive_ms + opt->pong_ms - quiet;
-    int64_t next = opt->keep_alive_ms - since_ping;
-    return patience > 0 && patience < next ? patience : next;
+    int64_t left = patience_left(s, now);
+    if (left <= 0)
+        stream_cut(s, STREAM_SILENT, "the peer does not answer pings");
+    return left < opt->keep_alive_ms ? left : opt->keep_alive_ms;
 }
 
 /* --- receiving ------------------------------------------------------------------------ */
@@ -176,6 +183,7 @@ static void received(struct stream *s, struct str bytes)
     const char *reason;
 
     w->heard = streams_now();
+    w->asked = 0;
     unsigned code = ws_in_feed(&w->in, bytes, &reason);
     if (code != 0)
         close_with(s, code, reason, STREAM_REFUSED);
@@ -197,7 +205,8 @@ static struct http_stream *begin(struct stream *s, const struct http_stream_even
         return NULL;
     }
     w->stream = s;
-    w->heard = w->pinged = streams_now();
+    w->heard = streams_now();
+    w->asked = 0;
     ws_in_init(&w->in, &in_events, &s->loop->opt.websocket);
     s->wire = w;
     http_set_header(s->req, "Sec-WebSocket-Accept", str_of(accept));
