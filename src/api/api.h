@@ -207,6 +207,7 @@ void api_answer(struct http_request *req, void *arg);
 void api_pause(struct http_request *req, void *arg);
 void api_resume(struct http_request *req, void *arg);
 void api_interrupts(struct http_request *req, void *arg);
+void api_stream(struct http_request *req, void *arg);
 
 void api_worker_lease(struct http_request *req, void *arg);
 void api_worker_events(struct http_request *req, void *arg);

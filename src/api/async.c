@@ -113,7 +113,7 @@ static struct str check_job_id(struct complaints *c, const yyjson_val *root)
         complain(c, STR("string_too_long"), STR("job_id"),
                  STR("String should have at most 64 characters"), v,
                  STR("{\"max_length\":64}"));
-    else if (!jobs_valid_id(id))
+    else if (!job_id_valid(id))
         complain(c, STR("string_pattern_mismatch"), STR("job_id"),
                  STR("String should match pattern '^[a-zA-Z0-9_-]+$'"), v,
                  STR("{\"pattern\":\"^[a-zA-Z0-9_-]+$\"}"));

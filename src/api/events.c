@@ -1,29 +1,16 @@
-/* GET /v1/jobs/{id}/events: in which way, from which place, over which transport. */
+/* GET /v1/jobs/{id}/events and /v1/stream: in which way, from which place, over which
+ * transport. */
 #include "api/admit.h"
 #include "api/jobs.h"
 
+#include "base/error.h"
 #include "http/header.h"
+#include "transport/mux.h"
 #include "transport/websocket.h"
 
 enum { DEFAULT_LIMIT = 500, MAX_LIMIT = 5000 };
 
 /* --- where -------------------------------------------------------------------------- */
-
-/* "", "0", "-1" and "-" mean the beginning. */
-static bool read_cursor(struct str text, struct cursor *ret)
-{
-    *ret = (struct cursor){ 0 };
-    if (text.n == 0 || str_is(text, "0") || str_is(text, "-1") || str_is(text, "-"))
-        return true;
-    if (cursor_parse(text, ret) == 0)
-        return true;
-    /* A number that is too long to be an id of ours is foreign, and no mistake in writing. */
-    for (size_t i = 0; i < text.n; i++)
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return false;
-    ret->seq = INT64_MAX;
-    return text.n > 19 && text.p[0] != '0';
-}
 
 bool jobs_read_place(struct http_request *req, struct str given, struct job_request *ret)
 {
@@ -31,7 +18,7 @@ bool jobs_read_place(struct http_request *req, struct str given, struct job_requ
     struct str text = header.n > 0 ? header : given;
 
     ret->by_header = header.n > 0;
-    if (!read_cursor(text, &ret->after)) {
+    if (cursor_read(text, &ret->after) != 0) {
         if (!ret->by_header)
             return false;
         ret->after = (struct cursor){ 0 }; /* some other server's id: from the beginning */
@@ -46,25 +33,12 @@ bool jobs_read_place(struct http_request *req, struct str given, struct job_requ
 /* This and what follows: false when a value is a mistake, which is answered. */
 static bool read_modes(struct http_request *req, uint32_t *ret)
 {
-    struct str list = http_query(req, "modes");
+    struct error err;
+    int code = mode_list(http_query(req, "modes"), ret, &err);
 
-    *ret = list.n > 0 ? 0 : MODE_DEFAULT;
-    while (list.n > 0) {
-        struct str name = str_head(list, str_find(list, ','));
-        uint32_t mode = mode_find(name);
-
-        if (mode == 0) {
-            http_respond_error(req, 422,
-                               "there is no stream mode '%.*s': modes are values, updates, "
-                               "messages-tuple, custom, events, tasks, checkpoints and debug, "
-                               "with commas between",
-                               STR_ARG(str_head(name, 40)));
-            return false;
-        }
-        *ret |= mode;
-        list = str_skip(list, name.n + 1);
-    }
-    return true;
+    if (code != 0)
+        http_respond_error(req, 422, "%s", err.text);
+    return code == 0;
 }
 
 static bool read_flag(struct http_request *req, const char *name, bool otherwise, bool *ret)
@@ -177,4 +151,51 @@ void api_events(struct http_request *req, void *arg)
         open_page(req, &what);
     else
         open_stream(req, &what);
+}
+
+/* --- several jobs ---------------------------------------------------------------------- */
+
+static bool read_topics(struct http_request *req, bool *ret)
+{
+    struct str topics = http_query(req, "topics");
+
+    *ret = str_is(topics, "system");
+    if (topics.n == 0 || *ret)
+        return true;
+    http_respond_error(req, 422, "the only topic is system");
+    return false;
+}
+
+static const struct carrier *choose_for_many(struct http_request *req)
+{
+    const struct carrier *carrier = websocket_is_asked(req)
+                                        ? &carrier_websocket
+                                        : choose_carrier(req, http_query(req, "format"));
+
+    if (carrier == NULL)
+        http_respond_error(req, 422, "format must be sse or ndjson");
+    else if (carrier == &carrier_websocket && !websocket_check(req))
+        return NULL;
+    return carrier;
+}
+
+void api_stream(struct http_request *req, void *arg)
+{
+    struct mux_request what = { .jobs = http_query(req, "jobs"),
+                                .last_id = http_header(req, "Last-Event-ID") };
+
+    (void)arg;
+    if (!read_way(req, &what.way) || !read_topics(req, &what.watches))
+        return;
+    what.carrier = choose_for_many(req);
+    if (what.carrier == NULL)
+        return;
+    if (what.carrier != &carrier_websocket && what.jobs.n == 0 && !what.watches) {
+        http_respond_error(req, 422,
+                           "jobs or topics must be given, or a WebSocket be asked for");
+        return;
+    }
+    http_set_header(req, "Vary", STR("Accept"));
+    if (api_take_permit(req, &what.permit))
+        mux_open(app_loop_of(req)->streams, req, &what);
 }

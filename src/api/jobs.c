@@ -142,20 +142,6 @@ bool jobs_fill_submit(struct call *call,
     return ok;
 }
 
-bool jobs_valid_id(struct str id)
-{
-    if (id.n == 0 || id.n > 64)
-        return false;
-    for (size_t i = 0; i < id.n; i++) {
-        char c = id.p[i];
-
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '_' || c == '-'))
-            return false;
-    }
-    return true;
-}
-
 static bool read_submit(struct call *call, struct json_reader *reader)
 {
     struct json j;
@@ -170,7 +156,7 @@ static bool read_submit(struct call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
         return false;
     }
-    if (!json_is_null(id) && !jobs_valid_id(json_text(id))) {
+    if (!json_is_null(id) && !job_id_valid(json_text(id))) {
         http_respond_error(call->req, 422,
                            "\"job_id\" must be 1 to 64 of letters, digits, _ and -");
         return false;

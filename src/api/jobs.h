@@ -15,8 +15,6 @@ bool jobs_read_wait(struct http_request *req, int64_t *ret_ms);
 
 /* A new id in @mem that nobody can guess. */
 bool jobs_make_id(struct arena *mem, struct str *ret);
-/* 1 to 64 of letters, digits, _ and -. */
-bool jobs_valid_id(struct str id);
 /* Fills the request of a submit; false when it has answered. */
 bool jobs_fill_submit(struct call *call,
                       struct str agent,

@@ -34,6 +34,7 @@ const struct http_route api_routes[] = {
     { "GET", "/v1/interrupts", api_interrupts, BODY_PLAIN, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/v1/jobs/{id}/events", api_events, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM,
       ACCESS_READ },
+    { "GET", "/v1/stream", api_stream, 0, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_STREAM, ACCESS_READ },
     /* For pages */
     { "POST", "/v1/tickets", api_ticket, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/v1/session", api_session, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },

@@ -53,7 +53,8 @@ void generation_fill(struct generation *g)
                      .heartbeat_ms = c->heartbeat_ms,
                      .max_age_ms = c->max_age_ms,
                      .pong_ms = c->pong_timeout_ms,
-                     .websocket = { c->max_frame, c->max_message } },
+                     .websocket = { c->max_frame, c->max_message },
+                     .max_subscriptions = c->max_subscriptions },
     };
 }
 

@@ -6,7 +6,6 @@
  * run, from the server's own code, in any dialect and from any place.  The relay gives them
  * their pace, and the faults that were asked for.  Everything is gone afterwards. */
 #define _GNU_SOURCE /* mkdtemp */
-#include "api/jobs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -99,7 +98,7 @@ static int take_ends(struct replay *r, const struct record *rec, struct error *e
     enum job_state state;
 
     if (rec->seq == 1) {
-        if (!jobs_valid_id(job))
+        if (!job_id_valid(job))
             return error_set(err, ERR_REFUSED,
                              "the job's id must be 1 to 64 of letters, digits, _ and -: give "
                              "another with --job");

@@ -103,6 +103,8 @@ static const struct option server_table[] = {
       "Longest message of a WebSocket's client." },
     { "max_frame", OPTION_SIZE, OPTION_RELOADS, AT(max_frame), "64K", 128, 16 * MIB, "SIZE",
       "Longest frame of such a message." },
+    { "max_subscriptions", OPTION_COUNT, OPTION_RELOADS, AT(max_subscriptions), "100", 1, 10000,
+      "N", "Jobs at a time on one connection to `/v1/stream`." },
     { "heartbeat", OPTION_MS, OPTION_RELOADS, AT(heartbeat_ms), "30s", 100, 1 * HOUR, "TIME",
       "Between two heartbeats to readers of `aiq` and `raw`." },
     { "max_age", OPTION_MS, OPTION_RELOADS, AT(max_age_ms), "0", 0, 7 * DAY, "TIME",

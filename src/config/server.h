@@ -110,6 +110,7 @@ struct server_config {
     int64_t pong_timeout_ms;
     size_t max_message;
     size_t max_frame;
+    unsigned max_subscriptions;
     int64_t heartbeat_ms;
     int64_t max_age_ms; /* 0: never */
     int64_t shutdown_window_ms;

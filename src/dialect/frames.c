@@ -122,3 +122,24 @@ uint32_t mode_find(struct str name)
             return modes[i].mode;
     return 0;
 }
+
+int mode_list(struct str list, uint32_t *ret, struct error *err)
+{
+    uint32_t all = list.n > 0 ? 0 : MODE_DEFAULT;
+
+    while (list.n > 0) {
+        struct str name = str_head(list, str_find(list, ','));
+        uint32_t mode = mode_find(name);
+
+        if (mode == 0)
+            return error_set(err, ERR_TYPE,
+                             "there is no stream mode '%.*s': modes are values, updates, "
+                             "messages-tuple, custom, events, tasks, checkpoints and debug, "
+                             "with commas between",
+                             STR_ARG(str_head(name, 40)));
+        all |= mode;
+        list = str_skip(list, name.n + 1);
+    }
+    *ret = all;
+    return 0;
+}

@@ -18,6 +18,8 @@
 
 #include <stdint.h>
 
+struct error;
+
 /* Stream modes of `messages`, as a filter.  Other dialects use MODE_ANY. */
 enum {
     MODE_ANY = 0,
@@ -34,8 +36,12 @@ enum {
 
 /* The mode of that name ("messages-tuple" is messages too), or 0. */
 uint32_t mode_find(struct str name);
+/* Those of a list with commas; the default ones when it is empty.  ERR_TYPE: there is no such
+ * mode, and the text says so. */
+int mode_list(struct str list, uint32_t *ret, struct error *err);
 
 /* The closed list of what a reader may choose within a dialect. */
+struct error;
 struct variant {
     uint32_t modes;  /* messages */
     bool subgraphs;  /* messages */

@@ -57,6 +57,20 @@ int cursor_parse(struct str text, struct cursor *ret)
     return 0;
 }
 
+int cursor_read(struct str text, struct cursor *ret)
+{
+    *ret = (struct cursor){ 0 };
+    if (text.n == 0 || str_is(text, "0") || str_is(text, "-1") || str_is(text, "-"))
+        return 0;
+    if (cursor_parse(text, ret) == 0)
+        return 0;
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return ERR_SYNTAX;
+    ret->seq = INT64_MAX;
+    return text.n > 19 && text.p[0] != '0' ? 0 : ERR_SYNTAX;
+}
+
 bool cursor_before(struct cursor c, uint64_t seq, uint32_t k)
 {
     if (seq != c.seq)

@@ -41,6 +41,10 @@ struct cursor {
 /* Reads "57" or "57.1"; strict decimal, no sign, no spaces. */
 int cursor_parse(struct str text, struct cursor *ret);
 
+/* The same as clients write it: "", "0", "-" and "-1" are the beginning, and a number that is
+ * too long is a place beyond every end. */
+int cursor_read(struct str text, struct cursor *ret);
+
 /* Does frame @k of record @seq come after the cursor? */
 bool cursor_before(struct cursor c, uint64_t seq, uint32_t k);
 

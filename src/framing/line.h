@@ -28,6 +28,8 @@ static inline void line_put_id(struct buf *out, const struct message_out *m)
     }
 }
 
+/* The id of a line that line_put_json wrote with @job; absent when it has none. */
+struct str line_id(struct str line, struct str job);
 /* The message as one JSON value: its data, or wrapped. */
 void line_put_json(struct buf *out, const struct message_out *m);
 

@@ -26,6 +26,17 @@ static void put_wrapped(const struct message_out *m, struct buf *out)
     buf_char(out, '}');
 }
 
+/* As put_wrapped begins; a job's id has nothing to escape. */
+struct str line_id(struct str line, struct str job)
+{
+    struct str id = str_skip(line, sizeof("{\"job\":\"\",") - 1 + job.n);
+
+    if (!str_starts(id, STR("\"id\":\"")))
+        return STR_NONE;
+    id = str_skip(id, sizeof("\"id\":\"") - 1);
+    return str_head(id, str_find(id, '"'));
+}
+
 void line_put_json(struct buf *out, const struct message_out *m)
 {
     if (m->wrap)

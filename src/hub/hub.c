@@ -55,6 +55,7 @@ struct hub {
     bool turn_posted;
     atomic_size_t n_readers; /* others only look */
     struct histogram delivery;
+    struct listener listeners; /* list head */
 };
 
 /* --- blocks ------------------------------------------------------------------- */
@@ -196,7 +197,8 @@ static void add_status(struct hub *h, struct channel *c, const struct news *news
                                        c->way.variant.aiq_compat),
                        STR_NONE, false);
     buf_clear(out);
-    way_put(&c->way, STR("job.status"), buf_text(&payload), out);
+    way_put(&c->way, str_make(c->topic->job, c->topic->job_n), STR("job.status"),
+            buf_text(&payload), out);
     buf_done(&payload);
     if (out->error == 0)
         (void)add(c, buf_text(out), c->last, false); /* only a courtesy */
@@ -574,6 +576,36 @@ struct str hub_reader_job(const struct reader *r)
     return str_make(r->channel->topic->job, r->channel->topic->job_n);
 }
 
+/* --- the states of all jobs --------------------------------------------------------- */
+
+void hub_listen(struct hub *h, struct listener *l)
+{
+    if (h->listeners.next == &h->listeners)
+        hub_shared_listen(h->shared, h->index, true);
+    l->next = &h->listeners;
+    l->prev = h->listeners.prev;
+    l->prev->next = l;
+    h->listeners.prev = l;
+}
+
+void hub_unlisten(struct hub *h, struct listener *l)
+{
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    l->prev = l->next = NULL;
+    if (h->listeners.next == &h->listeners)
+        hub_shared_listen(h->shared, h->index, false);
+}
+
+void hub_tell(struct hub *h, const struct change *change)
+{
+    /* Who hears may stop listening. */
+    for (struct listener *l = h->listeners.next, *next; l != &h->listeners; l = next) {
+        next = l->next;
+        l->hear(l, change);
+    }
+}
+
 /* --- life --------------------------------------------------------------------- */
 
 int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
@@ -587,6 +619,7 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     histogram_init(&h->delivery, &scale_latency);
     h->due.due_next = h->due.due_prev = &h->due;
     h->turn.deliver = on_turn;
+    h->listeners.next = h->listeners.prev = &h->listeners;
     table_init(&h->topics);
     frames_init(&h->frames, SIZE_MAX / 4);
     int err = hub_shared_add(shared, h, box, &h->index);

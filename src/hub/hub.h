@@ -85,6 +85,27 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret);
 /* The reader has got everything up to @seq from a page of the job with that @key. */
 void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended);
 
+/* --- the states of all jobs ------------------------------------------------------ */
+
+/* A job has changed its state, or is gone. */
+struct change {
+    struct str job;
+    struct str agent, owner; /* may be absent */
+    enum job_state state;
+    bool gone;
+    int64_t attempt;
+    int64_t ts;
+};
+
+/* Somebody who wants to know.  The owner embeds it and sets `hear`. */
+struct listener {
+    struct listener *prev, *next;
+    void (*hear)(struct listener *l, const struct change *change);
+};
+
+void hub_listen(struct hub *h, struct listener *l);
+void hub_unlisten(struct hub *h, struct listener *l);
+
 const struct way *hub_reader_way(const struct reader *r);
 struct str hub_reader_job(const struct reader *r);
 

@@ -56,6 +56,11 @@ void page_free(struct page *p)
     free(p);
 }
 
+bool page_is_beyond_end(const struct page *p)
+{
+    return p->sheet->n_frames == 0 && p->sheet->at_end && job_state_is_final(p->state);
+}
+
 void page_ask(struct page *p, struct pool *pool)
 {
     p->shelf = pool_shelf(pool);
@@ -133,7 +138,8 @@ static void say_what_is_lost(struct reading *r)
 
     if (r->lost == 0 || r->n_good > 0)
         return;
-    way_put_gap(&p->way, p->after.seq, r->lost, p->job_seq, &p->sheet->bytes);
+    way_put_gap(&p->way, str_make(p->job, p->job_n), p->after.seq, r->lost, p->job_seq,
+                &p->sheet->bytes);
     p->sheet->n_frames++;
 }
 

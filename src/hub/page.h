@@ -42,6 +42,9 @@ struct page {
 int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret);
 void page_free(struct page *p);
 
+/* There is nothing on it, and will be nothing: the job has ended before. */
+bool page_is_beyond_end(const struct page *p);
+
 /* It is given to task.done on the loop of task.home. */
 void page_ask(struct page *p, struct pool *pool);
 

@@ -54,7 +54,8 @@ int way_render(const struct way *way,
                                  .total = frames->total,
                                  .event = frame_name(frames, fr),
                                  .data = frame_data(frames, fr),
-                                 .wrap = wraps(way) };
+                                 .wrap = wraps(way),
+                                 .job = way->with_job ? rec->job_id : STR_NONE };
 
         if (!cursor_before(after, rec->seq, fr->k))
             continue;
@@ -66,29 +67,34 @@ int way_render(const struct way *way,
     return out->error;
 }
 
-static void put(const struct way *way, const struct message_out *m, struct buf *out)
+static void put(const struct way *way, struct str job, struct message_out *m, struct buf *out)
 {
     size_t at;
 
+    m->wrap = wraps(way);
+    m->job = way->with_job ? job : STR_NONE;
     begin(way, out, &at);
     way->framing->put(m, out);
     end(way, out, at);
 }
 
-void way_put(const struct way *way, struct str event, struct str data, struct buf *out)
+void way_put(const struct way *way,
+             struct str job,
+             struct str event,
+             struct str data,
+             struct buf *out)
 {
-    put(way, &(struct message_out){ .event = event, .data = data, .wrap = wraps(way) }, out);
+    put(way, job, &(struct message_out){ .event = event, .data = data }, out);
 }
 
 void way_put_gap(const struct way *way,
+                 struct str job,
                  uint64_t after,
                  uint64_t lost,
                  uint64_t tail,
                  struct buf *out)
 {
-    struct message_out m = {
-        .seq = lost, .k = 1, .total = 1, .event = STR("stream.gap"), .wrap = wraps(way)
-    };
+    struct message_out m = { .seq = lost, .k = 1, .total = 1, .event = STR("stream.gap") };
     char data[128];
 
     (void)snprintf(data, sizeof(data),
@@ -96,7 +102,7 @@ void way_put_gap(const struct way *way,
                    (unsigned long long)after, (unsigned long long)lost + 1,
                    (unsigned long long)tail); /* fits */
     m.data = str_of(data);
-    put(way, &m, out);
+    put(way, job, &m, out);
 }
 
 void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out)
@@ -107,7 +113,7 @@ void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out)
         return;
     (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
                    (unsigned long long)seq); /* fits */
-    way_put(way, STR("stream.cursor"), str_of(data), out);
+    way_put(way, STR_NONE, STR("stream.cursor"), str_of(data), out);
 }
 
 void way_put_raw(const struct way *way, struct str bytes, struct buf *out)

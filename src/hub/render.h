@@ -14,7 +14,8 @@ struct way {
     const struct framing *framing;
     struct variant variant;
     bool chunked;
-    bool wrap; /* not SSE: as {"id","event","data"}, also where the payload has its name */
+    bool wrap;     /* not SSE: as {"id","event","data"}, also where the payload has its name */
+    bool with_job; /* wrapped: the job too, where several share a connection */
 };
 
 /* A way as numbers: two are the same when these are. */
@@ -26,7 +27,7 @@ static inline void way_parts(const struct way *w, uint64_t parts[WAY_PARTS])
     parts[2] = w->variant.modes;
     parts[3] = (uint64_t)w->chunked | (uint64_t)w->wrap << 1 |
                (uint64_t)w->variant.subgraphs << 2 | (uint64_t)w->variant.aiq_compat << 3 |
-               (uint64_t)w->variant.stored << 4;
+               (uint64_t)w->variant.stored << 4 | (uint64_t)w->with_job << 5;
 }
 
 static inline bool way_eq(const struct way *a, const struct way *b)
@@ -48,11 +49,16 @@ int way_render(const struct way *way,
 
 /* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
 void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out);
-/* Appends a frame that is made for the connection: no id. */
-void way_put(const struct way *way, struct str event, struct str data, struct buf *out);
-/* Appends stream.gap in the place of the records behind @after up to @lost, with the id of the
- * last of them. */
+/* Appends a frame that is made for the connection: no id.  @job is named where it has to be. */
+void way_put(const struct way *way,
+             struct str job,
+             struct str event,
+             struct str data,
+             struct buf *out);
+/* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
+ * the last of them. */
 void way_put_gap(const struct way *way,
+                 struct str job,
                  uint64_t after,
                  uint64_t lost,
                  uint64_t tail,

@@ -4,6 +4,7 @@
 #include "base/table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct home {
@@ -14,8 +15,9 @@ struct home {
 
 struct hub_shared {
     pthread_mutex_t lock;
-    struct table wanted; /* under lock: job id -> the loops that want it, as bits */
-    unsigned n_homes;    /* under lock */
+    struct table wanted;        /* under lock: job id -> the loops that want it, as bits */
+    unsigned n_homes;           /* under lock */
+    atomic_uintptr_t listening; /* the loops that listen to all jobs, as bits */
     struct home homes[HUB_MAX_LOOPS];
 };
 
@@ -152,6 +154,75 @@ static struct news *news_of(const struct publication *pub, struct hub *hub)
     return n;
 }
 
+/* --- states of all jobs ---------------------------------------------------------- */
+
+/* A change on its way to one loop. */
+struct rumour {
+    struct letter letter;
+    struct hub *hub;
+    struct change change;
+    char texts[];
+};
+
+void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
+{
+    uintptr_t bit = (uintptr_t)1 << index;
+
+    if (listens)
+        atomic_fetch_or(&s->listening, bit);
+    else
+        atomic_fetch_and(&s->listening, ~bit);
+}
+
+static void on_rumour(struct letter *letter)
+{
+    struct rumour *r =
+        (struct rumour *)(void *)((char *)letter - offsetof(struct rumour, letter));
+
+    hub_tell(r->hub, &r->change);
+    free(r);
+}
+
+static struct str keep(char **at, struct str text)
+{
+    if (str_absent(text))
+        return text;
+    struct str kept = { memcpy(*at, text.p, text.n), text.n };
+    *at += text.n;
+    return kept;
+}
+
+static void spread(const struct publication *pub, struct home *home)
+{
+    struct rumour *r = malloc(sizeof(*r) + pub->job.n + pub->agent.n + pub->owner.n);
+
+    if (r == NULL)
+        return; /* as if it had not been heard */
+    char *at = r->texts;
+    r->letter.deliver = on_rumour;
+    r->hub = home->hub;
+    r->change = (struct change){ .job = keep(&at, pub->job),
+                                 .agent = keep(&at, pub->agent),
+                                 .owner = keep(&at, pub->owner),
+                                 .state = pub->state,
+                                 .gone = pub->gone,
+                                 .attempt = pub->attempt,
+                                 .ts = pub->ts };
+    if (mailbox_post(home->box, &r->letter) != 0)
+        free(r);
+}
+
+static void spread_change(struct hub_shared *s, const struct publication *pub)
+{
+    uintptr_t bits = atomic_load_explicit(&s->listening, memory_order_relaxed);
+
+    if (!pub->state_changed && !pub->gone)
+        return;
+    for (unsigned k = 0; bits != 0; k++, bits >>= 1)
+        if ((bits & 1) != 0)
+            spread(pub, &s->homes[k]);
+}
+
 void hub_published(void *shared, const struct publication *pubs, size_t n)
 {
     struct hub_shared *s = shared;
@@ -159,6 +230,7 @@ void hub_published(void *shared, const struct publication *pubs, size_t n)
     for (size_t i = 0; i < n; i++) {
         uintptr_t bits = who_wants(s, pubs[i].job);
 
+        spread_change(s, &pubs[i]);
         for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
             if ((bits & 1) == 0)
                 continue;

@@ -32,7 +32,11 @@ void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 /* A buffer of the loop's own, for rendering. */
 struct buf *hub_shared_scratch(struct hub_shared *s, unsigned index);
 
+/* From a loop: somebody there listens to the states of all jobs, or nobody does any more. */
+void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
+
 /* On the hub's loop. */
+void hub_tell(struct hub *h, const struct change *change);
 void hub_take(struct hub *h, const struct news *news);
 
 #endif

@@ -42,3 +42,17 @@ bool job_state_may(enum job_state from, enum job_state to)
 {
     return (states[from].moves & TO(to)) != 0;
 }
+
+bool job_id_valid(struct str id)
+{
+    if (id.n == 0 || id.n > 64)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '_' || c == '-'))
+            return false;
+    }
+    return true;
+}

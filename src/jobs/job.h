@@ -24,6 +24,9 @@ enum job_state {
     JOB_STATE_MAX
 };
 
+/* 1 to 64 of letters, digits, _ and -. */
+bool job_id_valid(struct str id);
+
 const char *job_state_name(enum job_state state);
 bool job_state_find(struct str name, enum job_state *ret);
 bool job_state_is_final(enum job_state state);

@@ -152,6 +152,8 @@ static void publish(struct journal *j)
         if (!has_news(l))
             continue;
         j->pubs[n++] = (struct publication){ .job = l->row.id,
+                                             .agent = l->row.agent,
+                                             .owner = l->row.owner,
                                              .key = l->row.key,
                                              .state = l->state,
                                              .state_changed = l->state_news,

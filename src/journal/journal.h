@@ -131,6 +131,7 @@ struct journal_request {
 /* What one commit did to one job. */
 struct publication {
     struct str job;
+    struct str agent, owner; /* absent of a job that had ended and was deleted */
     int64_t key;
     enum job_state state;
     bool state_changed;

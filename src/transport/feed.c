@@ -182,6 +182,17 @@ const struct page *feed_page(const struct feed *f)
     return f->page;
 }
 
+void feed_count_resume(const struct feed *f)
+{
+    const struct page *p = f->page;
+    enum stream_resume result = p->foreign || p->expired ? RESUME_GAP
+                                : page_is_beyond_end(p)  ? RESUME_EMPTY
+                                                         : RESUME_OK;
+
+    if (p->asked.seq > 0)
+        counter_add(&f->loop->traffic->resumed[result], 1);
+}
+
 struct refusal feed_refusal(int code, struct str job)
 {
     struct refusal r = { .status = code == ERR_NOT_FOUND ? 404

@@ -60,6 +60,8 @@ bool feed_close(struct feed *f);
 
 /* In `opened` and `ready`: what was read; NULL when it is live. */
 const struct page *feed_page(const struct feed *f);
+/* In `opened`: counts how it went, if something after a cursor was asked for. */
+void feed_count_resume(const struct feed *f);
 /* After FEED_GAP: the payload of stream.gap. */
 void feed_put_gap(const struct feed *f, struct buf *out);
 

@@ -43,7 +43,7 @@ static bool is_aiq(const struct job_stream *js)
 static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
 {
     if (payload->error == 0)
-        way_put(way_of(js), event, buf_text(payload), stream_small(&js->stream));
+        way_put(way_of(js), STR_NONE, event, buf_text(payload), stream_small(&js->stream));
     buf_done(payload);
 }
 
@@ -145,7 +145,7 @@ static void on_message(struct stream *s, struct str text)
 {
     (void)text;
     way_put(
-        way_of(of_stream(s)), STR("stream.error"),
+        way_of(of_stream(s)), STR_NONE, STR("stream.error"),
         STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
             "and takes no messages\"}"),
         stream_small(s));
@@ -157,21 +157,6 @@ static void on_ready(struct feed *f)
 }
 
 /* --- opening ---------------------------------------------------------------------- */
-
-static bool has_all(const struct page *p)
-{
-    return p->sheet->n_frames == 0 && p->sheet->at_end && job_state_is_final(p->state);
-}
-
-static void count_resume(struct job_stream *js, const struct page *p)
-{
-    enum stream_resume result = p->foreign || p->expired ? RESUME_GAP
-                                : has_all(p)             ? RESUME_EMPTY
-                                                         : RESUME_OK;
-
-    if (p->asked.seq > 0 && !js->asked_again)
-        counter_add(&js->stream.loop->traffic->resumed[result], 1);
-}
 
 static void begin(struct job_stream *js)
 {
@@ -207,10 +192,12 @@ static void on_opened(struct feed *f)
         stream_refuse(&js->stream, r.status, "%s", r.text);
         return;
     }
-    count_resume(js, p);
-    if (has_all(p) && js->by_header && !p->foreign)
+    if (!js->asked_again)
+        feed_count_resume(f);
+    if (page_is_beyond_end(p) && js->by_header && !p->foreign)
         stream_refuse(&js->stream, 204, NULL);
-    else if (has_all(p) && !js->by_header && !js->asked_again && !p->expired && p->job_seq > 0)
+    else if (page_is_beyond_end(p) && !js->by_header && !js->asked_again && !p->expired &&
+             p->job_seq > 0)
         show_end_again(js, p->job_seq);
     else
         begin(js);

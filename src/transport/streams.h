@@ -17,11 +17,12 @@ struct traffic;
 
 struct stream_options {
     struct ws_in_limits websocket;
-    int64_t pong_ms;       /* for the answer to a ping (20 000) */
-    int64_t keep_alive_ms; /* something is sent after so much silence (15 000) */
-    int64_t heartbeat_ms;  /* job.heartbeat to readers of aiq and raw (30 000) */
-    int64_t max_age_ms;    /* then the connection is closed, with some jitter; 0: never */
-    size_t page_bytes;     /* of what is read from the store at a time; 0: as pages are */
+    unsigned max_subscriptions; /* jobs at a time on one connection (100) */
+    int64_t pong_ms;            /* for the answer to a ping (20 000) */
+    int64_t keep_alive_ms;      /* something is sent after so much silence (15 000) */
+    int64_t heartbeat_ms;       /* job.heartbeat to readers of aiq and raw (30 000) */
+    int64_t max_age_ms;         /* then the connection is closed, with some jitter; 0: never */
+    size_t page_bytes;          /* of what is read from the store at a time; 0: as pages are */
 };
 
 int streams_new(struct http_loop *loop,

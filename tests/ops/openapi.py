@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 import gateway
 from gateway import PULL, STORY, Server, Worker, interrupt, root_start
 from harness import case, cases, check, equal
+from wires import Lines
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -281,6 +282,7 @@ def tour(s):
         equal(s.get(path).status, 200, path)
     for path in (f"/v1/jobs/{id}/events", f"{job}/stream", f"{job}/stream/3"):
         gateway.Stream(s, path).rest().close()
+    Lines(s, f"/v1/stream?jobs={id}").rest().close()
     equal(s.post(f"/v1/jobs/{id}/cancel").status, 409)
     other = s.submit()
     equal(s.post(f"/v1/jobs/{other}/cancel").status, 200)

@@ -154,6 +154,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "pong_timeout: 31s\n"
                                    "max_message: 32K\n"
                                    "max_frame: 33K\n"
+                                   "max_subscriptions: 34\n"
                                    "heartbeat: 11s\n"
                                    "max_age: 2d\n"
                                    "shutdown_window: 13s\n"
@@ -206,6 +207,7 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->pong_timeout_ms, 31000);
     assert_int_equal(c->max_message, 32768);
     assert_int_equal(c->max_frame, 33792);
+    assert_int_equal(c->max_subscriptions, 34);
     assert_int_equal(c->heartbeat_ms, 11000);
     assert_int_equal(c->max_age_ms, 172800000);
     assert_int_equal(c->shutdown_window_ms, 13000);
@@ -270,6 +272,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "31s",
         "32K",
         "33K",
+        "34",
         "11s",
         "2d",
         "13s",

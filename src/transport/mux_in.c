@@ -1,0 +1,69 @@
+#include "transport/mux_in.h"
+
+#include "base/error.h"
+#include "transport/mux.h"
+#include "transport/mux_out.h"
+#include "transport/order.h"
+#include "transport/subscription.h"
+
+enum { MAX_DEPTH = 16 }; /* of a message */
+
+static void subscribe(struct mux *m, const struct order *order)
+{
+    const struct subscription_request what = { .job = order->job,
+                                               .way = order->way,
+                                               .after = order->after };
+    int err = subscription_open(m, &what);
+
+    if (err != 0) {
+        struct refusal r = feed_refusal(err, order->job);
+        mux_put_error(m, order->job, r.status, r.text);
+    }
+}
+
+static void take_subscribe(struct mux *m, const struct order *order)
+{
+    if (order->is_system) {
+        watch_start(m);
+        mux_put_type(m, STR_NONE, "stream.subscribed");
+    } else if (subscription_find(m, order->job) != NULL) {
+        mux_put_error(m, order->job, 409, "this job is subscribed to: unsubscribe first");
+    } else if (m->n >= m->stream.loop->opt.max_subscriptions) {
+        mux_put_error(m, order->job, 429,
+                      "there are as many subscriptions as one connection may have");
+    } else {
+        subscribe(m, order);
+    }
+}
+
+static void take_unsubscribe(struct mux *m, const struct order *order)
+{
+    struct subscription *sub = order->is_system ? NULL : subscription_find(m, order->job);
+
+    if (order->is_system ? !m->watch.is_on : sub == NULL) {
+        mux_put_error(m, order->job, 404, "there is no such subscription");
+        return;
+    }
+    if (order->is_system)
+        watch_stop(m);
+    else
+        subscription_leave(sub);
+    mux_put_type(m, order->job, "stream.unsubscribed");
+}
+
+void mux_take(struct mux *m, struct str text)
+{
+    struct order order = { .way = m->way };
+    struct json_reader reader;
+    struct error err = { 0 };
+    struct str job;
+
+    json_reader_init(&reader, m->stream.loop->opt.websocket.message + 1, MAX_DEPTH);
+    if (order_read(&reader, text, &order, &job, &err) != 0)
+        mux_put_error(m, job, 422, err.text);
+    else if (order.kind == ORDER_SUBSCRIBE)
+        take_subscribe(m, &order);
+    else
+        take_unsubscribe(m, &order);
+    json_reader_done(&reader);
+}

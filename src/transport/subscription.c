@@ -1,0 +1,209 @@
+#include "transport/subscription.h"
+
+#include "auth/permit.h"
+#include "base/error.h"
+#include "transport/mux.h"
+#include "transport/mux_out.h"
+
+#include <stdlib.h>
+
+static struct subscription *of_feed(struct feed *f)
+{
+    return (struct subscription *)(void *)((char *)f - offsetof(struct subscription, feed));
+}
+
+struct str subscription_job(const struct subscription *sub)
+{
+    return hub_reader_job(&sub->feed.reader);
+}
+
+struct subscription *subscription_find(const struct mux *m, struct str job)
+{
+    for (struct subscription *sub = m->first; sub != NULL; sub = sub->next)
+        if (str_eq(subscription_job(sub), job) && !sub->is_leaving)
+            return sub;
+    return NULL;
+}
+
+/* --- closing ------------------------------------------------------------------------- */
+
+static void free_subscription(struct subscription *sub)
+{
+    struct mux *m = sub->mux;
+
+    free(sub);
+    mux_let_go(m);
+}
+
+static void unlink_from(struct mux *m, struct subscription *sub)
+{
+    if (sub->prev != NULL)
+        sub->prev->next = sub->next;
+    else
+        m->first = sub->next;
+    if (sub->next != NULL)
+        sub->next->prev = sub->prev;
+    m->n--;
+}
+
+void subscription_close(struct subscription *sub, enum stream_end why)
+{
+    struct mux *m = sub->mux;
+
+    mux_dequeue(m, sub);
+    unlink_from(m, sub);
+    if (m->giving == sub)
+        m->giving = NULL;
+    if (sub->dialect != NULL)
+        traffic_closed(m->stream.loop->traffic, m->stream.carrier->transport, sub->dialect,
+                       why);
+    if (feed_close(&sub->feed))
+        free_subscription(sub);
+}
+
+void subscription_leave(struct subscription *sub)
+{
+    if (sub->mux->giving == sub && sub->mux->stream.sending)
+        sub->is_leaving = true;
+    else
+        subscription_close(sub, STREAM_PEER);
+}
+
+/* --- giving -------------------------------------------------------------------------- */
+
+static bool give(struct subscription *sub, struct str *ret)
+{
+    struct mux *m = sub->mux;
+
+    m->giving = sub;
+    mux_dequeue(m, sub);
+    mux_enqueue(m, sub); /* behind the others */
+    return !mux_is_sse(m) || mux_translate(m, sub, ret);
+}
+
+/* It is over; where no other can come, it may have been the last. */
+static void end(struct subscription *sub, enum stream_end why)
+{
+    struct mux *m = sub->mux;
+
+    subscription_close(sub, why);
+    if (!mux_is_socket(m) && m->n == 0 && !m->watch.is_on)
+        stream_complete(&m->stream);
+}
+
+static void put_gap(struct subscription *sub)
+{
+    struct buf data;
+
+    buf_init(&data, 4096);
+    feed_put_gap(&sub->feed, &data);
+    if (data.error == 0)
+        mux_put(sub->mux, subscription_job(sub), STR("stream.gap"), buf_text(&data));
+    buf_done(&data);
+}
+
+bool subscription_next(struct subscription *sub, struct str *ret)
+{
+    struct mux *m = sub->mux;
+
+    switch (feed_next(&sub->feed, ret)) {
+    case FEED_BYTES:
+        return give(sub, ret);
+    case FEED_GAP:
+        put_gap(sub);
+        return true;
+    case FEED_CAUGHT_UP:
+        return false;
+    case FEED_WAIT:
+        mux_dequeue(m, sub);
+        return false;
+    case FEED_END:
+        mux_put_type(m, subscription_job(sub), "stream.ended");
+        end(sub, STREAM_DONE);
+        return true;
+    case FEED_GONE:
+        mux_put_type(m, subscription_job(sub), "stream.deleted");
+        end(sub, STREAM_DELETED);
+        return true;
+    case FEED_FAILED:
+        mux_put_error(m, subscription_job(sub), 500,
+                      "the job's events cannot be read from the store");
+        end(sub, STREAM_FAILED);
+        return true;
+    }
+    return false;
+}
+
+/* --- opening ------------------------------------------------------------------------- */
+
+static void refuse(struct subscription *sub)
+{
+    struct refusal r = feed_refusal(feed_page(&sub->feed)->code, subscription_job(sub));
+
+    mux_put_error(sub->mux, subscription_job(sub), r.status, r.text);
+    subscription_close(sub, STREAM_FAILED);
+}
+
+void subscription_begin(struct subscription *sub)
+{
+    struct mux *m = sub->mux;
+
+    if (feed_page(&sub->feed)->code != 0) {
+        refuse(sub);
+        return;
+    }
+    feed_count_resume(&sub->feed);
+    sub->dialect = hub_reader_way(&sub->feed.reader)->dialect;
+    traffic_opened(m->stream.loop->traffic, m->stream.carrier->transport, sub->dialect);
+    mux_put_type(m, subscription_job(sub), "stream.subscribed");
+    mux_enqueue(m, sub);
+}
+
+static void on_opened(struct feed *f)
+{
+    mux_opened(of_feed(f)->mux, of_feed(f));
+}
+
+static void on_ready(struct feed *f)
+{
+    struct subscription *sub = of_feed(f);
+
+    mux_enqueue(sub->mux, sub);
+    if (sub->mux->has_begun)
+        stream_pump(&sub->mux->stream);
+}
+
+static void on_closed(struct feed *f)
+{
+    free_subscription(of_feed(f));
+}
+
+int subscription_open(struct mux *m, const struct subscription_request *what)
+{
+    static const struct feed_events events = { .opened = on_opened,
+                                               .ready = on_ready,
+                                               .closed = on_closed };
+    struct subscription *sub = calloc(1, sizeof(*sub));
+    struct feed_request feed = { .job = what->job,
+                                 .reach = permit_reach(m->stream.permit),
+                                 .way = what->way,
+                                 .after = what->after };
+
+    feed.way.framing = m->way.framing;
+    feed.way.chunked = m->way.chunked;
+    feed.way.wrap = feed.way.with_job = true;
+    int err = sub != NULL ? feed_open(&sub->feed, m->stream.loop, &events, &feed) : ERR_NOMEM;
+    if (err != 0) {
+        free(sub);
+        return err;
+    }
+    sub->mux = m;
+    sub->place = what->place;
+    sub->next = m->first;
+    if (sub->next != NULL)
+        sub->next->prev = sub;
+    m->first = sub;
+    m->n++;
+    m->n_refs++;
+    return 0;
+}

@@ -1,0 +1,58 @@
+#include "transport/watch.h"
+
+#include "auth/permit.h"
+#include "dialect/render.h"
+#include "jobs/reach.h"
+#include "transport/mux.h"
+#include "transport/mux_out.h"
+
+enum { MAX_WAITING = 256 * 1024 }; /* bytes that a slow reader has not taken */
+
+static void put_change(struct mux *m, const struct change *c)
+{
+    struct buf data;
+
+    buf_init(&data, 4096);
+    buf_lit(&data, "{\"type\":\"job.state\"");
+    render_text(&data, "agent", c->agent);
+    render_text(&data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
+    render_number(&data, "attempt", c->attempt);
+    render_timestamp(&data, "timestamp", c->ts);
+    buf_char(&data, '}');
+    if (data.error == 0)
+        mux_put(m, c->job, STR("job.state"), buf_text(&data));
+    buf_done(&data);
+}
+
+static void on_change(struct listener *l, const struct change *c)
+{
+    struct mux *m = (struct mux *)(void *)((char *)l - offsetof(struct mux, watch.listener));
+
+    if (!m->has_begun || !reach_includes(permit_reach(m->stream.permit), c->job, c->owner))
+        return;
+    if (stream_small(&m->stream)->n > MAX_WAITING) {
+        m->watch.has_missed = true;
+        return;
+    }
+    if (m->watch.has_missed)
+        mux_put_type(m, STR_NONE, "stream.gap");
+    m->watch.has_missed = false;
+    put_change(m, c);
+    stream_pump(&m->stream);
+}
+
+void watch_start(struct mux *m)
+{
+    if (m->watch.is_on)
+        return;
+    m->watch.is_on = true;
+    m->watch.listener.hear = on_change;
+    hub_listen(m->stream.loop->hub, &m->watch.listener);
+}
+
+void watch_stop(struct mux *m)
+{
+    if (m->watch.is_on)
+        hub_unlisten(m->stream.loop->hub, &m->watch.listener);
+    m->watch.is_on = false;
+}
