@@ -10,15 +10,19 @@ FRAME = re.compile(rb"(?:id: ([1-9][0-9]*(?:\.[1-9][0-9]*)?)\n)?"
                    rb"event: ([a-z_]+(?:[./][a-z_]+)*(?:\|[A-Za-z0-9_.:|-]*)?)\n"
                    rb"data: ([^\r\n\0]*)")
 OTHER = re.compile(rb":[^\r\n\0]*|retry: [0-9]+")
+FRAMES, LINES = b"\n\n", b"\n"  # what a body is cut at
 HOPELESS = 40  # seconds without a connection
 
 
 class Connection(asyncio.Protocol):
     """One answer: its chunks are taken apart, and its frames go to the reader."""
 
+    CUT = FRAMES
+
     def __init__(self, reader, request, most):
         self.reader, self.request, self.most = reader, request, most
-        self.status, self.wire, self.block, self.clean = None, b"", b"", False
+        self.status, self.wire, self.block = None, b"", b""
+        self.clean = False  # it has come to its end
         self.n = 0
         self.over = asyncio.get_running_loop().create_future()
 
@@ -50,16 +54,18 @@ class Connection(asyncio.Protocol):
             if end:
                 self.wire = rest
                 self.status = int(head.split(b" ", 2)[1])
-                self.chunked = b"\r\ntransfer-encoding: chunked" in head.lower()
-                check(self.status != 200 or self.chunked, f"no chunks: {head!r}")
-        if self.status == 200:
-            self.take_chunks()
-        if dropped or self.clean or self.status not in (None, 200):
+                self.take_head(head.lower())
+        if self.status in (101, 200):
+            self.take_body()
+        if dropped or self.clean or self.status not in (None, 101, 200):
             if not self.over.done():
                 self.over.set_result(None)
             self.transport.abort()
 
-    def take_chunks(self):
+    def take_head(self, head):
+        check(self.status != 200 or b"\r\ntransfer-encoding: chunked" in head, f"no chunks: {head!r}")
+
+    def take_body(self):
         wire, at, body = self.wire, 0, [self.block]
         while not self.clean:
             line = wire.find(b"\r\n", at)
@@ -74,7 +80,7 @@ class Connection(asyncio.Protocol):
             at = end + 2
             self.clean = n == 0
         self.wire = wire[at:]
-        *whole, self.block = b"".join(body).split(b"\n\n")
+        *whole, self.block = b"".join(body).split(self.CUT)
         for block in whole:
             self.reader.take(block)
         if self.clean:
@@ -85,6 +91,8 @@ class Reader:
     """Reads a job in one dialect, as EventSource does: 204 is the end, all else is come again.
 
     @blocks are the frames that have ids, as they came, over all connections."""
+
+    CONNECTION = Connection
 
     def __init__(self, port, job, dialect, random=None):
         self.port, self.job, self.dialect, self.random = port, job, dialect, random
@@ -104,15 +112,36 @@ class Reader:
         if id is None:
             self.others.append(block)
         else:
-            self.ids.append(id.decode())
-            self.blocks.append(block)
+            self.keep(id.decode(), block)
+
+    def keep(self, id, block):
+        self.ids.append(id)
+        self.blocks.append(block)
+
+    def first_difference(self, whole):
+        """From one uninterrupted read over SSE; None when all is the same."""
+        if self.blocks == whole.blocks:
+            return None
+        n = next((i for i, (a, b) in enumerate(zip(self.blocks, whole.blocks)) if a != b), min(len(self.blocks), len(whole.blocks)))
+        return (f"{len(self.blocks)} frames of {len(whole.blocks)}; the first other one is {n}:\n"
+                f"      got  {self.blocks[n:n + 1]} after id {self.ids[n - 1:n]}\n      want {whole.blocks[n:n + 1]}")
+
+    def is_done(self, c):
+        if c.status == 204:
+            check(self.ids, f"{self}: 204 without an event")
+        return c.status == 204
+
+    def path(self):
+        if self.dialect == "aiq" and (self.random is None or self.random.random() < 0.5):
+            return f"/v1/jobs/async/job/{self.job}/stream"
+        return self.events()
+
+    def events(self):
+        return f"/v1/jobs/{self.job}/events?dialect={self.dialect}"
 
     def request(self):
-        path = f"/v1/jobs/{self.job}/events?dialect={self.dialect}"
-        if self.dialect == "aiq" and (self.random is None or self.random.random() < 0.5):
-            path = f"/v1/jobs/async/job/{self.job}/stream"
         cursor = f"Last-Event-ID: {self.ids[-1]}\r\n" if self.ids else ""
-        return (f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAccept: text/event-stream\r\n"
+        return (f"GET {self.path()} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAccept: text/event-stream\r\n"
                 f"{cursor}\r\n").encode()
 
     def limits(self):
@@ -127,11 +156,11 @@ class Reader:
         return None, None
 
     async def once(self):
-        """One connection; its status, or None when there was none."""
+        """One connection, or None when there was none."""
         most, seconds = self.limits()
         loop = asyncio.get_running_loop()
         try:
-            transport, c = await loop.create_connection(lambda: Connection(self, self.request(), most),
+            transport, c = await loop.create_connection(lambda: self.CONNECTION(self, self.request(), most),
                                                         "127.0.0.1", self.port)
         except OSError:
             return None
@@ -144,17 +173,17 @@ class Reader:
             transport.abort()
         if most is not None and c.n >= most:
             self.drops += 1
-        return c.status
+        return c
 
     async def run(self):
         failed = asyncio.get_running_loop().time() + HOPELESS
         while True:
-            status = await self.once()
+            c = await self.once()
             now = asyncio.get_running_loop().time()
-            if status == 204:
-                check(self.ids, f"{self}: 204 without an event")
+            if c is not None and self.is_done(c):
                 return self
-            if status == 200:
+            status = c and c.status
+            if status in (101, 200):
                 failed = now + HOPELESS
             else:
                 check(status in (None, 404), f"{self}: answered {status}")  # 404: not yet submitted

@@ -12,6 +12,7 @@ import gateway
 from chance import chance
 from harness import DIALECTS, PROGRAM, check, equal, strict_json
 from readers import FRAME, Reader
+from transports import KINDS, Mux
 
 PACE = 18  # seconds of the demo at speed 1
 FINAL = ("succeeded", "failed", "cancelled")
@@ -89,11 +90,16 @@ class Storm:
     # readers
 
     def start_readers(self, n):
-        jobs = list(self.inputs)
+        """Over all transports, in all dialects; those that share a connection are several."""
+        jobs, tasks = list(self.inputs), []
         for i in range(n):
-            self.readers.append(Reader(self.server.port, jobs[i % len(jobs)], DIALECTS[(i + i // len(jobs)) % len(DIALECTS)],
-                                       chance(self.name, "reader", i)))
-        return [asyncio.create_task(self.late(r)) for r in self.readers]
+            kind = KINDS[i % len(KINDS)]
+            dialects = DIALECTS[(i + i // len(jobs)) % len(DIALECTS):] + DIALECTS
+            some = [jobs[(i + k) % len(jobs)] for k in range(3)] if issubclass(kind, Mux) else jobs[i % len(jobs)]
+            reader = kind(self.server.port, some, dialects if issubclass(kind, Mux) else dialects[0], chance(self.name, "reader", i))
+            self.readers += reader.parts if issubclass(kind, Mux) else [reader]
+            tasks.append(asyncio.create_task(self.late(reader)))
+        return tasks
 
     async def late(self, reader):
         await asyncio.sleep(reader.random.uniform(0, 5))
@@ -108,8 +114,8 @@ class Storm:
         async def one(job, dialect):
             async with gate:
                 reader = Reader(self.server.port, job, dialect)
-                equal(await reader.once(), 200, str(reader))
-                equal(await reader.once(), 204, f"{reader}: status at its end")
+                equal((await reader.once()).status, 200, str(reader))
+                equal((await reader.once()).status, 204, f"{reader}: status at its end")
                 equal(reader.connections, 2)
                 result[job, dialect] = reader
 
@@ -118,13 +124,8 @@ class Storm:
 
     def check_readers(self, whole):
         for r in self.readers:
-            want = whole[r.job, r.dialect]
-            if r.blocks == want.blocks:
-                continue
-            n = next((i for i, (a, b) in enumerate(zip(r.blocks, want.blocks)) if a != b), min(len(r.blocks), len(want.blocks)))
-            raise AssertionError(f"{r}, {r.connections} connections: {len(r.blocks)} frames of {len(want.blocks)}; "
-                                 f"the first other one is {n}:\n"
-                                 f"      got  {r.blocks[n:n + 1]} after id {r.ids[n - 1:n]}\n      want {want.blocks[n:n + 1]}")
+            why = r.first_difference(whole[r.job, r.dialect])
+            check(why is None, f"{type(r).__name__} {r}, {r.connections} connections: {why}")
 
     def check_job(self, job, row, whole):
         for dialect in DIALECTS:

@@ -2,6 +2,7 @@
 and a reason, and whatever is allowed changes nothing for the events that come."""
 
 import contextlib
+import socket
 import struct
 import time
 
@@ -268,6 +269,19 @@ def a_peer_that_just_leaves_is_noticed():
     with open_socket() as ws:
         gateway.until("it is counted", is_open(ws.server, 1))
         ws.sock.close()
+        gateway.until("it is gone", is_open(ws.server, 0))
+
+
+@cases(["between frames", "inside a frame", "behind a close"])
+def a_peer_that_stops_sending_is_let_go(where):
+    """Half closed: nothing can come from it any more, not even a pong."""
+    with open_socket() as ws:
+        gateway.until("it is counted", is_open(ws.server, 1))
+        ws.echo = False
+        ws.send({"between frames": b"", "inside a frame": frame(TEXT, "hello")[:4], "behind a close": frame(CLOSE)}[where])
+        ws.sock.shutdown(socket.SHUT_WR)
+        ws.until("the end", lambda s: s.ended)
+        equal(ws.closed, (1005, "") if where == "behind a close" else None)
         gateway.until("it is gone", is_open(ws.server, 0))
 
 
