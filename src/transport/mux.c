@@ -57,6 +57,8 @@ static bool on_next(struct stream *s, struct str *ret)
     m->giving = NULL; /* all of it is out */
     if (before != NULL && before->is_leaving)
         subscription_close(before, STREAM_PEER);
+    if (watch_catch_up(m))
+        return true;
     while (m->ready != NULL)
         if (subscription_next(m->ready, ret))
             return true;

@@ -6,7 +6,17 @@
 #include "transport/mux.h"
 #include "transport/mux_out.h"
 
-enum { MAX_WAITING = 256 * 1024 }; /* bytes that a slow reader has not taken */
+enum { MAX_WAITING = 64 * 1024 }; /* bytes that a slow reader has not taken */
+
+bool watch_catch_up(struct mux *m)
+{
+    bool has_missed = m->watch.has_missed;
+
+    m->watch.has_missed = false;
+    if (has_missed)
+        mux_put_type(m, STR_NONE, "stream.gap");
+    return has_missed;
+}
 
 static void put_change(struct mux *m, const struct change *c)
 {
@@ -34,9 +44,7 @@ static void on_change(struct listener *l, const struct change *c)
         m->watch.has_missed = true;
         return;
     }
-    if (m->watch.has_missed)
-        mux_put_type(m, STR_NONE, "stream.gap");
-    m->watch.has_missed = false;
+    (void)watch_catch_up(m); /* the pump sends it */
     put_change(m, c);
     stream_pump(&m->stream);
 }

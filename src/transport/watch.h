@@ -16,6 +16,8 @@ struct watch {
 };
 
 void watch_start(struct mux *m);
+/* All that waited is out: true when there is something to say about what was left out. */
+bool watch_catch_up(struct mux *m);
 void watch_stop(struct mux *m);
 
 #endif

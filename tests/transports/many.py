@@ -373,6 +373,32 @@ def unsubscribing_from_what_is_being_sent():
 
 
 @case
+def a_slow_reader_is_told_that_states_are_missing():
+    agent = "a-name-that-makes-the-states-of-its-jobs-long"
+    with Server("--access-log", "off", agents={agent: PULL}) as server:
+        job = server.submit(agent)
+        lease = Worker(server, agent).lease()
+        for i in range(60):
+            lease.send(*[token("x" * 1000) for _ in range(100)])
+        before = gateway.rss_kb(server.pid)
+        with Many(server, receive_buffer=4096) as ws:
+            ws.say({"type": "subscribe", "topic": "system"})
+            ws.until_event("stream.subscribed")
+            ws.subscribe(job, dialect="raw")  # which is more than it takes
+            for i in range(150):
+                other = server.submit(agent, job_id=f"job-{i:060}")
+                server.post(f"/v1/jobs/{other}/cancel")
+                server.request("DELETE", f"/v1/jobs/{other}")
+            if not gateway.SLOW_BUILD:
+                check(gateway.rss_kb(server.pid) - before < 20_000, "it gathers states")
+            ws.until("the gap", lambda s: any('{"event":"stream.gap"' in m for m in s.messages), 60)
+            at = next(i for i, m in enumerate(ws.messages) if m.startswith('{"event":"stream.gap"'))
+            heard = [unwrap(m).event for m in ws.messages[:at] if '"event":"job.state"' in m]
+            check(100 < len(heard) < 450, f"{len(heard)} states before the gap")
+        gateway.until("all are gone", is_open(server, 0))
+
+
+@case
 def going_down_closes_many_with_1001():
     with Server("--shutdown-window", "2s", agents={"pull": PULL}) as server:
         with Many(server) as ws:
