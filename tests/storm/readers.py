@@ -93,6 +93,7 @@ class Reader:
     @blocks are the frames that have ids, as they came, over all connections."""
 
     CONNECTION = Connection
+    NOT_YET = (None, 404)  # no connection, not submitted; 503 would end an EventSource for good
 
     def __init__(self, port, job, dialect, random=None):
         self.port, self.job, self.dialect, self.random = port, job, dialect, random
@@ -186,6 +187,6 @@ class Reader:
             if status in (101, 200):
                 failed = now + HOPELESS
             else:
-                check(status in (None, 404), f"{self}: answered {status}")  # 404: not yet submitted
+                check(status in self.NOT_YET, f"{self}: answered {status}")
                 check(now < failed, f"{self}: no connection for {HOPELESS} s: {status}")
             await asyncio.sleep(self.random.uniform(0, 0.15) if self.random else 0)

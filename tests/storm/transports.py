@@ -15,6 +15,9 @@ WRAPPED = re.compile(rb'\{(?:"job":"([A-Za-z0-9_-]+)",)?(?:"id":"([1-9][0-9]*(?:
                      rb'"event":"([a-z_]+(?:[./][a-z_]+)*(?:\|[A-Za-z0-9_.:|-]*)?)","data":(.*)\}', re.S)
 
 
+NOT_NOW = (*Reader.NOT_YET, 503)
+
+
 def unwrap(text):
     """Job, id, event, data of {"job","id","event","data"}."""
     m = WRAPPED.fullmatch(text)
@@ -35,6 +38,7 @@ class LinesConnection(Connection):
 
 class LinesReader(Reader):
     CONNECTION = LinesConnection
+    NOT_YET = NOT_NOW
 
     def path(self):
         return self.events() + "&format=ndjson"
@@ -65,6 +69,7 @@ class PageReader(Reader):
     """Long poll: what comes is a whole page, or nothing."""
 
     CONNECTION = PageConnection
+    NOT_YET = NOT_NOW
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -141,6 +146,7 @@ def upgrade(port, path):
 
 class SocketReader(Reader):
     CONNECTION = SocketConnection
+    NOT_YET = NOT_NOW
     ENVELOPE = "1"
 
     def request(self):
@@ -241,9 +247,10 @@ class Mux(Reader):
 
 
 class MuxSocket(Mux):
-    """Each job in a dialect of its own, from its own place."""
+    """Each job in a dialect of its own, from its own place; and the states of all jobs."""
 
     CONNECTION = SocketConnection
+    NOT_YET = NOT_NOW
 
     def choose(self, dialects):
         return dialects
@@ -252,6 +259,8 @@ class MuxSocket(Mux):
         return upgrade(self.port, "/v1/stream")
 
     def opened(self, c):
+        c.say({"type": "subscribe", "topic": "system"})
+        self.states = {}  # of each job, on this connection
         for p in self.parts:
             if not p.ended:
                 self.subscribe(c, p)
@@ -261,7 +270,17 @@ class MuxSocket(Mux):
             return
         c.say({"type": "subscribe", "job": part.job, "dialect": part.dialect, "after": part.ids[-1] if part.ids else "0"})
 
+    def take_state(self, job, state):
+        before = self.states.setdefault(job, [])
+        check(state not in before[-1:] and not {"succeeded", "failed", "cancelled"} & set(before), f"{self}: {before} {state}")
+        before.append(state)
+
     def take_message(self, c, text):
+        job, _, event, data = unwrap(text)
+        if event == b"job.state":
+            self.take_state(job, json.loads(data)["state"])
+        if job is None or event == b"job.state":
+            return
         event, part = self.take_event(text)
         if event == b"stream.error":
             asyncio.get_running_loop().call_later(0.2, self.subscribe, c, part)
