@@ -52,19 +52,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(ConnectionError):  # the page may be gone
+            self.end_headers()
+            self.wfile.write(body)
 
     def log_message(self, *_):
         pass
 
 
 @contextlib.contextmanager
-def chromium(url):
+def chromium(url, *flags):
     profile = tempfile.mkdtemp(prefix="spoolwire-chromium-")
     with open(os.path.join(profile, "stderr"), "wb") as err:
         # A session of its own: its helpers end with it.
-        p = subprocess.Popen(["chromium", *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-port=0", url],
+        p = subprocess.Popen(["chromium", *FLAGS, *flags, f"--user-data-dir={profile}", "--remote-debugging-port=0", url],
                              stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True)
     try:
         yield p
