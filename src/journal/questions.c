@@ -154,8 +154,11 @@ static int go_on(struct live *l)
     live_change(l);
     l->row.pause_requested = l->row.answer_by = 0;
     l->row.resumed = (int64_t)l->row.seq;
-    if (l->row.run_seconds > 0) /* people may take their time */
+    /* People may take their time. */
+    if (l->row.run_seconds > 0 && l->row.started != 0)
         l->row.run_deadline = j->now + l->row.run_seconds * 1000;
+    if (l->row.started == 0 && l->row.queue_deadline != 0 && l->agent != NULL)
+        l->row.queue_deadline = j->now + l->agent->queue_ms;
     return live_move(l, JOB_QUEUED);
 }
 

@@ -339,7 +339,7 @@ def what_waiting_waits_for():
             lease = Worker(s).lease()
             lease.send(root_start(), interrupt())
             lease.finish("interrupted")
-        a, _ = at_once(lambda: s.post("/v1/jobs?wait=1", {"agent": "pull", "job_id": "q"}), ask)
+        a, _ = at_once(lambda: s.post("/v1/jobs?wait=3", {"agent": "pull", "job_id": "q"}), ask)
         equal((a.status, a.json["state"]), (202, "waiting"))
         key = {"Idempotency-Key": "k"}
         first = s.post("/v1/jobs", {"agent": "pull"}, headers=key).json["job_id"]
