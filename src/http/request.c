@@ -212,13 +212,26 @@ static void dispatch(struct http_request *req)
     req->match.route->handler(req, req->loop->server->options.arg);
 }
 
+static void refuse_bad(struct http_request *req)
+{
+    const struct parser *p = &req->parser;
+    size_t most = p->status == 413                       ? p->max_body
+                  : p->status == 414 || p->status == 431 ? p->max_head
+                                                         : 0;
+
+    if (most > 0)
+        request_refuse(req, p->status, "%s: at most %zu bytes", p->problem, most);
+    else
+        request_refuse(req, p->status, "%s", p->problem);
+}
+
 void request_advance(struct http_request *req)
 {
     req->is_busy = true;
     if (req->parser.state == PARSER_ASK)
         request_check(req);
     if (req->parser.state == PARSER_BAD && !req->is_answered)
-        request_refuse(req, req->parser.status, "%s", req->parser.problem);
+        refuse_bad(req);
     if (req->parser.state == PARSER_DONE && !req->is_answered)
         dispatch(req);
     req->is_busy = false;

@@ -568,7 +568,7 @@ def a_lost_worker_is_fenced():
 @case
 def a_fenced_worker_never_gets_in_between():
     """The old one writes all the time while its job is taken and worked on."""
-    with Server(agents={"pull": dict(PULL, lease="1s", attempts=2)}) as s:
+    with Server(agents={"pull": dict(PULL, lease="3s", attempts=2)}) as s:
         s.submit(job_id="j")
         old = Worker(s, name="old").lease()
         old.send(*OPENING)
@@ -584,12 +584,14 @@ def a_fenced_worker_never_gets_in_between():
             check(n > 3)
 
         def work():
-            new.send(*again(2, OPENING))
-            for i in range(60):
-                new.send(*again(2, [token(f"{i}")]))
-            new.send(*again(2, CLOSING))
-            new.finish()
-            done.append(1)
+            try:
+                new.send(*again(2, OPENING))
+                for i in range(60):
+                    new.send(*again(2, [token(f"{i}")]))
+                new.send(*again(2, CLOSING))
+                new.finish()
+            finally:
+                done.append(1)
         at_once(late, late, work)
         equal(tokens(s, "j"), [f"{i}" for i in range(60)])
 
