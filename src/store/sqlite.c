@@ -218,6 +218,7 @@ static int open_store(const struct store_options *options,
     s->lock_fd = -1;
     s->writes = how != OPEN_READER;
     s->beside = how == OPEN_BESIDE;
+    s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     s->checkpoint_at = CHECKPOINT_FRAMES;
     buf_init(&s->texts, TEXT_MAX_BYTES);

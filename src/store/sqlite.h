@@ -109,7 +109,8 @@ struct store {
     char name[112]; /* of the file, for messages: the path or its end */
     int lock_fd;    /* owned; -1: none */
     bool writes;
-    bool beside; /* see store_open_beside */
+    bool beside;  /* see store_open_beside */
+    bool relaxed; /* commits are not synced */
     unsigned busy_ms;
     enum transaction transaction;
     struct error failure; /* while TRANSACTION_FAILED: why */
