@@ -6,9 +6,17 @@ import tempfile
 import time
 
 import gateway
-from gateway import Stream, fixed_port
+from document import Document
+from gateway import Stream, fixed_port, read_answer, request_bytes
 from harness import case, cases, check, equal
 
+PLAIN = """
+server {
+    listen 80;
+    location / { proxy_pass http://127.0.0.1:8400; }
+}
+"""
+PRINTED = next(b.text for b in Document("docs/operations.md").blocks if b.kind == "nginx")
 CONFIG = """
 daemon off;
 pid {folder}/pid;
@@ -21,10 +29,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    server {{
-        listen 127.0.0.1:{port};
-        location / {{ proxy_pass http://127.0.0.1:{server}; }}
-    }}
+    {server}
 }}
 """
 LATE = 0.15  # seconds behind a reader that asks the server itself
@@ -40,12 +45,13 @@ class Front:
 
 
 @contextlib.contextmanager
-def nginx(server):
+def nginx(server, config=PLAIN):
     with tempfile.TemporaryDirectory(prefix="spoolwire-nginx-") as folder:
         port = fixed_port()
         path = os.path.join(folder, "nginx.conf")
         with open(path, "w") as f:
-            f.write(CONFIG.format(folder=folder, port=port, server=server.port))
+            here = config.replace("127.0.0.1:8400", f"127.0.0.1:{server.port}").replace("listen 80;", f"listen 127.0.0.1:{port};")
+            f.write(CONFIG.format(folder=folder, server=here))
         with gateway.running("nginx", "-c", path, "-p", folder, "-e", "stderr") as p:
             front = Front(port)
 
@@ -108,3 +114,30 @@ def through_nginx_a_dropped_reader_resumes(when):
         equal(frames, [f for f in server.read(job, "aiq") if f.id])
         with Stream(front, f"/v1/jobs/async/job/{job}/stream", frames[-1].id) as st:
             equal(st.status, 204)
+
+
+@case
+def behind_the_printed_configuration_pages_and_websockets_work():
+    here = "agents.example.com"
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+               "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    with gateway.Server("--hosts", here, "--origins", f"https://{here}") as server, nginx(server, PRINTED) as front:
+        def answer(method, path, body=None, **headers):
+            with front.connect() as s:
+                s.sendall(request_bytes(front, method, path, body, headers))
+                return read_answer(s, method)
+
+        equal(answer("GET", "/v1/jobs", Host="other.example").status, 403)
+        for origin in (f"http://{here}", f"https://{here}"):
+            submitted = answer("POST", "/v1/jobs", {"agent": "demo", "input": {"speed": 0}}, Host=here, Origin=origin)
+            equal(submitted.status, 202, f"{origin}: {submitted!r}")
+        job = submitted.json["job_id"]
+        server.until_state(job, "succeeded")
+        with front.connect() as s:
+            s.sendall(request_bytes(front, "GET", f"/v1/jobs/{job}/events", headers={**upgrade, "Host": here, "Origin": f"https://{here}"}))
+            said = b""
+            while b"job.done" not in said:
+                more = s.recv(65536)
+                check(more, f"it ended: {said[:300]!r}")
+                said += more
+            check(said.startswith(b"HTTP/1.1 101 "), said[:100])
