@@ -11,7 +11,7 @@ FRAME = re.compile(rb"(?:id: ([1-9][0-9]*(?:\.[1-9][0-9]*)?)\n)?"
                    rb"data: ([^\r\n\0]*)")
 OTHER = re.compile(rb":[^\r\n\0]*|retry: [0-9]+")
 FRAMES, LINES = b"\n\n", b"\n"  # what a body is cut at
-HOPELESS = 40  # seconds without a connection
+HOPELESS = 90  # seconds without an answer: the kills may take half of them on a busy machine
 
 
 class Connection(asyncio.Protocol):
