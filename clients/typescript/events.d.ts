@@ -879,3 +879,54 @@ export interface Page<D extends Dialect> {
     /** There will be no more. */
     ended: boolean;
 }
+
+/* --- many jobs on one connection: GET /v1/stream ------------------------------------------ */
+
+/** The connection itself, or a job's place on it. */
+export interface About<Type extends string> {
+    type: Type;
+}
+
+/** What was asked for is not possible. */
+export interface StreamError {
+    type: "stream.error";
+    status: number;
+    message: string;
+}
+
+/** The system topic: a job has another state. */
+export interface JobState {
+    type: "job.state";
+    agent: string;
+    state: "queued" | "running" | "waiting" | "succeeded" | "failed" | "cancelled" | "deleted";
+    attempt: number;
+    timestamp: Timestamp;
+}
+
+export interface ConnectionEvents {
+    "stream.subscribed": About<"stream.subscribed">;
+    "stream.unsubscribed": About<"stream.unsubscribed">;
+    "stream.ended": About<"stream.ended">;
+    "stream.deleted": About<"stream.deleted">;
+    /** Without a job: some `job.state` were left out. */
+    "stream.gap": About<"stream.gap">;
+    "stream.error": StreamError;
+    "job.state": JobState;
+}
+
+/** A message of the server: an event of a job, or one about the connection. */
+export type Message<D extends Dialect> =
+    | Wrapped<D>
+    | {
+          [Name in keyof ConnectionEvents]: {
+              job?: string;
+              event: Name;
+              data: ConnectionEvents[Name];
+          };
+      }[keyof ConnectionEvents];
+
+/** What a client may say over a WebSocket. */
+export type Order =
+    | { type: "subscribe"; job: string; dialect?: Dialect; modes?: string; subgraphs?: string; after?: string }
+    | { type: "subscribe" | "unsubscribe"; topic: "system" }
+    | { type: "unsubscribe"; job: string };

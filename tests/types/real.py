@@ -159,8 +159,22 @@ def wrapped():
             if dialect != "messages":
                 for line in text_at(url + "&format=ndjson&envelope=0").split("\n")[:-1]:
                     yield f'Bare<"{dialect}">', line
+            for line in text_at(f"{s.url}/v1/stream?jobs={job},none&dialect={dialect}&format=ndjson").split("\n")[:-1]:
+                yield f'Message<"{dialect}">', line
+        yield from system_topic(s)
         with urllib.request.urlopen(f"{s.url}/v1/jobs/{s.submit()}/events?dialect=agent&format=ndjson") as lines_of_nothing:
             yield "StreamKeepAlive", lines_of_nothing.readline().decode()
+
+
+def system_topic(s):
+    with urllib.request.urlopen(f"{s.url}/v1/stream?topics=system&format=ndjson") as messages:
+        yield 'Message<"agent">', messages.readline().decode()
+        s.request("DELETE", f"/v1/jobs/{s.submit()}")
+        said = ""
+        while "deleted" not in said:
+            said = messages.readline().decode()
+            if "keep_alive" not in said:
+                yield 'Message<"agent">', said
 
 
 def text_at(url):
