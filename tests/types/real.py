@@ -168,13 +168,11 @@ def wrapped():
 
 def system_topic(s):
     with urllib.request.urlopen(f"{s.url}/v1/stream?topics=system&format=ndjson") as messages:
-        yield 'Message<"agent">', messages.readline().decode()
         s.request("DELETE", f"/v1/jobs/{s.submit()}")
         said = ""
         while "deleted" not in said:
             said = messages.readline().decode()
-            if "keep_alive" not in said:
-                yield 'Message<"agent">', said
+            yield "StreamKeepAlive" if "keep_alive" in said else 'Message<"agent">', said
 
 
 def text_at(url):

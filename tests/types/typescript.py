@@ -30,7 +30,7 @@ def complaints(values):
     with tempfile.TemporaryDirectory(prefix="spoolwire-types-", dir=os.path.join(ROOT, "build")) as folder:
         done = subprocess.run([tool("scripts/node"), os.path.join(HERE, "compile.js"),
                                os.path.join(tool("scripts/packages", "types"), "node_modules", "typescript"), EVENTS, folder],
-                              input=json.dumps([{"type": t, "value": v} for t, v in values]).encode(),
+                              input=json.dumps([{"type": t, "value": v.strip()} for t, v in values]).encode(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode == 0, done.stderr.decode()[:3000])
     return json.loads(done.stdout)
