@@ -73,7 +73,8 @@ static void on_message(struct stream *s, struct str text)
 
 void mux_let_go(struct mux *m)
 {
-    if (--m->n_refs > 0)
+    /* When the server goes down, reading threads let go of their pages themselves. */
+    if (atomic_fetch_sub(&m->n_refs, 1) > 1)
         return;
     permit_free(m->stream.permit); /* not before: a page that is read asks it */
     places_done(&m->places);

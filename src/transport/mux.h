@@ -6,6 +6,8 @@
 #include "transport/stream.h"
 #include "transport/watch.h"
 
+#include <stdatomic.h>
+
 struct permit;
 struct subscription;
 
@@ -33,7 +35,7 @@ struct mux {
     struct subscription *ready, **tail; /* those that may have something, in turn */
     struct subscription *giving;        /* whose bytes may be on their way */
     size_t n;                           /* subscriptions */
-    size_t n_refs;                      /* the stream and the feeds, until they are closed */
+    atomic_uint n_refs;                 /* the stream and the feeds, until they are closed */
     bool by_header;                     /* the places are those of a browser's Last-Event-ID */
     bool has_begun;
     struct buf out; /* events of SSE with their ids */

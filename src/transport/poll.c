@@ -11,6 +11,7 @@
 #include "transport/feed.h"
 #include "transport/traffic.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,8 +23,9 @@ struct poll {
     struct permit *permit;         /* owned, or NULL */
     const struct dialect *dialect; /* for the count */
     struct cursor after;
-    bool over;       /* the time is */
-    unsigned n_open; /* the feed and the timer, until both are closed */
+    bool over;          /* the time is */
+    atomic_uint n_open; /* the feed and the timer, until both are closed: when the server goes
+                         * down, each by another thread */
 };
 
 static struct poll *of_feed(struct feed *f)
@@ -35,7 +37,7 @@ static struct poll *of_feed(struct feed *f)
 
 static void let_go(struct poll *p)
 {
-    if (--p->n_open > 0)
+    if (atomic_fetch_sub(&p->n_open, 1) > 1)
         return;
     permit_free(p->permit); /* not before: a page that is read asks it */
     free(p);
