@@ -290,6 +290,7 @@ class MuxSocket(Mux):
 class MuxEvents(Mux):
     """As an EventSource: the last id carries all places."""
 
+    NOT_YET = (*Reader.NOT_YET, 204)  # the others are over, and one was not submitted yet
     ID = re.compile(rb"(?:id: ([0-9a-f]{8}:[0-9.,]+)\n)?data: ([^\r\n\0]*)")
 
     def choose(self, dialects):
