@@ -2,18 +2,15 @@
 #include "cli/commands.h"
 #include "cli/grid.h"
 #include "cli/moment.h"
-#include "cli/remote.h"
+#include "cli/pages.h"
 
-#include <stdio.h>
-
-enum { OPT_JOB = FLAG_OWN, OPT_AGENT, MAX_OUT = 64 * 1024 * 1024 };
+enum { OPT_JOB = FLAG_OWN, OPT_AGENT, PAGE = 1000, MAX_OUT = 64 * 1024 * 1024 };
 
 struct listing {
     const struct args *args;
     struct remote remote;
     struct grid grid;
     struct buf out;
-    char next[64]; /* where the next page begins; "" for none */
     int64_t now;
 };
 
@@ -46,8 +43,10 @@ static void put_words(struct listing *l, yyjson_val *q)
     buf_done(&text);
 }
 
-static void take_question(struct listing *l, yyjson_val *q)
+static void take_question(void *arg, yyjson_val *q)
 {
+    struct listing *l = arg;
+
     if (args_have(l->args, FLAG_JSON)) {
         json_put_value(&l->out, q);
         buf_char(&l->out, '\n');
@@ -60,67 +59,15 @@ static void take_question(struct listing *l, yyjson_val *q)
     put_words(l, q);
 }
 
-static void put_path(const struct listing *l, struct buf *b)
-{
-    static const struct {
-        int id;
-        const char *name;
-    } filters[] = { { OPT_JOB, "&job=" }, { OPT_AGENT, "&agent=" } };
-
-    buf_lit(b, "/v1/interrupts?limit=1000");
-    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
-        if (args_have(l->args, filters[i].id)) {
-            buf_str(b, str_of(filters[i].name));
-            client_put_escaped(b, str_of(args_get(l->args, filters[i].id)));
-        }
-    if (l->next[0] != '\0') {
-        buf_lit(b, "&after=");
-        buf_str(b, str_of(l->next));
-    }
-    buf_char(b, '\0');
-}
-
-static int take_page(struct listing *l, const struct client_reply *reply)
-{
-    struct json_reader reader;
-    struct json json;
-    size_t i, n;
-    yyjson_val *q;
-
-    int code = remote_json(&l->remote, reply, &reader, &json);
-    if (code == EXIT_OK) {
-        struct str next = json_text(json_at(json.root, "next"));
-
-        yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q) take_question(l, q);
-        (void)snprintf(l->next, sizeof(l->next), "%.*s", STR_ARG(next));
-    }
-    json_reader_done(&reader);
-    return code;
-}
-
-static int next_page(struct listing *l)
-{
-    struct client_reply reply;
-    struct buf path;
-
-    client_reply_init(&reply);
-    buf_init(&path, REMOTE_MAX_PATH);
-    put_path(l, &path);
-    int code = path.error != 0 ? cli_usage_error(l->remote.path, "that is too long")
-                               : remote_get(&l->remote, path.p, &reply);
-    if (code == EXIT_OK)
-        code = take_page(l, &reply);
-    buf_done(&path);
-    client_reply_done(&reply);
-    return code;
-}
-
 static int run(const struct args *args)
 {
     static const char *const titles[] = {
         "JOB", "INTERRUPT", "WAITS", "LEFT", "QUESTION", NULL
     };
     struct listing l = { .args = args, .now = moment_now() };
+    static const struct page_filter filters[] = { { OPT_JOB, "&job=" },
+                                                  { OPT_AGENT, "&agent=" } };
+    struct pages pages = { "/v1/interrupts", "interrupts", filters, 2, "" };
     struct term term;
 
     (void)term_open(&term, NULL); /* cannot fail for NULL */
@@ -129,8 +76,8 @@ static int run(const struct args *args)
     int code = remote_open(args, &l.remote);
     if (code == EXIT_OK)
         do
-            code = next_page(&l);
-        while (code == EXIT_OK && l.next[0] != '\0');
+            code = pages_next(&pages, &l.remote, args, PAGE, take_question, &l);
+        while (code == EXIT_OK && pages.next[0] != '\0');
     if (code == EXIT_OK && !args_have(args, FLAG_JSON))
         (void)grid_write(&l.grid, &term, &l.out); /* an error is in out */
     if (code == EXIT_OK)

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/grid.h"
 #include "cli/moment.h"
-#include "cli/remote.h"
+#include "cli/pages.h"
 #include "config/amount.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct listing {
     struct term term;
     struct grid grid;
     struct buf out;
-    char next[40];    /* where the next page begins; "" for none */
+    struct pages pages;
     int64_t now;      /* ms */
     int64_t since;    /* ms; 0: any */
     int64_t n, limit; /* jobs */
@@ -74,8 +74,12 @@ static void put_row(struct listing *l, yyjson_val *job)
     grid_cell(&l->grid, remark(job), STYLE_DIM);
 }
 
-static void take_job(struct listing *l, yyjson_val *job)
+static void take_job(void *arg, yyjson_val *job)
 {
+    struct listing *l = arg;
+
+    if (l->over)
+        return;
     if (l->since > 0 && moment_at(job, STR("created_at")) < l->since) {
         l->over = true;
         return;
@@ -94,63 +98,15 @@ static void take_job(struct listing *l, yyjson_val *job)
 /* --- pages ----------------------------------------------------------------------------------
  */
 
-static void put_query(const struct listing *l, struct buf *b)
-{
-    int64_t left = l->limit - l->n;
-    static const struct {
-        int id;
-        const char *name;
-    } filters[] = { { OPT_STATE, "&state=" }, { OPT_AGENT, "&agent=" } };
-
-    buf_lit(b, "/v1/jobs?limit=");
-    buf_i64(b, left < PAGE ? left : PAGE);
-    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
-        if (args_have(l->args, filters[i].id)) {
-            buf_str(b, str_of(filters[i].name));
-            client_put_escaped(b, str_of(args_get(l->args, filters[i].id)));
-        }
-    if (l->next[0] != '\0') {
-        buf_lit(b, "&after=");
-        client_put_escaped(b, str_of(l->next));
-    }
-    buf_char(b, '\0');
-}
-
-static int take_page(struct listing *l, const struct client_reply *reply)
-{
-    struct json_reader reader;
-    struct json json;
-    size_t i, n;
-    yyjson_val *job;
-
-    int code = remote_json(&l->remote, reply, &reader, &json);
-    if (code == EXIT_OK) {
-        struct str next = json_text(json_at(json.root, "next"));
-
-        yyjson_arr_foreach(json_at(json.root, "jobs"), i, n, job) if (!l->over)
-            take_job(l, job);
-        (void)snprintf(l->next, sizeof(l->next), "%.*s", STR_ARG(next));
-        code = cli_write(l->remote.path, buf_text(&l->out));
-        buf_clear(&l->out);
-    }
-    json_reader_done(&reader);
-    return code;
-}
-
 static int next_page(struct listing *l)
 {
-    struct client_reply reply;
-    struct buf path;
+    int64_t left = l->limit - l->n;
+    int code =
+        pages_next(&l->pages, &l->remote, l->args, left < PAGE ? left : PAGE, take_job, l);
 
-    client_reply_init(&reply);
-    buf_init(&path, REMOTE_MAX_PATH);
-    put_query(l, &path);
-    int code = path.error != 0 ? cli_usage_error(l->remote.path, "that is too long")
-                               : remote_get(&l->remote, path.p, &reply);
     if (code == EXIT_OK)
-        code = take_page(l, &reply);
-    buf_done(&path);
-    client_reply_done(&reply);
+        code = cli_write(l->remote.path, buf_text(&l->out));
+    buf_clear(&l->out);
     return code;
 }
 
@@ -160,13 +116,13 @@ static int list(struct listing *l)
 
     do
         code = next_page(l);
-    while (code == EXIT_OK && l->next[0] != '\0' && !l->over && l->n < l->limit);
+    while (code == EXIT_OK && l->pages.next[0] != '\0' && !l->over && l->n < l->limit);
     if (code != EXIT_OK || args_have(l->args, OPT_IDS) || args_have(l->args, FLAG_JSON))
         return code;
     if (grid_write(&l->grid, &l->term, &l->out) != 0)
         return cli_trouble(l->remote.path, "out of memory");
     code = cli_write(l->remote.path, buf_text(&l->out));
-    if (code == EXIT_OK && l->next[0] != '\0' && !l->over)
+    if (code == EXIT_OK && l->pages.next[0] != '\0' && !l->over)
         (void)fprintf(stderr, "(there are more: --all, or --limit N)\n");
     return code;
 }
@@ -198,7 +154,9 @@ static int run(const struct args *args)
 {
     static const char *const titles[] = { "JOB",  "AGENT",  "STATE", "AGE",
                                           "TOOK", "EVENTS", "",      NULL };
-    struct listing l = { .args = args };
+    static const struct page_filter filters[] = { { OPT_STATE, "&state=" },
+                                                  { OPT_AGENT, "&agent=" } };
+    struct listing l = { .args = args, .pages = { "/v1/jobs", "jobs", filters, 2, "" } };
 
     int code = read_options(&l);
     if (code != EXIT_OK)
