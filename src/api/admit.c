@@ -204,7 +204,8 @@ bool api_may_use_agent(struct http_request *req, struct str agent)
 static bool is_worker_op(enum journal_op op)
 {
     return op == JOURNAL_LEASE || op == JOURNAL_APPEND || op == JOURNAL_HEARTBEAT ||
-           op == JOURNAL_FINISH || op == JOURNAL_RETURN || op == JOURNAL_ANSWER;
+           op == JOURNAL_FINISH || op == JOURNAL_RETURN || op == JOURNAL_ANSWER ||
+           op == JOURNAL_WRITE;
 }
 
 void api_set_caller(struct journal_request *j, const struct token *t)

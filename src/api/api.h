@@ -216,6 +216,12 @@ void api_worker_finish(struct http_request *req, void *arg);
 void api_worker_return(struct http_request *req, void *arg);
 void api_worker_answer(struct http_request *req, void *arg);
 void api_call(struct http_request *req, void *arg);
+void api_checkpoint_put(struct http_request *req, void *arg);
+void api_checkpoint_writes(struct http_request *req, void *arg);
+void api_checkpoint_state(struct http_request *req, void *arg);
+void api_checkpoint_get(struct http_request *req, void *arg);
+void api_checkpoints_list(struct http_request *req, void *arg);
+void api_checkpoints_delete(struct http_request *req, void *arg);
 
 void api_tokens(struct http_request *req, void *arg);
 void api_token_create(struct http_request *req, void *arg);

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define ASYNC "/v1/jobs/async"
+#define ASYNC  "/v1/jobs/async"
+#define THREAD "/v1/worker/threads/{thread}"
 
 const struct http_route api_routes[] = {
     /* Document 004 */
@@ -51,6 +52,18 @@ const struct http_route api_routes[] = {
     { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0,
       HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
     { "POST", "/v1/worker/calls/{call}", api_worker_answer, 0, HTTP_ROUTE_PROBLEM,
+      ACCESS_WORKER },
+    { "POST", THREAD "/checkpoints", api_checkpoint_put, BODY_BATCH,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "POST", THREAD "/writes", api_checkpoint_writes, BODY_BATCH,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "POST", THREAD "/state", api_checkpoint_state, BODY_BATCH,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "POST", THREAD "/checkpoints/get", api_checkpoint_get, 0,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "POST", THREAD "/checkpoints/list", api_checkpoints_list, 0,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "DELETE", THREAD "/checkpoints", api_checkpoints_delete, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
     { "POST", "/v1/agents/{agent}/call", api_call, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
     /* Operations */

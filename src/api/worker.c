@@ -1,29 +1,12 @@
 /* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
 #include "api/admit.h"
+#include "api/lease.h"
 
 #include "agents/finish.h"
 #include "base/error.h"
 #include "dialect/render.h"
 
 enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
-
-/* --- the token of a lease ---------------------------------------------------------- */
-
-/* "8.1": the job's key, which is never given to another job, and the attempt. */
-static void put_token(struct buf *b, const struct job_row *row)
-{
-    buf_i64(b, row->key);
-    buf_char(b, '.');
-    buf_i64(b, row->attempt);
-}
-
-static bool read_token(struct str text, int64_t *ret_key, int64_t *ret_attempt)
-{
-    size_t dot = str_find(text, '.');
-
-    return dot < text.n && str_number(str_head(text, dot), ret_key) &&
-           str_number(str_skip(text, dot + 1), ret_attempt);
-}
 
 /* --- lease ----------------------------------------------------------------------- */
 
@@ -61,7 +44,7 @@ static void answer_lease(struct call *call)
     buf_lit(b, "{\"job\":");
     json_put_str(b, j->row.id);
     buf_lit(b, ",\"lease\":\"");
-    put_token(b, &j->row);
+    lease_put(b, &j->row);
     buf_char(b, '"');
     render_number(b, "attempt", j->row.attempt);
     render_number(b, "seq", j->row.producer_seq + 1);
@@ -154,11 +137,8 @@ static bool read_holder(struct call *call)
     struct http_request *req = call->req;
     struct journal_request *j = &call->journal;
 
-    if (!read_token(http_query(req, "lease"), &j->key, &j->attempt)) {
-        http_respond_error(
-            req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
+    if (!lease_read(call))
         return false;
-    }
     if (!arena_copy(&j->mem, http_param(req, "id"), &j->job)) {
         http_respond_error(req, 503, "out of memory");
         return false;

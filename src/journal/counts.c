@@ -66,7 +66,8 @@ static void count_job(struct journal_counts *counts, const struct live *l, int64
 static bool is_workers(const struct journal_request *req)
 {
     return req->op == JOURNAL_APPEND || req->op == JOURNAL_HEARTBEAT ||
-           req->op == JOURNAL_FINISH || req->op == JOURNAL_RETURN;
+           req->op == JOURNAL_FINISH || req->op == JOURNAL_RETURN ||
+           (req->op == JOURNAL_WRITE && !str_absent(req->job));
 }
 
 /* Returns how many batches were acknowledged. */

@@ -50,6 +50,7 @@ enum journal_op {
     JOURNAL_REPLY,  /* job, replies, worker = who: answers to its questions */
     JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
     JOURNAL_RESUME, /* job */
+    JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held */
     JOURNAL_OP_MAX
 };
 
@@ -101,6 +102,14 @@ struct journal_request {
     struct str output;                       /* FINISH, ANSWER: JSON, or absent.  CALL: out */
     struct journal_reply *replies;           /* REPLY */
     size_t n_replies;
+    struct str thread; /* WRITE: what the job or the call must be about.  CALL: what it is about
+                        */
+    /* WRITE, inside the turn's transaction.  After ERR_REFUSED, ERR_NOT_FOUND, ERR_TYPE and
+     * ERR_TOO_LARGE it has changed nothing; any other error is the whole turn's. */
+    int (*write)(struct journal_request *req,
+                 struct store *store,
+                 int64_t now,
+                 struct error *why);
     bool takes_calls; /* LEASE: call.id, when it is present, is the answer instead of a job */
     struct journal_call call;
 

@@ -209,6 +209,9 @@ void journal_look_at_time(struct journal *j);
 /* True when it waits; false when it was refused. */
 bool journal_call(struct journal *j, struct journal_request *req);
 void journal_answer(struct journal *j, struct journal_request *req);
+/* The call that @req names and its caller has; NULL: none. */
+const struct journal_request *journal_taken_call(struct journal *j,
+                                                 const struct journal_request *req);
 /* Hands calls to leases that wait, and answers to callers. */
 void journal_serve_calls(struct journal *j, struct journal_request **answered);
 

@@ -574,6 +574,46 @@ static void finish(struct journal *j, struct journal_request *req)
     journal_answer_row(req, &l->row);
 }
 
+/* --- rows that the journal does not know --------------------------------------- */
+
+/* A job without a thread has its own id for one. */
+static bool is_about(const struct live *l, struct str thread)
+{
+    return str_absent(thread) || str_eq(thread, l->row.id);
+}
+
+static bool may_write(struct journal *j, struct journal_request *req)
+{
+    if (!str_absent(req->call.id)) {
+        const struct journal_request *call = journal_taken_call(j, req);
+
+        if (call != NULL && (str_absent(req->thread) || str_eq(req->thread, call->thread)))
+            return true;
+        refuse(req, ERR_REFUSED, "nobody waits for an answer to this call about this thread");
+        return false;
+    }
+    if (str_absent(req->job))
+        return true;
+    struct live *l = leased_job(j, req);
+    if (l != NULL && !is_about(l, req->thread))
+        refuse(req, ERR_REFUSED, "this job is not one of this thread");
+    else if (l != NULL)
+        renew(l);
+    return l != NULL && is_about(l, req->thread);
+}
+
+static void write_rows(struct journal *j, struct journal_request *req)
+{
+    if (!may_write(j, req))
+        return;
+    req->code = req->write(req, j->opt.store, j->now, &req->why);
+    if (req->code == 0 || req->code == ERR_REFUSED || req->code == ERR_NOT_FOUND ||
+        req->code == ERR_TYPE || req->code == ERR_TOO_LARGE)
+        return;
+    j->failure = req->why;
+    journal_broke(j, req, req->code);
+}
+
 /* --- from outside ------------------------------------------------------------ */
 
 static int request_cancel(struct live *l, struct str reason)
@@ -661,6 +701,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_COUNT] = count_waiting,   [JOURNAL_SETTINGS] = journal_set_settings,
         [JOURNAL_ANSWER] = journal_answer, [JOURNAL_REPLY] = journal_reply,
         [JOURNAL_PAUSE] = journal_pause,   [JOURNAL_RESUME] = journal_resume,
+        [JOURNAL_WRITE] = write_rows,
     };
 
     counter_add(&j->counts.requests, 1);

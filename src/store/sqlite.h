@@ -8,6 +8,7 @@
  *     jobs.c        rows of jobs
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
+ *     checkpoints.c rows of checkpoints
  *     tokens.c      rows of tokens
  *     care.c        checks, copies, free space
  *     fault.c       SQLite's codes, as ours and in words */
@@ -56,6 +57,14 @@ enum statement {
     STATEMENT_BYTES,
     STATEMENT_QUESTIONS,
     STATEMENT_OPEN_QUESTIONS,
+    STATEMENT_CHECKPOINT, /* these three, and the next, in this order: checkpoints.c */
+    STATEMENT_CHECKPOINTS_OF_NS,
+    STATEMENT_CHECKPOINTS,
+    STATEMENT_STATE,
+    STATEMENT_STATES_OF_NS,
+    STATEMENT_STATES,
+    STATEMENT_CHANNELS,
+    STATEMENT_WRITES,
     STATEMENT_TOKENS,
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
@@ -82,6 +91,20 @@ enum statement {
     STATEMENT_QUESTION_ANSWER,
     STATEMENT_QUESTIONS_RESUMED,
     STATEMENT_QUESTIONS_DELETE,
+    STATEMENT_CHECKPOINT_PUT,
+    STATEMENT_CHANNEL_PUT,
+    STATEMENT_WRITE_KEEP,
+    STATEMENT_WRITE_REPLACE,
+    STATEMENT_STATE_PUT,
+    STATEMENT_CHECKPOINTS_DELETE, /* these four, and the next, in this order */
+    STATEMENT_CHANNELS_DELETE,
+    STATEMENT_WRITES_DELETE,
+    STATEMENT_STATES_DELETE,
+    STATEMENT_CHECKPOINTS_COPY,
+    STATEMENT_CHANNELS_COPY,
+    STATEMENT_WRITES_COPY,
+    STATEMENT_STATES_COPY,
+    STATEMENT_JOB_ID,
     STATEMENT_TOKEN_INSERT,
     STATEMENT_TOKEN_REVOKE,
     STATEMENT_SESSIONS_OF,
@@ -182,6 +205,11 @@ int write_ready(struct store *s, struct error *err);
 int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err);
 /* After one that failed with SQLite's @rc: as fault(), and the transaction learns of it. */
 int write_failed(struct store *s, int rc, struct error *err);
+
+/* --- checkpoints.c --------------------------------------------------------------- */
+
+/* A job without a thread has its own id for one: what was saved there goes with it. */
+int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
 
 /* --- fault.c --------------------------------------------------------------------- */
 

@@ -60,6 +60,20 @@
     "q.fallback, q.schema, q.question, q.context, q.value, q.answer, q.answered_by, " \
     "q.answered, q.resumed, j.id, j.agent, j.owner FROM questions q "
 
+/* Of the tables of checkpoints, behind `thread`, in the order of those that put them. */
+#define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions"
+#define CHANNEL_COLUMNS    "ns, channel, version, type, data"
+#define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data"
+#define STATE_COLUMNS      "ns, id, state"
+#define COPY(table, columns)                                                       \
+    "INSERT INTO " table "(thread, " columns ") SELECT ?, " columns " FROM " table \
+    " WHERE thread = ?"
+#define WRITE_VALUES       "INTO writes(thread, " WRITE_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define SELECT_CHECKPOINTS "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints "
+#define SELECT_STATES                                     \
+    "SELECT ns, id, parent, metadata, state FROM states " \
+    "JOIN checkpoints USING (thread, ns, id) "
+
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
     [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
@@ -94,6 +108,23 @@ static const char *const sql[STATEMENT_MAX] = {
         SELECT_QUESTIONS "INDEXED BY questions_open JOIN jobs j ON j.key = q.job "
                          "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "
                          "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq",
+    [STATEMENT_CHECKPOINT] = SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?",
+    /* The id to stay below: NULL is the greatest there can be. */
+    [STATEMENT_CHECKPOINTS_OF_NS] =
+        SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id < ifnull(?, x'ff') "
+                           "ORDER BY id DESC",
+    [STATEMENT_CHECKPOINTS] =
+        SELECT_CHECKPOINTS "WHERE thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+    [STATEMENT_STATE] = SELECT_STATES "WHERE thread = ? AND ns = ? AND id = ?",
+    [STATEMENT_STATES_OF_NS] =
+        SELECT_STATES "WHERE thread = ? AND ns = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+    [STATEMENT_STATES] =
+        SELECT_STATES "WHERE thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+    [STATEMENT_CHANNELS] =
+        "SELECT c.channel, c.version, c.type, c.data FROM json_each(?) v CROSS JOIN channels c "
+        "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",
+    [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM writes "
+                         "WHERE thread = ? AND ns = ? AND checkpoint = ? ORDER BY task, idx",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -136,6 +167,25 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_QUESTIONS_RESUMED] =
         "UPDATE questions SET resumed = ? WHERE job = ? AND answered > 0 AND resumed = 0",
     [STATEMENT_QUESTIONS_DELETE] = "DELETE FROM questions WHERE job = ?",
+
+    [STATEMENT_CHECKPOINT_PUT] =
+        "INSERT OR REPLACE INTO checkpoints(thread, " CHECKPOINT_COLUMNS
+        ") VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_CHANNEL_PUT] =
+        "INSERT OR REPLACE INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?)",
+    [STATEMENT_WRITE_KEEP] = "INSERT OR IGNORE " WRITE_VALUES,
+    [STATEMENT_WRITE_REPLACE] = "INSERT OR REPLACE " WRITE_VALUES,
+    [STATEMENT_STATE_PUT] =
+        "INSERT OR REPLACE INTO states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?)",
+    [STATEMENT_CHECKPOINTS_DELETE] = "DELETE FROM checkpoints WHERE thread = ?",
+    [STATEMENT_CHANNELS_DELETE] = "DELETE FROM channels WHERE thread = ?",
+    [STATEMENT_WRITES_DELETE] = "DELETE FROM writes WHERE thread = ?",
+    [STATEMENT_STATES_DELETE] = "DELETE FROM states WHERE thread = ?",
+    [STATEMENT_CHECKPOINTS_COPY] = COPY("checkpoints", CHECKPOINT_COLUMNS),
+    [STATEMENT_CHANNELS_COPY] = COPY("channels", CHANNEL_COLUMNS),
+    [STATEMENT_WRITES_COPY] = COPY("writes", WRITE_COLUMNS),
+    [STATEMENT_STATES_COPY] = COPY("states", STATE_COLUMNS),
+    [STATEMENT_JOB_ID] = "SELECT id FROM jobs WHERE key = ?",
 
     [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
                                ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

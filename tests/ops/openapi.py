@@ -273,6 +273,7 @@ def tour(s):
     lease.beat()
     equal(lease.hand_back().status, 200)
     lease = Worker(s).lease()
+    checkpoints(s, lease)
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
@@ -292,6 +293,17 @@ def tour(s):
     equal(s.post("/v1/tickets", {"job_id": id, "ttl": 60}).status, 201)
     equal(s.post("/v1/session").status, 201)
     tokens(s)
+
+
+def checkpoints(s, lease):
+    thread, fence = f"/v1/worker/threads/{lease.job}", f"?job={lease.job}&lease={lease.token}"
+    value = {"type": "json", "data": "e30="}
+    for path, body in (("checkpoints", {"id": "1", "checkpoint": value, "metadata": {"step": 1}, "versions": {"a": "1"},
+                                        "blobs": {"a": {"version": "1", **value}}}),
+                       ("writes", {"id": "1", "task": "t", "writes": [{"idx": 0, "channel": "a", **value}]}),
+                       ("state", {"id": "1", "state": {"values": {}}}), ("checkpoints/get", {}), ("checkpoints/list", {"limit": 1})):
+        equal(s.post(f"{thread}/{path}{fence}", body).status, 200, path)
+    equal(s.request("DELETE", f"{thread}/checkpoints{fence}").status, 204)
 
 
 def call(s):

@@ -554,6 +554,7 @@ static void check_granted(struct call *c)
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
     case JOURNAL_ANSWER:
+    case JOURNAL_WRITE:
     case JOURNAL_OP_MAX:
         return;
     }

@@ -1,0 +1,586 @@
+/* Checkpoints: what a worker's graph saves of a thread and reads again.
+ *
+ * A write is fenced by the lease of the job that makes it (or the call that it answers), and
+ * goes through the journal like its events: what is acknowledged is stored.  Reads go to the
+ * store.  A blob is {"type", "data"}: the serialiser's word, and its bytes as base64. */
+#include "api/admit.h"
+#include "api/lease.h"
+
+#include "base/base64.h"
+#include "base/json_match.h"
+#include "dialect/render.h"
+#include "store/checkpoints.h"
+
+enum {
+    MAX_DEPTH = 200, /* of JSON that is not looked into */
+    MAX_ID = 200,
+    MAX_NS = 4096,
+    DEFAULT_LIST = 100,
+    MAX_LIST = 1000
+};
+
+/* --- reading a body ---------------------------------------------------------------- */
+
+/* A body on its way into rows.  The first thing that is wrong is answered. */
+struct reading {
+    struct http_request *req;
+    struct arena *mem;
+    bool failed;
+};
+
+static void fail(struct reading *r, const char *what, const char *must)
+{
+    if (!r->failed)
+        http_respond_error(r->req, 422, "\"%s\" must be %s", what, must);
+    r->failed = true;
+}
+
+static void fail_memory(struct reading *r)
+{
+    if (!r->failed)
+        http_respond_error(r->req, 503, "out of memory");
+    r->failed = true;
+}
+
+static struct str keep(struct reading *r, struct str text)
+{
+    struct str kept = STR_NONE;
+
+    if (!arena_copy(r->mem, text, &kept))
+        fail_memory(r);
+    return kept;
+}
+
+static struct str read_text(struct reading *r,
+                            const yyjson_val *of,
+                            const char *name,
+                            size_t least,
+                            size_t most)
+{
+    struct str text = json_text(json_get(of, str_of(name)));
+
+    if (str_absent(text) || text.n < least || text.n > most)
+        fail(r, name, least > 0 ? "a text that is not empty, nor too long" : "a text");
+    return keep(r, text);
+}
+
+/* A text, or @otherwise. */
+static struct str read_optional(struct reading *r,
+                                const yyjson_val *of,
+                                const char *name,
+                                struct str otherwise)
+{
+    yyjson_val *value = json_get(of, str_of(name));
+
+    return json_is_null(value) ? otherwise : read_text(r, of, name, 0, MAX_NS);
+}
+
+/* A version is a text or a number; the text of either. */
+static struct str version_of(const yyjson_val *v)
+{
+    return yyjson_is_raw((yyjson_val *)v) ? str_make(unsafe_yyjson_get_raw((yyjson_val *)v),
+                                                     unsafe_yyjson_get_len((yyjson_val *)v))
+                                          : json_text(v);
+}
+
+static void read_blob(struct reading *r,
+                      const yyjson_val *of,
+                      const char *name,
+                      struct typed *ret)
+{
+    struct str data = json_text(json_at(of, "data"));
+    char *bytes = arena_alloc(r->mem, base64_room(data.n) + 1);
+    size_t n = 0;
+
+    ret->type = keep(r, json_text(json_at(of, "type")));
+    if (bytes == NULL)
+        fail_memory(r);
+    else if (str_absent(ret->type) || !base64_decode(data, bytes, &n))
+        fail(r, name, "{\"type\": a text, \"data\": base64}");
+    ret->data = str_make(bytes, n);
+}
+
+/* An object, as JSON; {} when it is not there. */
+static struct str read_object(struct reading *r, const yyjson_val *of, const char *name)
+{
+    yyjson_val *value = json_get(of, str_of(name));
+    struct buf json;
+    struct str kept;
+
+    if (json_is_null(value))
+        return STR("{}");
+    if (!yyjson_is_obj(value)) {
+        fail(r, name, "an object");
+        return STR("{}");
+    }
+    buf_init(&json, SIZE_MAX / 4);
+    json_put_value(&json, value);
+    if (json.error != 0)
+        fail_memory(r);
+    kept = keep(r, buf_text(&json));
+    buf_done(&json);
+    return kept;
+}
+
+static struct str read_versions(struct reading *r, const yyjson_val *of)
+{
+    yyjson_val *versions = json_at(of, "versions"), *key, *value;
+    struct str kept;
+    struct buf json;
+    size_t i, n;
+
+    buf_init(&json, SIZE_MAX / 4);
+    buf_char(&json, '{');
+    yyjson_obj_foreach(versions, i, n, key, value)
+    {
+        if (str_absent(version_of(value)))
+            fail(r, "versions", "an object of texts or numbers by channel");
+        if (i > 0)
+            buf_char(&json, ',');
+        json_put_str(&json, json_text(key));
+        buf_char(&json, ':');
+        json_put_str(&json, version_of(value));
+    }
+    buf_char(&json, '}');
+    if (json.error != 0)
+        fail_memory(r);
+    kept = keep(r, buf_text(&json));
+    buf_done(&json);
+    return kept;
+}
+
+static void read_place(struct reading *r, const yyjson_val *of, struct checkpoint_row *ret)
+{
+    ret->ns = read_optional(r, of, "ns", STR(""));
+    ret->id = read_text(r, of, "id", 1, MAX_ID);
+}
+
+/* --- writing ----------------------------------------------------------------------- */
+
+/* What a request writes. */
+struct plan {
+    struct checkpoint_row of;
+    struct channel_row *channels;
+    size_t n_channels;
+    struct write_row *writes;
+    size_t n_writes;
+    struct str state;
+};
+
+/* The plan of a call, empty but for the thread; the fence is read, too.  NULL: answered. */
+static struct plan *plan_new(struct call *call)
+{
+    struct journal_request *j = &call->journal;
+    struct str thread = http_param(call->req, "thread");
+    struct plan *plan = arena_alloc(&j->mem, sizeof(*plan));
+
+    if (!job_id_valid(thread)) {
+        http_respond_error(call->req, 422,
+                           "the thread must be 1 to 64 of letters, digits, _ and -");
+        return NULL;
+    }
+    if (plan == NULL || !arena_copy(&j->mem, thread, &j->thread)) {
+        http_respond_error(call->req, 503, "out of memory");
+        return NULL;
+    }
+    *plan = (struct plan){ .of = { .thread = j->thread } };
+    j->data = plan;
+    return lease_read_fence(call) ? plan : NULL;
+}
+
+static int write_checkpoint(struct journal_request *req,
+                            struct store *store,
+                            int64_t now,
+                            struct error *why)
+{
+    const struct plan *plan = req->data;
+    int code = store_checkpoint_put(store, &plan->of, why);
+
+    (void)now;
+    for (size_t i = 0; i < plan->n_channels && code == 0; i++)
+        code = store_channel_put(store, &plan->of, &plan->channels[i], why);
+    return code;
+}
+
+static int write_writes(struct journal_request *req,
+                        struct store *store,
+                        int64_t now,
+                        struct error *why)
+{
+    const struct plan *plan = req->data;
+    int code = 0;
+
+    (void)now;
+    for (size_t i = 0; i < plan->n_writes && code == 0; i++)
+        code = store_write_put(store, &plan->of, &plan->writes[i], why);
+    return code;
+}
+
+static int write_state(struct journal_request *req,
+                       struct store *store,
+                       int64_t now,
+                       struct error *why)
+{
+    const struct plan *plan = req->data;
+
+    (void)now;
+    return store_state_put(store, &plan->of, plan->state, why);
+}
+
+static int write_nothing_left(struct journal_request *req,
+                              struct store *store,
+                              int64_t now,
+                              struct error *why)
+{
+    (void)now;
+    return store_thread_forget(store, req->thread, why);
+}
+
+static void answer_id(struct call *call)
+{
+    const struct plan *plan = call->journal.data;
+
+    if (call_refused(call))
+        return;
+    buf_lit(&call->out, "{\"id\":");
+    json_put_str(&call->out, plan->of.id);
+    buf_char(&call->out, '}');
+    api_json(call->req, 200, &call->out);
+}
+
+static void answer_stored(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 200, "application/json", STR("{}"));
+}
+
+static void answer_gone(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 204, NULL, STR_NONE);
+}
+
+static void read_channels(struct reading *r, const yyjson_val *of, struct plan *plan)
+{
+    yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
+    size_t i, n;
+
+    if (!json_is_null(blobs) && !yyjson_is_obj(blobs))
+        fail(r, "blobs", "an object by channel");
+    plan->channels =
+        arena_alloc(r->mem, (yyjson_obj_size(blobs) + 1) * sizeof(*plan->channels));
+    if (plan->channels == NULL) {
+        fail_memory(r);
+        return;
+    }
+    yyjson_obj_foreach(blobs, i, n, key, value)
+    {
+        struct channel_row *row = &plan->channels[plan->n_channels++];
+
+        row->channel = keep(r, json_text(key));
+        row->version = keep(r, version_of(json_at(value, "version")));
+        if (str_absent(row->version))
+            fail(r, "version", "a text or a number, for each blob");
+        read_blob(r, value, "blobs", &row->value);
+    }
+}
+
+static bool read_checkpoint(struct call *call, struct json_reader *reader)
+{
+    struct reading r = { .req = call->req, .mem = &call->journal.mem };
+    struct plan *plan = plan_new(call);
+    struct json j;
+
+    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    read_place(&r, j.root, &plan->of);
+    plan->of.parent = read_optional(&r, j.root, "parent", STR_NONE);
+    read_blob(&r, json_at(j.root, "checkpoint"), "checkpoint", &plan->of.value);
+    plan->of.metadata = read_object(&r, j.root, "metadata");
+    plan->of.versions = read_versions(&r, j.root);
+    read_channels(&r, j.root, plan);
+    return !r.failed;
+}
+
+static void read_write(struct reading *r,
+                       const yyjson_val *of,
+                       struct str task,
+                       struct str path,
+                       struct write_row *ret)
+{
+    *ret = (struct write_row){ .task = task, .path = path };
+    ret->idx = json_int(json_at(of, "idx"), INT64_MIN);
+    if (ret->idx == INT64_MIN)
+        fail(r, "idx", "a whole number, for each write");
+    ret->channel = read_text(r, of, "channel", 0, MAX_NS);
+    read_blob(r, of, "writes", &ret->value);
+}
+
+static bool read_writes(struct call *call, struct json_reader *reader)
+{
+    struct reading r = { .req = call->req, .mem = &call->journal.mem };
+    struct plan *plan = plan_new(call);
+    yyjson_val *list, *value;
+    struct json j;
+    size_t i, n;
+
+    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    list = json_at(j.root, "writes");
+    read_place(&r, j.root, &plan->of);
+    struct str task = read_text(&r, j.root, "task", 1, MAX_ID);
+    struct str path = read_optional(&r, j.root, "path", STR(""));
+    if (!yyjson_is_arr(list))
+        fail(&r, "writes", "a list");
+    plan->writes = arena_alloc(r.mem, (yyjson_arr_size(list) + 1) * sizeof(*plan->writes));
+    if (plan->writes == NULL)
+        fail_memory(&r);
+    yyjson_arr_foreach(list, i, n, value)
+    {
+        if (!r.failed)
+            read_write(&r, value, task, path, &plan->writes[plan->n_writes++]);
+    }
+    return !r.failed;
+}
+
+static bool read_state(struct call *call, struct json_reader *reader)
+{
+    struct reading r = { .req = call->req, .mem = &call->journal.mem };
+    struct plan *plan = plan_new(call);
+    struct json j;
+
+    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    read_place(&r, j.root, &plan->of);
+    if (!yyjson_is_obj(json_at(j.root, "state")))
+        fail(&r, "state", "an object");
+    plan->state = read_object(&r, j.root, "state");
+    return !r.failed;
+}
+
+static bool read_nothing(struct call *call, struct json_reader *reader)
+{
+    (void)reader;
+    return plan_new(call) != NULL;
+}
+
+static void post(
+    struct http_request *req,
+    int (*write)(struct journal_request *, struct store *, int64_t, struct error *),
+    bool (*read)(struct call *, struct json_reader *),
+    void (*answer)(struct call *))
+{
+    struct call *call = call_new(req, JOURNAL_WRITE, answer);
+
+    if (call == NULL)
+        return;
+    call->journal.write = write;
+    call_read(call, MAX_DEPTH, read);
+}
+
+void api_checkpoint_put(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, write_checkpoint, read_checkpoint, answer_id);
+}
+
+void api_checkpoint_writes(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, write_writes, read_writes, answer_stored);
+}
+
+void api_checkpoint_state(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, write_state, read_state, answer_stored);
+}
+
+void api_checkpoints_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, write_nothing_left, read_nothing, answer_gone);
+}
+
+/* --- looking ----------------------------------------------------------------------- */
+
+/* What a look looks for. */
+struct search {
+    struct checkpoint_filter filter;
+    struct str metadata; /* JSON: what it must contain; absent: anything */
+    size_t limit;
+    bool is_list;
+};
+
+struct found {
+    struct look *look;
+    struct store *store;
+    const struct search *search;
+    struct json_reader one, other; /* for the metadata */
+    size_t n;
+    int err;
+    struct error why;
+};
+
+static void put_typed(struct buf *b, const struct typed *value)
+{
+    buf_lit(b, "\"type\":");
+    json_put_str(b, value->type);
+    buf_lit(b, ",\"data\":\"");
+    base64_put(b, value->data);
+    buf_lit(b, "\"}");
+}
+
+static int put_channel(void *arg, const struct channel_row *row)
+{
+    struct buf *b = arg;
+
+    if (b->p[b->n - 1] != '{')
+        buf_char(b, ',');
+    json_put_str(b, row->channel);
+    buf_lit(b, ":{\"version\":");
+    json_put_str(b, row->version);
+    buf_char(b, ',');
+    put_typed(b, &row->value);
+    return b->error;
+}
+
+static int put_write(void *arg, const struct write_row *row)
+{
+    struct buf *b = arg;
+
+    if (b->p[b->n - 1] != '[')
+        buf_char(b, ',');
+    buf_lit(b, "{\"task\":");
+    json_put_str(b, row->task);
+    render_text(b, "path", row->path);
+    render_number(b, "idx", row->idx);
+    render_text(b, "channel", row->channel);
+    buf_char(b, ',');
+    put_typed(b, &row->value);
+    return b->error;
+}
+
+static int put_checkpoint(struct found *f, const struct checkpoint_row *row)
+{
+    struct buf *b = &f->look->out;
+
+    buf_lit(b, "{\"ns\":");
+    json_put_str(b, row->ns);
+    render_text(b, "id", row->id);
+    render_text(b, "parent", row->parent);
+    buf_lit(b, ",\"checkpoint\":{");
+    put_typed(b, &row->value);
+    render_json(b, "metadata", row->metadata);
+    buf_lit(b, ",\"blobs\":{");
+    int err = b->error != 0 ? b->error : store_channels(f->store, row, put_channel, b, &f->why);
+    buf_lit(b, "},\"writes\":[");
+    if (err == 0 && b->error == 0)
+        err = store_writes(f->store, row, put_write, b, &f->why);
+    buf_lit(b, "]}");
+    return err;
+}
+
+static bool is_wanted(struct found *f, const struct checkpoint_row *row)
+{
+    struct json whole, part;
+
+    return str_absent(f->search->metadata) ||
+           (json_read(&f->one, row->metadata, &whole, NULL) == 0 &&
+            json_read(&f->other, f->search->metadata, &part, NULL) == 0 &&
+            json_contains(whole.root, part.root));
+}
+
+static int on_checkpoint(void *arg, const struct checkpoint_row *row)
+{
+    struct found *f = arg;
+
+    if (!is_wanted(f, row))
+        return 0;
+    if (f->n++ > 0)
+        buf_char(&f->look->out, ',');
+    f->err = put_checkpoint(f, row);
+    return f->err != 0 || f->n == f->search->limit;
+}
+
+static void run_search(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct found f = { .look = look, .store = store, .search = look->data };
+    struct buf *b = &look->out;
+
+    json_reader_init(&f.one, SIZE_MAX / 64, MAX_DEPTH);
+    json_reader_init(&f.other, SIZE_MAX / 64, MAX_DEPTH);
+    if (f.search->is_list)
+        buf_lit(b, "{\"checkpoints\":[");
+    else
+        buf_lit(b, "{\"checkpoint\":");
+    int err = store_checkpoints(store, &f.search->filter, on_checkpoint, &f, &f.why);
+    if (err == 0)
+        err = f.err;
+    if (f.search->is_list)
+        buf_char(b, ']');
+    else if (f.n == 0)
+        buf_lit(b, "null");
+    buf_char(b, '}');
+    if (err != 0) {
+        look->status = 500;
+        buf_clear(b);
+        buf_str(b, str_of(f.why.text));
+    }
+    json_reader_done(&f.one);
+    json_reader_done(&f.other);
+}
+
+static void read_search(struct reading *r, const yyjson_val *of, struct search *ret)
+{
+    struct checkpoint_filter *f = &ret->filter;
+    int64_t limit = json_int(json_at(of, "limit"), ret->is_list ? DEFAULT_LIST : 1);
+
+    f->thread = keep(r, http_param(r->req, "thread"));
+    f->ns = read_optional(r, of, "ns", ret->is_list ? STR_NONE : STR(""));
+    f->id = read_optional(r, of, "id", STR_NONE);
+    f->before = read_optional(r, of, "before", STR_NONE);
+    ret->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    if (!json_is_null(json_at(of, "filter")))
+        ret->metadata = read_object(r, of, "filter");
+}
+
+static void search(struct http_request *req, bool is_list)
+{
+    struct look *look = look_new(req, STR(""), run_search);
+    struct search *s = look != NULL ? arena_alloc(&look->mem, sizeof(*s)) : NULL;
+    struct reading r = { .req = req, .mem = look != NULL ? &look->mem : NULL };
+    struct json_reader reader;
+    struct json j;
+
+    if (look == NULL)
+        return;
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    if (s == NULL) {
+        fail_memory(&r);
+    } else if (api_read_body(req, &reader, http_body(req), &j)) {
+        *s = (struct search){ .is_list = is_list };
+        read_search(&r, j.root, s);
+    } else {
+        r.failed = true;
+    }
+    look->data = s;
+    if (r.failed)
+        look_free(look);
+    else
+        look_post(look);
+    json_reader_done(&reader);
+}
+
+void api_checkpoint_get(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, false);
+}
+
+void api_checkpoints_list(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, true);
+}

@@ -1,0 +1,40 @@
+#include "api/lease.h"
+
+void lease_put(struct buf *b, const struct job_row *row)
+{
+    buf_i64(b, row->key);
+    buf_char(b, '.');
+    buf_i64(b, row->attempt);
+}
+
+bool lease_read(struct call *call)
+{
+    struct str text = http_query(call->req, "lease");
+    size_t dot = str_find(text, '.');
+
+    if (dot < text.n && str_number(str_head(text, dot), &call->journal.key) &&
+        str_number(str_skip(text, dot + 1), &call->journal.attempt))
+        return true;
+    http_respond_error(call->req, 422,
+                       "the query must have lease=TOKEN, as the answer to the lease gave it");
+    return false;
+}
+
+bool lease_read_fence(struct call *call)
+{
+    struct journal_request *j = &call->journal;
+    struct str job = http_query(call->req, "job"), id = http_query(call->req, "call");
+
+    if (job.n == 0 && id.n == 0) {
+        http_respond_error(call->req, 422,
+                           "the query must have job=JOB&lease=TOKEN of the job that writes, or "
+                           "call=ID of the call");
+        return false;
+    }
+    if (!arena_copy(&j->mem, job.n > 0 ? job : STR_NONE, &j->job) ||
+        !arena_copy(&j->mem, job.n > 0 ? STR_NONE : id, &j->call.id)) {
+        http_respond_error(call->req, 503, "out of memory");
+        return false;
+    }
+    return job.n == 0 || lease_read(call);
+}

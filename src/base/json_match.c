@@ -1,0 +1,244 @@
+#include "base/json_match.h"
+
+#include <stdlib.h>
+
+/* Numbers are text here; long ones are compared by what a double keeps of them. */
+static bool read_number(const yyjson_val *v, double *ret)
+{
+    char text[64];
+
+    if (!yyjson_is_raw((yyjson_val *)v))
+        return false;
+    size_t n = unsafe_yyjson_get_len((yyjson_val *)v);
+    if (n >= sizeof(text))
+        n = sizeof(text) - 1;
+    memcpy(text, unsafe_yyjson_get_raw((yyjson_val *)v), n);
+    text[n] = '\0';
+    *ret = strtod(text, NULL);
+    return true;
+}
+
+static int order_of(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int order_of_texts(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+    return order != 0 ? order : order_of((double)a.n, (double)b.n);
+}
+
+/* False when they cannot be compared. */
+static bool compare(const yyjson_val *a, const yyjson_val *b, int *ret)
+{
+    double x, y;
+
+    if (read_number(a, &x) && read_number(b, &y)) {
+        *ret = order_of(x, y);
+        return true;
+    }
+    if (str_absent(json_text(a)) || str_absent(json_text(b)))
+        return false;
+    *ret = order_of_texts(json_text(a), json_text(b));
+    return true;
+}
+
+/* --- the same ---------------------------------------------------------------- */
+
+static bool same_objects(const yyjson_val *a, const yyjson_val *b)
+{
+    size_t i, n;
+    yyjson_val *key, *value;
+
+    if (yyjson_obj_size((yyjson_val *)a) != yyjson_obj_size((yyjson_val *)b))
+        return false;
+    yyjson_obj_foreach((yyjson_val *)a, i, n, key, value)
+    {
+        yyjson_val *other = json_get(b, json_text(key));
+
+        if (other == NULL || !json_same(value, other))
+            return false;
+    }
+    return true;
+}
+
+static bool same_lists(const yyjson_val *a, const yyjson_val *b)
+{
+    size_t i, n;
+    yyjson_val *value, *other = yyjson_arr_get_first((yyjson_val *)b);
+
+    if (yyjson_arr_size((yyjson_val *)a) != yyjson_arr_size((yyjson_val *)b))
+        return false;
+    yyjson_arr_foreach((yyjson_val *)a, i, n, value)
+    {
+        if (!json_same(value, other))
+            return false;
+        other = unsafe_yyjson_get_next(other);
+    }
+    return true;
+}
+
+bool json_same(const yyjson_val *a, const yyjson_val *b)
+{
+    int order;
+
+    if (compare(a, b, &order))
+        return order == 0;
+    if (json_is_null(a) || json_is_null(b))
+        return json_is_null(a) && json_is_null(b);
+    if (yyjson_is_obj((yyjson_val *)a) && yyjson_is_obj((yyjson_val *)b))
+        return same_objects(a, b);
+    if (yyjson_is_arr((yyjson_val *)a) && yyjson_is_arr((yyjson_val *)b))
+        return same_lists(a, b);
+    return yyjson_is_bool((yyjson_val *)a) && yyjson_is_bool((yyjson_val *)b) &&
+           yyjson_get_bool((yyjson_val *)a) == yyjson_get_bool((yyjson_val *)b);
+}
+
+/* --- a part ------------------------------------------------------------------ */
+
+static bool has_element(const yyjson_val *list, const yyjson_val *part)
+{
+    size_t i, n;
+    yyjson_val *value;
+
+    yyjson_arr_foreach((yyjson_val *)list, i, n, value)
+    {
+        if (json_contains(value, part))
+            return true;
+    }
+    return false;
+}
+
+bool json_contains(const yyjson_val *whole, const yyjson_val *part)
+{
+    size_t i, n;
+    yyjson_val *key, *value;
+
+    if (yyjson_is_obj((yyjson_val *)whole) && yyjson_is_obj((yyjson_val *)part)) {
+        yyjson_obj_foreach((yyjson_val *)part, i, n, key, value)
+        {
+            yyjson_val *other = json_get(whole, json_text(key));
+
+            if (other == NULL || !json_contains(other, value))
+                return false;
+        }
+        return true;
+    }
+    if (yyjson_is_arr((yyjson_val *)whole) && yyjson_is_arr((yyjson_val *)part)) {
+        yyjson_arr_foreach((yyjson_val *)part, i, n, value)
+        {
+            if (!has_element(whole, value))
+                return false;
+        }
+        return true;
+    }
+    return json_same(whole, part);
+}
+
+/* --- a filter ---------------------------------------------------------------- */
+
+enum { BELOW = 1, EQUAL = 2, ABOVE = 4 };
+
+static const struct {
+    const char *name;
+    int orders; /* that satisfy it */
+} conditions[] = {
+    { "$gt", ABOVE },
+    { "$gte", ABOVE | EQUAL },
+    { "$lt", BELOW },
+    { "$lte", BELOW | EQUAL },
+};
+
+enum { N_CONDITIONS = sizeof(conditions) / sizeof(conditions[0]) };
+
+static int orders_of(struct str name)
+{
+    for (size_t i = 0; i < N_CONDITIONS; i++)
+        if (str_eq(name, str_of(conditions[i].name)))
+            return conditions[i].orders;
+    return 0;
+}
+
+static bool holds(struct str name, const yyjson_val *value, const yyjson_val *wanted)
+{
+    int order;
+
+    if (str_is(name, "$eq"))
+        return json_same(value, wanted);
+    if (str_is(name, "$ne"))
+        return !json_same(value, wanted);
+    if (!compare(value, wanted, &order))
+        return false;
+    return (orders_of(name) & (order < 0 ? BELOW : order > 0 ? ABOVE : EQUAL)) != 0;
+}
+
+/* An object whose first member begins with '$'. */
+static bool is_conditions(const yyjson_val *wanted)
+{
+    yyjson_obj_iter it;
+    yyjson_val *key =
+        yyjson_obj_iter_init((yyjson_val *)wanted, &it) ? yyjson_obj_iter_next(&it) : NULL;
+
+    return str_starts(json_text(key), STR("$"));
+}
+
+static bool matches_one(const yyjson_val *value, const yyjson_val *wanted)
+{
+    size_t i, n;
+    yyjson_val *key, *operand;
+
+    if (!is_conditions(wanted))
+        return json_same(value, wanted);
+    yyjson_obj_foreach((yyjson_val *)wanted, i, n, key, operand)
+    {
+        if (!holds(json_text(key), value, operand))
+            return false;
+    }
+    return true;
+}
+
+bool json_matches(const yyjson_val *value, const yyjson_val *filter)
+{
+    size_t i, n;
+    yyjson_val *key, *wanted;
+
+    yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
+    {
+        if (!matches_one(json_get(value, json_text(key)), wanted))
+            return false;
+    }
+    return true;
+}
+
+static struct str conditions_fault(const yyjson_val *wanted)
+{
+    size_t i, n;
+    yyjson_val *key, *operand;
+
+    yyjson_obj_foreach((yyjson_val *)wanted, i, n, key, operand)
+    {
+        struct str name = json_text(key);
+
+        if (!str_is(name, "$eq") && !str_is(name, "$ne") && orders_of(name) == 0)
+            return name;
+    }
+    return STR_NONE;
+}
+
+struct str json_filter_fault(const yyjson_val *filter)
+{
+    size_t i, n;
+    yyjson_val *key, *wanted;
+
+    yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
+    {
+        struct str fault = is_conditions(wanted) ? conditions_fault(wanted) : STR_NONE;
+
+        if (!str_absent(fault))
+            return fault;
+    }
+    return STR_NONE;
+}

@@ -1,0 +1,21 @@
+/* Is a JSON value what somebody looks for?  Pure. */
+#ifndef BASE_JSON_MATCH_H
+#define BASE_JSON_MATCH_H
+
+#include "base/json.h"
+
+/* The same value, whatever the order of members; 1 and 1.0 are the same number. */
+bool json_same(const yyjson_val *a, const yyjson_val *b);
+
+/* Has @whole all that @part has?  Objects may have more members; a list has each of the
+ * part's elements somewhere; all else must be the same. */
+bool json_contains(const yyjson_val *whole, const yyjson_val *part);
+
+/* Does the object @value match @filter?  Each member of the filter names a member that must be
+ * the same, or gives conditions for it: {"$gte": 3, "$lt": 9}; $eq, $ne, $gt, $gte, $lt, $lte.
+ * Only numbers are compared with numbers, and texts with texts. */
+bool json_matches(const yyjson_val *value, const yyjson_val *filter);
+/* The first condition of @filter that is none of these; absent: there is none. */
+struct str json_filter_fault(const yyjson_val *filter);
+
+#endif

@@ -1,0 +1,245 @@
+/* Checkpoints in the store. */
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/checkpoints.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static struct error why;
+
+#define ok(call) assert_int_equal((call), 0)
+
+static int set_up(void **state)
+{
+    struct store_options options = { .path = ":memory:" };
+    struct store *s;
+
+    ok(store_open(&options, &s, &why));
+    ok(store_begin(s, &why));
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    store_close(*state);
+    return 0;
+}
+
+static struct checkpoint_row place(const char *thread, const char *ns, const char *id)
+{
+    return (
+        struct checkpoint_row){ .thread = str_of(thread), .ns = str_of(ns), .id = str_of(id) };
+}
+
+static void save(struct store *s, const char *thread, const char *ns, const char *id)
+{
+    struct checkpoint_row row = place(thread, ns, id);
+
+    row.value = (struct typed){ STR("msgpack"), STR("\0\x01\xFF") };
+    row.metadata = STR("{\"step\":1}");
+    row.versions = STR("{\"a\":\"1\",\"b\":\"2\"}");
+    ok(store_checkpoint_put(s, &row, &why));
+}
+
+static void save_channel(struct store *s, const char *thread, const char *name, const char *v)
+{
+    struct checkpoint_row of = place(thread, "", "-");
+    struct channel_row row = { str_of(name), str_of(v), { STR("json"), str_of(v) } };
+
+    ok(store_channel_put(s, &of, &row, &why));
+}
+
+static int put_id(void *arg, const struct checkpoint_row *row)
+{
+    struct buf *b = arg;
+
+    assert_true(str_eq(row->value.data, STR("\0\x01\xFF")));
+    buf_str(b, row->ns);
+    buf_str(b, row->id);
+    buf_char(b, ' ');
+    return 0;
+}
+
+static int put_channel(void *arg, const struct channel_row *row)
+{
+    struct buf *b = arg;
+
+    buf_str(b, row->channel);
+    buf_str(b, row->version);
+    buf_str(b, row->value.data);
+    buf_char(b, ' ');
+    return 0;
+}
+
+static int put_write(void *arg, const struct write_row *row)
+{
+    struct buf *b = arg;
+
+    buf_str(b, row->task);
+    buf_i64(b, row->idx);
+    buf_str(b, row->value.data);
+    buf_char(b, ' ');
+    return 0;
+}
+
+static int put_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct buf *b = arg;
+
+    buf_str(b, of->id);
+    buf_str(b, state);
+    buf_char(b, ' ');
+    return 0;
+}
+
+static void assert_is(struct buf *b, const char *text)
+{
+    assert_true(str_eq(buf_text(b), str_of(text)));
+    buf_clear(b);
+}
+
+static void checkpoints_come_newest_first(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_filter all = { .thread = STR("t") };
+    struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    save(s, "t", "sub", "2");
+    save(s, "t", "", "3");
+    save(s, "t", "", "3"); /* again */
+    save(s, "other", "", "4");
+    ok(store_checkpoints(s, &all, put_id, &b, &why));
+    assert_is(&b, "3 sub2 1 ");
+    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    assert_is(&b, "3 1 ");
+    root.before = STR("3");
+    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    assert_is(&b, "1 ");
+    root.id = STR("3");
+    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    assert_is(&b, "3 ");
+    buf_done(&b);
+}
+
+static void channels_come_in_the_versions_of_the_checkpoint(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_row of = place("t", "", "1");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save_channel(s, "t", "a", "1");
+    save_channel(s, "t", "a", "2");
+    save_channel(s, "t", "b", "2");
+    save_channel(s, "t", "c", "1");
+    save_channel(s, "other", "b", "3");
+    of.versions = STR("{\"a\":\"2\",\"b\":\"2\",\"missing\":\"1\"}");
+    ok(store_channels(s, &of, put_channel, &b, &why));
+    assert_is(&b, "a22 b22 ");
+    buf_done(&b);
+}
+
+static void the_first_write_stays_and_special_ones_are_replaced(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_row of = place("t", "", "1");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    for (int i = 0; i < 2; i++) {
+        struct typed value = { STR("json"), i == 0 ? STR("old") : STR("new") };
+        struct write_row plain = { STR("task"), STR(""), STR("x"), 0, value };
+        struct write_row special = { STR("task"), STR(""), STR("__error__"), -1, value };
+
+        ok(store_write_put(s, &of, &plain, &why));
+        ok(store_write_put(s, &of, &special, &why));
+    }
+    ok(store_writes(s, &of, put_write, &b, &why));
+    assert_is(&b, "task-1new task0old ");
+    buf_done(&b);
+}
+
+static void a_state_is_seen_with_its_checkpoint(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
+    struct checkpoint_row of = place("t", "", "1");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    ok(store_state_put(s, &of, STR("{}"), &why));
+    ok(store_states(s, &root, put_state, &b, &why));
+    assert_is(&b, "");
+    save(s, "t", "", "1");
+    ok(store_state_put(s, &of, STR("{\"n\":1}"), &why));
+    ok(store_states(s, &root, put_state, &b, &why));
+    assert_is(&b, "1{\"n\":1} ");
+    buf_done(&b);
+}
+
+static void a_thread_is_copied_and_forgotten(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_filter copy = { .thread = STR("copy") }, old = { .thread = STR("t") };
+    struct checkpoint_row of = place("t", "", "1");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    save_channel(s, "t", "a", "1");
+    ok(store_state_put(s, &of, STR("{}"), &why));
+    ok(store_thread_copy(s, STR("t"), STR("copy"), &why));
+    ok(store_thread_forget(s, STR("t"), &why));
+    ok(store_checkpoints(s, &old, put_id, &b, &why));
+    assert_is(&b, "");
+    ok(store_checkpoints(s, &copy, put_id, &b, &why));
+    assert_is(&b, "1 ");
+    ok(store_states(s, &copy, put_state, &b, &why));
+    assert_is(&b, "1{} ");
+    of = place("copy", "", "1");
+    of.versions = STR("{\"a\":\"1\"}");
+    ok(store_channels(s, &of, put_channel, &b, &why));
+    assert_is(&b, "a11 ");
+    buf_done(&b);
+}
+
+static void what_a_job_has_saved_goes_with_it(void **state)
+{
+    struct store *s = *state;
+    struct job_row job = { .id = STR("j"), .agent = STR("a"), .state = STR("queued") };
+    struct checkpoint_filter own = { .thread = STR("j") };
+    struct buf b;
+
+    buf_init(&b, 1000);
+    job.input = STR("{}");
+    job.first_seq = 1;
+    ok(store_job_insert(s, &job, &why));
+    save(s, "j", "", "1");
+    ok(store_job_delete(s, job.key, &why));
+    ok(store_checkpoints(s, &own, put_id, &b, &why));
+    assert_is(&b, "");
+    buf_done(&b);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        test(checkpoints_come_newest_first),
+        test(channels_come_in_the_versions_of_the_checkpoint),
+        test(the_first_write_stays_and_special_ones_are_replaced),
+        test(a_state_is_seen_with_its_checkpoint),
+        test(a_thread_is_copied_and_forgotten),
+        test(what_a_job_has_saved_goes_with_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
