@@ -25,6 +25,7 @@ bench: all
 	@scripts/deps bench
 	@bench/run build/release
 	@bench/gateway/run build/release
+	@bench/gateway/instructions build/release
 
 # Rewrites the expected bytes; the diff is what gets reviewed.
 golden: all

@@ -80,8 +80,18 @@ static struct block *block_new(void)
     return b;
 }
 
+/* Does its last mark stand for records that gave no bytes? */
+static bool ends_silent(const struct block *b)
+{
+    size_t n = b->n_marks;
+
+    return n > 0 && b->marks[n - 1].end == (n > 1 ? b->marks[n - 2].end : 0);
+}
+
 static int block_mark(struct block *b, uint64_t seq, bool last)
 {
+    if (ends_silent(b) && b->marks[b->n_marks - 1].end == b->bytes.n)
+        b->n_marks--; /* one mark for all of them */
     if (b->n_marks == b->cap_marks) {
         size_t cap = b->cap_marks > 0 ? b->cap_marks * 2 : 16;
         struct mark *marks = realloc(b->marks, cap * sizeof(*marks));
@@ -526,6 +536,18 @@ static bool more_here(struct reader *r)
     return r->offset < r->block->bytes.n;
 }
 
+/* It stands at the end of the window: records without bytes may have come since. */
+static bool at_end(struct reader *r)
+{
+    const struct block *b = r->block;
+
+    if (b == NULL || b->left || b->next != NULL || b->n_marks == 0)
+        return false;
+    r->seq = b->marks[b->n_marks - 1].seq;
+    r->done = b->marks[b->n_marks - 1].last;
+    return true;
+}
+
 enum hub_next hub_reader_next(struct reader *r, struct str *ret)
 {
     struct channel *c = r->channel;
@@ -537,6 +559,8 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     if (!more_here(r)) {
         if (!c->known || r->seq >= c->last)
             return HUB_WAIT;
+        if (at_end(r))
+            return r->done ? HUB_END : HUB_WAIT;
         if (r->seq < c->base || !locate(r))
             return HUB_BEHIND;
     }

@@ -43,7 +43,8 @@ struct block {
     bool left; /* no longer in the window */
     struct block *next;
     struct buf bytes;
-    struct mark *marks; /* one per record (or frame without id) in it */
+    struct mark *marks; /* one per record that gave bytes (or frame without id), or run of
+                           records that gave none */
     size_t n_marks, cap_marks;
 };
 

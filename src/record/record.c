@@ -115,6 +115,8 @@ static inline void *place(const struct record *rec, const struct field *f)
     return (char *)(uintptr_t)rec + f->offset;
 }
 
+static const struct run_info no_info = { .step = RECORD_NO_NUMBER, .depth = RECORD_NO_NUMBER };
+
 void record_init(struct record *rec, enum record_kind kind)
 {
     *rec = (struct record){
@@ -127,7 +129,7 @@ void record_init(struct record *rec, enum record_kind kind)
         .llms = RECORD_NO_NUMBER,
         .tools = RECORD_NO_NUMBER,
         .half = RECORD_NO_NUMBER,
-        .info = { .step = RECORD_NO_NUMBER, .depth = RECORD_NO_NUMBER },
+        .info = no_info,
     };
 }
 
@@ -378,23 +380,50 @@ static struct str copy_bytes(char **at, struct str s)
     return copy;
 }
 
-static bool is_text(size_t i)
+/* The fields that are texts, where they lie side by side in the table. */
+static const struct {
+    size_t from, to;
+    bool is_own; /* not of the constant part */
+} texts[] = {
+    { AT_INFO_TEXTS, AT_INFO_NUMBERS, false },
+    { AT_INFO_JSONS, AT_OWN_NUMBERS, false },
+    { AT_OWN_TEXTS, N_FIELDS, true },
+};
+
+enum { N_TEXTS = sizeof(texts) / sizeof(texts[0]) };
+
+static size_t text_bytes(const struct record *rec, size_t from, size_t to)
 {
-    return type_of(i) == FIELD_TEXT || type_of(i) == FIELD_JSON;
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++)
+        n += ((const struct str *)place(rec, &fields[i]))->n;
+    return n;
 }
 
+static void copy_texts(struct record *rec, size_t from, size_t to, char **at)
+{
+    for (size_t i = from; i < to; i++) {
+        struct str *text = place(rec, &fields[i]);
+
+        if (text->p != NULL)
+            *text = copy_bytes(at, *text);
+    }
+}
+
+/* Most records have a head, and so no constant part of their own to look at. */
 int record_new(const struct record *rec, struct record **ret)
 {
+    bool is_head = rec->head_seq == 0;
     struct buf constant;
-    size_t n_bytes = rec->job_id.n;
 
     buf_init(&constant, SIZE_MAX / 4);
-    if (rec->head_seq == 0)
+    if (is_head)
         put_info(rec, &constant);
-    n_bytes += constant.n;
-    for (size_t i = 0; i < N_FIELDS; i++)
-        if (is_text(i))
-            n_bytes += ((const struct str *)place(rec, &fields[i]))->n;
+    size_t n_bytes = rec->job_id.n + constant.n;
+    for (size_t i = 0; i < N_TEXTS; i++)
+        if (is_head || texts[i].is_own)
+            n_bytes += text_bytes(rec, texts[i].from, texts[i].to);
     struct block *b = constant.error == 0 ? malloc(sizeof(*b) + n_bytes) : NULL;
     if (b == NULL) {
         buf_done(&constant);
@@ -405,13 +434,12 @@ int record_new(const struct record *rec, struct record **ret)
     b->rec = *rec;
     b->rec.head = NULL;
     b->rec.job_id = copy_bytes(&at, rec->job_id);
-    b->rec.info_json = rec->head_seq == 0 ? copy_bytes(&at, buf_text(&constant)) : STR_NONE;
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        struct str *text = place(&b->rec, &fields[i]);
-
-        if (is_text(i))
-            *text = copy_bytes(&at, *text);
-    }
+    b->rec.info_json = is_head ? copy_bytes(&at, buf_text(&constant)) : STR_NONE;
+    if (!is_head)
+        b->rec.info = no_info; /* what it points to is borrowed */
+    for (size_t i = 0; i < N_TEXTS; i++)
+        if (is_head || texts[i].is_own)
+            copy_texts(&b->rec, texts[i].from, texts[i].to, &at);
     buf_done(&constant);
     *ret = &b->rec;
     return 0;
