@@ -16,6 +16,7 @@
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
+#include "agents/dialer.h"
 #include "agents/environment.h"
 #include "agents/host.h"
 #include "agents/outbox.h"
@@ -151,6 +152,8 @@ static void close_when_idle(struct exec *e)
     for (size_t i = 0; i < e->n_crews; i++)
         if (e->crews[i].team != NULL)
             team_close(e->crews[i].team);
+    if (e->host.dialer != NULL)
+        dialer_close(e->host.dialer);
     uv_close((uv_handle_t *)&e->poll, NULL);
     mailbox_close(e->box);
 }
@@ -433,7 +436,9 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         const struct exec_agent *agent = &options->agents[i];
         struct crew *crew = &e->crews[i];
 
-        if (agent->argv == NULL || agent->argv[0] == NULL)
+        bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
+
+        if (!has_command && agent->http.url == NULL)
             return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
                              STR_ARG(str_head(agent->name, 80)));
         if (environment_init(&crew->env, options->mark, environ, agent->env) != 0)
@@ -450,6 +455,19 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
     e->works = calloc(n_places + 1, sizeof(*e->works));
     return e->crews != NULL && e->works != NULL ? 0
                                                 : error_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int add_dialer(struct exec *e, const struct exec_options *options, struct error *err)
+{
+    bool is_needed = false;
+
+    for (size_t i = 0; i < options->n; i++)
+        is_needed |= options->agents[i].http.url != NULL;
+    if (is_needed)
+        e->host.dialer = dialer_new(&e->loop);
+    return !is_needed || e->host.dialer != NULL
+               ? 0
+               : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
 }
 
 static int open_loop(struct exec *e, struct error *err)
@@ -498,6 +516,8 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
     int code = open_loop(e, err);
     if (code == 0)
         code = add_crews(e, options, err);
+    if (code == 0)
+        code = add_dialer(e, options, err);
     if (code != 0) {
         exec_free(e);
         return code;

@@ -1,4 +1,5 @@
-/* Exec agents: processes on this machine, one for each job, or a pool that shares them.
+/* Agents that this server puts to work: processes on this machine, one for each job, or a pool
+ * that shares them; and remote endpoints, which get each job by a POST (http.h).
  *
  *     journal ──lease──▶ exec ──spawn, one line on stdin──▶ worker
  *        ▲                 │◀──stdout: events──────────────────┤
@@ -40,9 +41,25 @@ struct exec_pool {
     int64_t backoff_ms;    /* longest pause before a process is started again */
 };
 
+/* The shape of a job for a remote endpoint (body.h). */
+enum exec_body { EXEC_BODY_INPUT, EXEC_BODY_ORDER, EXEC_BODY_LANGSERVE, EXEC_BODY_LANGGRAPH };
+
+/* A remote endpoint that gets the jobs of an agent. */
+struct exec_http {
+    const char *url;      /* "{job}" in it stands for the job's id; NULL: none, a process */
+    char *const *headers; /* NAME=value, or NULL: none to add */
+    enum exec_body body;
+    const char *assistant; /* LANGGRAPH, like the next */
+    char *const *modes;    /* what is asked for */
+    const char *ca;        /* PEM file of who may sign its certificate; NULL: the system's */
+    int64_t connect_ms;
+    int64_t first_ms; /* for its answer to begin */
+    int64_t idle_ms;  /* between two pieces of it */
+};
+
 struct exec_agent {
     struct str name;
-    char *const *argv;
+    char *const *argv;        /* NULL: http.url is there */
     char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
     unsigned concurrency;     /* 0: 10 */
@@ -50,6 +67,7 @@ struct exec_agent {
     size_t max_rss;           /* bytes of address space (RLIMIT_AS); 0: no limit */
     unsigned max_cpu_seconds; /* 0: no limit */
     struct exec_pool pool;
+    struct exec_http http;
 };
 
 enum { EXEC_GRACE_MS = 5000 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+struct dialer;
 struct exec_counts;
 struct journal;
 struct report_reader;
@@ -21,6 +22,7 @@ struct host {
     int64_t heartbeat_ms; /* 0: a quarter of the lease */
     uv_buf_t scratch;     /* where reads go */
     struct exec_counts *counts;
+    struct dialer *dialer;        /* NULL: no agent is a remote endpoint */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

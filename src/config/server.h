@@ -38,7 +38,23 @@ struct config_pool {
     int64_t backoff_ms;
 };
 
-/* Exactly one of argv, pull and is_builtin says how its jobs reach it. */
+/* In the order of their words in the table of options. */
+enum http_body { HTTP_BODY_INPUT, HTTP_BODY_ORDER, HTTP_BODY_LANGSERVE, HTTP_BODY_LANGGRAPH };
+
+/* A remote endpoint that gets an agent's jobs. */
+struct config_http {
+    char *url;      /* NULL: none */
+    char **headers; /* NAME=value, or NULL: none to add */
+    enum http_body body;
+    char *assistant;
+    char **modes;
+    char *ca; /* NULL: the system's */
+    int64_t connect_ms;
+    int64_t first_ms;
+    int64_t idle_ms;
+};
+
+/* Exactly one of argv, pull, http.url and is_builtin says how its jobs reach it. */
 struct config_agent {
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
@@ -50,6 +66,7 @@ struct config_agent {
     bool is_public;         /* offered in the list of agents */
     unsigned concurrency;   /* without a pool */
     struct config_pool pool;
+    struct config_http http;
     int64_t lease_ms;
     int64_t attempts;
     int64_t queue_ms;  /* 0: no deadline */

@@ -119,14 +119,14 @@ static int make_agent(struct config_agent *agent,
     int err = set_options(agent, entry, every);
     if (err == 0)
         err = set_settings(agent, entry, every);
-    if (err == 0 && agent->argv == NULL && !agent->pull)
+    if (err == 0 && agent->argv == NULL && !agent->pull && agent->http.url == NULL)
         err = set_builtin(agent, entry, every);
     return err;
 }
 
 static bool has_worker(const struct agent_entry *entry)
 {
-    return entry->values.argv != NULL || entry->values.pull;
+    return entry->values.argv != NULL || entry->values.pull || entry->values.http.url != NULL;
 }
 
 /* Is it one of the server's agents?  "*" is not, nor the demo's settings without the demo. */
@@ -137,24 +137,85 @@ static bool is_offered(const struct loader *l, const struct agent_entry *entry)
     return strcmp(entry->name, "*") != 0;
 }
 
+/* Absolute, and without a password, which errors would show. */
+static bool is_url(struct str url)
+{
+    bool is_secure = str_starts(url, STR("https://"));
+    struct str rest = str_skip(url, is_secure ? 8 : 7);
+    struct str host = str_head(rest, str_find(rest, '/'));
+
+    for (size_t i = 0; i < url.n; i++)
+        if (url.p[i] <= ' ' || url.p[i] > '~')
+            return false;
+    return (is_secure || str_starts(url, STR("http://"))) && host.n > 0 &&
+           str_find(host, '@') == host.n;
+}
+
+/* Names are tokens (RFC 9110, 5.6.2), and no value begins another header. */
+static bool is_header(const char *pair)
+{
+    struct str text = str_of(pair), name = str_head(text, str_find(text, '='));
+
+    for (size_t i = 0; i < text.n; i++)
+        if (((unsigned char)text.p[i] < ' ' && text.p[i] != '\t') || text.p[i] == 127)
+            return false;
+    for (size_t i = 0; i < name.n; i++)
+        if (strchr("\"(),/:;<=>?@[\\]{} ", name.p[i]) != NULL || name.p[i] > '~')
+            return false;
+    return true;
+}
+
+static int check_http(const struct loader *l, const struct agent_entry *entry)
+{
+    const struct config_http *http = &entry->values.http;
+    struct quoted name = quote(str_of(entry->name));
+
+    if (http->url != NULL && !is_url(str_of(http->url)))
+        return error_set(l->err, ERR_TYPE,
+                         "%s: the url of the agent '%s' at line %zu must begin with http:// or "
+                         "https://, and have no user or password (put these into 'headers')",
+                         l->file_name, name.z, entry->line);
+    for (char *const *pair = http->headers; pair != NULL && *pair != NULL; pair++)
+        if (!is_header(*pair))
+            return error_set(l->err, ERR_TYPE,
+                             "%s: a header of the agent '%s' at line %zu has a name or a value "
+                             "that HTTP does not allow",
+                             l->file_name, name.z, entry->line);
+    return 0;
+}
+
+/* Jobs reach it in one way. */
+static int check_worker(const struct loader *l, const struct agent_entry *entry)
+{
+    struct quoted name = quote(str_of(entry->name));
+    bool has_command = entry->values.argv != NULL, has_url = entry->values.http.url != NULL;
+
+    if (has_command + has_url + entry->values.pull > 1)
+        return error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu has %s and %s",
+                         l->file_name, name.z, entry->line,
+                         has_command ? "a 'command'" : "an 'http' url",
+                         entry->values.pull ? "'pull: true'" : "an 'http' url");
+    return check_http(l, entry);
+}
+
 static int check_entry(const struct loader *l, const struct agent_entry *entry)
 {
     struct quoted name = quote(str_of(entry->name));
 
     if (!is_offered(l, entry))
-        return 0;
-    if (entry->values.argv != NULL && entry->values.pull)
-        return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu has a 'command' and 'pull: true'",
-                         l->file_name, name.z, entry->line);
+        return check_http(l, entry);
+    int err = check_worker(l, entry);
+    if (err != 0)
+        return err;
     if (entry->values.argv != NULL && entry->values.argv[0][0] == '\0')
         return error_set(l->err, ERR_REFUSED,
                          "%s: the command of the agent '%s' at line %zu has no program",
                          l->file_name, name.z, entry->line);
-    if (entry->values.pull && entry->values.pool.size > 0)
+    if ((entry->values.pull || entry->values.http.url != NULL) && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu has a 'pool' and 'pull: true'",
-                         l->file_name, name.z, entry->line);
+                         "%s: the agent '%s' at line %zu has a 'pool' and %s", l->file_name,
+                         name.z, entry->line,
+                         entry->values.pull ? "'pull: true'" : "an 'http' url");
     if (entry->values.concurrency > 0 && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
@@ -162,7 +223,8 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
                          l->file_name, name.z, entry->line);
     if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
         return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu needs a 'command' or 'pull: true'",
+                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url or "
+                         "'pull: true'",
                          l->file_name, name.z, entry->line);
     return 0;
 }

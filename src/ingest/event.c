@@ -255,7 +255,7 @@ static bool is_wrapped(const struct source_line *in)
 
     return str_absent(in->sse_event) && in->top.data != NULL && in->top.name == NULL &&
            in->top.run_id == NULL && !str_absent(event) && !str_starts(event, STR("on_")) &&
-           str_find(event, '/') == event.n;
+           (str_find(event, '/') == event.n || str_starts(event, STR("messages/")));
 }
 
 static int read_line(const struct source_line *in, enum event_source from, struct event *ev)

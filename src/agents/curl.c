@@ -1,8 +1,9 @@
-/* libcurl, loaded when it is first called.
+/* libcurl, loaded when it is first called: by an agent that is a remote endpoint, or by the
+ * command-line client.
  *
  * Linking with it would load some thirty libraries at the start of every command: 8 ms and 7
- * MiB, which `translate` and `serve` would pay for nothing.  So these are its functions, as far
- * as the client uses them, each of which finds the real one.  No state is kept: dlopen counts.
+ * MiB, which `translate` and most servers would pay for nothing.  So these are its functions,
+ * as far as they are used, each of which finds the real one.  No state is kept: dlopen counts.
  */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -12,6 +13,7 @@
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
+#undef curl_multi_setopt
 
 /* Puts the address of libcurl's @name into *@place, a function pointer; NULL without libcurl.
  */
@@ -167,4 +169,40 @@ CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
 
     find("curl_multi_info_read", &real);
     return real != NULL ? real(multi, left) : NULL;
+}
+
+CURLcode curl_easy_pause(CURL *curl, int mask)
+{
+    CURLcode (*real)(CURL *, int);
+
+    find("curl_easy_pause", &real);
+    return real != NULL ? real(curl, mask) : CURLE_FAILED_INIT;
+}
+
+CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
+{
+    CURLMcode (*real)(CURLM *, CURLMoption, ...);
+    va_list args;
+
+    va_start(args, option);
+    void *value = va_arg(args, void *);
+    va_end(args);
+    find("curl_multi_setopt", &real);
+    return real != NULL ? real(multi, option, value) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_assign(CURLM *multi, curl_socket_t socket, void *data)
+{
+    CURLMcode (*real)(CURLM *, curl_socket_t, void *);
+
+    find("curl_multi_assign", &real);
+    return real != NULL ? real(multi, socket, data) : CURLM_INTERNAL_ERROR;
+}
+
+CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t socket, int events, int *running)
+{
+    CURLMcode (*real)(CURLM *, curl_socket_t, int, int *);
+
+    find("curl_multi_socket_action", &real);
+    return real != NULL ? real(multi, socket, events, running) : CURLM_INTERNAL_ERROR;
 }

@@ -1,0 +1,84 @@
+#include "agents/body.h"
+
+#include "agents/exec.h"
+#include "agents/order.h"
+#include "base/json.h"
+
+#include <string.h>
+
+/* A job that goes on has no input but its answers. */
+static void put_input(struct buf *b, const struct order *order)
+{
+    if (str_absent(order->resume)) {
+        json_put_raw_or_null(b, order->input);
+        return;
+    }
+    buf_lit(b, "{\"resume\":");
+    buf_str(b, order->resume);
+    buf_char(b, '}');
+}
+
+static void put_langserve(struct buf *b, const struct order *order)
+{
+    buf_lit(b, "{\"input\":");
+    put_input(b, order);
+    buf_lit(b, ",\"config\":{\"configurable\":{\"thread_id\":");
+    json_put_str(b, order->job);
+    buf_lit(b, "}}}");
+}
+
+/* After a pause, or at a breakpoint, there is nothing to answer: a run without input goes on.
+ */
+static void put_command(struct buf *b, const struct order *order)
+{
+    if (str_absent(order->resume)) {
+        json_put_raw_or_null(b, order->input);
+        return;
+    }
+    buf_lit(b, "null");
+    if (!str_is(order->resume, "{}")) {
+        buf_lit(b, ",\"command\":{\"resume\":");
+        buf_str(b, order->resume);
+        buf_char(b, '}');
+    }
+}
+
+/* A run of a thread begins with the thread, which is the job's own; a cut connection ends the
+ * run, as a cut here ends the attempt. */
+static void put_langgraph(struct buf *b,
+                          const struct exec_http *http,
+                          const struct order *order)
+{
+    buf_lit(b, "{\"assistant_id\":");
+    json_put_str(b, str_of(http->assistant));
+    buf_lit(b, ",\"input\":");
+    put_command(b, order);
+    buf_lit(b, ",\"stream_mode\":[");
+    for (char *const *mode = http->modes; mode != NULL && *mode != NULL; mode++) {
+        if (mode != http->modes)
+            buf_char(b, ',');
+        json_put_str(b, str_of(*mode));
+    }
+    buf_lit(b, "],\"stream_subgraphs\":true,\"on_disconnect\":\"cancel\"");
+    if (strstr(http->url, "/threads/") != NULL)
+        buf_lit(b, ",\"if_not_exists\":\"create\"");
+    buf_char(b, '}');
+}
+
+void body_put(struct buf *b, const struct exec_http *http, const struct order *order)
+{
+    switch (http->body) {
+    case EXEC_BODY_INPUT:
+        put_input(b, order);
+        break;
+    case EXEC_BODY_ORDER:
+        order_put(b, order);
+        break;
+    case EXEC_BODY_LANGSERVE:
+        put_langserve(b, order);
+        break;
+    case EXEC_BODY_LANGGRAPH:
+        put_langgraph(b, http, order);
+        break;
+    }
+}

@@ -1,0 +1,31 @@
+/* A dialer: libcurl's transfers on a libuv loop.
+ *
+ * Loop thread only.  libcurl may not be called from inside its own callbacks, but for what its
+ * manual allows there: what they find out is acted on later. */
+#ifndef AGENTS_DIALER_H
+#define AGENTS_DIALER_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <uv.h>
+
+struct dialer;
+
+/* A transfer; its owner keeps it until it is done or was removed. */
+struct dialed {
+    CURL *easy; /* owned by the owner, set up but for its CURLOPT_PRIVATE */
+    /* Once, unless it was removed; never from inside of dialer_add. */
+    void (*done)(struct dialed *t, CURLcode code);
+};
+
+/* NULL: out of memory, or without libcurl. */
+struct dialer *dialer_new(uv_loop_t *loop);
+/* When no transfer is left.  Its memory goes when the loop has closed its handles. */
+void dialer_close(struct dialer *d);
+
+/* False: it cannot begin. */
+bool dialer_add(struct dialer *d, struct dialed *t);
+/* Closes its connection at once. */
+void dialer_remove(struct dialer *d, struct dialed *t);
+
+#endif
