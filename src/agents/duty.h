@@ -10,7 +10,7 @@
 #define AGENTS_DUTY_H
 
 #include "agents/outbox.h"
-#include "agents/post.h"
+#include "bus/post.h"
 
 struct duty;
 struct host;

@@ -20,10 +20,10 @@
 #include "agents/environment.h"
 #include "agents/host.h"
 #include "agents/outbox.h"
-#include "agents/post.h"
 #include "agents/report.h"
 #include "agents/team.h"
 #include "agents/work.h"
+#include "bus/post.h"
 
 #include <pthread.h>
 #include <signal.h>

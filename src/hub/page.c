@@ -1,9 +1,8 @@
 #include "hub/page.h"
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/table.h"
 #include "jobs/reach.h"
+#include "journal/reader.h"
 
 #include <stdlib.h>
 
@@ -17,10 +16,8 @@ struct reading {
     struct store *store;
     int64_t key;
     struct str job;
-    struct json_reader reader, head_reader;
+    struct record_reader records;
     struct frames frames;
-    struct table heads; /* seq -> struct record, ref */
-    struct record *last_head;
     size_t n_rows, n_good;
     uint64_t lost; /* the last of the damaged records at its beginning; 0: there are none */
     bool full;
@@ -67,57 +64,6 @@ void page_ask(struct page *p, struct pool *pool)
     pool_post(pool, &p->task);
 }
 
-static struct key head_key(uint64_t seq)
-{
-    return key_of(seq, STR_NONE);
-}
-
-/* The head that a record names: one of this page, or one from before. */
-static int find_head(struct reading *r, uint64_t seq, const struct record **ret)
-{
-    struct record *head = r->last_head, decoded;
-    struct str stored;
-
-    if (head == NULL || head->seq != seq)
-        head = table_get(&r->heads, head_key(seq));
-    if (head == NULL) {
-        int err = store_record(r->store, r->key, seq, &stored, NULL);
-
-        if (err == 0)
-            err = record_decode(&r->head_reader, stored, &decoded, NULL);
-        if (err == 0)
-            err = record_new(&decoded, &head);
-        if (err != 0)
-            return err;
-        err = table_put(&r->heads, head_key(seq), head);
-        if (err != 0) {
-            record_unref(head);
-            return err;
-        }
-    }
-    r->last_head = head;
-    *ret = head;
-    return 0;
-}
-
-static bool is_head(const struct record *rec)
-{
-    return rec->head_seq == 0 && rec->info.run.p != NULL;
-}
-
-static int keep_head(struct reading *r, const struct record *rec)
-{
-    struct record *head;
-    int err = record_new(rec, &head);
-
-    if (err != 0)
-        return err;
-    err = table_put(&r->heads, head_key(rec->seq), head);
-    if (err != 0)
-        record_unref(head);
-    return err;
-}
-
 /* Damaged records are passed over at the beginning of a page, and a frame in their place says
  * so.  One that is met later ends the page before it.  True to go on. */
 static bool pass_over(struct reading *r, uint64_t seq)
@@ -143,23 +89,6 @@ static void say_what_is_lost(struct reading *r)
     p->sheet->n_frames++;
 }
 
-static int read_record(struct reading *r, uint64_t seq, struct str stored, struct record *ret)
-{
-    int err = record_decode(&r->reader, stored, ret, NULL);
-
-    if (err == 0 && ret->seq != seq)
-        err = ERR_TYPE;
-    if (err == 0 && ret->head_seq != 0)
-        err = find_head(r, ret->head_seq, &ret->head);
-    ret->job_id = r->job;
-    return err;
-}
-
-static bool is_damage(int err)
-{
-    return err == ERR_SYNTAX || err == ERR_TYPE || err == ERR_NOT_FOUND;
-}
-
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
     struct reading *r = arg;
@@ -171,14 +100,12 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     r->hole = seq != sheet->last_seq + 1 && !r->skips;
     if (r->hole || !pass_over(r, seq - 1))
         return 1;
-    int err = read_record(r, seq, stored, &rec);
-    if (is_damage(err))
+    int err = record_reader_read(&r->records, seq, stored, &rec);
+    if (record_is_damage(err))
         return !pass_over(r, seq);
     say_what_is_lost(r);
     if (err == 0)
         err = way_render(&r->page->way, &rec, r->page->after, &r->frames, &sheet->bytes, &n);
-    if (err == 0 && is_head(&rec))
-        err = keep_head(r, &rec);
     if (err != 0) {
         r->page->code = err;
         return 1;
@@ -230,23 +157,16 @@ static void read_rows(struct reading *r)
     r->n_rows = r->n_good = 0;
     r->lost = 0;
     r->full = r->hole = false;
-    r->last_head = NULL;
-    json_reader_init(&r->reader, SIZE_MAX / 64, 256);
-    json_reader_init(&r->head_reader, SIZE_MAX / 64, 256);
+    record_reader_init(&r->records, r->store, r->key, r->job);
     frames_init(&r->frames, SIZE_MAX / 4);
-    table_init(&r->heads);
     sheet->last_seq = after;
     (void)buf_reserve(&sheet->bytes, expected(p, after)); /* an error sticks */
     int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
     if (err != 0)
         p->code = err;
     end_sheet(r);
-    for (size_t i = 0; i < r->heads.cap; i++)
-        record_unref(r->heads.slots[i].value);
-    table_done(&r->heads);
     frames_done(&r->frames);
-    json_reader_done(&r->reader);
-    json_reader_done(&r->head_reader);
+    record_reader_done(&r->records);
 }
 
 /* From the shelf, or else from the store. */

@@ -77,11 +77,11 @@ static uint64_t count_requests(struct journal_counts *counts,
     uint64_t batches = 0;
 
     for (const struct journal_request *r = answered; r != NULL; r = r->next) {
-        if (r->op == JOURNAL_SUBMIT && r->code == 0 && !r->existed)
+        if (r->code == 0 && ((r->op == JOURNAL_SUBMIT && !r->existed) || r->made))
             counter_add(&counts->submitted, 1);
         if (is_workers(r) && r->code == ERR_REFUSED)
             counter_add(&counts->fenced, 1);
-        if (r->op != JOURNAL_APPEND || r->code != 0)
+        if ((r->op != JOURNAL_APPEND && r->op != JOURNAL_FEED) || r->code != 0)
             continue;
         batches++;
         counter_add(&counts->bad_lines, r->rejected);

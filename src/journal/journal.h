@@ -51,6 +51,8 @@ enum journal_op {
     JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
     JOURNAL_RESUME, /* job */
     JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held */
+    JOURNAL_FEED,   /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
+                       what came over its channel.  No job: all that run are still being heard */
     JOURNAL_OP_MAX
 };
 
@@ -66,6 +68,14 @@ struct journal_reply {
     struct str id;    /* of the question; absent: the only one that is open */
     struct str value; /* JSON */
     uint64_t seq;     /* the journal's: of the question */
+};
+
+/* A line that came over a job's channel (channel.c). */
+struct journal_line {
+    struct str text;      /* behind the text of the line before, with a newline between */
+    int64_t producer_seq; /* -1: none */
+    bool asks;            /* graph.interrupt, graph.paused: its last word before an answer */
+    bool ends;            /* job.done, job.failed */
 };
 
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
@@ -110,6 +120,8 @@ struct journal_request {
                  struct store *store,
                  int64_t now,
                  struct error *why);
+    const struct journal_line *lines; /* FEED */
+    size_t n_lines;
     bool takes_calls; /* LEASE: call.id, when it is present, is the answer instead of a job */
     struct journal_call call;
 
@@ -130,6 +142,8 @@ struct journal_request {
     uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
                               has got the same lease; 0: anyway */
     uint64_t accepted, rejected;
+    uint64_t repeated, missing; /* FEED: by the numbers of its lines */
+    bool made;                  /* FEED: the job is new */
     int64_t lease_ms;
     /* The journal's own: */
     int64_t deadline;
@@ -169,6 +183,13 @@ struct journal_events {
     void *arg;
 };
 
+/* Whether what its jobs do comes over a channel. */
+enum journal_fed {
+    FED_NOT,
+    FED_ALONE, /* and nobody leases them: the channel is their worker */
+    FED_BESIDE /* beside whoever leases them */
+};
+
 /* What the journal must know of an agent. */
 struct journal_agent {
     struct str name;
@@ -179,6 +200,8 @@ struct journal_agent {
     int64_t run_ms;          /* deadline of the run; 0: none */
     int64_t cancel_grace_ms; /* then it is forced */
     int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
+    enum journal_fed fed;
+    bool is_published; /* its jobs have a `published`; else it is -1 */
 };
 
 /* What may change while the journal runs.  An agent that is not named any more stays. */

@@ -186,6 +186,15 @@ void journal_reply(struct journal *j, struct journal_request *req);
 void journal_pause(struct journal *j, struct journal_request *req);
 void journal_resume(struct journal *j, struct journal_request *req);
 
+/* It goes on, and with which answers is not known here. */
+int questions_answered_elsewhere(struct live *l);
+
+/* --- channel.c --------------------------------------------------------------- */
+
+/* It is fed from a channel, which has fallen silent after a question. */
+bool journal_is_asking(struct live *l);
+void journal_feed(struct journal *j, struct journal_request *req);
+
 /* --- ops.c ------------------------------------------------------------------- */
 
 /* Before anything was written. */
@@ -196,6 +205,16 @@ void journal_broke(struct journal *j, struct journal_request *req, int code);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row. */
 struct live *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);
+
+/* Its worker has been heard of. */
+void journal_renew(struct live *l);
+void journal_submit(struct journal *j, struct journal_request *req);
+/* It is at work from now on, for who asks. */
+int journal_begin_attempt(struct live *l, const struct journal_request *req);
+/* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
+int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events);
+/* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
+int journal_wait_for_answer(struct live *l, bool interrupted);
 
 /* Does one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);

@@ -128,7 +128,7 @@ static int64_t lease_ms_of(const struct live *l)
     return l->agent != NULL ? l->agent->lease_ms : 60000;
 }
 
-static void renew(struct live *l)
+void journal_renew(struct live *l)
 {
     live_touch(l);
     l->row.lease_until = l->journal->now + lease_ms_of(l);
@@ -177,6 +177,7 @@ static void fill_row(const struct journal *j,
     row->queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0;
     row->run_seconds = (agent->run_ms + 999) / 1000;
     row->producer_seq = -1;
+    row->published = agent->is_published ? 0 : -1;
     row->first_seq = 1;
     row->seq = 0;
     if (row->expiry_seconds == 0)
@@ -198,7 +199,7 @@ static bool has_too_many(const struct journal *j, struct journal_request *req)
     return true;
 }
 
-static void submit(struct journal *j, struct journal_request *req)
+void journal_submit(struct journal *j, struct journal_request *req)
 {
     const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
     struct job_row row = req->row;
@@ -242,11 +243,18 @@ static void submit(struct journal *j, struct journal_request *req)
 
 /* --- leases ------------------------------------------------------------------ */
 
+static const struct journal_agent *leasable(const struct journal *j, struct str agent)
+{
+    const struct journal_agent *a = journal_agent_of(j, agent);
+
+    return a != NULL && a->fed != FED_ALONE ? a : NULL;
+}
+
 static struct live *next_for(struct journal *j, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->n_agents; i++) {
         const struct journal_agent *a =
-            journal_agent_of(j, req->agents[(i + j->lease_turn) % req->n_agents]);
+            leasable(j, req->agents[(i + j->lease_turn) % req->n_agents]);
         struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
         while (q != NULL && q->n > 0) {
@@ -261,7 +269,7 @@ static struct live *next_for(struct journal *j, const struct journal_request *re
     return NULL;
 }
 
-static int begin_attempt(struct live *l, const struct journal_request *req)
+int journal_begin_attempt(struct live *l, const struct journal_request *req)
 {
     struct journal *j = l->journal;
     int err = live_move(l, JOB_RUNNING);
@@ -296,12 +304,12 @@ static void answer_order(struct live *l, struct journal_request *req, bool again
     if (err == 0)
         err = questions_put_answers(l, req);
     if (err == 0 && !again)
-        err = begin_attempt(l, req);
+        err = journal_begin_attempt(l, req);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    renew(l);
+    journal_renew(l);
     answer_lease(l, req);
     journal_answer_row(req, &l->row);
     req->row.input = input;
@@ -353,7 +361,7 @@ static bool lease(struct journal *j, struct journal_request *req)
 
     req->lease_number = ++j->n_leases;
     for (size_t i = 0; i < req->n_agents; i++)
-        known |= journal_agent_of(j, req->agents[i]) != NULL;
+        known |= leasable(j, req->agents[i]) != NULL;
     if (!known) {
         refuse(req, ERR_TYPE, "none of these agents is configured here");
         return false;
@@ -451,8 +459,9 @@ static void on_bad_line(void *arg, uint64_t line, const struct error *why)
     }
 }
 
-static int take_bytes(struct journal *j, struct live *l, struct str bytes, uint64_t *ret_events)
+int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
 {
+    struct journal *j = l->journal;
     struct intake_options options = {
         .max_line = j->opt.max_line, .max_depth = j->opt.max_depth, .bad = on_bad_line, .arg = j
     };
@@ -481,7 +490,7 @@ static void append(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return;
-    renew(l);
+    journal_renew(l);
     answer_lease(l, req);
     if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq) {
         j->tally.repeated++;
@@ -493,7 +502,7 @@ static void append(struct journal *j, struct journal_request *req)
         return;
     }
     uint64_t before = l->row.seq;
-    int err = take_bytes(j, l, req->bytes, &req->accepted);
+    int err = journal_take_bytes(l, req->bytes, &req->accepted);
     if (err == 0)
         err = live_follow_fold(l);
     if (err != 0) {
@@ -514,12 +523,12 @@ static void heartbeat(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return;
-    renew(l);
+    journal_renew(l);
     answer_lease(l, req);
 }
 
 /* Waiting for a human, or for a pause to end. */
-static int wait_for_answer(struct live *l, bool interrupted)
+int journal_wait_for_answer(struct live *l, bool interrupted)
 {
     struct fold *fold;
     int err = live_fold(l, &fold);
@@ -563,7 +572,7 @@ static void finish(struct journal *j, struct journal_request *req)
         err = live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     else if (err == 0 && (req->interrupted || req->end_of_stream ||
                           (asks && req->end == JOB_END_SUCCEEDED)))
-        err = wait_for_answer(l, req->interrupted);
+        err = journal_wait_for_answer(l, req->interrupted);
     else if (err == 0)
         err = end_as_told(l, req);
     if (err != 0) {
@@ -598,7 +607,7 @@ static bool may_write(struct journal *j, struct journal_request *req)
     if (l != NULL && !is_about(l, req->thread))
         refuse(req, ERR_REFUSED, "this job is not one of this thread");
     else if (l != NULL)
-        renew(l);
+        journal_renew(l);
     return l != NULL && is_about(l, req->thread);
 }
 
@@ -694,14 +703,14 @@ static void delete_job(struct journal *j, struct journal_request *req)
 bool journal_do(struct journal *j, struct journal_request *req)
 {
     static void (*const ops[JOURNAL_OP_MAX])(struct journal *, struct journal_request *) = {
-        [JOURNAL_SUBMIT] = submit,         [JOURNAL_APPEND] = append,
+        [JOURNAL_SUBMIT] = journal_submit, [JOURNAL_APPEND] = append,
         [JOURNAL_HEARTBEAT] = heartbeat,   [JOURNAL_FINISH] = finish,
         [JOURNAL_RETURN] = hand_back,      [JOURNAL_CANCEL] = cancel,
         [JOURNAL_DELETE] = delete_job,     [JOURNAL_LOSE] = lose,
         [JOURNAL_COUNT] = count_waiting,   [JOURNAL_SETTINGS] = journal_set_settings,
         [JOURNAL_ANSWER] = journal_answer, [JOURNAL_REPLY] = journal_reply,
         [JOURNAL_PAUSE] = journal_pause,   [JOURNAL_RESUME] = journal_resume,
-        [JOURNAL_WRITE] = write_rows,
+        [JOURNAL_WRITE] = write_rows,      [JOURNAL_FEED] = journal_feed,
     };
 
     counter_add(&j->counts.requests, 1);
@@ -749,6 +758,8 @@ static int look_at(struct journal *j, struct live *l)
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
         return live_lose_worker(l, STR("worker lost: it went down with the server"),
                                 STR("ServerRestart"));
+    if (l->state == JOB_RUNNING && lease_is_over(j, l) && journal_is_asking(l))
+        return journal_wait_for_answer(l, false);
     if (l->state == JOB_RUNNING && lease_is_over(j, l))
         return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
     return 0;

@@ -190,6 +190,22 @@ int questions_go_on(struct live *l)
     return err;
 }
 
+int questions_answered_elsewhere(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct questions q;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = load(j, l->row.key, &mem, &q);
+    for (size_t i = 0; err == 0 && i < q.n; i++)
+        if (q.rows[i].answered == 0)
+            err = store_question_answer(j->opt.store, l->row.key, q.rows[i].seq, STR("null"),
+                                        STR("channel"), j->now, &j->failure);
+    arena_done(&mem);
+    return err == 0 ? go_on(l) : err;
+}
+
 /* --- time -------------------------------------------------------------------- */
 
 static int end_unanswered(struct live *l, const struct question_row *row)

@@ -156,6 +156,18 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     return code;
 }
 
+int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
+{
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_JOB_PUBLISHED);
+    bind_int(&b, published);
+    bind_int(&b, key);
+    return write_run(s, &b, NULL, err);
+}
+
 /* --- reading --------------------------------------------------------------------- */
 
 static int get(struct store *s,
@@ -255,6 +267,13 @@ int store_jobs(struct store *s,
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_OPEN_JOBS);
+
+    return each(s, &b, SIZE_MAX, cb, arg, err);
+}
+
+int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_UNPUBLISHED_JOBS);
 
     return each(s, &b, SIZE_MAX, cb, arg, err);
 }

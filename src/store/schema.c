@@ -166,6 +166,9 @@ static const char *const steps[] = {
     "  state TEXT NOT NULL,"
     "  PRIMARY KEY (thread, ns, id)"
     ") STRICT;",
+    /* 9: what Redis was told. */
+    ("ALTER TABLE jobs ADD COLUMN published INTEGER NOT NULL DEFAULT -1;"
+     "CREATE INDEX jobs_unpublished ON jobs(key) WHERE published >= 0;"),
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -25,7 +25,8 @@
  * producer_seq are not in the lists: each is special in its own way. */
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
-    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running)
+    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running) \
+    INT(published)
 #define JOB_INDEXED(TEXT, INT)                                                         \
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \
@@ -51,6 +52,7 @@ enum statement {
     STATEMENT_JOBS_OF_AGENT_AND_STATE,
     STATEMENT_JOBS_OF_OWNER,
     STATEMENT_OPEN_JOBS,
+    STATEMENT_UNPUBLISHED_JOBS,
     STATEMENT_RECORDS,
     STATEMENT_RECORD,
     STATEMENT_COUNTS,
@@ -77,6 +79,7 @@ enum statement {
     STATEMENT_INPUT_INSERT,
     STATEMENT_JOB_UPDATE_PLAIN,
     STATEMENT_JOB_UPDATE,
+    STATEMENT_JOB_PUBLISHED,
     STATEMENT_JOB_WITHDRAW,
     STATEMENT_JOB_DELETE,
     STATEMENT_INPUT_DELETE,

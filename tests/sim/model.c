@@ -555,6 +555,7 @@ static void check_granted(struct call *c)
     case JOURNAL_CALL:
     case JOURNAL_ANSWER:
     case JOURNAL_WRITE:
+    case JOURNAL_FEED:
     case JOURNAL_OP_MAX:
         return;
     }

@@ -1649,6 +1649,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
     close_both(f);
     make_file(
         f,
+        "DROP INDEX jobs_unpublished; ALTER TABLE jobs DROP COLUMN published;"
         "DROP TABLE checkpoints; DROP TABLE channels; DROP TABLE writes;"
         "DROP TABLE states; DROP TABLE questions; ALTER TABLE jobs DROP COLUMN pause_requested;"
         "ALTER TABLE jobs DROP COLUMN resumed; ALTER TABLE jobs DROP COLUMN answer_by;"

@@ -1,4 +1,4 @@
-#include "agents/post.h"
+#include "bus/post.h"
 
 #include <assert.h>
 

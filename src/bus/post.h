@@ -4,8 +4,8 @@
  *
  * Loop thread only, but for the journal's side.  The mailbox must stay open while a post
  * is under way. */
-#ifndef AGENTS_POST_H
-#define AGENTS_POST_H
+#ifndef BUS_POST_H
+#define BUS_POST_H
 
 #include "journal/journal.h"
 #include "loop/mailbox.h"

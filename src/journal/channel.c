@@ -1,0 +1,177 @@
+/* Jobs that are fed from a channel.
+ *
+ *     first line: queued ─▶ running ──job.done, job.failed──▶ ended
+ *                   ▲          │ graph.interrupt, or a question with no run open
+ *                   └──────────▼ waiting ──a line──▶ it was answered elsewhere: goes on
+ *
+ * What speaks on a channel carries no attempt, so there is only one worker as far as we know:
+ * the channel itself (FED_ALONE).  Its silence is the end of its lease, as anybody's.  Or
+ * somebody else holds the lease and says how the job ends (FED_BESIDE): then lines are taken
+ * while it does. */
+#include "ingest/fold.h"
+#include "journal/live.h"
+
+static struct live *make(struct journal *j, struct journal_request *req)
+{
+    req->row = (struct job_row){ .id = req->job, .agent = req->row.agent, .input = STR("{}") };
+    journal_submit(j, req);
+    if (req->code != 0)
+        return NULL;
+    req->made = true;
+    return live_find(j, req->job);
+}
+
+static struct live *fed_job(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+
+    if (l == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->row.agent))
+        l = make(j, req);
+    if (l == NULL)
+        return NULL;
+    enum journal_fed fed = l->agent != NULL ? l->agent->fed : FED_NOT;
+    if (fed == FED_NOT) {
+        refuse(req, ERR_REFUSED, "jobs of the agent %.*s are not fed from a channel",
+               STR_ARG(str_head(l->row.agent, 80)));
+        return NULL;
+    }
+    if (fed == FED_BESIDE && l->state != JOB_RUNNING) {
+        refuse(req, ERR_REFUSED, "nobody works on this job: it is %.*s", STR_ARG(l->row.state));
+        return NULL;
+    }
+    req->code = 0;
+    return l;
+}
+
+/* A group of lines is what can be handed over at once: up to the end, a repeat, or a line
+ * after which the job waits. */
+struct group {
+    struct str text;
+    const struct journal_line *first, *last;
+    int64_t producer_seq;
+    size_t n;
+};
+
+static bool is_repeat(const struct journal_line *line, int64_t last)
+{
+    return line->producer_seq >= 0 && line->producer_seq <= last;
+}
+
+static struct group next_group(struct journal_request *req, size_t at, int64_t last)
+{
+    const struct journal_line *first = &req->lines[at];
+    struct group g = { .first = first, .last = first, .producer_seq = last };
+
+    while (at + g.n < req->n_lines && !is_repeat(&first[g.n], g.producer_seq)) {
+        g.last = &first[g.n++];
+        if (g.last->producer_seq >= 0 && g.producer_seq >= 0)
+            req->missing += (uint64_t)(g.last->producer_seq - g.producer_seq - 1);
+        if (g.last->producer_seq >= 0)
+            g.producer_seq = g.last->producer_seq;
+        if (g.last->asks)
+            break;
+    }
+    g.text = str_make(first->text.p, (size_t)(g.last->text.p - first->text.p) + g.last->text.n);
+    return g;
+}
+
+/* One more question, or the end, may come while it waits. */
+static bool is_of_this_attempt(const struct live *l, const struct journal_line *line)
+{
+    return l->state == JOB_RUNNING || (l->state == JOB_WAITING && (line->asks || line->ends));
+}
+
+static int be_at_work(struct live *l, const struct journal_request *req, const struct group *g)
+{
+    int err = 0;
+
+    if (is_of_this_attempt(l, g->first))
+        return 0;
+    if (l->state == JOB_WAITING)
+        err = questions_answered_elsewhere(l);
+    return err == 0 && l->state == JOB_QUEUED ? journal_begin_attempt(l, req) : err;
+}
+
+bool journal_is_asking(struct live *l)
+{
+    struct fold *fold;
+
+    return l->agent != NULL && l->agent->fed == FED_ALONE && live_fold(l, &fold) == 0 &&
+           fold_open_questions(fold) > 0;
+}
+
+static bool has_asked(struct live *l, const struct group *g)
+{
+    struct fold_stats stats;
+
+    if (l->state != JOB_RUNNING || !journal_is_asking(l))
+        return false;
+    fold_stats(l->fold, &stats);
+    return g->last->asks || stats.open_runs == 0;
+}
+
+static int take_group(struct live *l, struct journal_request *req, const struct group *g)
+{
+    uint64_t before = l->row.seq, n = 0;
+    int err = be_at_work(l, req, g);
+
+    if (err == 0)
+        err = journal_take_bytes(l, g->text, &n);
+    if (err == 0)
+        err = live_follow_fold(l);
+    if (err != 0)
+        return err;
+    req->accepted += n;
+    req->rejected += l->journal->bad_lines;
+    if (l->journal->bad_lines > 0)
+        req->why = l->journal->bad_why;
+    if (g->producer_seq > l->row.producer_seq)
+        live_took_batch(l, g->producer_seq, l->row.seq > before);
+    return has_asked(l, g) ? journal_wait_for_answer(l, false) : 0;
+}
+
+static void renew_all(struct journal *j)
+{
+    for (size_t i = 0; i < j->n_all; i++)
+        if (j->all[i]->state == JOB_RUNNING && j->all[i]->agent != NULL &&
+            j->all[i]->agent->fed == FED_ALONE && !j->all[i]->stale)
+            journal_renew(j->all[i]);
+}
+
+void journal_feed(struct journal *j, struct journal_request *req)
+{
+    int err = 0;
+
+    req->accepted = req->rejected = req->repeated = req->missing = 0;
+    req->made = false;
+    if (str_absent(req->job)) {
+        renew_all(j);
+        req->code = 0;
+        return;
+    }
+    struct live *l = fed_job(j, req);
+    if (l == NULL)
+        return;
+    if (l->state == JOB_RUNNING)
+        journal_renew(l);
+    for (size_t at = 0; err == 0 && at < req->n_lines;) {
+        bool same = is_of_this_attempt(l, &req->lines[at]);
+        struct group g = next_group(req, at, same ? l->row.producer_seq : -1);
+
+        if (g.n == 0) {
+            req->repeated++;
+            at++;
+            continue;
+        }
+        if (job_state_is_final(l->state)) {
+            req->rejected += req->n_lines - at; /* too late */
+            break;
+        }
+        err = take_group(l, req, &g);
+        at += g.n;
+    }
+    if (err != 0)
+        journal_broke(j, req, err);
+    else if (l->state == JOB_RUNNING)
+        journal_renew(l);
+}

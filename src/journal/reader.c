@@ -1,0 +1,91 @@
+#include "journal/reader.h"
+
+#include "base/error.h"
+#include "store/store.h"
+
+void record_reader_init(struct record_reader *r, struct store *s, int64_t key, struct str job)
+{
+    *r = (struct record_reader){ .store = s, .key = key, .job = job };
+    json_reader_init(&r->lines, SIZE_MAX / 64, 256);
+    json_reader_init(&r->head_lines, SIZE_MAX / 64, 256);
+    table_init(&r->heads);
+}
+
+void record_reader_done(struct record_reader *r)
+{
+    for (size_t i = 0; i < r->heads.cap; i++)
+        record_unref(r->heads.slots[i].value);
+    table_done(&r->heads);
+    json_reader_done(&r->lines);
+    json_reader_done(&r->head_lines);
+}
+
+static struct key head_key(uint64_t seq)
+{
+    return key_of(seq, STR_NONE);
+}
+
+static int keep_head(struct record_reader *r, const struct record *rec, struct record **ret)
+{
+    struct record *head;
+    int err = record_new(rec, &head);
+
+    if (err != 0)
+        return err;
+    err = table_put(&r->heads, head_key(rec->seq), head);
+    if (err != 0)
+        record_unref(head);
+    else
+        *ret = head;
+    return err;
+}
+
+/* The head that a record names: one that was read before, or one from the store. */
+static int find_head(struct record_reader *r, uint64_t seq, const struct record **ret)
+{
+    struct record *head = r->last_head, decoded;
+    struct str stored;
+
+    if (head == NULL || head->seq != seq)
+        head = table_get(&r->heads, head_key(seq));
+    if (head == NULL) {
+        int err = store_record(r->store, r->key, seq, &stored, NULL);
+
+        if (err == 0)
+            err = record_decode(&r->head_lines, stored, &decoded, NULL);
+        if (err == 0)
+            err = keep_head(r, &decoded, &head);
+        if (err != 0)
+            return err;
+    }
+    r->last_head = head;
+    *ret = head;
+    return 0;
+}
+
+static bool is_head(const struct record *rec)
+{
+    return rec->head_seq == 0 && rec->info.run.p != NULL;
+}
+
+int record_reader_read(struct record_reader *r,
+                       uint64_t seq,
+                       struct str stored,
+                       struct record *ret)
+{
+    int err = record_decode(&r->lines, stored, ret, NULL);
+
+    if (err == 0 && ret->seq != seq)
+        err = ERR_TYPE;
+    if (err == 0 && ret->head_seq != 0)
+        err = find_head(r, ret->head_seq, &ret->head);
+    if (err == 0 && is_head(ret))
+        err = keep_head(r, ret, &r->last_head);
+    ret->job_id = r->job;
+    return err;
+}
+
+bool record_is_damage(int err)
+{
+    return err == ERR_SYNTAX || err == ERR_TYPE || err == ERR_NOT_FOUND;
+}

@@ -1,0 +1,31 @@
+/* Reads a job's stored records, each with its head.  Synchronous, for one thread at a time. */
+#ifndef JOURNAL_READER_H
+#define JOURNAL_READER_H
+
+#include "base/json.h"
+#include "base/table.h"
+#include "record/record.h"
+
+struct store;
+
+struct record_reader {
+    struct store *store; /* borrowed */
+    int64_t key;
+    struct str job; /* borrowed */
+    struct json_reader lines, head_lines;
+    struct table heads;       /* seq -> struct record, ref */
+    struct record *last_head; /* one of them */
+};
+
+void record_reader_init(struct record_reader *r, struct store *s, int64_t key, struct str job);
+void record_reader_done(struct record_reader *r);
+
+/* What store_records hands out.  @ret is good until the next one.  A record that is damaged, or
+ * whose head is, gives an error that record_is_damage knows. */
+int record_reader_read(struct record_reader *r,
+                       uint64_t seq,
+                       struct str stored,
+                       struct record *ret);
+bool record_is_damage(int err);
+
+#endif
