@@ -1,0 +1,38 @@
+/* Reading pickles of protocols 0 to 5 without executing anything.
+ *
+ * A pickle is a program for a stack machine, and Python's runs whatever it names.  This one has
+ * no call: a class or a function is a name, and a call of it an object with that name and its
+ * arguments.  Names that only an attack would hold (os.system, builtins.eval) are refused, as
+ * is every opcode that asks for help from outside (persistent ids, extensions, buffers).
+ *
+ * Pure. */
+#ifndef PICKLE_READ_H
+#define PICKLE_READ_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "pickle/value.h"
+
+struct error;
+
+struct pickle_limits {
+    size_t max_bytes;  /* of the pickle */
+    size_t max_values; /* of the tree, the stack and the memo */
+    size_t max_depth;  /* of the JSON */
+};
+
+/* @bytes is borrowed by the tree; all else is in @mem.  ERR_SYNTAX, ERR_REFUSED, ERR_TOO_LARGE,
+ * ERR_NOMEM. */
+int pickle_read(struct str bytes,
+                const struct pickle_limits *limits,
+                struct arena *mem,
+                struct value **ret,
+                struct error *err);
+
+/* The same, as JSON (pickle/json.h). */
+int pickle_to_json(struct str bytes,
+                   const struct pickle_limits *limits,
+                   struct buf *out,
+                   struct error *err);
+
+#endif
