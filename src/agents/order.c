@@ -1,6 +1,7 @@
 #include "agents/order.h"
 
 #include "base/json.h"
+#include "journal/journal.h"
 
 /* On one line: outside of its strings JSON may have newlines. */
 static void put_json(struct buf *b, struct str input)
@@ -21,6 +22,25 @@ static void put_job(struct buf *b, struct str job, int64_t attempt)
     buf_i64(b, attempt);
 }
 
+void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run)
+{
+    if (run == NULL || str_absent(run->kwargs))
+        return;
+    buf_lit(b, ",\"thread\":");
+    json_put_str_or_null(b, run->thread);
+    buf_lit(b, ",\"run\":{\"run_id\":");
+    json_put_str(b, job);
+    buf_lit(b, ",\"assistant_id\":");
+    json_put_str_or_null(b, run->assistant);
+    buf_lit(b, ",\"graph_id\":");
+    json_put_str(b, agent);
+    buf_lit(b, ",\"metadata\":");
+    put_json(b, run->metadata);
+    if (run->kwargs.n > 2)
+        buf_char(b, ',');
+    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: the members go on */
+}
+
 void order_put(struct buf *b, const struct order *order)
 {
     put_job(b, order->job, order->attempt);
@@ -32,6 +52,7 @@ void order_put(struct buf *b, const struct order *order)
         buf_lit(b, ",\"resume\":");
         put_json(b, order->resume);
     }
+    order_put_run(b, order->job, order->agent, order->run);
     buf_lit(b, ",\"lease_seconds\":");
     buf_i64(b, (order->lease_ms + 999) / 1000);
     if (order->needs_beats) {

@@ -2,6 +2,11 @@
  *
  *     {"job":"a1","attempt":1,"agent":"triage","input":{...},"lease_seconds":60}
  *
+ * A run of a thread has its thread and how it is to be run:
+ *
+ *     "thread":"<id>","run":{"run_id":...,"assistant_id":...,"graph_id":...,"metadata":{...},
+ *     "command":...,"config":{...},...}
+ *
  * A job that goes on has "resume":{"<interrupt id>":answer,...}, empty after a pause.
  *
  * A process of a pool, which has to show signs of life, is told how often
@@ -16,15 +21,21 @@
 
 #include <stdint.h>
 
+struct run_row;
+
 struct order {
     struct str job;
     int64_t attempt;
     struct str agent;
-    struct str input;  /* JSON; absent: null */
-    struct str resume; /* JSON: answers by question; absent: it is a start */
+    struct str input;          /* JSON; absent: null */
+    struct str resume;         /* JSON: answers by question; absent: it is a start */
+    const struct run_row *run; /* NULL, or without kwargs: it is no run of a thread */
     int64_t lease_ms;
     bool needs_beats;
 };
+
+/* `,"thread":...,"run":{...}`; nothing for a job that is no run. */
+void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run);
 
 /* With its newline. */
 void order_put(struct buf *b, const struct order *order);

@@ -246,6 +246,7 @@ static int give_order(struct seat *s, const struct journal_request *lease)
                            .agent = d->agent,
                            .input = lease->row.input,
                            .resume = lease->answers,
+                           .run = &lease->run,
                            .lease_ms = d->lease_ms,
                            .needs_beats = true };
     struct buf line;

@@ -276,6 +276,7 @@ static bool start(struct work *w, const struct journal_request *lease)
                            .agent = d->agent,
                            .input = lease->row.input,
                            .resume = lease->answers,
+                           .run = &lease->run,
                            .lease_ms = d->lease_ms };
 
     w->has_begun = true;

@@ -212,7 +212,11 @@ void api_set_caller(struct journal_request *j, const struct token *t)
 {
     bool is_admin = (t->access & ACCESS_ADMIN) != 0;
 
+    if (j->op == JOURNAL_SUBMIT || j->op == JOURNAL_THREAD_CREATE ||
+        j->op == JOURNAL_THREAD_COPY)
+        j->thread_row.owner = t->owner;
     if (j->op == JOURNAL_SUBMIT) {
+        j->reach = &t->reach;
         j->row.owner = t->owner;
         j->row.max_running = t->limits.running;
         j->max_jobs = t->limits.jobs;

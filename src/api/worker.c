@@ -3,6 +3,7 @@
 #include "api/lease.h"
 
 #include "agents/finish.h"
+#include "agents/order.h"
 #include "base/error.h"
 #include "dialect/render.h"
 
@@ -52,6 +53,7 @@ static void answer_lease(struct call *call)
     render_json(b, "input", j->row.input);
     if (j->answers.p != NULL)
         render_json(b, "resume", j->answers);
+    order_put_run(b, j->row.id, j->row.agent, &j->run);
     render_number(b, "lease_seconds", j->lease_ms / 1000);
     render_number(b, "heartbeat_seconds", j->lease_ms >= 4000 ? j->lease_ms / 4000 : 1);
     buf_char(b, '}');

@@ -285,7 +285,7 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
 
 static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct last_word word = { ev->end, ev->error, ev->error_type, ev->output };
+    struct last_word word = { ev->end, ev->error, ev->error_type, ev->output, STR_NONE };
 
     (void)line;
     return fold_finish(f, &word, f->ts);
@@ -386,6 +386,17 @@ int fold_resume(struct fold *f, int64_t ts)
     return fold_resumed(f);
 }
 
+int fold_answered(struct fold *f, struct str ids, int64_t ts)
+{
+    struct record rec;
+
+    arena_reset(&f->work);
+    f->ts = ts;
+    record_init(&rec, REC_JOB_RESUMED);
+    rec.resolves = ids;
+    return fold_emit(f, &rec, NULL);
+}
+
 /* --- the end of the job ------------------------------------------------------ */
 
 static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)
@@ -411,14 +422,15 @@ static int emit_job_end(struct fold *f, struct str status, const struct last_wor
     rec.status = status;
     rec.error = fold_limit_text(f, word->error, &err);
     rec.error_type = word->error_type;
+    rec.outcome = word->outcome;
     rec.output = fold_json(f, word->output, true, &err);
     rec.elapsed = f->ts - f->start_ts;
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-static int succeed(struct fold *f, const yyjson_val *output)
+static int succeed(struct fold *f, const yyjson_val *output, struct str outcome)
 {
-    struct last_word word = { .output = output };
+    struct last_word word = { .output = output, .outcome = outcome };
     int err = fold_close_inside(f, (struct closing){ .status = STR("ok") });
 
     if (err == 0 && output != NULL)
@@ -463,7 +475,7 @@ int fold_finish(struct fold *f, const struct last_word *word, int64_t ts)
         return cancel(f, STR("cancelled by user"));
     switch (word->end) {
     case JOB_END_SUCCEEDED:
-        return succeed(f, word->output);
+        return succeed(f, word->output, word->outcome);
     case JOB_END_CANCELLED:
         return cancel(f, word->error);
     case JOB_END_FAILED:
@@ -490,5 +502,5 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
     if (n_real > 0)
         return fail(f, STR("the stream ended while runs were still open"),
                     STR("IncompleteStream"));
-    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f, NULL);
+    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f, NULL, STR_NONE);
 }

@@ -63,6 +63,8 @@ bool fold_is_paused(const struct fold *f);
 int fold_pause(struct fold *f, int64_t ts);
 /* It goes on: all that was open is resolved. */
 int fold_resume(struct fold *f, int64_t ts);
+/* It begins with the answers to what an earlier job has asked: a JSON list of ids. */
+int fold_answered(struct fold *f, struct str ids, int64_t ts);
 
 /* The worker's stream is over without a word on the job's end: succeeded, waiting
  * (no record) or failed, by what is open. */
@@ -73,6 +75,7 @@ struct last_word {
     enum job_end end;
     struct str error, error_type; /* why; absent for a success */
     const yyjson_val *output;     /* of a success; NULL: none was given */
+    struct str outcome;           /* of a success: "interrupted", or absent */
 };
 /* Ends the job from outside. */
 int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);

@@ -121,13 +121,12 @@ void journal_count_failed(struct journal *j, const struct journal_request *answe
 void journal_count_look(struct journal *j)
 {
     struct journal_counts *counts = &j->counts;
-    uint64_t queued = j->n_held, leases = 0;
+    uint64_t leases = 0;
     int64_t oldest = 0;
 
     for (size_t i = 0; i < j->opt.n_agents; i++) {
         const struct queue *q = &j->queues[i];
 
-        queued += q->n;
         /* A job that waits is not touched: this is when it was queued. */
         if (q->n > 0 && (oldest == 0 || q->head.next->row.updated < oldest))
             oldest = q->head.next->row.updated;
@@ -136,7 +135,7 @@ void journal_count_look(struct journal *j)
         leases++;
     counter_set(&counts->last_turn, (uint64_t)j->now);
     counter_set(&counts->jobs, j->n_all);
-    counter_set(&counts->queued, queued);
+    counter_set(&counts->queued, j->n_queued);
     counter_set(&counts->running, j->n_running);
     counter_set(&counts->waiting_leases, leases);
     counter_set(&counts->oldest_queued, (uint64_t)oldest);

@@ -21,6 +21,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     j->opt = *options;
     table_init(&j->lives);
     table_init(&j->owners);
+    table_init(&j->threads);
     journal_counts_init(&j->counts);
     buf_init(&j->run.lines, SIZE_MAX / 4);
     buf_init(&j->gone, SIZE_MAX / 4);
@@ -58,6 +59,7 @@ void journal_free(struct journal *j)
         live_remove(j->all[j->n_all - 1]);
     table_done(&j->lives);
     table_done(&j->owners);
+    table_done(&j->threads);
     intake_free(j->intake);
     agent_free(j->fallback);
     buf_done(&j->run.lines);
@@ -128,6 +130,18 @@ static bool has_news(const struct live *l)
     return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->deleted;
 }
 
+static void tell_queued(struct journal *j)
+{
+    const struct journal_events *events = &j->opt.events;
+
+    for (struct live *l = j->touched; l != NULL && events->queued != NULL;
+         l = l->next_touched) {
+        if (l->state == JOB_QUEUED && (l->state_news || l->queue_news))
+            events->queued(events->arg, l->row.agent);
+        l->queue_news = false;
+    }
+}
+
 static void publish(struct journal *j)
 {
     const struct journal_events *events = &j->opt.events;
@@ -137,8 +151,10 @@ static void publish(struct journal *j)
         n += has_news(l);
     for (size_t i = 0; i < j->gone.n; i++)
         n += j->gone.p[i] == '\0';
-    if (n == 0)
+    if (n == 0) {
+        tell_queued(j);
         return;
+    }
     if (n > j->cap_pubs) {
         struct publication *pubs = realloc(j->pubs, n * sizeof(*pubs));
 
@@ -172,9 +188,7 @@ static void publish(struct journal *j)
         j->pubs[n++] = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
     if (events->published != NULL)
         events->published(events->arg, j->pubs, n);
-    for (struct live *l = j->touched; l != NULL && events->queued != NULL; l = l->next_touched)
-        if (l->state == JOB_QUEUED && l->state_news)
-            events->queued(events->arg, l->row.agent);
+    tell_queued(j);
 }
 
 /* Detached first: ending a turn may remove a job. */

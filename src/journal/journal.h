@@ -53,6 +53,10 @@ enum journal_op {
     JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held */
     JOURNAL_FEED,   /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
                        what came over its channel.  No job: all that run are still being heard */
+    JOURNAL_THREAD_CREATE, /* thread_row.id, .owner, .metadata, …; if_absent */
+    JOURNAL_THREAD_PATCH,  /* thread_row.id, .metadata: what is to be changed */
+    JOURNAL_THREAD_COPY,   /* thread_row.id; row.id: that of the copy */
+    JOURNAL_THREAD_DELETE, /* thread_row.id: with all its runs */
     JOURNAL_OP_MAX
 };
 
@@ -122,7 +126,14 @@ struct journal_request {
                  struct error *why);
     const struct journal_line *lines; /* FEED */
     size_t n_lines;
-    bool takes_calls; /* LEASE: call.id, when it is present, is the answer instead of a job */
+    /* Of a thread, in and out.  SUBMIT of a run: id and is_temporary.  CANCEL, DELETE: with an
+     * id the job must be a run of it. */
+    struct thread_row thread_row;
+    struct run_row run; /* SUBMIT: with kwargs it is a run.  LEASE: out */
+    struct str resume;  /* SUBMIT: what the run answers its thread's questions with: JSON */
+    bool if_absent;     /* THREAD_CREATE: one that is there is fine.  SUBMIT: makes one */
+    bool rolls_back;    /* CANCEL: as if the run had never been */
+    bool takes_calls;   /* LEASE: call.id, when it is present, is the answer instead of a job */
     struct journal_call call;
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),

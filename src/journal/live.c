@@ -131,6 +131,7 @@ static void count_state(struct live *l, int n)
     size_t running = l->state == JOB_RUNNING ? (size_t)n : 0;
 
     j->n_running += running;
+    j->n_queued += l->state == JOB_QUEUED ? (size_t)n : 0;
     if (l->owner == NULL)
         return;
     l->owner->n_running += running;
@@ -154,11 +155,12 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = enter_request(l);
     if (err == 0)
         err = add_to_all(j, l);
-    if (err == 0 && owner_join(l) != 0) {
-        j->n_all--;
-        err = ERR_NOMEM;
+    if (err == 0) {
+        err = owner_join(l) != 0 || runs_join(l) != 0 ? ERR_NOMEM : 0;
+        j->n_all -= err != 0;
     }
     if (err != 0) {
+        owner_leave(l);
         table_remove(&j->lives, key_of(IDS, row->id));
         leave_request(l);
         free_row(&l->row);
@@ -189,6 +191,7 @@ void live_remove(struct live *l)
     count_state(l, -1);
     owner_release(l->owner);
     owner_leave(l);
+    runs_leave(l);
     table_remove(&j->lives, key_of(IDS, l->row.id));
     leave_request(l);
     for (size_t i = 0; i < j->n_all; i++) {
@@ -274,7 +277,9 @@ static int on_record(void *arg, const struct record *rec)
         return run->lines.error;
     l->row.seq = rec->seq;
     j->tally.records[rec->kind]++;
-    err = rec->kind == REC_JOB_INTERRUPT ? questions_asked(l, rec) : 0;
+    err = rec->kind == REC_JOB_INTERRUPT  ? questions_asked(l, rec)
+          : rec->kind == REC_STATE_VALUES ? runs_saw_values(l, rec)
+                                          : 0;
     return err == 0 ? capture(l, rec) : err;
 }
 
@@ -413,10 +418,11 @@ int live_move(struct live *l, enum job_state to)
         (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
         (void)live_set_request(l, STR_NONE);           /* nor can this */
     }
-    if (job_state_is_final(to))
-        l->row.finished = j->now;
     l->row.state = str_of(job_state_name(to));
-    return 0;
+    if (!job_state_is_final(to))
+        return 0;
+    l->row.finished = j->now;
+    return l->thread != NULL ? runs_ended(l) : 0;
 }
 
 static enum job_state state_after(enum job_end end)

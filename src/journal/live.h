@@ -24,6 +24,8 @@ struct live {
     struct live *prev, *next; /* in its agent's queue, or its owner's, while queued */
     struct owner *owner;      /* NULL: nobody's */
     bool held;                /* it is in its owner's queue */
+    struct thread *thread;    /* NULL: it is no run of one */
+    struct live *next_run;    /* of the same thread */
     struct job_row row;       /* texts owned; without the input */
     enum job_state state;
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
@@ -33,6 +35,7 @@ struct live {
     uint64_t lease_number;             /* of the last request that got its lease */
     /* This turn: */
     bool touched, deleted, cancel_news, state_news;
+    bool queue_news;      /* it may begin now, which was not told yet */
     bool changed;         /* its row is stored with the turn */
     int64_t behind_since; /* the stored row lacks what happened since; 0: nothing */
     uint64_t told_seq;    /* the last record that was published */
@@ -62,12 +65,18 @@ struct owner {
     struct queue held; /* jobs that may not begin while so many others are at work */
 };
 
+/* A thread with runs that have not ended. */
+struct thread {
+    struct key key;
+    struct live *first; /* by ordinal; also those that have ended in this turn */
+};
+
 struct journal {
     struct journal_options opt;
-    struct table lives;  /* id, and request id of the lease -> struct live */
-    struct table owners; /* of live jobs -> struct owner */
-    size_t n_running;
-    size_t n_held;                /* jobs */
+    struct table lives;           /* id, and request id of the lease -> struct live */
+    struct table owners;          /* of live jobs -> struct owner */
+    struct table threads;         /* of live jobs -> struct thread */
+    size_t n_running, n_queued;   /* jobs */
     struct queue *queues;         /* one per agent, same index */
     struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
     size_t lease_turn;            /* whose agent is looked at first */
@@ -194,6 +203,44 @@ int questions_answered_elsewhere(struct live *l);
 /* It is fed from a channel, which has fallen silent after a question. */
 bool journal_is_asking(struct live *l);
 void journal_feed(struct journal *j, struct journal_request *req);
+/* --- runs.c ------------------------------------------------------------------ */
+
+/* A new job is one of its thread's, or is so no longer. */
+int runs_join(struct live *l);
+void runs_leave(struct live *l);
+/* Those of the thread of this key, linked by next_run. */
+struct live *runs_first(const struct journal *j, int64_t thread);
+/* May it begin?  Not before its time, nor while another run of its thread is at work or has
+ * its turn. */
+bool runs_may_begin(const struct live *l);
+/* Into its queue, if it may begin and is not there. */
+void runs_release(struct live *l);
+/* Its fold has emitted a state of the graph. */
+int runs_saw_values(struct live *l, const struct record *rec);
+/* It has come to its end: what that makes of its thread. */
+int runs_ended(struct live *l);
+
+/* --- threads.c --------------------------------------------------------------- */
+
+/* The thread of a request, with its texts in the request's memory.  False when it was refused.
+ */
+bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret);
+/* May a run be entered?  Reads @ret_thread, without a key when it has to be made.  False when
+ * it was refused. */
+bool threads_may_enter(struct journal *j,
+                       struct journal_request *req,
+                       struct thread_row *ret_thread);
+/* Does what the run's strategy asks for, and gives @row its place. */
+int threads_enter(struct journal *j,
+                  struct journal_request *req,
+                  struct thread_row *thread,
+                  struct job_row *row);
+/* The job is there. */
+int threads_entered(struct live *l, struct journal_request *req);
+void journal_thread_create(struct journal *j, struct journal_request *req);
+void journal_thread_patch(struct journal *j, struct journal_request *req);
+void journal_thread_copy(struct journal *j, struct journal_request *req);
+void journal_thread_delete(struct journal *j, struct journal_request *req);
 
 /* --- ops.c ------------------------------------------------------------------- */
 
@@ -205,6 +252,10 @@ void journal_broke(struct journal *j, struct journal_request *req, int code);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row. */
 struct live *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);
+/* Somebody wants it to stop. */
+int journal_stop_job(struct live *l, struct str reason);
+/* It is gone with this turn; NULL: it has ended, and is @id. */
+int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key);
 
 /* Its worker has been heard of. */
 void journal_renew(struct live *l);

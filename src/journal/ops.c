@@ -64,6 +64,7 @@ static void not_found(struct journal_request *req)
 static bool is_visible(const struct journal_request *req, const struct job_row *row)
 {
     return reach_includes(req->reach, row->id, row->owner) &&
+           (req->thread_row.key == 0 || req->thread_row.key == row->thread) &&
            (str_absent(req->holder) || str_absent(row->holder) ||
             str_eq(req->holder, row->holder));
 }
@@ -202,7 +203,9 @@ static bool has_too_many(const struct journal *j, struct journal_request *req)
 void journal_submit(struct journal *j, struct journal_request *req)
 {
     const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
+    bool is_run = !str_absent(req->run.kwargs);
     struct job_row row = req->row;
+    struct thread_row thread;
     struct live *l;
     struct fold *fold;
 
@@ -218,8 +221,12 @@ void journal_submit(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
+    if (is_run && !threads_may_enter(j, req, &thread))
+        return;
     fill_row(j, agent, &row);
-    int err = store_job_insert(j->opt.store, &row, &j->failure);
+    int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
+    if (err == 0)
+        err = store_job_insert(j->opt.store, &row, &j->failure);
     if (err == ERR_REFUSED) {
         refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(row.id, 100)));
         return;
@@ -233,6 +240,8 @@ void journal_submit(struct journal *j, struct journal_request *req)
     }
     if (err == 0)
         err = fold_begin(fold, j->now);
+    if (err == 0 && is_run)
+        err = threads_entered(l, req);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -260,10 +269,10 @@ static struct live *next_for(struct journal *j, const struct journal_request *re
         while (q != NULL && q->n > 0) {
             struct live *l = q->head.next;
 
-            if (owner_has_room(l))
+            if (runs_may_begin(l) && owner_has_room(l))
                 return l;
             live_dequeue(l);
-            live_enqueue(l); /* it is held */
+            live_enqueue(l); /* it is held, or waits for its thread */
         }
     }
     return NULL;
@@ -291,6 +300,20 @@ int journal_begin_attempt(struct live *l, const struct journal_request *req)
     return 0;
 }
 
+static int put_run(struct live *l, struct journal_request *req)
+{
+    struct run_row *run = &req->run;
+    int err = store_run_get(l->journal->opt.store, l->row.key, run, &l->journal->failure);
+
+    if (err != 0)
+        return err;
+    return keep(req, run->assistant, &run->assistant) &&
+                   keep(req, run->metadata, &run->metadata) &&
+                   keep(req, run->kwargs, &run->kwargs) && keep(req, run->thread, &run->thread)
+               ? 0
+               : ERR_NOMEM;
+}
+
 static void answer_order(struct live *l, struct journal_request *req, bool again)
 {
     struct journal *j = l->journal;
@@ -303,6 +326,8 @@ static void answer_order(struct live *l, struct journal_request *req, bool again
     struct str input = req->row.input;
     if (err == 0)
         err = questions_put_answers(l, req);
+    if (err == 0 && l->thread != NULL)
+        err = put_run(l, req);
     if (err == 0 && !again)
         err = journal_begin_attempt(l, req);
     if (err != 0) {
@@ -544,10 +569,24 @@ int journal_wait_for_answer(struct live *l, bool interrupted)
     return err == 0 ? questions_go_on(l) : err; /* the answer may be there */
 }
 
+/* A run of a thread does not wait: its thread has the question, and its next run the answer. */
+static int end_at_question(struct live *l)
+{
+    struct last_word word = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
+    struct fold *fold;
+    int err = live_set_text(&l->row.outcome, word.outcome);
+
+    if (err == 0)
+        err = live_fold(l, &fold);
+    if (err == 0 && fold_open_questions(fold) > 0)
+        err = fold_end_of_stream(fold, l->journal->now); /* what it left open is interrupted */
+    return err == 0 ? live_end(l, &word) : err;
+}
+
 /* By the worker's word; its output was JSON when it came, and has its limits. */
 static int end_as_told(struct live *l, const struct journal_request *req)
 {
-    struct last_word word = { req->end, req->error, req->error_type, NULL };
+    struct last_word word = { req->end, req->error, req->error_type, NULL, STR_NONE };
     struct journal *j = l->journal;
     struct json json;
     int err =
@@ -570,6 +609,9 @@ static void finish(struct journal *j, struct journal_request *req)
     bool asks = err == 0 && fold_open_questions(fold) > 0;
     if (err == 0 && l->row.cancel_requested != 0)
         err = live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    else if (err == 0 && l->thread != NULL &&
+             (req->interrupted || (asks && req->end != JOB_END_FAILED)))
+        err = end_at_question(l);
     else if (err == 0 && (req->interrupted || req->end_of_stream ||
                           (asks && req->end == JOB_END_SUCCEEDED)))
         err = journal_wait_for_answer(l, req->interrupted);
@@ -588,7 +630,12 @@ static void finish(struct journal *j, struct journal_request *req)
 /* A job without a thread has its own id for one. */
 static bool is_about(const struct live *l, struct str thread)
 {
-    return str_absent(thread) || str_eq(thread, l->row.id);
+    struct thread_row row;
+
+    if (str_absent(thread) || l->row.thread == 0)
+        return str_absent(thread) || str_eq(thread, l->row.id);
+    return store_thread_by_key(l->journal->opt.store, l->row.thread, &row, NULL) == 0 &&
+           str_eq(thread, row.id);
 }
 
 static bool may_write(struct journal *j, struct journal_request *req)
@@ -604,11 +651,14 @@ static bool may_write(struct journal *j, struct journal_request *req)
     if (str_absent(req->job))
         return true;
     struct live *l = leased_job(j, req);
-    if (l != NULL && !is_about(l, req->thread))
-        refuse(req, ERR_REFUSED, "this job is not one of this thread");
-    else if (l != NULL)
+    if (l == NULL)
+        return false;
+    bool is_good = is_about(l, req->thread);
+    if (is_good)
         journal_renew(l);
-    return l != NULL && is_about(l, req->thread);
+    else
+        refuse(req, ERR_REFUSED, "this job is not one of this thread");
+    return is_good;
 }
 
 static void write_rows(struct journal *j, struct journal_request *req)
@@ -625,7 +675,7 @@ static void write_rows(struct journal *j, struct journal_request *req)
 
 /* --- from outside ------------------------------------------------------------ */
 
-static int request_cancel(struct live *l, struct str reason)
+int journal_stop_job(struct live *l, struct str reason)
 {
     struct journal *j = l->journal;
     struct fold *fold;
@@ -655,8 +705,10 @@ static void cancel(struct journal *j, struct journal_request *req)
         return;
     }
     req->had_worker = l->state == JOB_RUNNING;
-    if (l->row.cancel_requested == 0)
-        err = request_cancel(l, reason);
+    if (req->rolls_back && l->thread != NULL)
+        err = live_set_text(&l->row.outcome, STR("rollback"));
+    if (err == 0 && l->row.cancel_requested == 0)
+        err = journal_stop_job(l, reason);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -665,25 +717,17 @@ static void cancel(struct journal *j, struct journal_request *req)
     journal_answer_row(req, &l->row);
 }
 
-static void delete_job(struct journal *j, struct journal_request *req)
+int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key)
 {
-    struct live *l = live_find(j, req->job);
     int err = 0;
 
-    if (l == NULL || l->deleted || l->stale || !is_visible(req, &l->row)) {
-        (void)journal_job_of(j, req);
-        if (req->code != ERR_CLOSED)
-            return;
-        l = NULL;
-    }
-    int64_t key = l != NULL ? l->row.key : req->row.key;
     if (l != NULL && !job_state_is_final(l->state))
         err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
     if (l != NULL) {
         live_touch(l);
         l->deleted = true;
     } else {
-        buf_put(&j->gone, req->job.p, req->job.n);
+        buf_put(&j->gone, id.p, id.n);
         buf_char(&j->gone, '\0');
         err = j->gone.error;
     }
@@ -692,6 +736,21 @@ static void delete_job(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = store_job_delete(j->opt.store, key, &j->failure);
     j->next_expire = j->now; /* its records go at once, as far as there is time for it */
+    return err;
+}
+
+static void delete_job(struct journal *j, struct journal_request *req)
+{
+    struct live *l = live_find(j, req->job);
+    int err;
+
+    if (l == NULL || l->deleted || l->stale || !is_visible(req, &l->row)) {
+        (void)journal_job_of(j, req);
+        if (req->code != ERR_CLOSED)
+            return;
+        l = NULL;
+    }
+    err = journal_remove_job(j, l, req->job, l != NULL ? l->row.key : req->row.key);
     if (err != 0)
         journal_broke(j, req, err);
     else
@@ -703,17 +762,37 @@ static void delete_job(struct journal *j, struct journal_request *req)
 bool journal_do(struct journal *j, struct journal_request *req)
 {
     static void (*const ops[JOURNAL_OP_MAX])(struct journal *, struct journal_request *) = {
-        [JOURNAL_SUBMIT] = journal_submit, [JOURNAL_APPEND] = append,
-        [JOURNAL_HEARTBEAT] = heartbeat,   [JOURNAL_FINISH] = finish,
-        [JOURNAL_RETURN] = hand_back,      [JOURNAL_CANCEL] = cancel,
-        [JOURNAL_DELETE] = delete_job,     [JOURNAL_LOSE] = lose,
-        [JOURNAL_COUNT] = count_waiting,   [JOURNAL_SETTINGS] = journal_set_settings,
-        [JOURNAL_ANSWER] = journal_answer, [JOURNAL_REPLY] = journal_reply,
-        [JOURNAL_PAUSE] = journal_pause,   [JOURNAL_RESUME] = journal_resume,
-        [JOURNAL_WRITE] = write_rows,      [JOURNAL_FEED] = journal_feed,
+        [JOURNAL_SUBMIT] = journal_submit,
+        [JOURNAL_APPEND] = append,
+        [JOURNAL_HEARTBEAT] = heartbeat,
+        [JOURNAL_FINISH] = finish,
+        [JOURNAL_RETURN] = hand_back,
+        [JOURNAL_CANCEL] = cancel,
+        [JOURNAL_DELETE] = delete_job,
+        [JOURNAL_LOSE] = lose,
+        [JOURNAL_COUNT] = count_waiting,
+        [JOURNAL_SETTINGS] = journal_set_settings,
+        [JOURNAL_ANSWER] = journal_answer,
+        [JOURNAL_REPLY] = journal_reply,
+        [JOURNAL_PAUSE] = journal_pause,
+        [JOURNAL_RESUME] = journal_resume,
+        [JOURNAL_THREAD_CREATE] = journal_thread_create,
+        [JOURNAL_THREAD_PATCH] = journal_thread_patch,
+        [JOURNAL_THREAD_COPY] = journal_thread_copy,
+        [JOURNAL_THREAD_DELETE] = journal_thread_delete,
+        [JOURNAL_WRITE] = write_rows,
+        [JOURNAL_FEED] = journal_feed,
     };
 
     counter_add(&j->counts.requests, 1);
+    if (!str_absent(req->thread_row.id) &&
+        (req->op == JOURNAL_CANCEL || req->op == JOURNAL_DELETE)) {
+        struct thread_row thread;
+
+        if (!journal_thread_of(j, req, &thread))
+            return false;
+        req->thread_row.key = thread.key;
+    }
     if (req->op == JOURNAL_LEASE)
         return lease(j, req);
     if (req->op == JOURNAL_CALL)
@@ -748,8 +827,10 @@ static int look_at(struct journal *j, struct live *l)
                        (long long)l->row.run_seconds);
         return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
     }
+    if (l->state == JOB_QUEUED)
+        runs_release(l);
     if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
-        l->state == JOB_QUEUED && l->row.started == 0)
+        l->state == JOB_QUEUED && l->row.started == 0 && runs_may_begin(l))
         return live_finish(l, JOB_END_FAILED,
                            STR("queue deadline: no worker took the job in time"),
                            STR("QueueDeadline"));

@@ -340,6 +340,12 @@ void journal_reply(struct journal *j, struct journal_request *req)
         reply_to_ended(j, req);
         return;
     }
+    if (l->thread != NULL) {
+        refuse(req, ERR_REFUSED,
+               "a run of a thread ends with its questions: answer with the thread's next run "
+               "(command.resume)");
+        return;
+    }
     int err = load(j, l->row.key, &req->mem, &q);
     for (size_t i = 0; err == 0 && i < req->n_replies; i++)
         if (!place_reply(j, req, &q, &req->replies[i]))

@@ -1,5 +1,6 @@
 /* Where queued jobs wait: each agent has a queue, and each owner one for jobs that may not
- * begin while so many others of the same owner are at work. */
+ * begin while so many others of the same owner are at work.  A run that has to wait for its
+ * time, or for another of its thread, is in none. */
 #include "journal/live.h"
 
 void queue_init(struct queue *q)
@@ -27,10 +28,9 @@ static struct queue *queue_of(const struct live *l)
 
 void live_enqueue(struct live *l)
 {
-    if (l->agent == NULL || l->next != NULL)
+    if (l->agent == NULL || l->next != NULL || !runs_may_begin(l))
         return;
     l->held = !owner_has_room(l);
-    l->journal->n_held += l->held;
     put(queue_of(l), l);
 }
 
@@ -42,6 +42,5 @@ void live_dequeue(struct live *l)
     l->next->prev = l->prev;
     l->next = l->prev = NULL;
     queue_of(l)->n--;
-    l->journal->n_held -= l->held;
     l->held = false;
 }

@@ -210,12 +210,12 @@ int store_job_by_idempotency(struct store *s,
     return get(s, STATEMENT_JOB_BY_IDEMPOTENCY, key, ret, err);
 }
 
-static int each(struct store *s,
-                struct binder *b,
-                size_t limit,
-                store_job_cb cb,
-                void *arg,
-                struct error *err)
+int jobs_each(struct store *s,
+              struct binder *b,
+              size_t limit,
+              store_job_cb cb,
+              void *arg,
+              struct error *err)
 {
     struct job_row row;
     int rc = b->rc;
@@ -261,21 +261,21 @@ int store_jobs(struct store *s,
         bind_text(&b, filter->state);
     if (of_agent || of_owner)
         bind_text(&b, filter->agent);
-    return each(s, &b, filter->limit, cb, arg, err);
+    return jobs_each(s, &b, filter->limit, cb, arg, err);
 }
 
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_OPEN_JOBS);
 
-    return each(s, &b, SIZE_MAX, cb, arg, err);
+    return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
 }
 
 int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_UNPUBLISHED_JOBS);
 
-    return each(s, &b, SIZE_MAX, cb, arg, err);
+    return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
 }
 
 int store_stats(struct store *s, struct store_stats *ret, struct error *err)

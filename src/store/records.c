@@ -250,6 +250,10 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
     if (code == 0)
         code = checkpoints_forget_job(s, key, err);
     if (code == 0)
+        code = run_for_job(s, STATEMENT_THREAD_OF_RUN_DELETE, key, NULL, err);
+    if (code == 0)
+        code = run_for_job(s, STATEMENT_RUN_DELETE, key, NULL, err);
+    if (code == 0)
         code = run_for_job(s, STATEMENT_JOB_DELETE, key, &n, err);
     if (code == 0 && n == 0)
         return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, key);
@@ -332,6 +336,8 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
         code = run_for_job(s, STATEMENT_QUESTIONS_DELETE, job.key, NULL, err);
     if (code == 0)
         code = checkpoints_forget_job(s, job.key, err);
+    if (code == 0)
+        code = run_for_job(s, STATEMENT_RUN_FORGET, job.key, NULL, err);
     if (code == 0)
         code = cut_run(s, job.key, (uint64_t)job.n, err);
     return code == 0 ? leave_records(s, job.key, job.n - 1, err) : code;

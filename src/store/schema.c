@@ -169,6 +169,39 @@ static const char *const steps[] = {
     /* 9: what Redis was told. */
     ("ALTER TABLE jobs ADD COLUMN published INTEGER NOT NULL DEFAULT -1;"
      "CREATE INDEX jobs_unpublished ON jobs(key) WHERE published >= 0;"),
+    /* 10: threads and their runs. */
+    "ALTER TABLE jobs ADD COLUMN thread INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN ordinal INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN not_before INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN values_seq INTEGER NOT NULL DEFAULT 0;"
+    "CREATE UNIQUE INDEX jobs_thread ON jobs(thread, ordinal) WHERE thread > 0;"
+    "CREATE TABLE threads ("
+    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
+    "  id TEXT NOT NULL,"
+    "  owner TEXT,"
+    "  status TEXT NOT NULL,"
+    "  metadata TEXT NOT NULL,"
+    "  config TEXT NOT NULL,"
+    "  interrupts TEXT NOT NULL,"
+    "  error TEXT,"
+    "  created INTEGER NOT NULL,"
+    "  updated INTEGER NOT NULL,"
+    "  state_updated INTEGER NOT NULL,"
+    "  n_runs INTEGER NOT NULL,"
+    "  is_temporary INTEGER NOT NULL,"
+    "  state TEXT" /* last: it may be long, and lists need not read it */
+    ") STRICT;"
+    "CREATE UNIQUE INDEX threads_id ON threads(id);"
+    "CREATE INDEX threads_updated ON threads(updated) WHERE is_temporary = 0;"
+    "CREATE TABLE runs ("
+    "  job INTEGER PRIMARY KEY,"
+    "  assistant TEXT NOT NULL,"
+    "  metadata TEXT NOT NULL,"
+    "  kwargs TEXT NOT NULL,"
+    "  strategy TEXT NOT NULL,"
+    "  modes INTEGER NOT NULL,"
+    "  subgraphs INTEGER NOT NULL"
+    ") STRICT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -9,6 +9,7 @@
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
+ *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     care.c        checks, copies, free space
  *     fault.c       SQLite's codes, as ours and in words */
@@ -26,7 +27,7 @@
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
     TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running) \
-    INT(published)
+    INT(published) INT(thread) INT(ordinal)
 #define JOB_INDEXED(TEXT, INT)                                                         \
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \
@@ -34,8 +35,13 @@
     TEXT(request_hash) TEXT(request_id)                                                \
     INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
     INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
-    INT(pause_requested) INT(resumed) INT(answer_by)
+    INT(pause_requested) INT(resumed) INT(answer_by) INT(not_before) INT(values_seq)
 /* clang-format on */
+
+/* In the order of thread_of() in threads.c. */
+#define THREAD_COLUMNS                                                                \
+    "key, id, owner, status, metadata, config, interrupts, error, created, updated, " \
+    "state_updated, n_runs, is_temporary, state"
 
 /* The row id of a run is its job's key and the seq of its last record (records.c). */
 #define RECORD_SEQ_BITS 30
@@ -67,6 +73,10 @@ enum statement {
     STATEMENT_STATES,
     STATEMENT_CHANNELS,
     STATEMENT_WRITES,
+    STATEMENT_THREAD_BY_ID,
+    STATEMENT_THREAD_BY_KEY,
+    STATEMENT_THREAD_JOBS,
+    STATEMENT_RUN,
     STATEMENT_TOKENS,
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
@@ -108,6 +118,14 @@ enum statement {
     STATEMENT_WRITES_COPY,
     STATEMENT_STATES_COPY,
     STATEMENT_JOB_ID,
+    STATEMENT_THREAD_INSERT,
+    STATEMENT_THREAD_UPDATE,
+    STATEMENT_THREAD_VALUES,
+    STATEMENT_THREAD_DELETE,
+    STATEMENT_THREAD_OF_RUN_DELETE,
+    STATEMENT_RUN_INSERT,
+    STATEMENT_RUN_FORGET,
+    STATEMENT_RUN_DELETE,
     STATEMENT_TOKEN_INSERT,
     STATEMENT_TOKEN_REVOKE,
     STATEMENT_SESSIONS_OF,
@@ -213,6 +231,15 @@ int write_failed(struct store *s, int rc, struct error *err);
 
 /* A job without a thread has its own id for one: what was saved there goes with it. */
 int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
+/* --- jobs.c ---------------------------------------------------------------------- */
+
+/* Steps what was bound, which gives rows of jobs. */
+int jobs_each(struct store *s,
+              struct binder *b,
+              size_t limit,
+              store_job_cb cb,
+              void *arg,
+              struct error *err);
 
 /* --- fault.c --------------------------------------------------------------------- */
 

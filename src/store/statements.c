@@ -127,6 +127,13 @@ static const char *const sql[STATEMENT_MAX] = {
         "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",
     [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM writes "
                          "WHERE thread = ? AND ns = ? AND checkpoint = ? ORDER BY task, idx",
+    [STATEMENT_THREAD_BY_ID] = "SELECT " THREAD_COLUMNS " FROM threads WHERE id = ?",
+    [STATEMENT_THREAD_BY_KEY] = "SELECT " THREAD_COLUMNS " FROM threads WHERE key = ?",
+    [STATEMENT_THREAD_JOBS] = SELECT_JOBS
+    "INDEXED BY jobs_thread WHERE thread = ? AND thread > 0 ORDER BY ordinal DESC",
+    [STATEMENT_RUN] = "SELECT r.job, r.assistant, r.metadata, r.kwargs, r.strategy, r.modes, "
+                      "r.subgraphs, t.id FROM runs r JOIN jobs j ON j.key = r.job "
+                      "LEFT JOIN threads t ON t.key = j.thread WHERE r.job = ?",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -188,7 +195,25 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_CHANNELS_COPY] = COPY("channels", CHANNEL_COLUMNS),
     [STATEMENT_WRITES_COPY] = COPY("writes", WRITE_COLUMNS),
     [STATEMENT_STATES_COPY] = COPY("states", STATE_COLUMNS),
-    [STATEMENT_JOB_ID] = "SELECT id FROM jobs WHERE key = ?",
+    [STATEMENT_JOB_ID] =
+        "SELECT iif(thread = 0, id, (SELECT t.id FROM threads t WHERE t.key = thread AND "
+        "t.is_temporary = 1)) FROM jobs WHERE key = ?",
+    [STATEMENT_THREAD_INSERT] =
+        "INSERT INTO threads(id, owner, status, metadata, config, interrupts, error, created, "
+        "updated, state_updated, n_runs, is_temporary, state) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_THREAD_UPDATE] =
+        "UPDATE threads SET status = ?, metadata = ?, config = ?, interrupts = ?, error = ?, "
+        "updated = ?, state_updated = ?, n_runs = ? WHERE key = ?",
+    [STATEMENT_THREAD_VALUES] =
+        "UPDATE threads SET state = ?, state_updated = ?, updated = ? WHERE key = ?",
+    [STATEMENT_THREAD_DELETE] = "DELETE FROM threads WHERE key = ?",
+    [STATEMENT_THREAD_OF_RUN_DELETE] = "DELETE FROM threads WHERE is_temporary = 1 AND key = "
+                                       "(SELECT thread FROM jobs WHERE key = ?)",
+    [STATEMENT_RUN_INSERT] = "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, "
+                             "modes, subgraphs) VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_RUN_FORGET] = "UPDATE runs SET kwargs = '{}' WHERE job = ?",
+    [STATEMENT_RUN_DELETE] = "DELETE FROM runs WHERE job = ?",
 
     [STATEMENT_TOKEN_INSERT] = "INSERT INTO tokens(" TOKEN_COLUMNS
                                ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -47,6 +47,10 @@ struct job_row {
     int64_t pause_requested;  /* the same */
     int64_t resumed;          /* the record with which it last went on; 0: it never did */
     int64_t answer_by;        /* the first deadline of its open questions; 0: none */
+    int64_t thread;           /* the key of its thread; 0: none */
+    int64_t ordinal;          /* among the runs of its thread, from 1 */
+    int64_t not_before;       /* it may begin then; 0: at once */
+    int64_t values_seq;       /* its last record of the graph's whole state; 0: none yet */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     int64_t published;        /* the last record that Redis was told of; -1: it needs no more */
     uint64_t seq;             /* of its last record */
@@ -87,8 +91,7 @@ void store_rollback(struct store *s);
 /* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 /* All columns but id, agent, owner, input, idempotency key, created, max_running, published,
- * first_seq.
- * ERR_NOT_FOUND. */
+ * thread, ordinal, first_seq.  ERR_NOT_FOUND. */
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* Sets `published`.  A job that is not there is no error. */
 int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err);
@@ -219,6 +222,77 @@ int store_open_questions(struct store *s,
                          store_question_cb cb,
                          void *arg,
                          struct error *err);
+
+/* --- threads and their runs ------------------------------------------------------ */
+
+/* A thread: what runs of a graph share, one after another.  Texts but id, owner and status are
+ * JSON. */
+struct thread_row {
+    int64_t key;   /* given by the store, and never again */
+    struct str id; /* unique */
+    struct str owner;
+    struct str status; /* idle busy interrupted error */
+    struct str metadata, config;
+    struct str interrupts; /* {task: [{id, value}], …}: what its last run has asked */
+    struct str error;      /* of its last run; absent: none */
+    struct str values;     /* the graph's state; absent: none yet */
+    int64_t created, updated;
+    int64_t state_updated; /* 0: never */
+    int64_t n_runs;        /* ordinals that were given */
+    int64_t is_temporary;  /* it goes with its run, and no list shows it */
+};
+
+/* What a job that is a run of a thread has besides. */
+struct run_row {
+    int64_t job; /* its key */
+    struct str assistant;
+    struct str metadata; /* JSON */
+    struct str kwargs;   /* JSON: how it is to be run, without its input */
+    struct str strategy; /* what it did about those that were at work */
+    int64_t modes;       /* MODE_… of its own stream */
+    int64_t subgraphs;   /* the same: 0 or 1 */
+    struct str thread;   /* out: the id */
+};
+
+/* Inside begin and commit.  Sets row->key; ERR_REFUSED when the id is taken. */
+int store_thread_insert(struct store *s, struct thread_row *row, struct error *err);
+/* All columns but id, owner, values, created and is_temporary.  ERR_NOT_FOUND. */
+int store_thread_update(struct store *s, const struct thread_row *row, struct error *err);
+int store_thread_values(struct store *s,
+                        int64_t key,
+                        struct str values,
+                        int64_t now,
+                        struct error *err);
+/* Its jobs are the caller's to delete. */
+int store_thread_delete(struct store *s, int64_t key, struct error *err);
+int store_run_insert(struct store *s, const struct run_row *row, struct error *err);
+
+/* ERR_NOT_FOUND when there is none. */
+int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err);
+int store_thread_by_key(struct store *s,
+                        int64_t key,
+                        struct thread_row *ret,
+                        struct error *err);
+int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err);
+
+enum thread_order { THREADS_BY_UPDATED, THREADS_BY_CREATED, THREADS_BY_ID, THREADS_BY_STATUS };
+
+typedef int (*store_thread_cb)(void *arg, const struct thread_row *row);
+/* All but temporary ones, of @owner unless it is absent; until the callback returns non-zero.
+ */
+int store_threads(struct store *s,
+                  enum thread_order order,
+                  bool ascending,
+                  struct str owner,
+                  store_thread_cb cb,
+                  void *arg,
+                  struct error *err);
+/* The runs of a thread, newest first. */
+int store_thread_jobs(struct store *s,
+                      int64_t thread,
+                      store_job_cb cb,
+                      void *arg,
+                      struct error *err);
 
 /* --- tokens: each call is a transaction of its own -------------------------------- */
 

@@ -99,7 +99,10 @@ static struct submission *new_submission(struct sim *s)
 {
     struct submission *sub = &s->submissions[s->n_submissions];
 
-    *sub = (struct submission){ .agent = chance_below(&s->chance, s->p.n_agents) };
+    *sub = (struct submission){ .agent = chance_below(&s->chance, s->p.n_agents),
+                                .thread = chance_below(&s->chance, 6) };
+    if (sub->thread > N_THREADS)
+        sub->thread = 0;
     (void)snprintf(sub->id, sizeof(sub->id), "job-%zu", s->n_submissions);
     if (chance_of(&s->chance, 500))
         (void)snprintf(sub->key, sizeof(sub->key), "key-%zu", s->n_submissions);
@@ -113,6 +116,23 @@ static bool was_deleted(struct sim *s, const struct submission *sub)
     const struct truth *t = model_truth(s->model, str_of(sub->id));
 
     return sub->deleted || (t != NULL && t->gone != 0);
+}
+
+/* A run of one of a few threads. */
+static void enter_thread(struct sim *s, struct call *c)
+{
+    static const struct str strategies[] = { { "enqueue", 7 },
+                                             { "interrupt", 9 },
+                                             { "rollback", 8 } };
+    char id[ID_BYTES];
+
+    (void)snprintf(id, sizeof(id), "thread-%zu", c->sub->thread);
+    c->req.thread_row.id = call_text(c, id);
+    c->req.if_absent = true;
+    c->req.run.assistant = c->req.run.metadata = c->req.run.kwargs = STR("{}");
+    c->req.run.strategy =
+        strategies[chance_of(&s->chance, 700) ? 0 : 1 + chance_below(&s->chance, 2)];
+    c->req.row.not_before = chance_of(&s->chance, 100) ? s->now + 3000 : 0;
 }
 
 static void submit(struct sim *s, struct submission *sub)
@@ -132,6 +152,8 @@ static void submit(struct sim *s, struct submission *sub)
         c->req.row.idempotency_key = call_text(c, sub->key);
         c->req.row.request_hash = c->hash;
     }
+    if (sub->thread > 0)
+        enter_thread(s, c);
     sim_note(s, "submit %s key %s %.*s", sub->id, sub->key, STR_ARG(c->hash));
     call_post(c);
     call_forget(c);

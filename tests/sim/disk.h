@@ -39,6 +39,17 @@ struct disk_questions {
     size_t n;
 };
 
+/* The same of threads, and of runs. */
+struct disk_threads {
+    struct thread_row *rows;
+    size_t n;
+};
+
+struct disk_runs {
+    struct run_row *rows;
+    size_t n;
+};
+
 enum disk_op {
     DISK_BEGIN,
     DISK_COMMIT,
@@ -48,12 +59,14 @@ enum disk_op {
     DISK_APPEND,
     DISK_EXPIRE,
     DISK_QUESTION,
+    DISK_THREAD,
     DISK_GET, /* from here on: reading */
     DISK_BY_KEY,
     DISK_OPEN_JOBS,
     DISK_RECORDS,
     DISK_RECORD,
     DISK_QUESTIONS,
+    DISK_THREADS,
     DISK_OP_MAX
 };
 
@@ -69,6 +82,7 @@ void disk_free(struct disk *d);
 struct store *disk_open(struct disk *d, bool writes);
 
 struct disk_job *disk_jobs(struct disk *d);
+const struct disk_threads *disk_threads(const struct disk *d);
 struct disk_job *disk_find(struct disk *d, struct str id); /* NULL: none of that id */
 
 /* --- faults ------------------------------------------------------------------- */

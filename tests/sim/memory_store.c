@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "jobs/job.h"
+#include "store/checkpoints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,9 @@ struct disk {
     struct disk_job *jobs, **last;
     struct disk_job *dirty;
     struct disk_questions questions, safe_questions;
+    struct disk_threads threads, safe_threads;
+    struct disk_runs runs, safe_runs;
+    int64_t last_thread;
     int64_t last_key;
     struct undo *undo; /* owned */
     size_t n_undo, cap_undo;
@@ -167,14 +171,107 @@ static void questions_copy(struct disk_questions *to, const struct disk_question
         questions_add(to, &from->rows[i]);
 }
 
+/* --- threads and runs ---------------------------------------------------------- */
+
+enum { N_THREAD_TEXTS = 8, N_RUN_TEXTS = 5 };
+
+static void thread_texts(struct thread_row *row, struct str *texts[N_THREAD_TEXTS])
+{
+    struct str *const all[N_THREAD_TEXTS] = { &row->id,       &row->owner,  &row->status,
+                                              &row->metadata, &row->config, &row->interrupts,
+                                              &row->error,    &row->values };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static void run_texts(struct run_row *row, struct str *texts[N_RUN_TEXTS])
+{
+    struct str *const all[N_RUN_TEXTS] = { &row->assistant, &row->metadata, &row->kwargs,
+                                           &row->strategy, &row->thread };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static struct thread_row copy_thread(const struct thread_row *from)
+{
+    struct thread_row row = *from;
+    struct str *texts[N_THREAD_TEXTS];
+
+    thread_texts(&row, texts);
+    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
+        *texts[i] = copy_text(*texts[i]);
+    return row;
+}
+
+static void free_thread(struct thread_row *row)
+{
+    struct str *texts[N_THREAD_TEXTS];
+
+    thread_texts(row, texts);
+    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
+        free((char *)(uintptr_t)texts[i]->p);
+}
+
+static void threads_add(struct disk_threads *t, const struct thread_row *row)
+{
+    t->rows = must(realloc(t->rows, (t->n + 1) * sizeof(*t->rows)));
+    t->rows[t->n++] = copy_thread(row);
+}
+
+static void threads_free(struct disk_threads *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free_thread(&t->rows[i]);
+    free(t->rows);
+    *t = (struct disk_threads){ 0 };
+}
+
+static void runs_add(struct disk_runs *r, const struct run_row *row)
+{
+    struct str *texts[N_RUN_TEXTS];
+
+    r->rows = must(realloc(r->rows, (r->n + 1) * sizeof(*r->rows)));
+    r->rows[r->n] = *row;
+    run_texts(&r->rows[r->n++], texts);
+    for (size_t i = 0; i < N_RUN_TEXTS; i++)
+        *texts[i] = copy_text(*texts[i]);
+}
+
+static void runs_free(struct disk_runs *r)
+{
+    struct str *texts[N_RUN_TEXTS];
+
+    for (size_t i = 0; i < r->n; i++) {
+        run_texts(&r->rows[i], texts);
+        for (size_t k = 0; k < N_RUN_TEXTS; k++)
+            free((char *)(uintptr_t)texts[k]->p);
+    }
+    free(r->rows);
+    *r = (struct disk_runs){ 0 };
+}
+
+static void threads_copy(struct disk_threads *to, const struct disk_threads *from)
+{
+    threads_free(to);
+    for (size_t i = 0; i < from->n; i++)
+        threads_add(to, &from->rows[i]);
+}
+
+static void runs_copy(struct disk_runs *to, const struct disk_runs *from)
+{
+    runs_free(to);
+    for (size_t i = 0; i < from->n; i++)
+        runs_add(to, &from->rows[i]);
+}
+
 /* --- the disk ----------------------------------------------------------------- */
 
 const char *disk_op_name(enum disk_op op)
 {
-    static const char *const names[DISK_OP_MAX] = { "begin",  "commit",   "insert", "update",
-                                                    "delete", "append",   "expire", "question",
-                                                    "get",    "by_key",   "open",   "records",
-                                                    "record", "questions" };
+    static const char *const names[DISK_OP_MAX] = {
+        "begin",  "commit", "insert", "update", "delete",  "append", "expire",    "question",
+        "thread", "get",    "by_key", "open",   "records", "record", "questions", "threads"
+    };
 
     return names[op];
 }
@@ -209,6 +306,10 @@ void disk_free(struct disk *d)
     }
     questions_free(&d->questions);
     questions_free(&d->safe_questions);
+    threads_free(&d->threads);
+    threads_free(&d->safe_threads);
+    runs_free(&d->runs);
+    runs_free(&d->safe_runs);
     free(d->undo);
     free(d);
 }
@@ -235,6 +336,11 @@ void store_close(struct store *s)
 struct disk_job *disk_jobs(struct disk *d)
 {
     return d->jobs;
+}
+
+const struct disk_threads *disk_threads(const struct disk *d)
+{
+    return &d->threads;
 }
 
 struct disk_job *disk_find(struct disk *d, struct str id)
@@ -371,6 +477,8 @@ void disk_crash(struct disk *d)
 {
     undo_to(d, 0);
     questions_copy(&d->questions, &d->safe_questions);
+    threads_copy(&d->threads, &d->safe_threads);
+    runs_copy(&d->runs, &d->safe_runs);
     (void)end_transaction(d); /* nobody hears of it */
 }
 
@@ -413,6 +521,8 @@ int store_commit(struct store *s, struct error *err)
         return code;
     }
     questions_copy(&d->safe_questions, &d->questions);
+    threads_copy(&d->safe_threads, &d->threads);
+    runs_copy(&d->safe_runs, &d->runs);
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
     return 0;
@@ -672,6 +782,168 @@ int store_questions(struct store *s,
     for (size_t i = 0; code == 0 && i < q->n; i++)
         if (q->rows[i].job == job && cb(arg, &q->rows[i]) != 0)
             break;
+    return code;
+}
+
+static struct thread_row *find_thread(struct disk *d, int64_t key)
+{
+    for (size_t i = 0; i < d->threads.n; i++)
+        if (d->threads.rows[i].key == key)
+            return &d->threads.rows[i];
+    return NULL;
+}
+
+int store_thread_insert(struct store *s, struct thread_row *row, struct error *err)
+{
+    struct disk *d = s->disk;
+    struct thread_row copy = copy_thread(row); /* its texts may be ours */
+    int code = begin_write(s, DISK_THREAD, err);
+
+    for (size_t i = 0; code == 0 && i < d->threads.n; i++)
+        if (str_eq(d->threads.rows[i].id, copy.id))
+            code = error_set(err, ERR_REFUSED, "the id is taken");
+    if (code == 0) {
+        row->key = copy.key = ++d->last_thread;
+        threads_add(&d->threads, &copy);
+    }
+    free_thread(&copy);
+    return code;
+}
+
+int store_thread_update(struct store *s, const struct thread_row *row, struct error *err)
+{
+    int code = begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, row->key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    struct thread_row next = *row;
+    next.id = there->id;
+    next.owner = there->owner;
+    next.values = there->values;
+    next.created = there->created;
+    next.is_temporary = there->is_temporary;
+    next = copy_thread(&next);
+    free_thread(there);
+    *there = next;
+    return 0;
+}
+
+int store_thread_values(struct store *s,
+                        int64_t key,
+                        struct str values,
+                        int64_t now,
+                        struct error *err)
+{
+    int code = begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    free((char *)(uintptr_t)there->values.p);
+    there->values = copy_text(values);
+    there->updated = there->state_updated = now;
+    return 0;
+}
+
+int store_thread_delete(struct store *s, int64_t key, struct error *err)
+{
+    int code = begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    free_thread(there);
+    *there = s->disk->threads.rows[--s->disk->threads.n];
+    return 0;
+}
+
+/* Nobody saves anything here. */
+int store_thread_forget(struct store *s, struct str thread, struct error *err)
+{
+    (void)thread;
+    return begin_write(s, DISK_THREAD, err);
+}
+
+int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
+{
+    (void)from, (void)to;
+    return begin_write(s, DISK_THREAD, err);
+}
+
+int store_run_insert(struct store *s, const struct run_row *row, struct error *err)
+{
+    int code = begin_write(s, DISK_THREAD, err);
+
+    if (code == 0)
+        runs_add(&s->disk->runs, row);
+    return code;
+}
+
+/* What is handed out is the disk's own: good until the transaction ends. */
+static int get_thread(struct store *s,
+                      const struct thread_row *row,
+                      struct thread_row *ret,
+                      struct error *err)
+{
+    int code = fault(s, DISK_THREADS, err);
+
+    if (code != 0 || row == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    *ret = *row;
+    return 0;
+}
+
+int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
+{
+    const struct disk_threads *t = &s->disk->threads;
+    const struct thread_row *row = NULL;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(t->rows[i].id, id))
+            row = &t->rows[i];
+    return get_thread(s, row, ret, err);
+}
+
+int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, struct error *err)
+{
+    return get_thread(s, find_thread(s->disk, key), ret, err);
+}
+
+int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
+{
+    const struct disk_runs *r = &s->disk->runs;
+    int code = fault(s, DISK_THREADS, err);
+
+    for (size_t i = 0; code == 0 && i < r->n; i++) {
+        if (r->rows[i].job == job) {
+            *ret = r->rows[i];
+            return 0;
+        }
+    }
+    return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such run");
+}
+
+int store_thread_jobs(struct store *s,
+                      int64_t thread,
+                      store_job_cb cb,
+                      void *arg,
+                      struct error *err)
+{
+    int64_t below = INT64_MAX;
+    int code = fault(s, DISK_THREADS, err);
+
+    while (code == 0) {
+        struct disk_job *next = NULL;
+
+        for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next)
+            if (!job->gone && job->row.thread == thread && job->row.ordinal < below &&
+                (next == NULL || job->row.ordinal > next->row.ordinal))
+                next = job;
+        if (next == NULL || cb(arg, &next->row) != 0)
+            break;
+        below = next->row.ordinal;
+    }
     return code;
 }
 

@@ -375,6 +375,32 @@ static void check_batches(struct model *m)
             sim_fail(m->sim, "batch %" PRIu64 " of %s is not whole", b->number, b->job);
 }
 
+/* One run of a thread is at work at a time, and a thread is busy while it has runs to do. */
+static void check_threads(struct sim *s)
+{
+    const struct disk_threads *threads = disk_threads(s->disk);
+
+    for (size_t i = 0; i < threads->n; i++) {
+        const struct thread_row *row = &threads->rows[i];
+        size_t open = 0, running = 0;
+
+        for (struct disk_job *job = disk_jobs(s->disk); job != NULL; job = job->next) {
+            enum job_state state;
+
+            if (job->gone || job->row.thread != row->key ||
+                !job_state_find(job->row.state, &state) || job_state_is_final(state))
+                continue;
+            open++;
+            running += state == JOB_RUNNING;
+        }
+        if (running > 1)
+            sim_fail(s, "%.*s: %zu of its runs are at work", STR_ARG(row->id), running);
+        if (str_is(row->status, "busy") != (open > 0))
+            sim_fail(s, "%.*s is %.*s with %zu runs", STR_ARG(row->id), STR_ARG(row->status),
+                     open);
+    }
+}
+
 void model_committed(void *model, struct disk_job *dirty)
 {
     struct model *m = model;
@@ -388,6 +414,7 @@ void model_committed(void *model, struct disk_job *dirty)
         take_job(m, job, &reader);
     json_reader_done(&reader);
     check_batches(m);
+    check_threads(m->sim);
 }
 
 /* --- replies -------------------------------------------------------------------- */
@@ -556,6 +583,10 @@ static void check_granted(struct call *c)
     case JOURNAL_ANSWER:
     case JOURNAL_WRITE:
     case JOURNAL_FEED:
+    case JOURNAL_THREAD_CREATE:
+    case JOURNAL_THREAD_PATCH:
+    case JOURNAL_THREAD_COPY:
+    case JOURNAL_THREAD_DELETE:
     case JOURNAL_OP_MAX:
         return;
     }
@@ -659,7 +690,7 @@ static void check_due(struct sim *s, const struct truth *t)
         t->running_since < seen)
         sim_fail(s, "%s: past its run deadline", id_of(t));
     if (t->state == JOB_QUEUED && row->started == 0 && row->queue_deadline != 0 &&
-        row->queue_deadline < seen)
+        row->queue_deadline < seen && row->thread == 0)
         sim_fail(s, "%s: past its queue deadline", id_of(t));
     if (t->state != JOB_RUNNING && !truth_is_final(t) && row->cancel_requested != 0)
         sim_fail(s, "%s is %.*s although it was cancelled", id_of(t), STR_ARG(row->state));

@@ -33,6 +33,7 @@ enum {
     MAX_WORKERS = 6,
     MAX_READERS = 10,
     MAX_SUBMISSIONS = 160,
+    N_THREADS = 3,
     N_NOTES = 30,
     NOTE_BYTES = 200,
     ID_BYTES = 40
@@ -90,7 +91,8 @@ struct server {
 struct submission {
     char id[ID_BYTES], key[ID_BYTES]; /* no key: empty */
     size_t agent;
-    bool deleted; /* somebody has asked for it */
+    size_t thread; /* 0: none */
+    bool deleted;  /* somebody has asked for it */
 };
 
 struct sim {

@@ -1,0 +1,53 @@
+#include "jobs/merge.h"
+
+#include "base/json.h"
+
+enum { MAX_DEPTH = 256 };
+
+static void put_member(struct buf *b, struct str key, const yyjson_val *value, size_t *n)
+{
+    if ((*n)++ > 0)
+        buf_char(b, ',');
+    json_put_str(b, key);
+    buf_char(b, ':');
+    json_put_value(b, value);
+}
+
+/* The members of @object but those that @hidden has too. */
+static void put_members(struct buf *b,
+                        const yyjson_val *object,
+                        const yyjson_val *hidden,
+                        size_t *n)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
+    yyjson_val *key;
+
+    while ((key = yyjson_obj_iter_next(&it)) != NULL)
+        if (json_get(hidden, json_text(key)) == NULL)
+            put_member(b, json_text(key), yyjson_obj_iter_get_val(key), n);
+}
+
+static const yyjson_val *read(struct json_reader *reader, struct str text, struct json *json)
+{
+    return text.n > 0 && json_read(reader, text, json, NULL) == 0 && yyjson_is_obj(json->root)
+               ? json->root
+               : NULL;
+}
+
+void merge_objects(struct buf *b, struct str under, struct str over)
+{
+    struct json_reader readers[2];
+    struct json json[2];
+    size_t n = 0;
+
+    for (size_t i = 0; i < 2; i++)
+        json_reader_init(&readers[i], SIZE_MAX / 64, MAX_DEPTH);
+    const yyjson_val *low = read(&readers[0], under, &json[0]);
+    const yyjson_val *high = read(&readers[1], over, &json[1]);
+    buf_char(b, '{');
+    put_members(b, low, high, &n);
+    put_members(b, high, NULL, &n);
+    buf_char(b, '}');
+    for (size_t i = 0; i < 2; i++)
+        json_reader_done(&readers[i]);
+}

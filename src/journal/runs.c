@@ -1,0 +1,322 @@
+/* Runs of threads, while they live: whose turn it is, and what a run leaves to its thread.
+ *
+ *     run 1 ──────running──────▶ ended
+ *     run 2      queued, in no queue ─┴─▶ in its agent's queue ──▶ running
+ *
+ * Of a thread's runs one is at work at a time, in the order of their ordinals; one that is not
+ * to begin yet lets others pass.  A run that has to wait is in no queue, and enters one when
+ * another ends, or when its time has come.
+ *
+ * What a thread shows (status, values, questions) is written in the transaction of the run
+ * that changed it. */
+#include "base/json.h"
+#include "journal/live.h"
+#include "record/record.h"
+
+#include <stdlib.h>
+
+/* --- whose turn it is -------------------------------------------------------- */
+
+static struct key key_of_thread(int64_t thread)
+{
+    return key_of(0, str_make((const char *)&thread, sizeof(thread)));
+}
+
+static struct thread *thread_for(struct journal *j, int64_t key)
+{
+    struct thread *t = table_get(&j->threads, key_of_thread(key));
+
+    if (t != NULL)
+        return t;
+    t = calloc(1, sizeof(*t));
+    if (t == NULL)
+        return NULL;
+    t->key = key_of_thread(key);
+    if (table_put(&j->threads, t->key, t) == 0)
+        return t;
+    free(t);
+    return NULL;
+}
+
+int runs_join(struct live *l)
+{
+    if (l->row.thread == 0)
+        return 0;
+    struct thread *t = thread_for(l->journal, l->row.thread);
+    if (t == NULL)
+        return ERR_NOMEM;
+    struct live **at = &t->first;
+    while (*at != NULL && (*at)->row.ordinal < l->row.ordinal)
+        at = &(*at)->next_run;
+    l->next_run = *at;
+    *at = l;
+    l->thread = t;
+    return 0;
+}
+
+struct live *runs_first(const struct journal *j, int64_t thread)
+{
+    const struct thread *t = table_get(&j->threads, key_of_thread(thread));
+
+    return t != NULL ? t->first : NULL;
+}
+
+static void release_all(struct thread *t)
+{
+    for (struct live *l = t->first; l != NULL; l = l->next_run)
+        runs_release(l);
+}
+
+void runs_leave(struct live *l)
+{
+    struct thread *t = l->thread;
+
+    if (t == NULL)
+        return;
+    for (struct live **at = &t->first; *at != NULL; at = &(*at)->next_run) {
+        if (*at == l) {
+            *at = l->next_run;
+            break;
+        }
+    }
+    l->thread = NULL;
+    l->next_run = NULL;
+    release_all(t);
+    if (t->first == NULL) {
+        table_remove(&l->journal->threads, t->key);
+        free(t);
+    }
+}
+
+static bool is_early(const struct live *l)
+{
+    return l->row.not_before > l->journal->now;
+}
+
+/* Does @other stand in the way of @l? */
+static bool comes_before(const struct live *other, const struct live *l)
+{
+    if (other == l || job_state_is_final(other->state))
+        return false;
+    return other->state != JOB_QUEUED ||
+           (other->row.ordinal < l->row.ordinal && !is_early(other));
+}
+
+bool runs_may_begin(const struct live *l)
+{
+    if (is_early(l))
+        return false;
+    for (const struct live *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
+         o = o->next_run)
+        if (comes_before(o, l))
+            return false;
+    return true;
+}
+
+void runs_release(struct live *l)
+{
+    if (l->state != JOB_QUEUED || l->next != NULL || l->agent == NULL || l->stale ||
+        l->deleted || !runs_may_begin(l))
+        return;
+    /* From now on it waits for a worker. */
+    if (l->row.started == 0 && l->row.queue_deadline != 0) {
+        l->row.queue_deadline = l->journal->now + l->agent->queue_ms;
+        live_change(l);
+    }
+    live_enqueue(l);
+    live_touch(l);
+    l->queue_news = true;
+}
+
+/* --- what it leaves ---------------------------------------------------------- */
+
+/* A question is not part of the state, though some senders put it there. */
+static int store_values(struct live *l, struct str values)
+{
+    struct journal *j = l->journal;
+    struct json json;
+    struct buf b;
+    size_t n = 0;
+
+    if (json_read(&j->reader, values, &json, NULL) != 0 ||
+        json_at(json.root, "__interrupt__") == NULL)
+        return store_thread_values(j->opt.store, l->row.thread, values, j->now, &j->failure);
+    buf_init(&b, SIZE_MAX / 4);
+    buf_char(&b, '{');
+    yyjson_obj_iter it = yyjson_obj_iter_with(json.root);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
+        if (str_is(json_text(key), "__interrupt__"))
+            continue;
+        if (n++ > 0)
+            buf_char(&b, ',');
+        json_put_str(&b, json_text(key));
+        buf_char(&b, ':');
+        json_put_value(&b, yyjson_obj_iter_get_val(key));
+    }
+    buf_char(&b, '}');
+    int err = b.error != 0 ? b.error
+                           : store_thread_values(j->opt.store, l->row.thread, buf_text(&b),
+                                                 j->now, &j->failure);
+    buf_done(&b);
+    return err;
+}
+
+int runs_saw_values(struct live *l, const struct record *rec)
+{
+    if (l->thread == NULL || record_info(rec)->ns.n > 0 || str_absent(rec->data))
+        return 0;
+    l->row.values_seq = (int64_t)rec->seq;
+    live_change(l);
+    int err = store_values(l, rec->data);
+    return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
+}
+
+struct questions_out {
+    struct buf b;
+    size_t n;
+};
+
+static int put_question(void *arg, const struct question_row *row)
+{
+    struct questions_out *q = arg;
+
+    if (q->n++ > 0)
+        buf_char(&q->b, ',');
+    json_put_str(&q->b, row->id); /* the task that asks is not known: each is its own */
+    buf_lit(&q->b, ":[{\"id\":");
+    json_put_str(&q->b, row->id);
+    buf_lit(&q->b, ",\"value\":");
+    json_put_raw_or_null(&q->b, row->value);
+    buf_lit(&q->b, "}]");
+    return 0;
+}
+
+/* {id: [{id, value}], …} of what the run has asked. */
+static int put_questions(struct live *l, struct questions_out *q)
+{
+    struct journal *j = l->journal;
+
+    buf_char(&q->b, '{');
+    int err = str_is(l->row.outcome, "interrupted")
+                  ? store_questions(j->opt.store, l->row.key, put_question, q, &j->failure)
+                  : 0;
+    buf_char(&q->b, '}');
+    return err == 0 ? q->b.error : err;
+}
+
+static void put_error(const struct live *l, struct buf *b)
+{
+    buf_lit(b, "{\"error\":");
+    json_put_str(b, l->row.error_type.n > 0 ? l->row.error_type : STR("Error"));
+    buf_lit(b, ",\"message\":");
+    json_put_str_or_null(b, l->row.error);
+    buf_char(b, '}');
+}
+
+static bool has_others(const struct live *l)
+{
+    for (const struct live *o = l->thread->first; o != NULL; o = o->next_run)
+        if (o != l && !job_state_is_final(o->state))
+            return true;
+    return false;
+}
+
+static struct str status_after(const struct live *l)
+{
+    return has_others(l)                                      ? STR("busy")
+           : str_is(l->row.outcome, "interrupted")            ? STR("interrupted")
+           : l->state == JOB_FAILED                           ? STR("error")
+           : str_is(l->row.outcome, "rollback")               ? STR("idle")
+           : l->state == JOB_CANCELLED && l->row.started != 0 ? STR("interrupted")
+                                                              : STR("idle");
+}
+
+static int update_thread(struct live *l, struct str interrupts, struct str error)
+{
+    struct journal *j = l->journal;
+    struct thread_row row;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
+    if (err == 0 && (!arena_copy(&mem, row.metadata, &row.metadata) ||
+                     !arena_copy(&mem, row.config, &row.config)))
+        err = ERR_NOMEM;
+    if (err == 0) {
+        row.status = status_after(l);
+        row.interrupts = interrupts;
+        row.error = l->state == JOB_FAILED ? error : STR_NONE;
+        row.updated = j->now;
+        err = store_thread_update(j->opt.store, &row, &j->failure);
+    }
+    arena_done(&mem);
+    return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
+}
+
+/* --- a run that never was ---------------------------------------------------- */
+
+struct earlier {
+    int64_t ordinal; /* below this one */
+    int64_t key;     /* 0: none was found */
+    uint64_t seq;
+};
+
+static int on_earlier(void *arg, const struct job_row *row)
+{
+    struct earlier *e = arg;
+
+    if (row->ordinal >= e->ordinal || row->values_seq == 0 || str_is(row->outcome, "rollback"))
+        return 0;
+    e->key = row->key;
+    e->seq = (uint64_t)row->values_seq;
+    return 1;
+}
+
+/* The thread gets the values back that it had before the run. */
+static int roll_back(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct earlier e = { .ordinal = l->row.ordinal };
+    struct record rec = { 0 };
+    struct str stored;
+    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND : journal_store_run(j);
+
+    if (err == 0)
+        err = store_thread_jobs(j->opt.store, l->row.thread, on_earlier, &e, &j->failure);
+    if (err == 0 && e.key != 0)
+        err = store_record(j->opt.store, e.key, e.seq, &stored, &j->failure);
+    if (err == 0 && e.key != 0)
+        err = record_decode(&j->reader, stored, &rec, &j->failure);
+    if (err == 0 && !str_absent(rec.data)) {
+        struct arena mem;
+
+        arena_init(&mem); /* storing uses the reader's memory again */
+        err = arena_copy(&mem, rec.data, &rec.data) ? store_values(l, rec.data) : ERR_NOMEM;
+        arena_done(&mem);
+    } else if (err == 0) {
+        err = store_thread_values(j->opt.store, l->row.thread, STR_NONE, j->now, &j->failure);
+    }
+    return err == ERR_NOT_FOUND ? 0 : err; /* nothing to take back, or nothing is left of it */
+}
+
+int runs_ended(struct live *l)
+{
+    struct questions_out q = { 0 };
+    struct buf error;
+
+    buf_init(&q.b, SIZE_MAX / 4);
+    buf_init(&error, SIZE_MAX / 4);
+    put_error(l, &error);
+    int err = put_questions(l, &q);
+    if (err == 0)
+        err = error.error;
+    if (err == 0 && str_is(l->row.outcome, "rollback"))
+        err = roll_back(l);
+    if (err == 0)
+        err = update_thread(l, buf_text(&q.b), buf_text(&error));
+    buf_done(&q.b);
+    buf_done(&error);
+    if (err == 0)
+        release_all(l->thread);
+    return err;
+}

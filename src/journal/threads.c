@@ -1,0 +1,358 @@
+/* Requests about threads, and runs that enter one. */
+#include "ingest/fold.h"
+#include "jobs/merge.h"
+#include "jobs/reach.h"
+#include "journal/live.h"
+#include "store/checkpoints.h"
+
+#include "base/json.h"
+
+#define BUSY \
+    "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
+
+/* --- threads ----------------------------------------------------------------- */
+
+static bool keep_texts(struct journal_request *req, struct thread_row *row)
+{
+    struct str *const texts[] = { &row->id,     &row->owner,      &row->status, &row->metadata,
+                                  &row->config, &row->interrupts, &row->error,  &row->values };
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < sizeof(texts) / sizeof(texts[0]); i++)
+        ok = arena_copy(&req->mem, *texts[i], texts[i]);
+    return ok;
+}
+
+/* 0, ERR_NOT_FOUND, or what was refused. */
+static int find(struct journal *j, struct journal_request *req, struct thread_row *ret)
+{
+    int err = store_thread_get(j->opt.store, req->thread_row.id, ret, &req->why);
+
+    if (err == 0 && !reach_includes(req->reach, ret->id, ret->owner))
+        err = ERR_NOT_FOUND;
+    if (err == 0 && !keep_texts(req, ret))
+        err = error_set(&req->why, ERR_BUSY, "out of memory");
+    return err;
+}
+
+bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret)
+{
+    int err = find(j, req, ret);
+
+    if (err == ERR_NOT_FOUND)
+        refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found",
+               STR_ARG(str_head(req->thread_row.id, 100)));
+    else if (err != 0)
+        req->code = ERR_BUSY;
+    return err == 0;
+}
+
+static void fill(const struct journal *j, struct thread_row *row)
+{
+    row->status = STR("idle");
+    row->created = row->updated = j->now;
+    row->interrupts = STR("{}");
+    if (str_absent(row->metadata))
+        row->metadata = STR("{}");
+    if (str_absent(row->config))
+        row->config = STR("{}");
+}
+
+void journal_thread_create(struct journal *j, struct journal_request *req)
+{
+    struct thread_row row = req->thread_row;
+    struct thread_row there;
+    int err = find(j, req, &there);
+
+    req->code = 0;
+    if (err == 0 && req->if_absent) {
+        req->existed = true;
+        req->thread_row = there;
+        return;
+    }
+    if (err != 0 && err != ERR_NOT_FOUND) {
+        req->code = ERR_BUSY;
+        return;
+    }
+    fill(j, &row);
+    err = err == 0 ? ERR_REFUSED : store_thread_insert(j->opt.store, &row, &j->failure);
+    if (err == ERR_REFUSED)
+        refuse(req, ERR_REFUSED, "Thread with ID %.*s already exists",
+               STR_ARG(str_head(row.id, 100)));
+    else if (err != 0)
+        journal_broke(j, req, err);
+    req->thread_row = row;
+}
+
+/* @over above what there is. */
+static int merge_metadata(struct journal_request *req, struct thread_row *row, struct str over)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    merge_objects(&b, row->metadata, over);
+    int err =
+        b.error == 0 && arena_copy(&req->mem, buf_text(&b), &row->metadata) ? 0 : ERR_NOMEM;
+    buf_done(&b);
+    return err;
+}
+
+void journal_thread_patch(struct journal *j, struct journal_request *req)
+{
+    struct thread_row row;
+
+    if (!journal_thread_of(j, req, &row))
+        return;
+    int err = merge_metadata(req, &row, req->thread_row.metadata);
+    row.updated = j->now;
+    if (err == 0)
+        err = store_thread_update(j->opt.store, &row, &j->failure);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->thread_row = row;
+    req->code = 0;
+}
+
+void journal_thread_copy(struct journal *j, struct journal_request *req)
+{
+    struct str owner = req->thread_row.owner;
+    struct thread_row row;
+
+    if (!journal_thread_of(j, req, &row))
+        return;
+    row.id = req->row.id;
+    row.owner = owner;
+    row.created = row.updated = j->now;
+    row.n_runs = 0;
+    row.is_temporary = 0;
+    if (str_is(row.status, "busy")) /* no run of it is the copy's */
+        row.status = STR("idle");
+    int err = store_thread_insert(j->opt.store, &row, &j->failure);
+    if (err == 0)
+        err = store_thread_copy(j->opt.store, req->thread_row.id, row.id, &j->failure);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->thread_row = row;
+    req->code = 0;
+}
+
+struct victim {
+    struct victim *next;
+    struct str id;
+    int64_t key;
+};
+
+struct victims {
+    struct arena *mem;
+    struct victim *first;
+    int err;
+};
+
+static int on_victim(void *arg, const struct job_row *row)
+{
+    struct victims *all = arg;
+    struct victim *v = arena_alloc(all->mem, sizeof(*v));
+
+    if (v == NULL || !arena_copy(all->mem, row->id, &v->id)) {
+        all->err = ERR_NOMEM;
+        return 1;
+    }
+    v->key = row->key;
+    v->next = all->first;
+    all->first = v;
+    return 0;
+}
+
+void journal_thread_delete(struct journal *j, struct journal_request *req)
+{
+    struct victims all = { .mem = &req->mem };
+    struct thread_row row;
+
+    if (!journal_thread_of(j, req, &row))
+        return;
+    int err = store_thread_jobs(j->opt.store, row.key, on_victim, &all, &j->failure);
+    if (err == 0)
+        err = all.err;
+    for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
+        err = journal_remove_job(j, live_find(j, v->id), v->id, v->key);
+    if (err == 0)
+        err = store_thread_forget(j->opt.store, row.id, &j->failure);
+    if (err == 0)
+        err = store_thread_delete(j->opt.store, row.key, &j->failure);
+    if (err == ERR_NOT_FOUND) /* a temporary one has gone with its run */
+        err = 0;
+    if (err != 0)
+        journal_broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+/* --- runs -------------------------------------------------------------------- */
+
+static bool is_open(const struct live *l)
+{
+    return !l->deleted && !job_state_is_final(l->state);
+}
+
+/* Looked at before anything is written. */
+static bool is_taken(struct journal *j, struct journal_request *req)
+{
+    struct job_row row;
+    int err = store_job_get(j->opt.store, req->row.id, &row, &req->why);
+
+    if (err == 0)
+        refuse(req, ERR_REFUSED, "Job already exists: %.*s",
+               STR_ARG(str_head(req->row.id, 100)));
+    else if (err != ERR_NOT_FOUND)
+        req->code = ERR_BUSY;
+    return err != ERR_NOT_FOUND;
+}
+
+bool threads_may_enter(struct journal *j,
+                       struct journal_request *req,
+                       struct thread_row *ret_thread)
+{
+    if (is_taken(j, req))
+        return false;
+    int err = find(j, req, ret_thread);
+
+    req->code = 0;
+    if (err == ERR_NOT_FOUND && req->if_absent) {
+        *ret_thread = req->thread_row;
+        ret_thread->key = 0;
+        fill(j, ret_thread);
+        return true;
+    }
+    if (err == ERR_NOT_FOUND)
+        refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found",
+               STR_ARG(str_head(req->thread_row.id, 100)));
+    else if (err != 0)
+        req->code = ERR_BUSY;
+    if (err != 0)
+        return false;
+    if (!str_is(req->run.strategy, "reject"))
+        return true;
+    for (const struct live *l = runs_first(j, ret_thread->key); l != NULL; l = l->next_run) {
+        if (is_open(l)) {
+            refuse(req, ERR_TYPE, "%s", BUSY);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is at work makes room, as far as the new run's strategy asks for it. */
+static int make_room(struct journal *j, struct str strategy, const struct thread_row *thread)
+{
+    bool rolls_back = str_is(strategy, "rollback");
+    int err = 0;
+
+    if (!rolls_back && !str_is(strategy, "interrupt"))
+        return 0;
+    for (struct live *l = runs_first(j, thread->key); l != NULL && err == 0; l = l->next_run) {
+        if (!is_open(l) || l->row.cancel_requested != 0)
+            continue;
+        if (rolls_back)
+            err = live_set_text(&l->row.outcome, STR("rollback"));
+        if (err == 0)
+            err = journal_stop_job(l, STR("another run of the thread has taken its place"));
+    }
+    return err;
+}
+
+/* Whose graph was run last is said by the thread itself. */
+static int note_graph(struct journal_request *req, struct thread_row *row, struct str graph)
+{
+    struct buf over;
+
+    buf_init(&over, 4096);
+    buf_lit(&over, "{\"graph_id\":");
+    json_put_str(&over, graph);
+    buf_lit(&over, ",\"assistant_id\":");
+    json_put_str(&over, req->run.assistant);
+    buf_char(&over, '}');
+    int err = over.error == 0 ? merge_metadata(req, row, buf_text(&over)) : over.error;
+    buf_done(&over);
+    return err;
+}
+
+int threads_enter(struct journal *j,
+                  struct journal_request *req,
+                  struct thread_row *thread,
+                  struct job_row *row)
+{
+    int err = thread->key == 0 ? store_thread_insert(j->opt.store, thread, &j->failure) : 0;
+
+    if (err == 0)
+        err = make_room(j, req->run.strategy, thread);
+    if (err == 0)
+        err = note_graph(req, thread, row->agent);
+    if (err != 0)
+        return err == ERR_REFUSED ? ERR_BUSY : err; /* the id is another's, who is not seen */
+    req->thread_row.interrupts = thread->interrupts;
+    thread->status = STR("busy");
+    thread->updated = j->now;
+    thread->error = STR_NONE;
+    row->thread = thread->key;
+    row->ordinal = ++thread->n_runs;
+    return store_thread_update(j->opt.store, thread, &j->failure);
+}
+
+/* Those of the thread's questions that are answered, as a JSON list. */
+static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)asked);
+    yyjson_val *key;
+    bool by_id = false;
+    size_t n = 0;
+
+    yyjson_obj_iter look = it;
+    while ((key = yyjson_obj_iter_next(&look)) != NULL)
+        by_id |= json_get(resume, json_text(key)) != NULL;
+    buf_char(b, '[');
+    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+        if (by_id && json_get(resume, json_text(key)) == NULL)
+            continue;
+        if (n++ > 0)
+            buf_char(b, ',');
+        json_put_str(b, json_text(key));
+    }
+    buf_char(b, ']');
+}
+
+static int say_answered(struct live *l, struct journal_request *req)
+{
+    struct json_reader reader;
+    struct json asked, resume;
+    struct fold *fold;
+    struct buf ids;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    buf_init(&ids, SIZE_MAX / 4);
+    int err = json_read(&l->journal->reader, req->thread_row.interrupts, &asked, NULL);
+    if (err == 0)
+        err = json_read(&reader, req->resume, &resume, NULL);
+    if (err == 0)
+        put_answered(&ids, asked.root, resume.root);
+    err = ids.error != 0 ? ids.error : live_fold(l, &fold);
+    if (err == 0 && ids.n > 2)
+        err = fold_answered(fold, buf_text(&ids), l->journal->now);
+    buf_done(&ids);
+    json_reader_done(&reader);
+    return err;
+}
+
+int threads_entered(struct live *l, struct journal_request *req)
+{
+    struct run_row run = req->run;
+
+    run.job = l->row.key;
+    int err = store_run_insert(l->journal->opt.store, &run, &l->journal->failure);
+    if (err == 0 && !str_absent(req->resume))
+        err = say_answered(l, req);
+    return err;
+}
