@@ -903,15 +903,30 @@ export interface JobState {
     timestamp: Timestamp;
 }
 
+/** The system topic: a question of a job was asked, answered, or has expired. */
+export interface InterruptState {
+    type: "interrupt.state";
+    agent: string;
+    interrupt_id: string;
+    state: "open" | "answered" | "expired";
+    /** Of an open one: as in `GET /v1/interrupts`, `null` also for one of more than 4 KiB. */
+    question?: Json;
+    /** Of an open one that expires. */
+    expires_at?: Timestamp;
+    timestamp: Timestamp;
+}
+
 export interface ConnectionEvents {
+    /** Without a job: the system topic is followed from here on. */
     "stream.subscribed": About<"stream.subscribed">;
     "stream.unsubscribed": About<"stream.unsubscribed">;
     "stream.ended": About<"stream.ended">;
     "stream.deleted": About<"stream.deleted">;
-    /** Without a job: some `job.state` were left out. */
+    /** Without a job: some `job.state` or `interrupt.state` were left out. */
     "stream.gap": About<"stream.gap">;
     "stream.error": StreamError;
     "job.state": JobState;
+    "interrupt.state": InterruptState;
 }
 
 /** A message of the server: an event of a job, or one about the connection. */

@@ -1,6 +1,8 @@
 /* `spoolwire answer`: an answer to a job's question. */
 #include "base/error.h"
+#include "base/visible.h"
 #include "cli/commands.h"
+#include "cli/question.h"
 #include "cli/remote.h"
 
 #include <stdio.h>
@@ -16,30 +18,29 @@ static int show_questions(struct remote *r, struct str job)
     struct client_reply reply;
     struct json_reader reader;
     struct json json;
-    struct buf text;
+    struct buf text, words;
     size_t i, n;
     yyjson_val *q;
 
     client_reply_init(&reply);
+    buf_init(&words, MAX_ANSWER);
     buf_init(&text, MAX_ANSWER);
     int code = remote_job(r, "GET", "/v1/interrupts?job=", job, "", &reply);
     if (code == EXIT_OK) {
         code = remote_json(r, &reply, &reader, &json);
         yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q)
         {
-            yyjson_val *words = json_at(q, "question");
-
-            if (yyjson_is_str(words))
-                buf_str(&text, json_text(words));
-            else
-                json_put_value(&text, json_is_null(words) ? json_at(q, "value") : words);
-            buf_lit(&text, "\n");
+            question_put(&words, q);
+            visible_put_lines(&text, buf_text(&words));
+            buf_clear(&words);
+            buf_char(&text, '\n');
         }
         json_reader_done(&reader);
     }
     if (code == EXIT_OK)
         (void)fprintf(stderr, "%.*s> ", STR_ARG(buf_text(&text)));
     buf_done(&text);
+    buf_done(&words);
     client_reply_done(&reply);
     return code;
 }

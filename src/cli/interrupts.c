@@ -1,10 +1,14 @@
-/* `spoolwire interrupts`: the questions that wait for an answer. */
+/* `spoolwire interrupts`: the questions that wait for an answer, once or as they come and go.
+ */
+#include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/grid.h"
+#include "cli/inbox.h"
 #include "cli/moment.h"
 #include "cli/pages.h"
+#include "cli/question.h"
 
-enum { OPT_JOB = FLAG_OWN, OPT_AGENT, PAGE = 1000, MAX_OUT = 64 * 1024 * 1024 };
+enum { OPT_JOB = FLAG_OWN, OPT_AGENT, OPT_FOLLOW, PAGE = 1000, MAX_OUT = 64 * 1024 * 1024 };
 
 struct listing {
     const struct args *args;
@@ -27,18 +31,12 @@ static void put_span(struct listing *l, struct str from, struct str to)
     buf_done(&text);
 }
 
-/* What people read: the question, or the whole value. */
 static void put_words(struct listing *l, yyjson_val *q)
 {
-    yyjson_val *question = json_at(q, "question");
     struct buf text;
 
-    if (yyjson_is_str(question)) {
-        grid_cell(&l->grid, json_text(question), STYLE_PLAIN);
-        return;
-    }
     buf_init(&text, MAX_OUT);
-    json_put_value(&text, json_is_null(question) ? json_at(q, "value") : question);
+    question_put(&text, q);
     grid_cell(&l->grid, buf_text(&text), STYLE_PLAIN);
     buf_done(&text);
 }
@@ -59,15 +57,93 @@ static void take_question(void *arg, yyjson_val *q)
     put_words(l, q);
 }
 
-static int run(const struct args *args)
+/* --- as they come and go ----------------------------------------------------------------- */
+
+/* "open      j1  q-1  Which one?" */
+static void put_news(struct listing *l, struct str how, struct str job, struct str id)
+{
+    buf_str(&l->out, how);
+    for (size_t n = how.n; n < 8; n++)
+        buf_char(&l->out, ' ');
+    buf_lit(&l->out, "  ");
+    visible_put(&l->out, job);
+    buf_lit(&l->out, "  ");
+    visible_put(&l->out, id);
+}
+
+static void on_opened(void *arg, yyjson_val *q)
+{
+    struct listing *l = arg;
+    struct buf text;
+
+    if (args_have(l->args, FLAG_JSON)) {
+        buf_lit(&l->out, "{\"state\":\"open\",");
+        size_t from = l->out.n;
+        json_put_value(&l->out, q);
+        if (l->out.error == 0)
+            memmove(l->out.p + from, l->out.p + from + 1, --l->out.n - from); /* its '{' */
+        buf_char(&l->out, '\n');
+        return;
+    }
+    buf_init(&text, MAX_OUT);
+    question_put(&text, q);
+    put_news(l, STR("open"), json_text(json_at(q, "job_id")),
+             json_text(json_at(q, "interrupt_id")));
+    buf_lit(&l->out, "  ");
+    visible_put(&l->out, buf_text(&text));
+    buf_char(&l->out, '\n');
+    buf_done(&text);
+}
+
+static void on_left(void *arg, struct str job, struct str id, struct str how)
+{
+    struct listing *l = arg;
+
+    if (!args_have(l->args, FLAG_JSON)) {
+        put_news(l, how, job, id);
+    } else {
+        buf_lit(&l->out, "{\"state\":");
+        json_put_str(&l->out, how);
+        buf_lit(&l->out, ",\"interrupt_id\":");
+        json_put_str(&l->out, id);
+        buf_lit(&l->out, ",\"job_id\":");
+        json_put_str(&l->out, job);
+        buf_char(&l->out, '}');
+    }
+    buf_char(&l->out, '\n');
+}
+
+static int on_rest(void *arg)
+{
+    struct listing *l = arg;
+    int code = l->out.error != 0 ? cli_trouble(l->args->path, "out of memory")
+                                 : cli_write(l->args->path, buf_text(&l->out));
+
+    buf_clear(&l->out);
+    return code;
+}
+
+static int follow(const struct args *args, const struct pages *pages)
+{
+    struct listing l = { .args = args };
+    struct inbox_events events = {
+        .opened = on_opened, .left = on_left, .rest = on_rest, .arg = &l
+    };
+
+    buf_init(&l.out, MAX_OUT);
+    int code = inbox_follow(args, pages, &events);
+    buf_done(&l.out);
+    return code;
+}
+
+/* --- the command ------------------------------------------------------------------------- */
+
+static int list(const struct args *args, struct pages pages)
 {
     static const char *const titles[] = {
         "JOB", "INTERRUPT", "WAITS", "LEFT", "QUESTION", NULL
     };
     struct listing l = { .args = args, .now = moment_now() };
-    static const struct page_filter filters[] = { { OPT_JOB, "&job=" },
-                                                  { OPT_AGENT, "&agent=" } };
-    struct pages pages = { "/v1/interrupts", "interrupts", filters, 2, "" };
     struct term term;
 
     (void)term_open(&term, NULL); /* cannot fail for NULL */
@@ -89,7 +165,18 @@ static int run(const struct args *args)
     return code;
 }
 
+static int run(const struct args *args)
+{
+    static const struct page_filter filters[] = { { OPT_JOB, "&job=" },
+                                                  { OPT_AGENT, "&agent=" } };
+    struct pages pages = { "/v1/interrupts", "interrupts", filters, 2, "" };
+
+    return args_have(args, OPT_FOLLOW) ? follow(args, &pages) : list(args, pages);
+}
+
 static const struct flag flags[] = {
+    { OPT_FOLLOW, "follow", NULL, NULL,
+      "Go on: each question that is asked, and what became of it, on a line." },
     { OPT_JOB, "job", "JOB", NULL, "Only this job's." },
     { OPT_AGENT, "agent", "AGENT", NULL, "Only those of this agent's jobs." },
     { 0 },

@@ -7,6 +7,7 @@
 #include "cli/grid.h"
 #include "cli/moment.h"
 #include "cli/pages.h"
+#include "cli/question.h"
 #include "config/amount.h"
 
 #include <stdio.h>
@@ -21,10 +22,14 @@ struct listing {
     struct grid grid;
     struct buf out;
     struct pages pages;
-    int64_t now;      /* ms */
-    int64_t since;    /* ms; 0: any */
-    int64_t n, limit; /* jobs */
-    bool over;        /* what follows is too old */
+    int64_t now;                   /* ms */
+    int64_t since;                 /* ms; 0: any */
+    int64_t n, limit;              /* jobs */
+    struct client_reply questions; /* that are open, once somebody waits */
+    struct json_reader reader;
+    struct json asked;
+    bool has_asked;
+    bool over; /* what follows is too old */
 };
 
 /* --- one job --------------------------------------------------------------------------------
@@ -48,12 +53,42 @@ static int64_t moment_at(yyjson_val *job, struct str key)
     return moment_parse(json_text(json_get(job, key)), &ms) ? ms : 0;
 }
 
-/* What one wants to know next: why it failed, who works on it. */
-static struct str remark(yyjson_val *job)
+/* The first of what is open; one request for all of the list. */
+static yyjson_val *question_of(struct listing *l, struct str job)
+{
+    size_t i, n;
+    yyjson_val *q;
+
+    if (!l->has_asked) {
+        l->has_asked = true;
+        if (client_get(l->remote.client, "/v1/interrupts?limit=1000", REMOTE_TIMEOUT_MS,
+                       &l->questions) != 0 ||
+            json_read(&l->reader, buf_text(&l->questions.body), &l->asked, NULL) != 0)
+            l->asked.root = NULL;
+    }
+    yyjson_arr_foreach(json_at(l->asked.root, "interrupts"), i, n, q)
+    {
+        if (str_eq(json_text(json_at(q, "job_id")), job))
+            return q;
+    }
+    return NULL;
+}
+
+/* What one wants to know next: why it failed, what it asks, who works on it. */
+static void put_remark(struct listing *l, yyjson_val *job)
 {
     struct str error = json_text(json_at(job, "error"));
+    bool waits = str_is(json_text(json_at(job, "state")), "waiting");
+    yyjson_val *q = waits ? question_of(l, json_text(json_at(job, "job_id"))) : NULL;
+    struct buf text;
 
-    return error.n > 0 ? error : json_text(json_at(job, "worker"));
+    buf_init(&text, MAX_OUT);
+    if (q != NULL)
+        question_put(&text, q);
+    else
+        buf_str(&text, error.n > 0 ? error : json_text(json_at(job, "worker")));
+    grid_cell(&l->grid, buf_text(&text), q != NULL ? STYLE_YELLOW : STYLE_DIM);
+    buf_done(&text);
 }
 
 static void put_row(struct listing *l, yyjson_val *job)
@@ -71,7 +106,7 @@ static void put_row(struct listing *l, yyjson_val *job)
     (void)snprintf(events, sizeof(events), "%lld",
                    (long long)json_int(json_at(job, "events"), 0));
     grid_cell(&l->grid, str_of(events), STYLE_PLAIN);
-    grid_cell(&l->grid, remark(job), STYLE_DIM);
+    put_remark(l, job);
 }
 
 static void take_job(void *arg, yyjson_val *job)
@@ -164,8 +199,12 @@ static int run(const struct args *args)
     code = remote_open(args, &l.remote);
     grid_init(&l.grid, titles);
     buf_init(&l.out, MAX_OUT);
+    client_reply_init(&l.questions);
+    json_reader_init(&l.reader, MAX_OUT, 256);
     if (code == EXIT_OK)
         code = list(&l);
+    json_reader_done(&l.reader);
+    client_reply_done(&l.questions);
     buf_done(&l.out);
     grid_done(&l.grid);
     remote_close(&l.remote);

@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "cli/commands.h"
+#include "cli/question.h"
 #include "cli/remote.h"
 
 enum { MAX_ANSWER = 64 * 1024 * 1024, SHOWN = 200 };
@@ -31,14 +32,43 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
     buf_done(&json);
 }
 
+/* What it waits for. */
+static int put_questions(const struct args *args, struct buf *out)
+{
+    struct client_reply reply;
+    struct json_reader reader;
+    struct json json;
+    struct remote r;
+    size_t i, n;
+    yyjson_val *q;
+
+    int code = remote_open(args, &r);
+    client_reply_init(&reply);
+    if (code == EXIT_OK)
+        code = remote_job(&r, "GET", "/v1/interrupts?job=", args_word(args, 0), "", &reply);
+    if (code == EXIT_OK) {
+        code = remote_json(&r, &reply, &reader, &json);
+        yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q)
+        {
+            put_line(out, STR("asks"), question_words(q));
+            put_line(out, STR("  interrupt_id"), json_at(q, "interrupt_id"));
+            put_line(out, STR("  expires_at"), json_at(q, "expires_at"));
+        }
+        json_reader_done(&reader);
+    }
+    client_reply_done(&reply);
+    remote_close(&r);
+    return code;
+}
+
 static int put_lines(const struct args *args, yyjson_val *job, struct buf *out)
 {
     size_t i, n;
     yyjson_val *key, *v;
 
-    (void)args;
     yyjson_obj_foreach(job, i, n, key, v) put_line(out, json_text(key), v);
-    return EXIT_OK;
+    return str_is(json_text(json_at(job, "state")), "waiting") ? put_questions(args, out)
+                                                               : EXIT_OK;
 }
 
 static int run(const struct args *args)
@@ -50,7 +80,9 @@ const struct command command_show = {
     .name = "show",
     .arguments = "JOB",
     .about = "show a job",
-    .story = "Writes a job's state and what else the server knows of it.",
+    .story =
+        "Writes a job's state and what else the server knows of it; of one that waits also "
+        "the questions that it has asked.",
     .exits = "0 the job is there, whatever its state",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,

@@ -88,7 +88,7 @@ void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended);
 
 /* --- the states of all jobs ------------------------------------------------------ */
 
-/* A job has changed its state, or is gone. */
+/* A job has changed its state, or is gone; or one of its questions has. */
 struct change {
     struct str job;
     struct str agent, owner; /* may be absent */
@@ -96,6 +96,7 @@ struct change {
     bool gone;
     int64_t attempt;
     int64_t ts;
+    struct question_news question; /* id absent: it is about the job's own state */
 };
 
 /* Somebody who wants to know.  The owner embeds it and sets `hear`. */

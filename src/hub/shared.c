@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+enum { MAX_QUESTION = 4096 }; /* a longer one is not in the news: whoever wants it asks */
+
 struct home {
     struct hub *hub;     /* borrowed */
     struct mailbox *box; /* borrowed */
@@ -192,9 +194,15 @@ static struct str keep(char **at, struct str text)
     return kept;
 }
 
-static void spread(const struct publication *pub, struct home *home)
+/* @q may be NULL. */
+static void spread(const struct publication *pub,
+                   const struct question_news *q,
+                   struct home *home)
 {
-    struct rumour *r = malloc(sizeof(*r) + pub->job.n + pub->agent.n + pub->owner.n);
+    struct str text = q != NULL && q->question.n <= MAX_QUESTION ? q->question : STR_NONE;
+    size_t n_question = q != NULL ? q->id.n + text.n : 0;
+    struct rumour *r =
+        malloc(sizeof(*r) + pub->job.n + pub->agent.n + pub->owner.n + n_question);
 
     if (r == NULL)
         return; /* as if it had not been heard */
@@ -208,6 +216,11 @@ static void spread(const struct publication *pub, struct home *home)
                                  .gone = pub->gone,
                                  .attempt = pub->attempt,
                                  .ts = pub->ts };
+    if (q != NULL)
+        r->change.question = (struct question_news){ .id = keep(&at, q->id),
+                                                     .state = q->state,
+                                                     .question = keep(&at, text),
+                                                     .expires = q->expires };
     if (mailbox_post(home->box, &r->letter) != 0)
         free(r);
 }
@@ -216,11 +229,14 @@ static void spread_change(struct hub_shared *s, const struct publication *pub)
 {
     uintptr_t bits = atomic_load_explicit(&s->listening, memory_order_relaxed);
 
-    if (!pub->state_changed && !pub->gone)
-        return;
-    for (unsigned k = 0; bits != 0; k++, bits >>= 1)
-        if ((bits & 1) != 0)
-            spread(pub, &s->homes[k]);
+    for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
+        if ((bits & 1) == 0)
+            continue;
+        for (const struct question_news *q = pub->questions; q != NULL; q = q->next)
+            spread(pub, q, &s->homes[k]);
+        if (pub->state_changed || pub->gone)
+            spread(pub, NULL, &s->homes[k]);
+    }
 }
 
 void hub_published(void *shared, const struct publication *pubs, size_t n)

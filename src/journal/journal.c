@@ -64,6 +64,7 @@ void journal_free(struct journal *j)
     agent_free(j->fallback);
     buf_done(&j->run.lines);
     buf_done(&j->gone);
+    arena_done(&j->mem);
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
     free(j->queues);
@@ -127,7 +128,8 @@ static int commit(struct journal *j)
 /* A worker's sign of life is nobody else's business. */
 static bool has_news(const struct live *l)
 {
-    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->deleted;
+    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->deleted ||
+           l->questions != NULL;
 }
 
 static void tell_queued(struct journal *j)
@@ -181,6 +183,7 @@ static void publish(struct journal *j)
                                              .last_seq = l->row.seq,
                                              .records = l->records,
                                              .n_records = l->n_records,
+                                             .questions = l->questions,
                                              .error = l->row.error };
     }
     for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
@@ -284,6 +287,7 @@ bool journal_turn(struct journal *j)
     j->turn_failed = false;
     j->tally = (struct tally){ 0 };
     buf_clear(&j->gone);
+    arena_reset(&j->mem);
     reload_stale(j);
     int err = store_begin(j->opt.store, &j->failure);
     if (err != 0)

@@ -162,6 +162,17 @@ struct journal_request {
 
 /* --- what the journal tells -------------------------------------------------- */
 
+enum question_state { QUESTION_OPEN, QUESTION_ANSWERED, QUESTION_EXPIRED };
+
+/* What one commit did to a question of a job. */
+struct question_news {
+    struct question_news *next;
+    struct str id;
+    enum question_state state;
+    struct str question; /* OPEN, like the next: JSON, or absent */
+    int64_t expires;     /* 0: never */
+};
+
 /* What one commit did to one job. */
 struct publication {
     struct str job;
@@ -179,6 +190,7 @@ struct publication {
      * wanted them as they were made: readers then find them in the store. */
     struct record *const *records; /* borrowed; take references to keep them */
     size_t n_records;
+    const struct question_news *questions; /* borrowed; in the order of what happened */
     struct str error;
 };
 

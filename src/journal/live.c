@@ -495,6 +495,7 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 void live_end_turn(struct live *l)
 {
     drop_records(l);
+    questions_forget(l);
     l->touched = l->changed = l->cancel_news = l->state_news = l->capture = false;
     l->told_seq = l->row.seq;
     l->next_touched = NULL;
@@ -511,6 +512,7 @@ void live_reload(struct live *l)
     struct str id = l->row.id;
 
     drop_records(l);
+    questions_forget(l);
     live_drop_fold(l);
     l->touched = l->deleted = l->cancel_news = l->state_news = l->capture = false;
     l->changed = false;

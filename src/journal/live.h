@@ -45,6 +45,7 @@ struct live {
     bool capture;         /* somebody wants the records */
     struct record **records;
     size_t n_records, cap_records;
+    struct question_news *questions, **last_question; /* in the journal's `mem` */
 };
 
 /* Records of one job that are not yet handed to the store: they share a row there. */
@@ -102,7 +103,8 @@ struct journal {
     size_t n_calls;
     struct live **all; /* every live job, for looking at time */
     size_t n_all, cap_all;
-    struct buf gone; /* ids of final jobs that this turn has deleted, each with a NUL behind */
+    struct arena mem; /* of this turn */
+    struct buf gone;  /* ids of final jobs that this turn has deleted, each with a NUL behind */
     struct publication *pubs;
     size_t cap_pubs;
     struct journal_counts counts;
@@ -183,6 +185,8 @@ void journal_set_settings(struct journal *j, struct journal_request *req);
 
 /* --- questions.c ------------------------------------------------------------- */
 
+/* What this turn did to its questions is done with. */
+void questions_forget(struct live *l);
 /* Its fold has emitted one. */
 int questions_asked(struct live *l, const struct record *rec);
 /* Something was answered, or it has just come to wait: goes on if nothing is open. */

@@ -18,6 +18,32 @@
 
 enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
 
+/* --- news -------------------------------------------------------------------- */
+
+void questions_forget(struct live *l)
+{
+    l->questions = NULL;
+    l->last_question = NULL;
+}
+
+/* For whoever follows all questions; without memory it is as if nobody had heard it. */
+static void tell(struct live *l, const struct question_row *row, enum question_state state)
+{
+    struct arena *mem = &l->journal->mem;
+    struct question_news *news = arena_alloc(mem, sizeof(*news));
+    bool is_open = state == QUESTION_OPEN;
+
+    if (news == NULL)
+        return;
+    *news = (struct question_news){ .state = state, .expires = is_open ? row->expires : 0 };
+    if (!arena_copy(mem, row->id, &news->id) ||
+        !arena_copy(mem, is_open ? row->question : STR_NONE, &news->question))
+        return;
+    struct question_news **last = l->questions != NULL ? l->last_question : &l->questions;
+    *last = news;
+    l->last_question = &news->next;
+}
+
 /* --- asking ------------------------------------------------------------------ */
 
 /* What the value of an interrupt says about its answer: expires_in, on_expiry, default,
@@ -79,6 +105,7 @@ int questions_asked(struct live *l, const struct record *rec)
     buf_done(&texts);
     live_change(l);
     bring_forward(l, row.expires);
+    tell(l, &row, QUESTION_OPEN);
     return err;
 }
 
@@ -212,6 +239,7 @@ static int end_unanswered(struct live *l, const struct question_row *row)
 {
     char why[160];
 
+    tell(l, row, QUESTION_EXPIRED);
     (void)snprintf(why, sizeof(why), "answer deadline: nobody answered question %.*s in %lld s",
                    STR_ARG(str_head(row->id, 60)),
                    (long long)(row->expires - row->asked) / 1000);
@@ -237,6 +265,7 @@ static int expire_all(struct live *l, struct questions *q)
                                     STR("expiry"), j->now, &j->failure);
         if (err != 0)
             return err;
+        tell(l, row, QUESTION_EXPIRED);
         row->answered = j->now;
     }
     return look_at_open(l, q);
@@ -316,6 +345,7 @@ static bool place_reply(struct journal *j,
     if (row == NULL || row->answered != 0 || !fits(req, row, reply->value))
         return false;
     reply->seq = row->seq;
+    reply->id = row->id;
     q->rows[row - q->rows].answered = j->now;
     return true;
 }
@@ -359,6 +389,8 @@ void journal_reply(struct journal *j, struct journal_request *req)
         journal_broke(j, req, err);
         return;
     }
+    for (size_t i = 0; i < req->n_replies; i++)
+        tell(l, &(struct question_row){ .id = req->replies[i].id }, QUESTION_ANSWERED);
     req->code = 0;
     journal_answer_row(req, &l->row);
 }

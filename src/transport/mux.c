@@ -12,6 +12,7 @@
 #include "auth/permit.h"
 #include "base/error.h"
 #include "transport/mux_in.h"
+#include "transport/mux_out.h"
 #include "transport/subscription.h"
 
 #include <stdlib.h>
@@ -101,6 +102,8 @@ static void begin(struct mux *m)
     if (!stream_begin(&m->stream))
         return;
     m->has_begun = true;
+    if (m->watch.is_on)
+        mux_put_type(m, STR_NONE, "stream.subscribed");
     for (struct subscription *sub = m->first; sub != NULL; sub = next) {
         next = sub->next;
         subscription_begin(sub);

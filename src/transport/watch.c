@@ -34,6 +34,36 @@ static void put_change(struct mux *m, const struct change *c)
     buf_done(&data);
 }
 
+static const char *question_state_name(enum question_state state)
+{
+    static const char *const names[] = { [QUESTION_OPEN] = "open",
+                                         [QUESTION_ANSWERED] = "answered",
+                                         [QUESTION_EXPIRED] = "expired" };
+
+    return names[state];
+}
+
+static void put_question(struct mux *m, const struct change *c)
+{
+    const struct question_news *q = &c->question;
+    struct buf data;
+
+    buf_init(&data, MAX_WAITING);
+    buf_lit(&data, "{\"type\":\"interrupt.state\"");
+    render_text(&data, "agent", c->agent);
+    render_text(&data, "interrupt_id", q->id);
+    render_text(&data, "state", str_of(question_state_name(q->state)));
+    if (q->state == QUESTION_OPEN)
+        render_json(&data, "question", q->question);
+    if (q->expires != 0)
+        render_timestamp(&data, "expires_at", q->expires);
+    render_timestamp(&data, "timestamp", c->ts);
+    buf_char(&data, '}');
+    if (data.error == 0)
+        mux_put(m, c->job, STR("interrupt.state"), buf_text(&data));
+    buf_done(&data);
+}
+
 static void on_change(struct listener *l, const struct change *c)
 {
     struct mux *m = (struct mux *)(void *)((char *)l - offsetof(struct mux, watch.listener));
@@ -45,7 +75,10 @@ static void on_change(struct listener *l, const struct change *c)
         return;
     }
     (void)watch_catch_up(m); /* the pump sends it */
-    put_change(m, c);
+    if (str_absent(c->question.id))
+        put_change(m, c);
+    else
+        put_question(m, c);
     stream_pump(&m->stream);
 }
 

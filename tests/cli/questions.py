@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+import tempfile
 
 from gateway import PROGRAM, PULL, WAIT, Server, Worker, interrupt, root_start, until
 from harness import case, cases, check, contains, equal
@@ -30,6 +31,75 @@ def questions_are_listed():
         equal([q["job_id"] for q in rows(run(s, "interrupts", "--json")[0])], ["j1", "j2"])
         equal([q["job_id"] for q in rows(run(s, "interrupts", "--json", "--job", "j2")[0])], ["j2"])
         equal(run(s, "interrupts", "--json", "--agent", "none")[0], "")
+
+
+@case
+def a_job_that_waits_says_for_what():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "j", interrupt({"question": "Which\x1b[31m one?"}, "q-1"), interrupt([1], "q-2"))
+        out, _ = run(s, "show", "j")
+        rows_of = {row.split()[0]: row.split(None, 1)[1] for row in out.splitlines()}
+        equal((rows_of["state"], rows_of["asks"], rows_of["interrupt_id"]), ("waiting", "[1]", "q-2"))
+        contains(out, "Which [31m one?", "q-1", "expires_at")
+        contains(run(s, "jobs")[0], "waiting", "Which [31m one?")
+
+
+@case
+def questions_are_followed():
+    with Server(agents={"pull": dict(PULL, attempts=9)}) as s:
+        ask(s, "old", interrupt({"question": "Since when?"}, "q-0"))
+        with Following(s) as f, Following(s, "--json", "--job", "j") as of_one:
+            f.until("open      old  q-0  Since when?")
+            ask(s, "j", interrupt("a?", "q-1"), interrupt("b?", "q-2"))
+            f.until("open      j  q-1  a?", "open      j  q-2  b?")
+            run(s, "answer", "j", "--id", "q-2", "1")
+            f.until("answered  j  q-2")
+            ask(s, "late", interrupt({"expires_in": 1, "on_expiry": "default", "default": 1}, "q"))
+            f.until("expired   late  q")
+            s.post("/v1/jobs/j/cancel")
+            f.until("closed    j  q-1")
+            s.restart()
+            f.until_err("connected again")
+            run(s, "answer", "old", "1")
+            f.until("answered  old  q-0")
+            equal(f.text.count("Since when?"), 1, "what was told is not told again")
+            of_one.until('"closed"')
+            told = [json.loads(row) for row in of_one.text.splitlines()]
+            equal([(t["state"], t["interrupt_id"], t["job_id"]) for t in told],
+                  [("open", "q-1", "j"), ("open", "q-2", "j"), ("answered", "q-2", "j"), ("closed", "q-1", "j")])
+            equal(told[0]["value"], "a?")
+
+
+class Following:
+    """`interrupts --follow`, read as it writes."""
+
+    def __init__(self, s, *flags):
+        self.err = tempfile.TemporaryFile()
+        self.p = subprocess.Popen([PROGRAM, "interrupts", "--follow", *flags], stdout=subprocess.PIPE, stderr=self.err,
+                                  env={**os.environ, "SPOOLWIRE_URL": s.url})
+        os.set_blocking(self.p.stdout.fileno(), False)
+        self.text = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+        self.p.stdout.close()
+        self.err.close()
+
+    def until(self, *words):
+        def there():
+            self.text += (self.p.stdout.read() or b"").decode()
+            return all(w in self.text for w in words)
+        until(f"{words} in {self.text!r}", there)
+
+    def until_err(self, word):
+        def there():
+            self.err.seek(0)
+            return word in self.err.read().decode()
+        until(word, there)
 
 
 @cases(['{"a":1}', "7", "plain words", '"quoted"', "null"])

@@ -5,7 +5,7 @@ import re
 import time
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, again, play, token
+from gateway import PULL, STORY, Server, Worker, again, interrupt, play, root_start, token
 from harness import DIALECTS, case, cases, check, contains, equal
 from websocket import PING, Socket, frame, is_open
 from wires import Lines, unwrap
@@ -192,6 +192,36 @@ def the_states_of_all_jobs():
 
 
 @case
+def the_questions_of_all_jobs():
+    with Server(agents={"pull": dict(PULL, attempts=9)}) as server:
+        with Many(server) as ws:
+            ws.say({"type": "subscribe", "topic": "system"})
+            ws.until_event("stream.subscribed")
+            job = server.submit()
+            lease = Worker(server).lease()
+            lease.append(root_start(), interrupt({"question": "Which?", "expires_in": 0}, "q-1"),
+                         interrupt({"expires_in": 1, "on_expiry": "default", "default": 7}, "q-2"),
+                         interrupt({"question": "x" * 5000}, "q-3"))
+            lease.finish("interrupted")
+
+            def told():
+                return [f.json for f in ws.of(job) if f.event == "interrupt.state"]
+            ws.until("the expiry", lambda _: any(q["state"] == "expired" for q in told()))
+            equal(server.post(f"/v1/jobs/{job}/answer", {"answers": {"q-1": 1, "q-3": 2}}).status, 200)
+            ws.until("the answers", lambda _: len(told()) == 6)
+            equal([(q["interrupt_id"], q["state"]) for q in told()],
+                  [("q-1", "open"), ("q-2", "open"), ("q-3", "open"), ("q-2", "expired"), ("q-1", "answered"),
+                   ("q-3", "answered")])
+            first, second, third = told()[:3]
+            equal((first["question"], first["agent"], "expires_at" in first), ("Which?", "pull", False))
+            equal((second["question"], "expires_at" in second, third["question"]), (None, True, None))
+            equal(server.post(f"/v1/jobs/{job}/answer", {"interrupt_id": "q-1", "value": 1}).status, 409)
+            names = [f.event for f in ws.of(job)]
+            check(names.index("interrupt.state") < names.index("job.state", names.index("interrupt.state")),
+                  "a question comes before the state that it leads to")
+
+
+@case
 def only_the_jobs_that_a_token_may_see():
     with Server(agents={"pull": PULL}) as server:
         admin = {"Authorization": f"Bearer {server.post('/v1/tokens', {'scope': 'admin'}).json['token']}"}
@@ -203,6 +233,10 @@ def only_the_jobs_that_a_token_may_see():
             ws.say({"type": "subscribe", "topic": "system"})
             ws.until_event("stream.subscribed")
             theirs = server.submit(headers=bob)
+            order = server.post("/v1/worker/lease", {"agents": ["pull"], "worker": "w"}, headers=admin).json
+            asks = gateway.lines(root_start(), interrupt("?", "q"))
+            equal(server.post(f"/v1/worker/jobs/{theirs}/events?lease={order['lease']}&seq=0", asks, headers=admin).status,
+                  200)
             mine = server.submit(headers=alice)
             ws.until_event("job.state", mine)
             equal(ws.of(theirs), [])

@@ -40,7 +40,7 @@ def every_event_has_been_seen(dialect):
 @case
 def lines_and_pages_fit():
     values = list(wrapped())
-    for name in ("stream.subscribed", "stream.ended", "stream.error", "job.state"):
+    for name in ("stream.subscribed", "stream.ended", "stream.error", "job.state", "interrupt.state"):
         check(any(f'"{name}"' in v for t, v in values if t.startswith("Message")), f"no {name}")
     equal([(t, wrong[0], v[:300]) for (t, v), wrong in zip(values, complaints(values)) if wrong][:3], [])
 

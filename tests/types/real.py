@@ -8,7 +8,7 @@ import os
 import signal
 import urllib.request
 
-from gateway import PULL, Server, Worker
+from gateway import PULL, Server, Worker, interrupt, root_start
 from harness import DIALECTS, RECORDINGS, check, equal, lines, spoolwire
 from typescript import declarations
 
@@ -168,7 +168,11 @@ def wrapped():
 
 def system_topic(s):
     with urllib.request.urlopen(f"{s.url}/v1/stream?topics=system&format=ndjson") as messages:
-        s.request("DELETE", f"/v1/jobs/{s.submit()}")
+        s.submit()
+        lease = Worker(s).lease()
+        lease.append(root_start(), interrupt({"question": "?"}, "q"))
+        s.post(f"/v1/jobs/{lease.job}/answer", {"value": 1})
+        s.request("DELETE", f"/v1/jobs/{lease.job}")
         said = ""
         while "deleted" not in said:
             said = messages.readline().decode()
