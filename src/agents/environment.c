@@ -83,6 +83,19 @@ void environment_done(struct environment *env)
     *env = (struct environment){ 0 };
 }
 
+int environment_add(struct environment *env, const char *entry)
+{
+    if (has(env->all, env->n, key_of_entry(entry)))
+        return 0;
+    char **all = realloc(env->all, (env->n + 2) * sizeof(char *));
+    if (all == NULL)
+        return ERR_NOMEM;
+    env->all = all;
+    int err = add(env, entry);
+    env->all[env->n] = NULL;
+    return err;
+}
+
 /* A variable of the worker's own: KEY= and its value. */
 struct own {
     struct str key, value;

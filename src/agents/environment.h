@@ -18,6 +18,8 @@ int environment_init(struct environment *env,
                      char *const *inherited,
                      char *const *extra);
 void environment_done(struct environment *env);
+/* KEY=VALUE, unless the agent has a value of its own. */
+int environment_add(struct environment *env, const char *entry);
 
 /* One worker's: the agent's, and who it is.  One block, to be freed with free(); it borrows
  * the agent's texts.  NULL when memory ran out. */

@@ -21,6 +21,7 @@
 #include "agents/host.h"
 #include "agents/outbox.h"
 #include "agents/report.h"
+#include "agents/switchboard.h"
 #include "agents/team.h"
 #include "agents/work.h"
 #include "bus/post.h"
@@ -40,7 +41,8 @@ struct crew {
     const struct exec_agent *agent; /* borrowed */
     struct environment env;
     struct post lease;
-    struct team *team; /* owned; NULL: a process for each job */
+    struct team *team;        /* owned; NULL: a process for each job */
+    struct switchboard board; /* of the team */
     size_t n_works;
     bool is_wanted;   /* a job may be waiting */
     bool owes;        /* a job that was not started is still to be handed back */
@@ -99,6 +101,8 @@ static void ask(struct crew *crew, enum journal_op op)
 
 static void lease(struct crew *crew)
 {
+    if (crew->team != NULL && !crew->exec->is_draining)
+        switchboard_go_on(&crew->board);
     if (crew->exec->is_draining || !crew->is_wanted || crew->owes || crew->lease.is_flying)
         return;
     if (has_place(crew))
@@ -146,7 +150,8 @@ static void close_when_idle(struct exec *e)
     if (!e->host.is_stopping || count(e) > 0 || e->is_closed)
         return;
     for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].lease.is_flying)
+        if (e->crews[i].lease.is_flying ||
+            (e->crews[i].team != NULL && !switchboard_is_idle(&e->crews[i].board)))
             return;
     e->is_closed = true;
     for (size_t i = 0; i < e->n_crews; i++)
@@ -193,6 +198,27 @@ static void on_team_changed(void *arg)
     crew->is_wanted = true;
     lease_more(e);
     close_when_idle(e);
+}
+
+static bool on_call_answered(void *arg, const struct member *m, const struct report *report)
+{
+    struct crew *crew = arg;
+
+    return switchboard_answer(&crew->board, m, report);
+}
+
+static void on_member_gone(void *arg, const struct member *m)
+{
+    struct crew *crew = arg;
+
+    switchboard_lose(&crew->board, m);
+}
+
+static void on_board_idle(void *arg)
+{
+    struct crew *crew = arg;
+
+    close_when_idle(crew->exec);
 }
 
 static void on_work_ended(void *arg, struct work *w)
@@ -284,7 +310,7 @@ static void on_wake(struct letter *letter)
     atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
     for (size_t i = 0; i < e->n_crews; i++)
         if (atomic_exchange(&e->crews[i].hint, false))
-            e->crews[i].is_wanted = true;
+            e->crews[i].is_wanted = e->crews[i].board.is_wanted = true;
     if (atomic_load(&e->drain_asked))
         drain(e);
     if (atomic_load(&e->stop_asked))
@@ -372,7 +398,7 @@ static void on_poll(uv_timer_t *timer)
     for (size_t i = 0; i < e->n_crews; i++) {
         struct crew *crew = &e->crews[i];
 
-        crew->is_wanted = true;
+        crew->is_wanted = crew->board.is_wanted = true;
         if (crew->owes && !crew->lease.is_flying)
             hand_back(crew);
     }
@@ -392,8 +418,12 @@ static void *run(void *arg)
     return NULL;
 }
 
-int exec_start(struct exec *e, struct error *err)
+int exec_start(struct exec *e, char *const *more, struct error *err)
 {
+    for (size_t i = 0; i < e->n_crews; i++)
+        for (char *const *entry = more; entry != NULL && *entry != NULL; entry++)
+            if (environment_add(&e->crews[i].env, *entry) != 0)
+                return error_set(err, ERR_NOMEM, "out of memory");
     if (pthread_create(&e->thread, NULL, run, e) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread of exec agents");
     (void)pthread_setname_np(e->thread, "exec"); /* only for people */
@@ -422,9 +452,15 @@ static int add_team(struct crew *crew)
                                     .agent = crew->agent,
                                     .env = &crew->env,
                                     .changed = on_team_changed,
+                                    .answered = on_call_answered,
+                                    .gone = on_member_gone,
                                     .arg = crew };
+    int err = team_new(&options, &crew->team);
 
-    return team_new(&options, &crew->team);
+    if (err == 0)
+        switchboard_init(&crew->board, options.host, crew->exec->box, &crew->agent->name,
+                         crew->team, on_board_idle, crew);
+    return err;
 }
 
 static int add_crews(struct exec *e, const struct exec_options *options, struct error *err)
@@ -537,6 +573,8 @@ void exec_free(struct exec *e)
     for (size_t i = 0; i < e->n_crews; i++) {
         post_done(&e->crews[i].lease);
         environment_done(&e->crews[i].env);
+        if (e->crews[i].team != NULL)
+            switchboard_done(&e->crews[i].board);
         team_free(e->crews[i].team);
     }
     mailbox_free(e->box);

@@ -15,8 +15,8 @@
  * job it is about (report.h).
  *
  * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
- * agent's, plus SPOOLWIRE_AGENT; plus SPOOLWIRE_JOB and SPOOLWIRE_ATTEMPT, or in a pool
- * SPOOLWIRE_CONCURRENCY. */
+ * agent's, plus where the server is (SPOOLWIRE_URL, SPOOLWIRE_TOKEN), plus SPOOLWIRE_AGENT;
+ * plus SPOOLWIRE_JOB and SPOOLWIRE_ATTEMPT, or in a pool SPOOLWIRE_CONCURRENCY. */
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
@@ -97,7 +97,8 @@ struct exec_counts {
 };
 
 int exec_new(const struct exec_options *options, struct exec **ret, struct error *err);
-int exec_start(struct exec *e, struct error *err);
+/* @more: KEY=VALUE for all processes, NULL-terminated, or NULL; an agent's own `env` wins. */
+int exec_start(struct exec *e, char *const *more, struct error *err);
 
 /* From any thread, until exec_free: */
 

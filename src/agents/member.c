@@ -400,10 +400,11 @@ struct seat *member_find(struct member *m, struct str job, int64_t attempt)
 
 /* --- what the process says --------------------------------------------------- */
 
-static void become_ready(struct member *m)
+static void become_ready(struct member *m, const struct report *report)
 {
     if (m->state != MEMBER_STARTING)
         return;
+    m->takes_calls = report->takes_calls;
     move(m, MEMBER_READY);
     m->opt.events->changed(m);
 }
@@ -436,7 +437,11 @@ static void on_line(void *arg, struct str line)
     if (code != 0)
         refuse(m, err.code != 0 ? err.text : error_name(code));
     else if (report.kind == REPORT_READY)
-        become_ready(m);
+        become_ready(m, &report);
+    else if (report.kind == REPORT_CALL && m->opt.events->answered(m, &report))
+        return;
+    else if (report.kind == REPORT_CALL)
+        refuse(m, "it was not asked this call, or has answered it");
     else
         hear(m, &report);
 }

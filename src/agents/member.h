@@ -18,6 +18,7 @@ struct environment;
 struct exec_agent;
 struct host;
 struct member;
+struct report;
 
 enum member_state {
     MEMBER_STARTING,
@@ -31,6 +32,8 @@ enum member_state {
 struct member_events {
     /* Its state or its places have changed. */
     void (*changed)(struct member *m);
+    /* It has answered a call.  False when it was not asked. */
+    bool (*answered)(struct member *m, const struct report *report);
     /* It has finished a job: it works. */
     void (*worked)(struct member *m);
     /* Once: the process is gone.  @why is for people when that was not our wish, else absent.
@@ -66,6 +69,7 @@ struct member {
     int64_t alarm;    /* when the timer rings; INT64_MAX: never */
     int start_error;  /* why there is no process (a libuv code), or 0 */
     unsigned n_open;  /* of: child, timer */
+    bool takes_calls; /* it has said so */
     bool hands_back;  /* what it does not finish is handed back */
 };
 

@@ -73,3 +73,16 @@ void order_put_pause(struct buf *b, struct str job, int64_t attempt)
     put_job(b, job, attempt);
     buf_lit(b, ",\"pause\":true}\n");
 }
+
+void order_put_call(struct buf *b, const struct journal_call *call, struct str agent)
+{
+    buf_lit(b, "{\"call\":{\"id\":");
+    json_put_str(b, call->id);
+    buf_lit(b, ",\"name\":");
+    json_put_str(b, call->name);
+    buf_lit(b, ",\"params\":");
+    put_json(b, call->params);
+    buf_lit(b, "},\"agent\":");
+    json_put_str(b, agent);
+    buf_lit(b, "}\n");
+}

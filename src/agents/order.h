@@ -13,7 +13,11 @@
  * ("heartbeat_seconds":15); and it may be told to stop a job:
  *
  *     {"job":"a1","attempt":1,"cancel":true}
- *     {"job":"a1","attempt":1,"pause":true} */
+ *     {"job":"a1","attempt":1,"pause":true}
+ *
+ * One that takes calls may be asked something:
+ *
+ *     {"call":{"id":"c1","name":"graph","params":{...}},"agent":"triage"} */
 #ifndef AGENTS_ORDER_H
 #define AGENTS_ORDER_H
 
@@ -21,6 +25,7 @@
 
 #include <stdint.h>
 
+struct journal_call;
 struct run_row;
 
 struct order {
@@ -41,5 +46,6 @@ void order_put_run(struct buf *b, struct str job, struct str agent, const struct
 void order_put(struct buf *b, const struct order *order);
 void order_put_cancel(struct buf *b, struct str job, int64_t attempt);
 void order_put_pause(struct buf *b, struct str job, int64_t attempt);
+void order_put_call(struct buf *b, const struct journal_call *call, struct str agent);
 
 #endif

@@ -54,6 +54,7 @@ static bool is_value_for(const struct said *said)
     case REPORT_FINISH:
         return yyjson_is_obj(said->value);
     case REPORT_READY:
+    case REPORT_CALL:
     case REPORT_HEARTBEAT:
     case REPORT_RETURN:
         break;
@@ -124,6 +125,30 @@ static int read_about_job(struct report_reader *r,
     return said.kind == REPORT_FINISH ? finish_read(said.value, &ret->finish, err) : 0;
 }
 
+/* An answer is written anew, so that it is on one line. */
+static int read_call(struct report_reader *r,
+                     const struct json *json,
+                     struct report *ret,
+                     struct error *err)
+{
+    yyjson_val *answer = json_at(json->root, "answer");
+
+    ret->kind = REPORT_CALL;
+    ret->call = json_text(json_at(json->root, "call"));
+    ret->error = json_text(json_at(json->root, "error"));
+    if (str_empty(ret->call) || (answer == NULL) == str_absent(ret->error))
+        return error_set(err, ERR_TYPE,
+                         "a \"call\" needs its id, and \"answer\" or \"error\" (a text)");
+    buf_clear(&r->event);
+    if (answer == NULL)
+        return 0;
+    json_put_value(&r->event, answer);
+    ret->answer = buf_text(&r->event);
+    return r->event.error == 0
+               ? 0
+               : error_set(err, r->event.error, "%s", error_name(r->event.error));
+}
+
 int report_read(struct report_reader *reader,
                 struct str line,
                 struct report *ret,
@@ -137,8 +162,11 @@ int report_read(struct report_reader *reader,
         return code;
     if (!yyjson_is_obj(json.root))
         return error_set(err, ERR_TYPE, "it is no JSON object");
+    ret->takes_calls = yyjson_is_true(json_at(json.root, "calls"));
     if (yyjson_is_true(json_at(json.root, "ready")))
         return 0;
+    if (json_at(json.root, "call") != NULL)
+        return read_call(reader, &json, ret, err);
     return read_about_job(reader, &json, ret, err);
 }
 

@@ -1,6 +1,7 @@
 /* A report: a line that a process of a pool writes to its stdout.
  *
- *     {"ready":true}
+ *     {"ready":true}, {"ready":true,"calls":true}
+ *     {"call":"c1","answer":...}, {"call":"c1","error":"no such graph"}
  *     {"job":"a1","attempt":1,"event":{...}}
  *     {"job":"a1","attempt":1,"heartbeat":true}
  *     {"job":"a1","attempt":1,"finish":{"status":"success"}}
@@ -12,7 +13,14 @@
 
 #include <stdint.h>
 
-enum report_kind { REPORT_READY, REPORT_EVENT, REPORT_HEARTBEAT, REPORT_FINISH, REPORT_RETURN };
+enum report_kind {
+    REPORT_READY,
+    REPORT_CALL,
+    REPORT_EVENT,
+    REPORT_HEARTBEAT,
+    REPORT_FINISH,
+    REPORT_RETURN
+};
 
 /* Reads lines one after another with memory that it keeps. */
 struct report_reader {
@@ -27,7 +35,10 @@ void report_reader_done(struct report_reader *r);
 /* Texts are in the reader or the line: valid until its next one. */
 struct report {
     enum report_kind kind;
-    struct str job; /* not for READY, like the next one */
+    bool takes_calls;         /* READY */
+    struct str call;          /* CALL: which; and one of the next two */
+    struct str answer, error; /* JSON, without a newline; a text */
+    struct str job;           /* not for READY and CALL, like the next one */
     int64_t attempt;
     struct str event; /* EVENT: JSON as it came, without a newline */
     struct finish finish;

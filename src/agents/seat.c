@@ -171,6 +171,7 @@ void seat_hear(struct seat *s, const struct report *report)
     s->is_doubted = false;
     switch (report->kind) {
     case REPORT_READY:
+    case REPORT_CALL:
         return;
     case REPORT_EVENT:
         put_event(s, report->event);

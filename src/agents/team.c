@@ -100,6 +100,13 @@ static void on_changed(struct member *m)
     t->opt.changed(t->opt.arg);
 }
 
+static bool on_answered(struct member *m, const struct report *report)
+{
+    const struct team *t = m->opt.owner;
+
+    return t->opt.answered(t->opt.arg, m, report);
+}
+
 static void on_worked(struct member *m)
 {
     struct team *t = m->opt.owner;
@@ -117,6 +124,7 @@ static void on_over(struct member *m, struct str why)
         pause_for(t, why);
     counter_sub(&t->opt.host->counts->pooled, 1);
     counter_add(&t->opt.host->counts->pooled_crashed, why.p != NULL);
+    t->opt.gone(t->opt.arg, m);
     on_changed(m);
 }
 
@@ -132,6 +140,7 @@ static void on_closed(struct member *m)
 }
 
 static const struct member_events member_events = { .changed = on_changed,
+                                                    .answered = on_answered,
                                                     .worked = on_worked,
                                                     .over = on_over,
                                                     .closed = on_closed };
@@ -236,6 +245,25 @@ void team_need(struct team *t, uint64_t waiting)
 {
     t->waiting = waiting;
     look(t);
+}
+
+struct member *team_callee(const struct team *t)
+{
+    struct member *best = NULL;
+
+    for (struct member *m = t->members; m != NULL; m = m->next)
+        if (m->state == MEMBER_READY && m->takes_calls && m->fault == NULL &&
+            (best == NULL || m->n_jobs < best->n_jobs))
+            best = m;
+    return best;
+}
+
+void team_wake(struct team *t)
+{
+    struct counts c = count(t);
+
+    if (c.starting + c.ready == 0)
+        team_need(t, 1);
 }
 
 static struct seat *find(struct team *t, int64_t key, int64_t attempt)

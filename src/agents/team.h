@@ -18,6 +18,8 @@ struct environment;
 struct exec_agent;
 struct host;
 struct journal_request;
+struct member;
+struct report;
 struct team;
 
 struct team_options {
@@ -26,6 +28,10 @@ struct team_options {
     const struct environment *env;
     /* There may be a place, or nobody left.  Also from inside of team_stop. */
     void (*changed)(void *arg);
+    /* A process has answered a call; false when it was not asked. */
+    bool (*answered)(void *arg, const struct member *m, const struct report *report);
+    /* A process is gone. */
+    void (*gone)(void *arg, const struct member *m);
     void *arg;
 };
 
@@ -41,6 +47,11 @@ int team_take(struct team *t, const struct journal_request *lease);
 bool team_may_grow(const struct team *t);
 /* So many jobs wait. */
 void team_need(struct team *t, uint64_t waiting);
+
+/* The process that is asked next; NULL: none takes calls. */
+struct member *team_callee(const struct team *t);
+/* Starts a process, if there is none. */
+void team_wake(struct team *t);
 
 /* False when it does not have that job. */
 bool team_cancel(struct team *t, int64_t key, int64_t attempt);

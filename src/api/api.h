@@ -25,7 +25,7 @@ struct app_agent {
     struct str name;
     struct str description;
     bool is_public;
-    bool is_pull; /* its workers come over HTTP */
+    bool takes_calls; /* its workers come over HTTP, or are processes of a pool */
 };
 
 /* What may be replaced while the loops run; the old ones stay as long as the app. */

@@ -1,7 +1,8 @@
 /* Calls: a client asks a worker of an agent something, and waits for the answer.
  *
  * The question goes to a pull worker in the answer to its lease, and the worker's answer
- * comes as a request of its own.  Processes take none: theirs is one line, which is a job. */
+ * comes as a request of its own; to a process of a pool, and from it, it goes as a line.  A
+ * process for each job takes none: its one line is the job. */
 #include "api/admit.h"
 #include "api/api.h"
 #include "api/jobs.h"
@@ -96,10 +97,10 @@ static const struct app_agent *called_agent(struct http_request *req)
     }
     if (!api_may_use_agent(req, name))
         return NULL;
-    if (!agent->is_pull) {
+    if (!agent->takes_calls) {
         http_respond_error(req, 503,
-                           "the agent %.*s runs as processes, which take no calls: only pull "
-                           "workers do",
+                           "the agent %.*s has a process for each job, which takes no calls: "
+                           "pull workers and pools do",
                            STR_ARG(name));
         return NULL;
     }

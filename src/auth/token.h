@@ -39,6 +39,7 @@ struct token {
     struct token_limits limits;
     int64_t created, expires; /* milliseconds since 1970; 0: never */
     bool is_configured;       /* it is not in the store */
+    bool is_own;              /* of the server's own processes: nobody has made it */
 
     atomic_int_least64_t revoked; /* when; 0: not */
     atomic_int_least64_t ends;    /* the first moment at which it is not good */

@@ -17,7 +17,8 @@ static void fill_agents(struct generation *g)
                                                        .run_ms = a->run_ms,
                                                        .answer_ms = a->answer_ms,
                                                        .cancel_grace_ms = a->cancel_grace_ms };
-        g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public, a->pull };
+        g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public,
+                                               a->pull || a->pool.size > 0 };
     }
 }
 

@@ -279,6 +279,7 @@ static int start_keeper(struct server *s, struct error *err)
         .is_off = c->auth == AUTH_OFF,
         .admin = c->token_admin,
         .specs = c->auth_tokens,
+        .has_processes = s->n_exec > 0,
         .limits = { .jobs = c->max_jobs_per_token,
                     .queued = c->max_queued_per_token,
                     .running = c->max_running_per_token,
@@ -321,11 +322,7 @@ static int start_agents(struct server *s, struct error *err)
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL };
     int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
 
-    if (code == 0)
-        code = journal_start(s->journal, err);
-    if (code == 0 && s->exec != NULL)
-        code = exec_start(s->exec, err);
-    return code;
+    return code == 0 ? journal_start(s->journal, err) : code;
 }
 
 static struct http_options http_options_of(struct server *s, const struct server_config *c)
@@ -384,6 +381,51 @@ static int start_http(struct server *s, struct error *err)
     return code == 0 ? http_server_start(s->http, err) : code;
 }
 
+static void put_url(const struct server *s, const char *host, char *ret, size_t n)
+{
+    bool six = strchr(host, ':') != NULL;
+
+    (void)snprintf(ret, n, "%s://%s%s%s:%u",
+                   s->now->config->tls_cert != NULL ? "https" : "http", six ? "[" : "", host,
+                   six ? "]" : "", (unsigned)http_server_port(s->http)); /* fits */
+}
+
+/* Where our processes find us: the socket of this machine alone where the other one has TLS,
+ * whose certificate is for other names. */
+static void put_address(const struct server *s, char *ret, size_t n)
+{
+    const struct server_config *c = s->now->config;
+    const char *host = c->address.host;
+
+    if (host[0] == '\0' || (c->tls_cert != NULL && c->address.unix_path[0] != '\0')) {
+        char *path = realpath(c->address.unix_path, NULL); /* a process may be elsewhere */
+
+        (void)snprintf(ret, n, "unix:%s", path != NULL ? path : c->address.unix_path);
+        free(path);
+        return;
+    }
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    else if (strcmp(host, "::") == 0)
+        host = "::1";
+    put_url(s, host, ret, n);
+}
+
+/* After HTTP: a process may want to talk to us as soon as it is there. */
+static int start_processes(struct server *s, struct error *err)
+{
+    char url[PATH_MAX + 32] = "SPOOLWIRE_URL=", token[128] = "SPOOLWIRE_TOKEN=";
+    char *const more[] = { url, token, NULL };
+
+    if (s->exec == NULL)
+        return 0;
+    put_address(s, url + strlen(url), sizeof(url) - strlen(url));
+    (void)strcat(token, keeper_own_token(s->keeper)); /* fits */
+    int code = exec_start(s->exec, more, err);
+    explicit_bzero(token, sizeof(token));
+    return code;
+}
+
 /* This program as somebody in this folder would type it. */
 static const char *own_name(const struct server *s)
 {
@@ -421,10 +463,7 @@ static void say_hello(const struct server *s)
         (void)fflush(stdout); /* also into a pipe */
         return;
     }
-    bool six = strchr(c->address.host, ':') != NULL;
-    (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", c->tls_cert != NULL ? "https" : "http",
-                   six ? "[" : "", c->address.host, six ? "]" : "",
-                   (unsigned)http_server_port(s->http));
+    put_url(s, c->address.host, url, sizeof(url));
     if (keeper_is_locked(s->keeper)) {
         say_locked(s, url);
         return;
@@ -685,6 +724,8 @@ static int run(struct server *s, const sigset_t *set)
         code = start_agents(s, &err);
     if (code == 0)
         code = start_http(s, &err);
+    if (code == 0)
+        code = start_processes(s, &err);
     if (code != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
         return EXIT_TROUBLE;

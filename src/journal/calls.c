@@ -18,6 +18,14 @@ static void unlink_call(struct journal *j, struct journal_request *call)
     j->n_calls--;
 }
 
+static void tell(struct journal *j, const struct journal_request *call)
+{
+    const struct journal_events *events = &j->opt.events;
+
+    if (events->queued != NULL)
+        events->queued(events->arg, call->agents[0]);
+}
+
 bool journal_call(struct journal *j, struct journal_request *req)
 {
     if (j->n_calls >= j->opt.max_calls) {
@@ -31,6 +39,7 @@ bool journal_call(struct journal *j, struct journal_request *req)
         last = &(*last)->next;
     *last = req;
     j->n_calls++;
+    tell(j, req);
     return true;
 }
 
@@ -62,6 +71,7 @@ void journal_answer(struct journal *j, struct journal_request *req)
     }
     if (req->output.p == NULL && req->error.p == NULL) { /* handed back */
         c->call.is_taken = false;
+        tell(j, c);
         return;
     }
     if (!arena_copy(&c->mem, req->output, &c->output) ||
@@ -96,6 +106,12 @@ static bool give(struct journal_request *call, struct journal_request *lease)
     return true;
 }
 
+void journal_take(struct journal *j, struct journal_request *req)
+{
+    req->next = j->takers;
+    j->takers = req;
+}
+
 static bool serve(struct journal *j, struct journal_request *lease)
 {
     if (!lease->takes_calls || lease->lease_cancelled)
@@ -118,10 +134,24 @@ static void end_call(struct journal_request *c)
         refuse(c, ERR_BUSY, "no worker of this agent was idle in time");
 }
 
+static void serve_takers(struct journal *j, struct journal_request **answered)
+{
+    while (j->takers != NULL) {
+        struct journal_request *taker = j->takers;
+
+        j->takers = taker->next;
+        if (!serve(j, taker))
+            refuse(taker, ERR_NOT_FOUND, "no call is waiting");
+        taker->next = *answered;
+        *answered = taker;
+    }
+}
+
 void journal_serve_calls(struct journal *j, struct journal_request **answered)
 {
     struct journal_request **at = &j->leases;
 
+    serve_takers(j, answered);
     while (j->calls != NULL && *at != NULL) {
         struct journal_request *lease = *at;
 

@@ -46,6 +46,8 @@ enum journal_op {
     JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
     JOURNAL_SETTINGS, /* settings: in the place of those that there were */
     JOURNAL_CALL,   /* agents (one), call, wait_ms → output or error, when a worker answers */
+    JOURNAL_TAKE,   /* agents → call, if one waits, else ERR_NOT_FOUND: of the server's own
+                       processes */
     JOURNAL_ANSWER, /* call.id, output or error; neither: it is handed back */
     JOURNAL_REPLY,  /* job, replies, worker = who: answers to its questions */
     JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
@@ -133,7 +135,8 @@ struct journal_request {
     struct str resume;  /* SUBMIT: what the run answers its thread's questions with: JSON */
     bool if_absent;     /* THREAD_CREATE: one that is there is fine.  SUBMIT: makes one */
     bool rolls_back;    /* CANCEL: as if the run had never been */
-    bool takes_calls;   /* LEASE: call.id, when it is present, is the answer instead of a job */
+    bool takes_calls;   /* LEASE, TAKE: call.id, when it is present, is the answer instead of a
+                           job */
     struct journal_call call;
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
@@ -199,7 +202,7 @@ struct journal_events {
     bool (*wanted)(void *arg, struct str job);
     /* After each commit that changed something. */
     void (*published)(void *arg, const struct publication *pubs, size_t n);
-    /* A job of @agent waits for a worker. */
+    /* A job of @agent waits for a worker, or a call does. */
     void (*queued)(void *arg, struct str agent);
     /* Nothing can be stored from now on, and why; absent: it can again. */
     void (*stuck)(void *arg, struct str why);

@@ -100,6 +100,7 @@ struct journal {
     struct error failure;
     struct journal_request *leases; /* that wait, oldest first */
     struct journal_request *calls;  /* the same */
+    struct journal_request *takers; /* of calls; answered with the turn */
     size_t n_calls;
     struct live **all; /* every live job, for looking at time */
     size_t n_all, cap_all;
@@ -283,6 +284,7 @@ void journal_look_at_time(struct journal *j);
 /* True when it waits; false when it was refused. */
 bool journal_call(struct journal *j, struct journal_request *req);
 void journal_answer(struct journal *j, struct journal_request *req);
+void journal_take(struct journal *j, struct journal_request *req);
 /* The call that @req names and its caller has; NULL: none. */
 const struct journal_request *journal_taken_call(struct journal *j,
                                                  const struct journal_request *req);

@@ -797,6 +797,10 @@ bool journal_do(struct journal *j, struct journal_request *req)
         return lease(j, req);
     if (req->op == JOURNAL_CALL)
         return journal_call(j, req);
+    if (req->op == JOURNAL_TAKE) {
+        journal_take(j, req);
+        return true;
+    }
     ops[req->op](j, req);
     return false;
 }

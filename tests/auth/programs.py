@@ -82,8 +82,9 @@ def curl_with_a_token():
 
 @case
 def agents_on_this_machine_get_no_token_of_the_servers():
+    """But the one that is made for them."""
     token = cli("token", "create", "--no-store", "--scope", "admin")[0].strip()
-    agents = {"nosy": {"command": ["sh", "-c", "env >&2; exit 1"]}}
+    agents = {"nosy": {"command": ["sh", "-c", "env | grep -v SPOOLWIRE_TOKEN= >&2; exit 1"]}}
     with Locked(agents=agents, env={"SPOOLWIRE_TOKEN_ADMIN": token}) as s:
         s.admin.submit("nosy", job_id="j")
         until("it has ended", lambda: s.admin.state("j") == "failed")

@@ -39,6 +39,13 @@ static void check_report(struct listener *l, const struct report *r)
 
     if (r->kind == REPORT_READY)
         return;
+    if (r->kind == REPORT_CALL) {
+        check(r->call.n > 0 && (r->answer.p == NULL) != (r->error.p == NULL), "no answer");
+        check(str_find(r->answer, '\n') == r->answer.n, "an answer of two lines");
+        check(r->answer.p == NULL || json_read(&l->again, r->answer, &json, NULL) == 0,
+              "an answer that is no JSON");
+        return;
+    }
     check(r->job.n > 0 && r->attempt >= 0, "about no job");
     if (r->kind == REPORT_EVENT) {
         check(str_find(r->event, '\n') == r->event.n, "an event of two lines");
@@ -65,6 +72,9 @@ static void on_line(void *arg, struct str line)
     check_report(l, &r);
     add(l, r.job);
     add(l, r.event);
+    add(l, r.call);
+    add(l, r.answer);
+    add(l, r.error);
     add(l, r.finish.error);
     l->sum += (uint64_t)r.attempt * 31 + (uint64_t)r.kind + (uint64_t)r.finish.end;
 }

@@ -51,7 +51,7 @@ def nobody_serves_it():
         check(0.9 <= time.monotonic() - start < 8)
         a = ask(s, "process")
         equal(a.status, 503)
-        contains(a.detail, "processes, which take no calls")
+        contains(a.detail, "a process for each job, which takes no calls")
         equal(ask(s, "nope").status, 404)
 
 

@@ -56,7 +56,8 @@ env > env; pwd > where
         equal({k: env.get(k) for k in ("SPOOLWIRE_JOB", "SPOOLWIRE_ATTEMPT", "SPOOLWIRE_AGENT", "KEY", "HOME")},
               {"SPOOLWIRE_JOB": "my-job", "SPOOLWIRE_ATTEMPT": "1", "SPOOLWIRE_AGENT": "a", "KEY": "the value",
                "HOME": "/nowhere"})
-        check("SPOOLWIRE_TOKEN" not in env, "the server's secrets are not the worker's")
+        equal(env["SPOOLWIRE_URL"], s.url)
+        check(env["SPOOLWIRE_TOKEN"] != "secret", "the server's secrets are not the worker's")
         with open(os.path.join(s.folder, "where")) as f:
             equal(os.path.realpath(f.read().strip()), os.path.realpath(s.folder))
 

@@ -49,9 +49,10 @@ def the_order_and_the_environment():
         contains(text, '"n":[1.0]')
         with open(s.path(f"env.{s.pids()[0]}")) as f:
             env = json.load(f)
-        equal({k: env.get(k) for k in ("SPOOLWIRE_AGENT", "SPOOLWIRE_CONCURRENCY", "KEY", "SPOOLWIRE_TOKEN", "SPOOLWIRE_JOB")},
-              {"SPOOLWIRE_AGENT": "a", "SPOOLWIRE_CONCURRENCY": "5", "KEY": "the value", "SPOOLWIRE_TOKEN": None,
+        equal({k: env.get(k) for k in ("SPOOLWIRE_AGENT", "SPOOLWIRE_CONCURRENCY", "KEY", "SPOOLWIRE_URL", "SPOOLWIRE_JOB")},
+              {"SPOOLWIRE_AGENT": "a", "SPOOLWIRE_CONCURRENCY": "5", "KEY": "the value", "SPOOLWIRE_URL": s.url,
                "SPOOLWIRE_JOB": None})
+        check(env["SPOOLWIRE_TOKEN"] != "secret", "the server's secrets are not the worker's")
 
 
 @cases([({"status": "success"}, ("succeeded", None, None)),

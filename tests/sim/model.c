@@ -580,6 +580,7 @@ static void check_granted(struct call *c)
     case JOURNAL_COUNT:
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
+    case JOURNAL_TAKE:
     case JOURNAL_ANSWER:
     case JOURNAL_WRITE:
     case JOURNAL_FEED:

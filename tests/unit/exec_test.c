@@ -366,7 +366,7 @@ static void start(struct scene *s)
                                     .heartbeat_ms = s->heartbeat_ms };
 
     assert_int_equal(exec_new(&options, &s->exec, NULL), 0);
-    assert_int_equal(exec_start(s->exec, NULL), 0);
+    assert_int_equal(exec_start(s->exec, NULL, NULL), 0);
 }
 
 static struct job *submit(struct scene *s, struct str agent_name, const char *input)
