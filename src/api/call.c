@@ -28,7 +28,7 @@ static void on_gone(struct http_request *req, void *data)
     (void)req;
     call->req = NULL;
     if (call->journal.op == JOURNAL_LEASE || call->journal.op == JOURNAL_CALL)
-        journal_withdraw(call->loop->app->journal, &call->journal);
+        journal_withdraw(&call->journal);
 }
 
 /* The one who asked for work has gone before it came. */

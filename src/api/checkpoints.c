@@ -129,6 +129,8 @@ static struct str read_versions(struct reading *r, const yyjson_val *of)
     struct buf json;
     size_t i, n;
 
+    if (versions == NULL)
+        return STR("{}");
     buf_init(&json, SIZE_MAX / 4);
     buf_char(&json, '{');
     yyjson_obj_foreach(versions, i, n, key, value)
@@ -269,10 +271,10 @@ static void read_channels(struct reading *r, const yyjson_val *of, struct plan *
         fail(r, "blobs", "an object by channel");
     plan->channels =
         arena_alloc(r->mem, (yyjson_obj_size(blobs) + 1) * sizeof(*plan->channels));
-    if (plan->channels == NULL) {
+    if (plan->channels == NULL)
         fail_memory(r);
+    if (plan->channels == NULL || blobs == NULL)
         return;
-    }
     yyjson_obj_foreach(blobs, i, n, key, value)
     {
         struct channel_row *row = &plan->channels[plan->n_channels++];

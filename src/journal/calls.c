@@ -114,10 +114,10 @@ void journal_take(struct journal *j, struct journal_request *req)
 
 static bool serve(struct journal *j, struct journal_request *lease)
 {
-    if (!lease->takes_calls || lease->lease_cancelled)
+    if (!lease->takes_calls || lease->withdrawn)
         return false;
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
-        if (!c->call.is_taken && !c->lease_cancelled && is_for(c, lease))
+        if (!c->call.is_taken && !c->withdrawn && is_for(c, lease))
             return give(c, lease);
     return false;
 }
@@ -165,7 +165,7 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered)
     }
     for (struct journal_request *c = j->calls, *next; c != NULL; c = next) {
         next = c->next;
-        if (!c->call.is_answered && j->now < c->deadline && !c->lease_cancelled)
+        if (!c->call.is_answered && j->now < c->deadline && !c->withdrawn)
             continue;
         end_call(c);
         unlink_call(j, c);

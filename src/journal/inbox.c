@@ -66,13 +66,6 @@ void inbox_put(struct inbox *in, struct journal_request *first)
         (void)pthread_cond_signal(&in->news);
 }
 
-void inbox_withdraw(struct inbox *in, struct journal_request *req)
-{
-    (void)pthread_mutex_lock(&in->lock);
-    req->lease_cancelled = true;
-    (void)pthread_mutex_unlock(&in->lock);
-}
-
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
 {
     (void)pthread_mutex_lock(&in->lock);

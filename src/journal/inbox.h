@@ -11,7 +11,6 @@ void inbox_free(struct inbox *in);
 
 /* From any thread: a chain of requests. */
 void inbox_put(struct inbox *in, struct journal_request *first);
-void inbox_withdraw(struct inbox *in, struct journal_request *req);
 
 /* The journal's thread: all that came, oldest first, and since when that one has waited. */
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);

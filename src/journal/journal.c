@@ -84,9 +84,9 @@ void journal_post(struct journal *j, struct journal_request *req)
     inbox_put(j->inbox, req);
 }
 
-void journal_withdraw(struct journal *j, struct journal_request *req)
+void journal_withdraw(struct journal_request *req)
 {
-    inbox_withdraw(j->inbox, req);
+    req->withdrawn = true;
 }
 
 /* --- the end of a turn ------------------------------------------------------- */

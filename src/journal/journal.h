@@ -22,6 +22,7 @@
 #include "jobs/job.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct agent;
@@ -152,7 +153,7 @@ struct journal_request {
     struct str answers;    /* LEASE: {id: value, …} to go on with; absent: it is a start.
                               REPLY, refused: the first answer */
     bool had_worker;       /* CANCEL: a worker had it */
-    bool lease_cancelled;  /* LEASE: the caller has withdrawn it */
+    atomic_bool withdrawn; /* LEASE, CALL: nobody waits for it; set by the caller's thread */
     uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
                               has got the same lease; 0: anyway */
     uint64_t accepted, rejected;
@@ -263,7 +264,7 @@ int journal_recover(struct journal *j,
 /* From any thread: one request, or a chain of them linked by `next`. */
 void journal_post(struct journal *j, struct journal_request *req);
 /* Withdraws a LEASE or a CALL that waits: it is answered soon, with or without a job. */
-void journal_withdraw(struct journal *j, struct journal_request *req);
+void journal_withdraw(struct journal_request *req);
 
 /* Does all that is waiting; true when there was anything.  Also what time brings: leases
  * that ran out, deadlines, retention. */

@@ -411,9 +411,8 @@ void journal_serve_leases(struct journal *j, struct journal_request **answered)
 
     while (*at != NULL) {
         struct journal_request *req = *at;
-        bool over = j->now >= req->deadline || req->lease_cancelled;
 
-        if (!(!req->lease_cancelled && give(j, req)) && !over) {
+        if (!req->withdrawn && !give(j, req) && j->now < req->deadline) {
             at = &req->next;
             continue;
         }

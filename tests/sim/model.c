@@ -603,7 +603,7 @@ static void check_refused(struct call *c)
 
     if (r->op == JOURNAL_LEASE) {
         t = held_with(m, r);
-        if (r->code == ERR_NOT_FOUND && !r->lease_cancelled && t != NULL &&
+        if (r->code == ERR_NOT_FOUND && !r->withdrawn && t != NULL &&
             t->changed != m->n_commits)
             complain(c, "it holds a job");
         return;

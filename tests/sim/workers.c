@@ -211,7 +211,7 @@ static void wait_for_lease(struct sim *s, struct worker *w)
         take_lease(s, w);
     } else if (chance_of(&s->chance, s->draining ? 500 : 30)) {
         sim_note(s, "%s no longer wants a job", w->name);
-        journal_withdraw(s->server.journal, &w->lease->req);
+        journal_withdraw(&w->lease->req);
         if (chance_of(&s->chance, 500))
             drop(&w->lease); /* and does not wait for the answer */
     }
