@@ -118,6 +118,9 @@ struct call {
     struct buf body; /* the request's, kept */
     bool aiq;        /* document 004's shapes */
     int64_t wait_ms;
+    bool cancels;        /* a run is cancelled when its reader leaves */
+    size_t item, n_done; /* of a list that is worked off: which one this is, and how many were
+                            done */
 };
 
 /* Copies the body; it can only be about jobs that its caller may reach.  NULL when it has
@@ -161,7 +164,14 @@ const struct reach *look_reach(const struct look *look);
 struct look *look_new(struct http_request *req,
                       struct str job,
                       void (*run)(struct task *, struct store *));
+/* The same for nobody's request; NULL: no memory, or no id. */
+struct look *look_new_for(struct app_loop *loop,
+                          struct token *token,
+                          struct str job,
+                          void (*run)(struct task *, struct store *));
 void look_post(struct look *look);
+/* task.done, unless somebody sets another: answers, and frees it. */
+void look_answer(struct task *task);
 static inline struct look *look_of(struct task *task)
 {
     return (struct look *)(void *)((char *)task - offsetof(struct look, task));
@@ -222,6 +232,25 @@ void api_checkpoint_state(struct http_request *req, void *arg);
 void api_checkpoint_get(struct http_request *req, void *arg);
 void api_checkpoints_list(struct http_request *req, void *arg);
 void api_checkpoints_delete(struct http_request *req, void *arg);
+
+void api_thread_create(struct http_request *req, void *arg);
+void api_thread(struct http_request *req, void *arg);
+void api_thread_patch(struct http_request *req, void *arg);
+void api_thread_delete(struct http_request *req, void *arg);
+void api_thread_copy(struct http_request *req, void *arg);
+void api_threads_search(struct http_request *req, void *arg);
+void api_threads_count(struct http_request *req, void *arg);
+void api_threads_prune(struct http_request *req, void *arg);
+void api_run_create(struct http_request *req, void *arg);
+void api_run_stream(struct http_request *req, void *arg);
+void api_run_wait(struct http_request *req, void *arg);
+void api_run_batch(struct http_request *req, void *arg);
+void api_runs(struct http_request *req, void *arg);
+void api_run(struct http_request *req, void *arg);
+void api_run_delete(struct http_request *req, void *arg);
+void api_run_cancel(struct http_request *req, void *arg);
+void api_run_join(struct http_request *req, void *arg);
+void api_run_join_stream(struct http_request *req, void *arg);
 
 void api_tokens(struct http_request *req, void *arg);
 void api_token_create(struct http_request *req, void *arg);

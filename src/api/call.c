@@ -169,7 +169,7 @@ static void look_gone(struct http_request *req, void *data)
     look->req = NULL;
 }
 
-static void look_done(struct task *task)
+void look_answer(struct task *task)
 {
     struct look *look = look_of(task);
 
@@ -204,22 +204,34 @@ struct look *look_new(struct http_request *req,
                       struct str job,
                       void (*run)(struct task *, struct store *))
 {
+    struct look *look = look_new_for(app_loop_of(req), api_token(req), job, run);
+
+    if (look == NULL)
+        http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
+    else
+        look->req = req;
+    return look;
+}
+
+struct look *look_new_for(struct app_loop *loop,
+                          struct token *token,
+                          struct str job,
+                          void (*run)(struct task *, struct store *))
+{
     struct look *look = calloc(1, sizeof(*look));
 
     if (look == NULL || job.n > sizeof(look->job)) {
         free(look);
-        http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
         return NULL;
     }
-    look->loop = app_loop_of(req);
-    look->req = req;
-    look->token = api_token(req) != NULL ? token_ref(api_token(req)) : NULL;
+    look->loop = loop;
+    look->token = token != NULL ? token_ref(token) : NULL;
     memcpy(look->job, job.p, job.n);
     look->job_n = job.n;
     look->status = 200;
     look->task.home = look->loop->box;
     look->task.run = run;
-    look->task.done = look_done;
+    look->task.done = look_answer;
     buf_init(&look->out, SIZE_MAX / 4);
     arena_init(&look->mem);
     return look;

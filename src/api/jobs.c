@@ -76,27 +76,35 @@ bool jobs_make_id(struct arena *mem, struct str *ret)
     return random_uuid(uuid) && arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
 }
 
-static bool hash_body(struct call *call)
+/* What was asked for, and where. */
+static bool hash_request(struct call *call)
 {
     struct key k = key_of(7, buf_text(&call->body));
+    struct key path = key_of(8, http_path(call->req));
     char hash[40];
+
+    k.a ^= path.a + call->item;
+    k.b ^= path.b;
 
     (void)snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)k.a,
                    (unsigned long long)k.b);
     return arena_copy(&call->journal.mem, str_of(hash), &call->journal.row.request_hash);
 }
 
-/* Each owner has its own keys: " owner key", which no header's value looks like. */
+/* Each owner has its own keys: " owner key", which no header's value looks like; and so has
+ * each item of a list. */
 static bool keep_idempotency_key(struct call *call, struct str key)
 {
     struct job_row *row = &call->journal.row;
-    char text[MAX_KEY_BYTES + 80];
+    char text[MAX_KEY_BYTES + 110];
 
     if (key.n == 0)
         return true;
     int n = str_absent(row->owner)
                 ? snprintf(text, sizeof(text), "%.*s", STR_ARG(key))
                 : snprintf(text, sizeof(text), " %.*s %.*s", STR_ARG(row->owner), STR_ARG(key));
+    if (call->item > 0)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, " #%zu", call->item);
     return arena_copy(&call->journal.mem, str_make(text, (size_t)n), &row->idempotency_key);
 }
 
@@ -132,7 +140,7 @@ bool jobs_fill_submit(struct call *call,
         return false;
     }
     ok = arena_copy(mem, buf_text(&json), &row->input) && arena_copy(mem, agent, &row->agent) &&
-         hash_body(call);
+         hash_request(call);
     buf_done(&json);
     ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : jobs_make_id(mem, &row->id));
     ok = ok && keep_idempotency_key(call, key);

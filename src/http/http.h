@@ -145,6 +145,13 @@ struct str http_path(const struct http_request *req); /* decoded, without the qu
 struct str http_param(const struct http_request *req, const char *name);
 /* The first value of a query key, percent-decoded ('+' is a space); absent when missing. */
 struct str http_query(const struct http_request *req, const char *name);
+/* The @i-th value of it, from 0. */
+struct str http_query_nth(const struct http_request *req, const char *name, size_t i);
+/* The @i-th header, from 0, its name as it was sent; false after the last. */
+bool http_header_at(const struct http_request *req,
+                    size_t i,
+                    struct str *ret_name,
+                    struct str *ret_value);
 /* A header, case-insensitive; absent when missing. */
 struct str http_header(const struct http_request *req, const char *name);
 struct str http_body(const struct http_request *req);

@@ -369,6 +369,18 @@ struct str parser_header(const struct parser *p, struct str name)
     return STR_NONE;
 }
 
+bool parser_header_at(const struct parser *p,
+                      size_t i,
+                      struct str *ret_name,
+                      struct str *ret_value)
+{
+    if (i >= p->n_headers)
+        return false;
+    *ret_name = header_name(p, (uint32_t)i);
+    *ret_value = str_make(p->text.p + p->headers[i].value_at, p->headers[i].value_n);
+    return true;
+}
+
 size_t parser_count_headers(const struct parser *p, struct str name)
 {
     size_t n = 0;

@@ -67,6 +67,11 @@ void parser_accept(struct parser *p, size_t max_body);
 struct str parser_target(const struct parser *p);
 /* The first header of that name; absent when missing. */
 struct str parser_header(const struct parser *p, struct str name);
+/* The @i-th header; false after the last. */
+bool parser_header_at(const struct parser *p,
+                      size_t i,
+                      struct str *ret_name,
+                      struct str *ret_value);
 size_t parser_count_headers(const struct parser *p, struct str name);
 
 static inline bool parser_has_body(const struct parser *p)

@@ -138,10 +138,15 @@ static struct str take_text(struct str *rest)
 
 struct str query_find(struct str decoded, struct str name)
 {
+    return query_find_nth(decoded, name, 0);
+}
+
+struct str query_find_nth(struct str decoded, struct str name, size_t i)
+{
     while (decoded.n > 0) {
         struct str key = take_text(&decoded);
         struct str value = take_text(&decoded);
-        if (str_eq(key, name))
+        if (str_eq(key, name) && i-- == 0)
             return value;
     }
     return STR_NONE;

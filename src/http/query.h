@@ -20,5 +20,7 @@ size_t query_room(struct str in);
 
 /* The first value of @name in what query_decode made; absent when missing. */
 struct str query_find(struct str decoded, struct str name);
+/* The @i-th of them, from 0. */
+struct str query_find_nth(struct str decoded, struct str name, size_t i);
 
 #endif

@@ -355,9 +355,22 @@ struct str http_query(const struct http_request *req, const char *name)
     return query_find(req->query, str_of(name));
 }
 
+struct str http_query_nth(const struct http_request *req, const char *name, size_t i)
+{
+    return query_find_nth(req->query, str_of(name), i);
+}
+
 struct str http_header(const struct http_request *req, const char *name)
 {
     return parser_header(&req->parser, str_of(name));
+}
+
+bool http_header_at(const struct http_request *req,
+                    size_t i,
+                    struct str *ret_name,
+                    struct str *ret_value)
+{
+    return parser_header_at(&req->parser, i, ret_name, ret_value);
 }
 
 struct str http_body(const struct http_request *req)

@@ -143,6 +143,23 @@ static void answer_lease(struct live *l, struct journal_request *req)
     req->lease_ms = lease_ms_of(l);
 }
 
+/* What a run has besides. */
+static int put_run(struct journal *j, int64_t key, struct journal_request *req)
+{
+    struct run_row *run = &req->run;
+    int err = store_run_get(j->opt.store, key, run, &j->failure);
+
+    if (err != 0)
+        return err;
+    return keep(req, run->assistant, &run->assistant) &&
+                   keep(req, run->metadata, &run->metadata) &&
+                   keep(req, run->kwargs, &run->kwargs) &&
+                   keep(req, run->strategy, &run->strategy) &&
+                   keep(req, run->thread, &run->thread)
+               ? 0
+               : ERR_NOMEM;
+}
+
 /* --- submit ------------------------------------------------------------------ */
 
 static bool submitted_before(struct journal *j, struct journal_request *req)
@@ -165,6 +182,11 @@ static bool submitted_before(struct journal *j, struct journal_request *req)
     req->existed = true;
     req->code = 0;
     journal_answer_row(req, &row);
+    if (req->code == 0 && req->row.thread != 0) {
+        if (put_run(j, req->row.key, req) != 0)
+            refuse(req, ERR_BUSY, "the run could not be read");
+        req->thread_row.id = req->run.thread;
+    }
     return true;
 }
 
@@ -300,20 +322,6 @@ int journal_begin_attempt(struct live *l, const struct journal_request *req)
     return 0;
 }
 
-static int put_run(struct live *l, struct journal_request *req)
-{
-    struct run_row *run = &req->run;
-    int err = store_run_get(l->journal->opt.store, l->row.key, run, &l->journal->failure);
-
-    if (err != 0)
-        return err;
-    return keep(req, run->assistant, &run->assistant) &&
-                   keep(req, run->metadata, &run->metadata) &&
-                   keep(req, run->kwargs, &run->kwargs) && keep(req, run->thread, &run->thread)
-               ? 0
-               : ERR_NOMEM;
-}
-
 static void answer_order(struct live *l, struct journal_request *req, bool again)
 {
     struct journal *j = l->journal;
@@ -327,7 +335,7 @@ static void answer_order(struct live *l, struct journal_request *req, bool again
     if (err == 0)
         err = questions_put_answers(l, req);
     if (err == 0 && l->thread != NULL)
-        err = put_run(l, req);
+        err = put_run(j, l->row.key, req);
     if (err == 0 && !again)
         err = journal_begin_attempt(l, req);
     if (err != 0) {

@@ -13,7 +13,8 @@ struct job_stream {
     struct stream stream;
     struct feed feed;
     const struct dialect *dialect; /* once it is counted as open */
-    bool by_header, resumed;
+    bool by_header, resumed, plain;
+    void (*left)(struct streams *l, struct str job);
     bool asked_again;
     bool live_said; /* aiq: stream.mode live */
 };
@@ -121,7 +122,8 @@ static bool on_next(struct stream *s, struct str *ret)
     case FEED_BYTES:
         break;
     case FEED_GAP:
-        put_gap(js);
+        if (!js->plain)
+            put_gap(js);
         break;
     case FEED_CAUGHT_UP:
         caught_up(js);
@@ -189,12 +191,15 @@ static void on_opened(struct feed *f)
     if (p->code != 0) {
         struct refusal r = feed_refusal(p->code, str_make(p->job, p->job_n));
 
+        js->left = NULL;
         stream_refuse(&js->stream, r.status, "%s", r.text);
         return;
     }
     if (!js->asked_again)
         feed_count_resume(f);
-    if (page_is_beyond_end(p) && js->by_header && !p->foreign)
+    if (js->plain)
+        begin(js);
+    else if (page_is_beyond_end(p) && js->by_header && !p->foreign)
         stream_refuse(&js->stream, 204, NULL);
     else if (page_is_beyond_end(p) && !js->by_header && !js->asked_again && !p->expired &&
              p->job_seq > 0)
@@ -220,6 +225,8 @@ static void on_closed(struct stream *s)
 {
     struct job_stream *js = of_stream(s);
 
+    if (js->left != NULL && (s->why == STREAM_PEER || s->why == STREAM_SLOW))
+        js->left(s->loop, hub_reader_job(&js->feed.reader));
     if (js->dialect != NULL)
         traffic_closed(s->loop->traffic, s->carrier->transport, js->dialect,
                        (enum stream_end)s->why);
@@ -264,5 +271,7 @@ void job_stream_open(struct streams *l,
     }
     js->by_header = what->by_header;
     js->resumed = what->resumed;
+    js->plain = what->plain;
+    js->left = what->left;
     stream_init(&js->stream, l, what->carrier, &cargo, what->permit, req);
 }

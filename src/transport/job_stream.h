@@ -11,8 +11,11 @@ struct job_request {
     const struct carrier *carrier;
     struct way way; /* framing and `chunked` are the carrier's */
     struct cursor after;
-    bool by_header;        /* the cursor is a browser's Last-Event-ID */
-    bool resumed;          /* a cursor above 0 was given */
+    bool by_header; /* the cursor is a browser's Last-Event-ID */
+    bool resumed;   /* a cursor above 0 was given */
+    bool plain;     /* nothing but the job's frames: no 204, no stream.gap */
+    /* The reader has left before the end; NULL: nobody minds. */
+    void (*left)(struct streams *l, struct str job);
     struct permit *permit; /* is taken; NULL: may read all, for ever */
 };
 

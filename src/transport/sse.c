@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RETRY_MS = 1000, RETRY_JITTER_MS = 2000 };
+enum { RETRY_MS = 1000, RETRY_JITTER_MS = 2000, LANGGRAPH_BEAT_MS = 5000 };
 
 static const char type[] = "text/event-stream; charset=utf-8";
 
@@ -29,6 +29,21 @@ static int64_t look(struct stream *s, int64_t now)
     if (!s->sending)
         put_raw(s->http, STR(": keep-alive\n\n"), stream_small(s));
     return s->loop->opt.keep_alive_ms;
+}
+
+/* LangGraph's decoder makes an event of every blank line after an id, so there is none; and it
+ * takes a server that falls silent for dead. */
+static int64_t look_often(struct stream *s, int64_t now)
+{
+    int64_t most = s->loop->opt.keep_alive_ms;
+    int64_t every = most < LANGGRAPH_BEAT_MS ? most : LANGGRAPH_BEAT_MS;
+    int64_t left = s->last_sent + every - now;
+
+    if (left > 0)
+        return left;
+    if (!s->sending)
+        put_raw(s->http, STR(": hb\n"), stream_small(s));
+    return every;
 }
 
 static void put_retry(struct streams *l, struct http_stream *st, struct buf *out)
@@ -71,7 +86,7 @@ static void farewell_sent(struct http_stream *st, void *data)
     http_stream_cut(st, "the server is busy or going down");
 }
 
-static void send_away(struct streams *l, struct http_request *req)
+static void bid_farewell(struct streams *l, struct http_request *req, bool with_retry)
 {
     static const struct http_stream_events events = { .ready = farewell_sent,
                                                       .closed = farewell_closed };
@@ -87,9 +102,21 @@ static void send_away(struct streams *l, struct http_request *req)
         free(bytes);
         return;
     }
-    put_retry(l, st, bytes);
-    if (http_stream_send(st, bytes->p, bytes->n))
+    if (with_retry)
+        put_retry(l, st, bytes);
+    if (bytes->n == 0 || http_stream_send(st, bytes->p, bytes->n))
         farewell_sent(st, bytes);
+}
+
+static void send_away(struct streams *l, struct http_request *req)
+{
+    bid_farewell(l, req, true);
+}
+
+/* LangGraph's clients come again to where Location leads. */
+static void send_away_silently(struct streams *l, struct http_request *req)
+{
+    bid_farewell(l, req, false);
 }
 
 const struct carrier carrier_sse = { .transport = TRANSPORT_SSE,
@@ -99,3 +126,11 @@ const struct carrier carrier_sse = { .transport = TRANSPORT_SSE,
                                      .look = look,
                                      .leave = leave,
                                      .send_away = send_away };
+
+const struct carrier carrier_langgraph = { .transport = TRANSPORT_SSE,
+                                           .framing = &framing_sse,
+                                           .is_chunked = true,
+                                           .begin = begin,
+                                           .look = look_often,
+                                           .leave = stream_cut,
+                                           .send_away = send_away_silently };

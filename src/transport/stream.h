@@ -42,6 +42,8 @@ struct carrier {
 };
 
 extern const struct carrier carrier_sse;
+/* The same for LangGraph's clients. */
+extern const struct carrier carrier_langgraph;
 extern const struct carrier carrier_ndjson;
 extern const struct carrier carrier_websocket;
 

@@ -107,6 +107,8 @@ def read_answer(sock, method="GET", seconds=WAIT):
     status, headers = parse_head(head)
     if status < 200:
         raise AssertionError(f"an interim answer: {head!r}")
+    if headers.get("transfer-encoding") == "chunked" and method != "HEAD":
+        return Answer(status, headers, read_chunks(sock, body))
     length = int(headers.get("content-length", 0))
     if method == "HEAD" or status in (204, 304):
         length = 0
@@ -116,6 +118,22 @@ def read_answer(sock, method="GET", seconds=WAIT):
         body += more
     equal(len(body), length, "bytes behind the answer")
     return Answer(status, headers, body)
+
+
+def read_chunks(sock, wire):
+    """A body in chunks, which must come to its end."""
+    body = b""
+    while True:
+        size, end, rest = wire.partition(b"\r\n")
+        n = int(size, 16) if end else 0
+        if end and len(rest) >= n + 2:
+            body, wire = body + rest[:n], rest[n + 2:]
+            if n == 0:
+                return body
+            continue
+        more = sock.recv(1 << 20)
+        check(more, f"the connection ended inside the body, after {len(body)} bytes")
+        wire += more
 
 
 # --- a server -----------------------------------------------------------------------------

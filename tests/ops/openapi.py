@@ -219,11 +219,12 @@ def the_routes_are_the_routers():
 @case
 def the_router_says_the_same():
     with Server() as s:
-        for path, item in API["paths"].items():
+        for path in API["paths"]:
             target = re.sub(r"\{\w+\}", "1", path)
-            answer = s.request("PATCH", target)
+            items = [API["paths"][other] for pattern, other in PATHS if pattern.fullmatch(target)]
+            methods = {m.upper() for item in items for m in item if m != "parameters"}
+            answer = s.request(next(m for m in ("PUT", "PATCH", "DELETE") if m not in methods), target)
             equal(answer.status, 405, target)
-            methods = {m.upper() for m in item if m != "parameters"}
             want = methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
             equal(set(answer.headers["allow"].split(", ")), want, target)
 
@@ -292,7 +293,35 @@ def tour(s):
     equal(s.post(f"/v1/jobs/async/job/{a.json['job_id']}/cancel").status, 200)
     equal(s.post("/v1/tickets", {"job_id": id, "ttl": 60}).status, 201)
     equal(s.post("/v1/session").status, 201)
+    threads(s)
     tokens(s)
+
+
+def threads(s):
+    t = s.post("/threads", {"metadata": {"a": 1}}).json["thread_id"]
+    equal(s.post("/threads", {"thread_id": t}).status, 409)
+    for method, path, body in (("GET", "", None), ("PATCH", "", {"metadata": {"b": 2}}), ("POST", "/copy", None)):
+        equal(s.request(method, f"/threads/{t}{path}", body).status, 200, path)
+    for path in ("search", "count"):
+        equal(s.post(f"/threads/{path}", {"metadata": {"a": 1}}).status, 200)
+    for path in (f"/threads/{t}/runs", "/runs"):
+        id = s.post(path, {"assistant_id": "pull", "input": 1}).json["run_id"]
+        lease = Worker(s).lease()
+        check("run" in lease.order and "thread" in lease.order, lease.order)
+        lease.finish()
+        gateway.Stream(s, f"{path}/{id}/stream").rest().close()
+        for kind in ("stream", "wait"):
+            a, _ = gateway.at_once(lambda: s.post(f"{path}/{kind}", {"assistant_id": "pull", "input": 1}),
+                                   lambda: Worker(s).lease().finish())
+            equal(a.status, 200)
+    first = s.get(f"/threads/{t}/runs").json[0]["run_id"]
+    for path in ("", "/join"):
+        equal(s.get(f"/threads/{t}/runs/{first}{path}").status, 200, path)
+    equal(s.post(f"/threads/{t}/runs/{first}/cancel").status, 202)
+    equal(s.request("DELETE", f"/threads/{t}/runs/{first}").status, 204)
+    equal(s.post("/runs/batch", [{"assistant_id": "pull"}]).status, 200)
+    equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
+    equal(s.request("DELETE", f"/threads/{t}").status, 204)
 
 
 def checkpoints(s, lease):

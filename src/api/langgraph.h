@@ -1,0 +1,103 @@
+/* LangGraph's API: what its routes share.
+ *
+ * A run is a job with a thread; these routes say it in LangGraph's words.  Errors are
+ * {"detail": text}; a client of theirs tries every POST again that was answered with 5xx, so
+ * from the moment that a run exists there are none. */
+#ifndef API_LANGGRAPH_H
+#define API_LANGGRAPH_H
+
+#include "api/api.h"
+
+/* --- what is to be shown ------------------------------------------------------------ */
+
+/* A list of names as a set of members: `select`.  0: all of them. */
+struct selection {
+    uint32_t bits;
+};
+
+extern const char *const langgraph_thread_members[];
+extern const char *const langgraph_run_members[];
+
+struct selection langgraph_select(const char *const *members, const yyjson_val *list);
+/* The same of a query, in which it is repeated, or a JSON list. */
+struct selection langgraph_select_query(const char *const *members, struct http_request *req);
+
+void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct selection select);
+/* @store tells what the job has besides; texts of @row that are the store's do not outlive it.
+ */
+int langgraph_put_run(struct buf *b,
+                      struct store *store,
+                      const struct job_row *row,
+                      struct selection select,
+                      struct error *err);
+/* The same for one that has just been made. */
+void langgraph_put_new_run(struct buf *b, const struct journal_request *j);
+
+/* pending running error success timeout interrupted */
+struct str langgraph_run_status(const struct job_row *row);
+/* It is one that was rolled back: as good as absent. */
+bool langgraph_is_hidden(const struct job_row *row);
+
+/* --- requests ----------------------------------------------------------------------- */
+
+/* A member of a body, by its name or as JavaScript spells it. */
+yyjson_val *langgraph_member(const yyjson_val *body, const char *name, const char *camel);
+/* JSON of a value in @mem; absent for null.  False: no memory. */
+bool langgraph_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
+/* A new id in @mem, of which later ones sort behind earlier ones. */
+bool langgraph_make_id(struct arena *mem, struct str *ret);
+/* The graph that an assistant's id (or the graph's own name) means; false: answered, 404. */
+bool langgraph_find_graph(struct http_request *req,
+                          struct str assistant,
+                          struct str *ret_graph,
+                          char ret_id[KEY_UUID_CHARS]);
+/* Stream modes of a body, or of a query (0 when it names none).  False: answered, 422. */
+bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret);
+bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
+/* "1" and "true". */
+bool langgraph_flag(struct http_request *req, const char *name);
+
+/* Fills a SUBMIT from a RunCreate; false when it has answered. */
+bool langgraph_read_run(struct call *call, const yyjson_val *body);
+
+/* --- looking ------------------------------------------------------------------------ */
+
+/* A run by the path's ids. */
+struct run_look {
+    struct str thread; /* absent: whichever it is of */
+    struct selection select;
+};
+/* The run of a look (its job) if it is of the look's thread; else look->status says why not.
+ */
+bool langgraph_get_run(struct look *look, struct store *store, struct job_row *ret);
+/* The thread of that id, if it can be seen; else look->status says why not. */
+bool langgraph_get_thread(struct look *look,
+                          struct store *store,
+                          struct str id,
+                          struct thread_row *ret);
+/* NULL when it was answered. */
+struct look *langgraph_look_at_run(struct http_request *req,
+                                   void (*run)(struct task *, struct store *));
+/* The store does not work: 500 and why. */
+void langgraph_broke(struct look *look, const struct error *why);
+
+/* --- answers ------------------------------------------------------------------------ */
+
+/* Content-Location, and Location with @tail behind (NULL: none). */
+void langgraph_set_location(struct http_request *req,
+                            struct str thread,
+                            struct str run,
+                            const char *tail);
+/* Answers with a stream of the run. */
+void langgraph_stream(struct http_request *req,
+                      struct str run,
+                      uint32_t modes,
+                      bool subgraphs,
+                      bool cancels);
+/* Answers with the run's result when it has ended, with newlines until then; or, @quietly,
+ * with 204 then. */
+void langgraph_wait(struct http_request *req, struct str run, bool cancels, bool quietly);
+/* Its only reader has left: it is cancelled. */
+void langgraph_abandon(struct journal *journal, struct str run);
+
+#endif

@@ -1,0 +1,419 @@
+/* /threads: make, look, change, delete, search, count, copy, prune. */
+#include "api/langgraph.h"
+
+#include "api/admit.h"
+#include "base/error.h"
+#include "base/json_match.h"
+#include "jobs/reach.h"
+
+#include <stdio.h>
+
+enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000, MAX_DEPTH = 100 };
+
+/* --- one thread ------------------------------------------------------------------------ */
+
+static void answer_thread(struct call *call)
+{
+    if (call_refused(call))
+        return;
+    langgraph_put_thread(&call->out, &call->journal.thread_row, (struct selection){ 0 });
+    api_json(call->req, 200, &call->out);
+}
+
+static void answer_patch(struct call *call)
+{
+    if (call->journal.code == 0 && str_is(http_header(call->req, "Prefer"), "return=minimal"))
+        http_respond(call->req, 204, NULL, STR_NONE);
+    else
+        answer_thread(call);
+}
+
+/* An object, or nothing. */
+static bool read_metadata(struct call *call, const yyjson_val *body)
+{
+    yyjson_val *metadata = json_at(body, "metadata");
+
+    if (!json_is_null(metadata) && !yyjson_is_obj(metadata)) {
+        http_respond_error(call->req, 422, "\"metadata\" must be an object");
+        return false;
+    }
+    if (langgraph_keep_json(&call->journal.mem, metadata, &call->journal.thread_row.metadata))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+static bool read_create(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *j = &call->journal;
+    struct json json;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &json) ||
+        !read_metadata(call, json.root))
+        return false;
+    yyjson_val *id = langgraph_member(json.root, "thread_id", "threadId");
+    struct str if_exists = json_text(langgraph_member(json.root, "if_exists", "ifExists"));
+    if (!json_is_null(id) && !job_id_valid(json_text(id))) {
+        http_respond_error(call->req, 422,
+                           "\"thread_id\" must be 1 to 64 of letters, digits, _ and -");
+        return false;
+    }
+    if (!str_absent(if_exists) && !str_is(if_exists, "raise") &&
+        !str_is(if_exists, "do_nothing")) {
+        http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
+        return false;
+    }
+    if (yyjson_arr_size(json_at(json.root, "supersteps")) > 0) {
+        http_respond_error(
+            call->req, 422,
+            "\"supersteps\" are not taken: make the thread, then update its state");
+        return false;
+    }
+    j->if_absent = str_is(if_exists, "do_nothing");
+    if (json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                         : arena_copy(&j->mem, json_text(id), &j->thread_row.id))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+void api_thread_create(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_THREAD_CREATE, answer_thread);
+
+    (void)arg;
+    if (call != NULL)
+        call_read(call, MAX_DEPTH, read_create);
+}
+
+static bool read_thread_id(struct call *call)
+{
+    if (arena_copy(&call->journal.mem, http_param(call->req, "thread"),
+                   &call->journal.thread_row.id))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+static bool read_patch(struct call *call, struct json_reader *reader)
+{
+    struct json json;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
+           read_metadata(call, json.root) && read_thread_id(call);
+}
+
+void api_thread_patch(struct http_request *req, void *arg)
+{
+    struct call *call = call_new(req, JOURNAL_THREAD_PATCH, answer_patch);
+
+    (void)arg;
+    if (call != NULL)
+        call_read(call, MAX_DEPTH, read_patch);
+}
+
+static void answer_delete(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 204, NULL, STR_NONE);
+}
+
+/* What the path alone says. */
+static void post(struct http_request *req, enum journal_op op, void (*answer)(struct call *))
+{
+    struct call *call = call_new(req, op, answer);
+
+    if (call == NULL)
+        return;
+    if (read_thread_id(call) && (op != JOURNAL_THREAD_COPY ||
+                                 langgraph_make_id(&call->journal.mem, &call->journal.row.id)))
+        call_post(call);
+    else
+        call_free(call);
+}
+
+void api_thread_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, JOURNAL_THREAD_DELETE, answer_delete);
+}
+
+void api_thread_copy(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, JOURNAL_THREAD_COPY, answer_thread);
+}
+
+static void run_thread(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct thread_row row;
+
+    if (langgraph_get_thread(look, store, str_make(look->job, look->job_n), &row))
+        langgraph_put_thread(&look->out, &row, (struct selection){ 0 });
+}
+
+void api_thread(struct http_request *req, void *arg)
+{
+    struct look *look = look_new(req, http_param(req, "thread"), run_thread);
+
+    (void)arg;
+    if (look != NULL)
+        look_post(look);
+}
+
+/* --- many ------------------------------------------------------------------------------- */
+
+/* What is looked for; the texts are JSON in the look's memory. */
+struct search {
+    struct str metadata, values, ids, status;
+    enum thread_order order;
+    bool ascending;
+    bool counts; /* only how many */
+    struct selection select;
+    size_t limit, offset;
+    size_t n_found; /* out */
+};
+
+struct searching {
+    struct search *what;
+    struct look *look;
+    struct json_reader readers[4];
+    struct json metadata, values, ids;
+    size_t n_seen;
+};
+
+static bool read_part(struct json_reader *reader, struct str text, struct json *ret)
+{
+    return !str_absent(text) && json_read(reader, text, ret, NULL) == 0;
+}
+
+static bool has_id(const yyjson_val *list, struct str id)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)list);
+    yyjson_val *v;
+
+    while ((v = yyjson_arr_iter_next(&it)) != NULL)
+        if (str_eq(json_text(v), id))
+            return true;
+    return false;
+}
+
+static bool contains(struct searching *s, struct str text, const yyjson_val *part)
+{
+    struct json whole;
+
+    return part == NULL ||
+           (read_part(&s->readers[3], text, &whole) && json_contains(whole.root, part));
+}
+
+static bool fits(struct searching *s, const struct thread_row *row)
+{
+    return reach_includes(look_reach(s->look), row->id, row->owner) &&
+           (str_absent(s->what->status) || str_eq(s->what->status, row->status)) &&
+           (s->ids.root == NULL || has_id(s->ids.root, row->id)) &&
+           contains(s, row->metadata, s->metadata.root) &&
+           contains(s, row->values, s->values.root);
+}
+
+static int on_thread(void *arg, const struct thread_row *row)
+{
+    struct searching *s = arg;
+    struct search *what = s->what;
+
+    if (fits(s, row)) {
+        size_t at = what->n_found++;
+
+        if (!what->counts && at >= what->offset && at - what->offset < what->limit) {
+            if (at > what->offset)
+                buf_char(&s->look->out, ',');
+            langgraph_put_thread(&s->look->out, row, what->select);
+        }
+    }
+    return ++s->n_seen == MAX_SCAN;
+}
+
+static void run_search(struct task *task, struct store *store)
+{
+    struct look *look = look_of(task);
+    struct searching s = { .what = look->data, .look = look };
+    struct error err = { 0 };
+
+    for (size_t i = 0; i < 4; i++)
+        json_reader_init(&s.readers[i], SIZE_MAX / 64, 256);
+    (void)read_part(&s.readers[0], s.what->metadata, &s.metadata);
+    (void)read_part(&s.readers[1], s.what->values, &s.values);
+    (void)read_part(&s.readers[2], s.what->ids, &s.ids);
+    if (!s.what->counts)
+        buf_char(&look->out, '[');
+    int code = store_threads(store, s.what->order, s.what->ascending,
+                             reach_owner(look_reach(look)), on_thread, &s, &err);
+    if (s.what->counts)
+        buf_u64(&look->out, s.what->n_found);
+    else
+        buf_char(&look->out, ']');
+    if (code != 0)
+        langgraph_broke(look, &err);
+    for (size_t i = 0; i < 4; i++)
+        json_reader_done(&s.readers[i]);
+}
+
+static void on_searched(struct task *task)
+{
+    struct look *look = look_of(task);
+    const struct search *what = look->data;
+    char number[24];
+
+    if (look->req != NULL && look->status == 200 && !what->counts) {
+        (void)snprintf(number, sizeof(number), "%zu", what->n_found); /* fits, as the next */
+        http_set_header(look->req, "X-Pagination-Total", str_of(number));
+        (void)snprintf(number, sizeof(number), "%zu", what->offset + what->limit);
+        if (what->offset + what->limit < what->n_found)
+            http_set_header(look->req, "X-Pagination-Next", str_of(number));
+    }
+    look_answer(task);
+}
+
+static bool read_order(struct http_request *req, const yyjson_val *body, struct search *what)
+{
+    static const char *const names[] = { [THREADS_BY_UPDATED] = "updated_at",
+                                         [THREADS_BY_CREATED] = "created_at",
+                                         [THREADS_BY_ID] = "thread_id",
+                                         [THREADS_BY_STATUS] = "status" };
+    struct str by = json_text(langgraph_member(body, "sort_by", "sortBy"));
+    struct str order = json_text(langgraph_member(body, "sort_order", "sortOrder"));
+    bool known = str_absent(by) || str_is(by, "state_updated_at");
+
+    what->order = str_absent(by) ? THREADS_BY_CREATED : THREADS_BY_UPDATED;
+    what->ascending = str_is(order, "asc");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_eq(by, str_of(names[i]))) {
+            what->order = (enum thread_order)i;
+            known = true;
+        }
+    }
+    if (!known)
+        http_respond_error(req, 422,
+                           "\"sort_by\" must be thread_id, status, created_at or updated_at");
+    return known;
+}
+
+static bool read_search(struct look *look, const yyjson_val *body, struct search *what)
+{
+    int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
+    int64_t offset = json_int(json_at(body, "offset"), 0);
+
+    if (!read_order(look->req, body, what))
+        return false;
+    if (limit < 1 || limit > MAX_LIST || offset < 0) {
+        http_respond_error(look->req, 422,
+                           "\"limit\" must be from 1 to %d, \"offset\" 0 or more", MAX_LIST);
+        return false;
+    }
+    what->limit = (size_t)limit;
+    what->offset = (size_t)offset;
+    what->select = langgraph_select(langgraph_thread_members, json_at(body, "select"));
+    if (langgraph_keep_json(&look->mem, json_at(body, "metadata"), &what->metadata) &&
+        langgraph_keep_json(&look->mem, json_at(body, "values"), &what->values) &&
+        langgraph_keep_json(&look->mem, json_at(body, "ids"), &what->ids) &&
+        arena_copy(&look->mem, json_text(json_at(body, "status")), &what->status))
+        return true;
+    http_respond_error(look->req, 503, "out of memory");
+    return false;
+}
+
+static void search(struct http_request *req, bool counts)
+{
+    struct look *look = look_new(req, STR(""), run_search);
+    struct search *what = look != NULL ? arena_alloc(&look->mem, sizeof(*what)) : NULL;
+    struct json_reader reader;
+    struct json json;
+    bool ok = what != NULL;
+
+    if (look == NULL)
+        return;
+    if (!ok)
+        http_respond_error(req, 503, "out of memory");
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    if (ok) {
+        *what = (struct search){ .counts = counts };
+        look->data = what;
+        look->task.done = on_searched;
+        ok = api_read_body(req, &reader, http_body(req), &json) &&
+             read_search(look, json.root, what);
+    }
+    json_reader_done(&reader);
+    if (ok)
+        look_post(look);
+    else
+        look_free(look);
+}
+
+void api_threads_search(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, false);
+}
+
+void api_threads_count(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, true);
+}
+
+/* --- pruning: one after another; with keep_latest nothing goes
+ * ---------------------------------------------------------- */
+
+static void answer_pruned(struct call *call);
+
+/* The next thread of the list, or the answer. */
+static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    struct call *call = call_new(req, JOURNAL_THREAD_DELETE, answer_pruned);
+    bool ok = call != NULL && api_read_body(req, &reader, buf_text(&call->body), &json);
+    yyjson_val *ids = ok ? langgraph_member(json.root, "thread_ids", "threadIds") : NULL;
+    struct str strategy = ok ? json_text(json_at(json.root, "strategy")) : STR_NONE;
+    struct str id = json_text(yyjson_arr_get(ids, item));
+
+    if (ok && (!yyjson_is_arr(ids) || (!str_absent(strategy) && !str_is(strategy, "delete") &&
+                                       !str_is(strategy, "keep_latest")))) {
+        http_respond_error(req, 422,
+                           "\"thread_ids\" must be a list, \"strategy\" delete or keep_latest");
+        ok = false;
+    }
+    if (ok && (item >= yyjson_arr_size(ids) || str_is(strategy, "keep_latest"))) {
+        buf_lit(&call->out, "{\"pruned_count\":");
+        buf_u64(&call->out, n_pruned);
+        buf_char(&call->out, '}');
+        api_json(req, 200, &call->out);
+        ok = false;
+    }
+    if (ok && arena_copy(&call->journal.mem, str_absent(id) ? STR("") : id,
+                         &call->journal.thread_row.id)) {
+        call->item = item;
+        call->n_done = n_pruned;
+        call_post(call);
+    } else {
+        call_free(call);
+    }
+    json_reader_done(&reader);
+}
+
+static void answer_pruned(struct call *call)
+{
+    bool gone = call->journal.code == 0;
+
+    if (!gone && call->journal.code != ERR_NOT_FOUND && call_refused(call))
+        return;
+    prune_next(call->req, call->item + 1, call->n_done + gone);
+}
+
+void api_threads_prune(struct http_request *req, void *arg)
+{
+    (void)arg;
+    prune_next(req, 0, 0);
+}

@@ -1,0 +1,308 @@
+"""Runs: made, waited for, joined, several at a time, cancelled, deleted."""
+
+import json
+import threading
+import time
+
+from gateway import Worker, at_once, request_bytes
+from harness import case, cases, check, contains, equal
+from graphs import (AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, new_thread, run_of, serve,
+                       stream, thread)
+
+
+@case
+def a_worker_gets_the_thread_and_the_run():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t, metadata={"v": 2}, context={"user": "u"}, interrupt_before=["review"], durability="sync",
+                     config={"tags": ["x"], "recursion_limit": 9, "configurable": {"model": "m", "thread_id": "mine"}},
+                     checkpoint={"checkpoint_id": "cp"}, stream_mode="updates", stream_subgraphs=True,
+                     headers={"X-Thing": "1", "X-Api-Key": "secret"})
+        order = Worker(s, "agent").lease().order
+        equal((order["job"], order["thread"], order["input"]), (run["run_id"], t, INPUT))
+        got = order["run"]
+        config = got.pop("config")
+        equal(got, {"run_id": run["run_id"], "assistant_id": AGENT, "graph_id": "agent",
+                    "metadata": {"created_by": "system", "graph_id": "agent", "assistant_id": AGENT, "v": 2},
+                    "context": {"user": "u"}, "checkpoint": {"checkpoint_id": "cp"}, "interrupt_before": ["review"],
+                    "durability": "sync", "stream_mode": ["updates"], "stream_subgraphs": True})
+        equal(config, {"tags": ["x"], "recursion_limit": 9,
+                       "configurable": {"x-thing": "1", "model": "m", "thread_id": t, "run_id": run["run_id"],
+                                        "graph_id": "agent", "assistant_id": AGENT}})
+        equal(s.submit("agent", input=1) and Worker(s, "agent").lease().order.get("run"), None)
+
+
+@case
+def a_run_as_it_is_shown():
+    with serve() as s:
+        t = new_thread(s)
+        a = s.post(f"/threads/{t}/runs", {"assistant_id": AGENT, "input": INPUT, "multitask_strategy": "reject"})
+        run = a.json
+        equal(a.headers["content-location"], f"/threads/{t}/runs/{run['run_id']}")
+        equal((run["status"], run["thread_id"], run["assistant_id"], run["multitask_strategy"]),
+              ("pending", t, AGENT, "reject"))
+        shown = run_of(s, t, run["run_id"])
+        equal({**shown, "updated_at": 0}, {**run, "updated_at": 0})
+        lease = Worker(s, "agent").lease()
+        equal(run_of(s, t, run["run_id"])["status"], "running")
+        lease.finish()
+        equal(run_of(s, t, run["run_id"])["status"], "success")
+        equal(s.get(f"/threads/{t}/runs?select=run_id&select=status").json,
+              [{"run_id": run["run_id"], "status": "success"}])
+        equal(s.get(f"/threads/{t}/runs?status=pending&limit=1000").json, [])
+        equal(s.get(f"/threads/{t}/runs/nothing").status, 404)
+        other = new_thread(s)
+        equal(s.get(f"/threads/{other}/runs/{run['run_id']}").status, 404, "a run of another thread")
+
+
+@case
+def mistakes_are_answered_with_4xx():
+    with serve() as s:
+        t = new_thread(s)
+        a = s.post(f"/threads/{t}/runs", {"assistant_id": "nope"})
+        equal((a.status, a.json["detail"]), (404, 'No assistant found for "nope". Make sure the assistant ID is for a valid '
+                                                  'assistant or a valid graph ID.'))
+        a = s.post("/threads/00000000-0000-7000-8000-000000000000/runs", {"assistant_id": "agent"})
+        equal((a.status, a.json["detail"]), (404, "Thread with ID 00000000-0000-7000-8000-000000000000 not found"))
+        for body in ({}, {"assistant_id": 5}, {"assistant_id": "agent", "stream_mode": "nonsense"},
+                     {"assistant_id": "agent", "multitask_strategy": "fight"}, {"assistant_id": "agent", "after_seconds": -1},
+                     {"assistant_id": "agent", "if_not_exists": "maybe"}, [], "x"):
+            equal(s.post(f"/threads/{t}/runs", body).status, 422, body)
+            equal(s.post(f"/threads/{t}/runs/stream", body).status, 422, body)
+        equal(s.post(f"/threads/{t}/runs", b"{").status, 422)
+        equal(s.get(f"/threads/{t}/runs").json, [])
+
+
+@case
+def a_thread_may_come_with_its_run():
+    with serve() as s:
+        create(s, "my-thread", if_not_exists="create")
+        equal(thread(s, "my-thread")["status"], "busy")
+
+
+@case
+def waiting_gives_the_last_values_or_the_question():
+    with serve() as s, Player(s):
+        t = new_thread(s)
+        a, = at_once(lambda: read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "input": INPUT}))
+        equal([q["value"] for q in a["__interrupt__"]], [QUESTION])
+        a = read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "command": {"resume": "yes"}})
+        equal(a, LAST_VALUES)
+        runs = s.get(f"/threads/{t}/runs").json
+        equal(s.get(f"/threads/{t}/runs/{runs[0]['run_id']}/join").json, LAST_VALUES)
+        # AG-UI sends both: the command is what counts.
+        a = read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "input": {}, "command": {"resume": "no"}})
+        equal(a, LAST_VALUES)
+
+
+def read_wait(server, path, body):
+    """What comes of a run; there may be newlines before it."""
+    a = server.post(path, body)
+    equal((a.status, a.headers["content-type"]), (200, "application/json"), repr(a))
+    return a.json
+
+
+@case
+def a_failure_is_a_result_too():
+    with serve() as s:
+        def fail():
+            Worker(s, "agent").lease().finish("failure", error="boom", error_type="RangeError")
+
+        a, _ = at_once(lambda: read_wait(s, "/runs/wait", {"assistant_id": "agent", "input": {}}), fail)
+        equal(a, {"__error__": {"error": "RangeError", "message": "boom"}})
+
+
+@case
+def a_long_wait_is_kept_alive():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        with s.connect() as sock:
+            sock.sendall(request_bytes(s, "GET", f"/threads/{t}/runs/{run}/join", None, {"Connection": "close"}))
+            data = b""
+            while b"1\r\n\n\r\n" not in data:
+                more = sock.recv(65536)
+                check(more, data)
+                data += more
+            lease.send(UNTIL_QUESTION[2])
+            lease.finish()
+            while (more := sock.recv(65536)):
+                data += more
+        check(data.endswith(b"\r\n0\r\n\r\n"), data)
+        check(json.dumps(VALUES[0], separators=(",", ":")).encode() in data, data)
+
+
+@case
+def several_at_once():
+    with serve() as s:
+        a = s.post("/runs/batch", [{"assistantId": "agent", "assistant_id": "agent", "input": {"n": n}} for n in range(3)])
+        equal(a.status, 200, repr(a))
+        equal([r["status"] for r in a.json], ["pending"] * 3)
+        worker = Worker(s, "agent")
+        got = [worker.lease().order for _ in range(3)]
+        equal([(o["job"], o["input"]) for o in got], [(r["run_id"], {"n": n}) for n, r in enumerate(a.json)])
+        equal(s.post("/runs/batch", {"assistant_id": "agent"}).status, 422)
+        equal(s.post("/runs/batch", []).json, [])
+        equal(s.post("/threads/search", {}).json, [], "their threads are nobody's to see")
+
+
+@case
+def the_same_request_again_is_the_same_run():
+    with serve() as s:
+        t = new_thread(s)
+        key = {"Idempotency-Key": "k1"}
+        first = create(s, t, headers=key)
+        equal(create(s, t, headers=key)["run_id"], first["run_id"])
+        create(s, t, headers=key, want=409, metadata={"other": 1})
+        equal(len(s.get(f"/threads/{t}/runs").json), 1)
+        one, two = (create(s, headers={"Idempotency-Key": "k2"}) for _ in range(2))
+        equal((one["run_id"], one["thread_id"]), (two["run_id"], two["thread_id"]))
+
+
+# --- more than one on a thread ------------------------------------------------------------------
+
+
+@case
+def a_busy_thread_may_refuse():
+    with serve() as s:
+        t = new_thread(s)
+        create(s, t)
+        a = create(s, t, want=422, multitask_strategy="reject")
+        equal(a["detail"], "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.")
+        equal(len(s.get(f"/threads/{t}/runs").json), 1)
+
+
+@case
+def runs_of_a_thread_take_turns():
+    with serve() as s:
+        t = new_thread(s)
+        ids = [create(s, t, input=n, multitask_strategy="enqueue")["run_id"] for n in range(3)]
+        worker = Worker(s, "agent")
+        for n, id in enumerate(ids):
+            lease = worker.lease()
+            equal((lease.job, lease.order["input"]), (id, n))
+            equal(worker.ask(wait=0).status, 204, "only one at a time")
+            if n == 1:
+                s.restart(s.kill)
+                equal(worker.ask(wait=0).status, 204, "also after a restart")
+            equal(thread(s, t)["status"], "busy")
+            lease.finish()
+        equal(thread(s, t)["status"], "idle")
+
+
+@cases(["interrupt", "rollback"])
+def a_new_run_may_take_the_place(strategy):
+    with serve() as s:
+        t = new_thread(s)
+        first = create(s, t)["run_id"]
+        worker = Worker(s, "agent")
+        lease = worker.lease()
+        lease.send(UNTIL_QUESTION[2])
+        equal(thread(s, t)["values"], VALUES[0])
+        waiting = create(s, t)["run_id"]
+        second = create(s, t, multitask_strategy=strategy)["run_id"]
+        check(lease.beat()["cancel"], "it is told to stop")
+        equal(s.state(waiting), "cancelled")
+        equal(worker.ask(wait=0).status, 204, "the first is still stopping")
+        lease.finish("cancelled")
+        equal(worker.lease().job, second)
+        runs = {r["run_id"]: r["status"] for r in s.get(f"/threads/{t}/runs").json}
+        if strategy == "rollback":
+            equal(runs, {second: "running"})
+            equal(thread(s, t)["values"], None, "as if it had never been")
+        else:
+            equal(runs, {second: "running", waiting: "interrupted", first: "interrupted"})
+
+
+@case
+def later_means_later():
+    with serve() as s:
+        t = new_thread(s)
+        late = create(s, t, after_seconds=2)["run_id"]
+        begun = time.monotonic()
+        now = create(s, t)["run_id"]
+        worker = Worker(s, "agent")
+        lease = worker.lease()
+        equal(lease.job, now, "one that waits for its time lets others pass")
+        lease.finish()
+        s.restart(s.kill)
+        lease = worker.lease()
+        equal(lease.job, late)
+        check(time.monotonic() - begun > 1.8, "it came early")
+
+
+# --- cancel and delete --------------------------------------------------------------------------
+
+
+@case
+def cancel_at_once_or_when_it_has_stopped():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0&action=interrupt").status, 202)
+        equal(lease.beat()["cancel"], True)
+        done = []
+        waiter = threading.Thread(
+            target=lambda: done.append(s.post(f"/threads/{t}/runs/{run}/cancel?wait=1&action=interrupt").status), daemon=True)
+        waiter.start()
+        equal(run_of(s, t, run)["status"], "running")
+        equal(done, [])
+        equal(lease.finish("success"), "cancelled")
+        waiter.join(30)
+        equal(done, [204])
+        equal(run_of(s, t, run)["status"], "interrupted")
+        equal(thread(s, t)["status"], "interrupted")
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0").status, 202, "what has stopped needs no stopping")
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?action=explode").status, 422)
+        equal(s.post(f"/threads/{t}/runs/nothing/cancel").status, 404)
+        equal(s.get(f"/threads/{t}/runs/{run}/join").json, None)
+
+
+@case
+def a_run_that_is_rolled_back_is_gone():
+    with serve() as s, Player(s):
+        t = new_thread(s)
+        read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "input": INPUT})
+        before = thread(s, t)["values"]
+        run = create(s, t, assistant_id="other")["run_id"]
+        lease = Worker(s, "other").lease()
+        lease.send(UNTIL_QUESTION[2])
+        equal(thread(s, t)["values"], VALUES[0])
+        with stream(s, f"/threads/{t}/runs/stream", multitask_strategy="enqueue") as st:
+            equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0&action=rollback").status, 202)
+            lease.finish("cancelled")
+            equal(s.get(f"/threads/{t}/runs/{run}").status, 404)
+            st.until_event("values")
+        equal(thread(s, t)["values"], before)
+
+
+@case
+def deleted_means_gone():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        equal(s.request("DELETE", f"/threads/{t}/runs/{run}").status, 204)
+        equal(s.get(f"/threads/{t}/runs/{run}").status, 404)
+        equal(s.get(f"/v1/jobs/{run}").status, 404)
+        equal(s.request("DELETE", f"/threads/{t}/runs/{run}").status, 404)
+        equal(thread(s, t)["status"], "idle")
+        again = create(s, t)["run_id"]
+        equal(s.request("DELETE", f"/threads/{t}").status, 204)
+        equal((s.get(f"/threads/{t}").status, s.get(f"/v1/jobs/{again}").status), (404, 404))
+        equal(Worker(s, "agent").ask(wait=0).status, 204)
+
+
+@case
+def a_question_of_a_run_is_its_threads():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        lease.send(*UNTIL_QUESTION)
+        a = s.post(f"/v1/jobs/{run}/answer", {"value": "yes"})
+        equal(a.status, 409, repr(a))
+        contains(a.detail, "command.resume")
+        equal(lease.finish("success"), "succeeded")
+        equal(thread(s, t)["status"], "interrupted")
