@@ -9,6 +9,7 @@
 #include "api/process.h"
 
 #include "agents/exec.h"
+#include "bus/bus.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
 #include "record/record.h"
@@ -315,6 +316,80 @@ static void put_processes(struct expose *e, const struct exec *exec)
                    "Processes of pools that could not be started, or ended unasked.");
 }
 
+/* --- Redis ------------------------------------------------------------------------------ */
+
+static void put_published(struct expose *e, const struct publisher_counts *c)
+{
+    expose_counter(e, "spoolwire_redis_published_records_total", get(&c->records),
+                   "Records that Redis was told of.");
+    expose_counter(e, "spoolwire_redis_published_messages_total", get(&c->messages),
+                   "Messages that they gave.");
+    expose_counter(e, "spoolwire_redis_skipped_records_total", get(&c->skipped),
+                   "Records that were too far behind to be published, or gone.");
+    expose_counter(e, "spoolwire_redis_publish_errors_total", get(&c->refused),
+                   "Messages that Redis refused; they are tried again.");
+    expose_gauge(e, "spoolwire_redis_lag_records", get(&c->lag),
+                 "Records that are still to be published.");
+}
+
+static void put_heard(struct expose *e, const struct subscriber_counts *c)
+{
+    expose_counter(e, "spoolwire_redis_received_messages_total", get(&c->messages),
+                   "Messages that came over the channels of jobs.");
+    expose_family(e, "spoolwire_redis_ignored_messages_total", "counter",
+                  "Messages that were not taken.");
+    expose_value(e, "reason=\"own\"", get(&c->own));
+    expose_value(e, "reason=\"refused\"", get(&c->refused));
+    expose_value(e, "reason=\"late\"", get(&c->late));
+    expose_value(e, "reason=\"repeated\"", get(&c->repeated));
+    expose_value(e, "reason=\"bad\"", get(&c->bad));
+    expose_counter(e, "spoolwire_redis_events_total", get(&c->events),
+                   "Events that were taken from messages.");
+    expose_counter(e, "spoolwire_redis_missing_messages_total", get(&c->missing),
+                   "Messages that never came, by the numbers of those that did.");
+    expose_counter(e, "spoolwire_redis_jobs_made_total", get(&c->made),
+                   "Jobs that were made because something spoke on their channel.");
+    expose_counter(e, "spoolwire_redis_retried_total", get(&c->retried),
+                   "Batches that could not be stored at the first try.");
+    expose_gauge(e, "spoolwire_redis_waiting_bytes", get(&c->waiting),
+                 "Messages that wait to be stored.");
+    expose_counter(e, "spoolwire_redis_holds_total", get(&c->holds),
+                   "How often reading was put off, because too much waited.");
+}
+
+static void put_links(struct expose *e,
+                      const struct redis_counts *publish,
+                      const struct redis_counts *subscribe)
+{
+    static const char *const names[] = { "part=\"publish\"", "part=\"subscribe\"" };
+    const struct redis_counts *const links[] = { publish, subscribe };
+
+    expose_family(e, "spoolwire_redis_connected", "gauge", "1: Redis is there.");
+    for (unsigned i = 0; i < 2; i++)
+        if (links[i] != NULL)
+            expose_value(e, names[i], get(&links[i]->connected));
+    expose_family(e, "spoolwire_redis_connection_losses_total", "counter",
+                  "Connections that were lost.");
+    for (unsigned i = 0; i < 2; i++)
+        if (links[i] != NULL)
+            expose_value(e, names[i], get(&links[i]->losses));
+}
+
+static void put_redis(struct expose *e, const struct bus *bus)
+{
+    const struct publisher_counts *published = bus != NULL ? bus_published_counts(bus) : NULL;
+    const struct subscriber_counts *heard = bus != NULL ? bus_heard_counts(bus) : NULL;
+
+    if (bus == NULL)
+        return;
+    put_links(e, published != NULL ? &published->redis : NULL,
+              heard != NULL ? &heard->redis : NULL);
+    if (published != NULL)
+        put_published(e, published);
+    if (heard != NULL)
+        put_heard(e, heard);
+}
+
 /* --- the store ------------------------------------------------------------------------- */
 
 static void put_store(struct expose *e, const struct journal_counts *c, struct store *store)
@@ -356,6 +431,7 @@ static void run(struct task *task, struct store *store)
     put_jobs(&e, counts);
     put_leases(&e, counts);
     put_processes(&e, app->exec);
+    put_redis(&e, app->bus);
     put_store(&e, counts, store);
 }
 

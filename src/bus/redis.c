@@ -54,7 +54,8 @@ struct redis {
     unsigned n_handles;
     void (*closed)(void *arg);
     void *closed_arg;
-    struct redis_counts counts;
+    struct redis_counts *counts; /* borrowed, or uncounted */
+    struct redis_counts uncounted;
 };
 
 static void connect_now(struct redis *r);
@@ -87,7 +88,7 @@ static void because(struct redis *r, const char *why)
 
 static void tell(struct redis *r, bool up)
 {
-    counter_set(&r->counts.connected, up);
+    counter_set(&r->counts->connected, up);
     if (r->was_told && r->told_up == up)
         return;
     r->was_told = true;
@@ -153,7 +154,7 @@ static void on_cleanup(void *data)
         because(r, l->context->errstr);
     l->context = NULL;
     uv_close((uv_handle_t *)&l->poll, on_link_closed);
-    counter_add(r->is_ready ? &r->counts.losses : &r->counts.failures, 1);
+    counter_add(r->is_ready ? &r->counts->losses : &r->counts->failures, 1);
     r->is_ready = false;
     r->link = NULL;
     try_later(r);
@@ -257,7 +258,7 @@ static void ready(struct redis *r)
     r->is_ready = true;
     r->pause_ms = PAUSE_MIN_MS;
     r->why[0] = '\0';
-    counter_add(&r->counts.connects, 1);
+    counter_add(&r->counts->connects, 1);
     (void)uv_timer_stop(&r->timer); /* cannot fail */
     tell(r, true);
 }
@@ -374,7 +375,7 @@ static void connect_now(struct redis *r)
         wait_ms(r, READY_MS);
         return;
     }
-    counter_add(&r->counts.failures, 1);
+    counter_add(&r->counts->failures, 1);
     try_later(r);
 }
 
@@ -469,6 +470,7 @@ int redis_open(uv_loop_t *loop, const struct redis_options *options, struct redi
     r->url = *options->url;
     r->opt = *options;
     r->opt.url = NULL;
+    r->counts = options->counts != NULL ? options->counts : &r->uncounted;
     r->opt.command_ms = options->command_ms > 0 ? options->command_ms : COMMAND_MS;
     r->last = &r->first;
     r->pause_ms = PAUSE_MIN_MS;
@@ -489,7 +491,7 @@ void redis_close(struct redis *r, void (*closed)(void *arg), void *arg)
     r->closed = closed;
     r->closed_arg = arg;
     r->is_closing = true;
-    counter_set(&r->counts.connected, 0);
+    counter_set(&r->counts->connected, 0);
     uv_close((uv_handle_t *)&r->timer, on_timer_closed);
     cut(r, "closed");
 }
@@ -497,9 +499,4 @@ void redis_close(struct redis *r, void (*closed)(void *arg), void *arg)
 bool redis_is_connected(const struct redis *r)
 {
     return r->is_ready && !r->link->is_cut;
-}
-
-const struct redis_counts *redis_counts(const struct redis *r)
-{
-    return &r->counts;
 }

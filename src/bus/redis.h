@@ -19,6 +19,14 @@
 
 struct redis;
 
+/* What any thread may look at. */
+struct redis_counts {
+    struct counter connected; /* 0, 1 */
+    struct counter connects;  /* how often it was made */
+    struct counter losses;
+    struct counter failures; /* tries that came to nothing */
+};
+
 struct redis_options {
     const struct redis_url *url; /* copied */
     const char *name;            /* shown in CLIENT LIST; NULL: none */
@@ -31,14 +39,7 @@ struct redis_options {
     const char *pattern;
     void (*message)(void *arg, struct str channel, struct str payload);
     void *arg;
-};
-
-/* What any thread may look at. */
-struct redis_counts {
-    struct counter connected; /* 0, 1 */
-    struct counter connects;  /* how often it was made */
-    struct counter losses;
-    struct counter failures; /* tries that came to nothing */
+    struct redis_counts *counts; /* borrowed; where to count; NULL: nowhere */
 };
 
 /* Begins to connect; nothing is told from inside this call.  ERR_NOMEM, or libuv's. */
@@ -48,7 +49,6 @@ int redis_open(uv_loop_t *loop, const struct redis_options *options, struct redi
 void redis_close(struct redis *r, void (*closed)(void *arg), void *arg);
 
 bool redis_is_connected(const struct redis *r);
-const struct redis_counts *redis_counts(const struct redis *r);
 
 /* NULL: the connection was lost, or the deadline passed, and it is unknown whether the
  * command was done.  An answer of type REDIS_REPLY_ERROR is an answer. */

@@ -3,20 +3,33 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* What is fed from a channel is on it already. */
+static bool is_published(const struct server_config *c, const struct config_agent *a)
+{
+    bool echoes = a->channel && c->redis_subscribe &&
+                  strcmp(c->redis_publish_channel, c->redis_subscribe_channel) == 0;
+
+    return c->redis_publish != REDIS_PUBLISH_OFF && !echoes;
+}
 
 static void fill_agents(struct generation *g)
 {
     for (size_t i = 0; i < g->config->n_agents; i++) {
         const struct config_agent *a = &g->config->agents[i];
 
-        g->journal_agents[i] = (struct journal_agent){ .name = a->name,
-                                                       .settings = a->settings,
-                                                       .lease_ms = a->lease_ms,
-                                                       .attempts = a->attempts,
-                                                       .queue_ms = a->queue_ms,
-                                                       .run_ms = a->run_ms,
-                                                       .answer_ms = a->answer_ms,
-                                                       .cancel_grace_ms = a->cancel_grace_ms };
+        g->journal_agents[i] =
+            (struct journal_agent){ .name = a->name,
+                                    .settings = a->settings,
+                                    .lease_ms = a->lease_ms,
+                                    .attempts = a->attempts,
+                                    .queue_ms = a->queue_ms,
+                                    .run_ms = a->run_ms,
+                                    .answer_ms = a->answer_ms,
+                                    .cancel_grace_ms = a->cancel_grace_ms,
+                                    .fed = a->channel ? FED_ALONE : FED_NOT,
+                                    .is_published = is_published(g->config, a) };
         g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public,
                                                a->pull || a->pool.size > 0 };
     }

@@ -1,6 +1,6 @@
 /* `spoolwire serve`: puts the parts together, runs them, and takes them apart again.
  *
- *     store ── journal ── hub_shared ── pool ── keeper ── exec agents ── HTTP loops
+ *     store ── journal ── hub_shared ── pool ── keeper ── exec agents, Redis ── HTTP loops
  *
  * Made in this order, stopped in the opposite one.  The main thread only waits for
  * signals: SIGHUP reloads the settings; of SIGTERM and SIGINT the first begins a graceful end,
@@ -11,6 +11,7 @@
 #include "api/admit.h"
 #include "api/api.h"
 #include "base/utf8.h"
+#include "bus/bus.h"
 #include "cli/commands.h"
 #include "cli/generation.h"
 #include "cli/notify.h"
@@ -43,6 +44,7 @@ struct server {
     struct pool *pool;
     struct keeper *keeper;
     struct exec *exec;
+    struct bus *bus;                /* NULL: there is no Redis */
     struct exec_agent *exec_agents; /* owned */
     size_t n_exec;
     struct str *exec_names; /* owned */
@@ -106,6 +108,8 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     struct server *s = arg;
 
     hub_published(s->hub_shared, pubs, n);
+    if (s->bus != NULL)
+        bus_published(s->bus, pubs, n);
     for (size_t i = 0; i < n; i++)
         if ((pubs[i].cancel_requested || pubs[i].gone) && s->exec != NULL)
             exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
@@ -149,6 +153,29 @@ static void on_token_trouble(void *arg, const struct error *why)
     log_begin(&out, "tokens");
     buf_lit(&out, ",\"stuck\":true,\"why\":");
     json_put_str(&out, str_of(why->text));
+    log_end(&out);
+}
+
+static void on_bus(void *arg, const struct bus_notice *n)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "redis");
+    buf_lit(&out, ",\"part\":\"");
+    buf_str(&out, str_of(n->part));
+    buf_lit(&out, "\",\"connected\":");
+    buf_str(&out, n->connected ? STR("true") : STR("false"));
+    if (!str_absent(n->job)) {
+        buf_lit(&out, ",\"job\":");
+        json_put_str(&out, n->job);
+        buf_lit(&out, ",\"refused\":");
+        buf_u64(&out, n->refused);
+    }
+    if (!str_absent(n->why)) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, utf8_head_bytes(n->why, 200));
+    }
     log_end(&out);
 }
 
@@ -212,7 +239,7 @@ static int make_agents(struct server *s, struct error *err)
     if (s->exec_agents == NULL || s->exec_names == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     for (size_t i = 0; i < c->n_agents; i++) {
-        if (c->agents[i].pull)
+        if (c->agents[i].pull || c->agents[i].channel)
             continue;
         s->exec_names[s->n_exec] = c->agents[i].name;
         s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
@@ -266,6 +293,42 @@ static int start_journal(struct server *s, struct error *err)
     if (code == 0)
         code = pool_new(&store, c->readers, c->page_cache, &s->pool, err);
     return code;
+}
+
+static const struct dialect *published_dialect(const struct server_config *c)
+{
+    static const struct dialect *const dialects[] = { [REDIS_PUBLISH_OFF] = NULL,
+                                                      [REDIS_PUBLISH_AGENT] = &dialect_agent,
+                                                      [REDIS_PUBLISH_ENVELOPE] =
+                                                          &dialect_envelope,
+                                                      [REDIS_PUBLISH_NODES] = &dialect_nodes,
+                                                      [REDIS_PUBLISH_AIQ] = &dialect_aiq,
+                                                      [REDIS_PUBLISH_RAW] = &dialect_raw };
+
+    return dialects[c->redis_publish];
+}
+
+static int make_bus(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct bus_options options = {
+        .url = c->redis_url,
+        .store = { .path = c->data, .busy_ms = 5000 },
+        .journal = s->journal,
+        .dialect = published_dialect(c),
+        .publish_channel = c->redis_publish_channel,
+        .max_backlog = (uint64_t)c->redis_publish_backlog,
+        .subscribe_channel = c->redis_subscribe ? c->redis_subscribe_channel : NULL,
+        .agent = str_of(c->redis_subscribe_agent),
+        .max_bytes = c->redis_subscribe_buffer,
+        .max_depth = c->max_depth,
+        .notice = on_bus,
+        .arg = s,
+    };
+
+    if (options.dialect == NULL && options.subscribe_channel == NULL)
+        return 0;
+    return bus_new(&options, &s->bus, err);
 }
 
 static int start_keeper(struct server *s, struct error *err)
@@ -322,7 +385,11 @@ static int start_agents(struct server *s, struct error *err)
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL };
     int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
 
-    return code == 0 ? journal_start(s->journal, err) : code;
+    if (code == 0)
+        code = make_bus(s, err);
+    if (code == 0)
+        code = journal_start(s->journal, err);
+    return code == 0 && s->bus != NULL ? bus_start(s->bus, err) : code;
 }
 
 static struct http_options http_options_of(struct server *s, const struct server_config *c)
@@ -369,6 +436,7 @@ static int start_http(struct server *s, struct error *err)
     s->app.pool = s->pool;
     s->app.keeper = s->keeper;
     s->app.exec = s->exec;
+    s->app.bus = s->bus;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);
@@ -673,6 +741,7 @@ static void stop(struct server *s)
         http_server_stop(s->http);
     if (s->exec != NULL)
         exec_stop(s->exec);
+    bus_stop(s->bus);
     if (s->journal != NULL)
         journal_stop(s->journal);
     if (s->keeper != NULL)
@@ -680,6 +749,7 @@ static void stop(struct server *s)
     pool_free(s->pool);
     http_server_free(s->http);
     exec_free(s->exec);
+    bus_free(s->bus);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
     keeper_free(s->keeper);

@@ -22,7 +22,8 @@ enum {
     MAX_LISTEN = 170,
     MAX_LIST = 256,
     MAX_DESCRIPTION = 1024,
-    MAX_TOKEN = 200
+    MAX_TOKEN = 200,
+    MAX_CHANNEL = 256
 };
 
 /* clang-format off: tables */
@@ -127,6 +128,27 @@ static const struct option server_table[] = {
     { "access_log", OPTION_CHOICE, OPTION_RELOADS, AT(access_log), "auto", 0, 0,
       "auto|json|text|off",
       "Form of the access log; `auto`: text on a terminal, else JSON lines." },
+    { "redis_url", OPTION_TEXT, OPTION_SECRET, AT(redis_url), NULL, 1, MAX_PATH, "URL",
+      "A Redis server: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or unix:PATH." },
+    { "redis_publish", OPTION_CHOICE, 0, AT(redis_publish), "off", 0, 0,
+      "off|agent|envelope|nodes|aiq|raw",
+      "Publish the records of jobs to Redis, in this dialect." },
+    { "redis_publish_channel", OPTION_TEXT, 0, AT(redis_publish_channel),
+      "jobs:{job_id}:events", 1, MAX_CHANNEL, "NAME",
+      "The channel of a job; has `{job_id}` in it." },
+    { "redis_publish_backlog", OPTION_NUMBER, 0, AT(redis_publish_backlog), "100000", 0,
+      1000000000, "N",
+      "Records of a job that are published late, after Redis was away; older ones are skipped; 0: all are." },
+    { "redis_subscribe", OPTION_BOOL, 0, AT(redis_subscribe), "false", 0, 0, "",
+      "Take what workers publish on the channels of jobs of agents with `channel`." },
+    { "redis_subscribe_channel", OPTION_TEXT, 0, AT(redis_subscribe_channel),
+      "jobs:{job_id}:events", 1, MAX_CHANNEL, "NAME",
+      "The channel of a job, as for publishing." },
+    { "redis_subscribe_agent", OPTION_TEXT, 0, AT(redis_subscribe_agent), NULL, 1, 64, "AGENT",
+      "An agent with `channel`: jobs of its are made for channels of unknown ones; else they are refused." },
+    { "redis_subscribe_buffer", OPTION_SIZE, 0, AT(redis_subscribe_buffer), "64M", 64 * KIB,
+      16 * GIB, "SIZE",
+      "Messages that wait for the disk, before no more are read from Redis." },
     { "demo", OPTION_BOOL, 0, AT(demo), "true", 0, 0, "", "Offer the built-in agent `demo`." },
 };
 
@@ -137,6 +159,8 @@ static const struct option agent_table[] = {
       "The program and its arguments: a process for each job, or with a `pool` a few." },
     { "pull", OPTION_BOOL, OPTION_PERSONAL, OF(pull), "false", 0, 0, "",
       "Workers come for its jobs over HTTP." },
+    { "channel", OPTION_BOOL, OPTION_PERSONAL, OF(channel), "false", 0, 0, "",
+      "What its jobs do comes over their channels in Redis, and nobody leases them." },
     { "env", OPTION_PAIRS, 0, OF(env), NULL, 0, MAX_LIST, "",
       "Variables to add to the environment of its processes." },
     { "cwd", OPTION_TEXT, 0, OF(cwd), NULL, 1, MAX_PATH, "",

@@ -134,10 +134,10 @@ static void admit_new(struct reload *r,
         bool is_new = find(running, a.name) == NULL;
 
         if (is_new)
-            note(a.pull ? &r->taken : &r->left, a.name, NULL);
+            note(a.pull || a.channel ? &r->taken : &r->left, a.name, NULL);
         next->agents[i] = (struct config_agent){ 0 };
         next->agents[n] = a;
-        if (!is_new || a.pull) {
+        if (!is_new || a.pull || a.channel) {
             n++;
         } else {
             config_agent_clear(&next->agents[n]);

@@ -1,6 +1,8 @@
 #include "config/server.h"
 
+#include "base/channel.h"
 #include "base/error.h"
+#include "base/redis_url.h"
 #include "config/loader.h"
 #include "config/quote.h"
 #include "config/resolve.h"
@@ -99,6 +101,48 @@ static int check_origins(struct loader *l)
     return 0;
 }
 
+static int check_channel(struct loader *l, const char *option, const char *name)
+{
+    struct channel channel;
+    struct error why;
+
+    if (channel_parse(str_of(name), &channel, &why) == 0)
+        return 0;
+    return error_set(l->err, ERR_REFUSED, "%s: %s", option, why.text);
+}
+
+static int check_redis(struct loader *l)
+{
+    const struct server_config *c = l->config;
+    struct redis_url url;
+    struct error why;
+
+    if (c->redis_url != NULL && redis_url_parse(str_of(c->redis_url), &url, &why) != 0)
+        return error_set(l->err, ERR_REFUSED, "redis_url: %s", why.text);
+    if (c->redis_url == NULL && (c->redis_publish != REDIS_PUBLISH_OFF || c->redis_subscribe))
+        return error_set(l->err, ERR_REFUSED, "%s is given without redis_url",
+                         c->redis_subscribe ? "redis_subscribe" : "redis_publish");
+    int err = check_channel(l, "redis_publish_channel", c->redis_publish_channel);
+    return err == 0 ? check_channel(l, "redis_subscribe_channel", c->redis_subscribe_channel)
+                    : err;
+}
+
+/* Unknown jobs can only become those of an agent that is fed. */
+static int check_redis_agent(struct loader *l)
+{
+    const struct server_config *c = l->config;
+    struct str name = str_of(c->redis_subscribe_agent);
+
+    if (!c->redis_subscribe || c->redis_subscribe_agent == NULL)
+        return 0;
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (str_eq(c->agents[i].name, name) && c->agents[i].channel)
+            return 0;
+    return error_set(l->err, ERR_REFUSED,
+                     "redis_subscribe_agent: there is no agent '%s' with 'channel: true'",
+                     quote(name).z);
+}
+
 static int load(struct loader *l, int argc, char **argv)
 {
     const char *file = NULL;
@@ -120,7 +164,11 @@ static int load(struct loader *l, int argc, char **argv)
         err = check_origins(l);
     if (err == 0)
         err = check_tls(l);
-    return err == 0 ? loader_make_agents(l) : err;
+    if (err == 0)
+        err = check_redis(l);
+    if (err == 0)
+        err = loader_make_agents(l);
+    return err == 0 ? check_redis_agent(l) : err;
 }
 
 int server_config_load(int argc,

@@ -26,6 +26,15 @@ enum access_log_form {
     ACCESS_LOG_OFF
 };
 
+enum redis_publish {
+    REDIS_PUBLISH_OFF, /* the others are named as their dialects */
+    REDIS_PUBLISH_AGENT,
+    REDIS_PUBLISH_ENVELOPE,
+    REDIS_PUBLISH_NODES,
+    REDIS_PUBLISH_AIQ,
+    REDIS_PUBLISH_RAW
+};
+
 /* Long-lived processes that share an agent's jobs. */
 struct config_pool {
     unsigned size; /* 0: none, a process for each job */
@@ -54,7 +63,7 @@ struct config_http {
     int64_t idle_ms;
 };
 
-/* Exactly one of argv, pull, http.url and is_builtin says how its jobs reach it. */
+/* Exactly one of argv, pull, channel, http.url and is_builtin says how its jobs reach it. */
 struct config_agent {
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
@@ -62,6 +71,7 @@ struct config_agent {
     char **env;             /* NAME=value, or NULL: nothing to add */
     char *cwd;              /* NULL: the server's */
     bool pull;              /* workers come for its jobs over HTTP */
+    bool channel;           /* its jobs are fed from Redis */
     bool is_builtin;        /* the demo agent in this program */
     bool is_public;         /* offered in the list of agents */
     unsigned concurrency;   /* without a pool */
@@ -140,6 +150,15 @@ struct server_config {
     bool aiq_compat;
     enum access_log_form access_log;
     bool demo;
+
+    char *redis_url; /* NULL: none */
+    enum redis_publish redis_publish;
+    char *redis_publish_channel;
+    int64_t redis_publish_backlog; /* 0: no limit */
+    bool redis_subscribe;
+    char *redis_subscribe_channel;
+    char *redis_subscribe_agent; /* NULL: none */
+    size_t redis_subscribe_buffer;
 
     struct config_agent *agents;
     size_t n_agents;

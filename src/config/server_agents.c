@@ -119,14 +119,16 @@ static int make_agent(struct config_agent *agent,
     int err = set_options(agent, entry, every);
     if (err == 0)
         err = set_settings(agent, entry, every);
-    if (err == 0 && agent->argv == NULL && !agent->pull && agent->http.url == NULL)
+    if (err == 0 && agent->argv == NULL && !agent->pull && !agent->channel &&
+        agent->http.url == NULL)
         err = set_builtin(agent, entry, every);
     return err;
 }
 
 static bool has_worker(const struct agent_entry *entry)
 {
-    return entry->values.argv != NULL || entry->values.pull || entry->values.http.url != NULL;
+    return entry->values.argv != NULL || entry->values.pull || entry->values.channel ||
+           entry->values.http.url != NULL;
 }
 
 /* Is it one of the server's agents?  "*" is not, nor the demo's settings without the demo. */
@@ -190,11 +192,15 @@ static int check_worker(const struct loader *l, const struct agent_entry *entry)
     struct quoted name = quote(str_of(entry->name));
     bool has_command = entry->values.argv != NULL, has_url = entry->values.http.url != NULL;
 
-    if (has_command + has_url + entry->values.pull > 1)
+    if (has_command + has_url + entry->values.pull + entry->values.channel > 1)
         return error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu has %s and %s",
                          l->file_name, name.z, entry->line,
-                         has_command ? "a 'command'" : "an 'http' url",
-                         entry->values.pull ? "'pull: true'" : "an 'http' url");
+                         has_command ? "a 'command'"
+                         : has_url   ? "an 'http' url"
+                                     : "'pull: true'",
+                         entry->values.channel ? "'channel: true'"
+                         : entry->values.pull  ? "'pull: true'"
+                                               : "an 'http' url");
     return check_http(l, entry);
 }
 
@@ -223,8 +229,8 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
                          l->file_name, name.z, entry->line);
     if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
         return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url or "
-                         "'pull: true'",
+                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url, "
+                         "'pull: true' or 'channel: true'",
                          l->file_name, name.z, entry->line);
     return 0;
 }

@@ -59,7 +59,8 @@ static void put_agent_option(const struct config_agent *a, size_t i, struct buf 
     bool first = group.n > 0 && (i == 0 || !str_eq(option_group(o - 1), group));
 
     /* What belongs to the other way of reaching it would be refused in a file. */
-    if ((a->is_builtin && strcmp(o->name, "pull") == 0) ||
+    if ((!a->pull && strcmp(o->name, "pull") == 0) ||
+        (!a->channel && strcmp(o->name, "channel") == 0) ||
         (a->pool.size > 0 && strcmp(o->name, "concurrency") == 0) ||
         (a->pool.size == 0 && str_is(group, "pool")))
         return;

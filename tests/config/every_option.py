@@ -17,7 +17,9 @@ def variable(option):
     return "SPOOLWIRE_" + option["name"].upper()
 
 
-NEEDS = {"tls_cert": ["--tls-key=x"], "tls_key": ["--tls-cert=x"]}  # neither goes without the other
+# What does not go without another.
+NEEDS = {"tls_cert": ["--tls-key=x"], "tls_key": ["--tls-cert=x"],
+         "redis_publish": ["--redis-url=redis://x"], "redis_subscribe": ["--redis-url=redis://x"]}
 
 
 def shown(option, *flags, **more):
@@ -90,7 +92,8 @@ def wrong_in_each_place(option):
 def agent_yaml(option, text):
     group, dot, name = option["name"].rpartition(".")
     value = {"list": '[prog, "an arg"]', "pairs": '{KEY: value, B: "2"}'}.get(option["type"], text)
-    worker = {"command": "", "pull": "    command: [x]\n" if text != "true" else ""}.get(option["name"], "    command: [x]\n")
+    is_worker = option["name"] in ("command", "http.url") or (option["name"] in ("pull", "channel") and text == "true")
+    worker = "" if is_worker else "    command: [x]\n"
     line = f"    {group}: {{{name}: {value}}}\n" if dot else f"    {name}: {value}\n"
     return f"agents:\n  mine:\n{worker}{line}"
 
@@ -108,7 +111,7 @@ def of_an_agent(option):
 @cases([o for o in AGENT if not o["personal"]], name=named)
 def of_every_agent(option):
     text, value = another(option)
-    value = {"pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
+    value = {"list": ["prog", "an arg"], "pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
     yaml = agent_yaml(option, text).replace("  mine:\n    command: [x]\n", '  mine: {command: [x]}\n  "*":\n')
     equal(config("show", "--json", file=yaml).json["agents"]["mine"][option["name"]], value)
 

@@ -236,15 +236,15 @@ def told(option, of):
             return reload(s, f"{option['name']}: {value}\n" + BASE + "  mine: {command: [sh]}\n")
         group, dot, name = option["name"].rpartition(".")
         value = {"list": "[sh, -x]", "pairs": "{KEY: value}"}.get(option["type"], text)
-        worker = "" if option["name"] == "command" else "command: [sh], "
+        worker = "" if option["name"] in ("command", "channel", "http.url") else "command: [sh], "
         pair = f"{group}: {{{name}: {value}}}" if dot else f"{name}: {value}"
-        if dot and name != "size":
+        if group == "pool" and name != "size":
             pair = f"{group}: {{size: 0, {name}: {value}}}"
         return reload(s, BASE + f"  mine: {{{worker}{pair}}}\n")
 
 
-# Flags of every test's server, which win; and two that go together.
-OTHERS = ("listen", "data", "shutdown_window", "tls_cert", "tls_key")
+# Flags of every test's server, which win; and some that go together.
+OTHERS = ("listen", "data", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe")
 
 
 @cases([o for o in SERVER if o["in_file"] and o["name"] not in OTHERS], name=lambda o: o["name"])

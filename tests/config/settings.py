@@ -52,6 +52,11 @@ def amount(kind, n):
     return next(f"{n // factor}{unit}" for unit, factor in UNITS[kind] if n % factor == 0)
 
 
+# Texts that are more than that.
+TEXTS = {"redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id}",
+         "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1"}
+
+
 def another(option):
     """A value that is not the default: as written, and as `config show --json` has it."""
     kind, initial = option["type"], option["default"]
@@ -72,7 +77,8 @@ def another(option):
     if kind == "list":
         text = "https://a.example,https://b.example"
         return text, text.split(",")
-    return "some-text", "some-text"
+    text = TEXTS.get(option["name"], "some-text")
+    return text, text
 
 
 def wrong(option):

@@ -124,12 +124,15 @@ static void what_is_one_agents_own_has_no_place_under_the_star(void **state)
 static void an_agent_has_one_way_to_get_its_jobs(void **state)
 {
     (void)state;
-    BAD_FILE("agents:\n  a: {concurrency: 2}\n", ERR_REFUSED,
-             "the agent 'a' at line 2 needs a 'command', an 'http' url or 'pull: true'");
-    BAD_FILE("agents:\n  a:\n", ERR_REFUSED,
-             "the agent 'a' at line 2 needs a 'command', an 'http' url or 'pull: true'");
-    BAD_FILE("agents:\n  a: {pull: false}\n", ERR_REFUSED,
-             "the agent 'a' at line 2 needs a 'command', an 'http' url or 'pull: true'");
+    BAD_FILE(
+        "agents:\n  a: {concurrency: 2}\n", ERR_REFUSED,
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
+    BAD_FILE(
+        "agents:\n  a:\n", ERR_REFUSED,
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
+    BAD_FILE(
+        "agents:\n  a: {pull: false}\n", ERR_REFUSED,
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
     BAD_FILE("agents:\n  a: {pull: true, command: [x]}\n", ERR_REFUSED,
              "the agent 'a' at line 2 has a 'command' and 'pull: true'");
     BAD_FILE("agents:\n  a: {command: ['']}\n", ERR_REFUSED,

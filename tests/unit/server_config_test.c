@@ -165,6 +165,14 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "max_field: 17\n"
                                    "aiq_compat: true\n"
                                    "access_log: json\n"
+                                   "redis_url: redis://h\n"
+                                   "redis_publish: raw\n"
+                                   "redis_publish_channel: 'p:{job_id}'\n"
+                                   "redis_publish_backlog: 35\n"
+                                   "redis_subscribe: false\n"
+                                   "redis_subscribe_channel: 's:{job_id}'\n"
+                                   "redis_subscribe_agent: a\n"
+                                   "redis_subscribe_buffer: 36M\n"
                                    "demo: false\n";
 
 static void assert_every_option(const struct server_config *c)
@@ -218,6 +226,14 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->max_field, 17);
     assert_true(c->aiq_compat);
     assert_int_equal(c->access_log, ACCESS_LOG_JSON);
+    assert_string_equal(c->redis_url, "redis://h");
+    assert_int_equal(c->redis_publish, REDIS_PUBLISH_RAW);
+    assert_string_equal(c->redis_publish_channel, "p:{job_id}");
+    assert_int_equal(c->redis_publish_backlog, 35);
+    assert_false(c->redis_subscribe);
+    assert_string_equal(c->redis_subscribe_channel, "s:{job_id}");
+    assert_string_equal(c->redis_subscribe_agent, "a");
+    assert_int_equal(c->redis_subscribe_buffer, 36 * 1048576);
     assert_false(c->demo);
 }
 
@@ -283,6 +299,14 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "17",
         "true",
         "json",
+        "redis://h",
+        "raw",
+        "p:{job_id}",
+        "35",
+        "false",
+        "s:{job_id}",
+        "a",
+        "36M",
         "false",
     };
     /* clang-format on */

@@ -1,0 +1,499 @@
+/* A feed is a job of which something has come:
+ *
+ *     message ──▶ filling ──flush──▶ flying ──▶ journal ──answer──▶ filling again, if there is
+ *                                      ▲          │ busy                anything
+ *                                      └──a tick──┘
+ *
+ * One request of a job is under way at a time, so its lines keep their order.  Feeds with
+ * something to send are flushed once in a turn of the loop, when all that could be read was. */
+#include "bus/subscriber.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "bus/payload.h"
+#include "bus/post.h"
+#include "jobs/job.h"
+
+#include <stdlib.h>
+
+enum {
+    TICK_MS = 200,
+    TELL_TICKS = 50,   /* between two complaints */
+    RENEW_TICKS = 5,   /* while we cannot hear, nobody is silent */
+    IDLE_TICKS = 300,  /* before a feed is forgotten */
+    CLOSE_TICKS = 25,  /* for a journal that is stuck */
+    BATCH_LINES = 5000 /* in one request: it shares a commit with others' */
+};
+
+struct note {
+    size_t from, n; /* in text */
+    struct payload_about about;
+};
+
+/* Lines that go together. */
+struct batch {
+    struct buf text;
+    struct note *notes; /* owned */
+    size_t n, cap;
+};
+
+struct feed {
+    struct feed *prev, *next; /* all of them */
+    struct feed *after;       /* to be flushed */
+    struct subscriber *owner;
+    struct batch filling, flying;
+    size_t at, n_sent; /* of the flying batch: the first line that is not stored; under way */
+    struct journal_line *lines; /* owned; of the flying batch */
+    size_t cap_lines;
+    struct post post;
+    bool is_dirty, is_stuck; /* stuck: to be sent again at the next tick */
+    unsigned idle;
+    size_t id_n;
+    char id[64];
+};
+
+struct subscriber {
+    struct subscriber_options opt;
+    struct redis *redis;
+    struct table feeds; /* by id */
+    struct feed all;    /* a ring */
+    struct feed *dirty, **last_dirty;
+    struct json_reader reader;
+    struct buf pattern;
+    size_t bytes;
+    bool is_held;
+    uv_check_t check;
+    uv_timer_t tick;
+    unsigned n_ticks;
+    struct post renew;
+    uint64_t n_untold;
+    unsigned told_at;
+    bool is_closing;
+    unsigned n_closing, n_handles;
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+/* --- batches ----------------------------------------------------------------- */
+
+/* A payload with line ends in it is still one line: outside of texts they are white space, and
+ * inside they are not JSON. */
+static void put_line(struct buf *out, struct str payload)
+{
+    size_t from = out->n;
+
+    buf_str(out, payload);
+    for (size_t i = from; i < out->n && out->error == 0; i++)
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+}
+
+static int batch_add(struct batch *b, struct str payload, const struct payload_about *about)
+{
+    size_t before = b->text.n;
+
+    if (b->n == b->cap) {
+        size_t cap = b->cap > 0 ? b->cap * 2 : 16;
+        struct note *notes = realloc(b->notes, cap * sizeof(*notes));
+
+        if (notes == NULL)
+            return ERR_NOMEM;
+        b->notes = notes;
+        b->cap = cap;
+    }
+    put_line(&b->text, payload);
+    b->notes[b->n] = (struct note){ .from = before, .n = payload.n, .about = *about };
+    buf_char(&b->text, '\n');
+    if (b->text.error != 0) {
+        int err = b->text.error;
+
+        b->text.error = 0;
+        buf_cut(&b->text, before);
+        return err;
+    }
+    b->n++;
+    return 0;
+}
+
+static void batch_clear(struct batch *b)
+{
+    buf_clear(&b->text);
+    b->n = 0;
+}
+
+static void batch_done(struct batch *b)
+{
+    buf_done(&b->text);
+    free(b->notes);
+}
+
+/* --- feeds ------------------------------------------------------------------- */
+
+static void on_answer(struct post *post);
+
+static struct str id_of(const struct feed *f)
+{
+    return str_make(f->id, f->id_n);
+}
+
+static struct feed *feed_new(struct subscriber *s, struct str job)
+{
+    struct feed *f = calloc(1, sizeof(*f));
+
+    if (f == NULL || table_put(&s->feeds, key_of(0, job), f) != 0) {
+        free(f);
+        return NULL;
+    }
+    f->owner = s;
+    memcpy(f->id, job.p, job.n); /* it is a valid id */
+    f->id_n = job.n;
+    buf_init(&f->filling.text, SIZE_MAX / 4);
+    buf_init(&f->flying.text, SIZE_MAX / 4);
+    post_init(&f->post, s->opt.box, f, on_answer);
+    f->prev = s->all.prev;
+    f->next = &s->all;
+    f->prev->next = s->all.prev = f;
+    return f;
+}
+
+static void feed_free(struct feed *f)
+{
+    struct subscriber *s = f->owner;
+
+    table_remove(&s->feeds, key_of(0, id_of(f)));
+    f->prev->next = f->next;
+    f->next->prev = f->prev;
+    batch_done(&f->filling);
+    batch_done(&f->flying);
+    post_done(&f->post);
+    free(f->lines);
+    free(f);
+}
+
+static void set_bytes(struct subscriber *s, size_t bytes)
+{
+    bool hold = bytes > (s->is_held ? s->opt.max_bytes / 2 : s->opt.max_bytes);
+
+    s->bytes = bytes;
+    counter_set(&s->opt.counts->waiting, bytes);
+    if (hold != s->is_held && !s->is_closing) {
+        s->is_held = hold;
+        counter_add(&s->opt.counts->holds, hold);
+        redis_hold(s->redis, hold);
+    }
+}
+
+/* --- to the journal ------------------------------------------------------------ */
+
+static bool make_lines(struct feed *f)
+{
+    const struct batch *b = &f->flying;
+    size_t left = b->n - f->at;
+
+    f->n_sent = left < BATCH_LINES ? left : BATCH_LINES;
+    if (f->n_sent > f->cap_lines) {
+        struct journal_line *lines = realloc(f->lines, f->n_sent * sizeof(*lines));
+
+        if (lines == NULL)
+            return false;
+        f->lines = lines;
+        f->cap_lines = f->n_sent;
+    }
+    for (size_t i = 0; i < f->n_sent; i++) {
+        const struct note *note = &b->notes[f->at + i];
+
+        f->lines[i] = (struct journal_line){ .text = { b->text.p + note->from, note->n },
+                                             .producer_seq = note->about.producer_seq,
+                                             .asks = note->about.asks,
+                                             .ends = note->about.ends };
+    }
+    return true;
+}
+
+static void send_batch(struct feed *f)
+{
+    struct subscriber *s = f->owner;
+
+    f->is_stuck = !make_lines(f);
+    if (f->is_stuck)
+        return;
+    struct journal_request *req = post_begin(&f->post, JOURNAL_FEED);
+    req->job = id_of(f);
+    req->lines = f->lines;
+    req->n_lines = f->n_sent;
+    req->worker = STR("channel");
+    req->row.agent = s->opt.agent;
+    post_send(&f->post, s->opt.journal);
+}
+
+static void send_next(struct feed *f)
+{
+    struct batch empty = f->flying;
+
+    if (f->post.is_flying || f->flying.n > 0 || f->filling.n == 0)
+        return;
+    f->flying = f->filling;
+    f->filling = empty;
+    send_batch(f);
+}
+
+static void complain(struct feed *f, struct str why)
+{
+    struct subscriber *s = f->owner;
+
+    s->n_untold += f->n_sent;
+    if (s->opt.refused == NULL || (s->told_at != 0 && s->n_ticks - s->told_at < TELL_TICKS))
+        return;
+    s->opt.refused(s->opt.arg, id_of(f), why, s->n_untold);
+    s->told_at = s->n_ticks + 1;
+    s->n_untold = 0;
+}
+
+static void count(struct feed *f)
+{
+    struct subscriber_counts *counts = f->owner->opt.counts;
+    const struct journal_request *req = &f->post.req;
+
+    if (req->code == 0) {
+        counter_add(&counts->events, req->accepted);
+        counter_add(&counts->bad, req->rejected);
+        counter_add(&counts->repeated, req->repeated);
+        counter_add(&counts->missing, req->missing);
+        counter_add(&counts->made, req->made);
+    } else if (req->code == ERR_CLOSED) {
+        counter_add(&counts->late, f->n_sent);
+    } else {
+        counter_add(&counts->refused, f->n_sent);
+        complain(f, str_of(req->why.text));
+    }
+}
+
+static void on_answer(struct post *post)
+{
+    struct feed *f = post->owner;
+    struct subscriber *s = f->owner;
+
+    if (post->req.code == ERR_BUSY) {
+        counter_add(&s->opt.counts->retried, 1);
+        f->is_stuck = true;
+        return;
+    }
+    count(f);
+    f->at += f->n_sent;
+    if (f->at < f->flying.n) {
+        send_batch(f);
+        return;
+    }
+    set_bytes(s, s->bytes - f->flying.text.n);
+    batch_clear(&f->flying);
+    f->at = 0;
+    send_next(f);
+    if (post->req.code != 0 && !post->is_flying && f->filling.n == 0 && !f->is_dirty)
+        feed_free(f); /* whatever speaks there, nothing is to be kept of it */
+}
+
+static void flush(struct subscriber *s)
+{
+    struct feed *f = s->dirty;
+
+    s->dirty = NULL;
+    s->last_dirty = &s->dirty;
+    while (f != NULL) {
+        struct feed *after = f->after;
+
+        f->is_dirty = false;
+        send_next(f);
+        f = after;
+    }
+}
+
+static void on_check(uv_check_t *check)
+{
+    flush(check->data);
+}
+
+/* --- from Redis ------------------------------------------------------------------ */
+
+static void take(struct subscriber *s, struct str job, struct str payload)
+{
+    struct feed *f = table_get(&s->feeds, key_of(0, job));
+    struct payload_about about = payload_read(&s->reader, payload);
+
+    if (f == NULL)
+        f = feed_new(s, job);
+    if (f == NULL || batch_add(&f->filling, payload, &about) != 0) {
+        counter_add(&s->opt.counts->bad, 1); /* without memory it is lost */
+        return;
+    }
+    f->idle = 0;
+    set_bytes(s, s->bytes + payload.n + 1);
+    if (f->is_dirty)
+        return;
+    f->is_dirty = true;
+    f->after = NULL;
+    *s->last_dirty = f;
+    s->last_dirty = &f->after;
+}
+
+static void on_message(void *arg, struct str channel, struct str payload)
+{
+    struct subscriber *s = arg;
+    struct str job;
+
+    counter_add(&s->opt.counts->messages, 1);
+    if (!channel_find_job(&s->opt.channel, channel, &job) || !job_id_valid(job))
+        counter_add(&s->opt.counts->bad, 1);
+    else if (s->opt.is_own != NULL && s->opt.is_own(s->opt.arg, job))
+        counter_add(&s->opt.counts->own, 1);
+    else
+        take(s, job, payload);
+}
+
+static void on_state(void *arg, bool connected, struct str why)
+{
+    struct subscriber *s = arg;
+
+    if (s->opt.state != NULL)
+        s->opt.state(s->opt.arg, connected, why);
+}
+
+/* --- time ------------------------------------------------------------------------- */
+
+/* What is lost with the renewal is made up for by the next. */
+static void on_renewed(struct post *post)
+{
+    (void)post;
+}
+
+static void renew(struct subscriber *s)
+{
+    if (s->renew.is_flying || redis_is_connected(s->redis))
+        return;
+    (void)post_begin(&s->renew, JOURNAL_FEED);
+    post_send(&s->renew, s->opt.journal);
+}
+
+static void look_after(struct subscriber *s)
+{
+    for (struct feed *f = s->all.next, *next; f != &s->all; f = next) {
+        next = f->next;
+        if (f->is_stuck)
+            send_batch(f);
+        else if (!f->is_dirty && !f->post.is_flying && f->filling.n == 0 &&
+                 ++f->idle >= IDLE_TICKS)
+            feed_free(f);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+static void subscriber_free(struct subscriber *s)
+{
+    while (s->all.next != &s->all)
+        feed_free(s->all.next);
+    table_done(&s->feeds);
+    json_reader_done(&s->reader);
+    buf_done(&s->pattern);
+    post_done(&s->renew);
+    free(s);
+}
+
+static void on_part_closed(void *arg)
+{
+    struct subscriber *s = arg;
+    void (*closed)(void *) = s->closed;
+
+    if (--s->n_handles > 0)
+        return;
+    arg = s->closed_arg;
+    subscriber_free(s);
+    closed(arg);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    on_part_closed(handle->data);
+}
+
+/* What the journal still has is waited for; what it cannot store is not. */
+static bool is_busy(const struct subscriber *s)
+{
+    bool flies = s->renew.is_flying, waits = false;
+
+    for (const struct feed *f = s->all.next; f != &s->all; f = f->next) {
+        flies |= f->post.is_flying;
+        waits |= f->filling.n > 0 || f->flying.n > 0;
+    }
+    return flies || (waits && s->n_closing < CLOSE_TICKS);
+}
+
+static void end(struct subscriber *s)
+{
+    uv_close((uv_handle_t *)&s->tick, on_handle_closed);
+    uv_close((uv_handle_t *)&s->check, on_handle_closed);
+    on_part_closed(s);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct subscriber *s = timer->data;
+
+    s->n_ticks++;
+    flush(s);
+    look_after(s);
+    if (!s->is_closing && s->n_ticks % RENEW_TICKS == 0)
+        renew(s);
+    if (!s->is_closing)
+        return;
+    s->n_closing++;
+    if (!is_busy(s))
+        end(s);
+}
+
+int subscriber_open(const struct subscriber_options *options, struct subscriber **ret)
+{
+    struct subscriber *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return ERR_NOMEM;
+    s->opt = *options;
+    s->all.prev = s->all.next = &s->all;
+    s->last_dirty = &s->dirty;
+    table_init(&s->feeds);
+    json_reader_init(&s->reader, SIZE_MAX / 64, options->max_depth);
+    buf_init(&s->pattern, 1 << 16);
+    post_init(&s->renew, options->box, s, on_renewed);
+    channel_put_glob(&options->channel, &s->pattern);
+    buf_char(&s->pattern, '\0');
+    struct redis_options redis = { .url = options->url,
+                                   .name = "spoolwire-subscriber",
+                                   .state = on_state,
+                                   .pattern = s->pattern.p,
+                                   .message = on_message,
+                                   .arg = s,
+                                   .counts = &options->counts->redis };
+    int err = s->pattern.error;
+    if (err == 0)
+        err = redis_open(options->loop, &redis, &s->redis);
+    if (err != 0) {
+        subscriber_free(s);
+        return err;
+    }
+    (void)uv_check_init(options->loop, &s->check); /* these cannot fail */
+    (void)uv_timer_init(options->loop, &s->tick);
+    s->check.data = s->tick.data = s;
+    s->n_handles = 4; /* with redis, and one until all is stored */
+    (void)uv_check_start(&s->check, on_check);
+    (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    *ret = s;
+    return 0;
+}
+
+void subscriber_close(struct subscriber *s, void (*closed)(void *arg), void *arg)
+{
+    s->closed = closed;
+    s->closed_arg = arg;
+    s->is_closing = true;
+    redis_close(s->redis, on_part_closed, s);
+}
