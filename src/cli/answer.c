@@ -68,22 +68,9 @@ static int read_answer(const struct args *args, struct buf *out)
                            : cli_trouble(args->path, "the answer: %s", error_name(out->error));
 }
 
-/* JSON as it is, anything else as a text. */
-static void put_value(struct buf *b, struct str value, bool as_text)
-{
-    struct json_reader reader;
-    struct json json;
-
-    json_reader_init(&reader, MAX_ANSWER, 64);
-    if (!as_text && json_read(&reader, value, &json, NULL) == 0)
-        json_put_value(b, json.root);
-    else
-        json_put_str(b, value);
-    json_reader_done(&reader);
-}
-
 static int send_answer(struct remote *r, const struct args *args, struct str value)
 {
+    const char *id = args_get(args, OPT_ID);
     struct client_reply reply;
     struct buf path, body;
 
@@ -91,13 +78,7 @@ static int send_answer(struct remote *r, const struct args *args, struct str val
     buf_init(&path, REMOTE_MAX_PATH);
     buf_init(&body, 2 * MAX_ANSWER);
     remote_job_path(&path, "/v1/jobs/", args_word(args, 0), "/answer");
-    buf_lit(&body, "{\"value\":");
-    put_value(&body, value, args_have(args, OPT_TEXT));
-    if (args_have(args, OPT_ID)) {
-        buf_lit(&body, ",\"interrupt_id\":");
-        json_put_str(&body, str_of(args_get(args, OPT_ID)));
-    }
-    buf_char(&body, '}');
+    question_put_body(&body, value, args_have(args, OPT_TEXT), str_of(id != NULL ? id : ""));
     int code = path.error != 0 || body.error != 0
                    ? cli_usage_error(args->path, "that is too long")
                    : remote_post(r, path.p, "application/json", buf_text(&body), &reply);

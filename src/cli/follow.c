@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { STATE_TRIES = 6 };
 
@@ -155,6 +156,17 @@ static int follow(const struct remote_follow *f, struct client_follow *how)
     return err;
 }
 
+int remote_hear(const struct args *args, struct remote_follow *f, struct remote *ret)
+{
+    int code = EXIT_OK;
+
+    *ret = (struct remote){ 0 };
+    if (f->term != NULL && isatty(STDIN_FILENO) == 1)
+        code = remote_open(args, ret);
+    f->answers = ret->client;
+    return code;
+}
+
 bool remote_view(struct term *term, const char *color, bool lines, struct term **ret)
 {
     const char *kind = getenv("TERM");
@@ -171,7 +183,7 @@ bool remote_view(struct term *term, const char *color, bool lines, struct term *
 static int follow_live(const struct remote_follow *f)
 {
     struct client_follow how = { 0 };
-    struct live *live = live_new(f->term, f->job);
+    struct live *live = live_new(f->term, f->job, f->answers);
 
     if (live == NULL)
         return ERR_NOMEM;

@@ -17,6 +17,8 @@
 #include "cli/client.h"
 #include "cli/fill.h"
 #include "cli/moment.h"
+#include "cli/prompt.h"
+#include "cli/question.h"
 #include "cli/screen.h"
 
 #include <signal.h>
@@ -53,6 +55,7 @@ struct live {
     char job[CARD_MAX_NAME];
     char note[MAX_NOTE];     /* what is wrong with the connection; "" for nothing */
     char question[MAX_NOTE]; /* "" for none */
+    struct prompt *prompt;   /* owned; NULL: nobody types */
     uint64_t n_tokens, n_tools, n_nodes;
     int64_t step;
     int64_t began_ms, drawn_ms, first_token_ms;
@@ -213,6 +216,34 @@ static void put_note(char *out, struct str text)
     buf_done(&b);
 }
 
+/* "1  staging" */
+static void keep_choices(struct live *l, const yyjson_val *choices)
+{
+    size_t i, n;
+    yyjson_val *choice;
+
+    yyjson_arr_foreach((yyjson_val *)(uintptr_t)choices, i, n, choice)
+    {
+        buf_clear(&l->line);
+        buf_lit(&l->line, "  ");
+        buf_u64(&l->line, i + 1);
+        buf_lit(&l->line, "  ");
+        if (str_absent(json_text(choice)))
+            json_put_value(&l->line, choice);
+        else
+            visible_put(&l->line, json_text(choice));
+        screen_line(&l->screen, STR(""), STYLE_PLAIN, buf_text(&l->line), STYLE_YELLOW);
+    }
+}
+
+static void on_told(void *arg, bool is_good, struct str text)
+{
+    struct live *l = arg;
+
+    screen_line(&l->screen, str_of(is_good ? l->marks->done : l->marks->bad),
+                is_good ? STYLE_GREEN : STYLE_RED, text, STYLE_PLAIN);
+}
+
 static void on_question(struct live *l, const yyjson_val *data)
 {
     struct str question = json_text(json_at(data, "question"));
@@ -227,6 +258,16 @@ static void on_question(struct live *l, const yyjson_val *data)
     screen_line(&l->screen, str_of(l->marks->asks), STYLE_YELLOW, STR("the job asks"),
                 STYLE_BOLD);
     fill(buf_text(&l->line), text_columns(l), stay_line, &s);
+    keep_choices(l, question_choices(data));
+    if (l->prompt != NULL)
+        prompt_ask(l->prompt, data);
+}
+
+static void on_resumed(struct live *l)
+{
+    l->question[0] = '\0';
+    if (l->prompt != NULL)
+        prompt_clear(l->prompt);
 }
 
 /* "1 token", "2 tokens" */
@@ -246,6 +287,7 @@ static void on_end(struct live *l, const yyjson_val *data, bool good)
     struct stay s = { l, STYLE_RED };
 
     l->ended = true;
+    on_resumed(l);
     buf_clear(&l->line);
     buf_str(&l->line, good           ? STR("succeeded")
                       : status.n > 0 ? STR("cancelled")
@@ -308,7 +350,7 @@ static void take(struct live *l, struct str type, const yyjson_val *data)
     } else if (str_is(type, "graph.interrupt")) {
         on_question(l, data);
     } else if (str_is(type, "graph.resumed")) {
-        l->question[0] = '\0';
+        on_resumed(l);
     } else if (str_is(type, "job.done") || str_is(type, "job.failed")) {
         on_end(l, data, str_is(type, "job.done"));
     }
@@ -452,6 +494,30 @@ static void draw_progress(struct live *l, int64_t now)
                 buf_text(&l->line), style);
 }
 
+/* What is typed: its end, where it does not fit. */
+static void draw_prompt(struct live *l)
+{
+    struct str typed;
+
+    if (l->prompt == NULL || prompt_open(l->prompt) == 0)
+        return;
+    buf_clear(&l->line);
+    prompt_put(l->prompt, &l->line);
+    typed = buf_text(&l->line);
+    while (term_columns(typed) > text_columns(l))
+        typed = str_skip(typed, term_head(typed, 1).n > 0 ? term_head(typed, 1).n : 1);
+    screen_live(&l->screen, STR("> "), STYLE_YELLOW, typed, STYLE_PLAIN);
+}
+
+/* As somebody asks for it with Ctrl-Z: the terminal is the shell's meanwhile. */
+static void stand_still(struct live *l)
+{
+    if (l->prompt != NULL)
+        prompt_rest(l->prompt);
+    (void)raise(SIGSTOP);
+    screen_forget(&l->screen);
+}
+
 /* What has been sent to us since the last time. */
 static void take_signals(struct live *l)
 {
@@ -463,6 +529,8 @@ static void take_signals(struct live *l)
             term_measure(l->screen.term);
         else if (number == SIGCONT)
             screen_forget(&l->screen); /* the shell has written below them */
+        else if (number == SIGTSTP)
+            stand_still(l);
         else
             l->signal = number;
     }
@@ -474,8 +542,12 @@ static int draw(struct live *l)
 
     take_signals(l);
     if (!l->ended) {
-        draw_cards(l, now, screen_room(&l->screen) - 1);
+        size_t below = l->prompt != NULL && prompt_open(l->prompt) > 0 ? 2 : 1;
+        size_t room = screen_room(&l->screen);
+
+        draw_cards(l, now, room > below ? room - below : 0);
         draw_progress(l, now);
+        draw_prompt(l);
     }
     l->drawn_ms = now;
     return screen_show(&l->screen) == 0 ? 0 : ERR_CLOSED;
@@ -512,6 +584,9 @@ static void on_note(void *arg, const char *why)
 static int on_tick(void *arg)
 {
     struct live *l = arg;
+
+    if (l->prompt != NULL)
+        prompt_look(l->prompt);
     int err = l->ended ? 0 : draw(l);
 
     return l->signal != 0 ? LIVE_STOPPED : err;
@@ -544,9 +619,11 @@ static bool speaks_utf8(void)
     return true;
 }
 
-struct live *live_new(struct term *term, struct str job)
+struct live *live_new(struct term *term, struct str job, struct client *answers)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT };
+    static const int signals[] = {
+        SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP
+    };
     struct live *l = calloc(1, sizeof(*l));
 
     if (l == NULL)
@@ -557,6 +634,8 @@ struct live *live_new(struct term *term, struct str job)
     l->marks = speaks_utf8() ? &marks_utf8 : &marks_ascii;
     l->began_ms = moment_now();
     (void)snprintf(l->job, sizeof(l->job), "%.*s", STR_ARG(job));
+    if (answers != NULL)
+        l->prompt = prompt_new(answers, job, on_told, l); /* or questions are only shown */
     (void)sigemptyset(&l->signals);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         (void)sigaddset(&l->signals, signals[i]);
@@ -568,6 +647,7 @@ void live_free(struct live *l)
 {
     if (l == NULL)
         return;
+    prompt_free(l->prompt);
     (void)screen_show(&l->screen); /* whoever ends has no use for an error */
     while (l->cards != NULL) {
         struct card *c = l->cards;

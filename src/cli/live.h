@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 
+struct client;
 struct client_follow;
 struct live;
 struct term;
@@ -11,8 +12,9 @@ struct term;
 /* What a tick returns after a signal to stop. */
 enum { LIVE_STOPPED = 1 };
 
-/* @term is borrowed.  NULL when memory ran out. */
-struct live *live_new(struct term *term, struct str job);
+/* @term is borrowed, like @answers, by which the answers to the job's questions are sent; NULL:
+ * they are only shown.  NULL when memory ran out. */
+struct live *live_new(struct term *term, struct str job, struct client *answers);
 /* Takes the live lines away; what stays, stays. */
 void live_free(struct live *l);
 

@@ -85,6 +85,7 @@ struct remote_follow {
     const char *after; /* an id, or NULL: from the beginning */
     bool raw;          /* whole frames instead of their data */
     struct term *term; /* show it live there; NULL: write lines.  Wants the agent dialect */
+    struct client *answers; /* with a term: for answers that are typed; NULL: nobody types */
 };
 
 #define FOLLOW_COLOR_HELP \
@@ -93,6 +94,9 @@ struct remote_follow {
 /* The terminal for remote_follow, or NULL when it is to be lines: not a terminal, one that
  * cannot move its cursor, or @lines.  False: @color is none that there is. */
 bool remote_view(struct term *term, const char *color, bool lines, struct term **ret);
+
+/* Opens *@ret for answers that somebody types, if anybody may; it is closed in any case. */
+int remote_hear(const struct args *args, struct remote_follow *f, struct remote *ret);
 
 /* Writes the job's frames until the end of its stream; an exit code that says how it ended. */
 int remote_follow(const struct remote_follow *f);

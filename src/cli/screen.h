@@ -6,8 +6,8 @@
  *       The report begins
  *     12 tokens/s                  ◀─ the cursor rests at the end of the last
  *
- * Nothing about the terminal is changed (no modes, no hidden cursor), so there is nothing to
- * put right when the program ends, however it does. */
+ * Nothing about the terminal is changed here (no modes, no hidden cursor), so there is nothing
+ * to put right when the program ends, however it does. */
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H
 

@@ -125,9 +125,14 @@ static int follow(struct submit *s, struct str id)
                                .job = id,
                                .dialect = dialect != NULL ? dialect : "agent",
                                .term = s->view };
+    struct remote answers;
 
     (void)fprintf(stderr, "job %.*s\n", STR_ARG(id));
-    return remote_follow(&f);
+    int code = remote_hear(s->args, &f, &answers);
+    if (code == EXIT_OK)
+        code = remote_follow(&f);
+    remote_close(&answers);
+    return code;
 }
 
 static int wait_for(struct submit *s, struct str id)

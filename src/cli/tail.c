@@ -21,7 +21,7 @@ static int run(const struct args *args)
     const char *dialect = args_get(args, OPT_DIALECT);
     bool lines = dialect != NULL || args_have(args, OPT_RAW) || args_have(args, OPT_LINES) ||
                  args_have(args, FLAG_JSON);
-    struct remote r;
+    struct remote r, answers = { 0 };
     struct term term;
     struct remote_follow f = { .remote = &r,
                                .job = args_word(args, 0),
@@ -33,7 +33,10 @@ static int run(const struct args *args)
         return cli_usage_error(args->path, "--color must be auto, always or never");
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
+        code = remote_hear(args, &f, &answers);
+    if (code == EXIT_OK)
         code = remote_follow(&f);
+    remote_close(&answers);
     remote_close(&r);
     return code;
 }
@@ -44,7 +47,7 @@ const struct command command_tail = {
     .about = "follow a job's events",
     .story =
         "Follows a job from its beginning until it has ended.  On a terminal it shows the "
-        "agents at work; into a pipe or file, or when a dialect is given, it writes frames, "
+        "agents at work, and takes the answers to their questions; into a pipe or file, or when a dialect is given, it writes frames, "
         "each one's data on a line.  A lost connection is made again by itself, and goes on "
         "where it was.",
     .flags = flags,

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import termios
 import time
 
 from gateway import (CLOSING, MODEL, NODE, OPENING, PROGRAM, PULL, ROOT, TOOL, WAIT, Server, Worker, event, fixed_port,
@@ -352,3 +353,103 @@ def a_stop_and_a_continue():
             lease.send(node_end(), root_end())
             lease.finish()
             equal(t.wait(), 0)
+
+
+# --- answers that are typed ------------------------------------------------------------------
+
+
+def ask(s, *values, job="j"):
+    """A worker that has asked, and left."""
+    lease = begin(s, *OPENING, *[interrupt(v, f"q-{i}") for i, v in enumerate(values, 1)], job=job)
+    lease.finish("interrupted")
+
+
+def is_quiet(t):
+    return not termios.tcgetattr(t.fd)[3] & termios.ECHO
+
+
+@case
+def an_answer_is_typed():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, {"question": "staging or production?"})
+        with tail(s) as t:
+            t.until("waits for an answer: staging or production?", "> ")
+            until("keys are not shown by the terminal", lambda: is_quiet(t))
+            t.press("sta\x7f\x7f\x1b[Atägins\x08g".encode())
+            t.until("> stäging")
+            t.press(b"\x15production\r")
+            t.until("✔ answered: production", gone=["waits for an answer"])
+            until("it is", lambda: not is_quiet(t))
+            lease = Worker(s).lease()
+            equal(s.state("j"), "running")
+            lease.send(root_end())
+            lease.finish()
+            equal(t.wait(), 0)
+            clean(t)
+
+
+@case
+def a_choice_and_an_answer_that_does_not_fit():
+    schema = {"type": "string", "enum": ["staging", "production", "7"]}
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, {"question": "where?", "schema": schema}, {"question": "how many?", "schema": {"type": "integer"}})
+        with tail(s) as t:
+            t.until("1  staging", "2  production", "waits for an answer", "> ")
+            t.press(b"nowhere\n")
+            t.until("✘ the answer does not fit question q-1", "none of the values")
+            t.press(b"2\n")
+            t.until("✔ answered: 2")
+            t.press(b"three\n")
+            t.until("✘ the answer does not fit question q-2")
+            t.press(b"3\n")
+            t.until("✔ answered: 3")
+            equal(Worker(s).ask().json["resume"], {"q-1": "production", "q-2": 3})
+
+
+@case
+def somebody_else_answers():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "one?", "two?")
+        with tail(s) as t:
+            t.until("> ")
+            equal(s.post("/v1/jobs/j/answer", {"interrupt_id": "q-1", "value": {"was": "first"}}).status, 200)
+            t.press(b"mine\n")
+            t.until('✘ somebody has answered: {"was":"first"}')
+            t.press(b"half of")
+            t.until("> half of")
+            equal(s.post("/v1/jobs/j/answer", {"interrupt_id": "q-2", "value": 1}).status, 200)
+            t.until(" · job j", gone=["> half", "waits for an answer"])
+            until("the terminal is as it was", lambda: not is_quiet(t))
+
+
+@cases([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], name=lambda n: n.name)
+def the_terminal_is_put_right(number):
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "?")
+        with tail(s) as t:
+            before = termios.tcgetattr(t.fd)
+            check(before[3] & termios.ECHO)
+            t.until("> ")
+            until("it is quiet", lambda: is_quiet(t))
+            # A hand on it, so that it is not forgotten with the last program that it had.
+            hand = os.open(os.readlink(f"/proc/{t.pid}/fd/0"), os.O_RDWR | os.O_NOCTTY)
+            os.kill(t.pid, number)
+            until("the terminal is as it was", lambda: termios.tcgetattr(hand)[3] == before[3])
+            os.close(hand)
+            equal(t.wait(), -number)
+
+
+@case
+def stopped_and_continued():
+    with Server(agents={"pull": PULL}) as s:
+        ask(s, "?")
+        with tail(s) as t:
+            t.until("> ")
+            until("it is quiet", lambda: is_quiet(t))
+            os.kill(t.pid, signal.SIGTSTP)
+            until("the terminal is as it was", lambda: not is_quiet(t))
+            os.kill(t.pid, signal.SIGCONT)
+            until("it is quiet again", lambda: is_quiet(t))
+            t.press(b"42\n")
+            t.until("✔ answered: 42")
+            equal(Worker(s).ask().json["resume"], {"q-1": 42})
