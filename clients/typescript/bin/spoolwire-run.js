@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+/**
+ * Puts a graph to work.
+ *
+ *     spoolwire-run FILE:EXPORT                    as a process of a pool, for `command:` with `pool:`
+ *     spoolwire-run --pull AGENT=FILE:EXPORT ...   as a worker that comes for its jobs
+ *
+ * The server is that of SPOOLWIRE_URL and SPOOLWIRE_TOKEN; a pool's process gets both from it.
+ */
+import { parseArgs } from 'node:util';
+
+import { Graph } from '../src/node/graph.js';
+import { servePool } from '../src/node/pool.js';
+import { Wire } from '../src/node/wire.js';
+import { Worker } from '../src/node/worker.js';
+
+const USAGE = `usage: spoolwire-run FILE:EXPORT
+       spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] AGENT=FILE:EXPORT...`;
+
+/** @param {string} why @returns {never} */
+function refuse(why) {
+    console.error(`spoolwire-run: ${why}`);
+    process.exit(2);
+}
+
+/** @param {string[]} words @param {any} options */
+async function pull(words, { url, token, concurrency }) {
+    const pairs = words.map((word) => {
+        const [agent, ...spec] = word.split('=');
+        if (spec.length === 0) refuse(`${word}: say AGENT=FILE:EXPORT`);
+        return [agent, spec.join('=')];
+    });
+    const worker = await Worker.load(Object.fromEntries(pairs), {
+        url,
+        token,
+        ...(concurrency ? { concurrency: Number(concurrency) } : {}),
+    });
+
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => worker.stop());
+    await worker.run();
+}
+
+async function main() {
+    const { values, positionals } = parseArgs({
+        allowPositionals: true,
+        options: {
+            pull: { type: 'boolean' },
+            url: { type: 'string' },
+            token: { type: 'string' },
+            concurrency: { type: 'string' },
+            help: { type: 'boolean', short: 'h' },
+        },
+    });
+
+    if (values.help) return console.log(USAGE);
+    if (positionals.length === 0) refuse(USAGE);
+    if (values.pull) return pull(positionals, values);
+    if (positionals.length !== 1) refuse('one graph for each pool');
+    return servePool(await Graph.load(positionals[0]), new Wire(values));
+}
+
+main().catch((error) => refuse(error instanceof Error ? error.message : String(error)));

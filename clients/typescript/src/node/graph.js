@@ -1,0 +1,76 @@
+/**
+ * A graph as its project exports it: `./src/agent.mjs:graph`.
+ *
+ * The export may be a compiled graph, one that is not compiled yet, or a function that makes one
+ * for a run's config.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { langgraph, load } from './peer.js';
+import { saverClass } from './saver.js';
+import { storeClass } from './store.js';
+
+/** Node reads TypeScript itself from 22.18 on; before that, tsx does, where it is installed.
+ * @param {string} file */
+async function prepare(file) {
+    if (!/\.[cm]?tsx?$/.test(file) || /** @type {any} */ (process.features).typescript) return;
+    try {
+        const tsx = await load(path.dirname(file), 'tsx', './esm/api');
+        tsx.register();
+    } catch {
+        throw new Error(
+            `${file} is TypeScript, which this Node ${process.versions.node} cannot read: ` +
+                'use Node 22.18 or newer, or npm install tsx',
+        );
+    }
+}
+
+export class Graph {
+    /** @param {string} file @param {string} name @param {any} exported @param {any} lib */
+    constructor(file, name, exported, lib) {
+        this.file = file;
+        this.name = name;
+        this.exported = exported;
+        this.langgraph = lib;
+        this.Saver = saverClass(lib);
+        this.Store = storeClass(lib);
+    }
+
+    /** @param {string} spec `file:export` */
+    static async load(spec) {
+        const colon = spec.lastIndexOf(':');
+        if (colon <= 0) throw new Error(`${spec}: where is the graph? Say FILE:EXPORT`);
+        const file = path.resolve(spec.slice(0, colon));
+        const name = spec.slice(colon + 1);
+
+        if (!fs.existsSync(file)) throw new Error(`${file} does not exist`);
+        await prepare(file);
+        const module = await import(pathToFileURL(file).href);
+        if (!(name in module)) {
+            const names = Object.keys(module).join(', ') || 'nothing';
+            throw new Error(`${file} exports no ${name}; it exports ${names}`);
+        }
+        return new Graph(file, name, await module[name], await langgraph(path.dirname(file)));
+    }
+
+    /**
+     * The compiled graph with a checkpointer and a store of this run's own: its writes carry
+     * this run's fence, whatever other runs of the process do.
+     * @param {any} config @param {any} checkpointer @param {any} store
+     */
+    async compiled(config, checkpointer, store) {
+        let graph = this.exported;
+
+        if (typeof graph === 'function' && typeof graph.stream !== 'function')
+            graph = await graph(config);
+        if (typeof graph?.compile === 'function') graph = graph.compile();
+        if (typeof graph?.stream !== 'function')
+            throw new Error(`${this.file}: ${this.name} is no graph`);
+        return Object.assign(Object.create(Object.getPrototypeOf(graph)), graph, {
+            checkpointer,
+            store,
+        });
+    }
+}

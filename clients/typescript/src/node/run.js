@@ -1,0 +1,247 @@
+/**
+ * One run of a graph: an order comes in, parts of its stream go out, and how it ended is the
+ * result.
+ *
+ *     order ─▶ input or Command ─▶ graph.stream(modes, subgraphs) ─▶ [namespace, mode, payload]
+ *                                       │ checkpointer: SpoolwireSaver
+ *                                       └─ every checkpoint's state ─▶ putState
+ *
+ * A run that was begun before (its worker was lost) goes on from its last checkpoint.
+ */
+import { encode } from './plain.js';
+import { stateOf } from './state.js';
+
+const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
+
+/**
+ * @typedef {object} Order what a worker gets: docs/worker-protocol.md
+ * @property {string} job
+ * @property {number} attempt
+ * @property {string} [lease]
+ * @property {string} agent
+ * @property {any} input
+ * @property {Record<string, unknown>} [resume]
+ * @property {string} [thread]
+ * @property {any} [run]
+ *
+ * @typedef {object} Finish
+ * @property {'success' | 'failure' | 'interrupted' | 'cancelled'} status
+ * @property {unknown} [output]
+ * @property {string} [error]
+ * @property {string} [error_type]
+ */
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** @param {any} langgraph @param {any} goto a node, `{node, input}`, or a list of these */
+function gotoOf({ Send }, goto) {
+    const one = (/** @type {any} */ g) => (typeof g === 'string' ? g : new Send(g.node, g.input));
+
+    return Array.isArray(goto) ? goto.map(one) : one(goto);
+}
+
+/** @param {any} langgraph @param {any} command as clients send it */
+function commandOf(langgraph, command) {
+    const { resume, update, goto } = command;
+
+    return new langgraph.Command({
+        ...(resume === undefined || resume === null ? {} : { resume }),
+        ...(update === undefined || update === null ? {} : { update }),
+        ...(goto === undefined || goto === null ? {} : { goto: gotoOf(langgraph, goto) }),
+    });
+}
+
+/** @param {Order} order */
+export const threadOf = (order) => order.thread ?? order.job;
+
+/** @param {Order} order @returns {Record<string, any>} the config of the graph */
+function configOf(order) {
+    const { config = {}, context, metadata, checkpoint, ...run } = order.run ?? {};
+    const { recursion_limit, configurable, ...rest } = config ?? {};
+
+    return {
+        ...rest,
+        ...(recursion_limit ? { recursionLimit: recursion_limit } : {}),
+        configurable: {
+            run_id: order.job,
+            graph_id: order.agent,
+            ...configurable,
+            thread_id: threadOf(order),
+            ...(checkpoint?.checkpoint_id ? { checkpoint_id: checkpoint.checkpoint_id } : {}),
+            ...(checkpoint?.checkpoint_ns ? { checkpoint_ns: checkpoint.checkpoint_ns } : {}),
+            ...(checkpoint?.checkpoint_map ? { checkpoint_map: checkpoint.checkpoint_map } : {}),
+        },
+        metadata: { ...rest.metadata, ...metadata, run_id: order.job, run_attempt: order.attempt },
+        ...(context && Object.keys(context).length > 0 ? { context } : {}),
+        ...(run.interrupt_before ? { interruptBefore: run.interrupt_before } : {}),
+        ...(run.interrupt_after ? { interruptAfter: run.interrupt_after } : {}),
+        ...(run.durability ? { durability: run.durability } : {}),
+        ...(UUID.test(order.job) ? { runId: order.job } : {}),
+    };
+}
+
+/** What goes into a part of the stream: of a checkpoint's config only its place.
+ * @param {string[]} namespace @param {string} mode @param {any} payload */
+function partOf(namespace, mode, payload) {
+    const slim = (/** @type {any} */ config) => {
+        if (!config) return config;
+        const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = config.configurable ?? {};
+        return { configurable: { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } };
+    };
+
+    if (mode === 'checkpoints')
+        payload = { ...payload, config: slim(payload.config), parentConfig: slim(payload.parentConfig) };
+    else if (mode === 'debug' && payload?.type === 'checkpoint')
+        payload = { ...payload, payload: partOf(namespace, 'checkpoints', payload.payload)[2] };
+    return [namespace, mode, payload];
+}
+
+export class Run {
+    #stop = new AbortController();
+    #isPausing = false;
+    #isCancelled = false;
+
+    /**
+     * @param {import('./graph.js').Graph} graph
+     * @param {Order} order
+     * @param {import('./wire.js').Wire} wire
+     * @param {(event: string) => void | Promise<void>} emit takes JSON; a promise is waited for
+     */
+    constructor(graph, order, wire, emit) {
+        this.graph = graph;
+        this.order = order;
+        this.emit = emit;
+        this.config = configOf(order);
+        this.signal = this.#stop.signal;
+        const fence = order.lease === undefined ? {} : { job: order.job, lease: order.lease };
+        this.saver = new graph.Saver(wire, fence, this.signal);
+        this.store = new graph.Store(wire);
+        /** @type {Promise<void>[]} */
+        this.told = [];
+        /** @type {any} */
+        this.values = undefined;
+        this.isInterrupted = false;
+    }
+
+    cancel() {
+        this.#isCancelled = true;
+        this.#stop.abort();
+    }
+
+    /** Stops behind the step that is going on. */
+    pause() {
+        this.#isPausing = true;
+    }
+
+    /** The job is somebody else's: whatever happens now is of no interest. */
+    drop() {
+        this.#stop.abort();
+    }
+
+    async #input() {
+        const { attempt, input, resume, run = {} } = this.order;
+        const { configurable, metadata } = this.config;
+
+        if (attempt > 1) {
+            const place = { configurable: { thread_id: configurable.thread_id } };
+            const last = await this.saver.getTuple(place);
+            const isOurs = last?.metadata?.run_id === metadata.run_id;
+            if (isOurs && resume !== undefined && Object.keys(resume).length > 0)
+                return new this.graph.langgraph.Command({ resume });
+            if (isOurs) return null; // goes on behind it
+        }
+        if (run.command) return commandOf(this.graph.langgraph, run.command);
+        return input ?? null;
+    }
+
+    /** @param {any} part */
+    #tell(part) {
+        const state = stateOf(part);
+
+        if (!state.checkpoint) return;
+        const { thread_id, checkpoint_ns, checkpoint_id } = state.checkpoint;
+        const told = this.saver.putState(thread_id, checkpoint_ns, checkpoint_id, state);
+        told.catch(() => {}); // seen when the run ends
+        this.told.push(told);
+    }
+
+    /** @param {string[]} namespace @param {string} mode @param {any} payload */
+    #look(namespace, mode, payload) {
+        if (mode === 'checkpoints') this.#tell(payload);
+        if (namespace.length > 0) return;
+        if (mode === 'values' && payload && !('__interrupt__' in payload)) {
+            this.values = payload;
+            this.isInterrupted = false;
+        }
+        if (payload && typeof payload === 'object' && '__interrupt__' in payload)
+            this.isInterrupted = true;
+        if (mode === 'checkpoints' && this.#isPausing && payload.next.length > 0) this.#stop.abort();
+    }
+
+    /** @param {any} compiled @param {any} input @param {string[]} streamMode */
+    async #parts(compiled, input, streamMode) {
+        const options = { ...this.config, streamMode, subgraphs: true, signal: this.signal };
+
+        for await (const [namespace, mode, payload] of await compiled.stream(input, options)) {
+            this.#look(namespace, mode, payload);
+            await this.emit(encode(partOf(namespace, mode, payload)));
+        }
+    }
+
+    /** LangChain's own events, which carry the parts as chunks of the root.
+     * @param {any} compiled @param {any} input @param {string[]} streamMode */
+    async #events(compiled, input, streamMode) {
+        const options = { ...this.config, streamMode, subgraphs: true, signal: this.signal };
+        let root;
+
+        for await (const event of compiled.streamEvents(input, { ...options, version: 'v2' })) {
+            root ??= event.run_id;
+            const chunk = event.data?.chunk;
+            if (event.event === 'on_chain_stream' && event.run_id === root && Array.isArray(chunk)) {
+                const [namespace, mode, payload] = chunk;
+                this.#look(namespace, mode, payload);
+                await this.emit(encode(partOf(namespace, mode, payload)));
+            } else {
+                await this.emit(encode(event));
+            }
+        }
+    }
+
+    /** @param {any} compiled what the thread looks like now, once more and with its questions */
+    async #tellLast(compiled) {
+        const { checkpoint_id, checkpoint_ns, checkpoint_map, ...configurable } =
+            this.config.configurable;
+        const snapshot = await compiled.getState({ configurable });
+
+        if (snapshot.config?.configurable?.checkpoint_id) this.#tell(snapshot);
+        await Promise.all(this.told);
+    }
+
+    /** @returns {Promise<Finish>} */
+    async #result() {
+        const store = this.store;
+        const compiled = await this.graph.compiled(this.config, this.saver, store);
+        /** @type {string[]} */
+        const asked = [this.order.run?.stream_mode ?? []].flat();
+        const modes = asked.includes('debug') ? [...MODES, 'debug'] : MODES;
+        const read = asked.includes('events') ? this.#events : this.#parts;
+
+        await read.call(this, compiled, await this.#input(), modes);
+        await this.#tellLast(compiled);
+        if (this.isInterrupted) return { status: 'interrupted' };
+        return { status: 'success', output: this.values };
+    }
+
+    /** Never throws: how it went is the result. @returns {Promise<Finish>} */
+    async run() {
+        try {
+            return await this.#result();
+        } catch (error) {
+            if (this.#isCancelled) return { status: 'cancelled' };
+            if (this.#isPausing && this.signal.aborted) return { status: 'interrupted' };
+            await Promise.allSettled(this.told);
+            const e = error instanceof Error ? error : new Error(String(error));
+            return { status: 'failure', error: e.message, error_type: e.name };
+        }
+    }
+}

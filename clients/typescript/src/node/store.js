@@ -1,0 +1,72 @@
+/** LangGraph's long-term memory, kept in spoolwire's store (the routes under /store). */
+import { encode } from './plain.js';
+
+/** @param {any} item */
+const itemOf = (item) =>
+    item && {
+        namespace: item.namespace,
+        key: item.key,
+        value: item.value,
+        createdAt: new Date(item.created_at),
+        updatedAt: new Date(item.updated_at),
+        ...(item.score === undefined ? {} : { score: item.score }),
+    };
+
+/** @param {{ BaseStore: any }} langgraph the package of the graph's project */
+export function storeClass({ BaseStore }) {
+    return class SpoolwireStore extends BaseStore {
+        /** @param {import('./wire.js').Wire} wire */
+        constructor(wire) {
+            super();
+            this.wire = wire;
+        }
+
+        /** @param {any[]} operations one after another: a batch may read what it has written */
+        async batch(operations) {
+            const results = [];
+
+            for (const operation of operations) results.push(await this.#do(operation));
+            return results;
+        }
+
+        /** @param {any} o */
+        async #do(o) {
+            if ('namespacePrefix' in o) return this.#search(o);
+            if ('matchConditions' in o || 'maxDepth' in o) return this.#namespaces(o);
+            if ('value' in o) return this.#put(o);
+            const place = new URLSearchParams({ namespace: o.namespace.join('.'), key: o.key });
+            return itemOf(await this.wire.request('GET', `/store/items?${place}`)) ?? null;
+        }
+
+        /** @param {any} o */
+        async #put({ namespace, key, value, index }) {
+            await (value === null
+                ? this.wire.request('DELETE', '/store/items', encode({ namespace, key }))
+                : this.wire.request('PUT', '/store/items', encode({ namespace, key, value, index })));
+        }
+
+        /** @param {any} o */
+        async #search({ namespacePrefix, filter, limit, offset, query }) {
+            const body = { namespace_prefix: namespacePrefix, filter, limit, offset, query };
+            const { items } = await this.wire.request('POST', '/store/items/search', encode(body));
+
+            return items.map(itemOf);
+        }
+
+        /** @param {any} o */
+        async #namespaces({ matchConditions = [], maxDepth, limit, offset }) {
+            const path = (/** @type {string} */ type) =>
+                matchConditions.find((/** @type {any} */ m) => m.matchType === type)?.path;
+            const body = {
+                prefix: path('prefix'),
+                suffix: path('suffix'),
+                max_depth: maxDepth,
+                limit,
+                offset,
+            };
+            const answer = await this.wire.request('POST', '/store/namespaces', encode(body));
+
+            return answer.namespaces;
+        }
+    };
+}
