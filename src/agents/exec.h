@@ -36,6 +36,7 @@ struct exec_pool {
     unsigned warm;         /* processes that are there without a job */
     uint64_t recycle_jobs; /* a process is replaced after so many; 0: never */
     size_t recycle_bytes;  /* or when it has so much resident memory; 0: never */
+    char *const *watch;    /* folders with its files: a change replaces all; NULL: none */
     int64_t start_ms;      /* to be ready */
     int64_t drain_ms;      /* for the other jobs of a process that does not stop one */
     int64_t backoff_ms;    /* longest pause before a process is started again */

@@ -129,6 +129,12 @@ void member_retire(struct member *m)
         part(m);
 }
 
+void member_outdate(struct member *m)
+{
+    m->is_outdated = true;
+    member_retire(m);
+}
+
 void member_drain(struct member *m)
 {
     if (m->state == MEMBER_GONE)
@@ -406,6 +412,8 @@ static void become_ready(struct member *m, const struct report *report)
         return;
     m->takes_calls = report->takes_calls;
     move(m, MEMBER_READY);
+    if (m->is_outdated)
+        member_retire(m);
     m->opt.events->changed(m);
 }
 

@@ -70,6 +70,7 @@ struct member {
     int start_error;  /* why there is no process (a libuv code), or 0 */
     unsigned n_open;  /* of: child, timer */
     bool takes_calls; /* it has said so */
+    bool is_outdated; /* retires as soon as it is ready */
     bool hands_back;  /* what it does not finish is handed back */
 };
 
@@ -89,6 +90,8 @@ struct seat *member_find(struct member *m, struct str job, int64_t attempt);
 
 /* No more jobs; it ends with the last one. */
 void member_retire(struct member *m);
+/* The same for one that may not be ready yet. */
+void member_outdate(struct member *m);
 /* SIGTERM, SIGKILL after the grace time; what it has not finished by then is handed back. */
 void member_drain(struct member *m);
 /* The same with SIGKILL; what waits to be stored is tried at once, for the last time. */

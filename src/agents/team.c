@@ -3,6 +3,7 @@
 #include "agents/exec.h"
 #include "agents/host.h"
 #include "agents/member.h"
+#include "agents/watcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,12 @@ enum { FIRST_PAUSE_MS = 250 };
 
 struct team {
     struct team_options opt;
-    struct member *members; /* owned: they go by themselves */
-    uv_timer_t timer;       /* for the next start */
-    uint64_t waiting;       /* jobs, as we were told last */
-    unsigned failures;      /* since something worked */
-    int64_t not_before;     /* the next start; on the loop's clock */
+    struct member *members;  /* owned: they go by themselves */
+    struct watcher *watcher; /* of its files, or NULL */
+    uv_timer_t timer;        /* for the next start */
+    uint64_t waiting;        /* jobs, as we were told last */
+    unsigned failures;       /* since something worked */
+    int64_t not_before;      /* the next start; on the loop's clock */
     bool is_draining;
 };
 
@@ -197,6 +199,23 @@ static void look(struct team *t)
     t->waiting = 0;
 }
 
+/* Processes that read the files before they changed make room for others. */
+static void on_files_changed(void *arg, const char *name)
+{
+    struct team *t = arg;
+    char line[400];
+
+    if (t->is_draining)
+        return;
+    (void)snprintf(line, sizeof(line), "spoolwire: pool: %s has changed: new processes", name);
+    host_log(t->opt.host, STR_NONE, t->opt.agent->name, str_of(line));
+    t->failures = 0; /* what did not start may start now */
+    t->not_before = 0;
+    for (struct member *m = t->members; m != NULL; m = m->next) /* none goes away in here */
+        member_outdate(m);
+    look(t);
+}
+
 /* --- jobs -------------------------------------------------------------------- */
 
 /* The one with the fewest jobs. */
@@ -322,6 +341,7 @@ void team_stop(struct team *t)
 
 void team_close(struct team *t)
 {
+    watcher_close(t->watcher);
     uv_close((uv_handle_t *)&t->timer, NULL);
 }
 
@@ -332,6 +352,11 @@ int team_new(const struct team_options *options, struct team **ret)
     if (t == NULL)
         return ERR_NOMEM;
     t->opt = *options;
+    if (pool_of(t)->watch != NULL && watcher_new(options->host->loop, pool_of(t)->watch,
+                                                 on_files_changed, t, &t->watcher) != 0) {
+        free(t);
+        return ERR_NOMEM;
+    }
     (void)uv_timer_init(options->host->loop, &t->timer); /* cannot fail */
     t->timer.data = t;
     look_later(t);

@@ -4,6 +4,8 @@
  *     a member is gone, and fewer than `warm` are left ──▶ another one, after a pause if it
  *                                                          was not us who ended it
  *
+ *     a file that it watches has changed ──▶ other members in the place of all
+ *
  * The pauses grow while nothing works, and end with the first job that is finished.
  *
  * Loop thread only. */

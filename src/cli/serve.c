@@ -225,6 +225,7 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
                                           .warm = p->warm,
                                           .recycle_jobs = (uint64_t)p->recycle_jobs,
                                           .recycle_bytes = p->recycle_memory,
+                                          .watch = p->watch,
                                           .start_ms = p->start_ms,
                                           .drain_ms = p->drain_ms,
                                           .backoff_ms = p->backoff_ms } };

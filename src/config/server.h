@@ -42,6 +42,7 @@ struct config_pool {
     unsigned warm;
     int64_t recycle_jobs;  /* 0: never */
     size_t recycle_memory; /* bytes; 0: never */
+    char **watch;          /* folders, or NULL */
     int64_t start_ms;
     int64_t drain_ms;
     int64_t backoff_ms;

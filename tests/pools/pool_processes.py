@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tempfile
 import time
 
 from gateway import alive, until
@@ -99,6 +100,39 @@ def recycled_for_its_memory():
         s.touch("go")
         equal(s.until_state(other, "succeeded")["attempt"], 1)
         s.until_gone(s.begun(large))
+
+
+@case
+def replaced_when_its_files_change():
+    """Also in a folder that is made later; what is no source changes nothing."""
+    with tempfile.TemporaryDirectory() as folder, Pool(concurrency=2, watch=[folder]) as s:
+        old = s.until_begun(s.do(["until", "go"]))
+        for name in ("agent.pyc", ".agent.py.swp", "node_modules"):
+            os.mkdir(os.path.join(folder, name))
+        inner = os.path.join(folder, "inner")
+        os.mkdir(inner)
+        until("another process", lambda: len(s.pids()) == 2)
+        with open(os.path.join(inner, "agent.py"), "w") as f:
+            f.write("x")
+        until("and another", lambda: len(s.pids()) == 3)
+        new = s.do(["say", "x"])
+        s.until_state(new, "succeeded")
+        equal(s.begun(new), s.pids()[2])
+        check(alive(old), "it has a job")
+        s.touch("go")
+        s.until_gone(old)
+        equal(len(s.pids()), 3)
+
+
+@case
+def one_that_cannot_start_is_tried_again_when_its_files_change():
+    with tempfile.TemporaryDirectory() as folder:
+        fixed = os.path.join(folder, "fixed.py")
+        command = ["sh", "-c", f'test -e {fixed} && exec "$@"', "sh", *WORKER]
+        with Pool(command=command, watch=[folder], backoff="1h") as s:
+            until("it has failed often", lambda: len(s.said("none is started for")) >= 4)
+            open(fixed, "w").close()
+            s.until_state(s.do(["say", "x"]), "succeeded")
 
 
 @case
