@@ -67,12 +67,15 @@ static void put_langgraph(struct buf *b,
 
 void body_put(struct buf *b, const struct exec_http *http, const struct order *order)
 {
+    struct order plain = *order;
+
+    plain.key = 0; /* the lease is for our own processes */
     switch (http->body) {
     case EXEC_BODY_INPUT:
         put_input(b, order);
         break;
     case EXEC_BODY_ORDER:
-        order_put(b, order);
+        order_put(b, &plain);
         break;
     case EXEC_BODY_LANGSERVE:
         put_langserve(b, order);

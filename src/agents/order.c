@@ -44,6 +44,13 @@ void order_put_run(struct buf *b, struct str job, struct str agent, const struct
 void order_put(struct buf *b, const struct order *order)
 {
     put_job(b, order->job, order->attempt);
+    if (order->key != 0) {
+        buf_lit(b, ",\"lease\":\"");
+        buf_i64(b, order->key);
+        buf_char(b, '.');
+        buf_i64(b, order->attempt);
+        buf_char(b, '"');
+    }
     buf_lit(b, ",\"agent\":");
     json_put_str(b, order->agent);
     buf_lit(b, ",\"input\":");

@@ -1,6 +1,8 @@
 /* An order: the line that a worker finds on its stdin.
  *
- *     {"job":"a1","attempt":1,"agent":"triage","input":{...},"lease_seconds":60}
+ *     {"job":"a1","attempt":1,"lease":"8.1","agent":"triage","input":{...},"lease_seconds":60}
+ *
+ * The lease is what it shows to save checkpoints (docs/worker-protocol.md).
  *
  * A run of a thread has its thread and how it is to be run:
  *
@@ -30,6 +32,7 @@ struct run_row;
 
 struct order {
     struct str job;
+    int64_t key; /* 0: it is not to have the lease */
     int64_t attempt;
     struct str agent;
     struct str input;          /* JSON; absent: null */

@@ -243,6 +243,7 @@ static int give_order(struct seat *s, const struct journal_request *lease)
 {
     const struct duty *d = &s->duty;
     struct order order = { .job = d->job,
+                           .key = d->key,
                            .attempt = d->attempt,
                            .agent = d->agent,
                            .input = lease->row.input,

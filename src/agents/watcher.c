@@ -36,11 +36,24 @@ struct watcher {
     char name[256]; /* that changed last */
 };
 
+/* Programs and their settings.  Whatever else is written in a folder (logs, databases) would
+ * keep a process that writes it from ever getting to work. */
 static bool is_source(struct str name)
 {
-    return name.n > 0 && name.p[0] != '.' && !str_eq(name, STR("node_modules")) &&
-           !str_eq(name, STR("__pycache__")) && !str_ends(name, STR(".pyc")) &&
-           !str_ends(name, STR("~"));
+    static const char *const ends[] = { ".py",  ".js",  ".mjs", ".cjs",  ".jsx", ".ts",
+                                        ".mts", ".cts", ".tsx", ".yaml", ".yml", ".toml" };
+
+    for (size_t i = 0; name.n > 0 && name.p[0] != '.' && i < sizeof(ends) / sizeof(ends[0]);
+         i++)
+        if (str_ends(name, str_of(ends[i])))
+            return true;
+    return false;
+}
+
+static bool may_hold_sources(struct str name)
+{
+    return name.n > 0 && name.p[0] != '.' && !str_is(name, "node_modules") &&
+           !str_is(name, "__pycache__");
 }
 
 static void drop(struct watcher *w)
@@ -71,7 +84,7 @@ static void on_still(uv_timer_t *timer)
     w->changed(w->arg, w->name);
 }
 
-static void add(struct watcher *w, const char *path, unsigned depth);
+static bool add(struct watcher *w, const char *path, unsigned depth);
 
 static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
 {
@@ -80,11 +93,12 @@ static void on_event(uv_fs_event_t *event, const char *name, int events, int sta
     char path[MAX_PATH];
 
     (void)events; /* a file that is replaced is renamed: both mean the same here */
-    if (status != 0 || name == NULL || w->is_closing || !is_source(str_of(name)))
+    if (status != 0 || name == NULL || w->is_closing || !may_hold_sources(str_of(name)))
         return;
     int n = snprintf(path, sizeof(path), "%s/%s", f->path, name);
-    if (n > 0 && (size_t)n < sizeof(path))
-        add(w, path, 1);
+    bool has_more = n > 0 && (size_t)n < sizeof(path) && add(w, path, 1);
+    if (!has_more && !is_source(str_of(name)))
+        return;
     (void)snprintf(w->name, sizeof(w->name), "%s", name);   /* cutting is fine */
     (void)uv_timer_start(&w->timer, on_still, STILL_MS, 0); /* open */
 }
@@ -129,25 +143,29 @@ static bool watch(struct watcher *w, const char *path)
     return uv_fs_event_start(&f->event, on_event, path, 0) == 0;
 }
 
-/* A folder with those in it; anything else is passed over. */
-static void add(struct watcher *w, const char *path, unsigned depth)
+/* A folder with those in it; anything else is passed over.  True when there are sources. */
+static bool add(struct watcher *w, const char *path, unsigned depth)
 {
     struct stat about;
+    bool found = false;
 
     if (depth > MAX_DEPTH || lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) ||
         !watch(w, path))
-        return;
+        return false;
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return;
+        return false;
     for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
         char inner[MAX_PATH];
+        struct str name = str_of(e->d_name);
         int n = snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
 
-        if (is_source(str_of(e->d_name)) && n > 0 && (size_t)n < sizeof(inner))
-            add(w, inner, depth + 1);
+        found = found || is_source(name);
+        if (may_hold_sources(name) && n > 0 && (size_t)n < sizeof(inner))
+            found = add(w, inner, depth + 1) || found;
     }
     (void)closedir(dir); /* was only read */
+    return found;
 }
 
 int watcher_new(uv_loop_t *loop,
@@ -167,7 +185,7 @@ int watcher_new(uv_loop_t *loop,
     w->timer.data = w;
     w->n_open = 1;
     for (size_t i = 0; paths[i] != NULL; i++)
-        add(w, paths[i], 0);
+        (void)add(w, paths[i], 0); /* only what changes later counts */
     *ret = w;
     return 0;
 }

@@ -272,6 +272,7 @@ static bool start(struct work *w, const struct journal_request *lease)
 {
     const struct duty *d = &w->duty;
     struct order order = { .job = d->job,
+                           .key = d->key,
                            .attempt = d->attempt,
                            .agent = d->agent,
                            .input = lease->row.input,

@@ -3,6 +3,8 @@
 /* clang-format off */
 const struct command *const commands[] = {
     &command_serve,
+    &command_dev,
+    &command_init,
     &command_config,
     &command_submit,
     &command_tail,

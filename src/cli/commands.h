@@ -7,6 +7,8 @@
 extern const struct command *const commands[]; /* up to NULL */
 
 extern const struct command command_serve;
+extern const struct command command_dev;
+extern const struct command command_init;
 extern const struct command command_config;
 extern const struct command command_config_show;
 extern const struct command command_config_check;

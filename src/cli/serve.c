@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/generation.h"
 #include "cli/notify.h"
+#include "cli/serve.h"
 #include "cli/watch.h"
 #include "config/reload.h"
 #include "config/server.h"
@@ -51,6 +52,8 @@ struct server {
     struct app app;
     struct http_server *http;
     struct watch certificate; /* with TLS */
+    serve_hello hello;        /* or NULL */
+    const void *hello_arg;
     bool has_terminal;
     char mark[40];   /* of our processes; or empty */
     char self[4096]; /* this program, for the demo agent */
@@ -520,23 +523,8 @@ static void say_locked(const struct server *s, const char *url)
     (void)fflush(stdout); /* also into a pipe */
 }
 
-static void say_hello(const struct server *s)
+static void say_open(const struct server *s, const char *url)
 {
-    const struct server_config *c = s->now->config;
-    char url[128];
-
-    if (c->address.host[0] == '\0') {
-        printf("spoolwire %s listens on %s (data in %s)\n\n"
-               "    curl --unix-socket %s http://localhost/v1/jobs    # all jobs\n",
-               SPOOLWIRE_VERSION, c->address.unix_path, c->data, c->address.unix_path);
-        (void)fflush(stdout); /* also into a pipe */
-        return;
-    }
-    put_url(s, c->address.host, url, sizeof(url));
-    if (keeper_is_locked(s->keeper)) {
-        say_locked(s, url);
-        return;
-    }
     printf(
         "spoolwire %s listens on %s (data in %s)\n\n"
         "Open %s, or type in another terminal:\n\n"
@@ -546,9 +534,35 @@ static void say_hello(const struct server *s)
         "    curl -N \"%s/v1/jobs/$JOB/events?dialect=messages\"\n"
         "    curl %s/v1/jobs    # all jobs\n\n"
         "Ctrl-C ends it, kill -9 %d too: start it again, and every reader goes on where it was.\n",
-        SPOOLWIRE_VERSION, url, c->data, url, url, own_name(s), own_name(s), url, url,
-        (int)getpid());
+        SPOOLWIRE_VERSION, url, s->now->config->data, url, url, own_name(s), own_name(s), url,
+        url, (int)getpid());
     (void)fflush(stdout); /* also into a pipe */
+}
+
+static void say_socket(const struct server *s, const char *path)
+{
+    printf("spoolwire %s listens on %s (data in %s)\n\n"
+           "    curl --unix-socket %s http://localhost/v1/jobs    # all jobs\n",
+           SPOOLWIRE_VERSION, path, s->now->config->data, path);
+    (void)fflush(stdout); /* also into a pipe */
+}
+
+static void say_hello(const struct server *s)
+{
+    const struct server_config *c = s->now->config;
+    bool is_socket = c->address.host[0] == '\0';
+    char url[128];
+
+    put_url(s, c->address.host, url, sizeof(url));
+    const char *place = is_socket ? c->address.unix_path : url;
+    if (s->hello != NULL)
+        s->hello(s->hello_arg, c, place);
+    else if (is_socket)
+        say_socket(s, place);
+    else if (keeper_is_locked(s->keeper))
+        say_locked(s, place);
+    else
+        say_open(s, place);
 }
 
 /* --- while it runs
@@ -824,7 +838,7 @@ static int load(struct server *s, struct error *err)
     return code != 0 ? error_set(err, code, "out of memory") : 0;
 }
 
-static int start(int argc, char **argv)
+int serve_run(int argc, char **argv, serve_hello hello, const void *arg)
 {
     struct server *s = calloc(1, sizeof(*s));
     struct error err = { 0 };
@@ -834,6 +848,8 @@ static int start(int argc, char **argv)
         return EXIT_TROUBLE;
     s->argc = argc;
     s->argv = argv;
+    s->hello = hello;
+    s->hello_arg = arg;
     s->has_terminal = isatty(STDERR_FILENO);
     if (load(s, &err) != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
@@ -860,6 +876,11 @@ static int start(int argc, char **argv)
     int code = run(s, &set);
     stop(s);
     return code;
+}
+
+static int start(int argc, char **argv)
+{
+    return serve_run(argc, argv, NULL, NULL);
 }
 
 const struct command command_serve = {

@@ -178,7 +178,7 @@ static const struct option agent_table[] = {
     { "pool.recycle_memory", OPTION_SIZE, 0, OF(pool.recycle_memory), "0", 0, 1024 * GIB, "",
       "Resident memory with which a process of the pool is replaced; 0: never." },
     { "pool.watch", OPTION_WORDS, 0, OF(pool.watch), NULL, 1, MAX_LIST, "",
-      "Folders; when a file in them changes, the processes of the pool are replaced." },
+      "Folders; when a program in them changes, the processes of the pool are replaced." },
     { "pool.start", OPTION_MS, 0, OF(pool.start_ms), "60s", 10, 1 * HOUR, "",
       "For a process of the pool to say that it is ready." },
     { "pool.drain", OPTION_MS, 0, OF(pool.drain_ms), "30s", 0, 1 * DAY, "",

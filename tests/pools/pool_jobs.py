@@ -44,7 +44,7 @@ def the_order_and_the_environment():
         s.until_state(s.submit("a", {"steps": [], "q": "ä\n", "n": [1.0]}, job_id="my-job"), "succeeded")
         with open(s.path("order")) as f:
             text = f.read()
-        equal(json.loads(text), {"job": "my-job", "attempt": 1, "agent": "a", "lease_seconds": 40,
+        equal(json.loads(text), {"job": "my-job", "attempt": 1, "lease": "1.1", "agent": "a", "lease_seconds": 40,
                                  "input": {"steps": [], "q": "ä\n", "n": [1.0]}, "heartbeat_seconds": 10})
         contains(text, '"n":[1.0]')
         with open(s.path(f"env.{s.pids()[0]}")) as f:

@@ -107,13 +107,13 @@ def replaced_when_its_files_change():
     """Also in a folder that is made later; what is no source changes nothing."""
     with tempfile.TemporaryDirectory() as folder, Pool(concurrency=2, watch=[folder]) as s:
         old = s.until_begun(s.do(["until", "go"]))
-        for name in ("agent.pyc", ".agent.py.swp", "node_modules"):
+        for name in ("agent.log", ".agent.py", "node_modules", "inner"):
             os.mkdir(os.path.join(folder, name))
-        inner = os.path.join(folder, "inner")
-        os.mkdir(inner)
+        for name in ("node_modules/x.js", "agent.log/x", "inner/agent.py"):
+            with open(os.path.join(folder, name), "w") as f:
+                f.write("x")
         until("another process", lambda: len(s.pids()) == 2)
-        with open(os.path.join(inner, "agent.py"), "w") as f:
-            f.write("x")
+        os.utime(os.path.join(folder, "inner/agent.py"))
         until("and another", lambda: len(s.pids()) == 3)
         new = s.do(["say", "x"])
         s.until_state(new, "succeeded")

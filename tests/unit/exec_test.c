@@ -507,7 +507,7 @@ static void a_worker_gets_its_job_and_exit_0_ends_the_stream(void **state)
     start(s);
     struct job *job = submit(s, STR("alpha"), "{\"a\":\r\n[1,\n2]}");
     until(s, all_ended);
-    expect_bytes(job, "{\"job\":\"job-1\",\"attempt\":1,\"agent\":\"alpha\","
+    expect_bytes(job, "{\"job\":\"job-1\",\"attempt\":1,\"lease\":\"1.1\",\"agent\":\"alpha\","
                       "\"input\":{\"a\":  [1, 2]},\"lease_seconds\":60}\n");
     assert_int_equal(job->end, JOB_END_SUCCEEDED);
     assert_true(job->end_of_stream);

@@ -7,7 +7,7 @@
  *
  * The server is that of SPOOLWIRE_URL and SPOOLWIRE_TOKEN; a pool's process gets both from it.
  */
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 
 import { Graph } from '../src/node/graph.js';
 import { servePool } from '../src/node/pool.js';
@@ -59,4 +59,8 @@ async function main() {
     return servePool(await Graph.load(positionals[0]), new Wire(values));
 }
 
-main().catch((error) => refuse(error instanceof Error ? error.message : String(error)));
+// A promise that nobody waits for is one run's trouble, and not that of all others.
+process.on('unhandledRejection', (reason) => console.error(reason));
+
+// Our own words are enough; of what a graph's file throws, the place is needed too.
+main().catch((error) => refuse(error?.constructor === Error ? error.message : inspect(error)));

@@ -1,0 +1,311 @@
+/* `spoolwire dev`: the graphs of a project behind a server, with one command.
+ *
+ *     langgraph.json ──project──▶ .spoolwire/dev.yaml ──▶ serve
+ *                                 .spoolwire/kit/         what its processes run
+ *                                 .spoolwire/spoolwire.db
+ *
+ * Each graph is an agent with a pool of one process, which is replaced when a file of the
+ * project changes.  The kits are in this program, so that a project needs nothing but its own
+ * packages. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/parcel.h"
+#include "cli/project.h"
+#include "cli/serve.h"
+#include "config/server.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_SETTINGS = 1024 * 1024, MAX_ARGUMENTS = 16 };
+
+#define HOME ".spoolwire"
+
+enum { OPT_CONFIG = FLAG_OWN, OPT_LISTEN, OPT_DATA, OPT_JOBS, OPT_NO_RELOAD };
+
+static const struct flag flags[] = {
+    { OPT_CONFIG, "config", "FILE", NULL,
+      "The project's description; langgraph.json unless given." },
+    { OPT_LISTEN, "listen", "ADDRESS", NULL,
+      "Where the server listens; 127.0.0.1:8400 unless given." },
+    { OPT_DATA, "data", "FILE", NULL,
+      "The database; " HOME "/spoolwire.db in the project's folder unless given." },
+    { OPT_JOBS, "jobs-per-worker", "N", NULL,
+      "Runs at a time of each graph; 100 unless given." },
+    { OPT_NO_RELOAD, "no-reload", NULL, NULL, "Files that change are not read again." },
+    { 0 },
+};
+
+struct dev {
+    const struct args *args;
+    struct project project;
+    char home[PATH_MAX]; /* .spoolwire, absolute */
+    struct buf settings;
+};
+
+/* --- what runs them ------------------------------------------------------------------------
+ */
+
+static bool can_run(const char *folder, const char *name, char *ret, size_t size)
+{
+    int n = snprintf(ret, size, "%s/%s", folder, name);
+
+    return n > 0 && (size_t)n < size && access(ret, X_OK) == 0;
+}
+
+/* A Python of the project's own goes first. */
+static bool find_python(const struct dev *d, char *ret, size_t size)
+{
+    static const char *const places[] = { ".venv/bin/python", "venv/bin/python" };
+    const char *active = getenv("VIRTUAL_ENV");
+
+    if (active != NULL && can_run(active, "bin/python", ret, size))
+        return true;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if (can_run(d->project.folder, places[i], ret, size))
+            return true;
+    return false;
+}
+
+static bool is_in_path(const char *name, char *ret, size_t size)
+{
+    const char *path = getenv("PATH");
+    struct str rest = str_of(path != NULL ? path : "");
+    char folder[PATH_MAX];
+
+    while (rest.n > 0) {
+        struct str part = str_head(rest, str_find(rest, ':'));
+        rest = str_skip(rest, part.n + 1);
+        if (part.n == 0 || part.n >= sizeof(folder))
+            continue;
+        memcpy(folder, part.p, part.n);
+        folder[part.n] = '\0';
+        if (can_run(folder, name, ret, size))
+            return true;
+    }
+    return false;
+}
+
+static int find_program(const struct dev *d, enum kit kit, char *ret, size_t size)
+{
+    const char *name = kit == KIT_PYTHON ? "python3" : "node";
+
+    if ((kit == KIT_PYTHON && find_python(d, ret, size)) || is_in_path(name, ret, size))
+        return EXIT_OK;
+    return cli_trouble(d->args->path, "a graph is %s, and there is no '%s' in PATH",
+                       kit == KIT_PYTHON ? "Python" : "JavaScript", name);
+}
+
+/* --- settings ------------------------------------------------------------------------------
+ */
+
+/* A word of the file that means itself: JSON's texts are YAML's too. */
+static void put_word(struct buf *out, const char *text)
+{
+    struct buf plain;
+
+    buf_init(&plain, MAX_SETTINGS);
+    for (struct str rest = str_of(text); rest.n > 0; rest = str_skip(rest, 1)) {
+        if (str_starts(rest, STR("${")))
+            buf_char(&plain, '$');
+        buf_char(&plain, rest.p[0]);
+    }
+    json_put_str(out, buf_text(&plain));
+    buf_done(&plain);
+}
+
+static void put_command(struct dev *d, const struct project_graph *g, const char *program)
+{
+    struct buf *out = &d->settings;
+    char kit[PATH_MAX + 64];
+
+    buf_lit(out, "    command: [");
+    put_word(out, program);
+    if (g->kit == KIT_PYTHON) {
+        buf_lit(out, ", -m, spoolwire, run, ");
+    } else {
+        (void)snprintf(kit, sizeof(kit), "%s/kit/javascript/bin/spoolwire-run.js", d->home);
+        buf_lit(out, ", ");
+        put_word(out, kit);
+        buf_lit(out, ", ");
+    }
+    put_word(out, g->spec);
+    buf_lit(out, "]\n");
+}
+
+static void put_agent(struct dev *d, const struct project_graph *g, const char *program)
+{
+    struct buf *out = &d->settings;
+    const char *jobs = args_get(d->args, OPT_JOBS);
+
+    buf_lit(out, "  ");
+    put_word(out, g->name);
+    buf_lit(out, ":\n");
+    put_command(d, g, program);
+    buf_lit(out, "    cwd: ");
+    put_word(out, d->project.folder);
+    buf_lit(out,
+            "\n    attempts: 3\n    grace: 2s\n    pool:\n      size: 1\n      concurrency: ");
+    put_word(out, jobs != NULL ? jobs : "100");
+    buf_lit(out, "\n");
+    if (args_have(d->args, OPT_NO_RELOAD))
+        return;
+    buf_lit(out, "      watch: [");
+    put_word(out, d->project.folder);
+    buf_lit(out, "]\n");
+}
+
+static int write_settings(struct dev *d, const char *path, struct error *err)
+{
+    struct buf *out = &d->settings;
+    char programs[2][PATH_MAX] = { "", "" };
+
+    buf_lit(
+        out,
+        "# Written by 'spoolwire dev' whenever it starts.\ndemo: false\norigins: ['*']\nagents:\n");
+    for (size_t i = 0; i < d->project.n_graphs; i++) {
+        const struct project_graph *g = &d->project.graphs[i];
+        char *program = programs[g->kit];
+        if (program[0] == '\0' && find_program(d, g->kit, program, PATH_MAX) != EXIT_OK)
+            return EXIT_TROUBLE;
+        put_agent(d, g, program);
+    }
+    if (out->error != 0)
+        return cli_trouble(d->args->path, "out of memory");
+    return parcel_write(path, buf_text(out), err) == 0
+               ? EXIT_OK
+               : cli_trouble(d->args->path, "%s", err->text);
+}
+
+/* Where Python looks for modules: the kit, the project's folders, and what was there before. */
+static void set_python_path(const struct dev *d)
+{
+    const char *before = getenv("PYTHONPATH");
+    struct buf path;
+
+    buf_init(&path, MAX_SETTINGS);
+    buf_str(&path, str_of(d->home));
+    buf_lit(&path, "/kit/python:");
+    buf_str(&path, str_of(d->project.folder));
+    for (size_t i = 0; d->project.places != NULL && d->project.places[i] != NULL; i++) {
+        buf_char(&path, ':');
+        buf_str(&path, str_of(d->project.places[i]));
+    }
+    if (before != NULL && before[0] != '\0') {
+        buf_char(&path, ':');
+        buf_str(&path, str_of(before));
+    }
+    buf_char(&path, '\0');
+    if (path.error == 0)
+        (void)setenv("PYTHONPATH", path.p, 1); /* without memory nothing else will work either
+                                                */
+    buf_done(&path);
+}
+
+/* --- hello ---------------------------------------------------------------------------------
+ */
+
+static void on_hello(const void *arg, const struct server_config *config, const char *url)
+{
+    const struct dev *d = arg;
+    const struct project *p = &d->project;
+
+    printf("spoolwire %s serves %s (data in %s)\n\n", SPOOLWIRE_VERSION, url, config->data);
+    for (size_t i = 0; i < p->n_graphs; i++)
+        printf("    %-16s %s\n", p->graphs[i].name, p->graphs[i].spec);
+    printf(
+        "\nLangGraph clients:  new Client({ apiUrl: \"%s\" })\n"
+        "Every route:        %s/docs\n"
+        "Studio:             https://smith.langchain.com/studio/?baseUrl=%s\n\n"
+        "Type in another terminal:\n\n"
+        "    curl -N %s/runs/stream -H 'Content-Type: application/json' \\\n"
+        "      -d '{\"assistant_id\":\"%s\",\"stream_mode\":[\"messages-tuple\"],\"input\":{\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}}'\n\n"
+        "Ctrl-C ends it; what was acknowledged is kept.\n",
+        url, url, url, url, p->graphs[0].name);
+    (void)fflush(stdout); /* also into a pipe */
+}
+
+/* --- the command ---------------------------------------------------------------------------
+ */
+
+static int prepare(struct dev *d, struct error *err)
+{
+    const char *config = args_get(d->args, OPT_CONFIG);
+    char path[PATH_MAX + 64];
+    int code = project_open(config != NULL ? config : "langgraph.json", &d->project, err);
+
+    if (code != 0)
+        return code;
+    int n = snprintf(d->home, sizeof(d->home), "%s/" HOME, d->project.folder);
+    if (n < 0 || (size_t)n >= sizeof(d->home))
+        return error_set(err, ERR_TOO_LARGE, "%s: too long", d->project.folder);
+    code = parcel_make_folder(d->home, err);
+    (void)snprintf(path, sizeof(path), "%s/.gitignore", d->home);
+    if (code == 0)
+        code = parcel_write(path, STR("*\n"), err);
+    (void)snprintf(path, sizeof(path), "%s/kit/javascript", d->home);
+    if (code == 0 && project_has(&d->project, KIT_JAVASCRIPT))
+        code = parcel_unpack("javascript", path, false, err);
+    (void)snprintf(path, sizeof(path), "%s/kit/python", d->home);
+    if (code == 0 && project_has(&d->project, KIT_PYTHON))
+        code = parcel_unpack("python", path, false, err);
+    return code;
+}
+
+static int serve(struct dev *d, char *settings)
+{
+    const char *listen = args_get(d->args, OPT_LISTEN), *given = args_get(d->args, OPT_DATA);
+    char data[PATH_MAX + 64];
+    const char *argv[MAX_ARGUMENTS] = { "dev", "--config", settings, "--data" };
+    int argc = 4;
+
+    (void)snprintf(data, sizeof(data), "%s/spoolwire.db", d->home);
+    argv[argc++] = given != NULL ? given : data;
+    if (listen != NULL) {
+        argv[argc++] = "--listen";
+        argv[argc++] = listen;
+    }
+    if (project_has(&d->project, KIT_PYTHON))
+        set_python_path(d);
+    return serve_run(argc, (char **)(uintptr_t)argv, on_hello, d);
+}
+
+static int run(const struct args *args)
+{
+    struct dev *d = calloc(1, sizeof(*d));
+    struct error err = { 0 };
+    char settings[PATH_MAX + 64];
+    int code;
+
+    if (d == NULL)
+        return cli_trouble(args->path, "out of memory");
+    d->args = args;
+    buf_init(&d->settings, MAX_SETTINGS);
+    if (prepare(d, &err) != 0) {
+        code = cli_trouble(args->path, "%s", err.text);
+    } else {
+        (void)snprintf(settings, sizeof(settings), "%s/dev.yaml", d->home);
+        code = write_settings(d, settings, &err);
+        if (code == EXIT_OK)
+            code = serve(d, settings);
+    }
+    project_close(&d->project);
+    buf_done(&d->settings);
+    free(d);
+    return code;
+}
+
+const struct command command_dev = {
+    .name = "dev",
+    .about = "put the graphs of a langgraph.json behind a server",
+    .story =
+        "Reads a project's langgraph.json, starts its graphs, Python and JavaScript, and serves "
+        "LangGraph's API and everything else for them.  Processes are replaced when a file of the "
+        "project changes; runs that are going on end with the old one.  Data and settings are in "
+        "the folder " HOME " of the project: what was acknowledged is there after a restart.",
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,222 @@
+#define _GNU_SOURCE /* realpath */
+#include "cli/project.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/env_file.h"
+#include "config/quote.h"
+#include "config/resolve.h"
+#include "config/strings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_FILE = 1024 * 1024, MAX_DEPTH = 32 };
+
+/* --- variables -----------------------------------------------------------------------------
+ */
+
+static int set_variable(struct str name, struct str value, struct error *err)
+{
+    char *n = string_copy(name), *v = string_copy(value);
+    int code = n != NULL && v != NULL && setenv(n, v, 1) == 0
+                   ? 0
+                   : error_set(err, ERR_NOMEM, "out of memory");
+
+    free(n);
+    free(v);
+    return code;
+}
+
+static int read_env_file(const struct project *p, struct str name, struct error *err)
+{
+    char path[PATH_MAX];
+    struct buf text, value;
+    struct str key;
+
+    (void)snprintf(path, sizeof(path), "%s/%.*s", p->folder, STR_ARG(str_head(name, 1000)));
+    buf_init(&text, MAX_FILE);
+    buf_init(&value, MAX_FILE);
+    int code = resolve_read_file(path, NULL, &text, err);
+    struct str rest = buf_text(&text);
+    while (code == 0 && env_file_next(&rest, &key, &value))
+        code = value.error != 0 ? error_set(err, value.error, "%s: out of memory", path)
+                                : set_variable(key, buf_text(&value), err);
+    buf_done(&text);
+    buf_done(&value);
+    return code;
+}
+
+static int read_env(const struct project *p, yyjson_val *env, struct error *err)
+{
+    size_t i, n;
+    yyjson_val *key, *value;
+
+    if (json_is_null(env))
+        return 0;
+    if (yyjson_is_str(env))
+        return read_env_file(p, json_text(env), err);
+    if (!yyjson_is_obj(env))
+        return error_set(err, ERR_TYPE, "'env' is neither a file nor an object");
+    yyjson_obj_foreach(env, i, n, key, value)
+    {
+        struct str name = json_text(key);
+        if (!yyjson_is_str(value) || str_empty(name) || str_find(name, '=') < name.n)
+            return error_set(err, ERR_TYPE, "'env.%s' is no text", quote(name).z);
+        int code = set_variable(name, json_text(value), err);
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+/* --- graphs --------------------------------------------------------------------------------
+ */
+
+static bool kit_of(struct str file, enum kit *ret)
+{
+    static const char *const javascript[] = { ".js",  ".mjs", ".cjs", ".ts",
+                                              ".mts", ".cts", ".tsx", ".jsx" };
+
+    *ret = KIT_PYTHON;
+    if (str_ends(file, STR(".py")))
+        return true;
+    *ret = KIT_JAVASCRIPT;
+    for (size_t i = 0; i < sizeof(javascript) / sizeof(javascript[0]); i++)
+        if (str_ends(file, str_of(javascript[i])))
+            return true;
+    return false;
+}
+
+/* The last colon parts the file from what it exports. */
+static struct str file_of(struct str spec)
+{
+    size_t n = spec.n;
+
+    while (n > 0 && spec.p[n - 1] != ':')
+        n--;
+    return str_head(spec, n > 0 ? n - 1 : 0);
+}
+
+static int add_graph(struct project *p, struct str name, yyjson_val *value, struct error *err)
+{
+    struct str spec = json_text(yyjson_is_obj(value) ? json_at(value, "path") : value);
+    struct project_graph g = { 0 };
+
+    if (str_empty(spec) || str_empty(file_of(spec)))
+        return error_set(err, ERR_TYPE,
+                         "the graph '%s' must be a text such as './src/agent.py:graph'",
+                         quote(name).z);
+    if (!kit_of(file_of(spec), &g.kit))
+        return error_set(err, ERR_REFUSED,
+                         "the graph '%s' is in '%s', which is neither Python nor JavaScript",
+                         quote(name).z, quote(file_of(spec)).z);
+    g.name = string_copy(name);
+    g.spec = string_copy(spec);
+    p->graphs[p->n_graphs++] = g;
+    return g.name != NULL && g.spec != NULL ? 0 : error_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int read_graphs(struct project *p, yyjson_val *graphs, struct error *err)
+{
+    size_t i, n;
+    yyjson_val *key, *value;
+
+    if (!yyjson_is_obj(graphs) || yyjson_obj_size(graphs) == 0)
+        return error_set(err, ERR_TYPE,
+                         "there are no 'graphs', such as {\"agent\": \"./agent.py:graph\"}");
+    p->graphs = calloc(yyjson_obj_size(graphs), sizeof(*p->graphs));
+    if (p->graphs == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    yyjson_obj_foreach(graphs, i, n, key, value)
+    {
+        int code = add_graph(p, json_text(key), value, err);
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+/* Those that are folders; packages are installed by whoever owns the project. */
+static int read_dependencies(struct project *p, yyjson_val *list, struct error *err)
+{
+    size_t i, n;
+    yyjson_val *value;
+    char path[PATH_MAX], real[PATH_MAX];
+
+    yyjson_arr_foreach(list, i, n, value)
+    {
+        struct str place = json_text(value);
+        if (str_empty(place) || (place.p[0] != '.' && place.p[0] != '/'))
+            continue;
+        (void)snprintf(path, sizeof(path), "%s%s%.*s", place.p[0] == '/' ? "" : p->folder,
+                       place.p[0] == '/' ? "" : "/", STR_ARG(str_head(place, 1000)));
+        if (realpath(path, real) == NULL)
+            return error_set(err, ERR_IO, "'dependencies': %s: %s", path, strerror(errno));
+        if (strings_add(&p->places, str_of(real)) != 0)
+            return error_set(err, ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static int read_all(struct project *p, struct str text, struct error *err)
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, MAX_FILE, MAX_DEPTH);
+    int code = json_read(&reader, text, &json, err);
+    if (code == 0)
+        code = read_graphs(p, json_at(json.root, "graphs"), err);
+    if (code == 0)
+        code = read_dependencies(p, json_at(json.root, "dependencies"), err);
+    if (code == 0)
+        code = read_env(p, json_at(json.root, "env"), err);
+    json_reader_done(&reader);
+    return code;
+}
+
+int project_open(const char *file, struct project *ret, struct error *err)
+{
+    struct project p = { 0 };
+    struct buf text;
+    char real[PATH_MAX];
+
+    if (realpath(file, real) == NULL)
+        return error_set(err, ERR_IO, "%s: %s", file, strerror(errno));
+    *strrchr(real, '/') = '\0'; /* an absolute path has one */
+    buf_init(&text, MAX_FILE);
+    p.folder = string_copy(str_of(real[0] != '\0' ? real : "/"));
+    int code = p.folder != NULL ? resolve_read_file(file, NULL, &text, err)
+                                : error_set(err, ERR_NOMEM, "out of memory");
+    if (code == 0)
+        code = read_all(&p, buf_text(&text), err);
+    buf_done(&text);
+    if (code != 0)
+        project_close(&p);
+    else
+        *ret = p;
+    return code;
+}
+
+void project_close(struct project *p)
+{
+    for (size_t i = 0; i < p->n_graphs; i++) {
+        free(p->graphs[i].name);
+        free(p->graphs[i].spec);
+    }
+    free(p->graphs);
+    free(p->folder);
+    strings_free(p->places);
+    *p = (struct project){ 0 };
+}
+
+bool project_has(const struct project *p, enum kit kit)
+{
+    for (size_t i = 0; i < p->n_graphs; i++)
+        if (p->graphs[i].kit == kit)
+            return true;
+    return false;
+}

@@ -1,0 +1,34 @@
+/* A project of graphs, as LangGraph describes it in a langgraph.json:
+ *
+ *     {"graphs": {"agent": "./src/agent.mjs:graph"}, "env": ".env", "dependencies": ["."]} */
+#ifndef CLI_PROJECT_H
+#define CLI_PROJECT_H
+
+#include "base/str.h"
+
+struct error;
+
+/* Which kit runs a graph. */
+enum kit { KIT_JAVASCRIPT, KIT_PYTHON };
+
+struct project_graph {
+    char *name; /* owned, like everything here */
+    char *spec; /* "./src/agent.mjs:graph"; below the project's folder */
+    enum kit kit;
+};
+
+struct project {
+    char *folder; /* absolute */
+    struct project_graph *graphs;
+    size_t n_graphs;
+    char **places; /* folders that Python modules are in; or NULL */
+};
+
+/* Reads it, and puts its variables into the environment.  ERR_IO, ERR_SYNTAX, ERR_TYPE,
+ * ERR_REFUSED, ERR_NOMEM. */
+int project_open(const char *file, struct project *ret, struct error *err);
+void project_close(struct project *p);
+
+bool project_has(const struct project *p, enum kit kit);
+
+#endif

@@ -1,0 +1,93 @@
+// `spoolwire init` and `spoolwire dev`: a project, and its graphs behind a server with one command.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { answer, submit, subscribe } from '../../clients/typescript/src/index.js';
+import { project, Server, until } from '../lib/server.js';
+
+const { SPOOLWIRE } = process.env;
+let folder;
+let server;
+
+before(async () => {
+    folder = project();
+    const made = spawnSync(SPOOLWIRE, ['init', '--js', folder], { encoding: 'utf8' });
+    assert.equal(made.status, 0, made.stderr);
+    fs.writeFileSync(path.join(folder, '.env'), '# keys\nexport GREETING="You\\tsaid" # so\nOTHER=\n');
+    const about = JSON.parse(fs.readFileSync(path.join(folder, 'langgraph.json'), 'utf8'));
+    fs.writeFileSync(path.join(folder, 'langgraph.json'), JSON.stringify({ ...about, env: '.env' }));
+    server = await new Server(['dev'], { cwd: folder }).start();
+});
+after(async () => {
+    await server?.stop();
+    fs.rmSync(folder ?? '', { recursive: true, force: true });
+});
+
+async function says(content, react = () => {}) {
+    const input = { messages: [{ role: 'user', content }] };
+    const { job_id } = await submit('agent', input, server);
+    const tokens = [];
+    let state;
+
+    for await (const { event, data } of subscribe(job_id, { ...server, dialect: 'agent' })) {
+        if (event === 'agent.token') tokens.push(data.token);
+        await react(event, job_id);
+    }
+    for await (const { data } of subscribe(job_id, { ...server, dialect: 'messages', modes: ['values'] }))
+        if (data.messages) state = data;
+    return { text: tokens.join(''), last: state?.messages.at(-1).content };
+}
+
+test('the project of init answers, and says where it is', async () => {
+    const { text, last } = await says('hello');
+
+    assert.equal(text, 'You said: hello. What else?');
+    assert.equal(last, text);
+    assert.match(server.child.text, /agent +\.\/src\/agent\.mjs:graph/);
+    assert.match(server.child.text, new RegExp(`curl -N ${server.url}/runs/stream`));
+});
+
+test('its question is answered', async () => {
+    const react = (event, job) => event === 'graph.interrupt' && answer(job, { value: 'yes' }, server);
+    assert.equal((await says('send it', react)).last, 'It is sent.');
+});
+
+test('a graph that is saved is the graph of the next run; one with a mistake says so', async () => {
+    const file = path.join(folder, 'src/agent.mjs');
+    const source = fs.readFileSync(file, 'utf8');
+    const replaced = () => server.child.text.split('agent.mjs has changed').length;
+    const save = async (text) => {
+        const n = replaced();
+        fs.writeFileSync(file, text);
+        await until('it is noticed', () => replaced() > n);
+    };
+
+    await save(source.replace('`You said: ', '`${process.env.GREETING}, ${process.env.OTHER}: '));
+    assert.equal((await says('hello')).text, 'You\tsaid, : hello. What else?');
+    await save('this is no program');
+    await until('it is said', () => /SyntaxError/.test(server.child.text));
+    await save(source);
+    assert.equal((await says('hello')).text, 'You said: hello. What else?');
+});
+
+test('nothing is overwritten, and what is wrong with a project is said', () => {
+    const run = (...words) => spawnSync(SPOOLWIRE, words, { encoding: 'utf8', cwd: folder });
+    const dev = (about) => {
+        fs.writeFileSync(path.join(folder, 'other.json'), typeof about === 'string' ? about : JSON.stringify(about));
+        return run('dev', '--config', 'other.json', '--listen', '127.0.0.1:0', '--data', 'other.db').stderr;
+    };
+
+    assert.match(run('init', '--js', folder).stderr, /is there already/);
+    assert.match(run('init', '--js', '--python', 'x').stderr, /either --js or --python/);
+    assert.match(run('dev', '--config', 'none.json').stderr, /none\.json: No such file/);
+    assert.match(dev('{'), /not JSON/);
+    assert.match(dev({}), /there are no 'graphs'/);
+    assert.match(dev({ graphs: { a: 'agent.mjs' } }), /the graph 'a' must be a text such as/);
+    assert.match(dev({ graphs: { a: 'agent.rb:graph' } }), /neither Python nor JavaScript/);
+    assert.match(dev({ graphs: { a: 'a.py:g' }, env: 7 }), /'env' is neither a file nor an object/);
+    assert.match(dev({ graphs: { a: 'a.py:g' }, env: 'none.env' }), /none\.env: No such file/);
+    assert.match(dev({ graphs: { a: 'a.py:g' }, dependencies: ['./none'] }), /none: No such file/);
+});

@@ -1,0 +1,88 @@
+// Graphs for the tests of the kit: small, and told what to do by files in their folder.
+import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { FakeListChatModel } from '@langchain/core/utils/testing';
+import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
+
+const note = (config, text) => fs.appendFileSync('notes', `${config.configurable.thread_id} ${text}\n`);
+
+
+async function chat(state, config) {
+    const model = new FakeListChatModel({ responses: ['one two three'], sleep: 1 });
+
+    return { messages: [await model.invoke(state.messages, config)] };
+}
+
+async function ask() {
+    return { messages: [{ role: 'assistant', content: `You said ${interrupt({ question: 'Well?' })}` }] };
+}
+
+export const chats = new StateGraph(MessagesAnnotation)
+    .addNode('chat', chat)
+    .addNode('ask', ask)
+    .addConditionalEdges(START, (s) => (s.messages.at(-1).text === 'ask' ? 'ask' : 'chat'), ['chat', 'ask'])
+    .addEdge('chat', END)
+    .addEdge('ask', END)
+    .compile();
+
+export const fails = new StateGraph(MessagesAnnotation)
+    .addNode('boom', () => {
+        throw new RangeError('deliberate');
+    })
+    .addEdge(START, 'boom')
+    .compile();
+
+// Two steps with a gate between them: a worker that is lost in the second has done the first.
+const Steps = Annotation.Root({ done: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }) });
+
+export const steps = new StateGraph(Steps)
+    .addNode('first', (_state, config) => {
+        note(config, 'first');
+        return { done: ['first'] };
+    })
+    .addNode('second', async (_state, config) => {
+        note(config, 'second');
+        for (let i = 0; !fs.existsSync('go'); i += 1) {
+            config.signal?.throwIfAborted();
+            config.writer({ tick: i });
+            await pause(20);
+        }
+        return { done: ['second'] };
+    })
+    .addEdge(START, 'first')
+    .addEdge('first', 'second')
+    .addEdge('second', END)
+    .compile();
+
+// Many small events, at a pace that a pause of the server falls into.
+export const counts = new StateGraph(Steps)
+    .addNode('count', async (_state, config) => {
+        for (let i = 0; i < 300; i += 1) {
+            config.writer({ count: i });
+            await pause(5);
+        }
+        return { done: ['count'] };
+    })
+    .addEdge(START, 'count')
+    .compile();
+
+// What a run finds in the store is what another has left there.
+export const remembers = new StateGraph(Steps)
+    .addNode('remember', async (_state, config) => {
+        const before = await config.store.get(['tests', 'memory'], 'n');
+        const n = (before?.value.n ?? 0) + 1;
+
+        await config.store.put(['tests', 'memory'], 'n', { n });
+        const found = await config.store.search(['tests']);
+        return { done: [n, found.length] };
+    })
+    .addEdge(START, 'remember')
+    .compile();
+
+// A function that makes a graph, not compiled; and what it prints is not a line of ours.
+export function makes() {
+    console.log('{"ready":"no"}');
+    return new StateGraph(Steps).addNode('only', () => ({ done: ['made'] })).addEdge(START, 'only');
+}
+

@@ -1,0 +1,126 @@
+// The kit for LangGraph.js: real graphs behind the real server, with workers that come for jobs.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { answer, cancel, submit, subscribe } from '../../clients/typescript/src/index.js';
+import { kill, project, Server, start, until } from '../lib/server.js';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const RUN = path.join(HERE, '../../clients/typescript/bin/spoolwire-run.js');
+const AGENTS = ['chats', 'fails', 'steps', 'counts', 'remembers', 'makes'];
+
+let folder;
+let server;
+let worker;
+
+const note = (name) => path.join(folder, name);
+const work = (...more) =>
+    start(process.execPath, [RUN, '--pull', ...more, ...AGENTS.map((a) => `${a}=./graphs.mjs:${a}`)], {
+        cwd: folder,
+        env: { SPOOLWIRE_URL: server.url },
+    });
+
+before(async () => {
+    folder = project({ 'graphs.mjs': path.join(HERE, 'graphs.mjs') });
+    const agents = AGENTS.map((a) => `  ${a}: {pull: true, lease: 2s, attempts: 3, cancel_grace: 5s}\n`);
+    fs.writeFileSync(note('x.yaml'), `demo: false\nagents:\n${agents.join('')}`);
+    server = await new Server(['serve', '--config', 'x.yaml', '--data', 'x.db'], { cwd: folder }).start();
+    worker = work();
+});
+after(async () => {
+    await kill(worker);
+    await server?.stop();
+    fs.rmSync(folder ?? '', { recursive: true, force: true });
+});
+
+// What the steps of a job have noted.
+const notes = (id) =>
+    (fs.existsSync(note('notes')) ? fs.readFileSync(note('notes'), 'utf8') : '')
+        .split('\n')
+        .filter((line) => line.startsWith(id))
+        .map((line) => line.split(' ')[1]);
+const saved = async (thread) => {
+    const response = await fetch(`${server.url}/v1/worker/threads/${thread}/checkpoints/get`, {
+        method: 'POST',
+        body: '{"ns":""}',
+    });
+    return (await response.json()).checkpoint;
+};
+const read = (job, dialect = 'agent') => Array.fromAsync(subscribe(job, { ...server, dialect }));
+const job = async (agent, input = {}) => (await submit(agent, input, server)).job_id;
+const says = (content) => ({ messages: [{ role: 'user', content }] });
+const state = async (id) => (await server.get(`/v1/jobs/${id}`)).state;
+const customs = (events) => events.filter((e) => e.event === 'custom').map((e) => e.data);
+const messages = async (id) =>
+    Array.fromAsync(subscribe(id, { ...server, dialect: 'messages', modes: ['custom', 'values', 'updates'] }));
+
+test('tokens come one by one, and the job has its output', async () => {
+    const id = await job('chats', says('hello'));
+    const tokens = (await read(id)).filter((e) => e.event === 'agent.token').map((e) => e.data.token);
+
+    assert.equal(tokens.join(''), 'one two three');
+    assert.equal(tokens.length, 'one two three'.length);
+    assert.equal(await state(id), 'succeeded');
+});
+
+test('a question is asked, and its answer goes on with the run', async () => {
+    const id = await job('chats', says('ask'));
+
+    for await (const { event } of subscribe(id, server))
+        if (event === 'graph.interrupt') await answer(id, { value: 'yes' }, server);
+    const last = (await messages(id)).filter((e) => e.event === 'values').at(-1).data;
+    assert.equal(last.messages.at(-1).content, 'You said yes');
+});
+
+test('an error is the job’s error', async () => {
+    const id = await job('fails', says('x'));
+    const { data } = (await read(id)).at(-1);
+    const row = await server.get(`/v1/jobs/${id}`);
+
+    assert.equal(data.type, 'job.failed');
+    assert.deepEqual([row.state, row.error, row.error_type], ['failed', 'deliberate', 'RangeError']);
+});
+
+test('a cancel aborts the graph’s signal', async () => {
+    const id = await job('steps');
+    for await (const { event } of subscribe(id, { ...server, dialect: 'messages', modes: ['custom'] }))
+        if (event === 'custom') await cancel(id, server).catch(() => {}); // it may have ended
+    assert.equal(await state(id), 'cancelled');
+});
+
+test('a function may make the graph, and what it prints is no event', async () => {
+    const id = await job('makes');
+    assert.deepEqual((await messages(id)).filter((e) => e.event === 'values').at(-1).data, { done: ['made'] });
+});
+
+test('a worker that is killed in mid-run: another goes on from the checkpoint, and is not disturbed', async () => {
+    const id = await job('steps');
+    await until('the first step is saved', async () => (await saved(id))?.metadata.step === 1);
+    await until('the second has begun', () => notes(id).includes('second'));
+    await kill(worker);
+    worker = work();
+    await until('another attempt', async () => (await server.get(`/v1/jobs/${id}`)).attempt === 2);
+    fs.writeFileSync(note('go'), '');
+    const events = await messages(id);
+    fs.rmSync(note('go'));
+
+    assert.deepEqual(events.filter((e) => e.event === 'values').at(-1).data, { done: ['first', 'second'] });
+    assert.deepEqual(notes(id), ['first', 'second', 'second'], 'the first step is done once');
+});
+
+test('the server is away in mid-run: nothing is lost and nothing comes twice', async () => {
+    const id = await job('counts');
+    let restarted;
+
+    for await (const { event, data } of subscribe(id, { ...server, dialect: 'messages', modes: ['custom'] }))
+        if (event === 'custom' && data.count === 40) restarted = server.kill().then(() => server.start());
+    await restarted;
+    assert.deepEqual(
+        customs(await messages(id)),
+        Array.from({ length: 300 }, (_, count) => ({ count })),
+    );
+    assert.equal((await server.get(`/v1/jobs/${id}`)).attempt, 1);
+});

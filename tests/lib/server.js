@@ -1,0 +1,106 @@
+// A spoolwire of a test's own, and waiting with a deadline.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const { SPOOLWIRE, PACKAGES } = process.env;
+export const WAIT_MS = 30_000; // a deadline, never a pause
+
+// What `condition` gives, as soon as it is true.
+export async function until(what, condition, ms = WAIT_MS) {
+    const end = Date.now() + ms;
+
+    for (;;) {
+        const value = await condition();
+        if (value) return value;
+        if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
+        await pause(10);
+    }
+}
+
+// For servers that come back to their port.
+export async function freePort() {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address();
+    server.close();
+    await once(server, 'close');
+    return port;
+}
+
+// A folder with the suite's packages, and files of the test.
+export function project(files = {}) {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'spoolwire-js-'));
+
+    fs.symlinkSync(path.join(PACKAGES, 'node_modules'), path.join(folder, 'node_modules'));
+    for (const [name, from] of Object.entries(files)) fs.copyFileSync(from, path.join(folder, name));
+    return folder;
+}
+
+function environment(more = {}) {
+    const own = Object.entries(process.env).filter(
+        ([name]) => !/^SPOOLWIRE|^PORT$|^NODE_TEST_CONTEXT$/.test(name),
+    );
+    return { ...Object.fromEntries(own), PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`, ...more };
+}
+
+// A process whose output is kept in `text`; `ended` is its exit.
+export function start(program, args, { cwd, env } = {}) {
+    const child = spawn(program, args, { cwd, env: environment(env), stdio: ['ignore', 'pipe', 'pipe'] });
+
+    child.text = '';
+    for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (data) => {
+            child.text += data;
+        });
+    child.ended = once(child, 'exit');
+    return child;
+}
+
+export async function kill(child, signal = 'SIGKILL') {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await child.ended;
+}
+
+export class Server {
+    // `words` begin with the command: ['serve', '--config', …] or ['dev'].
+    constructor(words, { cwd } = {}) {
+        this.words = words;
+        this.cwd = cwd;
+    }
+
+    async start() {
+        this.port ??= await freePort();
+        this.url = `http://127.0.0.1:${this.port}`;
+        this.child = start(SPOOLWIRE, [...this.words, '--listen', `127.0.0.1:${this.port}`], { cwd: this.cwd });
+        await until('the server listens', () => {
+            if (this.child.exitCode !== null) throw new Error(`the server ended: ${this.child.text}`);
+            return this.child.text.includes(this.url);
+        });
+        return this;
+    }
+
+    kill() {
+        return kill(this.child);
+    }
+
+    async stop() {
+        await kill(this.child, 'SIGTERM');
+        if (/Sanitizer|runtime error:/.test(this.child.text)) throw new Error(this.child.text);
+    }
+
+    async restart() {
+        await this.kill();
+        return this.start();
+    }
+
+    async get(path) {
+        const response = await fetch(this.url + path);
+        if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
+        return response.json();
+    }
+}
