@@ -36,6 +36,12 @@ static void on_grace(uv_timer_t *timer)
     signal_group(timer->data, SIGKILL);
 }
 
+void child_signal(struct child *c, int number)
+{
+    if (c->pid != 0 && !c->has_exited)
+        (void)uv_process_kill(&c->process, number); /* it may have gone by itself */
+}
+
 void child_kill(struct child *c)
 {
     signal_group(c, SIGKILL);

@@ -82,6 +82,8 @@ void child_end_input(struct child *c);
 void child_pause(struct child *c);
 void child_resume(struct child *c);
 
+/* A signal to the child alone. */
+void child_signal(struct child *c, int number);
 /* SIGTERM to all of it, and no more stdin if some is left; SIGKILL after the grace time. */
 void child_stop(struct child *c);
 /* SIGKILL to all of it. */

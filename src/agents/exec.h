@@ -67,6 +67,7 @@ struct exec_agent {
     int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
     size_t max_rss;           /* bytes of address space (RLIMIT_AS); 0: no limit */
     unsigned max_cpu_seconds; /* 0: no limit */
+    bool is_pausable;         /* a process takes SIGUSR1 for the wish to pause */
     struct exec_pool pool;
     struct exec_http http;
 };

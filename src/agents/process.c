@@ -9,6 +9,7 @@
 #include "agents/tail.h"
 #include "agents/verdict.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ struct process {
     struct child child;
     struct tail tail;
     int start_error; /* why it never started (a libuv code), or 0 */
+    bool is_told;    /* that it shall pause */
 };
 
 static struct process *process_of(struct hands *h)
@@ -117,6 +119,16 @@ static void resume_reading(struct hands *h)
     child_resume(&process_of(h)->child);
 }
 
+/* Once: it is told with every answer of the journal. */
+static void ask_to_pause(struct hands *h)
+{
+    struct process *p = process_of(h);
+
+    if (h->agent->is_pausable && !p->is_told)
+        child_signal(&p->child, SIGUSR1);
+    p->is_told = true;
+}
+
 static void stop(struct hands *h)
 {
     child_stop(&process_of(h)->child);
@@ -177,6 +189,7 @@ static enum outcome judge(const struct hands *h, struct buf *error, struct str *
 static const struct hands_ops ops = { .start = start,
                                       .pause = pause_reading,
                                       .resume = resume_reading,
+                                      .rest = ask_to_pause,
                                       .stop = stop,
                                       .kill = end_at_once,
                                       .abandon = abandon,

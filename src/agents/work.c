@@ -189,6 +189,14 @@ static void on_cancel(struct duty *d)
     work_cancel(d->owner);
 }
 
+static void on_pause(struct duty *d)
+{
+    struct work *w = d->owner;
+
+    if (w->hands->ops->rest != NULL)
+        tell(w, w->hands->ops->rest);
+}
+
 /* A job that has ended may have done so by the worker's own word: then it may still tidy
  * up. */
 static void on_lost(struct duty *d, int code)
@@ -223,6 +231,7 @@ static void on_duty_over(struct duty *d)
 }
 
 static const struct duty_events duty_events = { .cancel = on_cancel,
+                                                .pause = on_pause,
                                                 .lost = on_lost,
                                                 .refused = on_refused,
                                                 .stored = on_stored,

@@ -14,6 +14,12 @@ static bool is_published(const struct server_config *c, const struct config_agen
     return c->redis_publish != REDIS_PUBLISH_OFF && !echoes;
 }
 
+/* Can its workers be asked to pause?  Who feeds a channel cannot. */
+static bool is_deaf(const struct config_agent *a)
+{
+    return !a->pull && !a->is_pausable && (a->pool.size == 0 || a->http.url != NULL);
+}
+
 static void fill_agents(struct generation *g)
 {
     for (size_t i = 0; i < g->config->n_agents; i++) {
@@ -27,6 +33,7 @@ static void fill_agents(struct generation *g)
                                     .queue_ms = a->queue_ms,
                                     .run_ms = a->run_ms,
                                     .answer_ms = a->answer_ms,
+                                    .is_deaf = is_deaf(a),
                                     .cancel_grace_ms = a->cancel_grace_ms,
                                     .fed = a->channel ? FED_ALONE : FED_NOT,
                                     .is_published = is_published(g->config, a) };

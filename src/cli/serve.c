@@ -214,6 +214,7 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
                                 .grace_ms = a->grace_ms,
                                 .max_rss = a->max_memory,
                                 .max_cpu_seconds = (unsigned)a->max_cpu_seconds,
+                                .is_pausable = a->is_pausable,
                                 .http = { .url = a->http.url,
                                           .headers = a->http.headers,
                                           .body = (enum exec_body)a->http.body,

@@ -216,6 +216,8 @@ static const struct option agent_table[] = {
       "How long a question waits for its answer, unless it says so itself; 0: for ever." },
     { "grace", OPTION_MS, 0, OF(grace_ms), "5s", 1, 10 * MINUTE, "",
       "From SIGTERM to SIGKILL; in a pool, for a process to stop a cancelled job." },
+    { "pausable", OPTION_BOOL, 0, OF(is_pausable), "false", 0, 0, "",
+      "Without a `pool`: its processes take SIGUSR1 as the wish to pause at their next step." },
     { "cancel_grace", OPTION_MS, OPTION_RELOADS, OF(cancel_grace_ms), "10s", 1, 1 * HOUR, "",
       "For a worker to stop after a cancel request, before the job is cancelled without it." },
     { "max_memory", OPTION_SIZE, 0, OF(max_memory), "0", 0, 1024 * GIB, "",

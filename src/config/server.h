@@ -75,6 +75,7 @@ struct config_agent {
     bool channel;           /* its jobs are fed from Redis */
     bool is_builtin;        /* the demo agent in this program */
     bool is_public;         /* offered in the list of agents */
+    bool is_pausable;       /* its processes take a signal for that */
     unsigned concurrency;   /* without a pool */
     struct config_pool pool;
     struct config_http http;

@@ -227,6 +227,7 @@ struct journal_agent {
     int64_t run_ms;          /* deadline of the run; 0: none */
     int64_t cancel_grace_ms; /* then it is forced */
     int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
+    bool is_deaf;            /* its workers cannot hear that they shall pause */
     enum journal_fed fed;
     bool is_published; /* its jobs have a `published`; else it is -1 */
 };

@@ -464,6 +464,12 @@ void journal_pause(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "the job waits for an answer");
         return;
     }
+    if (err == 0 && l->state == JOB_RUNNING && l->agent != NULL && l->agent->is_deaf) {
+        refuse(req, ERR_REFUSED,
+               "the job runs, and its worker cannot be asked to pause: only pull workers, "
+               "processes of a pool, and those of an agent that is `pausable` can");
+        return;
+    }
     if (err == 0 && !paused) {
         live_change(l);
         l->row.pause_requested = j->now;

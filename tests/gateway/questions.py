@@ -298,3 +298,42 @@ def a_pause_is_withdrawn_and_cancelled():
         ask(s, "m", interrupt("?", "q"))
         equal(s.post("/v1/jobs/m/pause").status, 409, "it waits for an answer")
         equal(s.post("/v1/jobs/m/resume").status, 409)
+
+
+PAUSABLE = r"""
+read order
+case "$order" in *'"resume":{}'*) echo '{"type":"llm.chunk","id":"m","name":"x","data":{"chunk":"on"}}'; exit 0;; esac
+trap 'echo "{\"type\":\"graph.paused\"}"; exit 0' USR1
+echo '{"type":"llm.chunk","id":"m","name":"x","data":{"chunk":"off"}}'
+while :; do sleep 0.05; done
+"""
+
+
+@case
+def a_process_that_may_be_paused_is():
+    with Server(agents={"a": {"command": ["sh", "-c", PAUSABLE], "pausable": True, "lease": "2s"}}) as s:
+        s.submit("a", job_id="j")
+        with s.stream("j", "raw") as stream:
+            stream.until_event("llm.delta")
+        equal(s.post("/v1/jobs/j/pause").json["state"], "running")
+        s.until_state("j", "waiting")
+        equal(asked(s), [])
+        equal(s.post("/v1/jobs/j/resume").json["state"], "queued")
+        s.until_state("j", "succeeded")
+        events = [f.event for f in s.read("j", "agent")]
+        equal((events.count("graph.paused"), events.count("graph.resumed"), events[-1]), (1, 1, "job.done"))
+
+
+@case
+def who_cannot_hear_is_not_asked():
+    deaf = {"command": ["sh", "-c", "read order; exec sleep 60"]}
+    with Server(agents={"a": dict(deaf, concurrency=1)}) as s:
+        s.submit("a", job_id="j")
+        s.until_state("j", "running")
+        a = s.post("/v1/jobs/j/pause")
+        equal(a.status, 409)
+        contains(a.detail, "cannot be asked to pause", "`pausable`")
+        s.submit("a", job_id="k")
+        equal(s.post("/v1/jobs/k/pause").json["state"], "waiting", "one that is queued needs nobody to hear it")
+        equal(s.post("/v1/jobs/j/cancel").status, 200)
+        s.until_state("j", "cancelled")
