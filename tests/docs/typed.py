@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import re
+import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,14 @@ def folder_of(document, moved):
         yield folder
 
 
+def python_with_packages():
+    """As if its packages, and ours, had been installed: what a page for Python begins with."""
+    made = subprocess.run([os.path.join(ROOT, "scripts", "venv")], check=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return {"PATH": f"{os.path.dirname(made)}:{os.environ['PATH']}",
+            "PYTHONPATH": os.path.join(ROOT, "clients", "python", "src")}
+
+
 def follow(document):
     """Does what the document says; yields what did not come out as printed."""
     port = gateway.fixed_port()
@@ -45,10 +54,11 @@ def follow(document):
     def moved(text):
         return text.replace(PORT, f"127.0.0.1:{port}")
 
+    env = python_with_packages() if document.path == "docs/python.md" else {}
     with folder_of(document, moved) as folder, contextlib.ExitStack() as running, \
-            Terminal(folder, SPOOLWIRE_URL=f"http://127.0.0.1:{port}") as terminal:
+            Terminal(folder, SPOOLWIRE_URL=f"http://127.0.0.1:{port}", **env) as terminal:
         config = ["--config", "spoolwire.yaml"] if "spoolwire.yaml" in document.files else []
-        running.enter_context(gateway.Server("--data", "spoolwire.db", *config, folder=folder, port=port))
+        running.enter_context(gateway.Server("--data", "spoolwire.db", *config, folder=folder, port=port, env=env))
         for step in document.steps:
             command = moved(step.command)
             if SERVER.fullmatch(command):

@@ -1,0 +1,73 @@
+"""python -m spoolwire run module.py:graph
+
+Without --pull it is a process of a pool, which the server starts and talks to over standard
+input and output.  With --pull it comes for its jobs over HTTP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+
+from .client import Client
+from .errors import SpoolwireError
+from .pool import Pool, claim_stdout
+from .runner import GraphAgent
+from .source import GraphSource
+from .worker import Worker
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m spoolwire",
+                                     description="Puts a LangGraph graph behind spoolwire.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="work with a graph")
+    run.add_argument("graph", help="module.py:graph or package.module:graph; a graph, a builder, "
+                                   "or a function that makes one")
+    run.add_argument("--name", default=os.environ.get("SPOOLWIRE_AGENT") or "agent",
+                     help="the agent's name in the server (SPOOLWIRE_AGENT, or: agent)")
+    run.add_argument("--pull", action="store_true", help="come for jobs over HTTP")
+    run.add_argument("--url", help="the server's address (SPOOLWIRE_URL)")
+    run.add_argument("--token", help="a token with the scope `work` (SPOOLWIRE_TOKEN)")
+    run.add_argument("--concurrency", type=int, default=10, help="jobs at a time, with --pull (10)")
+    run.add_argument("--stream", choices=["events", "modes"], default="events",
+                     help="what jobs send: astream_events, with every tool and model call, or "
+                          "stream modes alone")
+    run.add_argument("--spool", metavar="FOLDER",
+                     help="where events wait, with --pull, when the server is away for long")
+    return parser
+
+
+async def pull(args: argparse.Namespace) -> None:
+    worker = Worker({args.name: args.graph}, url=args.url, token=args.token,
+                    concurrency=args.concurrency, spool_folder=args.spool, stream=args.stream)
+    print(f"working for {worker.client.url} as {args.name}", file=sys.stderr, flush=True)
+    await worker.run(signals=True)
+
+
+async def serve_pool(args: argparse.Namespace, stdout: int) -> None:
+    known = args.url or os.environ.get("SPOOLWIRE_URL")
+    client = Client(args.url, args.token) if known else None
+    agent = GraphAgent(GraphSource.of(args.graph), client=client, stream=args.stream)
+    await Pool(agent, client, stdout).run()
+
+
+def main() -> None:
+    args = arguments().parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(message)s")
+    try:
+        if args.pull:
+            asyncio.run(pull(args))
+        else:
+            asyncio.run(serve_pool(args, claim_stdout()))
+    except SpoolwireError as e:
+        sys.exit(f"python -m spoolwire: {e}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

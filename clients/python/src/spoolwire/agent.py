@@ -1,0 +1,47 @@
+"""An agent: what does a kind of job, and answers questions about itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Mapping
+from typing import Any, Protocol, cast
+
+from .job import Fence, Handler, Job
+
+
+class Agent(Protocol):
+    async def work(self, job: Job) -> Any:
+        """Does the job, and returns its output."""
+
+    async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
+        """The answer to a short question; ValueError when it is none that we know."""
+
+
+class HandlerAgent:
+    """A function: `async def handler(job)`, or one that yields events."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    async def work(self, job: Job) -> Any:
+        said = self._handler(job)
+        if inspect.isawaitable(said):
+            return await said
+        async for event in cast("AsyncIterable[Any]", said):
+            await job.emit(event)
+        return None
+
+    async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
+        raise ValueError(f"this agent does not know the call {name!r}")
+
+
+def agent_of(thing: Any, **how: Any) -> Agent:
+    """@thing as an agent: a handler, a graph, or "module.py:graph"."""
+    if hasattr(thing, "work") and hasattr(thing, "call"):
+        return cast(Agent, thing)
+    if inspect.iscoroutinefunction(thing) or inspect.isasyncgenfunction(thing):
+        return HandlerAgent(cast(Handler, thing))
+    from .runner import GraphAgent  # only when there is a graph
+    from .source import GraphSource
+
+    return GraphAgent(GraphSource.of(thing), **how)

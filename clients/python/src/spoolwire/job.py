@@ -1,0 +1,152 @@
+"""A job in a worker's hands: what was ordered, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .client import Client
+from .encode import encode
+from .errors import HandBack, Interrupted
+
+Fence = Mapping[str, str]  # what a write has in its query, to prove that its job is still ours
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a lease, or a line to a process of a pool, asks for."""
+
+    job: str
+    attempt: int
+    agent: str
+    input: Any
+    resume: Mapping[str, Any] | None  # answers by interrupt id; {} after a pause
+    thread: str | None
+    run: Mapping[str, Any]  # what a client of LangGraph's API has sent; {} for a plain job
+    lease: str | None
+    seq: int
+    lease_seconds: float
+    heartbeat_seconds: float
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Order:
+        lease_seconds = float(said.get("lease_seconds") or 60)
+        return cls(said["job"], int(said["attempt"]), str(said.get("agent", "")), said.get("input"),
+                   said.get("resume"), said.get("thread"), said.get("run") or {}, said.get("lease"),
+                   int(said.get("seq") or 0), lease_seconds,
+                   float(said.get("heartbeat_seconds") or max(lease_seconds / 4, 1)))
+
+    @property
+    def fence(self) -> Fence:
+        return {"job": self.job, "lease": self.lease} if self.lease else {}
+
+
+class Carrier(Protocol):
+    """What takes a job's events to the server."""
+
+    async def put(self, event: bytes) -> None:
+        """Waits when there is no room."""
+
+    def put_now(self, event: bytes) -> None:
+        """Room or not."""
+
+    async def flush(self) -> None:
+        """Until the server has all of them."""
+
+
+class Job:
+    """What a handler is given."""
+
+    def __init__(self, order: Order, carrier: Carrier, client: Client | None) -> None:
+        self.order = order
+        self.client = client
+        self.cancel_wanted = False
+        self.pause_wanted = False
+        self.return_wanted = False
+        self._carrier = carrier
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()  # the loop's
+        self._task: asyncio.Task[Finish] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.order.job
+
+    @property
+    def input(self) -> Any:
+        return self.order.input
+
+    async def emit(self, event: Any) -> None:
+        """Says what happens: an event in any of the source formats."""
+        await self._carrier.put(encode(event))
+
+    def post(self, event: bytes) -> None:
+        """The same for one line of JSON, at once, from any thread."""
+        if threading.get_ident() == self._thread:
+            self._carrier.put_now(event)
+        else:
+            self._loop.call_soon_threadsafe(self._carrier.put_now, event)
+
+    async def flush(self) -> None:
+        await self._carrier.flush()
+
+    # What the one who has leased the job does with it.
+
+    def start(self, handler: Handler) -> asyncio.Task[Finish]:
+        self._task = asyncio.ensure_future(perform(handler, self))
+        return self._task
+
+    def cancel(self) -> None:
+        """As asked for by the server: the handler's task is cancelled, once."""
+        if not self.cancel_wanted:
+            self.cancel_wanted = True
+            self._stop()
+
+    def hand_back(self) -> None:
+        self.return_wanted = True
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def pause(self) -> None:
+        self.pause_wanted = True
+
+
+Handler = Callable[[Job], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Finish:
+    status: str  # success, failure, interrupted, cancelled, return
+    output: Any = None
+    error: str | None = None
+    error_type: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        said = {"status": self.status, "output": self.output, "error": self.error,
+                "error_type": self.error_type}
+        return {k: v for k, v in said.items() if v is not None}
+
+
+async def perform(handler: Handler, job: Job) -> Finish:
+    """Runs the handler; every way in which it may end is a Finish, but a cancellation that nobody
+    has asked for, which is passed on."""
+    try:
+        return Finish("success", await handler(job))
+    except Interrupted:
+        return Finish("interrupted")
+    except HandBack:
+        return Finish("return")
+    except asyncio.CancelledError:
+        if job.cancel_wanted:
+            return Finish("cancelled")
+        if job.return_wanted:
+            return Finish("return")
+        raise
+    except Exception as e:
+        return Finish("failure", error=str(e) or type(e).__name__, error_type=type(e).__name__)

@@ -1,0 +1,85 @@
+"""Short questions about a graph, answered beside its jobs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import snapshot
+
+
+async def answer(graph: Any, saver: Any, name: str, params: Mapping[str, Any]) -> Any:
+    known = {"graph": drawing, "schemas": schemas_of, "subgraphs": subgraphs,
+             "get_state": get_state, "update_state": update_state}
+    if name not in known:
+        raise ValueError(f"there is no call {name!r}; there are: {', '.join(sorted(known))}")
+    return await known[name](graph, saver, params)
+
+
+async def drawing(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    drawn = (await graph.aget_graph(xray=params.get("xray") or False)).to_json()
+    for node in drawn.get("nodes", ()):
+        node["id"] = str(node["id"])
+    return drawn
+
+
+async def schemas_of(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    return schemas(graph, params.get("graph_id"))
+
+
+async def subgraphs(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    found = graph.aget_subgraphs(namespace=params.get("namespace"),
+                                 recurse=bool(params.get("recurse")))
+    return {ns: schemas(subgraph, ns) async for ns, subgraph in found}
+
+
+async def get_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    found = await graph.aget_state(config_of(params), subgraphs=bool(params.get("subgraphs")))
+    return snapshot.of_snapshot(found)
+
+
+async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    """Also stores the new state's projection, which the server shows."""
+    config = await graph.aupdate_state(config_of(params), params.get("values"),
+                                       as_node=params.get("as_node"))
+    state = snapshot.of_snapshot(await graph.aget_state(config))
+    at = state["checkpoint"]
+    if saver is not None and hasattr(saver, "aput_state") and at:
+        await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
+    return {"checkpoint": snapshot.place(config)}
+
+
+def config_of(params: Mapping[str, Any]) -> dict[str, Any]:
+    given = dict((params.get("config") or {}).get("configurable") or {})
+    given |= {k: v for k, v in (params.get("checkpoint") or {}).items() if v is not None}
+    if params.get("thread"):
+        given["thread_id"] = params["thread"]
+    return {"configurable": given}
+
+
+def schemas(graph: Any, name: Any) -> dict[str, Any]:
+    """What has no JSON Schema is null, as with LangGraph's own server."""
+    def state() -> Any:
+        schema = getattr(getattr(graph, "builder", None), "state_schema", None)
+        if schema is None:
+            return graph.get_output_jsonschema()
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(schema).json_schema()
+
+    return {"graph_id": name,
+            "input_schema": attempt(graph.get_input_jsonschema),
+            "output_schema": attempt(graph.get_output_jsonschema),
+            "state_schema": attempt(state) or attempt(graph.get_output_jsonschema),
+            "config_schema": attempt(graph.get_config_jsonschema),
+            "context_schema": attempt(graph.get_context_jsonschema)}
+
+
+def attempt(schema: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return schema()
+        except Exception:
+            return None

@@ -1,0 +1,206 @@
+"""One run of a graph for one job: its config, its input, its stream, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from . import snapshot
+from .errors import Interrupted
+from .job import Job, Order
+
+log = logging.getLogger("spoolwire")
+
+MODES = ["values", "updates", "messages", "custom", "tasks", "checkpoints"]
+Parts = AsyncGenerator[tuple[Sequence[str], str, Any], None]  # namespace, mode, payload
+SAID_BY_OTHERS = {"messages-tuple", "events"}  # of a client's modes: no modes of the graph's own
+LAST_LOOK = 5.0  # seconds for the state of a run that was cancelled or has failed
+
+
+def config_of(order: Order) -> dict[str, Any]:
+    """The graph's config.  A plain job is a thread of its own."""
+    run = order.run
+    config = dict(run.get("config") or {})
+    at = {k: v for k, v in (run.get("checkpoint") or {}).items() if v is not None}
+    config["configurable"] = {**(config.get("configurable") or {}), **at,
+                              "thread_id": order.thread or order.job,
+                              "run_id": run.get("run_id") or order.job}
+    config["metadata"] = {**(config.get("metadata") or {}), **(run.get("metadata") or {}),
+                          "run_attempt": order.attempt}
+    return config
+
+
+def command_of(said: Mapping[str, Any]) -> Any:
+    """A client's command, as the graph takes it."""
+    from langgraph.types import Command, Send
+
+    def step(to: Any) -> Any:
+        return Send(to["node"], to.get("input")) if isinstance(to, Mapping) else to
+
+    goto = said.get("goto") or ()
+    update = said.get("update")
+    if isinstance(update, list):
+        update = [tuple(pair) for pair in update]
+    return Command(resume=said.get("resume"), update=update,
+                   goto=[step(to) for to in goto] if isinstance(goto, Sequence)
+                   and not isinstance(goto, str) else step(goto))
+
+
+class Run:
+    def __init__(self, graph: Any, saver: Any, job: Job, config: dict[str, Any],
+                 stream: str) -> None:
+        self._graph, self._saver, self._job, self._config = graph, saver, job, config
+        order = job.order
+        asked = order.run.get("stream_mode") or []
+        self._asked = [asked] if isinstance(asked, str) else list(asked)
+        self._with_events = "events" in self._asked or (not order.run and stream == "events")
+        self._output: Any = None
+        self._interrupted = False
+        self._projections: asyncio.Queue[tuple[str, str, Any] | None] = asyncio.Queue()
+        self._keeps_state = bool(getattr(graph, "checkpointer", None))
+        self._projects = saver is not None and hasattr(saver, "aput_state")
+
+    async def run(self) -> Any:
+        """The graph's output; Interrupted when it waits for somebody."""
+        projecting = asyncio.ensure_future(self._project())
+        try:
+            paused = await self._stream(await self._input())
+            self._projections.put_nowait(None)
+            await projecting
+            await self._last_look()
+        except BaseException:
+            projecting.cancel()
+            await self._try_last_look()
+            raise
+        if paused or self._interrupted:
+            raise Interrupted
+        return self._output
+
+    # --- what goes in ---------------------------------------------------------------
+
+    async def _input(self) -> Any:
+        order = self._job.order
+        if order.resume is not None:
+            return await self._answers(order.resume)
+        # A worker that was lost may have left checkpoints of this run: go on from there.
+        if order.attempt > 1 and self._keeps_state and await self._has_begun():
+            return None
+        if order.run.get("command"):
+            return command_of(order.run["command"])
+        return order.input
+
+    async def _answers(self, resume: Mapping[str, Any]) -> Any:
+        """The answers that are still waited for.  Others were used by a worker that was lost."""
+        from langgraph.types import Command
+
+        state = await self._graph.aget_state(self._config)
+        waiting = {i.id for task in state.tasks for i in task.interrupts}
+        values = {id: value for id, value in resume.items() if id in waiting}
+        return Command(resume=values) if values else None
+
+    async def _has_begun(self) -> bool:
+        newest = {"configurable": {"thread_id": self._config["configurable"]["thread_id"],
+                                   "checkpoint_ns": ""}}
+        found = await self._graph.checkpointer.aget_tuple(newest)
+        return found is not None and \
+            found.metadata.get("run_id") == self._config["configurable"]["run_id"]
+
+    # --- what comes out -------------------------------------------------------------
+
+    async def _stream(self, given: Any) -> bool:
+        """Sends it; true when it was stopped by a pause."""
+        options = self._options()
+        parts = self._events(given, options) if self._with_events else self._parts(given, options)
+        async with aclosing(parts):
+            async for namespace, mode, payload in parts:
+                if self._take(namespace, mode, payload):
+                    await self._job.emit(part((), "updates", {"__interrupt__": []}))
+                    return True
+        return False
+
+    def _options(self) -> dict[str, Any]:
+        run = self._job.order.run
+        options: dict[str, Any] = {"config": self._config}
+        if not hasattr(self._graph, "stream_channels_asis"):
+            return options  # a chain
+        more = [m for m in self._asked if m not in MODES and m not in SAID_BY_OTHERS]
+        options |= {"stream_mode": MODES + more, "subgraphs": True}
+        for name in ("interrupt_before", "interrupt_after", "context", "durability"):
+            if run.get(name):
+                options[name] = run[name]
+        if not self._keeps_state:
+            options.pop("durability", None)
+        return options
+
+    async def _parts(self, given: Any, options: dict[str, Any]) -> Parts:
+        async with aclosing(self._graph.astream(given, **options)) as stream:
+            async for namespace, mode, payload in stream:
+                await self._job.emit(part(namespace, mode, payload))
+                yield namespace, mode, payload
+
+    async def _events(self, given: Any, options: dict[str, Any]) -> Parts:
+        """Parts of the stream are the chunks of the outermost run."""
+        async with aclosing(self._graph.astream_events(given, version="v2", **options)) as stream:
+            async for event in stream:
+                outermost = not event.get("parent_ids")
+                chunk = event["data"].get("chunk")
+                is_part = outermost and event["event"] == "on_chain_stream" and \
+                    "stream_mode" in options and isinstance(chunk, tuple)
+                # Tokens come as events of their models; twice would be too often.
+                if not (is_part and chunk[1] == "messages" and "messages" not in self._asked):
+                    await self._job.emit(event)
+                if is_part:
+                    yield chunk
+                elif outermost and event["event"] == "on_chain_end" and "stream_mode" not in options:
+                    self._output = event["data"].get("output")
+
+    def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> bool:
+        """Notes what is ours to know of a part; true when the run is to be stopped here."""
+        if mode in ("values", "updates") and isinstance(payload, Mapping) and \
+                "__interrupt__" in payload:
+            self._interrupted = True
+        if mode == "values" and not namespace:
+            self._output = without_question(payload)
+        if mode != "checkpoints":
+            return False
+        if self._projects:
+            state = snapshot.of_part(payload)
+            at = state["checkpoint"]
+            self._projections.put_nowait((at["checkpoint_ns"], at["checkpoint_id"], state))
+        return bool(self._job.pause_wanted and self._keeps_state and not namespace
+                    and payload["next"])
+
+    # --- the state that the server shows --------------------------------------------
+
+    async def _project(self) -> None:
+        while (item := await self._projections.get()) is not None:
+            ns, id, state = item
+            await self._saver.aput_state(self._config, ns, id, state)
+
+    async def _last_look(self) -> None:
+        if not self._projects:
+            return
+        found = await self._graph.aget_state(
+            {"configurable": {"thread_id": self._config["configurable"]["thread_id"]}})
+        state = snapshot.of_snapshot(found)
+        if at := state["checkpoint"]:
+            await self._saver.aput_state(self._config, at["checkpoint_ns"], at["checkpoint_id"], state)
+
+    async def _try_last_look(self) -> None:
+        try:
+            await asyncio.wait_for(self._last_look(), LAST_LOOK)
+        except Exception as e:
+            log.info("job %s: its state was not stored: %s", self._job.id, e)
+
+
+def part(namespace: Sequence[str], mode: str, payload: Any) -> dict[str, Any]:
+    return {"namespace": list(namespace), "mode": mode, "payload": payload}
+
+
+def without_question(values: Any) -> Any:
+    if isinstance(values, Mapping) and "__interrupt__" in values:
+        return {k: v for k, v in values.items() if k != "__interrupt__"}
+    return values

@@ -1,0 +1,73 @@
+"""A graph as an agent: an order becomes a run of the graph, and its stream the job's events.
+
+The graph is given a checkpointer and a store of the server's, unless it has its own.  So another
+worker can go on where this one was lost, and the server knows the graph's state when no worker
+is alive.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from . import questions
+from .client import Client
+from .job import Fence, Job
+from .run import Run, config_of
+from .source import GraphSource
+
+log = logging.getLogger("spoolwire")
+
+
+class GraphAgent:
+    """@stream: what a plain job sends, "events" (with each tool and model call) or "modes" (less
+    work for the graph).  Runs of LangGraph's API send what their clients have asked for.
+    @client: None keeps checkpoints in the memory of this process."""
+
+    def __init__(self, source: GraphSource, *, client: Client | None = None,
+                 stream: str = "events") -> None:
+        if stream not in ("events", "modes"):
+            raise ValueError(f'stream must be "events" or "modes", not {stream!r}')
+        self._source = source
+        self._client = client
+        self._stream = stream
+        self._memory: Any = None
+
+    async def work(self, job: Job) -> Any:
+        config = config_of(job.order)
+        async with self._source.open(config) as graph:
+            graph, saver = self._equipped(graph, job.order.fence, job.flush)
+            return await Run(graph, saver, job, config, self._stream).run()
+
+    async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
+        config = {"configurable": dict((params.get("config") or {}).get("configurable") or {})}
+        async with self._source.open(config) as graph:
+            graph, saver = self._equipped(graph, fence, None)
+            return await questions.answer(graph, saver, name, params)
+
+    def _equipped(self, graph: Any, fence: Fence, flush: Any) -> tuple[Any, Any]:
+        """The graph with a checkpointer and a store, and the checkpointer if it is ours."""
+        if not hasattr(graph, "checkpointer") or not hasattr(graph, "copy"):
+            return graph, None  # a chain
+        update: dict[str, Any] = {}
+        saver = None
+        if graph.checkpointer is None:
+            update["checkpointer"] = saver = self._saver(fence, flush)
+        if graph.store is None and self._client is not None:
+            from .store import SpoolwireStore
+
+            update["store"] = SpoolwireStore(self._client, fence=fence)
+        return (graph.copy(update) if update else graph), saver
+
+    def _saver(self, fence: Fence, flush: Any) -> Any:
+        if self._client is not None:
+            from .saver import SpoolwireSaver
+
+            return SpoolwireSaver(self._client, fence=fence, before_write=flush)
+        if self._memory is None:
+            from langgraph.checkpoint.memory import InMemorySaver
+
+            log.warning("SPOOLWIRE_URL is not set: checkpoints are lost with this process")
+            self._memory = InMemorySaver()
+        return self._memory

@@ -1,0 +1,76 @@
+"""A graph's state as LangGraph's API shows it: the JSON projection of a checkpoint."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+GREGORIAN = datetime.datetime(1582, 10, 15, tzinfo=datetime.timezone.utc)
+
+
+def of_snapshot(snapshot: Any) -> dict[str, Any]:
+    """Of what aget_state() gives."""
+    return {
+        "values": snapshot.values,
+        "next": list(snapshot.next),
+        "tasks": [of_task({"id": t.id, "name": t.name, "path": t.path, "error": t.error,
+                           "interrupts": t.interrupts, "state": t.state,
+                           "result": getattr(t, "result", None)}) for t in snapshot.tasks],
+        "metadata": dict(snapshot.metadata or {}),
+        "created_at": snapshot.created_at,
+        "checkpoint": place(snapshot.config),
+        "parent_checkpoint": place(snapshot.parent_config),
+    }
+
+
+def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a part of the stream mode `checkpoints`."""
+    checkpoint = place(part["config"])
+    return {
+        "values": part["values"],
+        "next": list(part["next"]),
+        "tasks": [of_task(t) for t in part["tasks"]],
+        "metadata": part["metadata"],
+        "created_at": made_at(checkpoint["checkpoint_id"]) if checkpoint else None,
+        "checkpoint": checkpoint,
+        "parent_checkpoint": place(part.get("parent_config")),
+    }
+
+
+def of_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    state = task.get("state")
+    below = isinstance(state, Mapping)  # only where its state is, not the state itself
+    return {
+        "id": task["id"],
+        "name": task["name"],
+        "path": list(task.get("path") or ()),
+        "error": None if task.get("error") is None else str(task["error"]),
+        "interrupts": list(task.get("interrupts") or ()),
+        "checkpoint": place(state) if below else None,
+        "state": None if below or state is None else of_snapshot(state),
+        "result": task.get("result"),
+    }
+
+
+def place(config: Any) -> dict[str, Any] | None:
+    """Which checkpoint a config means; None if it means none."""
+    given = (config or {}).get("configurable") or {}
+    if "thread_id" not in given or not ("checkpoint_id" in given or given.get("checkpoint_ns")):
+        return None
+    found = {"thread_id": given["thread_id"], "checkpoint_ns": given.get("checkpoint_ns", ""),
+             "checkpoint_id": given.get("checkpoint_id")}
+    if "checkpoint_map" in given:
+        found["checkpoint_map"] = given["checkpoint_map"]
+    return found
+
+
+def made_at(checkpoint_id: str) -> str:
+    """The time in a checkpoint's id, which is a UUIDv6."""
+    try:
+        n = uuid.UUID(checkpoint_id).int
+    except ValueError:
+        return datetime.datetime.now(datetime.timezone.utc).isoformat()
+    ticks = (n >> 80) << 12 | (n >> 64) & 0xFFF  # of 100 ns
+    return (GREGORIAN + datetime.timedelta(microseconds=ticks // 10)).isoformat()

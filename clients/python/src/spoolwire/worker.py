@@ -1,0 +1,199 @@
+"""A pull worker: comes for its jobs over HTTP, and does several at a time.
+
+    worker = Worker({"mine": graph}, url="http://127.0.0.1:8400")
+    await worker.run()
+
+The server may go away and come back at any time.  Nothing that a job says is lost by that and
+nothing is stored twice: what it says waits in its spool, and requests whose answers were lost
+are made again (see outbox.py; leases are asked for with a request id).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from .agent import Agent, agent_of
+from .client import Client, part
+from .errors import LeaseLost, Refused
+from .job import Finish, Job, Order
+from .outbox import Outbox
+from .spool import MEMORY, Spool
+
+log = logging.getLogger("spoolwire")
+
+WAIT = 20  # seconds that the server may keep us waiting for a job
+MARGIN = 20  # seconds more until such a request counts as lost
+
+
+class Worker:
+    """@agents: handlers, graphs or "module.py:graph", by the names that the server has for them."""
+
+    def __init__(self, agents: Mapping[str, Any], *, url: str | None = None,
+                 token: str | None = None, client: Client | None = None, concurrency: int = 10,
+                 name: str | None = None, grace: float = 10.0, spool_memory: int = MEMORY,
+                 spool_folder: str | None = None, **how: Any) -> None:
+        self.client = client or Client(url, token)
+        self.agents: dict[str, Agent] = {
+            key: agent_of(thing, client=self.client, **how) for key, thing in agents.items()}
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._grace = grace
+        self._spool = spool_memory, spool_folder
+        self._places = asyncio.Semaphore(concurrency)
+        self._stopping = asyncio.Event()
+        self._jobs: dict[asyncio.Task[None], Job | None] = {}  # and calls, which are None
+
+    async def run(self, *, signals: bool = False) -> None:
+        """Until stop(), or with @signals until SIGTERM or SIGINT."""
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, self.stop)
+        leasing = asyncio.ensure_future(self._lease_all())
+        stopped = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({leasing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            leasing.cancel()
+            await asyncio.gather(leasing, return_exceptions=True)
+            await self._let_go()
+        finally:
+            stopped.cancel()
+            for task in self._jobs:
+                task.cancel()
+            self.client.close()
+        if not leasing.cancelled() and leasing.exception() is not None:
+            raise leasing.exception() or AssertionError
+
+    def stop(self) -> None:
+        """No more jobs; those that we have get `grace` to end, and are then handed back."""
+        self._stopping.set()
+
+    async def _let_go(self) -> None:
+        if self._jobs:
+            await asyncio.wait(self._jobs, timeout=self._grace)
+        for job in self._jobs.values():
+            if job is not None:
+                job.hand_back()
+        if self._jobs:
+            await asyncio.wait(self._jobs, timeout=self._grace)
+
+    # --- getting work ---------------------------------------------------------------
+
+    async def _lease_all(self) -> None:
+        while True:
+            await self._places.acquire()
+            try:
+                said = await self._lease()
+            except BaseException:
+                self._places.release()
+                raise
+            if said is None:
+                self._places.release()
+            elif "call" in said:
+                self._places.release()
+                self._begin(self._answer(said), None)
+            else:
+                self._take(Order.read(said))
+
+    async def _lease(self) -> dict[str, Any] | None:
+        request_id = uuid.uuid4().hex
+        try:
+            return await self._ask(request_id, WAIT)
+        except asyncio.CancelledError:
+            # A job may be on its way to us: whatever it is, it is not kept.
+            if said := await self._ask(request_id, 0):
+                await self._return(said)
+            raise
+
+    async def _ask(self, request_id: str, wait: int) -> dict[str, Any] | None:
+        body = {"agents": list(self.agents), "worker": self.name, "wait": wait,
+                "request_id": request_id, "calls": wait > 0}
+        answer = await self.client.request("POST", "/v1/worker/lease", body, timeout=wait + MARGIN,
+                                           patience=None if wait else 2.0)
+        said = answer.json()
+        return said if isinstance(said, dict) else None
+
+    async def _return(self, said: Mapping[str, Any]) -> None:
+        order = Order.read(said)
+        await Outbox(self.client, order, Spool(), lambda _: None).finish(Finish("return"))
+
+    def _begin(self, work: Any, job: Job | None) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._jobs[task] = job
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        if self._jobs.pop(task) is not None:
+            self._places.release()
+        if not task.cancelled() and (e := task.exception()) is not None:
+            log.error("%s", e, exc_info=e)
+
+    # --- doing it -------------------------------------------------------------------
+
+    def _take(self, order: Order) -> None:
+        memory, folder = self._spool
+        spool = Spool(memory, folder)
+        outbox = Outbox(self.client, order, spool, lambda said: hear(job, said))
+        job = Job(order, outbox, self.client)
+        self._begin(self._work(job, outbox, spool), job)
+
+    async def _work(self, job: Job, outbox: Outbox, spool: Spool) -> None:
+        sending = asyncio.ensure_future(outbox.run())
+        working = job.start(self.agents[job.order.agent].work)
+        try:
+            await asyncio.wait({sending, working}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                await self._abandon(job, working, outbox, sending.exception())
+                return
+            finish = working.result()
+            try:
+                await outbox.flush()
+                await outbox.finish(finish)
+            except LeaseLost as e:
+                log.warning("job %s was lost: %s", job.id, e)
+        finally:
+            for task in (sending, working):
+                task.cancel()
+            await asyncio.gather(sending, working, return_exceptions=True)
+            spool.close()
+
+    async def _abandon(self, job: Job, working: asyncio.Task[Finish], outbox: Outbox,
+                       why: BaseException | None) -> None:
+        """The server does not take what the job says."""
+        log.warning("job %s was lost: %s", job.id, why)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        if isinstance(why, Refused):
+            await outbox.finish(Finish("failure", error=f"the server refused the job's events: {why}",
+                                       error_type="Refused"))
+
+    async def _answer(self, said: Mapping[str, Any]) -> None:
+        """A call.  One that nobody waits for any more is forgotten."""
+        call = said["call"]
+        answer = await answer_call(self.agents[said["agent"]], call)
+        try:
+            await self.client.request("POST", f"/v1/worker/calls/{part(call['id'])}", answer)
+        except Refused as e:
+            log.info("call %s: %s", call["name"], e)
+
+
+def hear(job: Job, said: Mapping[str, Any]) -> None:
+    """The wishes in an answer of the server."""
+    if said.get("cancel"):
+        job.cancel()
+    if said.get("pause"):
+        job.pause()
+
+
+async def answer_call(agent: Agent, call: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        answer = await agent.call(call["name"], call.get("params") or {}, {"call": call["id"]})
+        return {"answer": answer}
+    except Exception as e:
+        log.info("call %s", call["name"], exc_info=e)
+        return {"error": f"{type(e).__name__}: {e}"}

@@ -1,0 +1,42 @@
+"""Run by tests/python/run, which puts the gateway's harness on the path."""
+
+import os
+import sys
+
+import gateway
+import pytest
+from support import COMMAND
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def pool(graph, *flags, concurrency=8, **more):
+    return {"command": [*COMMAND, os.path.join(HERE, f"graphs.py:{graph}"), *flags],
+            "pool": {"size": 1, "concurrency": concurrency, **more}}
+
+
+AGENTS = {
+    "pool": pool("graph"),
+    "modes": pool("outer", "--stream", "modes"),
+    "outer": pool("outer"),
+    "pull": {"pull": True},
+    "graph": {"pull": True, "attempts": 3, "lease": "3s"},
+    "made": {"pull": True},
+    "quick": {"pull": True, "attempts": 3, "lease": "1s"},
+}
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """One for all tests that do not kill it."""
+    os.environ["GRAPH_NOTES"] = str(tmp_path_factory.mktemp("notes") / "notes")
+    with gateway.Server(agents=AGENTS, env={"PYTHONPATH": os.pathsep.join(sys.path),
+                                            "GRAPH_NOTES": os.environ["GRAPH_NOTES"]}) as running:
+        yield running
+
+
+@pytest.fixture
+def own_server():
+    """One that may be killed."""
+    with gateway.Server(agents={k: v for k, v in AGENTS.items() if v.get("pull")}) as running:
+        yield running

@@ -1,0 +1,131 @@
+"""The graphs of the tests, with a model that needs no key and streams word by word."""
+
+import asyncio
+import operator
+import os
+from contextlib import asynccontextmanager
+from itertools import cycle
+from typing import Annotated, Any
+
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.config import get_store, get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+ANSWER = "The pool is exhausted because sessions leak."
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list, add_messages]
+    log: Annotated[list[str], operator.add]  # a line for each visit of a node
+    gate: str  # a file that `slow` waits for
+    ask: bool
+    fail: bool
+
+
+def model(text: str = ANSWER) -> GenericFakeChatModel:
+    return GenericFakeChatModel(messages=cycle([AIMessage(text)]))
+
+
+@tool
+def search(query: str) -> str:
+    """Looks it up."""
+    return f"found {query}"
+
+
+async def think(state: State) -> Any:
+    note("think")
+    found = await search.ainvoke({"query": "pool"})
+    answer = await model().ainvoke(state.get("messages") or [("human", found)])
+    return {"messages": [answer], "log": [f"think {found}"]}
+
+
+async def slow(state: State) -> Any:
+    note("slow")
+    while state.get("gate") and not os.path.exists(state["gate"]):
+        await asyncio.sleep(0.01)
+    if state.get("fail"):
+        raise ValueError("no such pool: ☠")
+    return {"log": ["slow"]}
+
+
+async def ask(state: State) -> Any:
+    if not state.get("ask"):
+        return {"log": ["ask"]}
+    place = interrupt({"question": "Which environment?", "context": "staging or production"})
+    return {"log": [f"ask {place}"]}
+
+
+def write(state: State) -> Any:
+    note("write")
+    get_stream_writer()({"wrote": len(state["log"])})
+    return {"log": ["write"]}
+
+
+def note(word: str) -> None:
+    """What was done, for tests that count it."""
+    with open(os.environ.get("GRAPH_NOTES", os.devnull), "a") as f:
+        f.write(f"{os.getpid()} {word}\n")
+
+
+def line_of(*nodes: Any) -> Any:
+    builder = StateGraph(State)
+    before = START
+    for node in nodes:
+        builder.add_node(node.__name__, node)
+        builder.add_edge(before, node.__name__)
+        before = node.__name__
+    builder.add_edge(before, END)
+    return builder
+
+
+builder = line_of(think, slow, ask, write)
+graph = builder.compile()
+
+
+async def make(config: Any) -> Any:
+    assert config["configurable"]["thread_id"]
+    return builder
+
+
+@asynccontextmanager
+async def managed():
+    note("open")
+    yield graph
+    note("close")
+
+
+def nested(state: State) -> Any:
+    return {"log": ["nested"]}
+
+
+outer_builder = StateGraph(State)
+outer_builder.add_node("inner", line_of(think, nested).compile())
+outer_builder.add_edge(START, "inner")
+outer = outer_builder.compile()
+
+
+async def remember(state: State) -> Any:
+    store = get_store()
+    await store.aput(("people", "ada"), "colour", {"is": "blue", "n": len(state.get("log") or [])})
+    found = await store.aget(("people", "ada"), "colour")
+    return {"log": [f"remembered {found.value['is']}"]}
+
+
+with_store = line_of(remember).compile()
+
+
+async def count(state: State) -> Any:
+    """Many small events, one of each kind of number."""
+    write = get_stream_writer()
+    for i in range(400):
+        write({"n": i})
+        await asyncio.sleep(0.005)
+    return {"log": ["counted"]}
+
+
+counting = line_of(count).compile()

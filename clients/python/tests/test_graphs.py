@@ -1,0 +1,137 @@
+"""Real graphs behind the real program: pull workers, interrupts, lost workers, lost servers."""
+
+import os
+import signal
+
+import graphs
+import pytest
+from gateway import until
+from support import kinds, noted, text_of, until_in, worker_process, working
+
+ASK = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.fixture
+def gate(tmp_path):
+    return tmp_path / "gate"
+
+
+@pytest.mark.parametrize("graph", [graphs.graph, graphs.builder, f"{os.path.dirname(graphs.__file__)}/graphs.py:make"],
+                         ids=["graph", "builder", "file:function"])
+def test_a_graph_runs(server, graph):
+    with working(server, {"graph": graph}):
+        job = server.submit("graph", ASK)
+        ended = server.until_state(job, "succeeded", "failed")
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+    assert text_of(server, job) == graphs.ANSWER
+    frames = server.read(job, "agent")
+    assert [f.json["node"] for f in frames if f.event == "graph.node_complete"] == \
+        ["think", "slow", "ask", "write"]
+    assert [f.json["tool_name"] for f in frames if f.event == "agent.tool_call"] == ["search"]
+
+
+def test_a_question_waits_for_its_answer_and_another_worker_goes_on(server):
+    with working(server, {"graph": graphs.graph}):
+        job = server.submit("graph", {**ASK, "ask": True})
+        server.until_state(job, "waiting", "failed")
+    with working(server, {"graph": graphs.graph}):
+        (question,) = server.get(f"/v1/interrupts?job={job}").json["interrupts"]
+        assert question["value"]["question"] == "Which environment?"
+        server.post(f"/v1/jobs/{job}/answer", {"value": "staging"})
+        ended = server.until_state(job, "succeeded", "failed")
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask staging", "write"]
+    assert text_of(server, job) == graphs.ANSWER  # nothing was done twice
+
+
+def test_a_node_that_raises_fails_the_job(server):
+    with working(server, {"graph": graphs.graph}):
+        ended = server.until_state(server.submit("graph", {**ASK, "fail": True}), "failed")
+    assert (ended["error"], ended["error_type"]) == ("no such pool: ☠", "ValueError")
+
+
+def test_a_cancelled_job_stops_its_graph(server, gate):
+    with working(server, {"quick": graphs.graph}):
+        job = server.submit("quick", {**ASK, "gate": str(gate)})
+        until_in(server, job, "slow")
+        server.post(f"/v1/jobs/{job}/cancel")
+        server.until_state(job, "cancelled")
+        gate.touch()
+    assert "write" not in [f.json.get("node") for f in server.read(job, "raw")]
+
+
+def test_a_paused_job_stops_at_its_next_step(server, gate):
+    with working(server, {"quick": graphs.graph}):
+        job = server.submit("quick", {**ASK, "gate": str(gate)})
+        until_in(server, job, "slow")
+        server.post(f"/v1/jobs/{job}/pause")
+        until_beat(server)
+        gate.touch()
+        server.until_state(job, "waiting")
+        server.post(f"/v1/jobs/{job}/resume")
+        ended = server.until_state(job, "succeeded", "failed")
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+
+
+def until_beat(server):
+    """The answers to beats carry the wish; a lease of a second is beaten every second."""
+    before = server.err().count("/heartbeat")
+    until("two beats", lambda: server.err().count("/heartbeat") >= before + 2)
+
+
+def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on(server, gate):
+    """From the checkpoint: what was done is not done again."""
+    before = len(noted("think"))
+    with worker_process(server, "graph") as first:
+        job = server.submit("graph", {**ASK, "gate": str(gate)})
+        until("it is in its slow node", lambda: first.pid in noted("slow"))
+        until("the step before is kept", lambda: step_of(server, job) >= 1)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    with working(server, {"graph": graphs.graph}):
+        gate.touch()
+        ended = server.until_state(job, "succeeded", "failed")
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+    assert ended["attempt"] == 2
+    assert len(noted("think")) == before + 1
+    assert text_of(server, job) == graphs.ANSWER
+
+
+def step_of(server, job):
+    """The step of the job's newest checkpoint; LangGraph stores it while the next one runs."""
+    found = server.post(f"/v1/worker/threads/{job}/checkpoints/get", {"ns": ""}).json["checkpoint"]
+    return found["metadata"]["step"]
+
+
+def test_a_server_that_is_killed_while_graphs_run(own_server, gate):
+    """Checkpoints and events wait for it; no node runs twice."""
+    with working(own_server, {"pull": graphs.graph}):
+        jobs = [own_server.submit("pull", {**ASK, "gate": str(gate)}) for _ in range(4)]
+        for job in jobs:
+            until_in(own_server, job, "slow")
+        own_server.kill()
+        gate.touch()
+        own_server.wanted_port = own_server.port
+        own_server.start()
+        for job in jobs:
+            ended = own_server.until_state(job, "succeeded", "failed")
+            assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+            assert ended["attempt"] == 1
+            assert text_of(own_server, job) == graphs.ANSWER
+
+
+def test_a_function_may_open_and_close_what_its_graph_needs(server):
+    before = len(noted("close"))
+    where = f"{os.path.dirname(graphs.__file__)}/graphs.py:managed"
+    with working(server, {"graph": where}):
+        server.until_state(server.submit("graph", ASK), "succeeded")
+    assert len(noted("close")) == before + 1
+
+
+def test_modes_alone(server):
+    with working(server, {"graph": graphs.outer}, stream="modes"):
+        job = server.submit("graph", ASK)
+        server.until_state(job, "succeeded", "failed")
+    assert "tool.start" not in kinds(server.read(job, "raw"))
+    frames = server.read(job, "messages", modes="values,updates,messages,tasks", subgraphs=1)
+    assert {f.event.split(":")[0] for f in frames} == {
+        "metadata", "values", "updates", "tasks", "messages|inner", "values|inner", "updates|inner", "tasks|inner"}

@@ -1,0 +1,67 @@
+"""`python -m spoolwire run` as a process of a pool."""
+
+import os
+import subprocess
+import sys
+
+import graphs
+from gateway import until
+from support import COMMAND, kinds, noted, text_of, until_in
+
+ASK = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_many_jobs_share_one_process(server, tmp_path):
+    gate = tmp_path / "gate"
+    jobs = [server.submit("pool", {**ASK, "gate": str(gate)}) for _ in range(5)]
+    for job in jobs:
+        until_in(server, job, "slow")
+    gate.touch()
+    for job in jobs:
+        ended = server.until_state(job, "succeeded", "failed")
+        assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+        assert text_of(server, job) == graphs.ANSWER
+    assert len(set(noted("think")) - {os.getpid()}) >= 1
+
+
+def test_questions_cancels_and_failures(server, tmp_path):
+    asks, fails = server.submit("pool", {**ASK, "ask": True}), server.submit("pool", {**ASK, "fail": True})
+    slow = server.submit("pool", {**ASK, "gate": str(tmp_path / "never")})
+    assert server.until_state(fails, "failed")["error_type"] == "ValueError"
+    until_in(server, slow, "slow")
+    server.post(f"/v1/jobs/{slow}/cancel")
+    server.until_state(slow, "cancelled")
+    server.until_state(asks, "waiting", "failed")
+    server.post(f"/v1/jobs/{asks}/answer", {"value": "here"})
+    assert "ask here" in server.until_state(asks, "succeeded", "failed")["output"]["log"]
+
+
+def test_what_is_printed_harms_nothing(tmp_path):
+    """Not even while the graph is loaded: standard output is the protocol's."""
+    (tmp_path / "loud.py").write_text("print('loading')\nfrom graphs import graph\n")
+    done = subprocess.run([*COMMAND, str(tmp_path / "loud.py:graph")], input="", timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.returncode, done.stdout) == (0, '{"ready":true,"calls":true}\n'), done.stderr
+    assert "loading" in done.stderr
+
+
+def test_no_graph_is_one_line_of_error():
+    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="", timeout=60, stderr=subprocess.PIPE,
+                          text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "nowhere.py does not exist" in done.stderr
+
+
+def test_stream_modes_give_the_same_frames_as_events(server):
+    """Tokens, states and nodes of both; only tools are known to events alone."""
+    jobs = {agent: server.submit(agent, ASK) for agent in ("modes", "outer")}
+    for job in jobs.values():
+        server.until_state(job, "succeeded", "failed")
+    counts = {}
+    for agent, job in jobs.items():
+        frames = server.read(job, "messages", modes="updates,messages,custom,tasks,checkpoints", subgraphs=1)
+        counts[agent] = sorted(f.event.split(":")[0] for f in frames)
+        assert ("tool.start" in kinds(server.read(job, "raw"))) == (agent == "outer")
+    assert counts["modes"] == counts["outer"]
+    until("both have said the same", lambda: text_of(server, jobs["modes"]) == text_of(server, jobs["outer"]))
