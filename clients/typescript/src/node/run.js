@@ -200,10 +200,9 @@ export class Run {
             if (event.event === 'on_chain_stream' && event.run_id === root && Array.isArray(chunk)) {
                 const [namespace, mode, payload] = chunk;
                 this.#look(namespace, mode, payload);
-                await this.emit(encode(partOf(namespace, mode, payload)));
-            } else {
-                await this.emit(encode(event));
+                event.data = { chunk: partOf(namespace, mode, payload) };
             }
+            await this.emit(encode(event));
         }
     }
 
