@@ -177,6 +177,16 @@ void duty_end(struct duty *d, const struct duty_word *word)
     duty_go_on(d);
 }
 
+void duty_leave(struct duty *d)
+{
+    if (d->last_sent)
+        return;
+    d->is_gone = true;
+    outbox_drop(&d->outbox);
+    stop_retrying(d);
+    duty_go_on(d);
+}
+
 void duty_hurry(struct duty *d)
 {
     stop_retrying(d);

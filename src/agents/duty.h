@@ -85,6 +85,8 @@ void duty_go_on(struct duty *d);
 void duty_end(struct duty *d, const struct duty_word *word);
 /* A heartbeat now: also to hear whether there is news. */
 void duty_ask(struct duty *d);
+/* Nothing more is said: it stays ours, for who asks for the same lease again. */
+void duty_leave(struct duty *d);
 /* The manager stops: what waits to be tried again is tried at once, for the last time. */
 void duty_hurry(struct duty *d);
 

@@ -16,6 +16,7 @@
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
+#include "agents/arq.h"
 #include "agents/dialer.h"
 #include "agents/environment.h"
 #include "agents/host.h"
@@ -25,6 +26,7 @@
 #include "agents/team.h"
 #include "agents/work.h"
 #include "bus/post.h"
+#include "bus/redis.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -44,16 +46,19 @@ struct crew {
     struct team *team;        /* owned; NULL: a process for each job */
     struct switchboard board; /* of the team */
     size_t n_works;
-    bool is_wanted;   /* a job may be waiting */
-    bool owes;        /* a job that was not started is still to be handed back */
-    bool ask_first;   /* the job under way may have been cancelled */
-    atomic_bool hint; /* any thread: exec_queued */
+    struct work **slots; /* owned; of a queue of ARQ: who has which of its places, or NULL */
+    size_t slot;         /* for which is asked */
+    bool is_wanted;      /* a job may be waiting */
+    bool owes;           /* a job that was not started is still to be handed back */
+    bool ask_first;      /* the job under way may have been cancelled */
+    atomic_bool hint;    /* any thread: exec_queued */
 };
 
 struct exec {
     struct host host;
     struct report_reader reader; /* the host's, like the next */
     struct exec_counts counts;
+    struct arq_line arq;
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
@@ -87,10 +92,27 @@ static bool has_place(const struct crew *crew)
                               : crew->n_works < places(crew->agent);
 }
 
+/* What goes on without us is asked for by the name of its place, which the next server has
+ * too: it gets the same lease again. */
+static void name_place(struct crew *crew, struct journal_request *req)
+{
+    char name[160];
+
+    crew->slot = 0;
+    while (crew->slots[crew->slot] != NULL)
+        crew->slot++;
+    (void)snprintf(name, sizeof(name), "arq:%.*s:%zu",
+                   STR_ARG(str_head(crew->agent->name, 100)), crew->slot); /* fits */
+    (void)arena_copy(&req->mem, str_of(name), &req->request_id); /* or it has no name */
+}
+
 static void ask(struct crew *crew, enum journal_op op)
 {
     struct exec *e = crew->exec;
     struct journal_request *req = post_begin(&crew->lease, op);
+
+    if (op == JOURNAL_LEASE && crew->slots != NULL)
+        name_place(crew, req);
 
     crew->is_wanted = crew->ask_first = false;
     req->agents = &crew->agent->name;
@@ -159,6 +181,8 @@ static void close_when_idle(struct exec *e)
             team_close(e->crews[i].team);
     if (e->host.dialer != NULL)
         dialer_close(e->host.dialer);
+    if (e->arq.redis != NULL)
+        redis_close(e->arq.redis, NULL, NULL);
     uv_close((uv_handle_t *)&e->poll, NULL);
     mailbox_close(e->box);
 }
@@ -231,6 +255,9 @@ static void on_work_ended(void *arg, struct work *w)
         at++;
     e->works[at] = e->works[--e->n_works];
     crew->n_works--;
+    for (size_t i = 0; crew->slots != NULL && i < places(crew->agent); i++)
+        if (crew->slots[i] == w)
+            crew->slots[i] = NULL;
     on_team_changed(crew);
 }
 
@@ -259,6 +286,8 @@ static int give_to_work(struct crew *crew)
         return err;
     e->works[e->n_works++] = w;
     crew->n_works++;
+    if (crew->slots != NULL)
+        crew->slots[crew->slot] = w;
     counter_add(&e->counts.works_started, 1);
     if (crew->ask_first)
         work_ask(w);
@@ -474,7 +503,7 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
 
         bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
 
-        if (!has_command && agent->http.url == NULL)
+        if (!has_command && agent->http.url == NULL && agent->arq.function == NULL)
             return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
                              STR_ARG(str_head(agent->name, 80)));
         if (environment_init(&crew->env, options->mark, environ, agent->env) != 0)
@@ -484,6 +513,10 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         crew->is_wanted = true; /* what waited before we came */
         post_init(&crew->lease, e->box, crew, on_lease_answered);
         e->n_crews = i + 1;
+        if (agent->arq.function != NULL)
+            crew->slots = calloc(places(agent) + 1, sizeof(*crew->slots));
+        if (agent->arq.function != NULL && crew->slots == NULL)
+            return error_set(err, ERR_NOMEM, "out of memory");
         if (agent->pool.size > 0 && add_team(crew) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
         n_places += agent->pool.size > 0 ? 0 : places(agent);
@@ -504,6 +537,21 @@ static int add_dialer(struct exec *e, const struct exec_options *options, struct
     return !is_needed || e->host.dialer != NULL
                ? 0
                : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
+}
+
+static int add_arq(struct exec *e, const struct exec_options *options, struct error *err)
+{
+    struct redis_options redis = { .url = options->redis, .name = "spoolwire-arq" };
+    bool is_needed = false;
+
+    for (size_t i = 0; i < options->n; i++)
+        is_needed |= options->agents[i].arq.function != NULL;
+    if (!is_needed)
+        return 0;
+    e->host.arq = &e->arq;
+    return redis_open(&e->loop, &redis, &e->arq.redis) == 0
+               ? 0
+               : error_set(err, ERR_NOMEM, "out of memory for a connection to Redis");
 }
 
 static int open_loop(struct exec *e, struct error *err)
@@ -554,6 +602,8 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
         code = add_crews(e, options, err);
     if (code == 0)
         code = add_dialer(e, options, err);
+    if (code == 0)
+        code = add_arq(e, options, err);
     if (code != 0) {
         exec_free(e);
         return code;
@@ -576,6 +626,7 @@ void exec_free(struct exec *e)
         if (e->crews[i].team != NULL)
             switchboard_done(&e->crews[i].board);
         team_free(e->crews[i].team);
+        free(e->crews[i].slots);
     }
     mailbox_free(e->box);
     if (e->has_loop)

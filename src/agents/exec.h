@@ -1,5 +1,6 @@
 /* Agents that this server puts to work: processes on this machine, one for each job, or a pool
- * that shares them; and remote endpoints, which get each job by a POST (http.h).
+ * that shares them; remote endpoints, which get each job by a POST (http.h); and queues of ARQ
+ * (arq.h).
  *
  *     journal ──lease──▶ exec ──spawn, one line on stdin──▶ worker
  *        ▲                 │◀──stdout: events──────────────────┤
@@ -20,6 +21,7 @@
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
+#include "agents/arq_job.h"
 #include "base/counter.h"
 #include "base/str.h"
 
@@ -58,9 +60,25 @@ struct exec_http {
     int64_t idle_ms;  /* between two pieces of it */
 };
 
+/* A queue of ARQ that gets the jobs of an agent. */
+struct exec_arq {
+    const char *function; /* NULL: none */
+    const char *queue;
+    char *const *args;           /* words (base/arq_word.h), like resume_args */
+    const char *resume_function; /* NULL: the same, with the same words */
+    char *const *resume_args;
+    enum arq_form form;
+    int64_t defer_ms;
+    int64_t expires_ms;     /* 0: a day after it was due */
+    bool keeps_result;      /* its workers do: without one it is lost */
+    const char *health_key; /* NULL: the queue's */
+    int64_t poll_ms;
+    int64_t settle_ms; /* from the result to the end, for what is still on the channel */
+};
+
 struct exec_agent {
     struct str name;
-    char *const *argv;        /* NULL: http.url is there */
+    char *const *argv;        /* NULL: http.url or arq.function is there */
     char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
     unsigned concurrency;     /* 0: 10 */
@@ -70,6 +88,7 @@ struct exec_agent {
     bool is_pausable;         /* a process takes SIGUSR1 for the wish to pause */
     struct exec_pool pool;
     struct exec_http http;
+    struct exec_arq arq;
 };
 
 enum { EXEC_GRACE_MS = 5000 };
@@ -87,8 +106,9 @@ struct exec_options {
      * process, as "spoolwire: ...".  On the manager's thread.  May be NULL. */
     void (*log)(void *arg, struct str job, struct str agent, struct str line);
     void *arg;
-    int64_t heartbeat_ms; /* 0: a quarter of the lease */
-    const char *mark;     /* of all processes (leash.h), or NULL */
+    int64_t heartbeat_ms;          /* 0: a quarter of the lease */
+    const char *mark;              /* of all processes (leash.h), or NULL */
+    const struct redis_url *redis; /* with agents that are queues of ARQ */
 };
 
 /* Processes, by whether they are of a pool. */

@@ -1,4 +1,5 @@
-/* Hands: what does the job of a work.  A process (process.h), or a remote endpoint (http.h).
+/* Hands: what does the job of a work.  A process (process.h), a remote endpoint (http.h), or a
+ * worker of an ARQ queue (arq.h).
  *
  *     made ──▶ start ──▶ output … ──▶ over ──▶ close ──▶ closed
  *
@@ -30,7 +31,8 @@ struct hands_events {
 enum outcome {
     OUTCOME_WELL,
     OUTCOME_FAILED,
-    OUTCOME_LOST /* not by the job's own fault: another try may go better */
+    OUTCOME_CANCELLED, /* by somebody else than us */
+    OUTCOME_LOST       /* not by the job's own fault: another try may go better */
 };
 
 struct hands_ops {
@@ -46,10 +48,16 @@ struct hands_ops {
     void (*stop)(struct hands *h);
     void (*kill)(struct hands *h);
     void (*abandon)(struct hands *h);
+    /* Lets it go on without us: whoever leases the job again finds it.  `over` follows as
+     * above.  NULL: it does not outlive the server, and is stopped. */
+    void (*leave)(struct hands *h);
     /* It has ended by itself, though all that it said may not be read yet. */
     bool (*has_ended)(const struct hands *h);
     /* When that is so.  Puts why it did not go well. */
     enum outcome (*judge)(const struct hands *h, struct buf *error, struct str *ret_type);
+    /* When that went well: what the job has made, as JSON or absent.  NULL: the end is the end
+     * of a stream, and the journal says what it means. */
+    struct str (*output)(const struct hands *h);
     void (*close)(struct hands *h);
 };
 

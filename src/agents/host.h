@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+struct arq_line;
 struct dialer;
 struct exec_counts;
 struct journal;
@@ -23,6 +24,7 @@ struct host {
     uv_buf_t scratch;     /* where reads go */
     struct exec_counts *counts;
     struct dialer *dialer;        /* NULL: no agent is a remote endpoint */
+    struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

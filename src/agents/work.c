@@ -9,12 +9,14 @@
  *     CANCELLED    the hands stop; FINISH as cancelled
  *     FAULTY       they are ended at once; FINISH as failed, with our reason
  *     HANDED_BACK  as CANCELLED, but RETURN
- *     GONE         the job is no longer ours: nothing more is said; wins over the others
+ *     GONE         the job is no longer ours, or goes on without us: nothing more is said;
+ *                  wins over the others
  *
  * While more than 1 MiB of lines wait, the hands' output is not read, and the worker waits in
  * its write. */
 #include "agents/work.h"
 
+#include "agents/arq.h"
 #include "agents/duty.h"
 #include "agents/exec.h"
 #include "agents/hands.h"
@@ -94,15 +96,28 @@ static bool is_at_work(const struct work *w)
     return !w->is_over && !w->hands->ops->has_ended(w->hands);
 }
 
+/* The server goes down, but not they.  False: they do not outlive it. */
+static bool leave(struct work *w)
+{
+    if (w->hands->ops->leave == NULL)
+        return false;
+    if (is_at_work(w) && decide(w, FATE_GONE)) {
+        stop_listening(w);
+        duty_leave(&w->duty);
+        w->hands->ops->leave(w->hands);
+    }
+    return true;
+}
+
 void work_drain(struct work *w)
 {
-    if (is_at_work(w) && decide(w, FATE_HANDED_BACK))
+    if (!leave(w) && is_at_work(w) && decide(w, FATE_HANDED_BACK))
         w->hands->ops->stop(w->hands);
 }
 
 void work_stop(struct work *w)
 {
-    if (is_at_work(w))
+    if (!leave(w) && is_at_work(w))
         (void)decide(w, FATE_HANDED_BACK); /* or it has a fate already */
     tell(w, w->hands->ops->abandon);
     duty_hurry(&w->duty);
@@ -153,16 +168,19 @@ static void close_when_done(struct work *w)
 
 static void fill_finish(struct work *w, struct duty_word *word)
 {
-    if (w->fate == FATE_CANCELLED) {
+    const struct hands_ops *ops = w->hands->ops;
+    enum outcome outcome = OUTCOME_FAILED;
+
+    if (w->fate != FATE_CANCELLED && w->error.n == 0)
+        outcome = ops->judge(w->hands, &w->error, &w->error_type);
+    if (w->fate == FATE_CANCELLED || outcome == OUTCOME_CANCELLED) {
         word->end = JOB_END_CANCELLED;
         return;
     }
-    enum outcome outcome = OUTCOME_FAILED;
-    if (w->error.n == 0)
-        outcome = w->hands->ops->judge(w->hands, &w->error, &w->error_type);
     if (outcome == OUTCOME_WELL && w->fate != FATE_FAULTY) {
         word->end = JOB_END_SUCCEEDED;
-        word->end_of_stream = true;
+        word->end_of_stream = ops->output == NULL;
+        word->output = ops->output != NULL ? ops->output(w->hands) : STR_NONE;
         return;
     }
     if (outcome == OUTCOME_LOST)
@@ -205,7 +223,10 @@ static void on_lost(struct duty *d, int code)
 
     (void)decide(w, FATE_GONE); /* it wins */
     stop_listening(w);
-    tell(w, code == ERR_CLOSED ? w->hands->ops->stop : w->hands->ops->kill);
+    if (code == ERR_CLOSED && w->hands->ops->leave != NULL)
+        tell(w, w->hands->ops->leave);
+    else
+        tell(w, code == ERR_CLOSED ? w->hands->ops->stop : w->hands->ops->kill);
 }
 
 static void on_refused(struct duty *d, struct str why)
@@ -286,6 +307,7 @@ static bool start(struct work *w, const struct journal_request *lease)
                            .agent = d->agent,
                            .input = lease->row.input,
                            .resume = lease->answers,
+                           .resumed = lease->row.resumed,
                            .run = &lease->run,
                            .lease_ms = d->lease_ms };
 
@@ -302,6 +324,8 @@ static struct hands *make_hands(struct work *w)
                             .agent = w->opt.agent,
                             .env = w->opt.env };
 
+    if (common.agent->arq.function != NULL)
+        return arq_new(&common);
     return common.agent->http.url != NULL ? http_new(&common) : process_new(&common);
 }
 

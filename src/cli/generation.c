@@ -8,7 +8,7 @@
 /* What is fed from a channel is on it already. */
 static bool is_published(const struct server_config *c, const struct config_agent *a)
 {
-    bool echoes = a->channel && c->redis_subscribe &&
+    bool echoes = (a->channel || a->arq.function != NULL) && c->redis_subscribe &&
                   strcmp(c->redis_publish_channel, c->redis_subscribe_channel) == 0;
 
     return c->redis_publish != REDIS_PUBLISH_OFF && !echoes;
@@ -35,7 +35,9 @@ static void fill_agents(struct generation *g)
                                     .answer_ms = a->answer_ms,
                                     .is_deaf = is_deaf(a),
                                     .cancel_grace_ms = a->cancel_grace_ms,
-                                    .fed = a->channel ? FED_ALONE : FED_NOT,
+                                    .fed = a->channel                ? FED_ALONE
+                                           : a->arq.function != NULL ? FED_BESIDE
+                                                                     : FED_NOT,
                                     .is_published = is_published(g->config, a) };
         g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public,
                                                a->pull || a->pool.size > 0 };

@@ -6,10 +6,12 @@
  * signals: SIGHUP reloads the settings; of SIGTERM and SIGINT the first begins a graceful end,
  * the second ends at once. */
 #define _GNU_SOURCE /* environ, sigtimedwait */
+#include "agents/arq_server.h"
 #include "agents/exec.h"
 #include "agents/leash.h"
 #include "api/admit.h"
 #include "api/api.h"
+#include "base/redis_url.h"
 #include "base/utf8.h"
 #include "bus/bus.h"
 #include "cli/commands.h"
@@ -48,7 +50,11 @@ struct server {
     struct bus *bus;                /* NULL: there is no Redis */
     struct exec_agent *exec_agents; /* owned */
     size_t n_exec;
-    struct str *exec_names; /* owned */
+    struct str *exec_names; /* owned; of those whose jobs die with the server */
+    size_t n_names;
+    struct arq_server *arq;             /* NULL: no queue is served */
+    struct arq_function *arq_functions; /* owned */
+    size_t n_functions;
     struct app app;
     struct http_server *http;
     struct watch certificate; /* with TLS */
@@ -201,10 +207,27 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
 /* --- agents --------------------------------------------------------------------------------
  */
 
+static struct exec_arq exec_arq_of(const struct config_arq *a)
+{
+    return (struct exec_arq){ .function = a->function,
+                              .queue = a->queue,
+                              .args = a->args,
+                              .resume_function = a->resume_function,
+                              .resume_args = a->resume_args,
+                              .form = (enum arq_form)a->serializer,
+                              .defer_ms = a->defer_ms,
+                              .expires_ms = a->expires_ms,
+                              .keeps_result = a->keeps_result,
+                              .health_key = a->health_key,
+                              .poll_ms = a->poll_ms,
+                              .settle_ms = a->settle_ms };
+}
+
 static struct exec_agent exec_agent_of(const struct server *s, const struct config_agent *a)
 {
     const struct config_pool *p = &a->pool;
     char *const *demo = p->size > 0 ? s->demo_pool_argv : s->demo_argv;
+    bool has_processes = a->argv != NULL || a->is_builtin;
 
     return (struct exec_agent){ .name = a->name,
                                 .argv = a->is_builtin ? demo : a->argv,
@@ -224,7 +247,8 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
                                           .connect_ms = a->http.connect_ms,
                                           .first_ms = a->http.first_ms,
                                           .idle_ms = a->http.idle_ms },
-                                .pool = { .size = a->http.url == NULL ? p->size : 0,
+                                .arq = exec_arq_of(&a->arq),
+                                .pool = { .size = has_processes ? p->size : 0,
                                           .concurrency = p->concurrency,
                                           .warm = p->warm,
                                           .recycle_jobs = (uint64_t)p->recycle_jobs,
@@ -246,7 +270,8 @@ static int make_agents(struct server *s, struct error *err)
     for (size_t i = 0; i < c->n_agents; i++) {
         if (c->agents[i].pull || c->agents[i].channel)
             continue;
-        s->exec_names[s->n_exec] = c->agents[i].name;
+        if (c->agents[i].arq.function == NULL)
+            s->exec_names[s->n_names++] = c->agents[i].name;
         s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
     }
     return 0;
@@ -294,7 +319,7 @@ static int start_journal(struct server *s, struct error *err)
     if (code == 0 && hub_shared_new(&s->hub_shared) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
-        code = journal_recover(s->journal, s->exec_names, s->n_exec, err);
+        code = journal_recover(s->journal, s->exec_names, s->n_names, err);
     if (code == 0)
         code = pool_new(&store, c->readers, c->page_cache, &s->pool, err);
     return code;
@@ -377,8 +402,75 @@ static void sweep(struct server *s)
         (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
 }
 
+static void add_function(struct server *s,
+                         struct str agent,
+                         const char *name,
+                         char *const *args,
+                         bool is_answer)
+{
+    if (name != NULL)
+        s->arq_functions[s->n_functions++] =
+            (struct arq_function){ str_of(name), agent, args, is_answer };
+}
+
+/* A job of a queue that we serve, for whoever looks after the machine. */
+static void on_arq(void *arg, struct str job, struct str line)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "arq");
+    if (!str_absent(job)) {
+        buf_lit(&out, ",\"job\":");
+        json_put_str(&out, job);
+    }
+    buf_lit(&out, ",\"line\":");
+    json_put_str(&out, utf8_head_bytes(line, 400));
+    log_end(&out);
+}
+
+static int make_arq_server(struct server *s, const struct redis_url *redis, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct arq_server_options options = { .redis = redis,
+                                          .journal = s->journal,
+                                          .store = { .path = c->data, .busy_ms = 5000 },
+                                          .queue = c->arq_queue,
+                                          .expire_function = c->arq_expire_function,
+                                          .form = (enum arq_form)c->arq_serializer,
+                                          .max_jobs = c->arq_max_jobs,
+                                          .allow_abort = c->arq_allow_abort,
+                                          .max_tries = c->arq_max_tries,
+                                          .poll_ms = c->arq_poll_ms,
+                                          .lease_ms = c->arq_lease_ms,
+                                          .keep_result_ms = c->arq_keep_result_ms,
+                                          .health_ms = c->arq_health_ms,
+                                          .log = on_arq,
+                                          .arg = s };
+
+    if (c->arq_queue == NULL)
+        return 0;
+    s->arq_functions = calloc(2 * c->n_agents + 1, sizeof(*s->arq_functions));
+    if (s->arq_functions == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->n_agents; i++) {
+        const struct config_serves *v = &c->agents[i].serves;
+
+        add_function(s, c->agents[i].name, v->function, v->args, false);
+        add_function(s, c->agents[i].name, v->resume_function, v->resume_args, true);
+    }
+    options.functions = s->arq_functions;
+    options.n = s->n_functions;
+    return arq_server_new(&options, &s->arq, err);
+}
+
 static int start_agents(struct server *s, struct error *err)
 {
+    const char *url = s->now->config->redis_url;
+    struct redis_url redis = { .port = 0 };
+
+    if (url != NULL && redis_url_parse(str_of(url), &redis, err) != 0)
+        return ERR_SYNTAX; /* it was good when it was read */
     if (s->n_exec > 0)
         sweep(s);
     struct exec_options options = { .agents = s->exec_agents,
@@ -387,14 +479,19 @@ static int start_agents(struct server *s, struct error *err)
                                     .log = on_stderr,
                                     .arg = s,
                                     .heartbeat_ms = 0,
-                                    .mark = s->mark[0] != '\0' ? s->mark : NULL };
+                                    .mark = s->mark[0] != '\0' ? s->mark : NULL,
+                                    .redis = &redis };
     int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
 
     if (code == 0)
         code = make_bus(s, err);
     if (code == 0)
+        code = make_arq_server(s, &redis, err);
+    if (code == 0)
         code = journal_start(s->journal, err);
-    return code == 0 && s->bus != NULL ? bus_start(s->bus, err) : code;
+    if (code == 0 && s->bus != NULL)
+        code = bus_start(s->bus, err);
+    return code == 0 && s->arq != NULL ? arq_server_start(s->arq, err) : code;
 }
 
 static struct http_options http_options_of(struct server *s, const struct server_config *c)
@@ -737,6 +834,8 @@ static void end_gracefully(struct server *s, const sigset_t *set)
 {
     (void)fprintf(stderr, "spoolwire: going down within %lld s (again to end at once)\n",
                   (long long)s->now->config->shutdown_window_ms / 1000);
+    if (s->arq != NULL)
+        arq_server_stop(s->arq);
     api_drain(&s->app);
     if (s->exec != NULL)
         exec_drain(s->exec);
@@ -755,6 +854,8 @@ static void stop(struct server *s)
 {
     if (s->http != NULL)
         http_server_stop(s->http);
+    if (s->arq != NULL)
+        arq_server_stop(s->arq);
     if (s->exec != NULL)
         exec_stop(s->exec);
     bus_stop(s->bus);
@@ -765,6 +866,7 @@ static void stop(struct server *s)
     pool_free(s->pool);
     http_server_free(s->http);
     exec_free(s->exec);
+    arq_server_free(s->arq);
     bus_free(s->bus);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
@@ -773,6 +875,7 @@ static void stop(struct server *s)
     store_close(s->store);
     free(s->exec_agents);
     free(s->exec_names);
+    free(s->arq_functions);
     generation_free(s->now);
     free(s);
 }

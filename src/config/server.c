@@ -1,5 +1,6 @@
 #include "config/server.h"
 
+#include "base/arq_word.h"
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/redis_url.h"
@@ -143,6 +144,60 @@ static int check_redis_agent(struct loader *l)
                      quote(name).z);
 }
 
+static int check_words(struct loader *l, const struct config_agent *a, char *const *words)
+{
+    for (; words != NULL && *words != NULL; words++)
+        if (!arq_word_is_good(str_of(*words)))
+            return error_set(l->err, ERR_REFUSED,
+                             "the agent '%s': '%s' is no argument: these are job_id, input, "
+                             "input.KEY, agent, attempt, resume and answer, each also as "
+                             "name=word",
+                             quote(a->name).z, quote(str_of(*words)).z);
+    return 0;
+}
+
+static int check_arq_agent(struct loader *l, const struct config_agent *a)
+{
+    const struct server_config *c = l->config;
+    bool serves = a->serves.function != NULL || a->serves.resume_function != NULL;
+
+    if (a->arq.function != NULL && c->redis_url == NULL)
+        return error_set(l->err, ERR_REFUSED,
+                         "the agent '%s' has an 'arq' function, but there "
+                         "is no redis_url",
+                         quote(a->name).z);
+    /* What we put there we would take again. */
+    if (a->arq.function != NULL && c->arq_queue != NULL &&
+        strcmp(a->arq.queue, c->arq_queue) == 0)
+        return error_set(l->err, ERR_REFUSED,
+                         "the agent '%s' has the queue that arq_queue says "
+                         "is served here: give it another 'queue'",
+                         quote(a->name).z);
+    if (serves && c->arq_queue == NULL)
+        return error_set(l->err, ERR_REFUSED,
+                         "the agent '%s' has 'serves', but there is no "
+                         "arq_queue",
+                         quote(a->name).z);
+    int err = check_words(l, a, a->arq.args);
+    if (err == 0)
+        err = check_words(l, a, a->arq.resume_args);
+    if (err == 0)
+        err = check_words(l, a, a->serves.args);
+    return err == 0 ? check_words(l, a, a->serves.resume_args) : err;
+}
+
+static int check_arq(struct loader *l)
+{
+    const struct server_config *c = l->config;
+    int err = 0;
+
+    if (c->arq_queue != NULL && c->redis_url == NULL)
+        return error_set(l->err, ERR_REFUSED, "arq_queue is given without redis_url");
+    for (size_t i = 0; err == 0 && i < c->n_agents; i++)
+        err = check_arq_agent(l, &c->agents[i]);
+    return err;
+}
+
 static int load(struct loader *l, int argc, char **argv)
 {
     const char *file = NULL;
@@ -168,7 +223,9 @@ static int load(struct loader *l, int argc, char **argv)
         err = check_redis(l);
     if (err == 0)
         err = loader_make_agents(l);
-    return err == 0 ? check_redis_agent(l) : err;
+    if (err == 0)
+        err = check_redis_agent(l);
+    return err == 0 ? check_arq(l) : err;
 }
 
 int server_config_load(int argc,

@@ -64,7 +64,34 @@ struct config_http {
     int64_t idle_ms;
 };
 
-/* Exactly one of argv, pull, channel, http.url and is_builtin says how its jobs reach it. */
+enum arq_serializer { ARQ_SERIALIZER_PICKLE, ARQ_SERIALIZER_JSON };
+
+/* A queue of ARQ that gets an agent's jobs. */
+struct config_arq {
+    char *function; /* NULL: none */
+    char *queue;
+    char **args;           /* words (base/arq_word.h) */
+    char *resume_function; /* NULL: the same, with the same words */
+    char **resume_args;
+    enum arq_serializer serializer;
+    int64_t defer_ms;
+    int64_t expires_ms; /* 0: a day after it was due */
+    bool keeps_result;
+    char *health_key; /* NULL: the queue's */
+    int64_t poll_ms;
+    int64_t settle_ms;
+};
+
+/* The functions of the queue that we serve whose calls are jobs of an agent. */
+struct config_serves {
+    char *function; /* NULL: none */
+    char **args;
+    char *resume_function; /* NULL: none */
+    char **resume_args;
+};
+
+/* Exactly one of argv, pull, channel, http.url, arq.function and is_builtin says how its jobs
+ * reach it. */
 struct config_agent {
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
@@ -79,6 +106,8 @@ struct config_agent {
     unsigned concurrency;   /* without a pool */
     struct config_pool pool;
     struct config_http http;
+    struct config_arq arq;
+    struct config_serves serves;
     int64_t lease_ms;
     int64_t attempts;
     int64_t queue_ms;  /* 0: no deadline */
@@ -161,6 +190,16 @@ struct server_config {
     char *redis_subscribe_channel;
     char *redis_subscribe_agent; /* NULL: none */
     size_t redis_subscribe_buffer;
+    char *arq_queue; /* NULL: none is served */
+    enum arq_serializer arq_serializer;
+    unsigned arq_max_jobs;
+    bool arq_allow_abort;
+    int64_t arq_max_tries;
+    int64_t arq_poll_ms;
+    int64_t arq_lease_ms;
+    int64_t arq_keep_result_ms;
+    int64_t arq_health_ms;
+    char *arq_expire_function; /* NULL: none */
 
     struct config_agent *agents;
     size_t n_agents;

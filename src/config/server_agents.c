@@ -120,15 +120,35 @@ static int make_agent(struct config_agent *agent,
     if (err == 0)
         err = set_settings(agent, entry, every);
     if (err == 0 && agent->argv == NULL && !agent->pull && !agent->channel &&
-        agent->http.url == NULL)
+        agent->http.url == NULL && agent->arq.function == NULL)
         err = set_builtin(agent, entry, every);
     return err;
 }
 
+/* The ways in which jobs may reach it, in words; returns how many there are. */
+static size_t ways_of(const struct agent_entry *entry, const char *ret[5])
+{
+    const struct config_agent *a = &entry->values;
+    size_t n = 0;
+
+    if (a->argv != NULL)
+        ret[n++] = "a 'command'";
+    if (a->http.url != NULL)
+        ret[n++] = "an 'http' url";
+    if (a->arq.function != NULL)
+        ret[n++] = "an 'arq' function";
+    if (a->pull)
+        ret[n++] = "'pull: true'";
+    if (a->channel)
+        ret[n++] = "'channel: true'";
+    return n;
+}
+
 static bool has_worker(const struct agent_entry *entry)
 {
-    return entry->values.argv != NULL || entry->values.pull || entry->values.channel ||
-           entry->values.http.url != NULL;
+    const char *ways[5];
+
+    return ways_of(entry, ways) > 0;
 }
 
 /* Is it one of the server's agents?  "*" is not, nor the demo's settings without the demo. */
@@ -190,17 +210,11 @@ static int check_http(const struct loader *l, const struct agent_entry *entry)
 static int check_worker(const struct loader *l, const struct agent_entry *entry)
 {
     struct quoted name = quote(str_of(entry->name));
-    bool has_command = entry->values.argv != NULL, has_url = entry->values.http.url != NULL;
+    const char *ways[5];
 
-    if (has_command + has_url + entry->values.pull + entry->values.channel > 1)
+    if (ways_of(entry, ways) > 1)
         return error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu has %s and %s",
-                         l->file_name, name.z, entry->line,
-                         has_command ? "a 'command'"
-                         : has_url   ? "an 'http' url"
-                                     : "'pull: true'",
-                         entry->values.channel ? "'channel: true'"
-                         : entry->values.pull  ? "'pull: true'"
-                                               : "an 'http' url");
+                         l->file_name, name.z, entry->line, ways[0], ways[1]);
     return check_http(l, entry);
 }
 
@@ -217,11 +231,11 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the command of the agent '%s' at line %zu has no program",
                          l->file_name, name.z, entry->line);
-    if ((entry->values.pull || entry->values.http.url != NULL) && entry->values.pool.size > 0)
+    const char *ways[5];
+    if (ways_of(entry, ways) > 0 && entry->values.argv == NULL && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool' and %s", l->file_name,
-                         name.z, entry->line,
-                         entry->values.pull ? "'pull: true'" : "an 'http' url");
+                         name.z, entry->line, ways[0]);
     if (entry->values.concurrency > 0 && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
@@ -229,8 +243,8 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
                          l->file_name, name.z, entry->line);
     if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
         return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url, "
-                         "'pull: true' or 'channel: true'",
+                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url, an "
+                         "'arq' function, 'pull: true' or 'channel: true'",
                          l->file_name, name.z, entry->line);
     return 0;
 }

@@ -53,6 +53,7 @@ enum journal_op {
     JOURNAL_REPLY,  /* job, replies, worker = who: answers to its questions */
     JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
     JOURNAL_RESUME, /* job */
+    JOURNAL_EXPIRE, /* job: the time for its open questions is over */
     JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held */
     JOURNAL_FEED,   /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
                        what came over its channel.  No job: all that run are still being heard */

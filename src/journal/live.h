@@ -194,6 +194,7 @@ int questions_asked(struct live *l, const struct record *rec);
 int questions_go_on(struct live *l);
 /* The first deadline has come. */
 int questions_expire(struct live *l);
+void journal_expire_questions(struct journal *j, struct journal_request *req);
 /* For a lease: the answers that the job goes on with. */
 int questions_put_answers(struct live *l, struct journal_request *req);
 void journal_reply(struct journal *j, struct journal_request *req);

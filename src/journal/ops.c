@@ -783,6 +783,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_REPLY] = journal_reply,
         [JOURNAL_PAUSE] = journal_pause,
         [JOURNAL_RESUME] = journal_resume,
+        [JOURNAL_EXPIRE] = journal_expire_questions,
         [JOURNAL_THREAD_CREATE] = journal_thread_create,
         [JOURNAL_THREAD_PATCH] = journal_thread_patch,
         [JOURNAL_THREAD_COPY] = journal_thread_copy,

@@ -284,6 +284,30 @@ int questions_expire(struct live *l)
     return err;
 }
 
+void journal_expire_questions(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+    struct questions q;
+
+    if (l == NULL)
+        return;
+    int err = load(j, l->row.key, &req->mem, &q);
+    if (err == 0 && (l->state != JOB_WAITING || count_open(&q) == 0)) {
+        refuse(req, ERR_REFUSED, "the job does not wait for an answer");
+        return;
+    }
+    for (size_t i = 0; err == 0 && i < q.n; i++)
+        q.rows[i].expires = j->now;
+    if (err == 0)
+        err = expire_all(l, &q);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    journal_answer_row(req, &l->row);
+}
+
 /* --- answers ----------------------------------------------------------------- */
 
 /* The question that a reply is about: the last of its id; or without one the only one that is

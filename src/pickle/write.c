@@ -124,15 +124,17 @@ static void put_number(struct buf *b, struct str text)
 
 /* --- containers -------------------------------------------------------------- */
 
-void pickle_dict_begin(struct buf *b)
+void pickle_dict_begin(struct buf *b, size_t n)
 {
     put_op(b, OP_EMPTY_DICT);
-    put_op(b, OP_MARK);
+    if (n > 0)
+        put_op(b, OP_MARK);
 }
 
-void pickle_dict_end(struct buf *b)
+void pickle_dict_end(struct buf *b, size_t n)
 {
-    put_op(b, OP_SETITEMS);
+    if (n > 0)
+        put_op(b, OP_SETITEMS);
 }
 
 void pickle_tuple_begin(struct buf *b, size_t n)
@@ -165,16 +167,12 @@ static void put_dict(struct buf *b, yyjson_val *v)
 {
     yyjson_obj_iter members = yyjson_obj_iter_with(v);
 
-    if (yyjson_obj_size(v) == 0) {
-        put_op(b, OP_EMPTY_DICT);
-        return;
-    }
-    pickle_dict_begin(b);
+    pickle_dict_begin(b, yyjson_obj_size(v));
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&members)) != NULL;) {
         pickle_text(b, json_text(key));
         pickle_value(b, yyjson_obj_iter_get_val(key));
     }
-    pickle_dict_end(b);
+    pickle_dict_end(b, yyjson_obj_size(v));
 }
 
 /* As deep as the reader of JSON allows. */

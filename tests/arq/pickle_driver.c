@@ -33,8 +33,10 @@ static void write_one(struct json_reader *reader, struct str line)
     }
     if (err.code != 0)
         printf("error %s", err.text);
-    for (size_t i = 0; err.code == 0 && i < b.n; i++)
-        printf("%02x", (unsigned)(unsigned char)b.p[i]);
+    for (size_t i = 0; err.code == 0 && i < b.n; i++) {
+        (void)putchar("0123456789abcdef"[(unsigned char)b.p[i] >> 4]);
+        (void)putchar("0123456789abcdef"[(unsigned char)b.p[i] & 15]);
+    }
     printf("\n");
     buf_done(&b);
 }

@@ -46,21 +46,21 @@ def any_number(r):
     return r.choice([
         lambda: r.randrange(-300, 300),
         lambda: r.choice([-1, 1]) * (2 ** r.randrange(0, 200) + r.randrange(-2, 3)),
-        lambda: r.choice([-1, 1]) * 10 ** r.randrange(0, 4000),
+        lambda: r.choice([-1, 1]) * 10 ** r.choice([25, 80, 300, 700]),
         lambda: r.uniform(-1e6, 1e6),
         lambda: r.choice([0.0, -0.0, 1e308, 5e-324, 1.7976931348623157e308, 0.1]),
     ])()
 
 
 def any_value(r, depth=0):
-    kind = r.randrange(8 if depth < 6 else 5)
+    kind = r.randrange(8 if depth < 4 else 5)
     if kind < 3:
         return r.choice([None, True, False])
     if kind == 3:
         return any_number(r)
     if kind == 4:
         return any_text(r)
-    n = r.choice([0, 1, 2, 3, 4, 30])
+    n = r.choice([0, 1, 2, 3, 4, 12 if depth < 2 else 5])
     if kind == 5:
         return {any_text(r): any_value(r, depth + 1) for _ in range(n)}
     return [any_value(r, depth + 1) for _ in range(n)]
@@ -80,7 +80,7 @@ def same(a, b):
 @cases(range(4))
 def python_loads_whatever_json_we_write(seed):
     r = random.Random(seed)
-    values = [any_value(r) for _ in range(500)]
+    values = [any_value(r) for _ in range(200)]
     for value, line in zip(values, drive("write", [json.dumps(v) for v in values]), strict=True):
         check(same(pickle.loads(bytes.fromhex(line)), value), f"{value!r} has become {line}")
 
@@ -187,7 +187,7 @@ def a_message_of_langchain_is_its_fields():
 @cases(range(6))
 def json_of_any_kind_comes_back_from_protocol(protocol):
     r = random.Random(protocol)
-    values = [json.loads(json.dumps(any_value(r)).replace("\\ud800", "x")) for _ in range(300)]
+    values = [json.loads(json.dumps(any_value(r)).replace("\\ud800", "x")) for _ in range(100)]
     for value, got in zip(values, read(*(pickle.dumps(v, protocol) for v in values)), strict=True):
         check(same(got, value), f"{value!r} has become {got!r}")
 
@@ -244,7 +244,7 @@ def every_cut_and_every_broken_byte_is_survived():
     whole = pickle.dumps({"r": [Order(1, [2.5, "x"]), ValueError("y"), datetime.date(2026, 1, 1)]}, 4)
     r = random.Random(1)
     broken = [whole[:i] for i in range(len(whole))]
-    for _ in range(2000):
+    for _ in range(500):
         copy = bytearray(whole)
         copy[r.randrange(len(copy))] = r.randrange(256)
         broken.append(bytes(copy))

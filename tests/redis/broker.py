@@ -18,6 +18,8 @@ PASSWORD = "hush-hush-hush"
 class Broker:
     """On a socket in a folder of its own; it can be stopped and started again."""
 
+    more = ()
+
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="spoolwire-redis-")
         self.path = os.path.join(self.folder, "redis.sock")
@@ -28,7 +30,7 @@ class Broker:
     def start(self):
         self.process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", self.folder,
-             "--requirepass", PASSWORD, "--client-output-buffer-limit", "pubsub 0 0 0"],
+             "--requirepass", PASSWORD, "--client-output-buffer-limit", "pubsub 0 0 0", *self.more],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until("redis answers", self._answers)
 

@@ -573,6 +573,7 @@ static void check_granted(struct call *c)
     case JOURNAL_REPLY:
     case JOURNAL_PAUSE:
     case JOURNAL_RESUME:
+    case JOURNAL_EXPIRE:
         t = subject(c, r->job, r->row.key);
         if (t == NULL)
             complain(c, "there is no such job");

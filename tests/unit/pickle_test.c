@@ -51,7 +51,7 @@ static void a_job_has_the_bytes_of_the_example(void **state)
     (void)state;
     buf_init(&b, 1000);
     pickle_begin(&b);
-    pickle_dict_begin(&b);
+    pickle_dict_begin(&b, 5);
     pickle_text(&b, STR("t"));
     pickle_none(&b);
     pickle_text(&b, STR("f"));
@@ -65,7 +65,7 @@ static void a_job_has_the_bytes_of_the_example(void **state)
     write_json(&b, "{}");
     pickle_text(&b, STR("et"));
     pickle_int(&b, 1700000000000);
-    pickle_dict_end(&b);
+    pickle_dict_end(&b, 5);
     pickle_end(&b);
     assert_int_equal(b.n, 98);
     assert_memory_equal(b.p, bytes, sizeof(bytes) - 1);

@@ -126,13 +126,15 @@ static void an_agent_has_one_way_to_get_its_jobs(void **state)
     (void)state;
     BAD_FILE(
         "agents:\n  a: {concurrency: 2}\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
     BAD_FILE(
         "agents:\n  a:\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
     BAD_FILE(
         "agents:\n  a: {pull: false}\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
+    BAD_FILE("agents:\n  a: {pull: true, arq: run}\n", ERR_REFUSED,
+             "the agent 'a' at line 2 has an 'arq' function and 'pull: true'");
     BAD_FILE("agents:\n  a: {pull: true, command: [x]}\n", ERR_REFUSED,
              "the agent 'a' at line 2 has a 'command' and 'pull: true'");
     BAD_FILE("agents:\n  a: {command: ['']}\n", ERR_REFUSED,
@@ -213,6 +215,54 @@ static void a_pool_is_checked(void **state)
     BAD_FILE(POOL("4\n    concurrency: 2\n"), ERR_REFUSED,
              "the agent 'a' at line 2 has a 'pool', whose processes have a 'concurrency' of "
              "their own: 'pool: {size: 4, concurrency: 8}'");
+}
+
+static void a_queue_of_arq_is_a_group_of_options(void **state)
+{
+    struct server_config *c = good(
+        "redis_url: redis://h\narq_queue: mine\n"
+        "agents:\n"
+        "  a: {arq: run_it}\n"
+        "  b: {arq: {function: run_b, queue: qb, args: [job_id, x=input.y], serializer: json}}\n"
+        "  c: {pull: true, serves: {function: run_c, resume_function: go_on}}\n",
+        NONE, NONE);
+
+    (void)state;
+    assert_string_equal(c->agents[0].arq.function, "run_it");
+    assert_string_equal(c->agents[0].arq.queue, "arq:queue");
+    assert_list(c->agents[0].arq.args, "job_id input");
+    assert_list(c->agents[0].arq.resume_args, "job_id resume");
+    assert_true(c->agents[0].arq.keeps_result);
+    assert_string_equal(c->agents[1].arq.queue, "qb");
+    assert_list(c->agents[1].arq.args, "job_id x=input.y");
+    assert_int_equal(c->agents[1].arq.serializer, ARQ_SERIALIZER_JSON);
+    assert_string_equal(c->agents[2].serves.function, "run_c");
+    assert_string_equal(c->agents[2].serves.resume_function, "go_on");
+    assert_list(c->agents[2].serves.resume_args, "job_id answer");
+    server_config_free(c);
+}
+
+static void a_queue_of_arq_is_checked(void **state)
+{
+    (void)state;
+    refused("agents:\n  a: {arq: run}\n", NONE, NONE, ERR_REFUSED,
+            "the agent 'a' has an 'arq' function, but there is no redis_url");
+    refused("arq_queue: q\n", NONE, NONE, ERR_REFUSED, "arq_queue is given without redis_url");
+    refused("agents:\n  a: {pull: true, serves: run}\n", NONE, NONE, ERR_REFUSED,
+            "the agent 'a' has 'serves', but there is no arq_queue");
+    refused(
+        "redis_url: redis://h\narq_queue: q\nagents:\n  a: {arq: {function: run, queue: q}}\n",
+        NONE, NONE, ERR_REFUSED,
+        "the agent 'a' has the queue that arq_queue says is served here: give it another 'queue'");
+    refused("redis_url: redis://h\nagents:\n  a: {arq: {function: run, args: [job]}}\n", NONE,
+            NONE, ERR_REFUSED,
+            "the agent 'a': 'job' is no argument: these are job_id, input, input.KEY, agent, "
+            "attempt, resume and answer, each also as name=word");
+    refused(
+        "redis_url: redis://h\nagents:\n  a: {arq: {function: run, args: [=input]}}\n", NONE,
+        NONE, ERR_REFUSED,
+        "the agent 'a': '=input' is no argument: these are job_id, input, input.KEY, agent, "
+        "attempt, resume and answer, each also as name=word");
 }
 
 static void the_demo_is_built_in(void **state)
@@ -367,6 +417,8 @@ int main(void)
         cmocka_unit_test(an_agent_has_one_way_to_get_its_jobs),
         cmocka_unit_test(a_pool_is_a_group_of_options),
         cmocka_unit_test(a_pool_is_checked),
+        cmocka_unit_test(a_queue_of_arq_is_a_group_of_options),
+        cmocka_unit_test(a_queue_of_arq_is_checked),
         cmocka_unit_test(the_demo_is_built_in),
         cmocka_unit_test(the_demo_can_be_changed_and_replaced_and_left_out),
         cmocka_unit_test(an_agents_bounds_are_checked),

@@ -173,6 +173,16 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "redis_subscribe_channel: 's:{job_id}'\n"
                                    "redis_subscribe_agent: a\n"
                                    "redis_subscribe_buffer: 36M\n"
+                                   "arq_queue: q\n"
+                                   "arq_serializer: json\n"
+                                   "arq_max_jobs: 37\n"
+                                   "arq_allow_abort: false\n"
+                                   "arq_max_tries: 38\n"
+                                   "arq_poll: 39ms\n"
+                                   "arq_lease: 40s\n"
+                                   "arq_keep_result: 41m\n"
+                                   "arq_health: 42s\n"
+                                   "arq_expire_function: ex\n"
                                    "demo: false\n";
 
 static void assert_every_option(const struct server_config *c)
@@ -234,6 +244,16 @@ static void assert_every_option(const struct server_config *c)
     assert_string_equal(c->redis_subscribe_channel, "s:{job_id}");
     assert_string_equal(c->redis_subscribe_agent, "a");
     assert_int_equal(c->redis_subscribe_buffer, 36 * 1048576);
+    assert_string_equal(c->arq_queue, "q");
+    assert_int_equal(c->arq_serializer, ARQ_SERIALIZER_JSON);
+    assert_int_equal(c->arq_max_jobs, 37);
+    assert_false(c->arq_allow_abort);
+    assert_int_equal(c->arq_max_tries, 38);
+    assert_int_equal(c->arq_poll_ms, 39);
+    assert_int_equal(c->arq_lease_ms, 40000);
+    assert_int_equal(c->arq_keep_result_ms, 41 * 60000);
+    assert_int_equal(c->arq_health_ms, 42000);
+    assert_string_equal(c->arq_expire_function, "ex");
     assert_false(c->demo);
 }
 
@@ -307,6 +327,16 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "s:{job_id}",
         "a",
         "36M",
+        "q",
+        "json",
+        "37",
+        "false",
+        "38",
+        "39ms",
+        "40s",
+        "41m",
+        "42s",
+        "ex",
         "false",
     };
     /* clang-format on */

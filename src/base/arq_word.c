@@ -1,0 +1,23 @@
+#include "base/arq_word.h"
+
+struct str arq_word_split(struct str word, struct str *ret_name)
+{
+    size_t equals = str_find(word, '=');
+
+    *ret_name = equals < word.n ? str_head(word, equals) : STR_NONE;
+    return equals < word.n ? str_skip(word, equals + 1) : word;
+}
+
+bool arq_word_is_good(struct str word)
+{
+    static const char *const known[] = { "job_id", "agent",  "attempt",
+                                         "input",  "resume", "answer" };
+    struct str name, value = arq_word_split(word, &name);
+
+    if (!str_absent(name) && name.n == 0)
+        return false;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_eq(value, str_of(known[i])))
+            return true;
+    return str_starts(value, STR("input.")) && value.n > sizeof("input.") - 1;
+}

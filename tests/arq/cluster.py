@@ -1,0 +1,108 @@
+"""What the tests of ARQ share: a Redis, Python's workers and clients, and servers of ours."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+import broker
+from arq import create_pool
+from arq.connections import RedisSettings
+from gateway import Server, until
+from harness import check
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DB = 3
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+class Durable(broker.Broker):
+    """Keeps what it was told, also when it is killed."""
+
+    more = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+def own_name(what):
+    with _lock:
+        return f"{what}-{os.getpid()}-{next(_numbers)}"
+
+
+def own_queue():
+    return own_name("queue")
+
+
+class PythonWorker:
+    """tests/arq/worker.py, or another program with the same arguments."""
+
+    def __init__(self, redis, queue, *more, program="worker.py"):
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, program), redis.path, broker.PASSWORD, str(DB), queue, *more],
+            stdin=subprocess.DEVNULL, stdout=self.err, stderr=self.err)
+        key = f"{queue}:health-check"
+        until("the worker is there", lambda: self.process.poll() is not None or redis.client().exists(key))
+        check(self.process.poll() is None, self.text())
+
+    def text(self):
+        self.err.seek(0)
+        return self.err.read().decode(errors="replace")[-3000:]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+        self.kill()
+        self.err.close()
+
+
+def settings(redis):
+    return RedisSettings(unix_socket_path=redis.path, password=broker.PASSWORD, database=DB)
+
+
+def python(redis, queue, do, **more):
+    """Runs @do with ARQ's own client."""
+    async def run():
+        pool = await create_pool(settings(redis), default_queue_name=queue, **more)
+        try:
+            return await do(pool)
+        finally:
+            await pool.aclose()
+    return asyncio.run(run())
+
+
+def arq_agent(queue, **more):
+    agent = {k: more.pop(k) for k in ("lease", "attempts", "grace", "concurrency") if k in more}
+    return {"arq": {"function": "run_triage", "queue": queue, "poll": "50ms", "settle": "200ms", **more}, **agent}
+
+
+def producer(redis, queue, *flags, agents=None, **more):
+    """A server whose agent `triage` is the queue."""
+    return Server("--redis-url", redis.url, "--redis-subscribe", *flags,
+                  agents={"triage": arq_agent(queue, **more), **(agents or {})})
+
+
+def consumer(redis, queue, *flags, top="", serves=None, **agent):
+    """A server that serves the queue with processes."""
+    return Server("--redis-url", redis.url, "--redis-publish", "agent", "--arq-queue", queue, "--arq-poll", "50ms",
+                  "--arq-lease", "1500ms", *flags, top=top,
+                  agents={"triage": {"command": [sys.executable, os.path.join(HERE, "agent.py")],
+                                     "serves": {"function": "run_triage", "resume_function": "resume_triage", **(serves or {})},
+                                     **agent}})
+
+
+def keys(redis, id):
+    """What is left of a job in Redis."""
+    client = redis.client()
+    return sorted(k.decode() for k in client.keys(f"arq:*:{id}")) + (["arq:abort"] if client.zscore("arq:abort", id) else [])
