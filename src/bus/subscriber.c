@@ -82,11 +82,13 @@ struct subscriber {
 static void put_line(struct buf *out, struct str payload)
 {
     size_t from = out->n;
+    char *end;
 
     buf_str(out, payload);
-    for (size_t i = from; i < out->n && out->error == 0; i++)
-        if (out->p[i] == '\n' || out->p[i] == '\r')
-            out->p[i] = ' ';
+    if (out->error != 0)
+        return;
+    while ((end = memchr(out->p + from, '\n', out->n - from)) != NULL)
+        *end = ' ';
 }
 
 static int batch_add(struct batch *b, struct str payload, const struct payload_about *about)
