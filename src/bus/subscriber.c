@@ -291,7 +291,7 @@ static void on_answer(struct post *post)
     batch_clear(&f->flying);
     f->at = 0;
     send_next(f);
-    if (post->req.code != 0 && !post->is_flying && f->filling.n == 0 && !f->is_dirty)
+    if (!post->is_flying && post->req.code != 0 && f->filling.n == 0 && !f->is_dirty)
         feed_free(f); /* whatever speaks there, nothing is to be kept of it */
 }
 
