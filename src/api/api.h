@@ -119,9 +119,10 @@ struct call {
     struct buf body; /* the request's, kept */
     bool aiq;        /* document 004's shapes */
     int64_t wait_ms;
-    bool cancels;        /* a run is cancelled when its reader leaves */
-    size_t item, n_done; /* of a list that is worked off: which one this is, and how many were
-                            done */
+    bool cancels;          /* a run is cancelled when its reader leaves */
+    struct permit *permit; /* owned; to read what it starts; NULL: none is needed */
+    size_t item, n_done;   /* of a list that is worked off: which one this is, and how many were
+                              done */
 };
 
 /* Copies the body; it can only be about jobs that its caller may reach.  NULL when it has
@@ -250,6 +251,7 @@ void api_runs(struct http_request *req, void *arg);
 void api_run(struct http_request *req, void *arg);
 void api_run_delete(struct http_request *req, void *arg);
 void api_run_cancel(struct http_request *req, void *arg);
+void api_runs_cancel(struct http_request *req, void *arg);
 void api_run_join(struct http_request *req, void *arg);
 void api_run_join_stream(struct http_request *req, void *arg);
 

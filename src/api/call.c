@@ -1,5 +1,6 @@
 #include "api/admit.h"
 
+#include "auth/permit.h"
 #include "base/error.h"
 #include "dialect/aiq.h"
 #include "dialect/render.h"
@@ -131,6 +132,7 @@ void call_free(struct call *call)
 {
     if (call == NULL)
         return;
+    permit_free(call->permit);
     token_unref(call->token);
     arena_done(&call->journal.mem);
     buf_done(&call->out);

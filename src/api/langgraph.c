@@ -418,6 +418,7 @@ static void on_left(struct streams *l, struct str run)
 }
 
 void langgraph_stream(struct http_request *req,
+                      struct permit *permit,
                       struct str run,
                       uint32_t modes,
                       bool subgraphs,
@@ -428,12 +429,12 @@ void langgraph_stream(struct http_request *req,
                                 .way = { .dialect = &dialect_messages,
                                          .variant = { .modes = modes,
                                                       .subgraphs = subgraphs } },
+                                .permit = permit,
                                 .plain = true,
                                 .left = cancels ? on_left : NULL };
 
     (void)jobs_read_place(req, STR_NONE, &what); /* a foreign id is the beginning */
-    if (api_take_permit(req, &what.permit))
-        job_stream_open(app_loop_of(req)->streams, req, &what);
+    job_stream_open(app_loop_of(req)->streams, req, &what);
 }
 
 struct abandoned {

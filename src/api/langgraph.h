@@ -88,15 +88,20 @@ void langgraph_set_location(struct http_request *req,
                             struct str thread,
                             struct str run,
                             const char *tail);
-/* Answers with a stream of the run. */
+/* Answers with a stream of the run.  The permit is taken, here and below. */
 void langgraph_stream(struct http_request *req,
+                      struct permit *permit,
                       struct str run,
                       uint32_t modes,
                       bool subgraphs,
                       bool cancels);
 /* Answers with the run's result when it has ended, with newlines until then; or, @quietly,
  * with 204 then. */
-void langgraph_wait(struct http_request *req, struct str run, bool cancels, bool quietly);
+void langgraph_wait(struct http_request *req,
+                    struct permit *permit,
+                    struct str run,
+                    bool cancels,
+                    bool quietly);
 /* Its only reader has left: it is cancelled. */
 void langgraph_abandon(struct journal *journal, struct str run);
 

@@ -5,6 +5,7 @@
 #include "api/admit.h"
 #include "api/jobs.h"
 #include "auth/access.h"
+#include "auth/permit.h"
 #include "base/error.h"
 #include "http/header.h"
 #include "jobs/merge.h"
@@ -318,6 +319,15 @@ static void answer_create(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
+/* It was taken before the run was made: a refusal afterwards would make another. */
+static struct permit *permit_of(struct call *call)
+{
+    struct permit *permit = call->permit;
+
+    call->permit = NULL;
+    return permit;
+}
+
 static void answer_stream(struct call *call)
 {
     const struct journal_request *j = &call->journal;
@@ -325,8 +335,8 @@ static void answer_stream(struct call *call)
     if (refused(call))
         return;
     langgraph_set_location(call->req, thread_of(call), j->row.id, "stream");
-    langgraph_stream(call->req, j->row.id, (uint32_t)j->run.modes, j->run.subgraphs != 0,
-                     call->cancels);
+    langgraph_stream(call->req, permit_of(call), j->row.id, (uint32_t)j->run.modes,
+                     j->run.subgraphs != 0, call->cancels);
 }
 
 static void answer_wait(struct call *call)
@@ -335,33 +345,39 @@ static void answer_wait(struct call *call)
         return;
     langgraph_set_location(call->req, thread_of(call), call->journal.row.id,
                            call->journal.thread_row.is_temporary ? NULL : "join");
-    langgraph_wait(call->req, call->journal.row.id, call->cancels, false);
+    langgraph_wait(call->req, permit_of(call), call->journal.row.id, call->cancels, false);
 }
 
-static void submit(struct http_request *req, void (*answer)(struct call *))
+static void submit(struct http_request *req, void (*answer)(struct call *), bool reads)
 {
-    struct call *call = call_new(req, JOURNAL_SUBMIT, answer);
+    struct permit *permit = NULL;
+    bool may = !reads || api_take_permit(req, &permit);
+    struct call *call = may ? call_new(req, JOURNAL_SUBMIT, answer) : NULL;
 
-    if (call != NULL)
-        call_read(call, MAX_DEPTH, read_run);
+    if (call == NULL) {
+        permit_free(permit);
+        return;
+    }
+    call->permit = permit;
+    call_read(call, MAX_DEPTH, read_run);
 }
 
 void api_run_create(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_create);
+    submit(req, answer_create, false);
 }
 
 void api_run_stream(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_stream);
+    submit(req, answer_stream, true);
 }
 
 void api_run_wait(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_wait);
+    submit(req, answer_wait, true);
 }
 
 /* --- several, one after another ------------------------------------------------------- */
@@ -527,7 +543,7 @@ static void answer_cancelled(struct call *call)
     if (call->journal.code != ERR_CLOSED && call_refused(call))
         return;
     if (call->journal.code == 0 && langgraph_flag(call->req, "wait"))
-        langgraph_wait(call->req, call->journal.row.id, false, true);
+        langgraph_wait(call->req, NULL, call->journal.row.id, false, true);
     else
         http_respond(call->req, langgraph_flag(call->req, "wait") ? 204 : 202, NULL, STR_NONE);
 }
@@ -566,6 +582,62 @@ void api_run_cancel(struct http_request *req, void *arg)
         http_respond_error(req, 422, "action must be interrupt or rollback");
 }
 
+/* --- several, one after another --- */
+
+static void cancel_next(struct http_request *req, size_t item);
+
+static void answer_next_cancel(struct call *call)
+{
+    int code = call->journal.code;
+
+    if (code != ERR_CLOSED && code != ERR_NOT_FOUND && call_refused(call))
+        return;
+    cancel_next(call->req, call->item + 1);
+}
+
+static bool read_cancel(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *j = &call->journal;
+    struct json json;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &json))
+        return false;
+    yyjson_val *ids = langgraph_member(json.root, "run_ids", "runIds");
+    struct str thread = json_text(langgraph_member(json.root, "thread_id", "threadId"));
+    struct str run = json_text(yyjson_arr_get(ids, call->item));
+    if (!yyjson_is_arr(ids) || str_absent(thread)) {
+        http_respond_error(call->req, 422,
+                           "\"thread_id\" and \"run_ids\" must say which runs are meant");
+        return false;
+    }
+    if (call->item >= yyjson_arr_size(ids)) {
+        http_respond(call->req, 204, NULL, STR_NONE);
+        return false;
+    }
+    if (arena_copy(&j->mem, thread, &j->thread_row.id) &&
+        arena_copy(&j->mem, str_absent(run) ? STR("") : run, &j->job))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+static void cancel_next(struct http_request *req, size_t item)
+{
+    struct call *call = call_new(req, JOURNAL_CANCEL, answer_next_cancel);
+
+    if (call == NULL)
+        return;
+    call->item = item;
+    call->journal.rolls_back = str_is(http_query(req, "action"), "rollback");
+    call_read(call, MAX_DEPTH, read_cancel);
+}
+
+void api_runs_cancel(struct http_request *req, void *arg)
+{
+    (void)arg;
+    cancel_next(req, 0);
+}
+
 /* --- joining ---------------------------------------------------------------------------- */
 
 /* What a run was made with; found on the pool, used on the loop. */
@@ -599,13 +671,16 @@ static void begin_join(struct look *look, bool streams)
     const struct joining *j = look->data;
     struct http_request *req = look->req;
     struct str run = str_make(look->job, look->job_n);
+    struct permit *permit;
 
     http_on_gone(req, NULL, NULL);
+    if (!api_take_permit(req, &permit))
+        return;
     if (streams) {
         langgraph_set_location(req, j->what.thread, run, "stream");
-        langgraph_stream(req, run, j->modes, j->subgraphs, j->cancels);
+        langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels);
     } else {
-        langgraph_wait(req, run, j->cancels, false);
+        langgraph_wait(req, permit, run, j->cancels, false);
     }
 }
 

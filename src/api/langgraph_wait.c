@@ -80,7 +80,9 @@ static int put_values(struct store *store, int64_t key, int64_t seq, struct buf 
     json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (code == 0)
         code = record_decode(&reader, stored, &rec, NULL);
-    json_put_raw_or_null(out, code == 0 ? rec.data : STR_NONE);
+    json_put_raw_or_null(out, code != 0                      ? STR_NONE
+                              : rec.kind == REC_STATE_VALUES ? rec.data
+                                                             : rec.output);
     json_reader_done(&reader);
     return code == ERR_NOMEM ? code : 0;
 }
@@ -297,22 +299,22 @@ static void on_wake(struct reader *reader)
         look_again(w);
 }
 
-void langgraph_wait(struct http_request *req, struct str run, bool cancels, bool quietly)
+void langgraph_wait(struct http_request *req,
+                    struct permit *permit,
+                    struct str run,
+                    bool cancels,
+                    bool quietly)
 {
     struct run_wait *w = calloc(1, sizeof(*w));
     struct way way = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
 
-    if (w != NULL && !quietly && !api_take_permit(req, &w->permit)) {
-        free(w);
-        return;
-    }
     if (w == NULL || hub_join(app_loop_of(req)->hub, run, &way, &w->reader) != 0) {
-        if (w != NULL)
-            permit_free(w->permit);
         free(w);
-        http_respond_error(req, 429, "out of memory"); /* the run is there: see langgraph.h */
+        permit_free(permit);
+        http_respond_error(req, 409, "out of memory"); /* the run is there: see langgraph.h */
         return;
     }
+    w->permit = permit;
     w->loop = app_loop_of(req);
     w->token = token_ref(api_token(req));
     w->req = req;

@@ -89,6 +89,7 @@ const struct http_route api_routes[] = {
     { "POST", "/runs/stream", api_run_stream, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/runs/wait", api_run_wait, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/runs/batch", api_run_batch, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "POST", "/runs/cancel", api_runs_cancel, 0, 0, ACCESS_CLIENT },
     { "GET", "/runs/{run}/stream", api_run_join_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
     /* Operations */
     { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },

@@ -277,9 +277,11 @@ static int on_record(void *arg, const struct record *rec)
         return run->lines.error;
     l->row.seq = rec->seq;
     j->tally.records[rec->kind]++;
-    err = rec->kind == REC_JOB_INTERRUPT  ? questions_asked(l, rec)
-          : rec->kind == REC_STATE_VALUES ? runs_saw_values(l, rec)
-                                          : 0;
+    if (rec->kind == REC_JOB_INTERRUPT)
+        err = questions_asked(l, rec);
+    else if (rec->kind == REC_STATE_VALUES || rec->kind == REC_RUN_END ||
+             rec->kind == REC_JOB_END)
+        err = runs_saw(l, rec);
     return err == 0 ? capture(l, rec) : err;
 }
 

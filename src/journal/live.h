@@ -221,8 +221,8 @@ struct live *runs_first(const struct journal *j, int64_t thread);
 bool runs_may_begin(const struct live *l);
 /* Into its queue, if it may begin and is not there. */
 void runs_release(struct live *l);
-/* Its fold has emitted a state of the graph. */
-int runs_saw_values(struct live *l, const struct record *rec);
+/* Its fold has emitted a record that may have the graph's state. */
+int runs_saw(struct live *l, const struct record *rec);
 /* It has come to its end: what that makes of its thread. */
 int runs_ended(struct live *l);
 

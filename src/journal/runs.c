@@ -161,13 +161,29 @@ static int store_values(struct live *l, struct str values)
     return err;
 }
 
-int runs_saw_values(struct live *l, const struct record *rec)
+/* The whole state, as a part; or as the output of a graph that sends none.  Absent: it has
+ * none. */
+static struct str values_of(const struct live *l, const struct record *rec)
 {
-    if (l->thread == NULL || record_info(rec)->ns.n > 0 || str_absent(rec->data))
+    const struct run_info *info = record_info(rec);
+
+    if (rec->kind == REC_STATE_VALUES)
+        return info->ns.n == 0 ? rec->data : STR_NONE;
+    return l->row.values_seq == 0 && (rec->kind == REC_JOB_END || info->root) &&
+                   str_starts(rec->output.p != NULL ? rec->output : STR(""), STR("{"))
+               ? rec->output
+               : STR_NONE;
+}
+
+int runs_saw(struct live *l, const struct record *rec)
+{
+    struct str values = l->thread != NULL ? values_of(l, rec) : STR_NONE;
+
+    if (str_absent(values))
         return 0;
     l->row.values_seq = (int64_t)rec->seq;
     live_change(l);
-    int err = store_values(l, rec->data);
+    int err = store_values(l, values);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
@@ -287,11 +303,12 @@ static int roll_back(struct live *l)
         err = store_record(j->opt.store, e.key, e.seq, &stored, &j->failure);
     if (err == 0 && e.key != 0)
         err = record_decode(&j->reader, stored, &rec, &j->failure);
-    if (err == 0 && !str_absent(rec.data)) {
+    struct str values = rec.kind == REC_STATE_VALUES ? rec.data : rec.output;
+    if (err == 0 && !str_absent(values)) {
         struct arena mem;
 
         arena_init(&mem); /* storing uses the reader's memory again */
-        err = arena_copy(&mem, rec.data, &rec.data) ? store_values(l, rec.data) : ERR_NOMEM;
+        err = arena_copy(&mem, values, &values) ? store_values(l, values) : ERR_NOMEM;
         arena_done(&mem);
     } else if (err == 0) {
         err = store_thread_values(j->opt.store, l->row.thread, STR_NONE, j->now, &j->failure);

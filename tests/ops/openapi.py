@@ -320,6 +320,7 @@ def threads(s):
     equal(s.post(f"/threads/{t}/runs/{first}/cancel").status, 202)
     equal(s.request("DELETE", f"/threads/{t}/runs/{first}").status, 204)
     equal(s.post("/runs/batch", [{"assistant_id": "pull"}]).status, 200)
+    equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
     equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
     equal(s.request("DELETE", f"/threads/{t}").status, 204)
 

@@ -1,12 +1,14 @@
 """Runs: made, waited for, joined, several at a time, cancelled, deleted."""
 
 import json
+import subprocess
 import threading
 import time
 
-from gateway import Worker, at_once, request_bytes
-from harness import case, cases, check, contains, equal
-from graphs import (AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, new_thread, run_of, serve,
+from gateway import OPENING, Server, Worker, at_once, request_bytes, root_end
+from harness import PROGRAM, case, cases, check, contains, equal
+from graphs import (RunStream,
+                    AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, new_thread, run_of, serve,
                        stream, thread)
 
 
@@ -100,6 +102,62 @@ def read_wait(server, path, body):
     a = server.post(path, body)
     equal((a.status, a.headers["content-type"]), (200, "application/json"), repr(a))
     return a.json
+
+
+@case
+def the_output_of_a_graph_that_sends_no_parts():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        lease.send(*OPENING, root_end({"answer": 42}))
+        lease.finish()
+        equal(s.get(f"/threads/{t}/runs/{run}/join").json, {"answer": 42})
+        equal(thread(s, t)["values"], {"answer": 42})
+        run = create(s, t)["run_id"]
+        Worker(s, "agent").lease().finish(output={"answer": 43})
+        equal(s.get(f"/threads/{t}/runs/{run}/join").json, {"answer": 43})
+        equal(thread(s, t)["values"], {"answer": 43})
+
+
+@case
+def who_may_not_read_starts_nothing():
+    """A client that is told to come again later would start another run each time."""
+    with Server("--auth", "required", agents={"agent": {"pull": True}}) as s:
+        done = subprocess.run([PROGRAM, "token", "create", "--data", s.data, "--scope", "client", "--max-streams", "1"],
+                              capture_output=True, text=True, check=True)
+        me = {"X-Api-Key": done.stdout.strip()}
+        body = {"assistant_id": "agent", "input": {}}
+        with RunStream(s, "/runs/stream", body, headers=me) as st:
+            st.until_event("metadata")
+            for kind in ("stream", "wait"):
+                equal(s.post(f"/runs/{kind}", body, headers=me).status, 429)
+        equal(len(s.get("/v1/jobs", headers=me).json["jobs"]), 1)
+
+
+@case
+def a_server_that_goes_down_leaves_the_run():
+    with serve() as s:
+        t = new_thread(s)
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        with s.connect() as sock:
+            sock.sendall(request_bytes(s, "GET", f"/threads/{t}/runs/{run}/join"))
+            sock.settimeout(30)
+            data = sock.recv(65536)
+            check(data.startswith(b"HTTP/1.1 200 "), data)
+            begun = time.monotonic()
+            s.restart()
+            check(time.monotonic() - begun < 15, "it waited for the run")
+            try:
+                while (more := sock.recv(65536)):
+                    data += more
+            except ConnectionResetError:
+                pass
+            check(not data.endswith(b"0\r\n\r\n"), "a clean end would be a result")
+        lease.send(UNTIL_QUESTION[2])
+        lease.finish()
+        equal(s.get(f"/threads/{t}/runs/{run}/join").json, VALUES[0])
 
 
 @case
@@ -258,6 +316,20 @@ def cancel_at_once_or_when_it_has_stopped():
         equal(s.post(f"/threads/{t}/runs/{run}/cancel?action=explode").status, 422)
         equal(s.post(f"/threads/{t}/runs/nothing/cancel").status, 404)
         equal(s.get(f"/threads/{t}/runs/{run}/join").json, None)
+
+
+@case
+def several_are_cancelled_at_once():
+    with serve() as s:
+        t = new_thread(s)
+        ids = [create(s, t)["run_id"] for _ in range(3)]
+        a = s.post("/runs/cancel?action=interrupt", {"thread_id": t, "run_ids": [ids[0], "none", ids[2]]})
+        equal(a.status, 204, repr(a))
+        equal([s.state(id) for id in ids], ["cancelled", "queued", "cancelled"])
+        equal(s.post("/runs/cancel", {"run_ids": ids}).status, 422)
+        other = new_thread(s)
+        equal(s.post("/runs/cancel", {"thread_id": other, "run_ids": ids}).status, 204)
+        equal(s.state(ids[1]), "queued", "a run of another thread")
 
 
 @case
