@@ -35,6 +35,10 @@ golden: all
 docs: all
 	@scripts/docs build/release
 
+# The console's bundle, from src/console/app; kept in the tree, so that a build needs no Node.
+console:
+	@$$(scripts/node) src/console/app/build.mjs "$$(scripts/packages src/console/app)"
+
 format:
 	@find src include tests bench -name '*.[ch]' | xargs clang-format -i
 
@@ -53,4 +57,4 @@ deb image:
 clean:
 	rm -rf build
 
-.PHONY: all run play check bench golden docs format install deb image clean
+.PHONY: all run play check bench golden docs console format install deb image clean

@@ -268,9 +268,10 @@ void api_readyz(struct http_request *req, void *arg);
 void api_healthz(struct http_request *req, void *arg);
 void api_openapi(struct http_request *req, void *arg);
 void api_docs(struct http_request *req, void *arg);
-void api_docs_file(struct http_request *req, void *arg);
+void api_page_file(struct http_request *req, void *arg);
 void api_metrics(struct http_request *req, void *arg);
 void api_dialects(struct http_request *req, void *arg);
+void api_workers(struct http_request *req, void *arg);
 void api_index(struct http_request *req, void *arg);
 
 #endif

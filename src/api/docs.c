@@ -1,14 +1,17 @@
-/* The description of the API (/openapi.json), and a page that shows it (/docs).
+/* Pages: the console (/), the description of the API (/openapi.json), and one that shows it
+ * (/docs).
  *
- * The page loads nothing from elsewhere and runs no script but its own; the policy in its
- * headers holds it to that. */
+ * They load nothing from elsewhere, run no script but their own, and make no markup of text;
+ * the policy in their headers holds them to that. */
 #include "api/api.h"
 
 #include "console/asset.h"
+#include "http/header.h"
 
 #define POLICY                                                                      \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " \
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " \
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 
 static void answer(struct http_request *req, const struct asset *a)
 {
@@ -36,7 +39,7 @@ void api_docs(struct http_request *req, void *arg)
     answer(req, asset_find(STR("api.html")));
 }
 
-void api_docs_file(struct http_request *req, void *arg)
+void api_page_file(struct http_request *req, void *arg)
 {
     const struct asset *a = asset_find(http_param(req, "file"));
 
@@ -45,4 +48,24 @@ void api_docs_file(struct http_request *req, void *arg)
         answer(req, a);
     else
         http_respond_error(req, 404, "Not Found");
+}
+
+/* Browsers get the console; who asks for nothing in particular, as curl does, gets words. */
+void api_index(struct http_request *req, void *arg)
+{
+    (void)arg;
+    http_set_header(req, "Vary", STR("Accept"));
+    if (header_lists(http_header(req, "Accept"), STR("text/html"))) {
+        answer(req, asset_find(STR("index.html")));
+        return;
+    }
+    http_respond(
+        req, 200, "text/plain; charset=utf-8",
+        STR("spoolwire is running.  Open this address in a browser to see it, or try:\n\n"
+            "  GET  /v1/jobs/async/agents          the agents\n"
+            "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
+            "  GET  /v1/jobs/{id}/events           its events; ?dialect=agent, envelope, messages, nodes, aiq, raw\n"
+            "  GET  /v1/jobs                       all jobs\n"
+            "  GET  /readyz                        health\n"
+            "  GET  /docs                          all routes, to read and to try\n"));
 }

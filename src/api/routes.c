@@ -65,6 +65,7 @@ const struct http_route api_routes[] = {
       HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
     { "DELETE", THREAD "/checkpoints", api_checkpoints_delete, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
+    { "GET", "/v1/workers", api_workers, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "POST", "/v1/agents/{agent}/call", api_call, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
     /* LangGraph's threads and runs */
     { "POST", "/threads", api_thread_create, BODY_INPUT, 0, ACCESS_CLIENT },
@@ -99,7 +100,8 @@ const struct http_route api_routes[] = {
     { "GET", "/metrics", api_metrics, 0, HTTP_ROUTE_PROBLEM, ACCESS_METRICS },
     { "GET", "/openapi.json", api_openapi, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/docs", api_docs, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
-    { "GET", "/docs/{file}", api_docs_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/docs/{file}", api_page_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
+    { "GET", "/console/{file}", api_page_file, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/v1/tokens", api_tokens, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "POST", "/v1/tokens", api_token_create, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "DELETE", "/v1/tokens/{token}", api_token_revoke, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
@@ -251,18 +253,4 @@ void api_dialects(struct http_request *req, void *arg)
     buf_lit(&out, "]}");
     api_json(req, 200, &out);
     buf_done(&out);
-}
-
-void api_index(struct http_request *req, void *arg)
-{
-    (void)arg;
-    http_respond(
-        req, 200, "text/plain; charset=utf-8",
-        STR("spoolwire is running.\n\n"
-            "  GET  /v1/jobs/async/agents          the agents\n"
-            "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
-            "  GET  /v1/jobs/{id}/events           its events; ?dialect=agent, envelope, messages, nodes, aiq, raw\n"
-            "  GET  /v1/jobs                       all jobs\n"
-            "  GET  /readyz                        health\n"
-            "  GET  /docs                          all routes, to read and to try\n"));
 }

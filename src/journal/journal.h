@@ -61,6 +61,7 @@ enum journal_op {
     JOURNAL_THREAD_PATCH,  /* thread_row.id, .metadata: what is to be changed */
     JOURNAL_THREAD_COPY,   /* thread_row.id; row.id: that of the copy */
     JOURNAL_THREAD_DELETE, /* thread_row.id: with all its runs */
+    JOURNAL_WORKERS,       /* → workers: who holds a lease, then who waits for one */
     JOURNAL_OP_MAX
 };
 
@@ -84,6 +85,16 @@ struct journal_line {
     int64_t producer_seq; /* -1: none */
     bool asks;            /* graph.interrupt, graph.paused: its last word before an answer */
     bool ends;            /* job.done, job.failed */
+};
+
+/* Somebody who has a job, or waits for one. */
+struct journal_worker {
+    struct str worker; /* absent: it has not said who it is */
+    struct str *agents;
+    size_t n_agents;
+    struct str job; /* absent: it waits */
+    int64_t attempt, lease_until;
+    int64_t seen; /* its last sign of life */
 };
 
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
@@ -160,6 +171,8 @@ struct journal_request {
     uint64_t accepted, rejected;
     uint64_t repeated, missing; /* FEED: by the numbers of its lines */
     bool made;                  /* FEED: the job is new */
+    struct journal_worker *workers;
+    size_t n_workers;
     int64_t lease_ms;
     /* The journal's own: */
     int64_t deadline;

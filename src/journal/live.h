@@ -292,6 +292,10 @@ const struct journal_request *journal_taken_call(struct journal *j,
 /* Hands calls to leases that wait, and answers to callers. */
 void journal_serve_calls(struct journal *j, struct journal_request **answered);
 
+/* --- workers.c --------------------------------------------------------------- */
+
+void journal_workers(struct journal *j, struct journal_request *req);
+
 /* --- more of ops.c ----------------------------------------------------------- */
 
 /* Retention, a little at a time. */

@@ -790,6 +790,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_THREAD_DELETE] = journal_thread_delete,
         [JOURNAL_WRITE] = write_rows,
         [JOURNAL_FEED] = journal_feed,
+        [JOURNAL_WORKERS] = journal_workers,
     };
 
     counter_add(&j->counts.requests, 1);

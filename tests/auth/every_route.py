@@ -69,7 +69,7 @@ def the_table_says_something_for_every_route():
     for method, pattern, access, form, kind in routes():
         check(access in ("public", *SCOPES), f"{method} {pattern}: {access}")
     public = {pattern for _, pattern, access, *_ in routes() if access == "public"}
-    equal(public - {"/docs/{file}"}, {"/", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs"})
+    equal(public - {"/docs/{file}", "/console/{file}"}, {"/", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs"})
     for method, pattern, access, *_ in routes():
         check(not (method != "GET" and access == "read" and "{id}" in pattern), f"{method} {pattern}: reading changes nothing")
         check(("/worker/" in pattern) == (access == "worker"), f"{method} {pattern}: {access}")

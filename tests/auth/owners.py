@@ -42,6 +42,27 @@ def lists_have_ones_own_jobs():
 
 
 @case
+def the_list_of_workers_has_those_of_ones_own_jobs():
+    with Locked() as s:
+        a, b, w = s.caller("client"), s.caller("client"), s.caller("worker")
+        for who, id in ((a, "a"), (b, "b")):
+            who.submit(job_id=id)
+            equal(Worker(w, name=f"for-{id}").lease().job, id)
+
+        def workers(caller):
+            return [(x["worker"], x["agents"], x["job_id"], x["attempt"]) for x in caller.get("/v1/workers").json["workers"]]
+        equal(workers(a), [("for-a", ["pull"], "a", 1)])
+        equal(sorted(workers(s.admin)), [("for-a", ["pull"], "a", 1), ("for-b", ["pull"], "b", 1)])
+
+        def look():
+            until("the one that waits is listed", lambda: ("idle", ["pull"], None, None) in workers(s.admin))
+            equal(workers(a), [("for-a", ["pull"], "a", 1)])
+            s.admin.submit(job_id="c")
+            until("it has got a job", lambda: ("idle", ["pull"], "c", 1) in workers(s.admin))
+        at_once(lambda: Worker(w, name="idle").lease(wait=20), look)
+
+
+@case
 def tokens_of_one_owner_share_their_jobs():
     """So a token can be replaced."""
     with Locked() as s:

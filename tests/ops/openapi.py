@@ -267,11 +267,12 @@ def a_false_answer_would_be_seen():
 
 def tour(s):
     for path in ("/", "/livez", "/readyz", "/healthz", "/metrics", "/openapi.json", "/docs", "/docs/api.js", "/docs/api.css",
-                 "/v1/dialects", "/v1/jobs/async/agents"):
+                 "/console/app.js", "/console/app.css", "/console/icon.svg", "/v1/workers", "/v1/dialects", "/v1/jobs/async/agents"):
         equal(s.get(path).status, 200, path)
     id = s.submit(input={"question": "why?"})
     lease = Worker(s).lease()
     lease.beat()
+    check(id in [w["job_id"] for w in s.get("/v1/workers").json["workers"]])
     equal(lease.hand_back().status, 200)
     lease = Worker(s).lease()
     checkpoints(s, lease)

@@ -579,6 +579,7 @@ static void check_granted(struct call *c)
             complain(c, "there is no such job");
         return;
     case JOURNAL_COUNT:
+    case JOURNAL_WORKERS:
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
     case JOURNAL_TAKE:

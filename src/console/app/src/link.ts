@@ -1,0 +1,266 @@
+// The tab's one connection: /v1/stream over a WebSocket, with every job that the page follows and
+// the system topic.
+//
+// It comes back by itself, each job from its last place, and says truthfully how it is: what a
+// socket believes of itself is worth nothing after a laptop has slept, so silence is answered by
+// asking the server, and a clock that has jumped by a new connection.
+
+import type { Json, JsonObject } from "./record";
+
+export type LightKind = "connecting" | "live" | "catching-up" | "reconnecting" | "gone" | "locked";
+
+export interface Light {
+  kind: LightKind;
+  why: string;
+}
+
+export interface Message {
+  job?: string;
+  id?: string;
+  event: string;
+  data: Json;
+}
+
+// One job that somebody wants to read, in one dialect.
+export interface Following {
+  job: string;
+  dialect: string;
+  place: string; // the last id
+  target: number; // the record that was the last when it began; until then it is catching up
+  hasEnded: boolean;
+  on: (message: Message) => void;
+}
+
+const SLICE_MS = 8; // of work, then the page may draw
+const TICK_MS = 2000;
+const ASLEEP_MS = 15000; // a tick that is so late
+const SILENT_MS = 20000;
+const ANSWER_MS = 5000;
+const MOST_DELAY_MS = 4000;
+
+const CLOSED: { [code: number]: string } = {
+  1001: "the server is going down",
+  1006: "the connection was cut",
+  1008: "the token is good no longer",
+  1011: "the server could not go on",
+};
+
+type Standing = { state: "on" | "leaving"; by: Following };
+
+export class Link {
+  light: Light = { kind: "connecting", why: "" };
+  onSystem: (message: Message) => void = () => {};
+  onOpen: () => void = () => {}; // and after a gap of the system topic: lists are to be read anew
+  onLight: () => void = () => {};
+
+  private socket: WebSocket | undefined;
+  private readonly wanted = new Map<string, Following[]>(); // the last of them is the one that is read
+  private readonly standing = new Map<string, Standing>();
+  private queue: string[] = [];
+  private at = 0; // in the queue
+  private readonly channel = new MessageChannel();
+  private isDraining = false;
+  private failures = 0;
+  private timer = 0;
+  private lastTick = Date.now();
+  private lastWord = Date.now();
+
+  constructor() {
+    this.channel.port1.onmessage = () => this.drain();
+    setInterval(() => this.tick(), TICK_MS);
+    addEventListener("online", () => this.reopen("the network is back"));
+    addEventListener("offline", () => this.lose("this computer is offline"));
+    document.addEventListener("visibilitychange", () => this.tick());
+  }
+
+  // --- what is read ---
+
+  follow(job: string, dialect: string, place: string, on: Following["on"]): Following {
+    const f: Following = { job, dialect, place, target: 0, hasEnded: false, on };
+    const list = this.wanted.get(job);
+    if (list) list.push(f);
+    else this.wanted.set(job, [f]);
+    this.settle(job);
+    return f;
+  }
+
+  leave(f: Following): void {
+    const rest = (this.wanted.get(f.job) ?? []).filter((x) => x !== f);
+    if (rest.length > 0) this.wanted.set(f.job, rest);
+    else this.wanted.delete(f.job);
+    this.settle(f.job);
+  }
+
+  private send(message: JsonObject): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+
+  // Makes the server's subscription to a job what is wanted; it has one for each job.
+  private settle(job: string): void {
+    if (this.socket?.readyState !== WebSocket.OPEN) return;
+    const f = this.wanted.get(job)?.at(-1);
+    const now = this.standing.get(job);
+    if (now?.state === "leaving") return; // goes on when that has been said
+    if (now && now.by !== f) {
+      this.standing.set(job, { state: "leaving", by: now.by });
+      this.send({ type: "unsubscribe", job });
+    } else if (!now && f && !f.hasEnded) {
+      this.standing.set(job, { state: "on", by: f });
+      this.send({ type: "subscribe", job, dialect: f.dialect, after: f.place });
+    }
+  }
+
+  // --- what comes ---
+
+  private drain(): void {
+    const end = performance.now() + SLICE_MS;
+    while (this.at < this.queue.length && performance.now() < end) {
+      this.take(JSON.parse(this.queue[this.at++]) as Message);
+    }
+    this.isDraining = this.at < this.queue.length;
+    if (this.isDraining) this.channel.port2.postMessage(0);
+    else {
+      this.queue = [];
+      this.at = 0;
+    }
+    this.say();
+  }
+
+  private take(message: Message): void {
+    const { job, event } = message;
+    if (job === undefined) {
+      if (event === "stream.gap") this.onOpen();
+      return;
+    }
+    if (event === "job.state" || event.startsWith("question.") || event.startsWith("interrupt.")) {
+      this.onSystem(message);
+      return;
+    }
+    const now = this.standing.get(job);
+    if (!now) return;
+    const isOver = event === "stream.unsubscribed" || event === "stream.ended" || event === "stream.deleted" || event === "stream.error";
+    if (isOver) {
+      this.standing.delete(job);
+      now.by.hasEnded = event !== "stream.unsubscribed" || now.by.hasEnded;
+    }
+    if (now.state === "on") {
+      if (message.id !== undefined) now.by.place = message.id;
+      now.by.on(message);
+    }
+    if (isOver) this.settle(job);
+  }
+
+  // --- the connection ---
+
+  open(): void {
+    clearTimeout(this.timer);
+    const url = `${location.origin.replace(/^http/, "ws")}/v1/stream?topics=system`;
+    const socket = new WebSocket(url);
+    let hasOpened = false;
+    this.socket = socket;
+    socket.onopen = () => {
+      hasOpened = true;
+      this.failures = 0;
+      this.lastWord = Date.now();
+      this.standing.clear();
+      for (const job of this.wanted.keys()) this.settle(job);
+      this.say();
+      this.onOpen();
+    };
+    socket.onmessage = (message) => {
+      this.lastWord = Date.now();
+      this.queue.push(message.data as string);
+      if (!this.isDraining) {
+        this.isDraining = true;
+        this.channel.port2.postMessage(0);
+      }
+    };
+    socket.onclose = (event) => {
+      if (this.socket !== socket) return;
+      this.lose(event.reason || CLOSED[event.code] || `the connection was closed (${event.code})`, hasOpened);
+    };
+  }
+
+  // Not there any more: says so, and tries again.
+  private lose(why: string, wasOpen = true): void {
+    this.drop();
+    if (this.light.kind === "locked") return;
+    if (wasOpen || this.light.kind === "connecting") this.set("reconnecting", why);
+    const delay = Math.min(MOST_DELAY_MS, 250 * 2 ** this.failures) * (0.5 + Math.random() / 2);
+    this.failures++;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.open(), this.failures === 1 ? 50 : delay);
+    if (!wasOpen) void this.ask(why);
+  }
+
+  private drop(): void {
+    const socket = this.socket;
+    this.socket = undefined;
+    this.standing.clear();
+    this.queue = [];
+    this.at = 0;
+    socket?.close();
+  }
+
+  reopen(why: string): void {
+    this.drop();
+    this.failures = 0;
+    this.set("reconnecting", why);
+    this.open();
+  }
+
+  lock(): void {
+    this.set("locked", "a token is needed");
+    clearTimeout(this.timer);
+    this.drop();
+  }
+
+  // Why can nothing be opened?
+  private async ask(why: string): Promise<void> {
+    try {
+      const answer = await fetch("/v1/session", { signal: AbortSignal.timeout(ANSWER_MS) });
+      if (this.socket?.readyState === WebSocket.OPEN) return;
+      if (answer.status === 401) this.set("locked", "a token is needed");
+      else this.set("reconnecting", why);
+    } catch {
+      if (this.socket?.readyState !== WebSocket.OPEN) this.set("gone", navigator.onLine ? "the server does not answer" : "this computer is offline");
+    }
+  }
+
+  private tick(): void {
+    const now = Date.now();
+    const late = now - this.lastTick;
+    this.lastTick = now;
+    if (this.light.kind === "locked" || document.hidden) return;
+    if (late > ASLEEP_MS && now - this.lastWord > ASLEEP_MS) this.reopen("this computer was asleep");
+    else if (this.socket?.readyState === WebSocket.OPEN && now - this.lastWord > SILENT_MS) void this.checkSilence();
+  }
+
+  private async checkSilence(): Promise<void> {
+    const socket = this.socket;
+    this.lastWord = Date.now();
+    try {
+      await fetch("/livez", { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
+    } catch {
+      if (this.socket === socket) this.lose("the server does not answer");
+    }
+  }
+
+  // --- the light ---
+
+  private isBehind(): boolean {
+    if (this.queue.length - this.at > 200) return true;
+    for (const { by } of this.standing.values()) if (!by.hasEnded && parseInt(by.place, 10) < by.target) return true;
+    return false;
+  }
+
+  private say(): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.set(this.isBehind() ? "catching-up" : "live", "");
+  }
+
+  private set(kind: LightKind, why: string): void {
+    if (this.light.kind === kind && this.light.why === why) return;
+    this.light = { kind, why };
+    this.onLight();
+  }
+}

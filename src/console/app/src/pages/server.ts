@@ -1,0 +1,85 @@
+// The server itself: small charts of what it says in /metrics.
+
+import { api, Refused } from "../api";
+import { chart } from "../chart";
+import { h, redraw, type Child } from "../dom";
+import { bytes, count, duration } from "../format";
+import { parse, quantile, sum, type Metrics } from "../metrics";
+import { heading, notice, type Page } from "../page";
+
+const EVERY_MS = 2000;
+const KEPT = 90;
+const TRANSPORTS = ["sse", "websocket", "ndjson", "poll"];
+
+export class ServerPage implements Page {
+  title = "Server";
+  private readonly looks: { at: number; metrics: Metrics }[] = [];
+  private error = "";
+  private readonly timer: number;
+
+  constructor() {
+    this.timer = window.setInterval(() => void this.look(), EVERY_MS);
+    void this.look();
+  }
+
+  leave(): void {
+    clearInterval(this.timer);
+  }
+
+  private async look(): Promise<void> {
+    if (document.hidden) return;
+    try {
+      this.looks.push({ at: Date.now(), metrics: parse(await api.metrics()) });
+      if (this.looks.length > KEPT) this.looks.shift();
+      this.error = "";
+    } catch (error) {
+      this.error = error instanceof Refused && error.status === 403 ? "The numbers need a token with the scope metrics or admin." : (error as Error).message;
+    }
+    redraw();
+  }
+
+  private rates(name: string): number[] {
+    return this.looks.slice(1).map((look, i) => {
+      const seconds = (look.at - this.looks[i].at) / 1000;
+      return Math.max(0, (sum(look.metrics, name) - sum(this.looks[i].metrics, name)) / seconds);
+    });
+  }
+
+  private gauges(name: string, where?: { [label: string]: string }): number[] {
+    return this.looks.map((look) => sum(look.metrics, name, where));
+  }
+
+  private latencies(name: string): number[] {
+    return this.looks.slice(1).map((look, i) => quantile(look.metrics, this.looks[i].metrics, name, 0.99) ?? 0).map((s) => (Number.isFinite(s) ? s * 1000 : 0));
+  }
+
+  private charts(m: Metrics): Child {
+    const rate = this.rates("spoolwire_events_appended_total");
+    const sent = this.rates("spoolwire_stream_bytes_total");
+    const commit = this.latencies("spoolwire_store_commit_duration_seconds");
+    const lag = this.latencies("spoolwire_events_delivery_latency_seconds");
+    const open = TRANSPORTS.map((t) => `${t} ${sum(m, "spoolwire_streams_open", { transport: t })}`).join(", ");
+    const ms = (list: number[]): string => (list.some((x) => x > 0) ? `${duration([...list].reverse().find((x) => x > 0)!)}` : "–");
+    return h("div", { class: "tiles" },
+      chart("Events stored", `${count(Math.round(rate.at(-1) ?? 0))} /s`, rate, `${count(sum(m, "spoolwire_events_appended_total"))} since the start`),
+      chart("Commit, 99 %", ms(commit), commit, `${count(sum(m, "spoolwire_store_commit_duration_seconds_count"))} commits, ${sum(m, "spoolwire_store_commits_failed_total")} failed`),
+      chart("Delivery, 99 %", ms(lag), lag, "from stored to sent"),
+      chart("Streams", String(sum(m, "spoolwire_streams_open")), this.gauges("spoolwire_streams_open"), open),
+      chart("Connections", String(sum(m, "spoolwire_http_connections_open")), this.gauges("spoolwire_http_connections_open"), `${bytes(Math.round(sent.at(-1) ?? 0))}/s sent to readers`),
+      chart("Jobs at work", String(sum(m, "spoolwire_jobs", { state: "running" })), this.gauges("spoolwire_jobs", { state: "running" }),
+        `${sum(m, "spoolwire_jobs", { state: "queued" })} queued, ${sum(m, "spoolwire_jobs", { state: "waiting" })} waiting`),
+      chart("Memory", bytes(sum(m, "process_resident_memory_bytes")), this.gauges("process_resident_memory_bytes"), `${sum(m, "process_threads")} threads`),
+      chart("Disk", bytes(sum(m, "spoolwire_store_bytes") + sum(m, "spoolwire_store_wal_bytes")), this.gauges("spoolwire_store_bytes").map((x, i) => x + this.gauges("spoolwire_store_wal_bytes")[i]),
+        `${bytes(sum(m, "spoolwire_disk_free_bytes"))} free`));
+  }
+
+  view(): Child {
+    const m = this.looks.at(-1)?.metrics;
+    const version = m?.get("spoolwire_build_info")?.[0]?.labels.version;
+    const started = m && sum(m, "process_start_time_seconds") * 1000;
+    return h("div", { class: "page" },
+      heading("Server", version && `spoolwire ${version}, up for ${duration(Date.now() - (started ?? 0))}`, h("a", { href: "/metrics" }, "All metrics")),
+      this.error !== "" && notice("error", this.error),
+      m && this.charts(m));
+  }
+}

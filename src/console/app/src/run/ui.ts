@@ -1,0 +1,26 @@
+// What somebody has opened, closed and chosen on a run's page; nothing of it comes from records.
+
+import { h, redraw, type Child, type VNode } from "../dom";
+
+export class Ui {
+  private readonly toggled = new Map<string, boolean>();
+  v = 0;
+
+  is(key: string, otherwise: boolean): boolean {
+    return this.toggled.get(key) ?? otherwise;
+  }
+
+  set(key: string, value: boolean): void {
+    if (this.toggled.get(key) === value) return;
+    this.toggled.set(key, value);
+    this.v++;
+    redraw();
+  }
+
+  // Something that is folded away; made only when somebody looks.
+  fold(key: string, label: Child, make: () => Child): VNode {
+    const isOpen = this.is(key, false);
+    return h("details", { class: "fold", open: isOpen, ontoggle: (e: Event) => this.set(key, (e.target as HTMLDetailsElement).open) },
+      h("summary", null, label), isOpen && make());
+  }
+}

@@ -1,0 +1,70 @@
+/* Who works, and who would: holders of leases, and requests for one that wait. */
+#include "journal/live.h"
+
+#include "base/error.h"
+#include "jobs/reach.h"
+
+enum { MAX_WORKERS = 1000 };
+
+static bool put_holder(const struct live *l, struct arena *mem, struct journal_worker *w)
+{
+    const struct job_row *row = &l->row;
+    int64_t lease_ms = l->agent != NULL ? l->agent->lease_ms : 0;
+
+    w->attempt = row->attempt;
+    w->lease_until = row->lease_until;
+    w->seen = row->lease_until - lease_ms; /* every sign of life begins the lease anew */
+    w->n_agents = 1;
+    w->agents = arena_alloc(mem, sizeof(*w->agents));
+    return w->agents != NULL && arena_copy(mem, row->agent, &w->agents[0]) &&
+           arena_copy(mem, row->worker, &w->worker) && arena_copy(mem, row->id, &w->job);
+}
+
+static bool put_waiting(const struct journal_request *lease,
+                        struct arena *mem,
+                        struct journal_worker *w)
+{
+    w->seen = lease->deadline - lease->wait_ms;
+    w->n_agents = lease->n_agents;
+    w->agents = arena_alloc(mem, lease->n_agents * sizeof(*w->agents));
+    bool ok = w->agents != NULL && arena_copy(mem, lease->worker, &w->worker);
+    for (size_t i = 0; ok && i < lease->n_agents; i++)
+        ok = arena_copy(mem, lease->agents[i], &w->agents[i]);
+    return ok;
+}
+
+static bool put_all(struct journal *j, struct journal_request *req)
+{
+    struct arena *mem = &req->mem;
+    size_t n = 0;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < j->n_all && n < MAX_WORKERS; i++) {
+        const struct live *l = j->all[i];
+
+        if (l->state == JOB_RUNNING && !l->deleted &&
+            reach_includes(req->reach, l->row.id, l->row.owner))
+            ok = put_holder(l, mem, &req->workers[n++]);
+    }
+    /* Whoever sees only some jobs has no business with those that have none. */
+    const struct journal_request *lease =
+        req->reach == NULL || req->reach->all ? j->leases : NULL;
+    for (; ok && lease != NULL && n < MAX_WORKERS; lease = lease->next)
+        if (!lease->withdrawn)
+            ok = put_waiting(lease, mem, &req->workers[n++]);
+    req->n_workers = n;
+    return ok;
+}
+
+void journal_workers(struct journal *j, struct journal_request *req)
+{
+    size_t bytes = MAX_WORKERS * sizeof(*req->workers);
+
+    req->workers = arena_alloc(&req->mem, bytes);
+    if (req->workers == NULL) {
+        req->code = ERR_NOMEM;
+        return;
+    }
+    memset(req->workers, 0, bytes);
+    req->code = put_all(j, req) ? 0 : ERR_NOMEM;
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { load, recordings, records } from "./app.mjs";
+
+const { begin, copy, take } = await load("reducer.ts");
+const { slim } = await load("record.ts");
+const { History } = await load("history.ts");
+
+// Every prefix of a short recording; of a long one as many as a minute allows.
+function prefixes(n) {
+  const step = n <= 400 ? 1 : Math.ceil(n / 60);
+  return Array.from({ length: Math.ceil(n / step) }, (_, i) => i * step);
+}
+
+function fold(list) {
+  const s = begin();
+  for (const rec of list) assert.ok(take(s, rec), `record ${rec.seq}`);
+  return s;
+}
+
+for (const recording of recordings) {
+  const all = records(recording).map(slim);
+
+  test(`${recording}: a reader that resumed has what one that stayed has`, () => {
+    const whole = fold(all);
+    const state = begin();
+    for (const k of prefixes(all.length)) {
+      while (state.seq < k) take(state, all[state.seq]);
+      const kept = copy(state); // what a page had when its connection was cut
+      for (let i = Math.max(0, k - 3); i < all.length; i++) assert.equal(take(kept, all[i]), i >= k); // the last ones come twice
+      assert.deepEqual(kept, whole, `after ${k}`);
+    }
+  });
+
+  test(`${recording}: the scrubber finds what was seen live`, () => {
+    const history = new History();
+    const seen = new Map();
+    const wanted = new Set([...prefixes(all.length).slice(1), all.length]);
+    for (const rec of all) {
+      assert.ok(history.add(rec));
+      if (wanted.has(rec.seq)) seen.set(rec.seq, copy(history.live));
+    }
+    const places = [...seen.keys()];
+    for (const at of [...places, ...places.reverse()]) assert.deepEqual(history.at(at), seen.get(at), `at ${at}`);
+  });
+}
+
+test("a record that is missing is noticed, and one that came is not taken twice", () => {
+  const all = records("g-send-fanout.ndjson");
+  const s = fold(all.slice(0, 10));
+  const before = copy(s);
+  assert.equal(take(s, all[11]), false);
+  assert.equal(take(s, all[4]), false);
+  assert.deepEqual(s, before);
+  assert.equal(take(s, all[10]), true);
+});
+
+// --- what the state says ---
+
+function cards(s) {
+  return s.cards.map((id) => s.runs.get(id));
+}
+
+test("a node that is visited twice has two cards, and so has one that runs twice at once", () => {
+  const visits = (recording, node) => cards(fold(records(recording))).filter((c) => c.name === node);
+  const supervisor = visits("a-supervisor-1-until-interrupt.ndjson", "investigator");
+  assert.equal(supervisor.length, 2);
+  assert.ok(supervisor[0].end <= supervisor[1].start);
+  const fanned = cards(fold(records("g-send-fanout.ndjson")));
+  const names = new Map();
+  for (const c of fanned) names.set(c.name, (names.get(c.name) ?? 0) + 1);
+  assert.ok([...names.values()].some((n) => n > 1), JSON.stringify([...names]));
+});
+
+test("what a sub-agent does is inside it, and it is inside its tool", () => {
+  const s = fold(records("b-react-nested.ndjson"));
+  const sub = [...s.runs.values()].find((r) => r.isSub);
+  assert.equal(sub.name, "ask_agent");
+  const box = s.runs.get(sub.box);
+  assert.deepEqual([box.kind, box.name], ["tool", "ask"]);
+  assert.ok(sub.items.length > 0);
+  assert.deepEqual(s.cards.map((id) => s.runs.get(id).isTop), s.cards.map(() => true));
+});
+
+test("a question is open until it is answered", () => {
+  const s = fold(records("a-supervisor-1-until-interrupt.ndjson"));
+  assert.equal(s.questions.length, 1);
+  const seq = s.seq;
+  take(s, { seq: seq + 1, ts: s.ts + 1, kind: "job.resumed", resolves: [s.questions[0].id] });
+  assert.deepEqual([s.questions[0].isOpen, s.status], [false, s.status]);
+});
+
+test("a failure says where, and a text is what its tokens were", () => {
+  const s = fold(records("c-node-throws.ndjson"));
+  assert.equal(s.status, "failed");
+  assert.ok(s.marks.some((m) => m.kind === "error"));
+  assert.ok(cards(s).some((c) => c.status === "error" && c.error));
+  const all = records("e-big.ndjson.gz");
+  const big = fold(all);
+  const texts = new Map();
+  for (const r of all) if (r.kind === "llm.delta" && !r.mirror) texts.set(r.run, (texts.get(r.run) ?? "") + (r.text ?? ""));
+  for (const [run, text] of texts) assert.equal(big.runs.get(run).text, text);
+});
+
+test("every run is in the tree once, and every item in one box", () => {
+  for (const recording of recordings) {
+    const s = fold(records(recording));
+    const seen = [];
+    const walk = (id) => {
+      seen.push(id);
+      s.runs.get(id).children.forEach(walk);
+    };
+    s.roots.forEach(walk);
+    assert.equal(seen.length, s.runs.size, recording);
+    assert.equal(new Set(seen).size, s.runs.size, recording);
+    const items = [...s.runs.values()].flatMap((r) => r.items ?? []).filter((i) => i.kind === "run").map((i) => i.id);
+    assert.equal(new Set(items).size, items.length, recording);
+    for (const r of s.runs.values()) if (r.kind === "llm" || r.kind === "tool") assert.ok(items.includes(r.id) || s.cards.includes(r.id), `${recording}: ${r.name}`);
+  }
+});
