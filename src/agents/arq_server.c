@@ -732,6 +732,7 @@ static void stop(struct arq_server *s)
     if (s->is_stopping)
         return;
     s->is_stopping = true;
+    s->n_flying++; /* not closed by what follows, before all of it is sent */
     (void)snprintf(key, sizeof(key), "%.200s:health-check", s->opt.queue); /* fits */
     TELL(s, STR("DEL"), str_of(key));
     for (struct task *t = s->tasks, *next; t != NULL; t = next) {
@@ -739,8 +740,8 @@ static void stop(struct arq_server *s)
         if (t->phase == TASK_FETCHING || t->phase == TASK_TELLING || t->phase == TASK_WAITING)
             hand_back(t);
     }
-    (void)send_all(s, ARGS(STR("PING")), on_last, s, &s->n_flying); /* or it is not there */
-    close_when_idle(s);
+    if (!send_all(s, ARGS(STR("PING")), on_last, s, NULL))
+        on_last(s, NULL);
 }
 
 static void on_wake(struct letter *letter)

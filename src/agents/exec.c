@@ -539,9 +539,21 @@ static int add_dialer(struct exec *e, const struct exec_options *options, struct
                : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
 }
 
+static void on_redis(void *arg, bool connected, struct str why)
+{
+    const struct exec *e = arg;
+    char text[240];
+
+    (void)snprintf(text, sizeof(text), "spoolwire: Redis is %s%.*s",
+                   connected ? "there" : "away: ", STR_ARG(str_head(why, 200)));
+    host_log(&e->host, STR_NONE, STR("arq"), str_of(text));
+}
+
 static int add_arq(struct exec *e, const struct exec_options *options, struct error *err)
 {
-    struct redis_options redis = { .url = options->redis, .name = "spoolwire-arq" };
+    struct redis_options redis = {
+        .url = options->redis, .name = "spoolwire-arq", .state = on_redis, .arg = e
+    };
     bool is_needed = false;
 
     for (size_t i = 0; i < options->n; i++)

@@ -44,6 +44,7 @@ struct app {
     struct pool *pool;             /* borrowed */
     struct keeper *keeper;         /* borrowed */
     const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
+    const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct bus *bus;         /* the same; NULL: no Redis */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */

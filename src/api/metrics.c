@@ -8,6 +8,7 @@
 #include "api/expose.h"
 #include "api/process.h"
 
+#include "agents/arq_server.h"
 #include "agents/exec.h"
 #include "bus/bus.h"
 #include "dialect/dialect.h"
@@ -390,6 +391,21 @@ static void put_redis(struct expose *e, const struct bus *bus)
         put_heard(e, heard);
 }
 
+static void put_arq(struct expose *e, const struct arq_server *arq)
+{
+    const struct arq_server_counts *c = arq != NULL ? arq_server_counts(arq) : NULL;
+
+    if (c == NULL)
+        return;
+    expose_counter(e, "spoolwire_arq_calls_taken_total", get(&c->taken),
+                   "Calls that were taken from the queue of ARQ that is served.");
+    expose_family(e, "spoolwire_arq_results_total", "counter",
+                  "Results that were written there.");
+    expose_value(e, "outcome=\"succeeded\"", get(&c->done));
+    expose_value(e, "outcome=\"failed\"", get(&c->failed));
+    expose_gauge(e, "spoolwire_arq_calls", get(&c->ongoing), "Calls that are at work.");
+}
+
 /* --- the store ------------------------------------------------------------------------- */
 
 static void put_store(struct expose *e, const struct journal_counts *c, struct store *store)
@@ -432,6 +448,7 @@ static void run(struct task *task, struct store *store)
     put_leases(&e, counts);
     put_processes(&e, app->exec);
     put_redis(&e, app->bus);
+    put_arq(&e, app->arq);
     put_store(&e, counts, store);
 }
 

@@ -539,6 +539,7 @@ static int start_http(struct server *s, struct error *err)
     s->app.keeper = s->keeper;
     s->app.exec = s->exec;
     s->app.bus = s->bus;
+    s->app.arq = s->arq;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);

@@ -9,7 +9,7 @@ import time
 
 from arq.jobs import Job, JobStatus, SerializationError
 from arq.worker import JobExecutionFailed, async_check_health
-from broker import Listener, shared
+from broker import Listener, metric, shared
 from cluster import Durable, consumer, keys, own_name, own_queue, python, settings
 from gateway import until
 from harness import case, cases, check, contains, equal
@@ -91,6 +91,8 @@ def a_call_is_a_job_with_events_and_a_result():
         equal((told.function, told.args, told.kwargs, told.job_try, told.success, told.queue_name, told.job_id),
               ("run_triage", (job, c.do(*steps)), {}, 1, True, c.queue, id))
         check(told.enqueue_time <= told.start_time <= told.finish_time)
+        equal([metric(s, "spoolwire_arq_calls_taken_total"), metric(s, "spoolwire_arq_results_total", 'outcome="succeeded"'),
+               metric(s, "spoolwire_arq_results_total", 'outcome="failed"'), metric(s, "spoolwire_arq_calls")], [1, 1, 0, 0])
 
 
 @case

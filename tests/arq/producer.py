@@ -214,6 +214,8 @@ def another_worker_goes_on():
     with PythonWorker(redis, queue) as first, producer(redis, queue, lease="1500ms", attempts=2) as s:
         job = s.submit("triage", do(("die_once", died), ("return", "tuple")))
         until("the first is dead", lambda: first.process.poll() is not None)
+        # Workers of a queue share their sign of life: a second one would speak for the first.
+        until("that is noticed", lambda: s.job(job)["attempt"] == 2)
         with PythonWorker(redis, queue):
             s.until_state(job, "succeeded")
             equal(output(s, job), [1, ["x"]])
