@@ -61,7 +61,8 @@ struct arq {
     char id[96], job_key[128], result_key[128], in_progress_key[128], retry_key[128];
     char health_key[300];
     int64_t lease_ms;
-    int64_t due; /* milliseconds since 1970: when it may start */
+    int64_t created; /* milliseconds since 1970, like the next */
+    int64_t due;     /* when it may start */
     struct look look;
     struct arq_result result;
     struct error why;   /* of the trouble */
@@ -207,7 +208,6 @@ static void follow(struct arq *a)
 {
     a->phase = PHASE_FOLLOW;
     a->last_sign = uv_now(a->hands.host->loop);
-    buf_done(&a->payload); /* it may be large */
     wait_ms(a, 0);
 }
 
@@ -324,8 +324,30 @@ static void judge_look(struct arq *a)
         finish(a);
 }
 
+/* That of an earlier job with the same id, which is kept for a while: it would keep this one
+ * out. */
+static bool is_stale(const struct arq *a)
+{
+    return a->has_result && a->trouble == TROUBLE_NONE && a->result.enqueued > 0 &&
+           a->result.enqueued < a->created;
+}
+
+static void begin_anew(struct arq *a)
+{
+    arq_result_done(&a->result);
+    arq_result_init(&a->result);
+    a->has_result = false;
+    forget(a);
+    a->phase = PHASE_ENQUEUE;
+    wait_ms(a, 0);
+}
+
 static void looked(struct arq *a)
 {
+    if (is_stale(a)) {
+        begin_anew(a);
+        return;
+    }
     if (a->look.is_broken) {
         a->last_sign = uv_now(a->hands.host->loop); /* the silence is Redis's */
         if (a->give_up != 0 && a->last_sign >= a->give_up)
@@ -556,6 +578,7 @@ static bool start(struct hands *hands, const struct order *order)
     (void)uv_timer_init(hands->host->loop, &a->timer); /* cannot fail */
     a->timer.data = a;
     a->lease_ms = order->lease_ms;
+    a->created = order->created;
     a->due = now + s->defer_ms;
     arq_result_init(&a->result);
     buf_init(&a->payload, MAX_PAYLOAD);

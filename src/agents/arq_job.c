@@ -301,6 +301,7 @@ static int understand(struct arq_result *r, const yyjson_val *root, struct error
 
     if (!yyjson_is_bool((yyjson_val *)(uintptr_t)success))
         return error_set(err, ERR_TYPE, "no result of ARQ: it has no 's'");
+    r->enqueued = json_int(json_at(root, "et"), 0);
     r->is_success = yyjson_get_bool((yyjson_val *)(uintptr_t)success);
     if (!r->is_success)
         read_exception(r, result);

@@ -30,6 +30,7 @@ int arq_put_job(struct buf *out,
 struct arq_result {
     bool is_success;
     bool is_cancelled;     /* no success, and this is why */
+    int64_t enqueued;      /* milliseconds since 1970; 0: it does not say */
     struct buf output;     /* JSON; empty: None */
     struct buf error;      /* what an exception says */
     struct buf error_type; /* its class, without the module */

@@ -38,6 +38,7 @@ struct order {
     struct str input;          /* JSON; absent: null */
     struct str resume;         /* JSON: answers by question; absent: it is a start */
     const struct run_row *run; /* NULL, or without kwargs: it is no run of a thread */
+    int64_t created;           /* milliseconds since 1970 */
     int64_t resumed;           /* the record with which it last went on; 0: it never did */
     int64_t lease_ms;
     bool needs_beats;

@@ -307,6 +307,7 @@ static bool start(struct work *w, const struct journal_request *lease)
                            .agent = d->agent,
                            .input = lease->row.input,
                            .resume = lease->answers,
+                           .created = lease->row.created,
                            .resumed = lease->row.resumed,
                            .run = &lease->run,
                            .lease_ms = d->lease_ms };

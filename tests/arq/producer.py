@@ -6,7 +6,7 @@ import tempfile
 
 from arq.jobs import Job, JobStatus
 from broker import shared
-from cluster import Durable, PythonWorker, keys, own_queue, producer, python
+from cluster import Durable, PythonWorker, keys, own_name, own_queue, producer, python
 from gateway import until
 from harness import case, cases, check, contains, equal
 
@@ -131,6 +131,18 @@ def a_question_in_the_middle():
         equal(pickle.loads(redis.client().get(key))["r"], {"resumed": {"take": 2}})
         equal([f.event for f in s.read(job, "agent") if f.event.startswith(("graph.in", "graph.re", "job."))],
               ["graph.interrupt", "graph.resumed", "job.done"])
+
+
+@case
+def the_result_of_an_earlier_job_is_not_that_of_this_one():
+    queue, redis, id = own_queue(), shared(), own_name("job")
+    with PythonWorker(redis, queue), producer(redis, queue) as s:
+        s.submit("triage", do(("return", "tuple")), job_id=id)
+        s.until_state(id, "succeeded")
+        equal(s.request("DELETE", f"/v1/jobs/{id}").status, 204)
+        s.submit("triage", do(("return", "uuid")), job_id=id)
+        s.until_state(id, "succeeded")
+        equal(output(s, id), "00000000-0000-0000-0000-000000000007")
 
 
 # --- stopping ----------------------------------------------------------------------------
