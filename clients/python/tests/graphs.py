@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.config import get_store, get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
@@ -129,3 +131,17 @@ async def count(state: State) -> Any:
 
 
 counting = line_of(count).compile()
+
+
+class Context(TypedDict, total=False):
+    colour: str
+
+
+def configured(state: State, config: RunnableConfig, runtime: Runtime[Context]) -> Any:
+    return {"log": [f"{runtime.context['colour']} {config['configurable']['size']}"]}
+
+
+context_builder = StateGraph(State, context_schema=Context)
+context_builder.add_node("configured", configured)
+context_builder.add_edge(START, "configured")
+with_context = context_builder.compile()

@@ -102,5 +102,10 @@ def until_in(server, job, node):
         r["kind"] == "node.start" and r["node"] == node for r in stored(server, job)))
 
 
+def checkpoints(server, thread):
+    """Newest first.  LangGraph stores a step's while the next one runs."""
+    return server.post(f"/v1/worker/threads/{thread}/checkpoints/list", {"ns": "", "limit": 100}).json["checkpoints"]
+
+
 def run(work):
     return asyncio.run(work)

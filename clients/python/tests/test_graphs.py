@@ -6,8 +6,9 @@ import signal
 import graphs
 import pytest
 from gateway import until
-from support import kinds, noted, text_of, until_in, worker_process, working
+from support import checkpoints, kinds, noted, text_of, until_in, worker_process, working
 
+SECONDS = 120  # for a process that loads LangGraph on a busy machine
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -83,8 +84,8 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on(server, gate):
     before = len(noted("think"))
     with worker_process(server, "graph") as first:
         job = server.submit("graph", {**ASK, "gate": str(gate)})
-        until("it is in its slow node", lambda: first.pid in noted("slow"))
-        until("the step before is kept", lambda: step_of(server, job) >= 1)
+        until("it is in its slow node", lambda: first.pid in noted("slow"), SECONDS)
+        until("the step before is kept", lambda: checkpoints(server, job)[0]["metadata"]["step"] >= 1)
         first.send_signal(signal.SIGKILL)
         first.wait()
     with working(server, {"graph": graphs.graph}):
@@ -96,10 +97,28 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on(server, gate):
     assert text_of(server, job) == graphs.ANSWER
 
 
-def step_of(server, job):
-    """The step of the job's newest checkpoint; LangGraph stores it while the next one runs."""
-    found = server.post(f"/v1/worker/threads/{job}/checkpoints/get", {"ns": ""}).json["checkpoint"]
-    return found["metadata"]["step"]
+def test_a_lost_worker_in_the_second_run_of_a_thread(server, gate):
+    """Its successor goes on within that run, and does not begin it again."""
+    gate.touch()
+    thread = server.post("/threads", {}).json["thread_id"]
+    with worker_process(server, "graph") as first:
+        order = {"assistant_id": "graph", "input": {**ASK, "gate": str(gate)}}
+        assert server.post(f"/threads/{thread}/runs/wait", order, seconds=SECONDS).status == 200
+        gate.unlink()
+        before = len(noted("think"))
+        second = server.post(f"/threads/{thread}/runs", order).json["run_id"]
+        until("the second run is in its slow node", lambda: noted("slow").count(first.pid) == 2, SECONDS)
+        until("the step before is kept", lambda: checkpoints(server, thread)[0]["metadata"]["step"] >= 7)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    with working(server, {"graph": graphs.graph}):
+        gate.touch()
+        until("it has ended", lambda: server.get(f"/threads/{thread}/runs/{second}").json["status"] == "success")
+    values = server.get(f"/threads/{thread}").json["values"]
+    assert values["log"] == ["think found pool", "slow", "ask", "write"] * 2
+    assert len(noted("think")) == before + 1
+    assert text_of(server, second) == graphs.ANSWER
+    assert os.getpid() in noted("slow")
 
 
 def test_a_server_that_is_killed_while_graphs_run(own_server, gate):

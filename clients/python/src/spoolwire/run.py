@@ -6,11 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import snapshot
 from .errors import Interrupted
 from .job import Job, Order
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
 
 log = logging.getLogger("spoolwire")
 
@@ -59,6 +62,7 @@ class Run:
         self._with_events = "events" in self._asked or (not order.run and stream == "events")
         self._output: Any = None
         self._interrupted = False
+        self._at_end = False  # the newest checkpoint has no next step, and its state is known
         self._projections: asyncio.Queue[tuple[str, str, Any] | None] = asyncio.Queue()
         self._keeps_state = bool(getattr(graph, "checkpointer", None))
         self._projects = saver is not None and hasattr(saver, "aput_state")
@@ -70,7 +74,8 @@ class Run:
             paused = await self._stream(await self._input())
             self._projections.put_nowait(None)
             await projecting
-            await self._last_look()
+            if not self._at_end:
+                await self._last_look()
         except BaseException:
             projecting.cancel()
             await self._try_last_look()
@@ -154,7 +159,7 @@ class Run:
                     await self._job.emit(event)
                 if is_part:
                     yield chunk
-                elif outermost and event["event"] == "on_chain_end" and "stream_mode" not in options:
+                elif outermost and event["event"].endswith("_end") and "stream_mode" not in options:
                     self._output = event["data"].get("output")
 
     def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> bool:
@@ -167,13 +172,22 @@ class Run:
         if mode != "checkpoints":
             return False
         if self._projects:
-            state = snapshot.of_part(payload)
-            at = state["checkpoint"]
-            self._projections.put_nowait((at["checkpoint_ns"], at["checkpoint_id"], state))
+            self._show(snapshot.of_part(payload))
+        if not namespace:
+            self._at_end = not payload["next"]
         return bool(self._job.pause_wanted and self._keeps_state and not namespace
                     and payload["next"])
 
     # --- the state that the server shows --------------------------------------------
+
+    def _show(self, state: dict[str, Any]) -> None:
+        """As the saver keeps it: with what is known of the run."""
+        from langgraph.checkpoint.base import get_checkpoint_metadata
+
+        config = cast("RunnableConfig", self._config)
+        state["metadata"] = get_checkpoint_metadata(config, state["metadata"])
+        at = state["checkpoint"]
+        self._projections.put_nowait((at["checkpoint_ns"], at["checkpoint_id"], state))
 
     async def _project(self) -> None:
         while (item := await self._projections.get()) is not None:

@@ -1,0 +1,81 @@
+"""Runs of threads, as clients of LangGraph's API order them: the stock SDK, and real graphs."""
+
+import asyncio
+
+import graphs
+import pytest
+from langgraph_sdk import get_client
+from support import checkpoints, working
+
+ASK = {"messages": [{"role": "user", "content": "hi"}], "ask": False}
+
+
+def client(server):
+    return get_client(url=server.url)
+
+
+@pytest.fixture(scope="module")
+def worker(server):
+    with working(server, {"graph": graphs.graph, "made": graphs.with_context}):
+        yield
+
+
+def test_a_question_of_a_thread_is_answered_by_its_next_run(server, worker):
+    async def main():
+        sdk = client(server)
+        thread = (await sdk.threads.create())["thread_id"]
+        parts = [p async for p in sdk.runs.stream(thread, "graph", input={**ASK, "ask": True},
+                                                  stream_mode=["values", "updates", "messages-tuple"])]
+        assert "".join(p.data[0]["content"] for p in parts if p.event == "messages") == graphs.ANSWER
+        (question,) = [p.data["__interrupt__"] for p in parts if p.event == "updates" and "__interrupt__" in p.data]
+        assert (await sdk.threads.get(thread))["status"] == "interrupted"
+        ended = await sdk.runs.wait(thread, "graph", command={"resume": {question[0]["id"]: "staging"}})
+        assert ended["log"] == ["think found pool", "slow", "ask staging", "write"]
+        assert (await sdk.threads.get(thread))["status"] == "idle"
+        again = await sdk.runs.wait(thread, "graph", input=ASK)
+        assert again["log"] == [*ended["log"], "think found pool", "slow", "ask", "write"]
+    asyncio.run(main())
+
+
+def test_breakpoints_config_context_and_commands(server, worker):
+    async def main():
+        sdk = client(server)
+        thread = (await sdk.threads.create())["thread_id"]
+        await sdk.runs.wait(thread, "graph", input=ASK, interrupt_before=["ask"])
+        ended = await sdk.runs.wait(thread, "graph", input=None)
+        assert ended["log"] == ["think found pool", "slow", "ask", "write"]
+        ended = await sdk.runs.wait(thread, "graph", command={"update": {"log": ["told"]}, "goto": "write"})
+        assert ended["log"][-2:] == ["told", "write"]
+        ended = await sdk.runs.wait(None, "made", input={"log": []}, context={"colour": "blue"},
+                                    config={"configurable": {"size": 7}})
+        assert ended["log"] == ["blue 7"]
+    asyncio.run(main())
+
+
+def test_a_run_may_begin_at_an_older_checkpoint(server, worker):
+    async def main():
+        sdk = client(server)
+        thread = (await sdk.threads.create())["thread_id"]
+        await sdk.runs.wait(thread, "graph", input=ASK)
+        older = next(c for c in checkpoints(server, thread) if c["metadata"]["step"] == 1)
+        ended = await sdk.runs.wait(thread, "graph", input=None,
+                                    checkpoint={"checkpoint_id": older["id"], "checkpoint_ns": ""})
+        assert ended["log"] == ["think found pool", "slow", "ask", "write"]
+        assert len([c for c in checkpoints(server, thread) if c["metadata"]["step"] == 2]) == 2
+    asyncio.run(main())
+
+
+def test_events_are_sent_to_who_asks_for_them(server, worker):
+    async def main():
+        parts = [p async for p in client(server).runs.stream(None, "graph", input=ASK, stream_mode=["events", "values"])]
+        names = [p.data["event"] for p in parts if p.event == "events"]
+        assert {"on_tool_start", "on_chat_model_stream", "on_chain_end"} <= set(names)
+        assert parts[-1].event == "values" or names[-1] == "on_chain_end"
+    asyncio.run(main())
+
+
+def test_a_graph_that_fails_says_how(server, worker):
+    async def main():
+        said = await client(server).runs.wait(None, "graph", input={**ASK, "fail": True}, raise_error=False)
+        assert said["__error__"] == {"error": "ValueError", "message": "no such pool: ☠"}
+    asyncio.run(main())
