@@ -411,6 +411,8 @@ static int on_unpublished(void *arg, const struct job_row *row)
         o = add(p, row);
     if (o != NULL && o->key == row->key)
         learn(p, o, row->seq, job_state_is_final(state));
+    if (o == NULL)
+        atomic_store(&p->lost_news, true);
     return o == NULL;
 }
 

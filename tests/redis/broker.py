@@ -9,27 +9,29 @@ import tempfile
 import threading
 
 import redis
-from gateway import WAIT, until
+from gateway import WAIT, fixed_port, until
 from harness import check
 
 PASSWORD = "hush-hush-hush"
 
 
 class Broker:
-    """On a socket in a folder of its own; it can be stopped and started again."""
+    """On a port and a socket of its own; it can be stopped and started again."""
 
     more = ()
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="spoolwire-redis-")
         self.path = os.path.join(self.folder, "redis.sock")
-        self.url = f"unix://:{PASSWORD}@{self.path}?db=3"
+        self.port = fixed_port()
+        self.url = f"redis://:{PASSWORD}@127.0.0.1:{self.port}/3"
+        self.unix_url = f"unix://:{PASSWORD}@{self.path}?db=3"
         self.process = None
         self.start()
 
     def start(self):
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", self.folder,
+            ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--unixsocket", self.path, "--save", "", "--dir", self.folder,
              "--requirepass", PASSWORD, "--client-output-buffer-limit", "pubsub 0 0 0", *self.more],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until("redis answers", self._answers)
@@ -46,7 +48,7 @@ class Broker:
             os.unlink(self.path)
 
     def client(self):
-        return redis.Redis(unix_socket_path=self.path, password=PASSWORD, db=3)
+        return redis.Redis(host="127.0.0.1", port=self.port, password=PASSWORD, db=3)
 
     def __enter__(self):
         return self

@@ -28,6 +28,17 @@ def what_is_published_is_what_a_reader_gets(dialect):
 
 
 @case
+def a_socket_is_as_good_as_a_port():
+    pattern = own_channel()
+    with Listener(shared(), pattern) as ear, \
+            Server("--redis-url", shared().unix_url, *flags(shared(), pattern)[2:], agents={"pull": PULL}) as s:
+        job = play(s)
+        equal(ear.until_end(job), frames(s, job))
+        names = {c["name"] for c in shared().client().client_list() if c["db"] == "3"}
+        check("spoolwire-publisher" in names, names)
+
+
+@case
 def many_jobs_at_once_keep_their_order():
     pattern = own_channel()
     tokens = [token(str(i)) for i in range(200)]
