@@ -231,6 +231,8 @@ int runs_ended(struct live *l);
 /* The thread of a request, with its texts in the request's memory.  False when it was refused.
  */
 bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret);
+/* Is @id a thread's?  Then it was refused: see threads.c. */
+bool threads_have(struct journal *j, struct journal_request *req, struct str id);
 /* May a run be entered?  Reads @ret_thread, without a key when it has to be made.  False when
  * it was refused. */
 bool threads_may_enter(struct journal *j,

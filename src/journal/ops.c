@@ -243,7 +243,7 @@ void journal_submit(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
-    if (is_run && !threads_may_enter(j, req, &thread))
+    if (is_run ? !threads_may_enter(j, req, &thread) : threads_have(j, req, row.id))
         return;
     fill_row(j, agent, &row);
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;

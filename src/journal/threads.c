@@ -47,6 +47,20 @@ bool journal_thread_of(struct journal *j, struct journal_request *req, struct th
     return err == 0;
 }
 
+/* What a job without a thread saves stands under its own id, so no thread may have it.  Looked
+ * at before anything is written. */
+static bool is_job(struct journal *j, struct journal_request *req, struct str id)
+{
+    struct job_row row;
+    int err = store_job_get(j->opt.store, id, &row, &req->why);
+
+    if (err == 0)
+        refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(id, 100)));
+    else if (err != ERR_NOT_FOUND)
+        req->code = ERR_BUSY;
+    return err != ERR_NOT_FOUND;
+}
+
 static void fill(const struct journal *j, struct thread_row *row)
 {
     row->status = STR("idle");
@@ -74,6 +88,8 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
         req->code = ERR_BUSY;
         return;
     }
+    if (err == ERR_NOT_FOUND && is_job(j, req, row.id))
+        return;
     fill(j, &row);
     err = err == 0 ? ERR_REFUSED : store_thread_insert(j->opt.store, &row, &j->failure);
     if (err == ERR_REFUSED)
@@ -198,15 +214,13 @@ static bool is_open(const struct live *l)
     return !l->deleted && !job_state_is_final(l->state);
 }
 
-/* Looked at before anything is written. */
-static bool is_taken(struct journal *j, struct journal_request *req)
+bool threads_have(struct journal *j, struct journal_request *req, struct str id)
 {
-    struct job_row row;
-    int err = store_job_get(j->opt.store, req->row.id, &row, &req->why);
+    struct thread_row row;
+    int err = store_thread_get(j->opt.store, id, &row, &req->why);
 
     if (err == 0)
-        refuse(req, ERR_REFUSED, "Job already exists: %.*s",
-               STR_ARG(str_head(req->row.id, 100)));
+        refuse(req, ERR_REFUSED, "%.*s is the id of a thread", STR_ARG(str_head(id, 100)));
     else if (err != ERR_NOT_FOUND)
         req->code = ERR_BUSY;
     return err != ERR_NOT_FOUND;
@@ -216,11 +230,13 @@ bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
 {
-    if (is_taken(j, req))
+    if (is_job(j, req, req->row.id))
         return false;
     int err = find(j, req, ret_thread);
 
     req->code = 0;
+    if (err == ERR_NOT_FOUND && req->if_absent && is_job(j, req, req->thread_row.id))
+        return false;
     if (err == ERR_NOT_FOUND && req->if_absent) {
         *ret_thread = req->thread_row;
         ret_thread->key = 0;

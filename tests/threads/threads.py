@@ -26,6 +26,17 @@ def made_once():
 
 
 @case
+def no_thread_has_the_id_of_a_job():
+    """What a job saves stands under its own id."""
+    with serve() as s:
+        s.submit("agent", job_id="x")
+        equal(s.post("/threads", {"thread_id": "x"}).status, 409)
+        equal(s.post("/threads/x/runs", {"assistant_id": "agent", "if_not_exists": "create"}).status, 409)
+        t = new_thread(s, thread_id="y")
+        s.submit("agent", job_id=t, want=409)
+
+
+@case
 def changed():
     with serve() as s:
         t = new_thread(s, metadata={"a": 1, "b": {"c": 2}})
