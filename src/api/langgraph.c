@@ -414,7 +414,7 @@ static void on_left(struct streams *l, struct str run)
 {
     struct app_loop *loop = http_loop_data(l->http);
 
-    langgraph_abandon(loop->app->journal, run);
+    langgraph_abandon(loop->app, run);
 }
 
 void langgraph_stream(struct http_request *req,
@@ -448,9 +448,9 @@ static void on_abandoned(struct journal_request *request)
     free(request->data);
 }
 
-void langgraph_abandon(struct journal *journal, struct str run)
+void langgraph_abandon(struct app *app, struct str run)
 {
-    struct abandoned *a = calloc(1, sizeof(*a));
+    struct abandoned *a = atomic_load(&app->draining) ? NULL : calloc(1, sizeof(*a));
 
     if (a == NULL || run.n > sizeof(a->run)) {
         free(a); /* it goes on */
@@ -463,5 +463,5 @@ void langgraph_abandon(struct journal *journal, struct str run)
     a->request.done = on_abandoned;
     a->request.data = a;
     arena_init(&a->request.mem);
-    journal_post(journal, &a->request);
+    journal_post(app->journal, &a->request);
 }

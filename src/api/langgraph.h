@@ -102,7 +102,7 @@ void langgraph_wait(struct http_request *req,
                     struct str run,
                     bool cancels,
                     bool quietly);
-/* Its only reader has left: it is cancelled. */
-void langgraph_abandon(struct journal *journal, struct str run);
+/* Its only reader has left: it is cancelled, unless it is the server that goes. */
+void langgraph_abandon(struct app *app, struct str run);
 
 #endif

@@ -238,11 +238,15 @@ static bool read_thread_id(struct call *call)
     struct str thread = http_param(call->req, "thread");
 
     j->thread_row.is_temporary = str_absent(thread);
-    if (str_absent(thread))
-        return langgraph_make_id(&j->mem, &j->thread_row.id);
-    if (job_id_valid(thread))
-        return arena_copy(&j->mem, thread, &j->thread_row.id);
-    http_respond_error(call->req, 422, "a thread's id is 1 to 64 of letters, digits, _ and -");
+    if (!str_absent(thread) && !job_id_valid(thread)) {
+        http_respond_error(call->req, 422,
+                           "a thread's id is 1 to 64 of letters, digits, _ and -");
+        return false;
+    }
+    if (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                           : arena_copy(&j->mem, thread, &j->thread_row.id))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
     return false;
 }
 

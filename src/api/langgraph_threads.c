@@ -88,8 +88,10 @@ void api_thread_create(struct http_request *req, void *arg)
 
 static bool read_thread_id(struct call *call)
 {
-    if (arena_copy(&call->journal.mem, http_param(call->req, "thread"),
-                   &call->journal.thread_row.id))
+    struct journal_request *j = &call->journal;
+
+    if (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread_row.id) &&
+        (j->op != JOURNAL_THREAD_COPY || langgraph_make_id(&j->mem, &j->row.id)))
         return true;
     http_respond_error(call->req, 503, "out of memory");
     return false;
@@ -125,8 +127,7 @@ static void post(struct http_request *req, enum journal_op op, void (*answer)(st
 
     if (call == NULL)
         return;
-    if (read_thread_id(call) && (op != JOURNAL_THREAD_COPY ||
-                                 langgraph_make_id(&call->journal.mem, &call->journal.row.id)))
+    if (read_thread_id(call))
         call_post(call);
     else
         call_free(call);

@@ -152,7 +152,7 @@ static void finish(struct run_wait *w)
 static void on_left(struct run_wait *w)
 {
     if (w->cancels && !w->ended)
-        langgraph_abandon(w->loop->app->journal, hub_reader_job(&w->reader));
+        langgraph_abandon(w->loop->app, hub_reader_job(&w->reader));
     finish(w);
 }
 

@@ -581,8 +581,9 @@ static int end_at_question(struct live *l)
 {
     struct last_word word = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
     struct fold *fold;
-    int err = live_set_text(&l->row.outcome, word.outcome);
 
+    live_change(l); /* before the first change, so that a turn that fails takes it back */
+    int err = live_set_text(&l->row.outcome, word.outcome);
     if (err == 0)
         err = live_fold(l, &fold);
     if (err == 0 && fold_open_questions(fold) > 0)
@@ -712,6 +713,7 @@ static void cancel(struct journal *j, struct journal_request *req)
         return;
     }
     req->had_worker = l->state == JOB_RUNNING;
+    live_change(l);
     if (req->rolls_back && l->thread != NULL)
         err = live_set_text(&l->row.outcome, STR("rollback"));
     if (err == 0 && l->row.cancel_requested == 0)

@@ -61,6 +61,18 @@ static bool is_job(struct journal *j, struct journal_request *req, struct str id
     return err != ERR_NOT_FOUND;
 }
 
+bool threads_have(struct journal *j, struct journal_request *req, struct str id)
+{
+    struct thread_row row;
+    int err = store_thread_get(j->opt.store, id, &row, &req->why);
+
+    if (err == 0)
+        refuse(req, ERR_REFUSED, "%.*s is the id of a thread", STR_ARG(str_head(id, 100)));
+    else if (err != ERR_NOT_FOUND)
+        req->code = ERR_BUSY;
+    return err != ERR_NOT_FOUND;
+}
+
 static void fill(const struct journal *j, struct thread_row *row)
 {
     row->status = STR("idle");
@@ -214,18 +226,6 @@ static bool is_open(const struct live *l)
     return !l->deleted && !job_state_is_final(l->state);
 }
 
-bool threads_have(struct journal *j, struct journal_request *req, struct str id)
-{
-    struct thread_row row;
-    int err = store_thread_get(j->opt.store, id, &row, &req->why);
-
-    if (err == 0)
-        refuse(req, ERR_REFUSED, "%.*s is the id of a thread", STR_ARG(str_head(id, 100)));
-    else if (err != ERR_NOT_FOUND)
-        req->code = ERR_BUSY;
-    return err != ERR_NOT_FOUND;
-}
-
 bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
@@ -235,7 +235,9 @@ bool threads_may_enter(struct journal *j,
     int err = find(j, req, ret_thread);
 
     req->code = 0;
-    if (err == ERR_NOT_FOUND && req->if_absent && is_job(j, req, req->thread_row.id))
+    /* It may be there, and not for who asks. */
+    if (err == ERR_NOT_FOUND && req->if_absent &&
+        (is_job(j, req, req->thread_row.id) || threads_have(j, req, req->thread_row.id)))
         return false;
     if (err == ERR_NOT_FOUND && req->if_absent) {
         *ret_thread = req->thread_row;
@@ -272,6 +274,7 @@ static int make_room(struct journal *j, struct str strategy, const struct thread
     for (struct live *l = runs_first(j, thread->key); l != NULL && err == 0; l = l->next_run) {
         if (!is_open(l) || l->row.cancel_requested != 0)
             continue;
+        live_change(l);
         if (rolls_back)
             err = live_set_text(&l->row.outcome, STR("rollback"));
         if (err == 0)
@@ -308,7 +311,7 @@ int threads_enter(struct journal *j,
     if (err == 0)
         err = note_graph(req, thread, row->agent);
     if (err != 0)
-        return err == ERR_REFUSED ? ERR_BUSY : err; /* the id is another's, who is not seen */
+        return err;
     req->thread_row.interrupts = thread->interrupts;
     thread->status = STR("busy");
     thread->updated = j->now;

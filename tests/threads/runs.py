@@ -142,7 +142,7 @@ def a_server_that_goes_down_leaves_the_run():
         run = create(s, t)["run_id"]
         lease = Worker(s, "agent").lease()
         with s.connect() as sock:
-            sock.sendall(request_bytes(s, "GET", f"/threads/{t}/runs/{run}/join"))
+            sock.sendall(request_bytes(s, "GET", f"/threads/{t}/runs/{run}/join?cancel_on_disconnect=1"))
             sock.settimeout(30)
             data = sock.recv(65536)
             check(data.startswith(b"HTTP/1.1 200 "), data)

@@ -121,6 +121,8 @@ def everyone_has_their_own():
                                    ("POST", f"/threads/{t}/runs/wait", {"assistant_id": "agent"})):
             equal(s.request(method, path, body, headers=bob).status, 404, (method, path))
         equal(s.post("/threads", {"thread_id": t}, headers=bob).status, 409)
+        a = s.post(f"/threads/{t}/runs", {"assistant_id": "agent", "if_not_exists": "create"}, headers=bob)
+        equal(a.status, 409, repr(a))
         equal(s.post("/threads/search", {}, headers=bob).json, [])
         equal(s.post("/threads/count", {}, headers=bob).json, 0)
         equal(s.post("/threads/prune", {"thread_ids": [t], "strategy": "delete"}, headers=bob).json, {"pruned_count": 0})
