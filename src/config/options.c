@@ -169,7 +169,7 @@ static const struct option server_table[] = {
       "How long a result is kept there; 0: none is written." },
     { "arq_health", OPTION_MS, 0, AT(arq_health_ms), "30s", 1 * SECOND, 1 * DAY, "TIME",
       "Between two signs of life there, for `arq --check`." },
-    { "arq_expire_function", OPTION_TEXT, 0, AT(arq_expire_function), "expire_human_input", 0,
+    { "arq_expire_function", OPTION_TEXT, 0, AT(arq_expire_function), "expire_human_input", 1,
       MAX_FUNCTION, "NAME",
       "The function there that ends the wait of a job, its argument, for an answer." },
     { "demo", OPTION_BOOL, 0, AT(demo), "true", 0, 0, "", "Offer the built-in agent `demo`." },

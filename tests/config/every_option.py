@@ -3,7 +3,7 @@
 import json
 
 from harness import cases, check, contains, equal
-from settings import AGENT, SERVER, another, config, wrong
+from settings import AGENT, SERVER, TOPS, another, config, words, wrong
 
 MASK = "***"
 
@@ -19,7 +19,8 @@ def variable(option):
 
 # What does not go without another.
 NEEDS = {"tls_cert": ["--tls-key=x"], "tls_key": ["--tls-cert=x"],
-         "redis_publish": ["--redis-url=redis://x"], "redis_subscribe": ["--redis-url=redis://x"]}
+         "redis_publish": ["--redis-url=redis://x"], "redis_subscribe": ["--redis-url=redis://x"],
+         "arq_queue": ["--redis-url=redis://x"]}
 
 
 def shown(option, *flags, **more):
@@ -91,17 +92,17 @@ def wrong_in_each_place(option):
 
 def agent_yaml(option, text):
     group, dot, name = option["name"].rpartition(".")
-    value = {"list": '[prog, "an arg"]', "pairs": '{KEY: value, B: "2"}'}.get(option["type"], text)
-    is_worker = option["name"] in ("command", "http.url") or (option["name"] in ("pull", "channel") and text == "true")
+    value = {"list": json.dumps(words(option)), "pairs": '{KEY: value, B: "2"}'}.get(option["type"], text)
+    is_worker = option["name"] in ("command", "http.url", "arq.function") or (option["name"] in ("pull", "channel") and text == "true")
     worker = "" if is_worker else "    command: [x]\n"
     line = f"    {group}: {{{name}: {value}}}\n" if dot else f"    {name}: {value}\n"
-    return f"agents:\n  mine:\n{worker}{line}"
+    return f"agents:\n  mine:\n{worker}{line}" + TOPS.get(option["name"], "")
 
 
 @cases(AGENT, name=named)
 def of_an_agent(option):
     text, value = another(option)
-    value = {"list": ["prog", "an arg"], "pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
+    value = {"list": words(option), "pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
     got = config("show", "--json", file=agent_yaml(option, text)).json["agents"]["mine"]
     equal(got[option["name"]], value)
     other = config("show", "--json", file="agents: {mine: {command: [x]}}\n").json["agents"]["mine"]
@@ -111,7 +112,7 @@ def of_an_agent(option):
 @cases([o for o in AGENT if not o["personal"]], name=named)
 def of_every_agent(option):
     text, value = another(option)
-    value = {"list": ["prog", "an arg"], "pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
+    value = {"list": words(option), "pairs": {"KEY": MASK, "B": MASK}}.get(option["type"], value)
     yaml = agent_yaml(option, text).replace("  mine:\n    command: [x]\n", '  mine: {command: [x]}\n  "*":\n')
     equal(config("show", "--json", file=yaml).json["agents"]["mine"][option["name"]], value)
 

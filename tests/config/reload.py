@@ -8,7 +8,7 @@ import threading
 
 from gateway import CLOSING, OPENING, PROGRAM, PULL, WAIT, Server, Worker, running, token, until
 from harness import case, cases, check, contains, equal
-from settings import AGENT, SERVER, another
+from settings import AGENT, SERVER, TOPS, another, words
 
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -235,16 +235,17 @@ def told(option, of):
             value = json.dumps(text) if option["type"] in ("text", "address", "list") else text
             return reload(s, f"{option['name']}: {value}\n" + BASE + "  mine: {command: [sh]}\n")
         group, dot, name = option["name"].rpartition(".")
-        value = {"list": "[sh, -x]", "pairs": "{KEY: value}"}.get(option["type"], text)
-        worker = "" if option["name"] in ("command", "channel", "http.url") else "command: [sh], "
+        value = {"list": json.dumps(words(option)), "pairs": "{KEY: value}"}.get(option["type"], text)
+        worker = "" if option["name"] in ("command", "channel", "http.url", "arq.function") else "command: [sh], "
         pair = f"{group}: {{{name}: {value}}}" if dot else f"{name}: {value}"
         if group == "pool" and name != "size":
             pair = f"{group}: {{size: 0, {name}: {value}}}"
-        return reload(s, BASE + f"  mine: {{{worker}{pair}}}\n")
+        return reload(s, BASE + f"  mine: {{{worker}{pair}}}\n" + TOPS.get(option["name"], ""))
 
 
 # Flags of every test's server, which win; and some that go together.
-OTHERS = ("listen", "data", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe")
+OTHERS = ("listen", "data", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe",
+          "arq_queue")
 
 
 @cases([o for o in SERVER if o["in_file"] and o["name"] not in OTHERS], name=lambda o: o["name"])

@@ -57,6 +57,16 @@ TEXTS = {"redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id
          "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1"}
 
 
+# What agents with such an option need besides.
+QUEUE = "redis_url: redis://x\narq_queue: q\n"
+TOPS = {"arq.function": QUEUE, "serves.function": QUEUE, "serves.resume_function": QUEUE}
+
+
+def words(option):
+    """Of a list in a file."""
+    return ["agent", "input.x"] if option["name"].endswith("args") else ["prog", "an arg"]
+
+
 def another(option):
     """A value that is not the default: as written, and as `config show --json` has it."""
     kind, initial = option["type"], option["default"]
