@@ -18,7 +18,7 @@ export async function open(browser, url, { isCut = false, ...options } = {}) {
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (m) => {
-    const isAboutServer = /ERR_CONNECTION|ERR_INTERNET_DISCONNECTED|WebSocket connection|net::ERR_/.test(m.text());
+    const isAboutServer = /ERR_CONNECTION|ERR_INTERNET_DISCONNECTED|WebSocket connection|net::ERR_|status of 404/.test(m.text());
     if ((m.type() === "error" || m.type() === "warning") && !(isCut && isAboutServer)) complaints.push(m.text());
   });
   page.on("pageerror", (e) => complaints.push(e.stack));

@@ -12,8 +12,8 @@ before(async () => {
 });
 
 after(async () => {
-  await browser.close();
-  await server.close();
+  await browser?.close();
+  await server?.close();
 });
 
 async function onPage(hash, options, body) {

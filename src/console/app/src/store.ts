@@ -17,6 +17,7 @@ export interface Row {
 }
 
 const PAGE = 200;
+const SOME = 100; // records back from which a row learns what its run is doing
 
 export class Store {
   readonly link = new Link();
@@ -180,7 +181,7 @@ export class Store {
     for (const id of ids) {
       const row = this.rows.get(id);
       if (!row || this.followed.has(id)) continue;
-      this.followed.set(id, this.link.follow(id, "nodes", String(row.job.events), (m) => this.hearNode(row, m)));
+      this.followed.set(id, this.link.follow(id, "nodes", String(Math.max(0, row.job.events - SOME)), (m) => this.hearNode(row, m)));
     }
   }
 

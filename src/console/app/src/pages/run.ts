@@ -2,7 +2,7 @@
 
 import { api, Refused, type Job } from "../api";
 import { now } from "../clock";
-import { h, redraw, type Child, type VNode } from "../dom";
+import { afterDraw, h, redraw, type Child, type VNode } from "../dom";
 import { count, duration, many, plain } from "../format";
 import { History } from "../history";
 import type { Following, Message } from "../link";
@@ -34,7 +34,10 @@ export class RunPage implements Page {
   private job: Job | undefined;
   private lost = ""; // why there is nothing to see
   private error = "";
-  private tab: Tab = "output";
+  private tab: Tab = WIDE.matches ? "output" : "cards";
+  private box: HTMLElement | undefined; // of the cards, where it scrolls by itself
+  private isAtEnd = true;
+  private drawn = 0; // the last event that was
   private readonly ui = new Ui();
   private readonly cards: Cards;
   private readonly tree: Tree;
@@ -135,6 +138,16 @@ export class RunPage implements Page {
 
   // --- parts ---
 
+  private readonly keepBox = (el: Element): void => {
+    this.box = el as HTMLElement;
+  };
+
+  // Whoever has scrolled up is left there; at the end one sees what comes.
+  private readonly onScroll = (): void => {
+    const el = this.box!;
+    this.isAtEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - 60;
+  };
+
   private head(s: State, at: number): VNode {
     const isLive = this.scrubber.cursor === undefined;
     const status = isLive && this.store.rows.get(this.id)?.job.state === "queued" && s.status === "running" ? "queued" : s.status;
@@ -220,6 +233,8 @@ export class RunPage implements Page {
     const isLive = this.scrubber.cursor === undefined;
     const at = isLive && !isFinal(s.status) ? now() : s.ts;
     const tab = WIDE.matches && this.tab === "cards" ? "output" : this.tab;
+    if (isLive && !isFinal(s.status) && this.isAtEnd && s.seq !== this.drawn) afterDraw(() => this.box?.scrollTo(0, this.box.scrollHeight));
+    this.drawn = s.seq;
     return h("div", { class: "page run" },
       this.head(s, at),
       this.error !== "" && notice("error", this.error),
@@ -229,7 +244,7 @@ export class RunPage implements Page {
       h("section", { class: "time", "aria-label": "Timeline" }, this.timeline.view(s, at, isLive ? undefined : s.ts), this.scrubber.view()),
       h("div", { class: "split" },
         WIDE.matches && h("section", { class: "column", "aria-label": "Agents" }, h("h2", { class: "column-title" }, "Agents ", h("span", { class: "count" }, s.cards.length)),
-          s.cards.length === 0 && h("p", { class: "muted pad" }, s.seq === 0 ? "Reading…" : "Waiting for a worker."), h("div", { class: "cards" }, this.cards.view(s, at))),
+          s.cards.length === 0 && h("p", { class: "muted pad" }, s.seq === 0 ? "Reading…" : "Waiting for a worker."), h("div", { class: "cards", ref: this.keepBox, onscroll: this.onScroll }, this.cards.view(s, at))),
         h("section", { class: "column side", "aria-label": "Details" }, this.tabs(s, tab),
           h("div", { id: "tab-panel", key: tab, class: "tab-panel", role: "tabpanel", "aria-labelledby": `tab-${tab}` }, this.panel(s, tab, at)))));
   }

@@ -1,7 +1,7 @@
 // All runs: a live list, filters, and a form for a new one.
 
 import { afterDraw, h, redraw, type Child, type VNode } from "../dom";
-import { age, count, duration, many, plain } from "../format";
+import { age, count, cut, duration, many, plain, show } from "../format";
 import { VirtualList } from "../list";
 import { empty, heading, notice, pill, type Page } from "../page";
 import { isFinal } from "../reducer";
@@ -17,7 +17,7 @@ export class RunsPage implements Page {
   private filter = "all";
   private agent = "";
   private words = "";
-  private chosen = 0;
+  private chosen = -1;
   private error = "";
   private readonly list = new VirtualList();
   private shown: Row[] = [];
@@ -70,12 +70,13 @@ export class RunsPage implements Page {
     const { job } = row;
     const started = job.started_at ? Date.parse(job.started_at) : undefined;
     const ended = job.finished_at ? Date.parse(job.finished_at) : undefined;
-    const about = isFinal(job.state) ? job.error ?? "" : row.doing;
+    const asks = job.state === "waiting" ? this.store.interrupts.find((i) => i.job_id === job.job_id)?.question : undefined;
+    const about = isFinal(job.state) ? job.error ?? "" : asks !== undefined ? `asks: ${show(asks)}` : row.doing;
     return h("div", { key: job.job_id, class: `run-row${index === this.chosen ? " is-chosen" : ""}`, role: "row", "aria-rowindex": index + 2 },
       h("span", { role: "cell" }, pill(job.state)),
       h("span", { role: "cell", class: "run-id" }, h("a", { href: `#/runs/${job.job_id}`, title: job.job_id }, job.job_id)),
       h("span", { role: "cell", class: "run-agent" }, plain(job.agent)),
-      h("span", { role: "cell", class: `run-about${job.error ? " is-error" : ""}`, title: about }, plain(about)),
+      h("span", { role: "cell", class: `run-about${job.error ? " is-error" : ""}`, title: cut(about, 500) }, plain(cut(about, 300))),
       h("span", { role: "cell", class: "num run-events" }, count(job.events)),
       h("span", { role: "cell", class: "num run-took" }, started ? duration((ended ?? Date.now()) - started) : "–"),
       h("span", { role: "cell", class: "num run-age" }, age(Date.now() - row.created)),
@@ -91,7 +92,7 @@ export class RunsPage implements Page {
         id: "find", type: "search", placeholder: "Search runs", "aria-label": "Search runs", value: this.words,
         oninput: (e: Event) => {
           this.words = (e.target as HTMLInputElement).value;
-          this.chosen = 0;
+          this.chosen = -1;
           redraw();
         },
       }),
@@ -100,7 +101,7 @@ export class RunsPage implements Page {
           type: "button", key: f, "aria-pressed": f === this.filter ? "true" : "false",
           onclick: () => {
             this.filter = f;
-            this.chosen = 0;
+            this.chosen = -1;
             redraw();
           },
         }, f[0].toUpperCase() + f.slice(1)))),
@@ -132,7 +133,7 @@ export class RunsPage implements Page {
         ["State", "Run", "Agent", "Last event", "Events", "Took", "Begun", ""].map((name, i) =>
           h("span", { key: i, role: "columnheader", class: ["", "run-id", "run-agent", "run-about", "num run-events", "num run-took", "num run-age", "run-act"][i] },
             name || h("span", { class: "unseen" }, "Actions")))),
-      this.list.view({ class: "rows", role: "rowgroup", tabindex: "-1" }, this.shown.length, rowHeight(), (i) => this.row(i)));
+      this.list.view({ class: "rows", role: "rowgroup", tabindex: "0", "aria-label": "All runs" }, this.shown.length, rowHeight(), (i) => this.row(i)));
   }
 
   view(): Child {

@@ -86,14 +86,15 @@ export class Cards {
       h("div", { class: "item-head" }, h("span", { class: "kind" }, run.kind === "llm" ? "model" : run.kind), h("span", { class: "item-name" }, plain(run.model ?? run.name)),
         run.section !== undefined && h("span", { class: "tag" }, plain(run.section)),
         tokens > 0 && h("span", { class: "muted" }, `${count(run.tokensIn)} → ${count(run.tokensOut)} tokens`), stat(run, now)),
-      run.reasoning !== "" && this.ui.fold(`why:${run.id}`, `Reasoning (${many(run.reasoning.length, "character")})`,
-        () => this.texts.view(`why:${run.id}`, run.reasoning, "said reasoning")),
       run.text !== "" && this.texts.view(run.id, run.text, "said"),
       run.calls.length > 0 && h("div", { class: "calls" }, run.calls.map((c, i) =>
         h("div", { key: i, class: "call" }, "→ ", h("code", null, plain(c.name)), " ", h("code", { class: "preview" }, plain(cut(c.args, PREVIEW)))))),
       run.error && h("p", { class: "wrong" }, plain(run.error)),
-      run.input !== undefined && this.ui.fold(`in:${run.id}`, run.kind === "llm" ? "Prompt" : "Query", () => prompt(run.input!)),
-      run.kind === "retriever" && run.output !== undefined && this.ui.fold(`out:${run.id}`, "Documents", () => json(run.output!)));
+      h("div", { class: "folds" },
+        run.reasoning !== "" && this.ui.fold(`why:${run.id}`, `Reasoning (${many(run.reasoning.length, "character")})`,
+          () => this.texts.view(`why:${run.id}`, run.reasoning, "said reasoning")),
+        run.input !== undefined && this.ui.fold(`in:${run.id}`, run.kind === "llm" ? "Prompt" : "Query", () => prompt(run.input!)),
+        run.kind === "retriever" && run.output !== undefined && this.ui.fold(`out:${run.id}`, "Documents", () => json(run.output!))));
   }
 
   private tool(s: State, run: Run, now: number): VNode {

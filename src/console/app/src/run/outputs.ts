@@ -60,7 +60,7 @@ export class Outputs {
     if (sections.length + others.length === 0 && !hasOutput) return h("p", { class: "muted pad" }, "No output yet.");
     return h("div", { class: "panels" }, sections,
       others.length > 0 && this.ui.fold("drafts", `Other outputs (${others.length})`, () => others.map((o) =>
-        this.panel(`o${o.seq}`, `${title(o.category)}${o.node ? `, ${o.node}` : ""}`, o.content, false))),
+        this.panel(`o${o.seq}`, `${title(o.category)}${o.node ? `, ${o.node}` : ""}`, o.content, false)), sections.length === 0),
       hasOutput && h("section", { key: "result", class: "panel", "aria-label": "Result" }, h("header", { class: "panel-head" }, h("h3", null, "Result")), json(s.output!)));
   }
 

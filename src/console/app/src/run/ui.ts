@@ -18,8 +18,8 @@ export class Ui {
   }
 
   // Something that is folded away; made only when somebody looks.
-  fold(key: string, label: Child, make: () => Child): VNode {
-    const isOpen = this.is(key, false);
+  fold(key: string, label: Child, make: () => Child, otherwise = false): VNode {
+    const isOpen = this.is(key, otherwise);
     return h("details", { class: "fold", open: isOpen, ontoggle: (e: Event) => this.set(key, (e.target as HTMLDetailsElement).open) },
       h("summary", null, label), isOpen && make());
   }

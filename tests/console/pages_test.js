@@ -1,0 +1,243 @@
+// The pages around a run: lists, forms, keys, the door, what a screen reader gets, and how it looks.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { launch, open, require } from "./browser.js";
+import { graph, Server, until } from "./server.js";
+
+let server, browser;
+
+before(async () => {
+  server = await new Server().start();
+  browser = await launch();
+  await server.submit("demo", { speed: 50, ask_timeout: "never" }, "asks");
+  await server.submit("demo", { speed: 50 }, "done");
+  await server.submit("demo", { speed: 50, fail_at: "critic" }, "broken");
+  await server.untilState("asks", "waiting");
+  await server.untilState("done", "succeeded");
+  await server.untilState("broken", "failed");
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+async function onPage(hash, options, body) {
+  const tab = await open(browser, `${server.url}/#${hash}`, options);
+  await body(tab.page);
+  await tab.close();
+}
+
+// --- runs ---
+
+test("the list is live, searched and filtered, and follows by its one connection", async () => {
+  await onPage("/", {}, async (page) => {
+    const row = (id) => page.locator(".run-row", { has: page.getByRole("link", { name: id, exact: true }) });
+    await row("broken").locator(".run-about", { hasText: "critic was told to fail" }).waitFor();
+    await row("asks").locator(".run-about", { hasText: "asks: Which environment" }).waitFor();
+    const asked = [];
+    page.on("request", (r) => asked.push(new URL(r.url()).pathname));
+    await server.submit("pull", {}, "listed");
+    await row("listed").locator(".pill", { hasText: "Queued" }).waitFor();
+    const lease = await server.lease();
+    await row("listed").locator(".pill", { hasText: "Running" }).waitFor();
+    await lease.send(graph.start(), graph.node("thinker", "n1"));
+    await row("listed").locator(".run-about", { hasText: "thinker" }).waitFor();
+    assert.deepEqual(asked, []); // not by asking
+    await page.getByRole("button", { name: "Cancel listed" }).click();
+    await row("listed").locator(".pill", { hasText: /Cancelled/ }).waitFor();
+    await page.getByRole("button", { name: "Failed", exact: true }).click();
+    await until("one is left", async () => (await page.locator(".rows .run-row").count()) === 1);
+    await page.getByRole("button", { name: "All", exact: true }).click();
+    await page.getByLabel("Search runs").fill("don");
+    await until("one is left", async () => (await page.locator(".rows .run-row").allTextContents()).length === 1);
+    assert.equal(await page.evaluate(() => window.sockets), 1);
+  });
+});
+
+test("the keys j k enter / c ? g do what the help says", async () => {
+  await onPage("/", {}, async (page) => {
+    await page.locator(".rows .run-row").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    const chosen = await page.locator(".run-row.is-chosen a").textContent();
+    assert.equal(chosen, await page.locator(".rows .run-row a").first().textContent());
+    await page.keyboard.press("/");
+    await page.keyboard.type("done");
+    assert.equal(await page.getByLabel("Search runs").inputValue(), "done");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.locator("h1", { hasText: "done" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("h1", { hasText: "Runs" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").getByText("new run").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("c");
+    await page.getByRole("dialog").getByLabel("Input (JSON)").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("w");
+    await page.locator("h1", { hasText: "Workers" }).waitFor();
+  });
+});
+
+// --- the other pages ---
+
+test("the inbox answers by the schema of each question, and workers, agents and the server are told of", async () => {
+  await server.submit("pull", {}, "form");
+  const lease = await server.lease("box-7");
+  const schema = { type: "object", required: ["go", "where"], properties: { go: { type: "boolean" }, where: { enum: ["here", "there"] }, times: { type: "integer" } } };
+  await onPage("/workers", {}, async (page) => {
+    const row = page.locator("tr", { hasText: "box-7" });
+    await row.getByRole("link", { name: "form" }).waitFor();
+    assert.match(await row.textContent(), /pull/);
+  });
+  await lease.send({ type: "graph.interrupt", id: "q1", value: { question: "Ship it?", schema, expires_in: 3600, on_expiry: "cancel" } });
+  await lease.finish("interrupted");
+  await server.untilState("form", "waiting");
+  await onPage("/inbox", {}, async (page) => {
+    const item = page.locator(".inbox-item", { hasText: "Ship it?" });
+    await item.getByText(/59 min .* left, then the run is cancelled/).waitFor();
+    await item.getByRole("button", { name: "Answer", exact: true }).click();
+    await item.getByRole("alert").getByText("choose one for where").waitFor();
+    await item.getByLabel("Yes").check();
+    await item.getByLabel("there").check();
+    await item.getByLabel("times").fill("3");
+    await item.getByRole("button", { name: "Answer", exact: true }).click();
+    await item.waitFor({ state: "detached" });
+  });
+  const next = await server.lease();
+  assert.deepEqual(Object.values(next.order.resume), [{ go: true, where: "there", times: 3 }]);
+  await next.finish();
+  await onPage("/agents", {}, async (page) => {
+    await page.locator(".tile", { hasText: "demo" }).getByRole("button", { name: "New run" }).click();
+    assert.equal(await page.getByRole("dialog").getByLabel("Agent").inputValue(), "demo");
+  });
+  await onPage("/server", {}, async (page) => {
+    await page.locator(".chart", { hasText: "Events stored" }).locator("polyline").waitFor({ state: "attached" });
+    assert.match(await page.locator(".chart", { hasText: "Streams" }).textContent(), /websocket/);
+  });
+});
+
+test("events in every dialect are what curl gets", async () => {
+  await onPage("/runs/done", { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    await page.getByRole("tab", { name: /Events/ }).click();
+    const { dialects } = await server.ask("GET", "/v1/dialects");
+    for (const { name } of dialects) {
+      await page.locator(".events select").selectOption(name);
+      const wanted = (await server.ask("GET", `/v1/jobs/done/events?format=json&limit=3&dialect=${name}`)).events;
+      const first = page.locator(".log-line").first();
+      await first.locator(".log-event", { hasText: wanted[0].event }).waitFor();
+      const lines = await page.locator(".log-line").evaluateAll((all) => all.slice(0, 3).map((l) => [".log-id", ".log-event"].map((c) => l.querySelector(c).textContent)));
+      assert.deepEqual(lines, wanted.map((e) => [e.id ?? "", e.event]), name);
+    }
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    const line = await until("it is copied", () => page.evaluate(() => navigator.clipboard.readText()));
+    const [program, ...args] = line.match(/'[^']*'|\S+/g).map((w) => w.replaceAll("'", ""));
+    const got = execFileSync(program, ["-s", ...args], { encoding: "utf8" });
+    const rows = await page.locator(".log-event").allTextContents();
+    assert.deepEqual([...got.matchAll(/^event: (.*)$/gm)].slice(0, 5).map((m) => m[1]), rows.slice(0, 5));
+    await page.locator(".log-button").nth(5).click();
+    await page.getByRole("button", { name: "Show the run as it was here" }).click();
+    await page.locator(".scrub-words", { hasText: /event \d+ of/ }).waitFor();
+    await page.getByRole("tab", { name: "Adopt" }).click();
+    await page.locator(".panel pre", { hasText: "spoolwire tail done" }).waitFor();
+  });
+});
+
+test("a run that is not there says so", async () => {
+  await onPage("/runs/nobody", { isCut: true }, async (page) => {
+    await page.getByText("There is no such run").or(page.getByText("not found")).first().waitFor();
+  });
+});
+
+// --- tokens ---
+
+test("a locked server asks for a token, and the page keeps none that a script could read", async () => {
+  const locked = await new Server("--auth", "required").start();
+  const token = execFileSync(process.env.SPOOLWIRE, ["token", "create", "--scope", "admin", "--name", "me", "--data", path.join(locked.folder, "x.db")], { encoding: "utf8" }).trim();
+  const tab = await open(browser, `${locked.url}/`, { isCut: true });
+  const { page } = tab;
+  await page.getByLabel("Token").fill("spw_nonsense");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.locator(".light", { hasText: "Live" }).waitFor();
+  await page.getByRole("button", { name: "Run the demo agent" }).click();
+  await page.locator(".card").first().waitFor();
+  assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)), "{}{}");
+  await page.reload();
+  await page.locator(".card").first().waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Token").waitFor();
+  await page.context().close(); // refusals are in its console, as they should be
+  await locked.close();
+});
+
+test("six tabs at once have one connection each, and all are live", async () => {
+  const context = await browser.newContext();
+  const pages = await Promise.all(Array.from({ length: 6 }, () => context.newPage()));
+  await Promise.all(pages.map((p) => p.goto(`${server.url}/#/runs/asks`)));
+  for (const p of pages) {
+    await p.locator(".light", { hasText: "Live" }).waitFor();
+    await p.locator(".question", { hasText: "Which environment" }).waitFor();
+  }
+  await context.close();
+});
+
+// --- for everybody ---
+
+const PAGES = ["/", "/runs/done", "/runs/asks", "/runs/broken", "/inbox", "/workers", "/agents", "/server"];
+const SIZES = [[320, 700], [1280, 860], [2560, 1440]];
+
+test("axe finds nothing serious, on any page, light and dark", async () => {
+  const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+  for (const colorScheme of ["light", "dark"]) {
+    const context = await browser.newContext({ colorScheme, reducedMotion: "reduce", bypassCSP: true, viewport: { width: 1280, height: 860 } });
+    const page = await context.newPage();
+    for (const hash of PAGES) {
+      await page.goto(`${server.url}/#${hash}`);
+      await page.reload();
+      await page.locator(".light", { hasText: "Live" }).waitFor();
+      await page.locator("h1").waitFor();
+      await page.evaluate(axe);
+      const tabs = hash.startsWith("/runs/done") ? ["Output", "Artifacts", "Tree", "Events", "Adopt"] : [""];
+      for (const tab of tabs) {
+        if (tab !== "") await page.getByRole("tab", { name: new RegExp(tab) }).click();
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const bad = violations.filter((v) => v.impact === "serious" || v.impact === "critical");
+        assert.deepEqual(bad.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`), [], `${colorScheme} ${hash} ${tab}`);
+      }
+    }
+    await context.close();
+  }
+});
+
+test("it fits at 320 pixels and at 2560, light and dark", async () => {
+  fs.mkdirSync(process.env.SCREENSHOTS, { recursive: true });
+  for (const [width, height] of SIZES) {
+    for (const colorScheme of ["light", "dark"]) {
+      const tab = await open(browser, `${server.url}/`, { viewport: { width, height }, colorScheme });
+      for (const hash of ["/", "/runs/done", "/runs/asks", "/server"]) {
+        await tab.page.goto(`${server.url}/#${hash}`);
+        await tab.page.locator("h1").waitFor();
+        if (hash === "/runs/done") await tab.page.locator(".pill", { hasText: "Succeeded" }).first().waitFor();
+        if (hash === "/runs/asks") await tab.page.locator(".question").waitFor();
+        assert.ok(await tab.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} at ${width}`);
+        await tab.page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${hash.replace(/\W+/g, "-").slice(1) || "runs"}-${width}-${colorScheme}.png`) });
+      }
+      await tab.close();
+    }
+  }
+});

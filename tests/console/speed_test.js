@@ -1,0 +1,81 @@
+// Long runs and long lists stay smooth: the browser counts the tasks that held it up.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { launch, open } from "./browser.js";
+import { graph, Server, until } from "./server.js";
+
+const LONG_MS = 200; // a page that is held up for so long is felt, also on a slow machine
+let server, browser;
+
+before(async () => {
+  server = await new Server("--durability", "relaxed").start();
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+async function measured(hash, body) {
+  const tab = await open(browser, `${server.url}/#/agents`);
+  const { page } = tab;
+  await page.locator(".light", { hasText: "Live" }).waitFor();
+  await page.evaluate(() => {
+    window.long = [];
+    new PerformanceObserver((list) => window.long.push(...list.getEntries().map((e) => Math.round(e.duration)))).observe({ entryTypes: ["longtask"] });
+  });
+  await page.evaluate((h) => (location.hash = h), hash);
+  await body(page);
+  const long = await page.evaluate(() => window.long);
+  await tab.close();
+  return long;
+}
+
+test("20000 tokens in 50 cards: all shown, and nothing holds up the page", async () => {
+  await server.submit("pull", {}, "long");
+  const lease = await server.lease();
+  await lease.send(graph.start());
+  const long = await measured("#/runs/long", async (page) => {
+    await page.locator("h1", { hasText: "long" }).waitFor();
+    for (let card = 0; card < 50; card++) {
+      const [node, run, model] = [`node${card}`, `n${card}`, `m${card}`];
+      await lease.send(graph.node(node, run), graph.model(node, run, model),
+        ...Array.from({ length: 400 }, (_, i) => graph.token(node, run, model, i % 12 === 11 ? `w${i}.\n` : `w${i} `)), graph.nodeEnd(node, run));
+    }
+    await lease.send(graph.end());
+    await lease.finish();
+    await page.locator(".run-head-box .pill", { hasText: "Succeeded" }).waitFor({ timeout: 60000 });
+    await until("all cards are there", async () => (await page.locator(".card").count()) === 50);
+    assert.match(await page.locator(".card").last().textContent(), /w399/);
+    await page.getByLabel("Event", { exact: true }).evaluate((el) => {
+      for (const at of [0.9, 0.1, 0.5, 0.3, 0.7]) {
+        el.value = String(Math.round(Number(el.max) * at));
+        el.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    });
+    await page.locator(".scrub-words", { hasText: /event \S+ of/ }).waitFor();
+  });
+  assert.deepEqual(long.filter((ms) => ms > LONG_MS), []);
+});
+
+test("500 runs: a few rows are on the page, and scrolling is smooth", async () => {
+  for (let i = 0; i < 500; i += 25) await Promise.all(Array.from({ length: 25 }, (_, k) => server.submit("pull", {}, `r${i + k}`)));
+  const long = await measured("#/", async (page) => {
+    await page.locator(".page-head", { hasText: /50\d runs/ }).or(page.locator(".page-head", { hasText: "so far" })).waitFor();
+    const rows = page.locator(".rows");
+    for (let i = 0; i < 12; i++) {
+      await rows.evaluate((el) => (el.scrollTop += 2500));
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    }
+    await page.locator(".page-head", { hasText: "501 runs" }).waitFor();
+    await until("the end is reached", async () => {
+      await rows.evaluate((el) => (el.scrollTop = el.scrollHeight));
+      return (await page.getByRole("link", { name: "long", exact: true }).count()) === 1;
+    });
+    assert.ok((await page.locator(".rows .run-row").count()) < 60);
+  });
+  assert.deepEqual(long.filter((ms) => ms > LONG_MS), []);
+});
