@@ -92,6 +92,12 @@ const struct http_route api_routes[] = {
     { "POST", "/runs/batch", api_run_batch, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/runs/cancel", api_runs_cancel, 0, 0, ACCESS_CLIENT },
     { "GET", "/runs/{run}/stream", api_run_join_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
+    /* LangGraph's store */
+    { "PUT", "/store/items", api_item_put, BODY_INPUT, 0, ACCESS_ITEMS },
+    { "GET", "/store/items", api_item, 0, 0, ACCESS_ITEMS },
+    { "DELETE", "/store/items", api_item_delete, 0, 0, ACCESS_ITEMS },
+    { "POST", "/store/items/search", api_items_search, 0, 0, ACCESS_ITEMS },
+    { "POST", "/store/namespaces", api_namespaces, 0, 0, ACCESS_ITEMS },
     /* Operations */
     { "GET", "/livez", api_livez, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { "GET", "/readyz", api_readyz, 0, HTTP_ROUTE_HEALTH | HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },

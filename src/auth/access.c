@@ -4,8 +4,10 @@ static const struct {
     const char *scope;
     unsigned gives;
 } scopes[] = {
-    { "read", ACCESS_READ },     { "client", ACCESS_READ | ACCESS_CLIENT },
-    { "worker", ACCESS_WORKER }, { "metrics", ACCESS_METRICS },
+    { "read", ACCESS_READ },
+    { "client", ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS },
+    { "worker", ACCESS_WORKER | ACCESS_ITEMS },
+    { "metrics", ACCESS_METRICS },
     { "admin", ACCESS_ALL },
 };
 

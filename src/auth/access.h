@@ -13,7 +13,9 @@ enum {
     ACCESS_WORKER = 1 << 3, /* the worker protocol */
     ACCESS_ADMIN = 1 << 4,  /* tokens */
     ACCESS_METRICS = 1 << 5,
-    ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN | ACCESS_METRICS,
+    ACCESS_ITEMS = 1 << 6, /* what graphs and their clients keep together */
+    ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN | ACCESS_METRICS |
+                 ACCESS_ITEMS,
 };
 
 /* What "client,worker" gives; 0 when a word is no scope, or there is none. */

@@ -54,7 +54,8 @@ enum journal_op {
     JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
     JOURNAL_RESUME, /* job */
     JOURNAL_EXPIRE, /* job: the time for its open questions is over */
-    JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held */
+    JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held,
+                       and row.owner is the job's while it is written */
     JOURNAL_FEED,   /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
                        what came over its channel.  No job: all that run are still being heard */
     JOURNAL_THREAD_CREATE, /* thread_row.id, .owner, .metadata, …; if_absent */

@@ -662,6 +662,7 @@ static bool may_write(struct journal *j, struct journal_request *req)
     if (l == NULL)
         return false;
     bool is_good = is_about(l, req->thread);
+    req->row.owner = l->row.owner;
     if (is_good)
         journal_renew(l);
     else

@@ -12,6 +12,7 @@
  * by its first_seq) writes down that they are left over, and store_expire sweeps.  A job's
  * records become invisible all at once, since later ones need what earlier ones say (their
  * header); its ending needs nothing. */
+#include "store/items.h"
 #include "store/sqlite.h"
 
 #include <assert.h>
@@ -373,6 +374,8 @@ int store_expire(struct store *s,
             code = withdraw(s, now, &done, err);
         if (code == 0 && done == 0)
             code = forget(s, now - keep_ms, &done, err);
+        if (code == 0 && done == 0)
+            code = store_items_expire(s, now, limit - n, &done, err);
         n += done;
     }
     if (code == 0)

@@ -202,6 +202,19 @@ static const char *const steps[] = {
     "  modes INTEGER NOT NULL,"
     "  subgraphs INTEGER NOT NULL"
     ") STRICT;",
+    /* 11: items that graphs keep across threads. */
+    "CREATE TABLE items ("
+    "  owner TEXT NOT NULL,"
+    "  namespace TEXT NOT NULL,"
+    "  key TEXT NOT NULL,"
+    "  value TEXT NOT NULL,"
+    "  created INTEGER NOT NULL,"
+    "  updated INTEGER NOT NULL,"
+    "  ttl_ms INTEGER NOT NULL,"
+    "  expires INTEGER NOT NULL,"
+    "  PRIMARY KEY (owner, namespace, key)"
+    ") STRICT;"
+    "CREATE INDEX items_expiry ON items(expires) WHERE expires > 0;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

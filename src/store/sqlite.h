@@ -9,6 +9,7 @@
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
+ *     items.c       rows of items
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     care.c        checks, copies, free space
@@ -72,6 +73,9 @@ enum statement {
     STATEMENT_STATES_OF_NS,
     STATEMENT_STATES,
     STATEMENT_CHANNELS,
+    STATEMENT_ITEM,
+    STATEMENT_ITEMS,
+    STATEMENT_NAMESPACES,
     STATEMENT_WRITES,
     STATEMENT_THREAD_BY_ID,
     STATEMENT_THREAD_BY_KEY,
@@ -118,6 +122,10 @@ enum statement {
     STATEMENT_WRITES_COPY,
     STATEMENT_STATES_COPY,
     STATEMENT_JOB_ID,
+    STATEMENT_ITEM_PUT,
+    STATEMENT_ITEM_DELETE,
+    STATEMENT_ITEM_TOUCH,
+    STATEMENT_ITEMS_EXPIRE,
     STATEMENT_THREAD_INSERT,
     STATEMENT_THREAD_UPDATE,
     STATEMENT_THREAD_VALUES,

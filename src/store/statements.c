@@ -74,6 +74,10 @@
     "SELECT ns, id, parent, metadata, state FROM states " \
     "JOIN checkpoints USING (thread, ns, id) "
 
+#define SELECT_ITEMS                                                        \
+    "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM " \
+    "items WHERE owner = ? "
+
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
     [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
@@ -134,6 +138,14 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_RUN] = "SELECT r.job, r.assistant, r.metadata, r.kwargs, r.strategy, r.modes, "
                       "r.subgraphs, t.id FROM runs r JOIN jobs j ON j.key = r.job "
                       "LEFT JOIN threads t ON t.key = j.thread WHERE r.job = ?",
+    [STATEMENT_ITEM] =
+        SELECT_ITEMS "AND namespace = ? AND key = ? AND (expires = 0 OR expires > ?)",
+    /* '/' is what follows '.': all below the prefix. */
+    [STATEMENT_ITEMS] =
+        SELECT_ITEMS "AND namespace >= ? AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
+                     "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
+    [STATEMENT_NAMESPACES] = "SELECT DISTINCT namespace FROM items WHERE owner = ? "
+                             "AND (expires = 0 OR expires > ?) ORDER BY namespace",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -198,6 +210,16 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_ID] =
         "SELECT iif(thread = 0, id, (SELECT t.id FROM threads t WHERE t.key = thread AND "
         "t.is_temporary = 1)) FROM jobs WHERE key = ?",
+    [STATEMENT_ITEM_PUT] =
+        "INSERT INTO items(owner, namespace, key, value, created, updated, ttl_ms, expires) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value, "
+        "updated = excluded.updated, ttl_ms = excluded.ttl_ms, expires = excluded.expires",
+    [STATEMENT_ITEM_DELETE] = "DELETE FROM items WHERE owner = ? AND namespace = ? AND key = ?",
+    [STATEMENT_ITEM_TOUCH] = "UPDATE items SET expires = ? + ttl_ms WHERE owner = ? "
+                             "AND namespace = ? AND key = ? AND ttl_ms > 0 AND expires > ?",
+    [STATEMENT_ITEMS_EXPIRE] = "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items "
+                               "INDEXED BY items_expiry WHERE expires > 0 AND expires <= ? "
+                               "LIMIT ?)",
     [STATEMENT_THREAD_INSERT] =
         "INSERT INTO threads(id, owner, status, metadata, config, interrupts, error, created, "
         "updated, state_updated, n_runs, is_temporary, state) "
