@@ -100,26 +100,31 @@ static void read_blob(struct reading *r,
     ret->data = str_make(bytes, n);
 }
 
-/* An object, as JSON; {} when it is not there. */
-static struct str read_object(struct reading *r, const yyjson_val *of, const char *name)
+/* As JSON. */
+static struct str keep_json(struct reading *r, const yyjson_val *value)
 {
-    yyjson_val *value = json_get(of, str_of(name));
     struct buf json;
-    struct str kept;
 
-    if (json_is_null(value))
-        return STR("{}");
-    if (!yyjson_is_obj(value)) {
-        fail(r, name, "an object");
-        return STR("{}");
-    }
     buf_init(&json, SIZE_MAX / 4);
     json_put_value(&json, value);
     if (json.error != 0)
         fail_memory(r);
-    kept = keep(r, buf_text(&json));
+    struct str kept = keep(r, buf_text(&json));
     buf_done(&json);
     return kept;
+}
+
+/* An object, as JSON; {} when it is not there. */
+static struct str read_object(struct reading *r, const yyjson_val *of, const char *name)
+{
+    yyjson_val *value = json_get(of, str_of(name));
+
+    if (json_is_null(value))
+        return STR("{}");
+    if (yyjson_is_obj(value))
+        return keep_json(r, value);
+    fail(r, name, "an object");
+    return STR("{}");
 }
 
 static struct str read_versions(struct reading *r, const yyjson_val *of)
@@ -167,6 +172,9 @@ struct plan {
     struct write_row *writes;
     size_t n_writes;
     struct str state;
+    /* Of the state, for the thread: */
+    struct str values, interrupts;
+    bool is_waiting;
 };
 
 /* The plan of a call, empty but for the thread; the fence is read, too.  NULL: answered. */
@@ -218,15 +226,38 @@ static int write_writes(struct journal_request *req,
     return code;
 }
 
+/* A state that was changed by a call is the thread's; that of a run is told by its events. */
+static int show_in_thread(struct store *store,
+                          const struct plan *plan,
+                          int64_t now,
+                          struct error *why)
+{
+    struct thread_row row;
+    int code = store_thread_get(store, plan->of.thread, &row, why);
+
+    if (code != 0)
+        return code == ERR_NOT_FOUND ? 0 : code;
+    int64_t key = row.key;
+    if (!str_is(row.status, "busy"))
+        row.status = plan->is_waiting ? STR("interrupted") : STR("idle");
+    row.interrupts = plan->interrupts;
+    row.error = STR_NONE;
+    row.updated = now;
+    code = store_thread_update(store, &row, why);
+    return code == 0 ? store_thread_values(store, key, plan->values, now, why) : code;
+}
+
 static int write_state(struct journal_request *req,
                        struct store *store,
                        int64_t now,
                        struct error *why)
 {
     const struct plan *plan = req->data;
+    int code = store_state_put(store, &plan->of, plan->state, why);
 
-    (void)now;
-    return store_state_put(store, &plan->of, plan->state, why);
+    return code == 0 && !str_absent(req->call.id) && plan->of.ns.n == 0
+               ? show_in_thread(store, plan, now, why)
+               : code;
 }
 
 static int write_nothing_left(struct journal_request *req,
@@ -345,6 +376,36 @@ static bool read_writes(struct call *call, struct json_reader *reader)
     return !r.failed;
 }
 
+/* {task: [interrupt, …], …} of the tasks that have some. */
+static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
+{
+    struct str kept;
+    yyjson_val *task;
+    struct buf json;
+    size_t i, n;
+
+    buf_init(&json, SIZE_MAX / 4);
+    buf_char(&json, '{');
+    yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
+    {
+        yyjson_val *interrupts = json_at(task, "interrupts");
+
+        if (yyjson_arr_size(interrupts) == 0 || str_absent(json_text(json_at(task, "id"))))
+            continue;
+        if (json.n > 1)
+            buf_char(&json, ',');
+        json_put_str(&json, json_text(json_at(task, "id")));
+        buf_char(&json, ':');
+        json_put_value(&json, interrupts);
+    }
+    buf_char(&json, '}');
+    if (json.error != 0)
+        fail_memory(r);
+    kept = keep(r, buf_text(&json));
+    buf_done(&json);
+    return kept;
+}
+
 static bool read_state(struct call *call, struct json_reader *reader)
 {
     struct reading r = { .req = call->req, .mem = &call->journal.mem };
@@ -357,6 +418,14 @@ static bool read_state(struct call *call, struct json_reader *reader)
     if (!yyjson_is_obj(json_at(j.root, "state")))
         fail(&r, "state", "an object");
     plan->state = read_object(&r, j.root, "state");
+    if (!r.failed && !str_absent(call->journal.call.id)) {
+        const yyjson_val *state = json_at(j.root, "state");
+
+        if (!json_is_null(json_at(state, "values")))
+            plan->values = keep_json(&r, json_at(state, "values"));
+        plan->interrupts = read_interrupts(&r, json_at(state, "tasks"));
+        plan->is_waiting = yyjson_arr_size(json_at(state, "next")) > 0;
+    }
     return !r.failed;
 }
 

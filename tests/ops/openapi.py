@@ -276,6 +276,7 @@ def tour(s):
     lease = Worker(s).lease()
     checkpoints(s, lease)
     items(s)
+    states(s)
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
@@ -324,6 +325,26 @@ def threads(s):
     equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
     equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
     equal(s.request("DELETE", f"/threads/{t}").status, 204)
+
+
+def states(s):
+    thread = s.post("/threads", {}).json["thread_id"]
+    equal(s.post(f"/threads/{thread}/runs", {"assistant_id": "pull", "input": {}}).status, 200)
+    lease = Worker(s).lease()
+    path, fence = f"/v1/worker/threads/{thread}", f"?job={lease.job}&lease={lease.token}"
+    s.post(f"{path}/checkpoints{fence}", {"id": "1", "checkpoint": {"type": "json", "data": "e30="}})
+    s.post(f"{path}/state{fence}", {"id": "1", "state": {"values": {}}})
+    lease.finish()
+    for path in ("state", "state?subgraphs=true", "state/1"):
+        equal(s.get(f"/threads/{thread}/{path}").status, 200, path)
+    equal(s.post(f"/threads/{thread}/state/checkpoint", {"checkpoint": {"checkpoint_id": "1"}}).status, 200)
+    equal(len(s.post(f"/threads/{thread}/history", {"limit": 5}).json), 1)
+
+    def answer():
+        order = Worker(s).ask(calls=True).json
+        s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": {"checkpoint": {"checkpoint_id": "1"}}})
+    _, a = gateway.at_once(answer, lambda: s.post(f"/threads/{thread}/state", {"values": {"n": 1}}))
+    equal(a.status, 200, repr(a))
 
 
 def items(s):

@@ -56,6 +56,7 @@ def a_process_that_dies_leaves_its_call_to_the_next():
 @case
 def a_process_that_says_nothing_is_504_and_one_that_takes_no_calls_503():
     with Server(agents={"p": pool()}) as s:
+        equal(ask(s).status, 200)  # the process is there
         equal(ask(s, "nothing", seconds=1).status, 504)
     with Server(agents={"p": pool("--no-calls")}) as s:
         equal(ask(s, seconds=1).status, 503)

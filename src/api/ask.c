@@ -1,0 +1,74 @@
+#include "api/ask.h"
+
+#include "api/admit.h"
+#include "api/jobs.h"
+#include "base/error.h"
+
+enum { WAIT_MS = 20000 };
+
+static const struct app_agent *find_agent(struct http_request *req, struct str graph)
+{
+    const struct app_settings *now = app_settings(app_loop_of(req)->app);
+
+    for (size_t i = 0; i < now->n_agents; i++)
+        if (str_eq(now->agents[i].name, graph))
+            return &now->agents[i];
+    return NULL;
+}
+
+struct call *ask_new(struct http_request *req,
+                     struct str graph,
+                     const char *name,
+                     void (*answer)(struct call *))
+{
+    const struct app_agent *agent = find_agent(req, graph);
+
+    if (agent == NULL) {
+        http_respond_error(req, 404, "there is no graph '%.*s'", STR_ARG(str_head(graph, 80)));
+        return NULL;
+    }
+    if (!api_may_use_agent(req, graph))
+        return NULL;
+    if (!agent->takes_calls) {
+        http_respond_error(req, 400,
+                           "the workers of the graph '%.*s' take no calls: pull workers and "
+                           "pools do",
+                           STR_ARG(graph));
+        return NULL;
+    }
+    struct call *call = call_new(req, JOURNAL_CALL, answer);
+    if (call == NULL)
+        return NULL;
+    struct journal_request *j = &call->journal;
+    j->agents = &agent->name; /* stays as long as the app */
+    j->n_agents = 1;
+    j->wait_ms = WAIT_MS;
+    j->call.name = str_of(name);
+    if (!jobs_make_id(&j->mem, &j->call.id)) {
+        http_respond_error(req, 503, "out of memory");
+        call_free(call);
+        return NULL;
+    }
+    return call;
+}
+
+bool ask_refused(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (j->code == 0 && !str_absent(j->error)) {
+        http_respond_error(call->req, 400, "%.*s", STR_ARG(str_head(j->error, 1000)));
+        return true;
+    }
+    if (j->code == ERR_BUSY) {
+        http_respond_error(call->req, 408, "%s", j->why.text);
+        return true;
+    }
+    return call_refused(call);
+}
+
+void ask_answer(struct call *call)
+{
+    if (!ask_refused(call))
+        http_respond(call->req, 200, "application/json", call->journal.output);
+}
