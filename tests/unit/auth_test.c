@@ -153,10 +153,12 @@ static void scopes_give_access(void **state)
 {
     (void)state;
     assert_int_equal(access_of_scopes(STR("read")), ACCESS_READ);
-    assert_int_equal(access_of_scopes(STR("client")), ACCESS_READ | ACCESS_CLIENT);
-    assert_int_equal(access_of_scopes(STR("worker")), ACCESS_WORKER);
+    assert_int_equal(access_of_scopes(STR("client")),
+                     ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS);
+    assert_int_equal(access_of_scopes(STR("worker")), ACCESS_WORKER | ACCESS_ITEMS);
     assert_int_equal(access_of_scopes(STR("admin")), ACCESS_ALL);
-    assert_int_equal(access_of_scopes(STR("read,worker")), ACCESS_READ | ACCESS_WORKER);
+    assert_int_equal(access_of_scopes(STR("read,worker")),
+                     ACCESS_READ | ACCESS_WORKER | ACCESS_ITEMS);
     assert_int_equal(access_of_scopes(STR("")), 0);
     assert_int_equal(access_of_scopes(STR_NONE), 0);
     assert_int_equal(access_of_scopes(STR("root")), 0);
@@ -167,6 +169,7 @@ static void scopes_give_access(void **state)
     assert_string_equal(access_scope(ACCESS_CLIENT), "client");
     assert_string_equal(access_scope(ACCESS_WORKER), "worker");
     assert_string_equal(access_scope(ACCESS_ADMIN), "admin");
+    assert_string_equal(access_scope(ACCESS_ITEMS), "client");
 }
 
 /* --- tokens of the configuration -------------------------------------------------- */
