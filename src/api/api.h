@@ -39,6 +39,7 @@ struct app_settings {
 /* What all loops share; handed to every handler. */
 struct app {
     const char *version;
+    int64_t started;               /* milliseconds since 1970 */
     struct journal *journal;       /* borrowed */
     struct hub_shared *hub_shared; /* borrowed */
     struct pool *pool;             /* borrowed */
@@ -229,6 +230,14 @@ void api_worker_finish(struct http_request *req, void *arg);
 void api_worker_return(struct http_request *req, void *arg);
 void api_worker_answer(struct http_request *req, void *arg);
 void api_call(struct http_request *req, void *arg);
+void api_assistant(struct http_request *req, void *arg);
+void api_assistants_search(struct http_request *req, void *arg);
+void api_assistants_count(struct http_request *req, void *arg);
+void api_assistant_graph(struct http_request *req, void *arg);
+void api_assistant_schemas(struct http_request *req, void *arg);
+void api_assistant_subgraphs(struct http_request *req, void *arg);
+void api_ok(struct http_request *req, void *arg);
+void api_info(struct http_request *req, void *arg);
 void api_thread_state(struct http_request *req, void *arg);
 void api_thread_state_at(struct http_request *req, void *arg);
 void api_thread_update(struct http_request *req, void *arg);

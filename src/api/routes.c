@@ -97,6 +97,17 @@ const struct http_route api_routes[] = {
     { "POST", "/runs/batch", api_run_batch, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/runs/cancel", api_runs_cancel, 0, 0, ACCESS_CLIENT },
     { "GET", "/runs/{run}/stream", api_run_join_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
+    /* LangGraph's assistants */
+    { "POST", "/assistants/search", api_assistants_search, 0, 0, ACCESS_READ },
+    { "POST", "/assistants/count", api_assistants_count, 0, 0, ACCESS_READ },
+    { "GET", "/assistants/{assistant}", api_assistant, 0, 0, ACCESS_READ },
+    { "GET", "/assistants/{assistant}/graph", api_assistant_graph, 0, 0, ACCESS_READ },
+    { "GET", "/assistants/{assistant}/schemas", api_assistant_schemas, 0, 0, ACCESS_READ },
+    { "GET", "/assistants/{assistant}/subgraphs", api_assistant_subgraphs, 0, 0, ACCESS_READ },
+    { "GET", "/assistants/{assistant}/subgraphs/{namespace}", api_assistant_subgraphs, 0, 0,
+      ACCESS_READ },
+    { "GET", "/info", api_info, 0, 0, ACCESS_READ },
+    { "GET", "/ok", api_ok, 0, 0, ACCESS_PUBLIC },
     /* LangGraph's store */
     { "PUT", "/store/items", api_item_put, BODY_INPUT, 0, ACCESS_ITEMS },
     { "GET", "/store/items", api_item, 0, 0, ACCESS_ITEMS },

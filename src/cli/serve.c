@@ -533,6 +533,7 @@ static int start_http(struct server *s, struct error *err)
     struct http_options options = http_options_of(s, c);
 
     s->app.version = SPOOLWIRE_VERSION;
+    s->app.started = on_clock(NULL);
     s->app.journal = s->journal;
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;

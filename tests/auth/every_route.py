@@ -44,7 +44,7 @@ def routes():
 
 def request(caller, method, pattern, job=OTHERS, token="0" * 12):
     query, body = BODIES.get(f"{method} {pattern}", ("", b"{}" if method != "GET" else None))
-    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js").replace("{agent}", "pull").replace("{call}", "x").replace("{thread}", "x").replace("{run}", "x").replace("{checkpoint}", "x")
+    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js").replace("{agent}", "pull").replace("{call}", "x").replace("{thread}", "x").replace("{run}", "x").replace("{checkpoint}", "x").replace("{assistant}", "demo").replace("{namespace}", "x")
     check("{" not in path, f"what is {pattern}?")
     if body is not None:
         body = body.replace(b"%s", job.encode())
@@ -75,7 +75,7 @@ def the_table_says_something_for_every_route():
     for method, pattern, access, form, kind in routes():
         check(access in ("public", "items", *SCOPES), f"{method} {pattern}: {access}")
     public = {pattern for _, pattern, access, *_ in routes() if access == "public"}
-    equal(public - {"/docs/{file}", "/console/{file}"}, {"/", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs"})
+    equal(public - {"/docs/{file}", "/console/{file}"}, {"/", "/ok", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs"})
     for method, pattern, access, *_ in routes():
         check(not (method != "GET" and access == "read" and "{id}" in pattern), f"{method} {pattern}: reading changes nothing")
         check(("/worker/" in pattern) == (access == "worker"), f"{method} {pattern}: {access}")

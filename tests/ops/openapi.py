@@ -277,6 +277,7 @@ def tour(s):
     checkpoints(s, lease)
     items(s)
     states(s)
+    assistants(s)
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
@@ -325,6 +326,20 @@ def threads(s):
     equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
     equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
     equal(s.request("DELETE", f"/threads/{t}").status, 204)
+
+
+def assistants(s):
+    for path in ("/ok", "/info", "/assistants/pull"):
+        equal(s.get(path).status, 200, path)
+    for path in ("search", "count"):
+        equal(s.post(f"/assistants/{path}", {"graph_id": "pull"}).status, 200, path)
+
+    def answer():
+        order = Worker(s).ask(calls=True).json
+        s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": {}})
+    for path in ("graph", "schemas", "subgraphs", "subgraphs/x"):
+        _, a = gateway.at_once(answer, lambda: s.get(f"/assistants/pull/{path}"))
+        equal(a.status, 200, path)
 
 
 def states(s):
