@@ -26,6 +26,7 @@ bench: all
 	@bench/run build/release
 	@bench/gateway/run build/release
 	@bench/gateway/instructions build/release
+	@bench/langgraph/run build/release
 
 # Rewrites the expected bytes; the diff is what gets reviewed.
 golden: all

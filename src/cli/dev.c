@@ -128,7 +128,8 @@ static void put_command(struct dev *d, const struct project_graph *g, const char
         buf_lit(out, ", -m, spoolwire, run, ");
     } else {
         (void)snprintf(kit, sizeof(kit), "%s/kit/javascript/bin/spoolwire-run.js", d->home);
-        buf_lit(out, ", ");
+        /* A process of many runs stays small: Node lets its heap double before it looks. */
+        buf_lit(out, ", --max-semi-space-size=4, --heap-growing-percent=30, ");
         put_word(out, kit);
         buf_lit(out, ", ");
     }
@@ -163,9 +164,11 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
     struct buf *out = &d->settings;
     char programs[2][PATH_MAX] = { "", "" };
 
-    buf_lit(
-        out,
-        "# Written by 'spoolwire dev' whenever it starts.\ndemo: false\norigins: ['*']\nagents:\n");
+    buf_lit(out, "# Written by 'spoolwire dev' whenever it starts.\n"
+                 "demo: false\n"
+                 "durability: relaxed\n"
+                 "origins: ['*']\n"
+                 "agents:\n");
     for (size_t i = 0; i < d->project.n_graphs; i++) {
         const struct project_graph *g = &d->project.graphs[i];
         char *program = programs[g->kit];

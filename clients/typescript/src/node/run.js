@@ -96,6 +96,28 @@ function partOf(namespace, mode, payload) {
     return [namespace, mode, payload];
 }
 
+/** Every token of a model's run comes with the same object of metadata: it is written once.
+ * @type {WeakMap<object, string>} */
+const written = new WeakMap();
+
+/** @param {string[]} namespace @param {any} message @param {object} metadata */
+function encodeToken(namespace, message, metadata) {
+    let text = written.get(metadata);
+
+    if (text === undefined) {
+        text = encode(metadata);
+        written.set(metadata, text);
+    }
+    return `[${encode(namespace)},"messages",[${encode(message)},${text}]]`;
+}
+
+/** @param {string[]} namespace @param {string} mode @param {any} payload */
+function encodePart(namespace, mode, payload) {
+    return mode === 'messages'
+        ? encodeToken(namespace, payload[0], payload[1])
+        : encode(partOf(namespace, mode, payload));
+}
+
 export class Run {
     #stop = new AbortController();
     #isPausing = false;
@@ -184,7 +206,7 @@ export class Run {
 
         for await (const [namespace, mode, payload] of await compiled.stream(input, options)) {
             this.#look(namespace, mode, payload);
-            await this.emit(encode(partOf(namespace, mode, payload)));
+            await this.emit(encodePart(namespace, mode, payload));
         }
     }
 

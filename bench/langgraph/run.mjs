@@ -1,0 +1,174 @@
+// The same graph and the same client against spoolwire and against LangGraph's own dev server.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+
+const { SPOOLWIRE, PACKAGES, BENCH } = process.env;
+const quick = process.argv.includes('--quick');
+const RUNS = [1, 10, 100];
+const TOKENS = quick ? 50 : 200; // of a run
+const ROUNDS = quick ? 1 : 3;
+const FIRSTS = quick ? 3 : 10;
+
+const { Client } = await import(
+    pathToFileURL(path.join(PACKAGES, 'node_modules/@langchain/langgraph-sdk/dist/index.js')).href
+);
+
+const freePort = () =>
+    new Promise((resolve) => {
+        const server = createServer().listen(0, '127.0.0.1', () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+
+const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
+
+// The processes of a server, by name: its own, and those that it has started.
+function tree(pid) {
+    const children = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    const others = fs.readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+        try {
+            return fs.readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean);
+        } catch {
+            return [];
+        }
+    });
+    return [pid, ...new Set([...children.split(' ').filter(Boolean), ...others])].map(Number);
+}
+
+// CPU seconds so far, and resident MiB, of one process.
+function usage(pid) {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const rss = /VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1];
+    return { cpu: (Number(stat[11]) + Number(stat[12])) / 100, mib: Number(rss) / 1024 };
+}
+
+function total(pids) {
+    const all = pids.map(usage);
+    return { cpu: all.reduce((n, u) => n + u.cpu, 0), mib: all.reduce((n, u) => n + u.mib, 0) };
+}
+
+function project() {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'spoolwire-bench-'));
+    for (const name of ['graph.mjs', 'peer.mjs']) fs.copyFileSync(path.join(BENCH, name), path.join(folder, name));
+    fs.symlinkSync(path.join(PACKAGES, 'node_modules'), path.join(folder, 'node_modules'));
+    fs.writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}');
+    fs.writeFileSync(path.join(folder, 'langgraph.json'), '{"graphs":{"agent":"./graph.mjs:graph"}}');
+    return folder;
+}
+
+async function start(name) {
+    const folder = project();
+    const port = await freePort();
+    const [program, ...words] =
+        name === 'spoolwire'
+            ? [SPOOLWIRE, 'dev', '--no-reload', '--listen', `127.0.0.1:${port}`]
+            : [process.execPath, 'peer.mjs', String(port)];
+    const log = fs.openSync(path.join(folder, 'log'), 'w');
+    const child = spawn(program, words, {
+        cwd: folder,
+        stdio: ['ignore', log, log],
+        env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`, NODE_ENV: 'production' },
+    });
+    const client = new Client({ apiUrl: `http://127.0.0.1:${port}`, apiKey: null });
+    const server = { name, folder, child, client };
+
+    for (let i = 0; ; i += 1) {
+        try {
+            await one(server, 1, 0);
+            return server;
+        } catch (error) {
+            if (i > 300) throw new Error(`${name} does not work: ${error.message}\n${fs.readFileSync(path.join(folder, 'log'))}`);
+            await pause(100);
+        }
+    }
+}
+
+async function end({ child, folder }) {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    fs.rmSync(folder, { recursive: true, force: true });
+}
+
+// One run on a thread of its own: when its first token came, and how many did.
+async function one({ client }, tokens, ms) {
+    const { thread_id } = await client.threads.create();
+    const input = { messages: [{ role: 'user', content: `${tokens} ${ms}` }] };
+    const began = performance.now();
+    let first;
+    let n = 0;
+
+    for await (const { event } of client.runs.stream(thread_id, 'agent', { input, streamMode: 'messages-tuple' })) {
+        if (event !== 'messages') continue;
+        first ??= performance.now() - began;
+        n += 1;
+    }
+    if (n < tokens) throw new Error(`${n} tokens of ${tokens}`);
+    return { first, n: tokens };
+}
+
+async function measure(server) {
+    const firsts = [];
+    for (let i = 0; i < FIRSTS; i += 1) firsts.push((await one(server, 5, 1)).first);
+
+    const rates = {};
+    const before = total(tree(server.child.pid));
+    const own = usage(server.child.pid).cpu;
+    let tokens = 0;
+    for (const runs of RUNS) {
+        const took = [];
+        for (let round = 0; round < ROUNDS; round += 1) {
+            const began = performance.now();
+            await Promise.all(Array.from({ length: runs }, () => one(server, TOKENS, 0)));
+            took.push((runs * TOKENS * 1000) / (performance.now() - began));
+            tokens += runs * TOKENS;
+        }
+        rates[runs] = median(took);
+    }
+    const pids = tree(server.child.pid);
+    const after = total(pids);
+    return {
+        first: median(firsts),
+        rates,
+        cpu: ((after.cpu - before.cpu) * 1e6) / tokens,
+        ownCpu: ((usage(server.child.pid).cpu - own) * 1e6) / tokens,
+        mib: after.mib,
+        ownMib: usage(server.child.pid).mib,
+    };
+}
+
+async function figures(name) {
+    const server = await start(name);
+    try {
+        return await measure(server);
+    } finally {
+        await end(server);
+    }
+}
+
+const ours = await figures('spoolwire');
+const theirs = await figures('langgraph-api');
+let failed = 0;
+
+function row(what, a, b, ratio, { digits = 0, hasBar = true } = {}) {
+    if (hasBar && ratio < 1) failed += 1;
+    const text = (n) => n.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    console.log(`| ${what.padEnd(46)} | ${text(a).padStart(9)} | ${text(b).padStart(13)} | ${ratio.toFixed(2).padStart(7)} |`);
+}
+
+console.log('| figure                                         | spoolwire | langgraph-api |  ahead  |');
+console.log('| ---------------------------------------------- | --------: | ------------: | ------: |');
+row('time to the first token, ms', ours.first, theirs.first, theirs.first / ours.first, { digits: 1 });
+for (const runs of RUNS)
+    row(`tokens/s, ${runs} ${runs === 1 ? 'run' : 'runs at a time'}`, ours.rates[runs], theirs.rates[runs], ours.rates[runs] / theirs.rates[runs]);
+row('CPU ms of 1,000 tokens, with the graph', ours.cpu, theirs.cpu, theirs.cpu / ours.cpu, { digits: 1 });
+row('resident MiB, with the graph', ours.mib, theirs.mib, theirs.mib / ours.mib, { hasBar: false });
+console.log(`\nOf that the server alone: ${ours.ownCpu.toFixed(1)} CPU ms of 1,000 tokens, ${ours.ownMib.toFixed(0)} MiB; the other one is one process.`);
+console.log(failed === 0 ? 'every bar met' : `behind on ${failed}`);
+process.exitCode = failed === 0 ? 0 : 1;
