@@ -73,6 +73,18 @@ test('a graph that is saved is the graph of the next run; one with a mistake say
     assert.equal((await says('hello')).text, 'You said: hello. What else?');
 });
 
+test('a project in Python runs as well', async () => {
+    const other = path.join(folder, 'python');
+    assert.equal(spawnSync(SPOOLWIRE, ['init', '--python', other]).status, 0);
+    const python = await new Server(['dev'], { cwd: other }).start();
+    const { job_id } = await submit('agent', { messages: [{ role: 'user', content: 'hello' }] }, python);
+    const events = await Array.fromAsync(subscribe(job_id, { ...python, dialect: 'agent' }));
+
+    await python.stop();
+    const tokens = events.filter((e) => e.event === 'agent.token').map((e) => e.data.token);
+    assert.equal(tokens.join(''), 'You said: hello. What else?');
+});
+
 test('nothing is overwritten, and what is wrong with a project is said', () => {
     const run = (...words) => spawnSync(SPOOLWIRE, words, { encoding: 'utf8', cwd: folder });
     const dev = (about) => {

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const { SPOOLWIRE, PACKAGES } = process.env;
+const { SPOOLWIRE, PACKAGES, PYTHON } = process.env;
 export const WAIT_MS = 30_000; // a deadline, never a pause
 
 // What `condition` gives, as soon as it is true.
@@ -43,9 +43,14 @@ export function project(files = {}) {
 
 function environment(more = {}) {
     const own = Object.entries(process.env).filter(
-        ([name]) => !/^SPOOLWIRE|^PORT$|^NODE_TEST_CONTEXT$/.test(name),
+        ([name]) => !/^SPOOLWIRE|^(PORT|PYTHON|PACKAGES|NODE_TEST_CONTEXT)$/.test(name),
     );
-    return { ...Object.fromEntries(own), PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`, ...more };
+    return {
+        ...Object.fromEntries(own),
+        PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+        VIRTUAL_ENV: path.dirname(path.dirname(PYTHON)),
+        ...more,
+    };
 }
 
 // A process whose output is kept in `text`; `ended` is its exit.

@@ -137,6 +137,24 @@ for (const version of VERSIONS) {
     });
 }
 
+for (const version of VERSIONS)
+    test(`${version}: a graph in Python streams, asks, and is answered`, async () => {
+        const client = await clientOf(version, server);
+        const { thread_id } = await client.threads.create();
+        const human = (content) => ({ messages: [{ role: 'user', content }] });
+        const got = await collect(
+            client.runs.stream(thread_id, 'python', { input: human('hello'), streamMode: ['messages-tuple', 'values'] }),
+        );
+
+        assert.equal(says(got), 'You said: hello. What else?');
+        assert.ok(ofMode(got, 'messages').length > 5);
+        assert.equal(ofMode(got, 'values').at(-1).messages.at(-1).content, says(got));
+        const asked = await client.runs.wait(thread_id, 'python', { input: human('send it') });
+        assert.equal(asked.__interrupt__[0].value.question, 'Shall I send it?');
+        const values = await client.runs.wait(thread_id, 'python', { command: { resume: 'yes' } });
+        assert.deepEqual(values.messages.map((m) => m.content).slice(2), ['send it', 'It is sent.']);
+    });
+
 test('a run goes on over a restart of the server, and its stream is joined', async () => {
     const client = await clientOf('1.12.0', server);
     const thread = (await client.threads.create()).thread_id;

@@ -15,9 +15,13 @@ export const GRAPHS = ['agent', 'failing', 'slow', 'talks'];
 const exported = { agent: 'graph' };
 
 export async function serve() {
-    const folder = project({ 'graphs.mjs': path.join(HERE, 'graphs.mjs') });
+    const folder = project({
+        'graphs.mjs': path.join(HERE, 'graphs.mjs'),
+        'agent.py': path.join(HERE, '../../examples/python/agent.py'),
+    });
     const graphs = Object.fromEntries(GRAPHS.map((name) => [name, `./graphs.mjs:${exported[name] ?? name}`]));
 
+    graphs.python = './agent.py:graph';
     fs.writeFileSync(path.join(folder, 'langgraph.json'), JSON.stringify({ graphs }));
     const server = await new Server(['dev', '--no-reload'], { cwd: folder }).start();
     server.folder = folder;
