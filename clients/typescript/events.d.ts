@@ -903,12 +903,12 @@ export interface JobState {
     timestamp: Timestamp;
 }
 
-/** The system topic: a question of a job was asked, answered, or has expired. */
+/** The system topic: a question of a job was asked, answered, has expired, or was closed. */
 export interface InterruptState {
     type: "interrupt.state";
     agent: string;
     interrupt_id: string;
-    state: "open" | "answered" | "expired";
+    state: "open" | "answered" | "expired" | "closed";
     /** Of an open one: as in `GET /v1/interrupts`, `null` also for one of more than 4 KiB. */
     question?: Json;
     /** Of an open one that expires. */

@@ -181,7 +181,7 @@ struct journal_request {
 
 /* --- what the journal tells -------------------------------------------------- */
 
-enum question_state { QUESTION_OPEN, QUESTION_ANSWERED, QUESTION_EXPIRED };
+enum question_state { QUESTION_OPEN, QUESTION_ANSWERED, QUESTION_EXPIRED, QUESTION_CLOSED };
 
 /* What one commit did to a question of a job. */
 struct question_news {

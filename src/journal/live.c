@@ -279,6 +279,8 @@ static int on_record(void *arg, const struct record *rec)
     j->tally.records[rec->kind]++;
     if (rec->kind == REC_JOB_INTERRUPT)
         err = questions_asked(l, rec);
+    else if (rec->kind == REC_JOB_RESUMED)
+        err = questions_passed(l, rec);
     else if (rec->kind == REC_STATE_VALUES || rec->kind == REC_RUN_END ||
              rec->kind == REC_JOB_END)
         err = runs_saw(l, rec);

@@ -190,6 +190,8 @@ void journal_set_settings(struct journal *j, struct journal_request *req);
 void questions_forget(struct live *l);
 /* Its fold has emitted one. */
 int questions_asked(struct live *l, const struct record *rec);
+/* Its fold has said that it goes on, whoever has decided that. */
+int questions_passed(struct live *l, const struct record *rec);
 /* Something was answered, or it has just come to wait: goes on if nothing is open. */
 int questions_go_on(struct live *l);
 /* The first deadline has come. */

@@ -16,6 +16,8 @@
 
 #include <stdio.h>
 
+#define CLOSED_BY "another run" /* in the place of who has answered */
+
 enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
 
 /* --- news -------------------------------------------------------------------- */
@@ -78,6 +80,39 @@ static void bring_forward(struct live *l, int64_t expires)
         l->row.answer_by = expires;
 }
 
+/* All that a job has asked. */
+struct questions {
+    struct arena *mem;
+    struct question_row *rows;
+    size_t n, cap;
+    int err;
+};
+
+static int load(struct journal *j, int64_t key, struct arena *mem, struct questions *ret);
+
+/* The answer to the same question of an attempt that was lost before it could use it: nobody
+ * shall have to give it again. */
+static int answer_again(struct live *l, const struct question_row *row)
+{
+    struct journal *j = l->journal;
+    const struct question_row *found = NULL;
+    struct questions q;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = load(j, l->row.key, &mem, &q);
+    for (size_t i = 0; err == 0 && i < q.n; i++)
+        if (str_eq(q.rows[i].id, row->id) && q.rows[i].seq < row->seq &&
+            q.rows[i].resumed > (uint64_t)l->row.resumed &&
+            !str_is(q.rows[i].answered_by, CLOSED_BY))
+            found = &q.rows[i];
+    if (found != NULL)
+        err = store_question_answer(j->opt.store, row->job, row->seq, found->answer,
+                                    found->answered_by, j->now, &j->failure);
+    arena_done(&mem);
+    return err;
+}
+
 int questions_asked(struct live *l, const struct record *rec)
 {
     struct journal *j = l->journal;
@@ -106,17 +141,10 @@ int questions_asked(struct live *l, const struct record *rec)
     live_change(l);
     bring_forward(l, row.expires);
     tell(l, &row, QUESTION_OPEN);
-    return err;
+    return err == 0 && l->row.attempt > 1 ? answer_again(l, &row) : err;
 }
 
 /* --- all that a job has asked ------------------------------------------------ */
-
-struct questions {
-    struct arena *mem;
-    struct question_row *rows;
-    size_t n, cap;
-    int err;
-};
 
 static bool grow(struct questions *q)
 {
@@ -166,6 +194,42 @@ static size_t count_open(const struct questions *q)
 
 /* --- going on ---------------------------------------------------------------- */
 
+/* A run that begins anew asks anew: what was open is closed. */
+static int close_open(struct live *l, const struct questions *q)
+{
+    struct journal *j = l->journal;
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < q->n; i++) {
+        if (q->rows[i].answered != 0)
+            continue;
+        err = store_question_answer(j->opt.store, l->row.key, q->rows[i].seq, STR("null"),
+                                    STR(CLOSED_BY), j->now, &j->failure);
+        tell(l, &q->rows[i], QUESTION_CLOSED);
+    }
+    return err;
+}
+
+int questions_passed(struct live *l, const struct record *rec)
+{
+    struct questions q;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = load(l->journal, l->row.key, &mem, &q);
+    if (err == 0)
+        err = close_open(l, &q);
+    if (err == 0 && q.n > 0)
+        err = store_questions_resumed(l->journal->opt.store, l->row.key, rec->seq,
+                                      &l->journal->failure);
+    if (err == 0 && q.n > 0) {
+        live_change(l);
+        l->row.answer_by = 0;
+    }
+    arena_done(&mem);
+    return err;
+}
+
 static int go_on(struct live *l)
 {
     struct journal *j = l->journal;
@@ -173,9 +237,7 @@ static int go_on(struct live *l)
     int err = live_fold(l, &fold);
 
     if (err == 0)
-        err = fold_resume(fold, j->now);
-    if (err == 0)
-        err = store_questions_resumed(j->opt.store, l->row.key, l->row.seq, &j->failure);
+        err = fold_resume(fold, j->now); /* which leads to questions_passed */
     if (err != 0)
         return err;
     live_change(l);

@@ -38,7 +38,8 @@ static const char *question_state_name(enum question_state state)
 {
     static const char *const names[] = { [QUESTION_OPEN] = "open",
                                          [QUESTION_ANSWERED] = "answered",
-                                         [QUESTION_EXPIRED] = "expired" };
+                                         [QUESTION_EXPIRED] = "expired",
+                                         [QUESTION_CLOSED] = "closed" };
 
     return names[state];
 }

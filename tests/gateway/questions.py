@@ -2,7 +2,7 @@
 
 import time
 
-from gateway import PULL, Server, Worker, again, at_once, interrupt, root_end, root_start, token
+from gateway import (PULL, Server, Worker, again, at_once, interrupt, node_end, node_start, root_end, root_start, token)
 from harness import case, cases, check, contains, equal
 
 ASK = dict(PULL, attempts=3)
@@ -337,3 +337,79 @@ def who_cannot_hear_is_not_asked():
         equal(s.post("/v1/jobs/k/pause").json["state"], "waiting", "one that is queued needs nobody to hear it")
         equal(s.post("/v1/jobs/j/cancel").status, 200)
         s.until_state("j", "cancelled")
+
+
+@case
+def a_question_of_a_lost_attempt_is_asked_again_not_twice():
+    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
+        ask(s, "j", interrupt("?", "q"), finish=False)
+        second = Worker(s).lease(wait=20)
+        equal(second.attempt, 2)
+        second.append(*again(2, [root_start(), interrupt("?", "q")]))
+        equal([q["interrupt_id"] for q in asked(s)], ["q"])
+        equal(second.finish("interrupted"), "waiting")
+        equal(answer(s, "j", value=7).json["state"], "queued")
+        equal(Worker(s).ask().json["resume"], {"q": 7})
+
+
+@case
+def an_answer_that_a_lost_attempt_could_not_use_is_used_by_the_next():
+    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
+        ask(s, "j", interrupt("?", "q"), finish=False)
+        equal(answer(s, "j", value="once").json["state"], "running")
+        second = Worker(s).lease(wait=20)
+        second.append(*again(2, [root_start(), interrupt("?", "q")]))
+        equal(asked(s), [], "nobody has to say it again")
+        equal(second.finish("interrupted"), "queued")
+        equal(Worker(s).ask().json["resume"], {"q": "once"})
+
+
+EACH_SAYS = {
+    "agent": ("graph.interrupt", "graph.resumed", "graph.paused"),
+    "envelope": ("on_interrupt", "on_resume", "on_interrupt"),
+    "messages": ("updates", None, "updates"),
+    "nodes": ("node.end", None, "node.end"),
+    "aiq": ("job.update", "job.update", "job.update"),
+}
+
+
+@cases(EACH_SAYS)
+def each_dialect_says_it_in_its_own_words(dialect):
+    says_question, says_resumed, says_pause = EACH_SAYS[dialect]
+    with Server(agents={"pull": ASK}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.append(root_start(), node_start(), interrupt({"question": "Which?", "context": {"n": 1}}, "q"))
+        lease.finish("interrupted")
+        equal(s.get("/v1/jobs/async/job/j").json["status"], "RUNNING")
+        answer(s, "j", value=1)
+        second = Worker(s).lease()
+        second.append(*again(2, [root_start(), node_start()]))
+        s.post("/v1/jobs/j/pause")
+        equal(second.finish("interrupted"), "waiting")
+        s.post("/v1/jobs/j/resume")
+        third = Worker(s).lease()
+        third.append(*again(3, [root_start(), node_start(), node_end(), root_end()]))
+        equal(third.finish(), "succeeded")
+        frames = s.read("j", dialect)
+
+        def said(name, *parts):
+            return [f.json for f in frames if f.event == name and all(p in f.data for p in parts)]
+        if dialect == "messages":
+            value = {"question": "Which?", "context": {"n": 1}}
+            for mode in ("updates", "values"):
+                equal([f["__interrupt__"] for f in said(mode, "__interrupt__")], [[{"value": value, "id": "q"}], []])
+        elif dialect == "nodes":
+            equal([f["status"] for f in said("node.end")], ["interrupted", "interrupted", "ok"])
+        else:
+            question = said(says_question, "Which?")
+            equal(len(question), 1)
+            if dialect == "aiq":
+                equal([f["name"] for f in said("job.update")], ["interrupt", "resume", "pause", "resume"])
+            elif dialect == "envelope":
+                equal([f["data"]["kind"] for f in said("on_interrupt")], ["interrupt", "pause"])
+                equal([f["data"]["interrupt_ids"][:1] for f in said("on_resume")][0], ["q"])
+            else:
+                equal((question[0]["question"], question[0]["context"], question[0]["interrupt_id"]),
+                      ("Which?", {"n": 1}, "q"))
+                equal((len(said(says_resumed)), len(said(says_pause))), (2, 1))

@@ -229,11 +229,31 @@ void client_delete(struct sim *s)
     sub->deleted = true;
 }
 
+/* One of the questions of that job, whether it is open or not; absent: none is named. */
+static struct str some_question(struct sim *s, const char *id)
+{
+    const struct disk_questions *q = disk_questions(s->disk);
+    const struct truth *t = model_truth(s->model, str_of(id));
+    struct str found = STR_NONE;
+
+    for (size_t i = 0; t != NULL && i < q->n; i++)
+        if (q->rows[i].job == t->job->row.key && chance_of(&s->chance, 400))
+            found = q->rows[i].id;
+    return found;
+}
+
 static void post_reply(struct sim *s, const char *id)
 {
     struct call *c = call_new(s, JOURNAL_REPLY, id);
+    struct str question = some_question(s, id);
+    char text[200];
 
-    c->reply.value = STR("{\"yes\":true}");
+    if (!str_absent(question)) {
+        (void)snprintf(text, sizeof(text), "%.*s", STR_ARG(question));
+        c->reply.id = call_text(c, text);
+    }
+    (void)snprintf(text, sizeof(text), "{\"answer\":%u}", ++s->n_answers);
+    c->reply.value = call_text(c, text);
     c->req.replies = &c->reply;
     c->req.n_replies = 1;
     call_post(c);

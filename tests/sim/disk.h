@@ -82,6 +82,8 @@ void disk_free(struct disk *d);
 struct store *disk_open(struct disk *d, bool writes);
 
 struct disk_job *disk_jobs(struct disk *d);
+/* As they are committed. */
+const struct disk_questions *disk_questions(const struct disk *d);
 const struct disk_threads *disk_threads(const struct disk *d);
 struct disk_job *disk_find(struct disk *d, struct str id); /* NULL: none of that id */
 

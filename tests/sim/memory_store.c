@@ -338,6 +338,11 @@ struct disk_job *disk_jobs(struct disk *d)
     return d->jobs;
 }
 
+const struct disk_questions *disk_questions(const struct disk *d)
+{
+    return &d->safe_questions;
+}
+
 const struct disk_threads *disk_threads(const struct disk *d)
 {
     return &d->threads;

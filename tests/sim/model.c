@@ -287,6 +287,32 @@ static struct truth *truth_of(struct model *m, struct disk_job *job)
     return t;
 }
 
+/* A job goes on when all that it has asked is answered. */
+static void check_questions(struct model *m, const struct truth *t)
+{
+    const struct disk_questions *q = disk_questions(m->sim->disk);
+    const struct job_row *row = &t->job->row;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].job == row->key && q->rows[i].answered == 0 &&
+            q->rows[i].seq < (uint64_t)row->resumed)
+            sim_fail(m->sim, "%s goes on, and question %.*s is open", id_of(t),
+                     STR_ARG(q->rows[i].id));
+}
+
+/* INT64_MAX: none that is open expires. */
+static int64_t first_expiry(const struct sim *s, const struct truth *t)
+{
+    const struct disk_questions *q = disk_questions(s->disk);
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].job == t->job->row.key && q->rows[i].answered == 0 &&
+            q->rows[i].expires != 0 && q->rows[i].expires < first)
+            first = q->rows[i].expires;
+    return first;
+}
+
 static void check_row(struct model *m, struct truth *t)
 {
     const struct job_row *row = &t->job->row;
@@ -319,6 +345,9 @@ static void check_row(struct model *m, struct truth *t)
         sim_fail(m->sim, "%s: failed before its queue deadline", id_of(t));
     if (str_is(row->error_type, "RunDeadline") && m->sim->now < row->run_deadline)
         sim_fail(m->sim, "%s: failed before its run deadline", id_of(t));
+    if (str_is(row->error_type, "AnswerDeadline") && m->sim->now < row->answer_by)
+        sim_fail(m->sim, "%s: failed before its answer deadline", id_of(t));
+    check_questions(m, t);
 }
 
 static void take_job(struct model *m, struct disk_job *job, struct json_reader *reader)
@@ -357,6 +386,8 @@ static void take_job(struct model *m, struct disk_job *job, struct json_reader *
         take_loss(m, t, told);
     if (t->state == JOB_RUNNING && t->attempt != job->row.attempt)
         t->running_since = m->sim->now;
+    if (t->state == JOB_WAITING && t->state_before != JOB_WAITING)
+        t->waiting_since = m->sim->now;
     t->attempt = job->row.attempt;
     if (t->state == JOB_RUNNING) {
         (void)snprintf(t->request, sizeof(t->request), "%.*s", STR_ARG(job->row.request_id));
@@ -503,6 +534,68 @@ static void take_grant(struct truth *t, const struct journal_request *r, int64_t
     t->leased_until = now + t->agent->lease_ms;
 }
 
+/* --- questions ------------------------------------------------------------------ */
+
+/* What the job goes on with: the answers that were taken, each once. */
+static void check_answers(struct call *c)
+{
+    const struct disk_questions *q = disk_questions(c->sim->disk);
+    const struct journal_request *r = &c->req;
+    bool is_first = true;
+    struct buf want;
+
+    buf_init(&want, SIZE_MAX / 4);
+    buf_char(&want, '{');
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->rows[i].job != r->row.key || q->rows[i].resumed != (uint64_t)r->row.resumed)
+            continue;
+        if (!is_first)
+            buf_char(&want, ',');
+        is_first = false;
+        json_put_str(&want, q->rows[i].id);
+        buf_char(&want, ':');
+        buf_str(&want, q->rows[i].answer);
+    }
+    buf_char(&want, '}');
+    if (r->answers.p != NULL && !str_eq(buf_text(&want), r->answers))
+        complain(c, "these are not the answers that were given");
+    buf_done(&want);
+}
+
+static const struct question_row *stored_question(struct call *c, int64_t job, uint64_t seq)
+{
+    const struct disk_questions *q = disk_questions(c->sim->disk);
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].job == job && q->rows[i].seq == seq)
+            return &q->rows[i];
+    return NULL;
+}
+
+/* An answer that was taken is in the store, and no other is in its place. */
+static void check_answered(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    const struct question_row *row = stored_question(c, r->row.key, c->reply.seq);
+
+    if (row == NULL || row->answered == 0 || !str_eq(row->answer, c->reply.value))
+        complain(c, "the answer is not in the store");
+}
+
+/* Whoever is told the first answer is told the one that counts. */
+static void check_late(struct call *c)
+{
+    const struct disk_questions *q = disk_questions(c->sim->disk);
+    const struct journal_request *r = &c->req;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].answered != 0 && str_eq(q->rows[i].answer, r->answers))
+            return;
+    complain(c, "nobody has given that answer");
+}
+
+/* --- leases --------------------------------------------------------------------- */
+
 static void check_lease(struct call *c)
 {
     const struct journal_request *r = &c->req;
@@ -529,6 +622,8 @@ static void check_lease(struct call *c)
         complain(c, "the input is missing");
     if ((r->row.resumed != 0) != (r->answers.p != NULL))
         complain(c, "it goes on without its answers, or begins with some");
+    if (r->row.resumed == t->job->row.resumed)
+        check_answers(c);
     if (r->row.attempt == t->job->row.attempt)
         take_grant(t, r, c->sim->now);
 }
@@ -577,6 +672,8 @@ static void check_granted(struct call *c)
         t = subject(c, r->job, r->row.key);
         if (t == NULL)
             complain(c, "there is no such job");
+        if (r->op == JOURNAL_REPLY && t->gone == 0)
+            check_answered(c);
         return;
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
@@ -611,10 +708,13 @@ static void check_refused(struct call *c)
         return;
     }
     bool committed = c->sim->server.turn_committed;
+    if (r->op == JOURNAL_REPLY && r->code == ERR_REFUSED && r->answers.p != NULL && committed &&
+        !moving)
+        check_late(c);
     enum job_state before = t == NULL                                 ? JOB_QUEUED
                             : committed && t->changed == m->n_commits ? t->state_before
                                                                       : t->state;
-    if (r->code == ERR_NOT_FOUND && t != NULL && !moving)
+    if (r->code == ERR_NOT_FOUND && t != NULL && !moving && c->reply.id.p == NULL)
         complain(c, "it is there");
     if (r->code == ERR_CLOSED && t != NULL && !moving && !truth_is_final(t))
         complain(c, "the job has not ended");
@@ -695,6 +795,8 @@ static void check_due(struct sim *s, const struct truth *t)
     if (t->state == JOB_QUEUED && row->started == 0 && row->queue_deadline != 0 &&
         row->queue_deadline < seen && row->thread == 0)
         sim_fail(s, "%s: past its queue deadline", id_of(t));
+    if (t->state == JOB_WAITING && t->waiting_since < seen && first_expiry(s, t) < seen)
+        sim_fail(s, "%s: past its answer deadline", id_of(t));
     if (t->state != JOB_RUNNING && !truth_is_final(t) && row->cancel_requested != 0)
         sim_fail(s, "%s is %.*s although it was cancelled", id_of(t), STR_ARG(row->state));
 }

@@ -54,7 +54,7 @@ struct truth {
     int64_t request_attempt;
     int64_t lease_attempt, leased_until; /* what a worker was promised */
     int64_t n_lost;
-    int64_t running_since;
+    int64_t running_since, waiting_since;
     bool ended;
     uint64_t first_seq; /* the oldest record that retention has left */
 };

@@ -193,14 +193,33 @@ static void put_update(struct script *sc, struct buf *out)
     end_event(out);
 }
 
+/* Also falsy ones, and such that expire with an answer of their own. */
+static const char *some_value(struct script *sc)
+{
+    static const char *const values[] = {
+        "{\"question\":\"Which one?\"}",
+        "0",
+        "\"\"",
+        "null",
+        "{\"expires_in\":3,\"on_expiry\":\"default\",\"default\":{\"silence\":true}}",
+        "{\"expires_in\":2,\"on_expiry\":\"cancel\"}",
+    };
+
+    return values[chance_below(sc->chance, sizeof(values) / sizeof(values[0]))];
+}
+
+/* One question, or two at the same time. */
 static void put_question(struct script *sc, struct buf *out)
 {
+    bool is_two = chance_of(sc->chance, 400);
+
     sc->asked = true;
     put_event(sc, out, "on_chain_stream", &sc->open[0]);
-    put(out,
-        "{\"chunk\":{\"__interrupt__\":[{\"value\":{\"question\":\"Which one?\"},"
-        "\"id\":\"%s-q\"}]}}",
+    put(out, "{\"chunk\":{\"__interrupt__\":[{\"value\":%s,\"id\":\"%s-q\"}", some_value(sc),
         sc->prefix);
+    if (is_two)
+        put(out, ",{\"value\":%s,\"id\":\"%s-p\"}", some_value(sc), sc->prefix);
+    put(out, "]}}");
     end_event(out);
 }
 

@@ -114,6 +114,7 @@ struct sim {
     struct reader_sim *readers;
     struct submission submissions[MAX_SUBMISSIONS];
     size_t n_submissions;
+    unsigned n_answers; /* that were sent: no two are the same */
     bool draining;
     bool full;           /* the disk is, for a while */
     unsigned n_requests; /* request ids of leases */
