@@ -1,13 +1,8 @@
-/* An outlet is a job with something to publish:
- *
- *     published            sent              known
- *     ───┬──────────────────┬─────────────────┬──▶ seq
- *        │ a batch, flying  │ in the journal  │
- *
- * Those that are behind stand in a line; the first of it reads a page of its job, sends it as
- * one batch of PUBLISH commands, and stands at the end of the line again when Redis has
- * answered them all.  One batch of a job flies at a time, so a job's messages keep their order
- * whatever happens to the connection: a batch that is not answered well is read again.
+/* An outlet is a job with something to publish.  The first in their line reads a page of its
+ * job, sends it as one batch of PUBLISH commands, and stands at the end of the line again when
+ * Redis has answered them all.  One batch of a job flies at a time, so a job's messages keep
+ * their order whatever happens to the connection: a batch that is not answered well is read
+ * again.
  *
  * An outlet is made by the first news of its job (or of the store, at the start), and is there
  * until the job has ended, all of it is published, and that is stored; then for a while more,
@@ -15,7 +10,7 @@
 #include "bus/publisher.h"
 
 #include "base/error.h"
-#include "base/table.h"
+#include "bus/outlet.h"
 #include "bus/post.h"
 #include "dialect/dialect.h"
 #include "jobs/job.h"
@@ -34,23 +29,7 @@ enum {
     PAGE_ROWS = 500,
     PAGE_BYTES = 256 * 1024,
     MAX_FLYING = 4 * 1024 * 1024, /* bytes that Redis has not answered */
-    MAX_MARKS = 1000,             /* in one request */
-    MAX_ID = 64
-};
-
-struct outlet {
-    struct outlet *prev, *next; /* all of them */
-    struct outlet *after;       /* in the line */
-    int64_t key;
-    uint64_t known, published;
-    int64_t marked; /* what the store has; see job_row.published */
-    bool is_final;
-    bool is_silent; /* nothing of it is ours to publish */
-    bool is_gone;   /* deleted */
-    bool in_line, is_flying;
-    unsigned lingers;
-    size_t id_n;
-    char id[MAX_ID];
+    MAX_MARKS = 1000              /* in one request */
 };
 
 struct batch {
@@ -69,10 +48,8 @@ struct mark {
 struct publisher {
     struct publisher_options opt;
     struct redis *redis;
-    struct table outlets;         /* by id */
-    struct outlet all;            /* a ring */
-    struct outlet *first, **last; /* the line */
-    size_t flying;                /* bytes */
+    struct outlets outlets;
+    size_t flying; /* bytes */
     struct frames frames;
     struct buf channel;
     uv_timer_t tick;
@@ -90,56 +67,7 @@ struct publisher {
 
 static void pump(struct publisher *p);
 
-/* --- outlets ----------------------------------------------------------------- */
-
-static struct str id_of(const struct outlet *o)
-{
-    return str_make(o->id, o->id_n);
-}
-
-static struct outlet *find(const struct publisher *p, struct str id)
-{
-    return table_get(&p->outlets, key_of(0, id));
-}
-
-static struct outlet *add(struct publisher *p, const struct job_row *row)
-{
-    struct outlet *o = calloc(1, sizeof(*o));
-
-    if (o == NULL || row->id.n > MAX_ID || table_put(&p->outlets, key_of(0, row->id), o) != 0) {
-        free(o);
-        return NULL;
-    }
-    memcpy(o->id, row->id.p, row->id.n);
-    o->id_n = row->id.n;
-    o->key = row->key;
-    o->marked = row->published;
-    o->is_silent = row->published < 0;
-    o->published = o->known = o->is_silent ? 0 : (uint64_t)row->published;
-    o->prev = p->all.prev;
-    o->next = &p->all;
-    o->prev->next = p->all.prev = o;
-    return o;
-}
-
-static void discard(struct publisher *p, struct outlet *o)
-{
-    if (find(p, id_of(o)) == o) /* an id that is used again is another job's now */
-        table_remove(&p->outlets, key_of(0, id_of(o)));
-    o->prev->next = o->next;
-    o->next->prev = o->prev;
-    free(o);
-}
-
-static void line_up(struct publisher *p, struct outlet *o)
-{
-    if (o->in_line || o->is_flying || o->is_silent || o->is_gone || o->published >= o->known)
-        return;
-    o->in_line = true;
-    o->after = NULL;
-    *p->last = o;
-    p->last = &o->after;
-}
+/* --- how far outlets are ----------------------------------------------------------------- */
 
 static void learn(struct publisher *p, struct outlet *o, uint64_t known, bool is_final)
 {
@@ -148,7 +76,7 @@ static void learn(struct publisher *p, struct outlet *o, uint64_t known, bool is
         counter_add(&p->opt.counts->lag, known - o->known);
         o->known = known;
     }
-    line_up(p, o);
+    outlets_line_up(&p->outlets, o);
 }
 
 static void move_on(struct publisher *p, struct outlet *o, uint64_t to)
@@ -245,7 +173,7 @@ static void settle(struct batch *b)
         move_on(p, o, b->upto);
     }
     free(b);
-    line_up(p, o);
+    outlets_line_up(&p->outlets, o);
 }
 
 /* Fills a batch; what cannot be read or sent now is read again later. */
@@ -255,8 +183,8 @@ static int read_page(struct publisher *p, struct batch *b)
     struct page page = { .publisher = p, .batch = b, .next = o->published + 1 };
 
     buf_clear(&p->channel);
-    channel_put(&p->opt.channel, id_of(o), &p->channel);
-    record_reader_init(&page.records, p->opt.reader, o->key, id_of(o));
+    channel_put(&p->opt.channel, outlet_id(o), &p->channel);
+    record_reader_init(&page.records, p->opt.reader, o->key, outlet_id(o));
     int err = p->channel.error;
     if (err == 0)
         err = store_records(p->opt.reader, o->key, o->published, PAGE_ROWS, PAGE_BYTES,
@@ -280,7 +208,7 @@ static void publish(struct publisher *p, struct outlet *o)
 
     if (b == NULL) {
         p->is_paused = true;
-        line_up(p, o);
+        outlets_line_up(&p->outlets, o);
         return;
     }
     if (p->opt.max_backlog > 0 && o->known - o->published > p->opt.max_backlog)
@@ -297,20 +225,14 @@ static void publish(struct publisher *p, struct outlet *o)
 
 static bool may_publish(const struct publisher *p)
 {
-    return p->first != NULL && !p->is_paused && !p->is_closed && p->flying < MAX_FLYING &&
-           redis_is_connected(p->redis);
+    return p->outlets.first != NULL && !p->is_paused && !p->is_closed &&
+           p->flying < MAX_FLYING && redis_is_connected(p->redis);
 }
 
 static void pump(struct publisher *p)
 {
     while (may_publish(p)) {
-        struct outlet *o = p->first;
-
-        p->first = o->after;
-        if (p->first == NULL)
-            p->last = &p->first;
-        o->in_line = false;
-        publish(p, o);
+        publish(p, outlets_next(&p->outlets));
     }
 }
 
@@ -338,19 +260,19 @@ static struct outlet *meet(struct publisher *p, const struct headline *h)
     if (h->is_gone || store_job_get(p->opt.reader, h->job, &row, NULL) != 0 ||
         row.key != h->key)
         return NULL;
-    return h->is_final && row.published < 0 ? NULL : add(p, &row);
+    return h->is_final && row.published < 0 ? NULL : outlets_add(&p->outlets, &row);
 }
 
 static void take(struct publisher *p, const struct headline *h)
 {
-    struct outlet *o = find(p, h->job);
+    struct outlet *o = outlets_find(&p->outlets, h->job);
 
     if (o != NULL && h->is_gone && (h->key == 0 || h->key == o->key)) {
         o->is_gone = true;
         return;
     }
     if (o != NULL && o->key != h->key) { /* an id that is used again */
-        table_remove(&p->outlets, key_of(0, h->job));
+        outlets_disown(&p->outlets, o);
         o->is_gone = true;
         o = NULL;
     }
@@ -403,12 +325,12 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
 static int on_unpublished(void *arg, const struct job_row *row)
 {
     struct publisher *p = arg;
-    struct outlet *o = find(p, row->id);
+    struct outlet *o = outlets_find(&p->outlets, row->id);
     enum job_state state = JOB_QUEUED;
 
     (void)job_state_find(row->state, &state); /* written by us */
     if (o == NULL)
-        o = add(p, row);
+        o = outlets_add(&p->outlets, row);
     if (o != NULL && o->key == row->key)
         learn(p, o, row->seq, job_state_is_final(state));
     if (o == NULL)
@@ -425,14 +347,9 @@ static void look_into_store(struct publisher *p)
 
 /* --- how far it is ---------------------------------------------------------------- */
 
-static bool is_complete(const struct outlet *o)
-{
-    return o->is_final && o->published >= o->known && !o->is_flying;
-}
-
 static int64_t mark_of(const struct outlet *o)
 {
-    return is_complete(o) ? -1 : (int64_t)o->published;
+    return outlet_is_complete(o) ? -1 : (int64_t)o->published;
 }
 
 static int write_marks(struct journal_request *req,
@@ -452,7 +369,8 @@ static int write_marks(struct journal_request *req,
 static void collect_marks(struct publisher *p)
 {
     p->n_marks = 0;
-    for (struct outlet *o = p->all.next; o != &p->all && p->n_marks < MAX_MARKS; o = o->next)
+    for (struct outlet *o = p->outlets.all.next; o != &p->outlets.all && p->n_marks < MAX_MARKS;
+         o = o->next)
         if (!o->is_silent && !o->is_gone && mark_of(o) != o->marked)
             p->marks[p->n_marks++] = (struct mark){ o->key, mark_of(o) };
 }
@@ -475,7 +393,8 @@ static void on_marked(struct post *post)
     struct publisher *p = post->owner;
     size_t i = 0;
 
-    for (struct outlet *o = p->all.next; o != &p->all && post->req.code == 0; o = o->next) {
+    for (struct outlet *o = p->outlets.all.next; o != &p->outlets.all && post->req.code == 0;
+         o = o->next) {
         if (i < p->n_marks && p->marks[i].key == o->key)
             o->marked = p->marks[i++].published;
     }
@@ -483,7 +402,7 @@ static void on_marked(struct post *post)
 
 static void sweep(struct publisher *p)
 {
-    for (struct outlet *o = p->all.next, *next; o != &p->all; o = next) {
+    for (struct outlet *o = p->outlets.all.next, *next; o != &p->outlets.all; o = next) {
         bool over = o->is_gone || (o->is_final && (o->is_silent || o->marked == -1));
 
         next = o->next;
@@ -491,7 +410,7 @@ static void sweep(struct publisher *p)
             continue;
         if (o->is_gone && !o->is_silent)
             skip(p, o, o->known);
-        discard(p, o);
+        outlets_discard(&p->outlets, o);
     }
 }
 
@@ -501,9 +420,7 @@ void publisher_free(struct publisher *p)
 {
     if (p == NULL)
         return;
-    while (p->all.next != &p->all)
-        discard(p, p->all.next);
-    table_done(&p->outlets);
+    outlets_done(&p->outlets);
     frames_done(&p->frames);
     buf_done(&p->channel);
     post_done(&p->post);
@@ -572,9 +489,7 @@ int publisher_open(const struct publisher_options *options, struct publisher **r
     if (p == NULL)
         return ERR_NOMEM;
     p->opt = *options;
-    p->last = &p->first;
-    p->all.prev = p->all.next = &p->all;
-    table_init(&p->outlets);
+    outlets_init(&p->outlets);
     frames_init(&p->frames, SIZE_MAX / 4);
     buf_init(&p->channel, SIZE_MAX / 4);
     post_init(&p->post, options->box, p, on_marked);
@@ -606,7 +521,7 @@ void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg)
 
 bool publisher_owns(const struct publisher *p, struct str job)
 {
-    const struct outlet *o = find(p, job);
+    const struct outlet *o = outlets_find(&p->outlets, job);
 
     return o != NULL && !o->is_silent;
 }
