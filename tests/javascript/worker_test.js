@@ -96,6 +96,13 @@ test('a function may make the graph, and what it prints is no event', async () =
     assert.deepEqual((await messages(id)).filter((e) => e.event === 'values').at(-1).data, { done: ['made'] });
 });
 
+test('what a run puts into the store, another finds there', async () => {
+    for (const n of [1, 2]) {
+        const last = (await messages(await job('remembers'))).filter((e) => e.event === 'values').at(-1);
+        assert.deepEqual(last.data, { done: [n, 1] });
+    }
+});
+
 test('a worker that is killed in mid-run: another goes on from the checkpoint, and is not disturbed', async () => {
     const id = await job('steps');
     await until('the first step is saved', async () => (await saved(id))?.metadata.step === 1);
