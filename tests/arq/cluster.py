@@ -95,11 +95,11 @@ def producer(redis, queue, *flags, agents=None, **more):
 
 def consumer(redis, queue, *flags, top="", serves=None, **agent):
     """A server that serves the queue with processes."""
+    worker = {} if "pull" in agent else {"command": [sys.executable, os.path.join(HERE, "agent.py")]}
     return Server("--redis-url", redis.url, "--redis-publish", "agent", "--arq-queue", queue, "--arq-poll", "50ms",
                   "--arq-lease", "1500ms", *flags, top=top,
-                  agents={"triage": {"command": [sys.executable, os.path.join(HERE, "agent.py")],
-                                     "serves": {"function": "run_triage", "resume_function": "resume_triage", **(serves or {})},
-                                     **agent}})
+                  agents={"triage": {**worker, **agent,
+                                     "serves": {"function": "run_triage", "resume_function": "resume_triage", **(serves or {})}}})
 
 
 def keys(redis, id):

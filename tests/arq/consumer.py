@@ -11,7 +11,7 @@ from arq.jobs import Job, JobStatus, SerializationError
 from arq.worker import JobExecutionFailed, async_check_health
 from broker import Listener, metric, shared
 from cluster import Durable, consumer, keys, own_name, own_queue, python, settings
-from gateway import until
+from gateway import Worker, until
 from harness import case, cases, check, contains, equal
 
 CHANNEL = "jobs:{job_id}:events"
@@ -93,6 +93,18 @@ def a_call_is_a_job_with_events_and_a_result():
         check(told.enqueue_time <= told.start_time <= told.finish_time)
         equal([metric(s, "spoolwire_arq_calls_taken_total"), metric(s, "spoolwire_arq_results_total", 'outcome="succeeded"'),
                metric(s, "spoolwire_arq_results_total", 'outcome="failed"'), metric(s, "spoolwire_arq_calls")], [1, 1, 0, 0])
+
+
+@case
+def any_kind_of_agent_serves():
+    """A pull worker; the function has another shape, and no id of ours in it."""
+    c = Case()
+    with consumer(c.redis, c.queue, pull=True, serves={"args": ["input", "x=agent"]}) as s:
+        id = c.enqueue("run_triage", {"issue": 1}, x="ignored")
+        order = Worker(s, "triage").lease()
+        equal((order.job, order.order["input"]), (id, {"issue": 1}))
+        order.finish(output={"done": True})
+        equal(c.result(id), {"done": True})
 
 
 @case

@@ -197,6 +197,16 @@ def a_job_that_nobody_takes_expires():
         equal(row["error_type"], "ArqExpired")
 
 
+@cases([False, True], name=lambda kept: "that should be kept" if kept else "that is not kept")
+def a_result(kept):
+    queue, redis = own_queue(), shared()
+    with PythonWorker(redis, queue), producer(redis, queue, function="run_forgetful", keeps_result=kept) as s:
+        job = s.submit("triage", do())
+        row = s.until_state(job, "failed" if kept else "succeeded")
+        equal(row["error_type"], "ArqVanished" if kept else None)
+        equal(keys(redis, job), [])
+
+
 @case
 def a_retry_of_arq_is_waited_for():
     queue, redis = own_queue(), shared()
