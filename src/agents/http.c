@@ -51,7 +51,7 @@ struct http {
     enum trouble trouble;
     char kind[80];                    /* of the answer, for TROUBLE_KIND */
     char curl_words[CURL_ERROR_SIZE]; /* libcurl's reason */
-    bool has_head, has_bytes;
+    bool has_head, has_bytes, has_lines;
     bool is_reading; /* inside of on_bytes */
     bool is_paused;
     bool is_dialed; /* libcurl has it */
@@ -136,18 +136,18 @@ static void look_at_head(struct http *h)
     h->has_bytes = true;
     (void)curl_easy_getinfo(h->call.easy, CURLINFO_RESPONSE_CODE, &h->status);
     (void)curl_easy_getinfo(h->call.easy, CURLINFO_CONTENT_TYPE, &kind);
+    (void)snprintf(h->kind, sizeof(h->kind), "%s", kind != NULL ? kind : "some text"); /* cut */
     if (h->status < 200 || h->status > 299)
         h->trouble = TROUBLE_REFUSED;
-    else if (!is_stream(kind)) {
+    else if (!is_stream(kind))
         h->trouble = TROUBLE_KIND;
-        (void)snprintf(h->kind, sizeof(h->kind), "%s", kind); /* cutting is fine */
-    }
 }
 
 static void on_line(void *arg, struct str line)
 {
     struct http *h = arg;
 
+    h->has_lines = true;
     if (!h->is_unwanted)
         h->hands.events->output(h->hands.owner, line, true);
 }
@@ -198,6 +198,19 @@ static size_t on_head(char *p, size_t size, size_t n, void *arg)
     return size * n;
 }
 
+/* Lines that are neither JSON nor server-sent events; nothing else is no stream at all. */
+static void tell_bad(struct http *h)
+{
+    char text[100];
+
+    (void)snprintf(text, sizeof(text),
+                   "spoolwire: lines of the answer that are no events: %llu",
+                   (unsigned long long)h->lines.n_bad); /* fits */
+    host_log(h->hands.host, h->hands.job, h->hands.agent->name, str_of(text));
+    if (!h->has_lines)
+        h->trouble = TROUBLE_KIND;
+}
+
 static void on_done(struct dialed *call, CURLcode code)
 {
     struct http *h = (struct http *)(void *)((char *)call - offsetof(struct http, call));
@@ -208,6 +221,8 @@ static void on_done(struct dialed *call, CURLcode code)
         look_at_head(h); /* there may have been nothing behind it */
     if (code == CURLE_OK && h->trouble == TROUBLE_NONE && unframe_end(&h->lines) != 0)
         h->trouble = TROUBLE_LONG;
+    if (h->lines.n_bad > 0 && h->trouble == TROUBLE_NONE)
+        tell_bad(h);
     h->hands.events->output(h->hands.owner, STR(""), false);
     finish(h);
 }

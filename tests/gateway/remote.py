@@ -206,6 +206,8 @@ REFUSALS = {
                    "RemoteRefused", ["HTTP 307 from", "redirects are not followed"]),
     "a page": (lambda r: r.say("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n", b"<html>"),
                "RemoteRefused", ["answered with text/html", "no stream of events"]),
+    "plain words": (lambda r: r.say("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n", b"hello\n"),
+                    "RemoteRefused", ["answered with text/plain", "no stream of events"]),
     "its own error": (lambda r: r.say(SSE, chunk(b'event: error\ndata: {"status_code":500,"message":"it broke"}\n\n'),
                                       END), None, ["it broke"]),
     "no HTTP": (lambda r: r.say("SSH-2.0-what\r\n"), "RemoteUnreachable", ["no answer: http://127.0.0.1:"]),
