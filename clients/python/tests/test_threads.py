@@ -79,3 +79,30 @@ def test_a_graph_that_fails_says_how(server, worker):
         said = await client(server).runs.wait(None, "graph", input={**ASK, "fail": True}, raise_error=False)
         assert said["__error__"] == {"error": "ValueError", "message": "no such pool: ☠"}
     asyncio.run(main())
+
+
+def test_states_are_what_the_graph_itself_says(server, worker):
+    """Served from what the worker has sent, and changed by a call to it."""
+    async def main():
+        sdk = client(server)
+        thread = (await sdk.threads.create())["thread_id"]
+        await sdk.runs.wait(thread, "graph", input={**ASK, "ask": True})
+        state = await sdk.threads.get_state(thread)
+        assert state["next"] == ["ask"]
+        assert state["tasks"][0]["interrupts"][0]["value"]["question"] == "Which environment?"
+        assert state["metadata"]["step"] == 2 and state["metadata"]["source"] == "loop"
+        changed = await sdk.threads.update_state(thread, {"log": ["by hand"]}, as_node="ask")
+        state = await sdk.threads.get_state(thread)
+        assert state["values"]["log"] == ["think found pool", "slow", "by hand"]
+        assert state["next"] == ["write"] and state["metadata"]["source"] == "update"
+        assert state["checkpoint"]["checkpoint_id"] == changed["checkpoint"]["checkpoint_id"]
+        history = await sdk.threads.get_history(thread)
+        assert [s["metadata"]["step"] for s in history] == [3, 2, 1, 0, -1]
+        assert [s["next"] for s in history] == [["write"], ["ask"], ["slow"], ["think"], ["__start__"]]
+        assert history[1]["parent_checkpoint"]["checkpoint_id"] == history[2]["checkpoint"]["checkpoint_id"]
+        assert {s["metadata"].get("graph_id") for s in history[1:]} == {"graph"}
+        ended = await sdk.runs.wait(thread, "graph", input=None)
+        assert ended["log"] == ["think found pool", "slow", "by hand", "write"]
+        state = await sdk.threads.get_state(thread)
+        assert (state["next"], state["tasks"], state["values"]) == ([], [], ended)
+    asyncio.run(main())

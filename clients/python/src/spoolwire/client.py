@@ -16,6 +16,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from types import EllipsisType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -63,11 +64,12 @@ class Client:
 
     async def request(self, method: str, path: str, body: Any = None, *,
                       query: Mapping[str, Any] | None = None, timeout: float | None = None,
-                      patience: float | None = -1.0) -> Answer:
+                      patience: float | None | EllipsisType = ...) -> Answer:
         """The answer, if it is a good one (2xx); Refused or ServerAway otherwise.  @body is bytes,
-        or anything that can be written as JSON."""
+        or anything that can be written as JSON; @patience is the client's unless given."""
         data = body if isinstance(body, bytes) else None if body is None else encode(body)
-        patience = self.patience if patience == -1.0 else patience
+        if isinstance(patience, EllipsisType):
+            patience = self.patience
         end = None if patience is None else time.monotonic() + patience
         backoff = Backoff()
         while True:

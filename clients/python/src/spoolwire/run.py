@@ -155,7 +155,7 @@ class Run:
                 is_part = outermost and event["event"] == "on_chain_stream" and \
                     "stream_mode" in options and isinstance(chunk, tuple)
                 # Tokens come as events of their models; twice would be too often.
-                if not (is_part and chunk[1] == "messages" and "messages" not in self._asked):
+                if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)
                 if is_part:
                     yield chunk

@@ -39,7 +39,8 @@ class Worker:
                  token: str | None = None, client: Client | None = None, concurrency: int = 10,
                  name: str | None = None, grace: float = 10.0, spool_memory: int = MEMORY,
                  spool_folder: str | None = None, **how: Any) -> None:
-        self.client = client or Client(url, token)
+        # A graph whose checkpoint cannot be stored waits for the server, as its events do.
+        self.client = client or Client(url, token, patience=None)
         self.agents: dict[str, Agent] = {
             key: agent_of(thing, client=self.client, **how) for key, thing in agents.items()}
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
