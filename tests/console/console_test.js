@@ -4,14 +4,17 @@ import { after, before, test } from "node:test";
 import { launch, open } from "./browser.js";
 import { graph, play, Server, until } from "./server.js";
 
-let server, browser;
+let server, browser, ready;
 
-before(async () => {
+async function begin() {
   server = await new Server().start();
   browser = await launch();
-});
+}
+
+before(() => (ready = begin()));
 
 after(async () => {
+  await ready; // which goes on also when no test was asked for
   await browser?.close();
   await server?.close();
 });

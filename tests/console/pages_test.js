@@ -9,9 +9,9 @@ import { after, before, test } from "node:test";
 import { launch, open, require } from "./browser.js";
 import { graph, Server, until } from "./server.js";
 
-let server, browser;
+let server, browser, ready;
 
-before(async () => {
+async function begin() {
   server = await new Server().start();
   browser = await launch();
   await server.submit("demo", { speed: 50, ask_timeout: "never" }, "asks");
@@ -20,9 +20,12 @@ before(async () => {
   await server.untilState("asks", "waiting");
   await server.untilState("done", "succeeded");
   await server.untilState("broken", "failed");
-});
+}
+
+before(() => (ready = begin()));
 
 after(async () => {
+  await ready; // which goes on also when no test was asked for
   await browser?.close();
   await server?.close();
 });

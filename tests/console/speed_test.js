@@ -7,14 +7,17 @@ import { launch, open } from "./browser.js";
 import { graph, Server, until } from "./server.js";
 
 const LONG_MS = 200; // a page that is held up for so long is felt, also on a slow machine
-let server, browser;
+let server, browser, ready;
 
-before(async () => {
+async function begin() {
   server = await new Server("--durability", "relaxed").start();
   browser = await launch();
-});
+}
+
+before(() => (ready = begin()));
 
 after(async () => {
+  await ready; // which goes on also when no test was asked for
   await browser?.close();
   await server?.close();
 });

@@ -36,7 +36,8 @@ export class RunPage implements Page {
   private error = "";
   private tab: Tab = WIDE.matches ? "output" : "cards";
   private box: HTMLElement | undefined; // of the cards, where it scrolls by itself
-  private isAtEnd = true;
+  private isAtEnd = true; // until somebody scrolls up
+  private top = 0;
   private drawn = 0; // the last event that was
   private readonly ui = new Ui();
   private readonly cards: Cards;
@@ -145,7 +146,10 @@ export class RunPage implements Page {
   // Whoever has scrolled up is left there; at the end one sees what comes.
   private readonly onScroll = (): void => {
     const el = this.box!;
-    this.isAtEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - 60;
+    // What is above may still change its height: only going up is somebody's wish.
+    if (el.scrollTop + el.clientHeight >= el.scrollHeight - 60) this.isAtEnd = true;
+    else if (el.scrollTop < this.top - 10) this.isAtEnd = false;
+    this.top = el.scrollTop;
   };
 
   private head(s: State, at: number): VNode {
@@ -233,7 +237,8 @@ export class RunPage implements Page {
     const isLive = this.scrubber.cursor === undefined;
     const at = isLive && !isFinal(s.status) ? now() : s.ts;
     const tab = WIDE.matches && this.tab === "cards" ? "output" : this.tab;
-    if (isLive && !isFinal(s.status) && this.isAtEnd && s.seq !== this.drawn) afterDraw(() => this.box?.scrollTo(0, this.box.scrollHeight));
+    const isCaughtUp = this.job !== undefined && s.seq >= this.following.target;
+    if (isLive && isCaughtUp && !isFinal(s.status) && this.isAtEnd && s.seq !== this.drawn) afterDraw(() => this.box?.scrollTo(0, this.box.scrollHeight));
     this.drawn = s.seq;
     return h("div", { class: "page run" },
       this.head(s, at),

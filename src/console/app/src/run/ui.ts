@@ -20,7 +20,10 @@ export class Ui {
   // Something that is folded away; made only when somebody looks.
   fold(key: string, label: Child, make: () => Child, otherwise = false): VNode {
     const isOpen = this.is(key, otherwise);
-    return h("details", { class: "fold", open: isOpen, ontoggle: (e: Event) => this.set(key, (e.target as HTMLDetailsElement).open) },
-      h("summary", null, label), isOpen && make());
+    const toggle = (e: Event): void => {
+      e.preventDefault(); // we say what is open
+      this.set(key, !isOpen);
+    };
+    return h("details", { class: "fold", open: isOpen }, h("summary", { onclick: toggle }, label), isOpen && make());
   }
 }
