@@ -33,7 +33,7 @@ export const fails = new StateGraph(MessagesAnnotation)
     .addEdge(START, 'boom')
     .compile();
 
-// Two steps with a gate between them: a worker that is lost in the second has done the first.
+// Three steps, with a gate in the second: a worker that is lost there has done the first.
 const Steps = Annotation.Root({ done: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }) });
 
 export const steps = new StateGraph(Steps)
@@ -52,7 +52,12 @@ export const steps = new StateGraph(Steps)
     })
     .addEdge(START, 'first')
     .addEdge('first', 'second')
-    .addEdge('second', END)
+    .addNode('third', (_state, config) => {
+        note(config, 'third');
+        return { done: ['third'] };
+    })
+    .addEdge('second', 'third')
+    .addEdge('third', END)
     .compile();
 
 // Many small events, at a pace that a pause of the server falls into.

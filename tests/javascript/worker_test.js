@@ -114,8 +114,41 @@ test('a worker that is killed in mid-run: another goes on from the checkpoint, a
     const events = await messages(id);
     fs.rmSync(note('go'));
 
-    assert.deepEqual(events.filter((e) => e.event === 'values').at(-1).data, { done: ['first', 'second'] });
-    assert.deepEqual(notes(id), ['first', 'second', 'second'], 'the first step is done once');
+    assert.deepEqual(events.filter((e) => e.event === 'values').at(-1).data, { done: ['first', 'second', 'third'] });
+    assert.deepEqual(notes(id), ['first', 'second', 'second', 'third'], 'the first step is done once');
+});
+
+test('a worker that was given up for lost is refused, and disturbs nobody', async () => {
+    const id = await job('steps');
+    await until('the first step is saved', async () => (await saved(id))?.metadata.step === 1);
+    worker.kill('SIGSTOP');
+    const other = work();
+    await until('another has it', async () => (await server.get(`/v1/jobs/${id}`)).attempt === 2);
+    worker.kill('SIGCONT');
+    await until('it has tried', () => /"path":"\/v1\/worker[^}]*"status":409/.test(server.child.text));
+    fs.writeFileSync(note('go'), '');
+    const events = await messages(id);
+    fs.rmSync(note('go'));
+
+    assert.deepEqual(events.filter((e) => e.event === 'values').at(-1).data, { done: ['first', 'second', 'third'] });
+    assert.equal((await server.get(`/v1/jobs/${id}`)).attempt, 2);
+    assert.equal(worker.exitCode, null, 'it goes on with other jobs');
+    await kill(other);
+});
+
+test('a paused job stops behind its step, and goes on', async () => {
+    const id = await job('steps');
+    const post = (what) => fetch(`${server.url}/v1/jobs/${id}/${what}`, { method: 'POST' });
+
+    await until('the second step', () => notes(id).includes('second'));
+    assert.equal((await post('pause')).status, 200);
+    fs.writeFileSync(note('go'), '');
+    await until('it has stopped', async () => (await state(id)) === 'waiting');
+    assert.deepEqual(notes(id), ['first', 'second']);
+    assert.equal((await post('resume')).status, 200);
+    await until('it has ended', async () => (await state(id)) === 'succeeded');
+    fs.rmSync(note('go'));
+    assert.deepEqual(notes(id), ['first', 'second', 'third']);
 });
 
 test('the server is away in mid-run: nothing is lost and nothing comes twice', async () => {

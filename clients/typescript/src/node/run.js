@@ -119,7 +119,8 @@ function encodePart(namespace, mode, payload) {
 }
 
 export class Run {
-    #stop = new AbortController();
+    #stop = new AbortController(); // of the graph
+    #lost = new AbortController(); // of what it has saved, too
     #isPausing = false;
     #isCancelled = false;
 
@@ -134,9 +135,12 @@ export class Run {
         this.order = order;
         this.emit = emit;
         this.config = configOf(order);
+        // Before LangGraph could be asked to stop between two steps, it had to be aborted there.
+        const { RunControl } = graph.langgraph;
+        if (RunControl) this.config.control = new RunControl();
         this.signal = this.#stop.signal;
         const fence = order.lease === undefined ? {} : { job: order.job, lease: order.lease };
-        this.saver = new graph.Saver(wire, fence, this.signal);
+        this.saver = new graph.Saver(wire, fence, this.#lost.signal);
         this.store = new graph.Store(wire);
         /** @type {Promise<void>[]} */
         this.told = [];
@@ -153,11 +157,13 @@ export class Run {
     /** Stops behind the step that is going on. */
     pause() {
         this.#isPausing = true;
+        this.config.control?.requestDrain('pause');
     }
 
     /** The job is somebody else's: whatever happens now is of no interest. */
     drop() {
         this.#stop.abort();
+        this.#lost.abort();
     }
 
     async #input() {
@@ -197,7 +203,8 @@ export class Run {
         }
         if (payload && typeof payload === 'object' && '__interrupt__' in payload)
             this.isInterrupted = true;
-        if (mode === 'checkpoints' && this.#isPausing && payload.next.length > 0) this.#stop.abort();
+        const isBetween = mode === 'checkpoints' && payload.next.length > 0;
+        if (isBetween && this.#isPausing && !this.config.control) this.#stop.abort();
     }
 
     /** @param {any} compiled @param {any} input @param {string[]} streamMode */
@@ -258,9 +265,11 @@ export class Run {
         try {
             return await this.#result();
         } catch (error) {
+            // What it has done is kept, also when it is stopped.
+            await Promise.allSettled([...this.saver.saving.values(), ...this.told]);
             if (this.#isCancelled) return { status: 'cancelled' };
-            if (this.#isPausing && this.signal.aborted) return { status: 'interrupted' };
-            await Promise.allSettled(this.told);
+            const isPaused = this.signal.aborted || /** @type {any} */ (error)?.name === 'GraphDrained';
+            if (this.#isPausing && isPaused) return { status: 'interrupted' };
             const e = error instanceof Error ? error : new Error(String(error));
             return { status: 'failure', error: e.message, error_type: e.name };
         }
