@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "base/redis_url.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "bus/bus.h"
 #include "cli/commands.h"
 #include "cli/generation.h"
@@ -61,8 +62,9 @@ struct server {
     serve_hello hello;        /* or NULL */
     const void *hello_arg;
     bool has_terminal;
-    char mark[40];   /* of our processes; or empty */
-    char self[4096]; /* this program, for the demo agent */
+    atomic_bool log_is_text; /* what workers say, as the access log is */
+    char mark[40];           /* of our processes; or empty */
+    char self[4096];         /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
 };
 
@@ -188,12 +190,30 @@ static void on_bus(void *arg, const struct bus_notice *n)
     log_end(&out);
 }
 
-/* A line of a worker's stderr. */
-static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
+/* For whoever sits before the terminal. */
+static void say_line(struct str agent, struct str line)
 {
     struct buf out;
 
-    (void)arg;
+    buf_init(&out, PIPE_BUF);
+    visible_put(&out, str_head(agent, 100));
+    buf_lit(&out, ": ");
+    visible_put(&out, utf8_head_bytes(line, 400));
+    buf_lit(&out, "\n");
+    write_log(&out);
+    buf_done(&out);
+}
+
+/* A line of a worker's stderr. */
+static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
+{
+    const struct server *s = arg;
+    struct buf out;
+
+    if (atomic_load(&s->log_is_text)) {
+        say_line(agent, line);
+        return;
+    }
     log_begin(&out, "worker");
     buf_lit(&out, ",\"agent\":");
     json_put_str(&out, str_head(agent, 100));
@@ -496,6 +516,10 @@ static int start_agents(struct server *s, struct error *err)
 
 static struct http_options http_options_of(struct server *s, const struct server_config *c)
 {
+    bool log_is_text = c->access_log == ACCESS_LOG_TEXT ||
+                       (c->access_log == ACCESS_LOG_AUTO && s->has_terminal);
+
+    atomic_store(&s->log_is_text, log_is_text);
     return (struct http_options){
         .host = c->address.host[0] != '\0' ? c->address.host : NULL,
         .port = c->address.port,
@@ -521,8 +545,7 @@ static struct http_options http_options_of(struct server *s, const struct server
         .write_stall_ms = (unsigned)c->write_timeout_ms,
         .max_connections = c->max_connections,
         .max_connections_per_address = c->max_connections_per_address,
-        .log_text = c->access_log == ACCESS_LOG_TEXT ||
-                    (c->access_log == ACCESS_LOG_AUTO && isatty(STDERR_FILENO)),
+        .log_text = log_is_text,
         .log_off = c->access_log == ACCESS_LOG_OFF,
     };
 }

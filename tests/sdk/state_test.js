@@ -75,6 +75,17 @@ for (const version of VERSIONS) {
         assert.equal(state.values.messages.length, 4);
     });
 
+    test(`${version}: a run stops at a breakpoint, and another goes on from there`, async () => {
+        const client = await clientOf(version, server);
+        const thread = (await client.threads.create()).thread_id;
+
+        await client.runs.wait(thread, 'agent', { input: INPUT, interruptBefore: ['tools'] });
+        assert.deepEqual((await client.threads.getState(thread)).next, ['tools']);
+        assert.equal((await client.threads.get(thread)).status, 'interrupted');
+        const values = await client.runs.wait(thread, 'agent', { input: null });
+        assert.deepEqual(values.__interrupt__.map((i) => i.value), [QUESTION]);
+    });
+
     test(`${version}: a state is not changed while a run is going on`, async () => {
         const client = await clientOf(version, server);
         const thread = (await client.threads.create()).thread_id;
