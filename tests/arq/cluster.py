@@ -45,7 +45,7 @@ class PythonWorker:
             [sys.executable, os.path.join(HERE, program), redis.path, broker.PASSWORD, str(DB), queue, *more],
             stdin=subprocess.DEVNULL, stdout=self.err, stderr=self.err)
         key = f"{queue}:health-check"
-        until("the worker is there", lambda: self.process.poll() is not None or redis.client().exists(key))
+        until("the worker is there", lambda: self.process.poll() is not None or redis.client().exists(key), 120)
         check(self.process.poll() is None, self.text())
 
     def text(self):
