@@ -17,6 +17,7 @@
 #include "loop/mailbox.h"
 #include "transport/job_stream.h"
 #include "transport/poll.h"
+#include "store/assistants.h"
 #include "transport/traffic.h"
 
 #include <stdatomic.h>
@@ -121,7 +122,8 @@ struct call {
     struct buf body; /* the request's, kept */
     bool aiq;        /* document 004's shapes */
     int64_t wait_ms;
-    bool cancels;          /* a run is cancelled when its reader leaves */
+    bool cancels;                          /* a run is cancelled when its reader leaves */
+    const struct assistant_row *assistant; /* of a run, while its body is read */
     struct permit *permit; /* owned; to read what it starts; NULL: none is needed */
     size_t item, n_done;   /* of a list that is worked off: which one this is, and how many were
                               done */
@@ -231,6 +233,11 @@ void api_worker_return(struct http_request *req, void *arg);
 void api_worker_answer(struct http_request *req, void *arg);
 void api_call(struct http_request *req, void *arg);
 void api_assistant(struct http_request *req, void *arg);
+void api_assistant_create(struct http_request *req, void *arg);
+void api_assistant_patch(struct http_request *req, void *arg);
+void api_assistant_delete(struct http_request *req, void *arg);
+void api_assistant_versions(struct http_request *req, void *arg);
+void api_assistant_latest(struct http_request *req, void *arg);
 void api_assistants_search(struct http_request *req, void *arg);
 void api_assistants_count(struct http_request *req, void *arg);
 void api_assistant_graph(struct http_request *req, void *arg);

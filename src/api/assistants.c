@@ -1,63 +1,133 @@
 /* /assistants: every agent is a graph, and every graph has an assistant by itself, whose id is
- * made of its name.  What its graph looks like, a worker is asked. */
+ * made of its name; others are made by clients, and lie in the store in all their versions.
+ * What a graph looks like, a worker is asked. */
 #include "api/ask.h"
 #include "api/langgraph.h"
 
 #include "api/admit.h"
+#include "base/error.h"
 #include "base/json_match.h"
 #include "dialect/render.h"
 #include "jobs/assistant_id.h"
+#include "jobs/merge.h"
+#include "jobs/reach.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_DEPTH = 64 };
+enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000, MAX_DEPTH = 64, MAX_NAME = 200 };
 
 static const char *const members[] = { "assistant_id", "graph_id",    "config",   "context",
                                        "created_at",   "updated_at",  "metadata", "version",
                                        "name",         "description", NULL };
 
-static const char system_metadata[] = "{\"created_by\":\"system\"}";
+/* --- rows ---------------------------------------------------------------------------- */
+
+/* The one that a graph has by itself; @id is its memory. */
+static struct assistant_row row_of_graph(const struct app *app,
+                                         const struct app_agent *a,
+                                         char id[KEY_UUID_CHARS])
+{
+    struct str made = assistant_id_of(a->name, id) ? str_make(id, KEY_UUID_CHARS) : a->name;
+
+    return (struct assistant_row){ .id = made,
+                                   .owner = STR(""),
+                                   .graph = a->name,
+                                   .name = a->name,
+                                   .description =
+                                       a->description.n > 0 ? a->description : STR_NONE,
+                                   .config = STR("{}"),
+                                   .context = STR("{}"),
+                                   .metadata = STR("{\"created_by\":\"system\"}"),
+                                   .version = 1,
+                                   .created = app->started,
+                                   .updated = app->started };
+}
+
+static const struct app_agent *find_graph(const struct app *app, struct str id)
+{
+    const struct app_settings *now = app_settings(app);
+
+    for (size_t i = 0; i < now->n_agents; i++)
+        if (assistant_id_is(id, now->agents[i].name))
+            return &now->agents[i];
+    return NULL;
+}
+
+static bool copy_row(struct arena *mem,
+                     const struct assistant_row *from,
+                     struct assistant_row *to)
+{
+    *to = *from;
+    return arena_copy(mem, from->id, &to->id) && arena_copy(mem, from->owner, &to->owner) &&
+           arena_copy(mem, from->graph, &to->graph) && arena_copy(mem, from->name, &to->name) &&
+           arena_copy(mem, from->description, &to->description) &&
+           arena_copy(mem, from->config, &to->config) &&
+           arena_copy(mem, from->context, &to->context) &&
+           arena_copy(mem, from->metadata, &to->metadata);
+}
+
+static bool is_visible(const struct reach *reach, const struct assistant_row *row)
+{
+    return reach_includes(reach, row->id, row->owner.n > 0 ? row->owner : STR_NONE);
+}
+
+struct finding {
+    struct arena *mem;
+    const struct reach *reach;
+    struct assistant_row *ret;
+    int code;
+};
+
+static int on_found(void *arg, const struct assistant_row *row)
+{
+    struct finding *f = arg;
+
+    if (!is_visible(f->reach, row))
+        return 1;
+    f->code = copy_row(f->mem, row, f->ret) ? 0 : ERR_NOMEM;
+    return 1;
+}
+
+/* One that was made, if the caller may see it.  ERR_NOT_FOUND. */
+static int find_made(struct store *store,
+                     struct str id,
+                     const struct reach *reach,
+                     struct arena *mem,
+                     struct assistant_row *ret,
+                     struct error *why)
+{
+    struct finding f = { mem, reach, ret, ERR_NOT_FOUND };
+    int code = store_assistant(store, id, on_found, &f, why);
+
+    if (code == 0 && f.code == ERR_NOT_FOUND)
+        return error_set(why, ERR_NOT_FOUND,
+                         "No assistant found for \"%.*s\". Make sure the "
+                         "assistant ID is for a valid assistant or a valid graph ID.",
+                         STR_ARG(str_head(id, 80)));
+    return code != 0 ? code : f.code;
+}
 
 /* --- shapes ------------------------------------------------------------------------- */
 
-static void put_value(struct buf *b, size_t member, const struct app_agent *a, int64_t started)
+static void put_value(struct buf *b, size_t member, const struct assistant_row *row)
 {
-    char id[KEY_UUID_CHARS];
+    const struct str texts[] = { row->id,   row->graph,      row->config,   row->context,
+                                 STR_NONE,  STR_NONE,        row->metadata, STR_NONE,
+                                 row->name, row->description };
 
-    switch (member) {
-    case 0:
-        if (assistant_id_of(a->name, id))
-            json_put_str(b, str_make(id, sizeof(id)));
-        else
-            buf_lit(b, "null");
-        break;
-    case 1:
-    case 8:
-        json_put_str(b, a->name);
-        break;
-    case 2:
-    case 3:
-        buf_lit(b, "{}");
-        break;
-    case 4:
-    case 5:
-        api_put_time(b, started);
-        break;
-    case 6:
-        buf_str(b, str_of(system_metadata));
-        break;
-    case 7:
-        buf_char(b, '1');
-        break;
-    default:
-        json_put_str_or_null(b, a->description.n > 0 ? a->description : STR_NONE);
-    }
+    if (member == 4 || member == 5)
+        api_put_time(b, member == 4 ? row->created : row->updated);
+    else if (member == 7)
+        buf_i64(b, row->version);
+    else if (member == 2 || member == 3 || member == 6)
+        buf_str(b, texts[member]);
+    else
+        json_put_str_or_null(b, texts[member]);
 }
 
 static void put_assistant(struct buf *b,
-                          const struct app *app,
-                          const struct app_agent *a,
+                          const struct assistant_row *row,
                           struct selection select)
 {
     size_t n = 0;
@@ -70,54 +140,103 @@ static void put_assistant(struct buf *b,
             buf_char(b, ',');
         json_put_str(b, str_of(members[i]));
         buf_char(b, ':');
-        put_value(b, i, a, app->started);
+        put_value(b, i, row);
     }
     buf_char(b, '}');
 }
 
-/* --- one ---------------------------------------------------------------------------- */
+/* --- one: a graph's own at once, another from the store ------------------------------------
+ */
 
-/* The agent that the path's assistant means; NULL: answered, 404. */
-static const struct app_agent *find(struct http_request *req)
+struct wanted {
+    struct str id;
+    struct assistant_row row;
+    void (*then)(struct http_request *req, const struct assistant_row *row);
+};
+
+static void run_find(struct task *task, struct store *store)
 {
-    const struct app_settings *now = app_settings(app_loop_of(req)->app);
-    char id[KEY_UUID_CHARS];
-    struct str graph;
+    struct look *look = look_of(task);
+    struct wanted *w = look->data;
+    struct error why = { 0 };
+    int code = find_made(store, w->id, look_reach(look), &look->mem, &w->row, &why);
 
-    if (!langgraph_find_graph(req, http_param(req, "assistant"), &graph, id))
-        return NULL;
-    for (size_t i = 0; i < now->n_agents; i++)
-        if (str_eq(now->agents[i].name, graph))
-            return &now->agents[i];
-    http_respond_error(req, 404, "the graph is gone"); /* the settings have just changed */
-    return NULL;
+    if (code != 0) {
+        look->status = code == ERR_NOT_FOUND ? 404 : 500;
+        buf_str(&look->out, str_of(why.text));
+    }
+}
+
+static void on_looked(struct task *task)
+{
+    struct look *look = look_of(task);
+    struct wanted *w = look->data;
+
+    if (look->req == NULL || look->status != 200) {
+        look_answer(task);
+        return;
+    }
+    http_on_gone(look->req, NULL, NULL);
+    w->then(look->req, &w->row);
+    look_free(look);
+}
+
+void langgraph_with_assistant(struct http_request *req,
+                              struct str id,
+                              void (*then)(struct http_request *, const struct assistant_row *))
+{
+    const struct app *app = app_loop_of(req)->app;
+    const struct app_agent *a = find_graph(app, id);
+    char mem[KEY_UUID_CHARS];
+
+    if (a != NULL) {
+        struct assistant_row row = row_of_graph(app, a, mem);
+
+        then(req, &row);
+        return;
+    }
+    struct look *look = look_new(req, STR(""), run_find);
+    struct wanted *w = look != NULL ? arena_alloc(&look->mem, sizeof(*w)) : NULL;
+    if (look == NULL)
+        return;
+    if (w == NULL || !arena_copy(&look->mem, id, &w->id)) {
+        look_free(look);
+        http_respond_error(req, 503, "out of memory");
+        return;
+    }
+    w->then = then;
+    look->data = w;
+    look->task.done = on_looked;
+    look_post(look);
+}
+
+static void answer_with(struct http_request *req, const struct assistant_row *row)
+{
+    struct buf out;
+
+    buf_init(&out, SIZE_MAX / 4);
+    put_assistant(&out, row, (struct selection){ 0 });
+    api_json(req, 200, &out);
+    buf_done(&out);
 }
 
 void api_assistant(struct http_request *req, void *arg)
 {
-    const struct app_agent *a = find(req);
-    struct buf out;
-
     (void)arg;
-    if (a == NULL)
-        return;
-    buf_init(&out, SIZE_MAX / 4);
-    put_assistant(&out, app_loop_of(req)->app, a, (struct selection){ 0 });
-    api_json(req, 200, &out);
-    buf_done(&out);
+    langgraph_with_assistant(req, http_param(req, "assistant"), answer_with);
 }
 
 /* --- many --------------------------------------------------------------------------- */
 
 struct search {
-    struct http_request *req;
-    const yyjson_val *metadata;
-    struct str graph, name; /* absent: any */
+    struct look *look;
+    struct str id;                    /* its versions; absent: assistants */
+    struct str metadata, graph, name; /* absent: any */
     struct selection select;
     size_t limit, offset;
     bool counts;
-    struct buf out;
-    size_t n;
+    struct json_reader one, other;
+    size_t n, n_seen;
 };
 
 /* Letters of ASCII are the same, large and small. */
@@ -135,91 +254,143 @@ static bool has_part(struct str text, struct str part)
     return false;
 }
 
-static bool is_wanted(const struct search *s, const struct app_agent *a)
+static bool fits(struct search *s, const struct assistant_row *row)
 {
-    struct json_reader reader;
-    struct json own;
+    struct json whole, part;
 
-    if (!a->is_public || !token_has_agent(api_token(s->req), a->name) ||
-        (!str_absent(s->graph) && !str_eq(s->graph, a->name)) ||
-        (!str_absent(s->name) && !has_part(a->name, s->name)))
-        return false;
-    json_reader_init(&reader, 1024, MAX_DEPTH);
-    bool fits = json_is_null(s->metadata) ||
-                (json_read(&reader, str_of(system_metadata), &own, NULL) == 0 &&
-                 json_contains(own.root, s->metadata));
-    json_reader_done(&reader);
-    return fits;
+    return (str_absent(s->graph) || str_eq(s->graph, row->graph)) &&
+           (str_absent(s->name) || has_part(row->name, s->name)) &&
+           (str_absent(s->metadata) || (json_read(&s->one, row->metadata, &whole, NULL) == 0 &&
+                                        json_read(&s->other, s->metadata, &part, NULL) == 0 &&
+                                        json_contains(whole.root, part.root)));
 }
 
-static void find_all(struct search *s)
+static void add(struct search *s, const struct assistant_row *row)
 {
-    const struct app *app = app_loop_of(s->req)->app;
+    struct buf *b = &s->look->out;
+
+    if (!fits(s, row))
+        return;
+    size_t at = s->n++;
+    if (s->counts || at < s->offset || at - s->offset >= s->limit)
+        return;
+    if (at > s->offset)
+        buf_char(b, ',');
+    put_assistant(b, row, s->select);
+}
+
+static int on_row(void *arg, const struct assistant_row *row)
+{
+    struct search *s = arg;
+
+    if (is_visible(look_reach(s->look), row))
+        add(s, row);
+    return ++s->n_seen == MAX_SCAN;
+}
+
+/* Those that graphs have by themselves are the oldest. */
+static void add_graphs(struct search *s)
+{
+    const struct app *app = s->look->loop->app;
     const struct app_settings *now = app_settings(app);
+    char id[KEY_UUID_CHARS];
 
     for (size_t i = 0; i < now->n_agents; i++) {
-        if (!is_wanted(s, &now->agents[i]))
-            continue;
-        size_t at = s->n++;
-        if (s->counts || at < s->offset || at - s->offset >= s->limit)
-            continue;
-        if (at > s->offset)
-            buf_char(&s->out, ',');
-        put_assistant(&s->out, app, &now->agents[i], s->select);
+        const struct app_agent *a = &now->agents[i];
+        bool is_it = str_absent(s->id)
+                         ? a->is_public && token_has_agent(s->look->token, a->name)
+                         : assistant_id_is(s->id, a->name);
+
+        if (is_it) {
+            struct assistant_row row = row_of_graph(app, a, id);
+
+            add(s, &row);
+        }
     }
 }
 
-static void set_pages(const struct search *s)
+static void run_search(struct task *task, struct store *store)
 {
+    struct look *look = look_of(task);
+    struct search *s = look->data;
+    struct error why = { 0 };
+
+    json_reader_init(&s->one, SIZE_MAX / 64, 256);
+    json_reader_init(&s->other, SIZE_MAX / 64, 256);
+    if (!s->counts)
+        buf_char(&look->out, '[');
+    int code = store_assistants(store, s->id, on_row, s, &why);
+    add_graphs(s);
+    if (s->counts)
+        buf_u64(&look->out, s->n);
+    else
+        buf_char(&look->out, ']');
+    if (code != 0)
+        langgraph_broke(look, &why);
+    json_reader_done(&s->one);
+    json_reader_done(&s->other);
+}
+
+static void on_searched(struct task *task)
+{
+    struct look *look = look_of(task);
+    const struct search *s = look->data;
     char number[24];
 
-    (void)snprintf(number, sizeof(number), "%zu", s->n); /* fits, as the next */
-    http_set_header(s->req, "X-Pagination-Total", str_of(number));
-    (void)snprintf(number, sizeof(number), "%zu", s->offset + s->limit);
-    if (s->offset + s->limit < s->n)
-        http_set_header(s->req, "X-Pagination-Next", str_of(number));
+    if (look->req != NULL && look->status == 200 && !s->counts) {
+        (void)snprintf(number, sizeof(number), "%zu", s->n); /* fits, as the next */
+        http_set_header(look->req, "X-Pagination-Total", str_of(number));
+        (void)snprintf(number, sizeof(number), "%zu", s->offset + s->limit);
+        if (s->offset + s->limit < s->n)
+            http_set_header(look->req, "X-Pagination-Next", str_of(number));
+    }
+    look_answer(task);
 }
 
 static bool read_search(struct search *s, const yyjson_val *body)
 {
+    struct http_request *req = s->look->req;
+    struct arena *mem = &s->look->mem;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
 
     if (limit < 1 || limit > MAX_LIST || offset < 0) {
-        http_respond_error(s->req, 422, "\"limit\" must be from 1 to %d, \"offset\" 0 or more",
+        http_respond_error(req, 422, "\"limit\" must be from 1 to %d, \"offset\" 0 or more",
                            MAX_LIST);
         return false;
     }
     s->limit = (size_t)limit;
     s->offset = (size_t)offset;
-    s->metadata = json_at(body, "metadata");
-    s->graph = json_text(langgraph_member(body, "graph_id", "graphId"));
-    s->name = json_text(json_at(body, "name"));
     s->select = langgraph_select(members, json_at(body, "select"));
-    return true;
+    if (langgraph_keep_json(mem, json_at(body, "metadata"), &s->metadata) &&
+        arena_copy(mem, json_text(langgraph_member(body, "graph_id", "graphId")), &s->graph) &&
+        arena_copy(mem, json_text(json_at(body, "name")), &s->name) &&
+        arena_copy(mem, http_param(req, "assistant"), &s->id))
+        return true;
+    http_respond_error(req, 503, "out of memory");
+    return false;
 }
 
 static void search(struct http_request *req, bool counts)
 {
-    struct search s = { .req = req, .counts = counts };
+    struct look *look = look_new(req, STR(""), run_search);
+    struct search *s = look != NULL ? arena_alloc(&look->mem, sizeof(*s)) : NULL;
     struct json_reader reader;
     struct json j;
 
+    if (look == NULL)
+        return;
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    buf_init(&s.out, SIZE_MAX / 4);
-    if (api_read_body(req, &reader, http_body(req), &j) && read_search(&s, j.root)) {
-        if (!counts)
-            buf_char(&s.out, '[');
-        find_all(&s);
-        if (counts)
-            buf_u64(&s.out, s.n);
-        else
-            buf_char(&s.out, ']');
-        if (!counts)
-            set_pages(&s);
-        api_json(req, 200, &s.out);
-    }
-    buf_done(&s.out);
+    if (s == NULL)
+        http_respond_error(req, 503, "out of memory");
+    else
+        *s = (struct search){ .look = look, .counts = counts };
+    look->data = s;
+    look->task.done = on_searched;
+    if (s != NULL && api_read_body(req, &reader, http_body(req), &j) && read_search(s, j.root))
+        look_post(look);
+    else
+        look_free(look);
     json_reader_done(&reader);
 }
 
@@ -235,13 +406,300 @@ void api_assistants_count(struct http_request *req, void *arg)
     search(req, true);
 }
 
+void api_assistant_versions(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, false);
+}
+
+/* --- making and changing -------------------------------------------------------------- */
+
+/* What is to become of an assistant; absent members stay as they are. */
+struct revision {
+    struct assistant_row row; /* in and out */
+    bool if_absent;           /* CREATE: one that is there is fine */
+};
+
+static void answer_changed(struct call *call)
+{
+    const struct revision *c = call->journal.data;
+
+    if (call_refused(call))
+        return;
+    put_assistant(&call->out, &c->row, (struct selection){ 0 });
+    api_json(call->req, 200, &call->out);
+}
+
+static void answer_gone(struct call *call)
+{
+    if (!call_refused(call))
+        http_respond(call->req, 204, NULL, STR_NONE);
+}
+
+static int write_new(struct journal_request *req,
+                     struct store *store,
+                     int64_t now,
+                     struct error *why)
+{
+    struct revision *c = req->data;
+    struct assistant_row there;
+    int64_t version = 0;
+    int code = store_assistant_versions(store, c->row.id, &version, why);
+
+    if (code == 0 && version > 0 && c->if_absent) {
+        code = find_made(store, c->row.id, req->reach, &req->mem, &there, why);
+        c->row = code == 0 ? there : c->row;
+        return code;
+    }
+    if (code == 0 && version > 0)
+        return error_set(why, ERR_REFUSED, "Assistant already exists");
+    c->row.version = 1;
+    c->row.created = c->row.updated = now;
+    return code == 0 ? store_assistant_insert(store, &c->row, why) : code;
+}
+
+/* @over above @under, in the request's memory. */
+static int merge(struct journal_request *req,
+                 struct str under,
+                 struct str over,
+                 struct str *ret)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    merge_objects(&b, under, over);
+    int code = b.error == 0 && arena_copy(&req->mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
+    buf_done(&b);
+    return code;
+}
+
+static int write_patch(struct journal_request *req,
+                       struct store *store,
+                       int64_t now,
+                       struct error *why)
+{
+    struct revision *c = req->data;
+    struct assistant_row row;
+    const struct assistant_row *over = &c->row;
+    int64_t version = 0;
+    int code = find_made(store, c->row.id, req->reach, &req->mem, &row, why);
+
+    if (code == 0)
+        code = store_assistant_versions(store, c->row.id, &version, why);
+    if (code == 0 && !str_absent(over->metadata))
+        code = merge(req, row.metadata, over->metadata, &row.metadata);
+    if (code != 0)
+        return code;
+    row.graph = str_absent(over->graph) ? row.graph : over->graph;
+    row.name = str_absent(over->name) ? row.name : over->name;
+    row.description = str_absent(over->description) ? row.description : over->description;
+    row.config = str_absent(over->config) ? row.config : over->config;
+    row.context = str_absent(over->context) ? row.context : over->context;
+    row.version = version + 1;
+    row.updated = now;
+    c->row = row;
+    return store_assistant_insert(store, &row, why);
+}
+
+static int write_latest(struct journal_request *req,
+                        struct store *store,
+                        int64_t now,
+                        struct error *why)
+{
+    struct revision *c = req->data;
+    struct assistant_row row;
+    int code = find_made(store, c->row.id, req->reach, &req->mem, &row, why);
+
+    (void)now;
+    if (code == 0)
+        code = store_assistant_choose(store, row.id, c->row.version, why);
+    return code == 0 ? find_made(store, row.id, req->reach, &req->mem, &c->row, why) : code;
+}
+
+static int write_deletion(struct journal_request *req,
+                          struct store *store,
+                          int64_t now,
+                          struct error *why)
+{
+    struct revision *c = req->data;
+    struct assistant_row row;
+    int code = find_made(store, c->row.id, req->reach, &req->mem, &row, why);
+
+    (void)now;
+    return code == 0 ? store_assistant_delete(store, row.id, why) : code;
+}
+
+static bool fail(struct call *call, const char *what)
+{
+    http_respond_error(call->req, 422, "%s", what);
+    return false;
+}
+
+/* An object as JSON, absent when it is not given. */
+static bool read_object(struct call *call, const yyjson_val *value, struct str *ret)
+{
+    if (!json_is_null(value) && !yyjson_is_obj((yyjson_val *)(uintptr_t)value))
+        return fail(call, "config, context and metadata must be objects");
+    return langgraph_keep_json(&call->journal.mem, value, ret) || fail(call, "out of memory");
+}
+
+/* What may be said of one, new or not. */
+static bool read_members(struct call *call, const yyjson_val *body, struct assistant_row *row)
+{
+    struct arena *mem = &call->journal.mem;
+    struct str graph = json_text(langgraph_member(body, "graph_id", "graphId"));
+    const struct app_agent *a = str_absent(graph) ? NULL : find_graph(call->loop->app, graph);
+    struct str name = json_text(json_at(body, "name"));
+
+    if (!str_absent(graph) && (a == NULL || !str_eq(a->name, graph))) {
+        http_respond_error(call->req, 404, "there is no graph '%.*s'",
+                           STR_ARG(str_head(graph, 80)));
+        return false;
+    }
+    if (a != NULL && !api_may_use_agent(call->req, graph))
+        return false;
+    if (name.n > MAX_NAME)
+        return fail(call, "\"name\" must be at most 200 bytes");
+    return read_object(call, json_at(body, "config"), &row->config) &&
+           read_object(call, json_at(body, "context"), &row->context) &&
+           read_object(call, json_at(body, "metadata"), &row->metadata) &&
+           ((arena_copy(mem, graph, &row->graph) && arena_copy(mem, name, &row->name) &&
+             arena_copy(mem, json_text(json_at(body, "description")), &row->description)) ||
+            fail(call, "out of memory"));
+}
+
+static struct str object_or_empty(struct str json)
+{
+    return str_absent(json) ? STR("{}") : json;
+}
+
+static bool read_new(struct call *call, struct json_reader *reader)
+{
+    struct revision *c = call->journal.data;
+    struct assistant_row *row = &c->row;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j) ||
+        !read_members(call, j.root, row))
+        return false;
+    yyjson_val *id = langgraph_member(j.root, "assistant_id", "assistantId");
+    if (str_absent(row->graph))
+        return fail(call, "\"graph_id\" must be the name of a graph");
+    if (!json_is_null(id) && !job_id_valid(json_text(id)))
+        return fail(call, "\"assistant_id\" must be 1 to 64 of letters, digits, _ and -");
+    if (find_graph(call->loop->app, json_text(id)) != NULL) {
+        http_respond_error(call->req, 409, "Assistant already exists");
+        return false;
+    }
+    c->if_absent =
+        str_is(json_text(langgraph_member(j.root, "if_exists", "ifExists")), "do_nothing");
+    row->owner = str_absent(call->token->owner) ? STR("") : call->token->owner;
+    row->config = object_or_empty(row->config);
+    row->context = object_or_empty(row->context);
+    row->metadata = object_or_empty(row->metadata);
+    if (str_absent(row->name))
+        row->name = STR("Untitled");
+    return (json_is_null(id) ? langgraph_make_id(&call->journal.mem, &row->id)
+                             : arena_copy(&call->journal.mem, json_text(id), &row->id)) ||
+           fail(call, "out of memory");
+}
+
+/* Of one that was made: a graph's own stays as it is. */
+static bool read_id(struct call *call)
+{
+    struct revision *c = call->journal.data;
+    struct str id = http_param(call->req, "assistant");
+
+    if (find_graph(call->loop->app, id) != NULL) {
+        http_respond_error(call->req, 409,
+                           "the assistant that a graph has by itself cannot be changed: make "
+                           "another");
+        return false;
+    }
+    return arena_copy(&call->journal.mem, id, &c->row.id) || fail(call, "out of memory");
+}
+
+static bool read_patch(struct call *call, struct json_reader *reader)
+{
+    struct revision *c = call->journal.data;
+    struct json j;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &j) && read_id(call) &&
+           read_members(call, j.root, &c->row);
+}
+
+static bool read_latest(struct call *call, struct json_reader *reader)
+{
+    struct revision *c = call->journal.data;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j) || !read_id(call))
+        return false;
+    c->row.version = json_int(json_at(j.root, "version"), 0);
+    return c->row.version > 0 || fail(call, "\"version\" must be a whole number above 0");
+}
+
+static bool read_nothing(struct call *call, struct json_reader *reader)
+{
+    (void)reader;
+    return read_id(call);
+}
+
+static void change(
+    struct http_request *req,
+    int (*write)(struct journal_request *, struct store *, int64_t, struct error *),
+    bool (*read)(struct call *, struct json_reader *),
+    void (*answer)(struct call *))
+{
+    struct call *call = call_new(req, JOURNAL_WRITE, answer);
+    struct revision *c = call != NULL ? arena_alloc(&call->journal.mem, sizeof(*c)) : NULL;
+
+    if (call != NULL && c == NULL) {
+        call_free(call);
+        http_respond_error(req, 503, "out of memory");
+    }
+    if (c == NULL)
+        return;
+    *c = (struct revision){ 0 };
+    call->journal.data = c;
+    call->journal.write = write;
+    call->journal.reach = &call->token->reach;
+    call_read(call, MAX_DEPTH, read);
+}
+
+void api_assistant_create(struct http_request *req, void *arg)
+{
+    (void)arg;
+    change(req, write_new, read_new, answer_changed);
+}
+
+void api_assistant_patch(struct http_request *req, void *arg)
+{
+    (void)arg;
+    change(req, write_patch, read_patch, answer_changed);
+}
+
+void api_assistant_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    change(req, write_deletion, read_nothing, answer_gone);
+}
+
+void api_assistant_latest(struct http_request *req, void *arg)
+{
+    (void)arg;
+    change(req, write_latest, read_latest, answer_changed);
+}
+
 /* --- what a worker knows ------------------------------------------------------------- */
 
-/* Asks with @params, which are taken over. */
-static void ask(struct http_request *req, const char *name, struct buf *params)
+/* Asks with @params, which are done with. */
+static void ask(struct http_request *req,
+                const struct assistant_row *row,
+                const char *name,
+                struct buf *params)
 {
-    const struct app_agent *a = find(req);
-    struct call *call = a != NULL ? ask_new(req, a->name, name, ask_answer) : NULL;
+    struct call *call = ask_new(req, row->graph, name, ask_answer);
 
     if (call != NULL && params->error == 0 &&
         arena_copy(&call->journal.mem, buf_text(params), &call->journal.call.params)) {
@@ -253,14 +711,13 @@ static void ask(struct http_request *req, const char *name, struct buf *params)
     buf_done(params);
 }
 
-/* true, false or a depth. */
-void api_assistant_graph(struct http_request *req, void *arg)
+/* xray: true, false or a depth. */
+static void ask_graph(struct http_request *req, const struct assistant_row *row)
 {
     struct str xray = http_query(req, "xray");
-    int64_t depth;
     struct buf params;
+    int64_t depth;
 
-    (void)arg;
     buf_init(&params, 1024);
     buf_lit(&params, "{\"xray\":");
     if (str_number(xray, &depth))
@@ -268,31 +725,47 @@ void api_assistant_graph(struct http_request *req, void *arg)
     else
         buf_str(&params, str_is(xray, "true") ? STR("true") : STR("false"));
     buf_char(&params, '}');
-    ask(req, "graph", &params);
+    ask(req, row, "graph", &params);
+}
+
+void api_assistant_graph(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_graph);
+}
+
+static void ask_schemas(struct http_request *req, const struct assistant_row *row)
+{
+    struct buf params;
+
+    buf_init(&params, 1024);
+    buf_lit(&params, "{}");
+    ask(req, row, "schemas", &params);
 }
 
 void api_assistant_schemas(struct http_request *req, void *arg)
 {
-    struct buf params;
-
     (void)arg;
-    buf_init(&params, 1024);
-    buf_lit(&params, "{}");
-    ask(req, "schemas", &params);
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_schemas);
 }
 
-void api_assistant_subgraphs(struct http_request *req, void *arg)
+static void ask_subgraphs(struct http_request *req, const struct assistant_row *row)
 {
     struct buf params;
 
-    (void)arg;
     buf_init(&params, SIZE_MAX / 4);
     buf_lit(&params, "{\"namespace\":");
     json_put_str_or_null(&params, http_param(req, "namespace"));
     buf_lit(&params, ",\"recurse\":");
     buf_str(&params, langgraph_flag(req, "recurse") ? STR("true") : STR("false"));
     buf_char(&params, '}');
-    ask(req, "subgraphs", &params);
+    ask(req, row, "subgraphs", &params);
+}
+
+void api_assistant_subgraphs(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_subgraphs);
 }
 
 /* --- the server ----------------------------------------------------------------------- */

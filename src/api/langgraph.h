@@ -51,6 +51,12 @@ bool langgraph_find_graph(struct http_request *req,
                           struct str assistant,
                           struct str *ret_graph,
                           char ret_id[KEY_UUID_CHARS]);
+/* Calls @then with the assistant of that id, or of the graph of that name, at once or later;
+ * answers 404 when there is none for the caller.  The row is @then's while it runs. */
+void langgraph_with_assistant(struct http_request *req,
+                              struct str id,
+                              void (*then)(struct http_request *req,
+                                           const struct assistant_row *row));
 /* Stream modes of a body, or of a query (0 when it names none).  False: answered, 422. */
 bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret);
 bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);

@@ -19,7 +19,6 @@ static const struct {
     const char *name, *camel;
 } passed_on[] = {
     { "command", NULL },
-    { "context", NULL },
     { "checkpoint", NULL },
     { "checkpoint_id", "checkpointId" },
     { "interrupt_before", "interruptBefore" },
@@ -82,6 +81,48 @@ static void put_headers(struct buf *b, const struct http_request *req)
     buf_char(b, '}');
 }
 
+/* The run's, above its assistant's. */
+static void put_configurable(struct buf *b, const struct call *call, const yyjson_val *config)
+{
+    struct str under = call->assistant != NULL ? call->assistant->config : STR("{}");
+    struct json_reader reader;
+    struct buf low, high;
+    struct json j;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    buf_init(&low, SIZE_MAX / 4);
+    buf_init(&high, SIZE_MAX / 4);
+    if (json_read(&reader, under, &j, NULL) == 0)
+        json_put_value(&low, json_at(j.root, "configurable"));
+    json_put_value(&high, json_at(config, "configurable"));
+    merge_objects(b, buf_text(&low), buf_text(&high));
+    if (low.error != 0 || high.error != 0)
+        b->error = ERR_NOMEM;
+    buf_done(&low);
+    buf_done(&high);
+    json_reader_done(&reader);
+}
+
+/* The same of the context. */
+static void put_context(struct buf *b, const struct call *call, const yyjson_val *context)
+{
+    struct buf given;
+
+    if (json_is_null(context) &&
+        (call->assistant == NULL || str_is(call->assistant->context, "{}")))
+        return;
+    buf_init(&given, SIZE_MAX / 4);
+    json_put_value(&given, context);
+    if (b->n > 1)
+        buf_char(b, ',');
+    buf_lit(b, "\"context\":");
+    merge_objects(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
+                  buf_text(&given));
+    if (given.error != 0)
+        b->error = given.error;
+    buf_done(&given);
+}
+
 /* The config with `configurable` as graphs expect it: the headers, what the client says, and
  * whose run it is. */
 static void put_config(struct buf *out, const struct call *call, const yyjson_val *config)
@@ -93,7 +134,7 @@ static void put_config(struct buf *out, const struct call *call, const yyjson_va
     for (size_t i = 0; i < 5; i++)
         buf_init(all[i], SIZE_MAX / 4);
     put_headers(&headers, call->req);
-    json_put_value(&given, json_at(config, "configurable"));
+    put_configurable(&given, call, config);
     buf_char(&ids, '{');
     put_text_member(&ids, "run_id", j->row.id);
     put_text_member(&ids, "thread_id", j->thread_row.id);
@@ -105,8 +146,11 @@ static void put_config(struct buf *out, const struct call *call, const yyjson_va
     merge_objects(&over, buf_text(&merged), buf_text(&ids));
     buf_char(&over, '}');
     buf_clear(&given);
+    buf_clear(&merged);
     json_put_value(&given, config);
-    merge_objects(out, buf_text(&given), buf_text(&over));
+    merge_objects(&merged, call->assistant != NULL ? call->assistant->config : STR_NONE,
+                  buf_text(&given));
+    merge_objects(out, buf_text(&merged), buf_text(&over));
     for (size_t i = 0; i < 5; i++) {
         if (all[i]->error != 0)
             out->error = all[i]->error;
@@ -138,6 +182,7 @@ static bool fill_kwargs(struct call *call, const yyjson_val *body)
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         put_member(&b, passed_on[i].name,
                    langgraph_member(body, passed_on[i].name, passed_on[i].camel));
+    put_context(&b, call, json_at(body, "context"));
     if (b.n > 1)
         buf_char(&b, ',');
     buf_lit(&b, "\"config\":");
@@ -155,9 +200,10 @@ static bool fill_kwargs(struct call *call, const yyjson_val *body)
 static bool fill_metadata(struct call *call, const yyjson_val *metadata)
 {
     struct journal_request *j = &call->journal;
-    struct buf own, given, merged;
+    struct buf own, below, given, merged;
 
     buf_init(&own, 4096);
+    buf_init(&below, SIZE_MAX / 4);
     buf_init(&given, SIZE_MAX / 4);
     buf_init(&merged, SIZE_MAX / 4);
     buf_lit(&own, "{\"created_by\":\"system\",\"graph_id\":");
@@ -165,11 +211,14 @@ static bool fill_metadata(struct call *call, const yyjson_val *metadata)
     buf_lit(&own, ",\"assistant_id\":");
     json_put_str(&own, j->run.assistant);
     buf_char(&own, '}');
+    merge_objects(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
+                  buf_text(&own));
     json_put_value(&given, metadata);
-    merge_objects(&merged, buf_text(&own), buf_text(&given));
-    bool ok = own.error == 0 && given.error == 0 && merged.error == 0 &&
+    merge_objects(&merged, buf_text(&below), buf_text(&given));
+    bool ok = own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
               arena_copy(&j->mem, buf_text(&merged), &j->run.metadata);
     buf_done(&own);
+    buf_done(&below);
     buf_done(&given);
     buf_done(&merged);
     return ok;
@@ -265,8 +314,12 @@ bool langgraph_read_run(struct call *call, const yyjson_val *body)
                            "\"assistant_id\" must be an assistant's id or a graph's name");
         return false;
     }
-    if (!langgraph_find_graph(call->req, json_text(assistant), &graph, id) ||
-        !read_thread_id(call) || !read_words(call, body) ||
+    if (call->assistant == NULL &&
+        !langgraph_find_graph(call->req, json_text(assistant), &graph, id))
+        return false;
+    if (call->assistant != NULL)
+        graph = call->assistant->graph;
+    if (!read_thread_id(call) || !read_words(call, body) ||
         !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
                               &modes))
@@ -274,7 +327,9 @@ bool langgraph_read_run(struct call *call, const yyjson_val *body)
     j->run.modes = modes;
     j->run.subgraphs = yyjson_is_true(subgraphs);
     if (!langgraph_make_id(&j->mem, &run) ||
-        !arena_copy(&j->mem, str_make(id, sizeof(id)), &j->run.assistant)) {
+        !arena_copy(&j->mem,
+                    call->assistant != NULL ? call->assistant->id : str_make(id, sizeof(id)),
+                    &j->run.assistant)) {
         http_respond_error(call->req, 503, "out of memory");
         return false;
     }
@@ -352,7 +407,10 @@ static void answer_wait(struct call *call)
     langgraph_wait(call->req, permit_of(call), call->journal.row.id, call->cancels, false);
 }
 
-static void submit(struct http_request *req, void (*answer)(struct call *), bool reads)
+static void submit(struct http_request *req,
+                   const struct assistant_row *assistant,
+                   void (*answer)(struct call *),
+                   bool reads)
 {
     struct permit *permit = NULL;
     bool may = !reads || api_take_permit(req, &permit);
@@ -363,25 +421,60 @@ static void submit(struct http_request *req, void (*answer)(struct call *), bool
         return;
     }
     call->permit = permit;
+    call->assistant = assistant;
     call_read(call, MAX_DEPTH, read_run);
+}
+
+/* Whose assistant is it?  What cannot be read is refused later. */
+static void find_assistant(struct http_request *req,
+                           void (*then)(struct http_request *, const struct assistant_row *))
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    bool is_body = json_read(&reader, http_body(req), &json, NULL) == 0;
+    struct str id = is_body
+                        ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
+                        : STR_NONE;
+    if (id.n > 0)
+        langgraph_with_assistant(req, id, then);
+    else
+        then(req, NULL);
+    json_reader_done(&reader);
+}
+
+static void create(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_create, false);
 }
 
 void api_run_create(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_create, false);
+    find_assistant(req, create);
+}
+
+static void stream(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_stream, true);
 }
 
 void api_run_stream(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_stream, true);
+    find_assistant(req, stream);
+}
+
+static void wait_for(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_wait, true);
 }
 
 void api_run_wait(struct http_request *req, void *arg)
 {
     (void)arg;
-    submit(req, answer_wait, true);
+    find_assistant(req, wait_for);
 }
 
 /* --- several, one after another ------------------------------------------------------- */

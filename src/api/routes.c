@@ -100,7 +100,12 @@ const struct http_route api_routes[] = {
     /* LangGraph's assistants */
     { "POST", "/assistants/search", api_assistants_search, 0, 0, ACCESS_READ },
     { "POST", "/assistants/count", api_assistants_count, 0, 0, ACCESS_READ },
+    { "POST", "/assistants", api_assistant_create, BODY_INPUT, 0, ACCESS_CLIENT },
     { "GET", "/assistants/{assistant}", api_assistant, 0, 0, ACCESS_READ },
+    { "PATCH", "/assistants/{assistant}", api_assistant_patch, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "DELETE", "/assistants/{assistant}", api_assistant_delete, 0, 0, ACCESS_CLIENT },
+    { "POST", "/assistants/{assistant}/versions", api_assistant_versions, 0, 0, ACCESS_READ },
+    { "POST", "/assistants/{assistant}/latest", api_assistant_latest, 0, 0, ACCESS_CLIENT },
     { "GET", "/assistants/{assistant}/graph", api_assistant_graph, 0, 0, ACCESS_READ },
     { "GET", "/assistants/{assistant}/schemas", api_assistant_schemas, 0, 0, ACCESS_READ },
     { "GET", "/assistants/{assistant}/subgraphs", api_assistant_subgraphs, 0, 0, ACCESS_READ },

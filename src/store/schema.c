@@ -215,6 +215,22 @@ static const char *const steps[] = {
     "  PRIMARY KEY (owner, namespace, key)"
     ") STRICT;"
     "CREATE INDEX items_expiry ON items(expires) WHERE expires > 0;",
+    /* 12: assistants, a row for each version. */
+    "CREATE TABLE assistants ("
+    "  id TEXT NOT NULL,"
+    "  version INTEGER NOT NULL,"
+    "  owner TEXT NOT NULL,"
+    "  graph TEXT NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  description TEXT,"
+    "  config TEXT NOT NULL,"
+    "  context TEXT NOT NULL,"
+    "  metadata TEXT NOT NULL,"
+    "  created INTEGER NOT NULL,"
+    "  updated INTEGER NOT NULL,"
+    "  counts INTEGER NOT NULL,"
+    "  PRIMARY KEY (id, version)"
+    ") STRICT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -10,6 +10,7 @@
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
  *     items.c       rows of items
+ *     assistants.c  rows of assistants
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     care.c        checks, copies, free space
@@ -76,6 +77,9 @@ enum statement {
     STATEMENT_ITEM,
     STATEMENT_ITEMS,
     STATEMENT_NAMESPACES,
+    STATEMENT_ASSISTANT,
+    STATEMENT_ASSISTANTS,
+    STATEMENT_ASSISTANT_VERSIONS,
     STATEMENT_WRITES,
     STATEMENT_THREAD_BY_ID,
     STATEMENT_THREAD_BY_KEY,
@@ -126,6 +130,9 @@ enum statement {
     STATEMENT_ITEM_DELETE,
     STATEMENT_ITEM_TOUCH,
     STATEMENT_ITEMS_EXPIRE,
+    STATEMENT_ASSISTANT_INSERT,
+    STATEMENT_ASSISTANT_CHOOSE,
+    STATEMENT_ASSISTANT_DELETE,
     STATEMENT_THREAD_INSERT,
     STATEMENT_THREAD_UPDATE,
     STATEMENT_THREAD_VALUES,

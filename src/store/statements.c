@@ -74,6 +74,11 @@
     "SELECT ns, id, parent, metadata, state FROM states " \
     "JOIN checkpoints USING (thread, ns, id) "
 
+/* In the order of each() and store_assistant_insert(). */
+#define ASSISTANT_COLUMNS                                                                \
+    "id, version, owner, graph, name, description, config, context, metadata, created, " \
+    "updated"
+#define SELECT_ASSISTANTS "SELECT " ASSISTANT_COLUMNS " FROM assistants "
 #define SELECT_ITEMS                                                        \
     "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM " \
     "items WHERE owner = ? "
@@ -146,6 +151,9 @@ static const char *const sql[STATEMENT_MAX] = {
                      "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
     [STATEMENT_NAMESPACES] = "SELECT DISTINCT namespace FROM items WHERE owner = ? "
                              "AND (expires = 0 OR expires > ?) ORDER BY namespace",
+    [STATEMENT_ASSISTANT] = SELECT_ASSISTANTS "WHERE id = ? AND counts = 1",
+    [STATEMENT_ASSISTANTS] = SELECT_ASSISTANTS "WHERE counts = 1 ORDER BY created DESC, id",
+    [STATEMENT_ASSISTANT_VERSIONS] = SELECT_ASSISTANTS "WHERE id = ? ORDER BY version DESC",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -217,6 +225,10 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_ITEM_DELETE] = "DELETE FROM items WHERE owner = ? AND namespace = ? AND key = ?",
     [STATEMENT_ITEM_TOUCH] = "UPDATE items SET expires = ? + ttl_ms WHERE owner = ? "
                              "AND namespace = ? AND key = ? AND ttl_ms > 0 AND expires > ?",
+    [STATEMENT_ASSISTANT_INSERT] = "INSERT INTO assistants(" ASSISTANT_COLUMNS ", counts) "
+                                   "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+    [STATEMENT_ASSISTANT_CHOOSE] = "UPDATE assistants SET counts = (version = ?) WHERE id = ?",
+    [STATEMENT_ASSISTANT_DELETE] = "DELETE FROM assistants WHERE id = ?",
     [STATEMENT_ITEMS_EXPIRE] = "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items "
                                "INDEXED BY items_expiry WHERE expires > 0 AND expires <= ? "
                                "LIMIT ?)",

@@ -331,6 +331,11 @@ def threads(s):
 def assistants(s):
     for path in ("/ok", "/info", "/assistants/pull"):
         equal(s.get(path).status, 200, path)
+    made = s.post("/assistants", {"graph_id": "pull", "config": {"configurable": {"a": 1}}}).json["assistant_id"]
+    equal(s.request("PATCH", f"/assistants/{made}", {"name": "mine"}).json["version"], 2)
+    for path, body in (("versions", {}), ("latest", {"version": 1})):
+        equal(s.post(f"/assistants/{made}/{path}", body).status, 200, path)
+    equal(s.request("DELETE", f"/assistants/{made}").status, 204)
     for path in ("search", "count"):
         equal(s.post(f"/assistants/{path}", {"graph_id": "pull"}).status, 200, path)
 

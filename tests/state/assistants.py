@@ -94,3 +94,87 @@ def the_server_says_what_it_is():
         info = s.caller("read").get("/info").json
         equal((info["flags"]["assistants"], info["flags"]["crons"]), (True, False))
         check(info["version"])
+
+
+def make(s, want=200, **body):
+    a = s.post("/assistants", {"graph_id": "agent", **body})
+    equal(a.status, want, repr(a))
+    return a.json
+
+
+@case
+def an_assistant_is_made_changed_and_deleted():
+    with Server(*FLAGS, agents=AGENTS) as s:
+        one = make(s, name="mine", config={"configurable": {"n": 1.0}}, metadata={"a": 1}, description="d")
+        path = f"/assistants/{one['assistant_id']}"
+        equal((one["version"], one["graph_id"], one["name"], one["config"], one["context"], one["metadata"], one["description"]),
+              (1, "agent", "mine", {"configurable": {"n": 1.0}}, {}, {"a": 1}, "d"))
+        equal(s.get(path).json, one)
+        two = s.request("PATCH", path, {"config": {"configurable": {"n": 2}}, "metadata": {"b": 2}}).json
+        equal((two["version"], two["name"], two["config"], two["metadata"], two["created_at"]),
+              (2, "mine", {"configurable": {"n": 2}}, {"a": 1, "b": 2}, one["created_at"]))
+        equal([v["version"] for v in s.post(path + "/versions", {}).json], [2, 1])
+        equal(s.post(path + "/latest", {"version": 1}).json, one)
+        equal(s.request("PATCH", path, {"name": "third"}).json["version"], 3)
+        s.restart(s.kill)
+        third = s.get(path).json
+        equal((third["version"], third["name"], third["config"]), (3, "third", {"configurable": {"n": 1.0}}))
+        equal(names(s)[0], "third", "the last made first")
+        equal(names(s, metadata={"a": 1}), ["third"])
+        equal(s.post("/assistants/count", {"graph_id": "agent"}).json, 2)
+        equal(s.post(path + "/latest", {"version": 9}).status, 404)
+        equal(s.request("DELETE", path).status, 204)
+        for a in (s.get(path), s.request("DELETE", path), s.request("PATCH", path, {}), s.post(path + "/latest", {"version": 1})):
+            equal(a.status, 404, repr(a))
+
+
+@case
+def ids_are_taken_once():
+    with Server(*FLAGS, agents=AGENTS) as s:
+        one = make(s, assistant_id="mine", name="first")
+        make(s, 409, assistant_id="mine")
+        make(s, 409, assistant_id=AGENT)
+        equal(make(s, assistant_id="mine", if_exists="do_nothing", name="second"), one)
+        for method, path in (("PATCH", ""), ("DELETE", ""), ("POST", "/latest")):
+            equal(s.request(method, f"/assistants/{AGENT}{path}", {"version": 1}).status, 409)
+        equal(len(s.post(f"/assistants/{AGENT}/versions", {}).json), 1)
+        for body in ({"graph_id": None}, {"config": 1}, {"metadata": []}, {"assistant_id": "a b"}, {"name": "x" * 201}):
+            make(s, 422, **body)
+        make(s, 404, graph_id="none")
+
+
+@case
+def a_run_has_what_its_assistant_has():
+    with Server(*FLAGS, agents=AGENTS) as s:
+        a = make(s, config={"tags": ["t"], "configurable": {"model": "small", "n": 1}}, context={"who": "a", "x": 1}, metadata={"team": "red"})
+        t = s.post("/threads", {}).json["thread_id"]
+        run = s.post(f"/threads/{t}/runs", {"assistant_id": a["assistant_id"], "input": {}, "context": {"x": 2},
+                                            "config": {"recursion_limit": 5, "configurable": {"n": 2}}, "metadata": {"mine": 1}})
+        equal((run.status, run.json["assistant_id"]), (200, a["assistant_id"]), repr(run))
+        order = Worker(s, "agent").lease().order["run"]
+        config = order["config"]
+        equal((config["tags"], config["recursion_limit"], config["configurable"]["model"], config["configurable"]["n"],
+               config["configurable"]["assistant_id"], config["configurable"]["graph_id"], order["context"]),
+              (["t"], 5, "small", 2, a["assistant_id"], "agent", {"who": "a", "x": 2}))
+        equal((run.json["metadata"]["team"], run.json["metadata"]["mine"], run.json["metadata"]["graph_id"]), ("red", 1, "agent"))
+        for path in ("runs", "runs/stream", "runs/wait"):
+            equal(s.post(f"/threads/{t}/{path}", {"assistant_id": "none", "input": {}}).status, 404, path)
+
+
+@case
+def assistants_are_their_owners():
+    with Locked(*FLAGS, agents=AGENTS) as s:
+        ann, bob = s.caller("client"), s.caller("client")
+        mine = make(ann, assistant_id="mine")
+        equal((len(names(ann)), len(names(bob)), len(names(s.admin))), (4, 3, 4))
+        t = bob.post("/threads", {}).json["thread_id"]
+        for a in (bob.get("/assistants/mine"), bob.request("PATCH", "/assistants/mine", {}), bob.request("DELETE", "/assistants/mine"),
+                  bob.post("/assistants/mine/latest", {"version": 1}), bob.get("/assistants/mine/graph"),
+                  bob.post(f"/threads/{t}/runs", {"assistant_id": "mine", "input": {}})):
+            equal(a.status, 404, repr(a))
+        equal(bob.post("/assistants/mine/versions", {}).json, [])
+        make(bob, 409, assistant_id="mine")
+        make(bob, 404, assistant_id="mine", if_exists="do_nothing")
+        equal(ann.get("/assistants/mine").json, mine)
+        equal(s.caller("read").post("/assistants", {"graph_id": "agent"}).status, 403)
+        make(s.caller("client", "--agents", "other"), 403)

@@ -61,6 +61,13 @@ def assistants_with_the_sdk():
         equal([a["assistant_id"] for a in assistants.search(graph_id="agent")], [AGENT])
         equal(assistants.get("agent")["assistant_id"], AGENT)
         equal(assistants.count(), 1)
+        made = assistants.create("agent", config={"configurable": {"n": 1}}, name="mine")["assistant_id"]
+        equal(assistants.update(made, name="yours")["version"], 2)
+        equal([v["name"] for v in assistants.get_versions(made)], ["yours", "mine"])
+        equal(assistants.set_latest(made, 1)["name"], "mine")
+        equal(len(assistants.search()), 2)
+        assistants.delete(made)
+        equal(assistants.count(), 1)
         for ask in (lambda: assistants.get_graph(AGENT, xray=True), lambda: assistants.get_schemas(AGENT),
                     lambda: assistants.get_subgraphs(AGENT, recurse=True)):
             _, answer = at_once(lambda: serve(s), ask)

@@ -1648,24 +1648,25 @@ static void an_older_file_is_brought_up_to_date(void **state)
     int64_t expired = add_final(f->w, "expired", "succeeded", 1000, 5);
     close_both(f);
     make_file(
-        f, "DROP INDEX jobs_unpublished; ALTER TABLE jobs DROP COLUMN published;"
-           "DROP TABLE items; DROP TABLE checkpoints; DROP TABLE channels; DROP TABLE writes;"
-           "DROP TABLE states; DROP TABLE threads; DROP TABLE runs; DROP INDEX jobs_thread;"
-           "ALTER TABLE jobs DROP COLUMN thread; ALTER TABLE jobs DROP COLUMN ordinal;"
-           "ALTER TABLE jobs DROP COLUMN not_before;"
-           "ALTER TABLE jobs DROP COLUMN values_seq;"
-           "DROP TABLE questions; ALTER TABLE jobs DROP COLUMN pause_requested;"
-           "ALTER TABLE jobs DROP COLUMN resumed; ALTER TABLE jobs DROP COLUMN answer_by;"
-           "DROP TABLE leavings; DROP INDEX jobs_whole; DROP INDEX jobs_expired;"
-           "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000);"
-           "UPDATE jobs SET first_seq = seq + 1 WHERE id = 'expired';"
-           "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
-           "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
-           "ALTER TABLE jobs DROP COLUMN max_running;"
-           "DROP TABLE tokens;"
-           "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
-           "ALTER TABLE records DROP COLUMN batch;"
-           "CREATE VIEW job_records AS SELECT id FROM records; PRAGMA user_version=1");
+        f,
+        "DROP INDEX jobs_unpublished; ALTER TABLE jobs DROP COLUMN published;"
+        "DROP TABLE assistants; DROP TABLE items; DROP TABLE checkpoints; DROP TABLE channels; DROP TABLE writes;"
+        "DROP TABLE states; DROP TABLE threads; DROP TABLE runs; DROP INDEX jobs_thread;"
+        "ALTER TABLE jobs DROP COLUMN thread; ALTER TABLE jobs DROP COLUMN ordinal;"
+        "ALTER TABLE jobs DROP COLUMN not_before;"
+        "ALTER TABLE jobs DROP COLUMN values_seq;"
+        "DROP TABLE questions; ALTER TABLE jobs DROP COLUMN pause_requested;"
+        "ALTER TABLE jobs DROP COLUMN resumed; ALTER TABLE jobs DROP COLUMN answer_by;"
+        "DROP TABLE leavings; DROP INDEX jobs_whole; DROP INDEX jobs_expired;"
+        "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000);"
+        "UPDATE jobs SET first_seq = seq + 1 WHERE id = 'expired';"
+        "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
+        "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
+        "ALTER TABLE jobs DROP COLUMN max_running;"
+        "DROP TABLE tokens;"
+        "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
+        "ALTER TABLE records DROP COLUMN batch;"
+        "CREATE VIEW job_records AS SELECT id FROM records; PRAGMA user_version=1");
     refused(f->backend->open_reader(f, &s, err), ERR_REFUSED);
     refused(store_open_beside(&o, &s, err), ERR_REFUSED);
     open_both(f);
