@@ -96,6 +96,27 @@ def a_redis_that_goes_away_misses_nothing():
 
 
 @case
+def what_redis_refuses_is_published_when_it_does_not():
+    pattern = own_channel()
+    with Broker() as broker, Listener(broker, pattern) as ear, \
+            Server(*flags(broker, pattern), agents={"pull": PULL}) as s:
+        job = s.submit()
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        until("that is acknowledged", lambda: metric(s, "spoolwire_redis_lag_records") == 0)
+        broker.client().execute_command("ACL", "SETUSER", "default", "-publish")
+        lease.send(*[token(f"refused {i}") for i in range(20)])
+        until("it is refused", lambda: metric(s, "spoolwire_redis_publish_errors_total") > 0)
+        check(metric(s, "spoolwire_redis_lag_records") >= 20)
+        broker.client().execute_command("ACL", "SETUSER", "default", "+publish")
+        lease.send(*CLOSING)
+        equal(lease.finish(), "succeeded")
+        want = frames(s, job)
+        equal(without_repeats(ear.until_end(job), want), want)
+        equal(metric(s, "spoolwire_redis_skipped_records_total"), 0)
+
+
+@case
 def a_subscriber_that_waits_for_redis_gets_all_that_was_missed():
     """Redis is not there at all when the jobs run."""
     pattern = own_channel()
