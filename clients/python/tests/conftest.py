@@ -16,7 +16,7 @@ def pool(graph, *flags, concurrency=8, **more):
 
 
 AGENTS = {
-    "pool": pool("graph"),
+    "pool": {**pool("graph"), "attempts": 2},
     "modes": pool("outer", "--stream", "modes"),
     "outer": pool("outer"),
     "pull": {"pull": True},

@@ -1,12 +1,13 @@
 """`python -m spoolwire run` as a process of a pool."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import graphs
 from gateway import until
-from support import COMMAND, kinds, noted, text_of, until_in
+from support import COMMAND, checkpoints, kinds, noted, text_of, until_in
 
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -22,6 +23,20 @@ def test_many_jobs_share_one_process(server, tmp_path):
         assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
         assert text_of(server, job) == graphs.ANSWER
     assert len(set(noted("think")) - {os.getpid()}) >= 1
+
+
+def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(server, tmp_path):
+    """From the checkpoint, which is the server's."""
+    gate, before = tmp_path / "gate", len(noted("think"))
+    job = server.submit("pool", {**ASK, "gate": str(gate)})
+    until_in(server, job, "slow")
+    until("the step before is kept", lambda: checkpoints(server, job)[0]["metadata"]["step"] >= 1)
+    os.kill(noted("slow")[-1], signal.SIGKILL)
+    gate.touch()
+    ended = server.until_state(job, "succeeded", "failed", seconds=120)
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+    assert ended["attempt"] == 2
+    assert len(noted("think")) == before + 1
 
 
 def test_questions_cancels_and_failures(server, tmp_path):
