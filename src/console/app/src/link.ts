@@ -132,7 +132,7 @@ export class Link {
       if (event === "stream.gap") this.onOpen();
       return;
     }
-    if (event === "job.state" || event.startsWith("question.") || event.startsWith("interrupt.")) {
+    if (event === "job.state" || event === "interrupt.state") {
       this.onSystem(message);
       return;
     }

@@ -12,7 +12,7 @@ export class VirtualList {
   first = 0; // of the rows that were drawn last
   last = 0;
 
-  // The element that scrolls may be the list's own or one around it.
+  // @follows: it stays at its end while somebody is there.
   constructor(private readonly follows = false) {}
 
   private readonly measure = (): void => {

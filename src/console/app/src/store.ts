@@ -13,7 +13,6 @@ export interface Row {
   job: Job;
   created: number;
   doing: string; // what happened last
-  nDone: number; // of its nodes, since we look
 }
 
 const PAGE = 200;
@@ -100,7 +99,7 @@ export class Store {
   put(job: Job): Row {
     let row = this.rows.get(job.job_id);
     if (row) row.job = job;
-    else this.rows.set(job.job_id, (row = { job, created: Date.parse(job.created_at), doing: "", nDone: 0 }));
+    else this.rows.set(job.job_id, (row = { job, created: Date.parse(job.created_at), doing: "" }));
     if (isFinal(job.state)) this.unfollow(job.job_id);
     return row;
   }
@@ -196,7 +195,6 @@ export class Store {
     if (message.id !== undefined) row.job.events = Math.max(row.job.events, parseInt(message.id, 10));
     if (message.event === "node.start") row.doing = String(data.node);
     else if (message.event === "tool.start") row.doing = `${data.node ?? ""} › ${data.tool}`;
-    else if (message.event === "node.end") row.nDone++;
     redraw();
   }
 }

@@ -5,12 +5,9 @@ import type { Json, JsonObject } from "../record";
 
 export class Field {
   value: Json;
-  error = "";
   private readonly fields = new Map<string, Field>();
-  private readonly isRequired: boolean;
 
-  constructor(readonly schema: JsonObject, first: Json | undefined, private readonly name: string, isRequired = true) {
-    this.isRequired = isRequired;
+  constructor(readonly schema: JsonObject, first: Json | undefined, private readonly name: string, private readonly isRequired = true) {
     this.value = first ?? schema.default ?? (this.kind() === "boolean" ? false : this.kind() === "json" ? "" : null);
     if (this.kind() === "object") {
       const start = (first ?? schema.default ?? {}) as JsonObject;

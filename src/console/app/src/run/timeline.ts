@@ -198,7 +198,7 @@ export class Timeline {
           onpointermove: (e: PointerEvent) => this.onDrag(e),
           onpointerup: (e: PointerEvent) => this.onDrop(e, scale),
         },
-          this.ruler(scale, x, y), scale.pauses.map((p) => this.pause(p.from, p.to, x, y)), bars, this.marks(s, x, y),
+          this.ruler(scale, y), scale.pauses.map((p) => this.pause(p.from, p.to, x, y)), bars, this.marks(s, x, y),
           cursor !== undefined && h("line", { class: "cursor", x1: x(cursor).toFixed(1), x2: x(cursor).toFixed(1), y1: 0, y2: y }))),
       this.tip(s, now));
   }
@@ -221,7 +221,7 @@ export class Timeline {
     this.onMoment(scale.ts((this.from + ((e.clientX - box.left) / this.width) * (this.to - this.from)) * scale.length));
   }
 
-  private ruler(scale: Scale, x: (ts: number) => number, height: number): VNode {
+  private ruler(scale: Scale, height: number): VNode {
     const length = (this.to - this.from) * scale.length;
     const by = step(length, this.width / 90);
     const lines: Child[] = [];
@@ -230,7 +230,6 @@ export class Timeline {
       lines.push(h("line", { key: `l${t}`, x1: at.toFixed(1), x2: at.toFixed(1), y1: RULER - 4, y2: height }),
         h("text", { key: `t${t}`, x: (at + 3).toFixed(1), y: 12 }, duration(scale.ts(t) - scale.start)));
     }
-    void x;
     return h("g", { key: "ruler", class: "ruler" }, lines);
   }
 
