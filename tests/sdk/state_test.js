@@ -105,6 +105,22 @@ for (const version of VERSIONS) {
         assert.equal(await client.assistants.count({ graphId: 'agent' }), 1);
     });
 
+    test(`${version}: other assistants are made of a graph, and have versions`, async () => {
+        const client = await clientOf(version, server);
+        const made = await client.assistants.create({ graphId: 'talks', name: `mine ${version}`, metadata: { mark: version } });
+        assert.deepEqual((await client.assistants.search({ metadata: { mark: version } })).map((a) => a.assistant_id), [made.assistant_id]);
+        assert.equal(await client.assistants.count({ metadata: { mark: version } }), 1);
+        const changed = await client.assistants.update(made.assistant_id, { metadata: { more: 1 } });
+        assert.equal(changed.version, made.version + 1);
+        assert.equal((await client.assistants.getVersions(made.assistant_id)).length, 2);
+        assert.equal((await client.assistants.setLatest(made.assistant_id, 1)).version, 1);
+        const { thread_id } = await client.threads.create();
+        const values = await client.runs.wait(thread_id, made.assistant_id, { input: INPUT });
+        assert.match(values.messages.at(-1).content, /^word0 word1 /);
+        await client.assistants.delete(made.assistant_id);
+        await assert.rejects(client.assistants.get(made.assistant_id), /404/);
+    });
+
     test(`${version}: a graph is drawn, with its schemas and subgraphs`, async () => {
         const client = await clientOf(version, server);
         const { nodes, edges } = await client.assistants.getGraph('agent');
