@@ -37,8 +37,8 @@ def every_command_has_help_with_its_exit_codes():
         check(all(len(line) <= 80 for line in text.splitlines()), f"{words}: {max(text.splitlines(), key=len)}")
 
 
-# What writes nothing but its own format: frames, records, a script, a report of its own.
-OWN = {("serve",), ("translate",), ("record",), ("demo-agent",), ("completion",)}
+# What writes nothing but its own format (frames, records, a script, a report of its own) or files.
+OWN = {("serve",), ("dev",), ("init",), ("translate",), ("record",), ("demo-agent",), ("completion",)}
 
 
 @case
