@@ -205,6 +205,8 @@ bool json_matches(const yyjson_val *value, const yyjson_val *filter)
     size_t i, n;
     yyjson_val *key, *wanted;
 
+    if (filter == NULL)
+        return true;
     yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
     {
         if (!matches_one(json_get(value, json_text(key)), wanted))
@@ -233,6 +235,8 @@ struct str json_filter_fault(const yyjson_val *filter)
     size_t i, n;
     yyjson_val *key, *wanted;
 
+    if (filter == NULL)
+        return STR_NONE;
     yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
     {
         struct str fault = is_conditions(wanted) ? conditions_fault(wanted) : STR_NONE;
