@@ -171,6 +171,7 @@ def streams_that_are_open():
         with reader.stream("j") as st:
             equal(st.status, 200)
         two.close()
+        until("all are free", lambda: reader.get("/v1/session").json["streams"] == 0, 5)
         # Those that come to nothing do not count.
         for _ in range(10):
             equal(reader.get("/v1/jobs/absent/events").status, 404)
