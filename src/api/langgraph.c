@@ -264,7 +264,8 @@ struct modes {
 static void add_mode(void *arg, struct str name)
 {
     struct modes *m = arg;
-    uint32_t mode = mode_find(name);
+    /* The old mode, and not the short name of messages-tuple that it is elsewhere. */
+    uint32_t mode = str_is(name, "messages") ? (uint32_t)MODE_PARTIALS : mode_find(name);
 
     m->all |= mode;
     if (mode == 0 && !str_is(name, "tools")) /* tools: nothing of ours has it yet */

@@ -2,7 +2,8 @@
  *
  * A dialect is a table of pure functions indexed by record kind.  Each reads its
  * record (and the head it names) and writes frames; it knows no clock, socket,
- * store or other record, so the same record always gives the same bytes.
+ * store or other record, so the same record always gives the same bytes.  (One mode of
+ * `messages` says a message whole again and again: see dialect/gathered.h.)
  *
  * To add an event type: one function, one line in the table.
  * To add a dialect: one file, one line in registry.c, its golden folder. */
@@ -34,7 +35,8 @@ const struct dialect *dialect_find(struct str name);
 /* The @i-th of the registry, NULL after the last. */
 const struct dialect *dialect_at(size_t i);
 
-/* Renders @rec into @out, which is cleared first.  0 or the buffer's error. */
+/* Renders @rec into @out, which is cleared first.  0 or the buffer's error.  Where messages are
+ * gathered it must be the job's next record. */
 int dialect_render(const struct dialect *d,
                    const struct record *rec,
                    const struct variant *variant,

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct error;
+struct gathered;
 
 /* Stream modes of `messages`, as a filter.  Other dialects use MODE_ANY. */
 enum {
@@ -31,6 +32,7 @@ enum {
     MODE_TASKS = 1 << 5,
     MODE_CHECKPOINTS = 1 << 6,
     MODE_DEBUG = 1 << 7,
+    MODE_PARTIALS = 1 << 8, /* messages as they grow; only with what was gathered of them */
     MODE_DEFAULT = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES | MODE_CUSTOM
 };
 
@@ -59,6 +61,7 @@ struct frame {
 
 struct frames {
     const struct variant *variant; /* borrowed */
+    struct gathered *gathered;     /* borrowed; with the record at hand.  NULL: nobody asks */
     struct buf body;
     struct buf names;
     struct frame frame[FRAMES_MAX];

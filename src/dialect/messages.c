@@ -12,8 +12,13 @@
  *   event name                messages|agent:1
  *
  * In mode `events` the LangChain event is put together again from the record and its
- * head.  It comes before the record's other frames, as the real server sends it. */
+ * head.  It comes before the record's other frames, as the real server sends it.
+ *
+ * In the old mode `messages` a message comes whole with every delta (messages/partial), and
+ * once more when the state has it (messages/complete).  These frames are counted behind the
+ * others, and only for readers of that mode. */
 #include "dialect/dialect.h"
+#include "dialect/gathered.h"
 #include "dialect/render.h"
 
 static struct str or_object(struct str json)
@@ -289,6 +294,18 @@ static void on_run_stream(const struct record *rec, struct frames *out)
     end_event(rec, info->name, out);
 }
 
+/* Messages that the state has for the first time. */
+static void put_complete(const struct record *rec, struct frames *out)
+{
+    struct str state = gathered_state(rec);
+
+    if (out->gathered == NULL || str_absent(state))
+        return;
+    struct buf *b = frames_begin(out, STR("messages/complete"), MODE_PARTIALS);
+    if (b != NULL && gathered_put_complete(out->gathered, state, b) > 0)
+        frames_end(out);
+}
+
 /* The root's output is the graph's last state. */
 static void put_last_values(const struct record *rec, struct frames *out)
 {
@@ -307,6 +324,7 @@ static void on_run_end(const struct record *rec, struct frames *out)
         return;
     put_end_event(rec, STR("chain"), out);
     put_last_values(rec, out);
+    put_complete(rec, out);
 }
 
 /* --- models, tools, retrievers ----------------------------------------------- */
@@ -335,16 +353,47 @@ static void end_tuple(const struct record *rec, struct frames *out)
     frames_end(out);
 }
 
+static void put_message_metadata(const struct record *rec, struct frames *out)
+{
+    struct buf *b = frames_begin(out, STR("messages/metadata"), MODE_PARTIALS);
+
+    if (b == NULL)
+        return;
+    buf_char(b, '{');
+    json_put_str(b, rec->message);
+    buf_lit(b, ":{\"metadata\":");
+    buf_str(b, or_object(record_info(rec)->meta));
+    buf_lit(b, "}}");
+    frames_end(out);
+}
+
+/* The message as far as it has come. */
+static void put_partial(const struct record *rec, struct frames *out)
+{
+    if (out->gathered == NULL || str_empty(rec->message))
+        return;
+    if (rec->first)
+        put_message_metadata(rec, out);
+    struct buf *b = frames_begin(out, STR("messages/partial"), MODE_PARTIALS);
+    if (b == NULL)
+        return;
+    buf_char(b, '[');
+    gathered_put(out->gathered, rec->message, b);
+    buf_char(b, ']');
+    frames_end(out);
+}
+
 static void on_llm_delta(const struct record *rec, struct frames *out)
 {
     if (rec->mirror)
         return;
     put_delta_event(rec, out);
     struct buf *b = begin_tuple(rec, out);
-    if (b == NULL)
-        return;
-    put_delta(b, rec);
-    end_tuple(rec, out);
+    if (b != NULL) {
+        put_delta(b, rec);
+        end_tuple(rec, out);
+    }
+    put_partial(rec, out);
 }
 
 static void on_llm_end(const struct record *rec, struct frames *out)
@@ -354,10 +403,11 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     if (!rec->last)
         return;
     struct buf *b = begin_tuple(rec, out);
-    if (b == NULL)
-        return;
-    put_end_delta(b, rec);
-    end_tuple(rec, out);
+    if (b != NULL) {
+        put_end_delta(b, rec);
+        end_tuple(rec, out);
+    }
+    put_partial(rec, out);
 }
 
 static void on_message(const struct record *rec, struct frames *out)
@@ -415,6 +465,7 @@ static void put_state(const struct record *rec,
 static void on_state_values(const struct record *rec, struct frames *out)
 {
     put_state(rec, STR("values"), MODE_VALUES, out);
+    put_complete(rec, out);
 }
 
 static void on_state_updates(const struct record *rec, struct frames *out)

@@ -1,5 +1,6 @@
 /* All dialects there are.  A new one is one line here. */
 #include "dialect/dialect.h"
+#include "dialect/gathered.h"
 
 static const struct dialect *const dialects[] = {
     &dialect_agent, &dialect_envelope, &dialect_messages,
@@ -28,9 +29,11 @@ int dialect_render(const struct dialect *d,
                    struct frames *out)
 {
     frames_clear(out, variant);
-    if ((unsigned)rec->kind < REC_KIND_MAX && d->on[rec->kind] != NULL)
+    int err = out->gathered != NULL ? gathered_take(out->gathered, rec) : 0;
+    if (err == 0 && (unsigned)rec->kind < REC_KIND_MAX && d->on[rec->kind] != NULL)
         d->on[rec->kind](rec, out);
-    int err = frames_error(out);
+    if (err == 0)
+        err = frames_error(out);
     /* Half a payload must not reach anyone. */
     if (err != 0)
         out->n = 0;

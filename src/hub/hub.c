@@ -223,7 +223,9 @@ static void take_news(struct hub *h, struct channel *c, const struct news *news)
         reset(c, news->records[0]->seq - 1);
     while (from < news->n_records && news->records[from]->seq <= c->last)
         from++;
-    bool follows = from < news->n_records && news->records[from]->seq == c->last + 1;
+    /* What has to be gathered is gathered by each reader, page by page. */
+    bool follows = from < news->n_records && news->records[from]->seq == c->last + 1 &&
+                   !way_gathers(&c->way);
     int err = 0;
     for (size_t i = from; follows && i < news->n_records && err == 0; i++)
         err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);

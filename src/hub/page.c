@@ -1,6 +1,7 @@
 #include "hub/page.h"
 
 #include "base/error.h"
+#include "dialect/gathered.h"
 #include "jobs/reach.h"
 #include "journal/reader.h"
 
@@ -50,6 +51,7 @@ void page_free(struct page *p)
     if (p == NULL)
         return;
     sheet_unref(p->sheet);
+    gathered_free(p->gathered);
     free(p);
 }
 
@@ -147,6 +149,40 @@ static void end_sheet(struct reading *r)
         p->code = sheet->bytes.error;
 }
 
+static int on_earlier(void *arg, uint64_t seq, struct str stored)
+{
+    struct reading *r = arg;
+    struct record rec;
+
+    if (seq > r->page->sheet->last_seq)
+        return 1;
+    int err = record_reader_read(&r->records, seq, stored, &rec);
+    if (err == 0)
+        err = gathered_take(r->page->gathered, &rec);
+    if (!record_is_damage(err))
+        r->page->code = err;
+    return r->page->code != 0;
+}
+
+/* What was gathered up to where the page begins: by the page before, or from the records. */
+static void gather(struct reading *r)
+{
+    struct page *p = r->page;
+    uint64_t after = p->sheet->last_seq;
+
+    if (p->gathered == NULL || p->gathered->seq != after) {
+        gathered_free(p->gathered);
+        p->gathered = NULL;
+        p->code = gathered_new(&p->gathered);
+        int err = p->code == 0 && after > 0
+                      ? store_records(r->store, r->key, 0, after, SIZE_MAX, on_earlier, r, NULL)
+                      : 0;
+        if (err != 0)
+            p->code = err;
+    }
+    r->frames.gathered = p->gathered;
+}
+
 static void read_rows(struct reading *r)
 {
     struct page *p = r->page;
@@ -161,10 +197,16 @@ static void read_rows(struct reading *r)
     frames_init(&r->frames, SIZE_MAX / 4);
     sheet->last_seq = after;
     (void)buf_reserve(&sheet->bytes, expected(p, after)); /* an error sticks */
-    int err = store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX, on_record, r, NULL);
+    if (way_gathers(&p->way))
+        gather(r);
+    int err = p->code != 0 ? p->code
+                           : store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX,
+                                           on_record, r, NULL);
     if (err != 0)
         p->code = err;
     end_sheet(r);
+    if (p->gathered != NULL)
+        p->gathered->seq = sheet->last_seq; /* also behind what is damaged */
     frames_done(&r->frames);
     record_reader_done(&r->records);
 }
@@ -179,7 +221,8 @@ static void read_sheet(struct reading *r)
 
     r->hole = false;
     sheet_unref(p->sheet);
-    p->sheet = shelf_get(p->shelf, &place, p->job_seq);
+    /* Who gathers reads by himself. */
+    p->sheet = way_gathers(&p->way) ? NULL : shelf_get(p->shelf, &place, p->job_seq);
     if (p->sheet != NULL)
         return;
     p->sheet = sheet_new();
@@ -187,7 +230,8 @@ static void read_sheet(struct reading *r)
         read_rows(r);
     else
         p->code = ERR_NOMEM;
-    shelf_put(p->shelf, &place, p->code == 0 && !r->hole ? p->sheet : NULL);
+    if (!way_gathers(&p->way))
+        shelf_put(p->shelf, &place, p->code == 0 && !r->hole ? p->sheet : NULL);
 }
 
 /* Where to begin, by what the job's row says. */

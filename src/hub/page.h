@@ -24,6 +24,7 @@ struct page {
     struct cursor asked;
     size_t max_bytes;          /* it ends with the record that reaches it */
     size_t max_frames;         /* the same; 0: no limit */
+    struct gathered *gathered; /* owned; NULL: none.  In and out, where the way gathers */
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */

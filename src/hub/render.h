@@ -39,6 +39,12 @@ static inline bool way_eq(const struct way *a, const struct way *b)
     return memcmp(x, y, sizeof(x)) == 0;
 }
 
+/* Do its frames take what was gathered from the job's earlier records? */
+static inline bool way_gathers(const struct way *w)
+{
+    return (w->variant.modes & MODE_PARTIALS) != 0;
+}
+
 /* Appends what comes after @after of @rec's frames; says how many frames that were. */
 int way_render(const struct way *way,
                const struct record *rec,

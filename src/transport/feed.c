@@ -1,6 +1,7 @@
 #include "transport/feed.h"
 
 #include "base/error.h"
+#include "dialect/gathered.h"
 #include "transport/traffic.h"
 
 #include <stdio.h>
@@ -39,6 +40,8 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     if (err != 0)
         return err;
     p->data = f;
+    p->gathered = f->gathered;
+    f->gathered = NULL;
     p->reach = f->reach;
     p->max_frames = f->max_frames;
     p->beginning_if_foreign = !f->is_open;
@@ -69,13 +72,15 @@ static enum feed_next fetch_more(struct feed *f)
 /* Into the hub's window, or on to the next page. */
 static enum feed_next turn_page(struct feed *f)
 {
-    const struct page *p = f->page;
+    struct page *p = f->page;
     bool is_last = p->sheet->at_end;
 
     f->state = (uint8_t)p->state;
     counter_add(&f->loop->traffic->replayed, p->sheet->n_frames);
     hub_reader_moved(&f->reader, p->key, p->sheet->last_seq,
                      p->sheet->ended || (is_last && job_state_is_final(p->state)));
+    f->gathered = p->gathered;
+    p->gathered = NULL;
     drop_page(f);
     return is_last ? FEED_CAUGHT_UP : fetch_more(f);
 }
@@ -171,6 +176,8 @@ bool feed_close(struct feed *f)
 {
     hub_leave(f->loop->hub, &f->reader);
     f->closed = true;
+    gathered_free(f->gathered);
+    f->gathered = NULL;
     if (f->fetching)
         return false;
     drop_page(f);

@@ -32,6 +32,7 @@ struct feed {
     const struct reach *reach;        /* borrowed; jobs outside of it are not there */
     size_t max_frames;                /* of a page; 0: no limit */
     struct page *page;                /* owned; being fetched, or given out */
+    struct gathered *gathered;        /* owned; between two pages, where the way gathers */
     int64_t key;                      /* of the job, from its first page on */
     uint8_t state;                    /* enum job_state, when it had caught up */
     bool fetching;                    /* the pool has the page */

@@ -4,7 +4,7 @@ import json
 
 from gateway import Worker, until
 from harness import case, check, equal
-from graphs import (ALL, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, RunStream, capture, create,
+from graphs import (ALL, UUID, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, RunStream, capture, create,
                        new_thread, normalise, serve, stream, thread)
 
 
@@ -84,6 +84,68 @@ def no_old_names_and_only_what_is_new():
         by_agent = [m["content"] for m, meta in said if m["id"] == "msg-agent-1"]
         equal("".join(by_agent), "Let me check.")
         equal([c for c in by_agent if c], ["Let me ", "check."])
+
+
+def growing(frames):
+    """Comparable: what the old mode says, without metadata of the server and what is empty; of what is being made the
+    type may differ, as its ids."""
+    out = []
+    for event, data in frames:
+        if not event.startswith("messages/"):
+            continue
+        data = json.loads(UUID.sub("UUID", json.dumps(data)))
+        if event == "messages/metadata":
+            (id, data), = data.items()
+            out.append((event, id, data["metadata"]["langgraph_node"]))
+            continue
+        for m in data:
+            m.get("usage_metadata", {}).pop("input_token_details", None)
+            m.get("usage_metadata", {}).pop("output_token_details", None)
+        out.append((event, [{k: v for k, v in m.items() if v not in ({}, [])} for m in data]))
+    return out
+
+
+@case
+def the_old_mode_says_messages_whole_as_the_real_server_does():
+    with serve() as s, Player(s):
+        t = new_thread(s)
+        with stream(s, f"/threads/{t}/runs/stream", stream_mode=["messages"]) as st:
+            st.rest()
+            run = st.run
+        equal(growing(pairs(st.frames)), growing(capture("js-server-09-messages-mode-partial-complete.sse")))
+        equal({f.event.partition("/")[0] for f in st.frames}, {"metadata", "messages"})
+        path = f"/threads/{t}/runs/{run}/stream"
+        for i, frame in enumerate(st.frames):
+            with RunStream(s, path, header=frame.id) as joined:
+                equal(joined.rest().frames, st.frames[i + 1:], frame.id)
+        with RunStream(s, path + "?stream_mode=messages-tuple", header="-1") as joined:
+            equal({f.event for f in joined.rest().frames}, {"metadata", "messages"})
+
+
+@case
+def messages_grow_while_they_are_read_and_across_a_restart():
+    """Part by part, each read before the next one is sent: the same bytes as read at once."""
+    with serve() as s:
+        t = new_thread(s)
+        with stream(s, f"/threads/{t}/runs/stream", stream_mode=["messages", "values"]) as st:
+            run = st.run
+            lease = Worker(s, "agent").lease()
+            for part in UNTIL_QUESTION[:9]:
+                lease.send(part)
+                if part[1] == "messages":
+                    n = sum(f.event == "messages/partial" for f in st.frames)
+                    st.until("one more", lambda st: sum(f.event == "messages/partial" for f in st.frames) > n)
+            seen = list(st.frames)
+            equal(seen[-1].json[0]["content"], "Let me check.")
+        s.restart(s.kill)
+        path = f"/threads/{t}/runs/{run}/stream"
+        with RunStream(s, path, header=seen[-1].id) as joined:
+            lease.send(*UNTIL_QUESTION[9:])
+            lease.finish("interrupted")
+            whole = seen + joined.rest().frames
+        equal(growing(pairs(whole)), growing(capture("js-server-09-messages-mode-partial-complete.sse")))
+        with RunStream(s, path, header="-1") as again:
+            equal(again.rest().frames, whole)
 
 
 @case
