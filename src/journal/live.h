@@ -267,6 +267,7 @@ int journal_stop_job(struct live *l, struct str reason);
 /* It is gone with this turn; NULL: it has ended, and is @id. */
 int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key);
 
+int64_t live_lease_ms(const struct live *l);
 /* Its worker has been heard of. */
 void journal_renew(struct live *l);
 void journal_submit(struct journal *j, struct journal_request *req);
@@ -281,8 +282,6 @@ int journal_wait_for_answer(struct live *l, bool interrupted);
 bool journal_do(struct journal *j, struct journal_request *req);
 /* Gives waiting leases what is queued, and ends those whose time is over. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
-/* What time brings. */
-void journal_look_at_time(struct journal *j);
 
 /* --- calls.c ----------------------------------------------------------------- */
 
@@ -300,10 +299,14 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered);
 
 void journal_workers(struct journal *j, struct journal_request *req);
 
-/* --- more of ops.c ----------------------------------------------------------- */
+/* --- time.c ------------------------------------------------------------------ */
 
+/* Deadlines, and workers that are silent. */
+void journal_look_at_time(struct journal *j);
 /* Retention, a little at a time. */
 void journal_expire(struct journal *j);
+
+/* --- more of ops.c ----------------------------------------------------------- */
 
 /* The turn cannot be stored. */
 void journal_fail_turn(struct journal *j, const struct error *why);

@@ -1,0 +1,102 @@
+/* What time brings to jobs: deadlines, workers that are silent, retention. */
+#include "journal/live.h"
+
+#include <stdio.h>
+
+enum {
+    LOOK_EVERY_MS = 250,
+    AWAY_MS = 2000, /* from turn to turn: longer than it takes anybody who is not stopped */
+    EXPIRE_EVERY_MS = 10000,
+    EXPIRE_MORE_MS = 10, /* while there is more of it than */
+    EXPIRE_ROWS = 500
+};
+
+/* Beats that could not be heard do not count as silence. */
+static bool lease_is_over(const struct journal *j, const struct live *l)
+{
+    return j->now >= l->row.lease_until && j->now >= j->heard_since + live_lease_ms(l);
+}
+
+static int look_at(struct journal *j, struct live *l)
+{
+    char why[96];
+
+    if (l->deleted || job_state_is_final(l->state))
+        return 0; /* it ended in this very turn */
+    if (l->damaged != 0) {
+        (void)snprintf(why, sizeof(why), "damaged: record %llu of this job cannot be read",
+                       (unsigned long long)l->damaged);
+        return live_finish(l, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
+    }
+    if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
+        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state != JOB_WAITING) {
+        (void)snprintf(why, sizeof(why), "run deadline: longer than %lld s",
+                       (long long)l->row.run_seconds);
+        return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
+    }
+    if (l->state == JOB_QUEUED)
+        runs_release(l);
+    if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
+        l->state == JOB_QUEUED && l->row.started == 0 && runs_may_begin(l))
+        return live_finish(l, JOB_END_FAILED,
+                           STR("queue deadline: no worker took the job in time"),
+                           STR("QueueDeadline"));
+    if (l->state == JOB_WAITING && l->row.answer_by != 0 && j->now >= l->row.answer_by)
+        return questions_expire(l);
+    if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
+        return live_lose_worker(l, STR("worker lost: it went down with the server"),
+                                STR("ServerRestart"));
+    if (l->state == JOB_RUNNING && lease_is_over(j, l) && journal_is_asking(l))
+        return journal_wait_for_answer(l, false);
+    if (l->state == JOB_RUNNING && lease_is_over(j, l))
+        return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
+    return 0;
+}
+
+/* What is ended here has a worker that does not know: it is told to stop. */
+static void look_once(struct journal *j, struct live *l)
+{
+    bool was_running = l->state == JOB_RUNNING;
+
+    if (l->stale)
+        return;
+    if (look_at(j, l) != 0)
+        journal_fail_turn(j, NULL);
+    if (l->behind_since != 0 && (j->settling || j->now - l->behind_since >= ROW_EVERY_MS))
+        live_change(l);
+    l->cancel_news |= was_running && job_state_is_final(l->state);
+}
+
+void journal_look_at_time(struct journal *j)
+{
+    if (j->failed_at >= j->heard_since || j->now - j->last_turn > AWAY_MS)
+        j->heard_since = j->now;
+    if (j->now >= j->next_look) {
+        j->next_look = j->now + LOOK_EVERY_MS;
+        for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
+            look_once(j, j->all[i]);
+    }
+}
+
+/* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */
+void journal_expire(struct journal *j)
+{
+    struct error err;
+    size_t n = 0;
+
+    if (j->now < j->next_expire)
+        return;
+    j->next_expire = j->now + EXPIRE_EVERY_MS;
+    if (store_begin(j->opt.store, &err) != 0)
+        return;
+    if (store_expire(j->opt.store, j->now, j->opt.history_ms, EXPIRE_ROWS, &n, &err) != 0) {
+        store_rollback(j->opt.store);
+        return;
+    }
+    if (store_commit(j->opt.store, &err) != 0)
+        return;
+    counter_add(&j->counts.expired, n);
+    if (n == EXPIRE_ROWS)
+        j->next_expire = j->now + EXPIRE_MORE_MS;
+}
