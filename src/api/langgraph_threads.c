@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json_match.h"
 #include "jobs/reach.h"
+#include "store/checkpoints.h"
 
 #include <stdio.h>
 
@@ -67,6 +68,12 @@ static bool read_create(struct call *call, struct json_reader *reader)
         http_respond_error(
             call->req, 422,
             "\"supersteps\" are not taken: make the thread, then update its state");
+        return false;
+    }
+    if (!json_is_null(json_at(json.root, "ttl"))) {
+        http_respond_error(call->req, 422,
+                           "\"ttl\" is not taken: threads stay until they are deleted "
+                           "(DELETE /threads/{id}, POST /threads/prune)");
         return false;
     }
     j->if_absent = str_is(if_exists, "do_nothing");
@@ -362,10 +369,23 @@ void api_threads_count(struct http_request *req, void *arg)
     search(req, true);
 }
 
-/* --- pruning: one after another; with keep_latest nothing goes
- * ---------------------------------------------------------- */
+/* --- pruning: one after another ------------------------------------------------------- */
 
 static void answer_pruned(struct call *call);
+
+static int thin(struct journal_request *req,
+                struct store *store,
+                int64_t now,
+                struct error *why)
+{
+    struct thread_row row;
+    int code = store_thread_get(store, req->thread_row.id, &row, why);
+
+    (void)now;
+    if (code == 0 && !reach_includes(req->reach, row.id, row.owner))
+        code = ERR_NOT_FOUND;
+    return code == 0 ? store_thread_thin(store, req->thread_row.id, why) : code;
+}
 
 /* The next thread of the list, or the answer. */
 static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
@@ -386,7 +406,7 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
                            "\"thread_ids\" must be a list, \"strategy\" delete or keep_latest");
         ok = false;
     }
-    if (ok && (item >= yyjson_arr_size(ids) || str_is(strategy, "keep_latest"))) {
+    if (ok && item >= yyjson_arr_size(ids)) {
         buf_lit(&call->out, "{\"pruned_count\":");
         buf_u64(&call->out, n_pruned);
         buf_char(&call->out, '}');
@@ -397,6 +417,11 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
                          &call->journal.thread_row.id)) {
         call->item = item;
         call->n_done = n_pruned;
+        if (str_is(strategy, "keep_latest")) {
+            call->journal.op = JOURNAL_WRITE;
+            call->journal.write = thin;
+            call->journal.reach = &call->token->reach;
+        }
         call_post(call);
     } else {
         call_free(call);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "journal/live.h"
 #include "record/record.h"
+#include "store/checkpoints.h"
 
 #include <stdlib.h>
 
@@ -288,8 +289,25 @@ static int on_earlier(void *arg, const struct job_row *row)
     return 1;
 }
 
+/* What it has saved goes. */
+static int forget_saved(struct live *l)
+{
+    struct journal *j = l->journal;
+    struct thread_row row;
+    struct arena mem;
+
+    arena_init(&mem);
+    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
+    if (err == 0 && !arena_copy(&mem, row.id, &row.id))
+        err = ERR_NOMEM;
+    if (err == 0)
+        err = store_run_forget(j->opt.store, row.id, l->row.id, &j->failure);
+    arena_done(&mem);
+    return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
+}
+
 /* The thread gets the values back that it had before the run. */
-static int roll_back(struct live *l)
+static int restore_values(struct live *l)
 {
     struct journal *j = l->journal;
     struct earlier e = { .ordinal = l->row.ordinal };
@@ -328,7 +346,9 @@ int runs_ended(struct live *l)
     if (err == 0)
         err = error.error;
     if (err == 0 && str_is(l->row.outcome, "rollback"))
-        err = roll_back(l);
+        err = forget_saved(l);
+    if (err == 0 && str_is(l->row.outcome, "rollback"))
+        err = restore_values(l);
     if (err == 0)
         err = update_thread(l, buf_text(&q.b), buf_text(&error));
     buf_done(&q.b);

@@ -118,6 +118,45 @@ int store_thread_copy(struct store *s, struct str from, struct str to, struct er
     return run_four(s, STATEMENT_CHECKPOINTS_COPY, to, from, err);
 }
 
+/* What belongs to checkpoints that are no longer there goes, too. */
+static int sweep(struct store *s, struct str thread, struct error *err)
+{
+    int code = 0;
+
+    for (unsigned i = 0; i < 3 && code == 0; i++) {
+        struct binder b = statement_bind(s, STATEMENT_CHANNELS_SWEEP + i);
+
+        bind_text(&b, thread);
+        code = write_run(s, &b, NULL, err);
+    }
+    return code;
+}
+
+int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
+{
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_CHECKPOINTS_OF_RUN_DELETE);
+    bind_text(&b, thread);
+    bind_text(&b, run);
+    code = write_run(s, &b, NULL, err);
+    return code == 0 ? sweep(s, thread, err) : code;
+}
+
+int store_thread_thin(struct store *s, struct str thread, struct error *err)
+{
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_CHECKPOINTS_OLD_DELETE);
+    bind_text(&b, thread);
+    code = write_run(s, &b, NULL, err);
+    return code == 0 ? sweep(s, thread, err) : code;
+}
+
 int checkpoints_forget_job(struct store *s, int64_t key, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_JOB_ID);

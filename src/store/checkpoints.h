@@ -66,6 +66,10 @@ int store_state_put(struct store *s,
                     struct error *err);
 /* All of a thread. */
 int store_thread_forget(struct store *s, struct str thread, struct error *err);
+/* Those of a thread that a run has saved, as their metadata say (`run_id`). */
+int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err);
+/* All of a thread but the newest in each ns. */
+int store_thread_thin(struct store *s, struct str thread, struct error *err);
 /* Into a thread that has nothing. */
 int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err);
 

@@ -215,6 +215,20 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_CHANNELS_COPY] = COPY("channels", CHANNEL_COLUMNS),
     [STATEMENT_WRITES_COPY] = COPY("writes", WRITE_COLUMNS),
     [STATEMENT_STATES_COPY] = COPY("states", STATE_COLUMNS),
+    [STATEMENT_CHECKPOINTS_OF_RUN_DELETE] =
+        "DELETE FROM checkpoints WHERE thread = ? AND metadata ->> '$.run_id' = ?",
+    [STATEMENT_CHECKPOINTS_OLD_DELETE] =
+        "DELETE FROM checkpoints WHERE thread = ?1 AND (ns, id) NOT IN "
+        "(SELECT ns, max(id) FROM checkpoints WHERE thread = ?1 GROUP BY ns)",
+    [STATEMENT_CHANNELS_SWEEP] =
+        "DELETE FROM channels WHERE thread = ?1 AND (ns, channel, version) NOT IN "
+        "(SELECT c.ns, v.key, v.value FROM checkpoints c, json_each(c.versions) v "
+        "WHERE c.thread = ?1)",
+    [STATEMENT_WRITES_SWEEP] =
+        "DELETE FROM writes WHERE thread = ?1 AND (ns, checkpoint) NOT IN "
+        "(SELECT ns, id FROM checkpoints WHERE thread = ?1)",
+    [STATEMENT_STATES_SWEEP] = "DELETE FROM states WHERE thread = ?1 AND (ns, id) NOT IN "
+                               "(SELECT ns, id FROM checkpoints WHERE thread = ?1)",
     [STATEMENT_JOB_ID] =
         "SELECT iif(thread = 0, id, (SELECT t.id FROM threads t WHERE t.key = thread AND "
         "t.is_temporary = 1)) FROM jobs WHERE key = ?",

@@ -124,6 +124,25 @@ def create(server, id=None, want=200, headers=None, **body):
     return a.json
 
 
+def save(server, lease, id):
+    """A checkpoint, as a worker saves it: bytes, a channel, and what people see of it."""
+    path = f"/v1/worker/threads/{lease.order['thread']}"
+    fence = f"?job={lease.job}&lease={lease.order['lease']}"
+    blob = {"type": "msgpack", "data": "gA=="}
+    channels = {"x": {"version": id, **blob}}
+    for what, body in (("checkpoints", {"ns": "", "id": id, "parent": None, "checkpoint": blob, "blobs": channels,
+                                        "metadata": {"run_id": lease.job}, "versions": {"x": id}}),
+                       ("writes", {"ns": "", "id": id, "task": "t", "path": "",
+                                   "writes": [{"idx": 0, "channel": "x", **blob}]}),
+                       ("state", {"ns": "", "id": id, "state": {"values": {"at": id}, "next": [], "tasks": []}})):
+        a = server.post(f"{path}/{what}{fence}", body)
+        equal(a.status, 200, repr(a))
+
+
+def history(server, id):
+    return [state["values"]["at"] for state in server.post(f"/threads/{id}/history", {"limit": 100}).json]
+
+
 def run_of(server, id, run):
     a = server.get(f"/threads/{id}/runs/{run}")
     equal(a.status, 200, repr(a))

@@ -8,7 +8,7 @@ import time
 from gateway import OPENING, Server, Worker, at_once, request_bytes, root_end
 from harness import PROGRAM, case, cases, check, contains, equal
 from graphs import (RunStream,
-                    AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, new_thread, run_of, serve,
+                    AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, history, new_thread, run_of, save, serve,
                        stream, thread)
 
 
@@ -348,6 +348,34 @@ def a_run_that_is_rolled_back_is_gone():
             equal(s.get(f"/threads/{t}/runs/{run}").status, 404)
             st.until_event("values")
         equal(thread(s, t)["values"], before)
+
+
+@case
+def what_it_has_saved_goes_with_it():
+    with serve() as s:
+        t = new_thread(s)
+        create(s, t)
+        lease = Worker(s, "agent").lease()
+        save(s, lease, "1")
+        save(s, lease, "2")
+        lease.finish()
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        save(s, lease, "3")
+        equal(history(s, t), ["3", "2", "1"])
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0&action=rollback").status, 202)
+        lease.finish("cancelled")
+        equal(history(s, t), ["2", "1"])
+        equal(s.get(f"/threads/{t}/state").json["values"], {"at": "2"})
+        # The same when another takes its place; and one that is interrupted leaves it.
+        for strategy, want in (("rollback", ["2", "1"]), ("interrupt", ["4", "2", "1"])):
+            create(s, t)
+            lease = Worker(s, "agent").lease()
+            save(s, lease, "4")
+            create(s, t, multitask_strategy=strategy)
+            lease.finish("cancelled")
+            equal(history(s, t), want, strategy)
+            Worker(s, "agent").lease().finish()
 
 
 @case

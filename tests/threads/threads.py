@@ -4,7 +4,7 @@ import subprocess
 
 from gateway import Server, Worker
 from harness import PROGRAM, case, check, equal
-from graphs import UNTIL_QUESTION, VALUES, Player, create, new_thread, serve, thread
+from graphs import UNTIL_QUESTION, VALUES, Player, create, history, new_thread, save, serve, thread
 
 
 @case
@@ -95,6 +95,34 @@ def copied_and_pruned():
         equal((a.status, a.json), (200, {"pruned_count": 2}))
         equal(s.post("/threads/count", {}).json, 0)
         equal(s.post("/threads/none/copy").status, 404)
+
+
+@case
+def only_the_latest_is_kept():
+    with serve() as s:
+        t = new_thread(s)
+        create(s, t)
+        lease = Worker(s, "agent").lease()
+        for id in "123":
+            save(s, lease, id)
+        a = s.post("/threads/prune", {"thread_ids": [t, "none"], "strategy": "keep_latest"})
+        equal((a.status, a.json), (200, {"pruned_count": 1}))
+        equal(history(s, t), ["3"])
+        a = s.post(f"/v1/worker/threads/{t}/checkpoints/get?job={lease.job}&lease={lease.order['lease']}", {"ns": ""})
+        kept = a.json["checkpoint"]
+        equal((kept["id"], list(kept["blobs"]), len(kept["writes"])), ("3", ["x"], 1))
+        equal(s.get(f"/v1/jobs/{lease.job}").status, 200)
+
+
+@case
+def what_is_not_taken_is_refused():
+    with serve() as s:
+        for body, word in (({"ttl": {"ttl": 5, "strategy": "delete"}}, "ttl"), ({"ttl": 5}, "ttl"),
+                           ({"supersteps": [{"updates": []}]}, "supersteps")):
+            a = s.post("/threads", body)
+            equal(a.status, 422, repr(a))
+            check(word in a.json["detail"], a.json)
+        equal(s.post("/threads/count", {}).json, 0)
 
 
 @case
