@@ -188,18 +188,65 @@ int runs_saw(struct live *l, const struct record *rec)
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
+/* What a run has asked: by the tasks that ask, as far as the state that was saved last knows
+ * them; else each by its own id. */
 struct questions_out {
-    struct buf b;
+    struct buf b;       /* by their ids */
+    struct buf by_task; /* all that the state has */
+    yyjson_val *tasks;  /* of the state; NULL: there is none */
     size_t n;
+    bool is_strange; /* the state does not have one of them */
 };
+
+static int copy_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    (void)of;
+    buf_str(arg, state);
+    return 1; /* the newest is enough */
+}
+
+static bool asks(const yyjson_val *tasks, struct str id)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)tasks);
+
+    for (yyjson_val *task; (task = yyjson_arr_iter_next(&it)) != NULL;) {
+        yyjson_arr_iter asked = yyjson_arr_iter_with(json_at(task, "interrupts"));
+
+        for (yyjson_val *one; (one = yyjson_arr_iter_next(&asked)) != NULL;)
+            if (str_eq(json_text(json_at(one, "id")), id))
+                return true;
+    }
+    return false;
+}
+
+static void put_tasks(struct questions_out *q)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with(q->tasks);
+    size_t n = 0;
+
+    buf_char(&q->by_task, '{');
+    for (yyjson_val *task; (task = yyjson_arr_iter_next(&it)) != NULL;) {
+        struct str id = json_text(json_at(task, "id"));
+
+        if (str_empty(id) || yyjson_arr_size(json_at(task, "interrupts")) == 0)
+            continue;
+        if (n++ > 0)
+            buf_char(&q->by_task, ',');
+        json_put_str(&q->by_task, id);
+        buf_char(&q->by_task, ':');
+        json_put_value(&q->by_task, json_at(task, "interrupts"));
+    }
+    buf_char(&q->by_task, '}');
+}
 
 static int put_question(void *arg, const struct question_row *row)
 {
     struct questions_out *q = arg;
 
+    q->is_strange |= !asks(q->tasks, row->id);
     if (q->n++ > 0)
         buf_char(&q->b, ',');
-    json_put_str(&q->b, row->id); /* the task that asks is not known: each is its own */
+    json_put_str(&q->b, row->id);
     buf_lit(&q->b, ":[{\"id\":");
     json_put_str(&q->b, row->id);
     buf_lit(&q->b, ",\"value\":");
@@ -208,17 +255,53 @@ static int put_question(void *arg, const struct question_row *row)
     return 0;
 }
 
-/* {id: [{id, value}], …} of what the run has asked. */
-static int put_questions(struct live *l, struct questions_out *q)
+/* Its texts in @mem. */
+static int find_thread_id(struct live *l, struct arena *mem, struct str *ret)
 {
     struct journal *j = l->journal;
+    struct thread_row row;
+    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
+
+    return err == 0 && !arena_copy(mem, row.id, ret) ? ERR_NOMEM : err;
+}
+
+/* Into the journal's reader. */
+static int read_tasks(struct live *l, struct questions_out *q)
+{
+    struct journal *j = l->journal;
+    struct checkpoint_filter newest = { .ns = STR("") };
+    struct arena mem;
+    struct buf state;
+    struct json json;
+
+    arena_init(&mem);
+    buf_init(&state, SIZE_MAX / 4);
+    int err = find_thread_id(l, &mem, &newest.thread);
+    if (err == 0)
+        err = store_states(j->opt.store, &newest, copy_state, &state, &j->failure);
+    if (err == 0)
+        err = state.error;
+    if (err == 0 && state.n > 0 && json_read(&j->reader, buf_text(&state), &json, NULL) == 0)
+        q->tasks = json_at(json.root, "tasks");
+    buf_done(&state);
+    arena_done(&mem);
+    return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
+}
+
+/* {task: [{id, value}, …], …} of what the run has asked. */
+static int put_questions(struct live *l, struct questions_out *q, struct str *ret)
+{
+    struct journal *j = l->journal;
+    bool asks_any = str_is(l->row.outcome, "interrupted");
+    int err = asks_any ? read_tasks(l, q) : 0;
 
     buf_char(&q->b, '{');
-    int err = str_is(l->row.outcome, "interrupted")
-                  ? store_questions(j->opt.store, l->row.key, put_question, q, &j->failure)
-                  : 0;
+    if (err == 0 && asks_any)
+        err = store_questions(j->opt.store, l->row.key, put_question, q, &j->failure);
     buf_char(&q->b, '}');
-    return err == 0 ? q->b.error : err;
+    put_tasks(q);
+    *ret = q->n > 0 && !q->is_strange ? buf_text(&q->by_task) : buf_text(&q->b);
+    return err != 0 ? err : q->b.error != 0 ? q->b.error : q->by_task.error;
 }
 
 static void put_error(const struct live *l, struct buf *b)
@@ -293,15 +376,13 @@ static int on_earlier(void *arg, const struct job_row *row)
 static int forget_saved(struct live *l)
 {
     struct journal *j = l->journal;
-    struct thread_row row;
     struct arena mem;
+    struct str id;
 
     arena_init(&mem);
-    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
-    if (err == 0 && !arena_copy(&mem, row.id, &row.id))
-        err = ERR_NOMEM;
+    int err = find_thread_id(l, &mem, &id);
     if (err == 0)
-        err = store_run_forget(j->opt.store, row.id, l->row.id, &j->failure);
+        err = store_run_forget(j->opt.store, id, l->row.id, &j->failure);
     arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
@@ -337,12 +418,14 @@ static int restore_values(struct live *l)
 int runs_ended(struct live *l)
 {
     struct questions_out q = { 0 };
+    struct str interrupts;
     struct buf error;
 
     buf_init(&q.b, SIZE_MAX / 4);
+    buf_init(&q.by_task, SIZE_MAX / 4);
     buf_init(&error, SIZE_MAX / 4);
     put_error(l, &error);
-    int err = put_questions(l, &q);
+    int err = put_questions(l, &q, &interrupts);
     if (err == 0)
         err = error.error;
     if (err == 0 && str_is(l->row.outcome, "rollback"))
@@ -350,8 +433,9 @@ int runs_ended(struct live *l)
     if (err == 0 && str_is(l->row.outcome, "rollback"))
         err = restore_values(l);
     if (err == 0)
-        err = update_thread(l, buf_text(&q.b), buf_text(&error));
+        err = update_thread(l, interrupts, buf_text(&error));
     buf_done(&q.b);
+    buf_done(&q.by_task);
     buf_done(&error);
     if (err == 0)
         release_all(l->thread);

@@ -321,26 +321,40 @@ int threads_enter(struct journal *j,
     return store_thread_update(j->opt.store, thread, &j->failure);
 }
 
-/* Those of the thread's questions that are answered, as a JSON list. */
-static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
+/* The ids of the questions in @asked, {task: [{id, value}, …], …}, as a JSON list; with @resume
+ * only those that it names.  Returns how many. */
+static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)asked);
-    yyjson_val *key;
-    bool by_id = false;
     size_t n = 0;
 
-    yyjson_obj_iter look = it;
-    while ((key = yyjson_obj_iter_next(&look)) != NULL)
-        by_id |= json_get(resume, json_text(key)) != NULL;
     buf_char(b, '[');
-    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
-        if (by_id && json_get(resume, json_text(key)) == NULL)
-            continue;
-        if (n++ > 0)
-            buf_char(b, ',');
-        json_put_str(b, json_text(key));
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
+        yyjson_arr_iter list = yyjson_arr_iter_with(yyjson_obj_iter_get_val(key));
+
+        for (yyjson_val *one; (one = yyjson_arr_iter_next(&list)) != NULL;) {
+            struct str id = json_text(json_at(one, "id"));
+
+            if (str_empty(id) || (resume != NULL && json_get(resume, id) == NULL))
+                continue;
+            if (n++ > 0)
+                buf_char(b, ',');
+            json_put_str(b, id);
+        }
     }
     buf_char(b, ']');
+    return n;
+}
+
+/* Those of the thread's questions that are answered: by their ids, or all. */
+static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
+{
+    size_t at = b->n;
+
+    if (resume != NULL && put_asked(b, asked, resume) > 0)
+        return;
+    buf_cut(b, at);
+    (void)put_asked(b, asked, NULL);
 }
 
 static int say_answered(struct live *l, struct journal_request *req)

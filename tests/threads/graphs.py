@@ -124,7 +124,7 @@ def create(server, id=None, want=200, headers=None, **body):
     return a.json
 
 
-def save(server, lease, id):
+def save(server, lease, id, tasks=()):
     """A checkpoint, as a worker saves it: bytes, a channel, and what people see of it."""
     path = f"/v1/worker/threads/{lease.order['thread']}"
     fence = f"?job={lease.job}&lease={lease.order['lease']}"
@@ -134,7 +134,7 @@ def save(server, lease, id):
                                         "metadata": {"run_id": lease.job}, "versions": {"x": id}}),
                        ("writes", {"ns": "", "id": id, "task": "t", "path": "",
                                    "writes": [{"idx": 0, "channel": "x", **blob}]}),
-                       ("state", {"ns": "", "id": id, "state": {"values": {"at": id}, "next": [], "tasks": []}})):
+                       ("state", {"ns": "", "id": id, "state": {"values": {"at": id}, "next": [], "tasks": list(tasks)}})):
         a = server.post(f"{path}/{what}{fence}", body)
         equal(a.status, 200, repr(a))
 

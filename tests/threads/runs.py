@@ -406,3 +406,25 @@ def a_question_of_a_run_is_its_threads():
         contains(a.detail, "command.resume")
         equal(lease.finish("success"), "succeeded")
         equal(thread(s, t)["status"], "interrupted")
+
+
+@case
+def questions_stand_under_the_tasks_that_ask():
+    """As the state that was saved has them; else each under its own id."""
+    with serve() as s:
+        t = new_thread(s)
+        for saves in (False, True):
+            create(s, t)
+            lease = Worker(s, "agent").lease()
+            lease.send(*UNTIL_QUESTION)
+            id, = [q["id"] for p in UNTIL_QUESTION if p[1] == "values" for q in p[2].get("__interrupt__", [])]
+            if saves:
+                save(s, lease, "1", tasks=[{"id": "task-1", "name": "review", "interrupts": [{"id": id, "value": QUESTION}]},
+                                           {"id": "task-2", "name": "other", "interrupts": []}])
+            lease.finish("interrupted")
+            equal(thread(s, t)["interrupts"], {"task-1" if saves else id: [{"id": id, "value": QUESTION}]})
+            run = create(s, t, command={"resume": {id: "yes"}})["run_id"]
+            Worker(s, "agent").lease().finish()
+            resumed, = [f.json for f in s.read(run, "agent") if f.event == "graph.resumed"]
+            check(id in json.dumps(resumed), resumed)
+            equal(thread(s, t)["interrupts"], {})
