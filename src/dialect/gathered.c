@@ -135,6 +135,8 @@ static void join_values(struct buf *b,
         join_objects(b, one, two, how);
     } else if (yyjson_is_arr(as_val(one)) && yyjson_is_arr(as_val(two)) && how == JOIN_PIECES) {
         join_lists(b, one, two, how);
+    } else if (how == JOIN_PIECES && is_whole(key) && !str_empty(json_text(one))) {
+        json_put_value(b, one);
     } else if (how == JOIN_PIECES && !is_whole(key) && !str_absent(json_text(one)) &&
                !str_absent(json_text(two))) {
         buf_char(b, '"');
@@ -170,6 +172,31 @@ static int join(struct gathered *g, struct buf *whole, struct str more, enum joi
     buf_done(whole);
     *whole = b;
     return b.error;
+}
+
+/* The same of pieces in a list, one after another: several may be of one block. */
+static int join_pieces(struct gathered *g, struct buf *whole, struct str more)
+{
+    struct json_reader reader;
+    struct json list;
+    struct buf one;
+
+    if (str_empty(more))
+        return 0;
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    buf_init(&one, SIZE_MAX / 4);
+    int err = json_read(&reader, more, &list, NULL);
+    yyjson_arr_iter it = yyjson_arr_iter_with(err == 0 ? list.root : NULL);
+    for (yyjson_val *piece; err == 0 && (piece = yyjson_arr_iter_next(&it)) != NULL;) {
+        buf_clear(&one);
+        buf_char(&one, '[');
+        json_put_value(&one, piece);
+        buf_char(&one, ']');
+        err = one.error != 0 ? one.error : join(g, whole, buf_text(&one), JOIN_PIECES);
+    }
+    buf_done(&one);
+    json_reader_done(&reader);
+    return err == ERR_NOMEM ? err : 0; /* too deep: it stays as it was */
 }
 
 /* --- messages ---------------------------------------------------------------- */
@@ -220,7 +247,7 @@ static int add_content(struct gathered *g, struct gathered_message *m, const str
     struct buf block;
 
     if (!str_absent(rec->content))
-        return join(g, &m->blocks, rec->content, JOIN_PIECES);
+        return join_pieces(g, &m->blocks, rec->content);
     if (m->blocks.n == 0) {
         json_put_escaped(&m->text, render_some(rec->text));
         return m->text.error;
@@ -231,8 +258,7 @@ static int add_content(struct gathered *g, struct gathered_message *m, const str
     buf_lit(&block, "[{\"type\":\"text\",\"text\":");
     json_put_str(&block, rec->text);
     buf_lit(&block, "}]");
-    int err =
-        block.error != 0 ? block.error : join(g, &m->blocks, buf_text(&block), JOIN_PIECES);
+    int err = block.error != 0 ? block.error : join_pieces(g, &m->blocks, buf_text(&block));
     buf_done(&block);
     return err;
 }
@@ -247,7 +273,7 @@ static int add_delta(struct gathered *g, const struct record *rec)
         empty(m);
     int err = add_content(g, m, rec);
     if (err == 0)
-        err = join(g, &m->calls, rec->calls, JOIN_PIECES);
+        err = join_pieces(g, &m->calls, rec->calls);
     if (err == 0)
         err = join(g, &m->extra, rec->extra, JOIN_PIECES);
     if (err == 0)

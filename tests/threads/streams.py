@@ -3,7 +3,7 @@
 import json
 
 from gateway import Worker, until
-from harness import case, check, equal
+from harness import case, check, equal, recording
 from graphs import (ALL, UUID, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, RunStream, capture, create,
                        new_thread, normalise, serve, stream, thread)
 
@@ -120,6 +120,32 @@ def the_old_mode_says_messages_whole_as_the_real_server_does():
                 equal(joined.rest().frames, st.frames[i + 1:], frame.id)
         with RunStream(s, path + "?stream_mode=messages-tuple", header="-1") as joined:
             equal({f.event for f in joined.rest().frames}, {"metadata", "messages"})
+
+
+@case
+def messages_of_lists_grow_too():
+    with open(recording("d-anthropic-list-content.ndjson"), encoding="utf-8") as f:
+        events = [json.loads(line) for line in f]
+    with serve() as s:
+        with stream(s, "/runs/stream", stream_mode=["messages", "messages-tuple"]) as st:
+            lease = Worker(s, "agent").lease()
+            lease.send(*events)
+            lease.finish()
+            st.rest()
+        said, last = {}, {}
+        for f in st.frames:
+            if f.event == "messages" and f.json[0]["type"] == "AIMessageChunk":
+                said.setdefault(f.json[0]["id"], []).append(f.json[0]["content"])
+            elif f.event == "messages/partial":
+                last[f.json[0]["id"]] = f.json[0]["content"]
+        equal([b["type"] for b in last["msg_01ABC"]], ["thinking", "text", "tool_use"])
+        equal({id: text_of(content) for id, content in last.items()},
+              {id: "".join(map(text_of, contents)) for id, contents in said.items()})
+
+
+def text_of(content):
+    return content if isinstance(content, str) else "".join(
+        block if isinstance(block, str) else block.get("text", "") for block in content)
 
 
 @case
