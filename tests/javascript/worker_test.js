@@ -142,6 +142,10 @@ test('a paused job stops behind its step, and goes on', async () => {
 
     await until('the second step', () => notes(id).includes('second'));
     assert.equal((await post('pause')).status, 200);
+    // It hears of that with the answer to its next beat; the one after shows that it has.
+    const beats = () => server.child.text.split(`/v1/worker/jobs/${id}/heartbeat"`).length;
+    const before = beats();
+    await until('it has heard', () => beats() > before + 1);
     fs.writeFileSync(note('go'), '');
     await until('it has stopped', async () => (await state(id)) === 'waiting');
     assert.deepEqual(notes(id), ['first', 'second']);
