@@ -100,7 +100,7 @@ def nothing_secret_is_logged():
             t = s.admin.token
             s.admin.submit(job_id="j")
             ticket = s.admin.post("/v1/tickets", {"job_id": "j"}).json["ticket"]
-            for path in (f"/v1/jobs?token={t}", f"/v1/jobs/j/events?ticket={ticket}&x={t}", f"/nowhere?{t}", f"/v1/jobs/j?#{t}",
+            for path in (f"/v1/jobs?token={t}", f"/nowhere?{t}", f"/v1/jobs/j?#{t}",
                          f"/v1/jobs/j/events?ticket={ticket}x", f"/?{t}", f"/v1/jobs/{t}", f"/v1/jobs/{ticket}/events"):
                 s.stranger().get(path)
             s.admin.request("DELETE", f"/v1/tokens/{t}")
@@ -109,6 +109,9 @@ def nothing_secret_is_logged():
                 c.recv(1000)
             with s.connect() as c:
                 c.sendall(f"GET /x?{t}".encode())
+            with s.connect() as c:  # a stream without an end
+                c.sendall(f"GET /v1/jobs/j/events?ticket={ticket}&x={t} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode())
+                check(b" 200 " in c.recv(1000))
             with s.admin.stream("j", ticket=ticket) as st:
                 st.until_id(1)
             until("the stream is logged", lambda: "stream" in s.err())

@@ -107,8 +107,7 @@ def read_answer(sock, method="GET", seconds=WAIT):
     status, headers = parse_head(head)
     if status < 200:
         raise AssertionError(f"an interim answer: {head!r}")
-    is_stream = headers.get("content-type", "").startswith("text/event-stream")  # it may never end
-    if headers.get("transfer-encoding") == "chunked" and method != "HEAD" and not is_stream:
+    if headers.get("transfer-encoding") == "chunked" and method != "HEAD":
         return Answer(status, headers, read_chunks(sock, body))
     length = int(headers.get("content-length", 0))
     if method == "HEAD" or status in (204, 304):

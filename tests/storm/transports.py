@@ -279,7 +279,9 @@ class MuxSocket(Mux):
         job, _, event, data = unwrap(text)
         if event == b"job.state":
             self.take_state(job, json.loads(data)["state"])
-        if job is None or event == b"job.state":
+        if event == b"interrupt.state":
+            check(json.loads(data)["state"] in ("open", "answered", "expired", "closed"), f"{self}: {data!r}")
+        if job is None or event in (b"job.state", b"interrupt.state"):
             return
         event, part = self.take_event(text)
         if event == b"stream.error":
