@@ -23,6 +23,8 @@
 
 enum {
     TICK_MS = 1000,
+    PACE_MS = 5, /* between two looks at what is new, so that a busy server has many at a time
+                  */
     CLOSE_MS = 1000, /* for what is left when it closes */
     CLOSE_TICK_MS = 50,
     LINGER_TICKS = 10,
@@ -52,7 +54,7 @@ struct publisher {
     size_t flying; /* bytes */
     struct frames frames;
     struct buf channel;
-    uv_timer_t tick;
+    uv_timer_t tick, pace;
     struct post post;
     struct mark marks[MAX_MARKS];
     size_t n_marks;
@@ -236,6 +238,16 @@ static void pump(struct publisher *p)
     }
 }
 
+static void on_pace(uv_timer_t *timer)
+{
+    struct publisher *p = timer->data;
+
+    if (may_publish(p)) {
+        pump(p);
+        (void)uv_timer_start(timer, on_pace, PACE_MS, 0); /* cannot fail */
+    }
+}
+
 /* --- news ---------------------------------------------------------------------- */
 
 struct headline {
@@ -290,7 +302,8 @@ static void on_news(struct letter *letter)
     for (size_t i = 0; i < news->n && !p->is_closed; i++)
         take(p, &news->headlines[i]);
     free(news);
-    pump(p);
+    if (!p->is_closed && !uv_is_active((uv_handle_t *)&p->pace))
+        on_pace(&p->pace);
 }
 
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n)
@@ -435,7 +448,7 @@ static void on_part_closed(void *arg)
         p->closed(p->closed_arg);
 }
 
-static void on_tick_closed(uv_handle_t *handle)
+static void on_timer_closed(uv_handle_t *handle)
 {
     on_part_closed(handle->data);
 }
@@ -443,8 +456,9 @@ static void on_tick_closed(uv_handle_t *handle)
 static void finish(struct publisher *p)
 {
     p->is_closed = true;
-    p->n_handles = 2;
-    uv_close((uv_handle_t *)&p->tick, on_tick_closed);
+    p->n_handles = 3;
+    uv_close((uv_handle_t *)&p->tick, on_timer_closed);
+    uv_close((uv_handle_t *)&p->pace, on_timer_closed);
     redis_close(p->redis, on_part_closed, p);
 }
 
@@ -504,7 +518,8 @@ int publisher_open(const struct publisher_options *options, struct publisher **r
         return err;
     }
     (void)uv_timer_init(options->loop, &p->tick); /* cannot fail */
-    p->tick.data = p;
+    (void)uv_timer_init(options->loop, &p->pace); /* the same */
+    p->tick.data = p->pace.data = p;
     (void)uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS); /* nor can this */
     look_into_store(p);
     *ret = p;
