@@ -1,10 +1,11 @@
-#define _GNU_SOURCE /* pthread_setname_np */
+#define _GNU_SOURCE /* pthread_setname_np, SCHED_BATCH */
 #include "bus/bus.h"
 
 #include "base/error.h"
 #include "loop/mailbox.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 struct bus {
@@ -146,11 +147,14 @@ int bus_new(const struct bus_options *options, struct bus **ret, struct error *e
     return 0;
 }
 
+/* Appends come first: whoever wakes this thread does not give way to it. */
 static void *run(void *arg)
 {
     struct bus *b = arg;
+    struct sched_param none = { 0 };
 
-    (void)uv_run(&b->loop, UV_RUN_DEFAULT); /* until all is closed */
+    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
+    (void)uv_run(&b->loop, UV_RUN_DEFAULT);                          /* until all is closed */
     return NULL;
 }
 
