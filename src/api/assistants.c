@@ -12,9 +12,6 @@
 #include "jobs/merge.h"
 #include "jobs/reach.h"
 
-#include <ctype.h>
-#include <stdio.h>
-
 enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000, MAX_DEPTH = 64, MAX_NAME = 200 };
 
 static const char *const members[] = { "assistant_id", "graph_id",    "config",   "context",
@@ -239,27 +236,12 @@ struct search {
     size_t n, n_seen;
 };
 
-/* Letters of ASCII are the same, large and small. */
-static bool has_part(struct str text, struct str part)
-{
-    for (size_t i = 0; i + part.n <= text.n; i++) {
-        size_t k = 0;
-
-        while (k < part.n &&
-               tolower((unsigned char)text.p[i + k]) == tolower((unsigned char)part.p[k]))
-            k++;
-        if (k == part.n)
-            return true;
-    }
-    return false;
-}
-
 static bool fits(struct search *s, const struct assistant_row *row)
 {
     struct json whole, part;
 
     return (str_absent(s->graph) || str_eq(s->graph, row->graph)) &&
-           (str_absent(s->name) || has_part(row->name, s->name)) &&
+           (str_absent(s->name) || langgraph_has(row->name, s->name)) &&
            (str_absent(s->metadata) || (json_read(&s->one, row->metadata, &whole, NULL) == 0 &&
                                         json_read(&s->other, s->metadata, &part, NULL) == 0 &&
                                         json_contains(whole.root, part.root)));
@@ -335,15 +317,9 @@ static void on_searched(struct task *task)
 {
     struct look *look = look_of(task);
     const struct search *s = look->data;
-    char number[24];
 
-    if (look->req != NULL && look->status == 200 && !s->counts) {
-        (void)snprintf(number, sizeof(number), "%zu", s->n); /* fits, as the next */
-        http_set_header(look->req, "X-Pagination-Total", str_of(number));
-        (void)snprintf(number, sizeof(number), "%zu", s->offset + s->limit);
-        if (s->offset + s->limit < s->n)
-            http_set_header(look->req, "X-Pagination-Next", str_of(number));
-    }
+    if (look->req != NULL && look->status == 200 && !s->counts)
+        langgraph_set_pages(look->req, s->n, s->offset + s->limit);
     look_answer(task);
 }
 

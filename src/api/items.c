@@ -5,6 +5,7 @@
  * query; in the store it is "a.b." (store/items.h). */
 #include "api/admit.h"
 #include "api/jobs.h"
+#include "api/langgraph.h"
 #include "api/lease.h"
 
 #include "auth/access.h"
@@ -12,7 +13,6 @@
 #include "dialect/render.h"
 #include "store/items.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 enum {
@@ -447,22 +447,6 @@ void api_item(struct http_request *req, void *arg)
 
 /* --- search ----------------------------------------------------------------------------- */
 
-/* Of the words that are looked for, how many does @text have?  Letters of ASCII are the same,
- * large and small. */
-static bool has_word(struct str text, struct str word)
-{
-    for (size_t i = 0; i + word.n <= text.n; i++) {
-        size_t k = 0;
-
-        while (k < word.n &&
-               tolower((unsigned char)text.p[i + k]) == tolower((unsigned char)word.p[k]))
-            k++;
-        if (k == word.n)
-            return true;
-    }
-    return false;
-}
-
 struct hit {
     size_t n_words;
     size_t at, n; /* in `all` */
@@ -506,7 +490,7 @@ static int on_candidate(void *arg, const struct item_row *row)
                                    !json_matches(value.root, s->wanted.root)))
         return ++s->n_seen == MAX_SCAN;
     for (size_t i = 0; i < q->n_words; i++)
-        n_words += has_word(row->value, q->words[i]);
+        n_words += langgraph_has(row->value, q->words[i]);
     if (q->n_words == 0 || n_words > 0)
         s->err = add_hit(s, row, n_words);
     /* Without words the order is the store's, and the rest need not be looked at. */

@@ -7,8 +7,36 @@
 #include "jobs/assistant_id.h"
 #include "jobs/reach.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* --- lists -------------------------------------------------------------------------- */
+
+void langgraph_set_pages(struct http_request *req, size_t total, size_t next)
+{
+    char number[24];
+
+    (void)snprintf(number, sizeof(number), "%zu", total); /* fits, as the next */
+    http_set_header(req, "X-Pagination-Total", str_of(number));
+    (void)snprintf(number, sizeof(number), "%zu", next);
+    if (next < total)
+        http_set_header(req, "X-Pagination-Next", str_of(number));
+}
+
+bool langgraph_has(struct str text, struct str part)
+{
+    for (size_t i = 0; i + part.n <= text.n; i++) {
+        size_t k = 0;
+
+        while (k < part.n &&
+               tolower((unsigned char)text.p[i + k]) == tolower((unsigned char)part.p[k]))
+            k++;
+        if (k == part.n)
+            return true;
+    }
+    return false;
+}
 
 /* --- what is to be shown -------------------------------------------------------------- */
 

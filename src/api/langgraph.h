@@ -8,6 +8,13 @@
 
 #include "api/api.h"
 
+/* --- lists -------------------------------------------------------------------------- */
+
+/* Says in the headers how many of @total there are, and where the next page begins. */
+void langgraph_set_pages(struct http_request *req, size_t total, size_t next);
+/* Is @part in @text?  Letters of ASCII are the same, large and small. */
+bool langgraph_has(struct str text, struct str part);
+
 /* --- what is to be shown ------------------------------------------------------------ */
 
 /* A list of names as a set of members: `select`.  0: all of them. */

@@ -7,8 +7,6 @@
 #include "jobs/reach.h"
 #include "store/checkpoints.h"
 
-#include <stdio.h>
-
 enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000, MAX_DEPTH = 100 };
 
 /* --- one thread ------------------------------------------------------------------------ */
@@ -270,15 +268,9 @@ static void on_searched(struct task *task)
 {
     struct look *look = look_of(task);
     const struct search *what = look->data;
-    char number[24];
 
-    if (look->req != NULL && look->status == 200 && !what->counts) {
-        (void)snprintf(number, sizeof(number), "%zu", what->n_found); /* fits, as the next */
-        http_set_header(look->req, "X-Pagination-Total", str_of(number));
-        (void)snprintf(number, sizeof(number), "%zu", what->offset + what->limit);
-        if (what->offset + what->limit < what->n_found)
-            http_set_header(look->req, "X-Pagination-Next", str_of(number));
-    }
+    if (look->req != NULL && look->status == 200 && !what->counts)
+        langgraph_set_pages(look->req, what->n_found, what->offset + what->limit);
     look_answer(task);
 }
 
