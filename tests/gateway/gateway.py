@@ -107,6 +107,8 @@ def read_answer(sock, method="GET", seconds=WAIT):
     status, headers = parse_head(head)
     if status < 200:
         raise AssertionError(f"an interim answer: {head!r}")
+    if headers.get("content-type", "").startswith("text/event-stream"):
+        return Answer(status, headers, body)  # it may never end: as far as it came with the head
     if headers.get("transfer-encoding") == "chunked" and method != "HEAD":
         return Answer(status, headers, read_chunks(sock, body))
     length = int(headers.get("content-length", 0))
