@@ -167,6 +167,7 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
     buf_lit(out, "# Written by 'spoolwire dev' whenever it starts.\n"
                  "demo: false\n"
                  "durability: relaxed\n"
+                 "page_cache: 4M\n"
                  "origins: ['*']\n"
                  "agents:\n");
     for (size_t i = 0; i < d->project.n_graphs; i++) {
