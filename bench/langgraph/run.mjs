@@ -1,4 +1,4 @@
-// The same graph and the same client against spoolwire and against LangGraph's own dev server.
+// The same graph and the same client against spoolwire and against LangGraph's own dev servers.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-const { SPOOLWIRE, PACKAGES, BENCH } = process.env;
+const { SPOOLWIRE, PACKAGES, VENV, BENCH } = process.env;
 const quick = process.argv.includes('--quick');
 const RUNS = [1, 10, 100];
 const TOKENS = quick ? 50 : 200; // of a run
@@ -53,27 +53,43 @@ function total(pids) {
     return { cpu: all.reduce((n, u) => n + u.cpu, 0), mib: all.reduce((n, u) => n + u.mib, 0) };
 }
 
-function project() {
+// What is needed of a language: its graph, and its own dev server.
+const KITS = {
+    javascript: {
+        files: ['graph.mjs', 'peer.mjs'],
+        peer: 'langgraph-api',
+        command: (port) => [process.execPath, 'peer.mjs', String(port)],
+    },
+    python: {
+        files: ['graph.py'],
+        peer: 'langgraph dev',
+        command: (port) => [
+            path.join(VENV, 'bin/langgraph'),
+            ...['dev', '--no-browser', '--no-reload', '--n-jobs-per-worker', '100', '--host', '127.0.0.1', '--port', String(port)],
+        ],
+    },
+};
+
+function project({ files }) {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'spoolwire-bench-'));
-    for (const name of ['graph.mjs', 'peer.mjs']) fs.copyFileSync(path.join(BENCH, name), path.join(folder, name));
+    for (const name of files) fs.copyFileSync(path.join(BENCH, name), path.join(folder, name));
     fs.symlinkSync(path.join(PACKAGES, 'node_modules'), path.join(folder, 'node_modules'));
     fs.writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}');
-    fs.writeFileSync(path.join(folder, 'langgraph.json'), '{"graphs":{"agent":"./graph.mjs:graph"}}');
+    fs.writeFileSync(path.join(folder, 'langgraph.json'), JSON.stringify({ dependencies: ['.'], graphs: { agent: `./${files[0]}:graph` } }));
     return folder;
 }
 
-async function start(name) {
-    const folder = project();
+async function start(name, kit) {
+    const folder = project(kit);
     const port = await freePort();
     const [program, ...words] =
-        name === 'spoolwire'
-            ? [SPOOLWIRE, 'dev', '--no-reload', '--listen', `127.0.0.1:${port}`]
-            : [process.execPath, 'peer.mjs', String(port)];
+        name === 'spoolwire' ? [SPOOLWIRE, 'dev', '--no-reload', '--listen', `127.0.0.1:${port}`] : kit.command(port);
+    const programs = [path.join(VENV, 'bin'), path.dirname(process.execPath), process.env.PATH].join(':');
     const log = fs.openSync(path.join(folder, 'log'), 'w');
     const child = spawn(program, words, {
         cwd: folder,
         stdio: ['ignore', log, log],
-        env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`, NODE_ENV: 'production' },
+        env: { ...process.env, PATH: programs, NODE_ENV: 'production', LANGSMITH_TRACING: 'false', LANGGRAPH_CLI_NO_ANALYTICS: '1' },
     });
     const client = new Client({ apiUrl: `http://127.0.0.1:${port}`, apiKey: null });
     const server = { name, folder, child, client };
@@ -143,8 +159,8 @@ async function measure(server) {
     };
 }
 
-async function figures(name) {
-    const server = await start(name);
+async function figures(name, kit) {
+    const server = await start(name, kit);
     try {
         return await measure(server);
     } finally {
@@ -152,23 +168,30 @@ async function figures(name) {
     }
 }
 
-const ours = await figures('spoolwire');
-const theirs = await figures('langgraph-api');
 let failed = 0;
 
-function row(what, a, b, ratio, { digits = 0, hasBar = true } = {}) {
-    if (hasBar && ratio < 1) failed += 1;
+function row(what, a, b, ratio, digits = 0) {
+    if (ratio < 1) failed += 1;
     const text = (n) => n.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
     console.log(`| ${what.padEnd(46)} | ${text(a).padStart(9)} | ${text(b).padStart(13)} | ${ratio.toFixed(2).padStart(7)} |`);
 }
 
-console.log('| figure                                         | spoolwire | langgraph-api |  ahead  |');
-console.log('| ---------------------------------------------- | --------: | ------------: | ------: |');
-row('time to the first token, ms', ours.first, theirs.first, theirs.first / ours.first, { digits: 1 });
-for (const runs of RUNS)
-    row(`tokens/s, ${runs} ${runs === 1 ? 'run' : 'runs at a time'}`, ours.rates[runs], theirs.rates[runs], ours.rates[runs] / theirs.rates[runs]);
-row('CPU ms of 1,000 tokens, with the graph', ours.cpu, theirs.cpu, theirs.cpu / ours.cpu, { digits: 1 });
-row('resident MiB, with the graph', ours.mib, theirs.mib, theirs.mib / ours.mib, { hasBar: false });
-console.log(`\nOf that the server alone: ${ours.ownCpu.toFixed(1)} CPU ms of 1,000 tokens, ${ours.ownMib.toFixed(0)} MiB; the other one is one process.`);
+async function compare(kit) {
+    const ours = await figures('spoolwire', kit);
+    const theirs = await figures(kit.peer, kit);
+
+    console.log(`\n| figure                                         | spoolwire | ${kit.peer.padStart(13)} |  ahead  |`);
+    console.log('| ---------------------------------------------- | --------: | ------------: | ------: |');
+    row('time to the first token, ms', ours.first, theirs.first, theirs.first / ours.first, 1);
+    for (const runs of RUNS)
+        row(`tokens/s, ${runs} ${runs === 1 ? 'run' : 'runs at a time'}`, ours.rates[runs], theirs.rates[runs], ours.rates[runs] / theirs.rates[runs]);
+    row('CPU ms of 1,000 tokens, with the graph', ours.cpu, theirs.cpu, theirs.cpu / ours.cpu, 1);
+    row('resident MiB, with the graph', ours.mib, theirs.mib, theirs.mib / ours.mib);
+    console.log(`\nOf that the server alone: ${ours.ownCpu.toFixed(1)} CPU ms of 1,000 tokens, ${ours.ownMib.toFixed(0)} MiB; the other one is one process.`);
+}
+
+await compare(KITS.javascript);
+if (fs.existsSync(path.join(VENV, 'bin/langgraph'))) await compare(KITS.python);
+else console.log("not judged: LangGraph's Python dev server could not be installed");
 console.log(failed === 0 ? 'every bar met' : `behind on ${failed}`);
 process.exitCode = failed === 0 ? 0 : 1;
