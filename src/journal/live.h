@@ -114,7 +114,7 @@ struct journal {
     uint64_t bad_lines;
     struct error bad_why;
     uint64_t bad_line;
-    struct inbox *inbox; /* owned; see thread.c */
+    struct inbox *inbox; /* owned; see inbox.h */
 };
 
 /* --- live.c ------------------------------------------------------------------ */
@@ -211,6 +211,7 @@ int questions_answered_elsewhere(struct live *l);
 /* It is fed from a channel, which has fallen silent after a question. */
 bool journal_is_asking(struct live *l);
 void journal_feed(struct journal *j, struct journal_request *req);
+
 /* --- runs.c ------------------------------------------------------------------ */
 
 /* A new job is one of its thread's, or is so no longer. */
@@ -254,34 +255,63 @@ void journal_thread_delete(struct journal *j, struct journal_request *req);
 
 /* --- ops.c ------------------------------------------------------------------- */
 
+/* The turn cannot be stored. */
+void journal_fail_turn(struct journal *j, const struct error *why);
 /* Before anything was written. */
 #define refuse(req, code_, ...) \
     ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
 /* Anything that went wrong after that. */
 void journal_broke(struct journal *j, struct journal_request *req, int code);
+/* Is it there, for who asks? */
+bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row. */
 struct live *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);
+/* And what a run has besides. */
+int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req);
 /* Somebody wants it to stop. */
 int journal_stop_job(struct live *l, struct str reason);
 /* It is gone with this turn; NULL: it has ended, and is @id. */
 int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key);
+/* Does one request.  True when it waits (a lease) and will be answered later. */
+bool journal_do(struct journal *j, struct journal_request *req);
 
+/* --- submit.c ---------------------------------------------------------------- */
+
+void journal_submit(struct journal *j, struct journal_request *req);
+
+/* --- leases.c ---------------------------------------------------------------- */
+
+/* The job of a request whose caller must hold the lease; NULL: it was refused. */
+struct live *journal_leased_job(struct journal *j, struct journal_request *req);
 int64_t live_lease_ms(const struct live *l);
 /* Its worker has been heard of. */
 void journal_renew(struct live *l);
-void journal_submit(struct journal *j, struct journal_request *req);
+/* What its worker hears each time. */
+void journal_answer_lease(struct live *l, struct journal_request *req);
 /* It is at work from now on, for who asks. */
 int journal_begin_attempt(struct live *l, const struct journal_request *req);
-/* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
-int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events);
-/* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
-int journal_wait_for_answer(struct live *l, bool interrupted);
-
-/* Does one request.  True when it waits (a lease) and will be answered later. */
-bool journal_do(struct journal *j, struct journal_request *req);
+/* True when it waits; false when it has its job, or was refused. */
+bool journal_lease(struct journal *j, struct journal_request *req);
 /* Gives waiting leases what is queued, and ends those whose time is over. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
+void journal_hand_back(struct journal *j, struct journal_request *req);
+void journal_lose(struct journal *j, struct journal_request *req);
+void journal_count_waiting(struct journal *j, struct journal_request *req);
+
+/* --- word.c ------------------------------------------------------------------ */
+
+/* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
+int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events);
+void journal_append(struct journal *j, struct journal_request *req);
+void journal_heartbeat(struct journal *j, struct journal_request *req);
+/* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
+int journal_wait_for_answer(struct live *l, bool interrupted);
+void journal_finish(struct journal *j, struct journal_request *req);
+
+/* --- rows.c ------------------------------------------------------------------ */
+
+void journal_write_rows(struct journal *j, struct journal_request *req);
 
 /* --- calls.c ----------------------------------------------------------------- */
 
@@ -305,10 +335,5 @@ void journal_workers(struct journal *j, struct journal_request *req);
 void journal_look_at_time(struct journal *j);
 /* Retention, a little at a time. */
 void journal_expire(struct journal *j);
-
-/* --- more of ops.c ----------------------------------------------------------- */
-
-/* The turn cannot be stored. */
-void journal_fail_turn(struct journal *j, const struct error *why);
 
 #endif

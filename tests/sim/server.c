@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { AWAY_MS = 2000 }; /* journal/ops.c has the same */
+enum { AWAY_MS = 2000 }; /* journal/time.c has the same */
 
 static void must(int err)
 {

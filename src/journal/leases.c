@@ -1,0 +1,253 @@
+/* Leases: who gets a job, for how long, and how it is handed back.
+ *
+ *     LEASE ──▶ give() ──▶ the oldest job of its agents that may begin ──▶ answered
+ *                 │ none
+ *                 └──▶ waits in j->leases until a turn has one, or its time is over
+ *
+ * A request that names itself (request_id) and holds a job already gets the same one again: the
+ * answer was lost, or the server was. */
+#include "ingest/fold.h"
+#include "journal/live.h"
+
+struct live *journal_leased_job(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_job_of(j, req);
+
+    if (l == NULL)
+        return NULL;
+    if (l->row.key != req->key) {
+        refuse(req, ERR_REFUSED, "this lease is of an earlier job with the same id");
+        return NULL;
+    }
+    if (l->state != JOB_RUNNING || l->row.attempt != req->attempt) {
+        refuse(req, ERR_REFUSED,
+               "attempt %lld does not hold this job: it is %.*s at attempt %lld",
+               (long long)req->attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
+        return NULL;
+    }
+    return l;
+}
+
+int64_t live_lease_ms(const struct live *l)
+{
+    return l->agent != NULL ? l->agent->lease_ms : 60000;
+}
+
+void journal_renew(struct live *l)
+{
+    live_touch(l);
+    l->row.lease_until = l->journal->now + live_lease_ms(l);
+}
+
+void journal_answer_lease(struct live *l, struct journal_request *req)
+{
+    req->code = 0;
+    req->cancel = l->row.cancel_requested != 0;
+    req->pause = l->row.pause_requested != 0;
+    req->lease_ms = live_lease_ms(l);
+}
+
+static const struct journal_agent *leasable(const struct journal *j, struct str agent)
+{
+    const struct journal_agent *a = journal_agent_of(j, agent);
+
+    return a != NULL && a->fed != FED_ALONE ? a : NULL;
+}
+
+static struct live *next_for(struct journal *j, const struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++) {
+        const struct journal_agent *a =
+            leasable(j, req->agents[(i + j->lease_turn) % req->n_agents]);
+        struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
+
+        while (q != NULL && q->n > 0) {
+            struct live *l = q->head.next;
+
+            if (runs_may_begin(l) && owner_has_room(l))
+                return l;
+            live_dequeue(l);
+            live_enqueue(l); /* it is held, or waits for its thread */
+        }
+    }
+    return NULL;
+}
+
+int journal_begin_attempt(struct live *l, const struct journal_request *req)
+{
+    struct journal *j = l->journal;
+    int err = live_move(l, JOB_RUNNING);
+
+    if (err == 0)
+        err = live_set_text(&l->row.worker, req->worker);
+    if (err == 0)
+        err = live_set_text(&l->row.holder, req->holder);
+    if (err == 0)
+        err = live_set_request(l, req->request_id);
+    if (err != 0)
+        return err;
+    l->row.attempt++;
+    l->row.producer_seq = -1;
+    if (l->row.started == 0) {
+        l->row.started = j->now;
+        l->row.run_deadline = l->row.run_seconds > 0 ? j->now + l->row.run_seconds * 1000 : 0;
+    }
+    return 0;
+}
+
+static void answer_order(struct live *l, struct journal_request *req, bool again)
+{
+    struct journal *j = l->journal;
+    struct job_row stored;
+    /* The input may be large and is not kept in memory. */
+    int err = store_job_get(j->opt.store, l->row.id, &stored, &j->failure);
+
+    if (err == 0 && !arena_copy(&req->mem, stored.input, &req->row.input))
+        err = ERR_NOMEM;
+    struct str input = req->row.input;
+    if (err == 0)
+        err = questions_put_answers(l, req);
+    if (err == 0 && l->thread != NULL)
+        err = journal_answer_run(j, l->row.key, req);
+    if (err == 0 && !again)
+        err = journal_begin_attempt(l, req);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    journal_renew(l);
+    journal_answer_lease(l, req);
+    journal_answer_row(req, &l->row);
+    req->row.input = input;
+    if (!again || req->lease_number > l->lease_number)
+        l->lease_number = req->lease_number;
+}
+
+static bool is_for(const struct live *l, const struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++)
+        if (str_eq(req->agents[i], l->row.agent))
+            return true;
+    return false;
+}
+
+/* The answer to this request was lost, or is on its way to nobody. */
+static bool give_again(struct journal *j, struct journal_request *req)
+{
+    struct live *l = live_find_lease(j, req->request_id);
+
+    if (l == NULL)
+        return false;
+    if (l->stale)
+        refuse(req, ERR_BUSY, "the job could not be read from the store yet");
+    else if (!is_for(l, req))
+        refuse(req, ERR_REFUSED, "this request_id holds a job of another agent");
+    else if (!journal_is_visible(req, &l->row))
+        refuse(req, ERR_REFUSED, "this request_id is another worker's");
+    else
+        answer_order(l, req, true);
+    return true;
+}
+
+static bool give(struct journal *j, struct journal_request *req)
+{
+    if (give_again(j, req))
+        return true;
+    struct live *l = next_for(j, req);
+    if (l == NULL)
+        return false;
+    j->lease_turn++;
+    answer_order(l, req, false);
+    return true;
+}
+
+bool journal_lease(struct journal *j, struct journal_request *req)
+{
+    bool known = false;
+
+    req->lease_number = ++j->n_leases;
+    for (size_t i = 0; i < req->n_agents; i++)
+        known |= leasable(j, req->agents[i]) != NULL;
+    if (!known) {
+        refuse(req, ERR_TYPE, "none of these agents is configured here");
+        return false;
+    }
+    if (give(j, req))
+        return false;
+    refuse(req, ERR_NOT_FOUND, "no job is waiting");
+    if (req->wait_ms <= 0)
+        return false;
+    req->deadline = j->now + req->wait_ms;
+    req->next = NULL;
+    struct journal_request **last = &j->leases;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = req;
+    return true;
+}
+
+void journal_serve_leases(struct journal *j, struct journal_request **answered)
+{
+    struct journal_request **at = &j->leases;
+
+    while (*at != NULL) {
+        struct journal_request *req = *at;
+
+        if (!req->withdrawn && !give(j, req) && j->now < req->deadline) {
+            at = &req->next;
+            continue;
+        }
+        *at = req->next;
+        req->next = *answered;
+        *answered = req;
+    }
+}
+
+void journal_hand_back(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_leased_job(j, req);
+    struct fold *fold;
+
+    if (l == NULL)
+        return;
+    if (req->lease_number != 0 && req->lease_number != l->lease_number) {
+        refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
+        return;
+    }
+    int err = l->row.cancel_requested != 0
+                  ? live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE)
+                  : live_fold(l, &fold);
+    if (err == 0 && l->row.cancel_requested == 0) {
+        err = fold_new_attempt(fold, l->row.attempt + 1, STR("handed back by its worker"),
+                               j->now);
+        if (err == 0)
+            err = live_move(l, JOB_QUEUED);
+    }
+    if (err != 0)
+        journal_broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+void journal_lose(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    int err = live_lose_worker(l, req->error, req->error_type);
+    if (err != 0)
+        journal_broke(j, req, err);
+    else
+        req->code = 0;
+}
+
+void journal_count_waiting(struct journal *j, struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_agents; i++) {
+        const struct journal_agent *a = journal_agent_of(j, req->agents[i]);
+
+        req->accepted += a != NULL ? j->queues[a - j->opt.agents].n : 0;
+    }
+    req->code = 0;
+}

@@ -1,0 +1,117 @@
+/* How a job begins: from a request to a row, a live job and its first record.
+ *
+ * A request that was made before, by its Idempotency-Key, is answered with the job that it made
+ * then.  A run of a thread is entered there first (threads.c), which may stop or refuse others.
+ */
+#include "ingest/fold.h"
+#include "journal/live.h"
+
+static bool submitted_before(struct journal *j, struct journal_request *req)
+{
+    struct job_row row;
+
+    if (req->row.idempotency_key.p == NULL)
+        return false;
+    int err = store_job_by_idempotency(j->opt.store, req->row.idempotency_key, &row, &req->why);
+    if (err == ERR_NOT_FOUND)
+        return false;
+    if (err != 0) {
+        req->code = ERR_BUSY;
+        return true;
+    }
+    if (!str_eq(row.request_hash, req->row.request_hash)) {
+        refuse(req, ERR_REFUSED, "this Idempotency-Key was used with another request");
+        return true;
+    }
+    req->existed = true;
+    req->code = 0;
+    journal_answer_row(req, &row);
+    if (req->code == 0 && req->row.thread != 0) {
+        if (journal_answer_run(j, req->row.key, req) != 0)
+            refuse(req, ERR_BUSY, "the run could not be read");
+        req->thread_row.id = req->run.thread;
+    }
+    return true;
+}
+
+static void fill_row(const struct journal *j,
+                     const struct journal_agent *agent,
+                     struct job_row *row)
+{
+    row->state = STR("queued");
+    row->created = row->updated = j->now;
+    row->attempts_left = agent->attempts;
+    row->queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0;
+    row->run_seconds = (agent->run_ms + 999) / 1000;
+    row->producer_seq = -1;
+    row->published = agent->is_published ? 0 : -1;
+    row->first_seq = 1;
+    row->seq = 0;
+    if (row->expiry_seconds == 0)
+        row->expiry_seconds = j->opt.default_expiry_seconds;
+}
+
+static bool has_too_many(const struct journal *j, struct journal_request *req)
+{
+    const struct owner *o = owner_find(j, req->row.owner);
+
+    if (o != NULL && req->max_jobs > 0 && o->n_jobs >= (uint64_t)req->max_jobs)
+        refuse(req, ERR_LIMIT, "%lld jobs of yours have not ended, and that is the most",
+               (long long)req->max_jobs);
+    else if (o != NULL && req->max_queued > 0 && o->n_queued >= (uint64_t)req->max_queued)
+        refuse(req, ERR_LIMIT, "%lld jobs of yours wait for a worker, and that is the most",
+               (long long)req->max_queued);
+    else
+        return false;
+    return true;
+}
+
+void journal_submit(struct journal *j, struct journal_request *req)
+{
+    const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
+    bool is_run = !str_absent(req->run.kwargs);
+    struct job_row row = req->row;
+    struct thread_row thread;
+    struct live *l;
+    struct fold *fold;
+
+    if (agent == NULL) {
+        refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(req->row.agent, 80)));
+        return;
+    }
+    if (submitted_before(j, req))
+        return;
+    if (has_too_many(j, req))
+        return;
+    if (live_find(j, req->row.id) != NULL && live_find(j, req->row.id)->deleted) {
+        refuse(req, ERR_BUSY, "the job of this id is being deleted");
+        return;
+    }
+    if (is_run ? !threads_may_enter(j, req, &thread) : threads_have(j, req, row.id))
+        return;
+    fill_row(j, agent, &row);
+    int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
+    if (err == 0)
+        err = store_job_insert(j->opt.store, &row, &j->failure);
+    if (err == ERR_REFUSED) {
+        refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(row.id, 100)));
+        return;
+    }
+    if (err == 0)
+        err = live_add(j, &row, &l);
+    if (err == 0) {
+        l->state_news = true;
+        live_touch(l);
+        err = live_fold(l, &fold);
+    }
+    if (err == 0)
+        err = fold_begin(fold, j->now);
+    if (err == 0 && is_run)
+        err = threads_entered(l, req);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    journal_answer_row(req, &l->row);
+}
