@@ -33,7 +33,6 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     LINGER_MS = 2000,
@@ -163,7 +162,6 @@ static void on_closed(uv_handle_t *handle)
     tls_free(c->tls);
     free(c);
     atomic_fetch_sub(&loop->server->n_connections, 1);
-    loop_refill_spares(loop);
     if (--loop->n_conns == 0 && loop->is_stopping)
         loop_finish(loop);
 }
@@ -187,8 +185,10 @@ static void close_with(struct conn *c, bool is_hard, const char *format, va_list
     if (c->is_over)
         leave_reserve(c);
     wheel_remove(&c->loop->wheel, &c->deadline);
+    spares_before_close(&c->loop->spares);
     if (!is_hard || c->peer.is_unix || uv_tcp_close_reset(&c->handle.tcp, on_closed) != 0)
         uv_close(&c->handle.any, on_closed);
+    spares_after_close(&c->loop->spares);
 }
 
 void conn_close(struct conn *c, const char *format, ...)
@@ -701,11 +701,10 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     struct conn *c = calloc(1, sizeof(*c));
 
     if (c == NULL) {
-        (void)close(fd); /* nothing was said yet */
+        spares_close(&loop->spares, fd);
         atomic_fetch_sub(&loop->server->n_connections, 1);
         if (!peer->is_unix)
             addresses_leave(&loop->server->addresses, &peer->address);
-        loop_refill_spares(loop);
         return;
     }
     c->loop = loop;
@@ -719,7 +718,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     wheel_add(&loop->wheel, &c->deadline);
     bool is_secure = !peer->is_unix && loop->server->identity != NULL;
     if ((is_secure && !secure_begin(c)) || open_handle(c, fd) != 0) {
-        (void)close(fd); /* libuv did not take it */
+        spares_close(&loop->spares, fd); /* libuv did not take it */
         conn_close(c, "cannot be opened");
         return;
     }

@@ -12,14 +12,12 @@
  * is then one of the reserve.  When the reserve is full or the spares run out, its oldest
  * connection that has asked for nothing makes room, so that nobody holds the reserve by
  * being silent; if there is none such, the new one gets 503. */
-#define _GNU_SOURCE /* accept4 */
 #include "http/listener.h"
 
 #include "http/conn.h"
 #include "http/loop.h"
 #include "http/server.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,7 +38,7 @@ _Static_assert(sizeof(REFUSAL_BODY) - 1 == 103, "the length above");
 
 /* Says no and closes.  What the peer has sent is read first where it can be: unread bytes
  * would make the kernel reset the connection, and the answer with it. */
-static void refuse(int fd, bool is_secure)
+static void refuse(struct http_loop *loop, int fd, bool is_secure)
 {
     char bytes[4096];
 
@@ -50,7 +48,7 @@ static void refuse(int fd, bool is_secure)
     (void)shutdown(fd, SHUT_WR);
     while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
         ;
-    (void)close(fd); /* a socket's close reports nothing that could be mended */
+    spares_close(&loop->spares, fd);
 }
 
 static void read_peer(const struct sockaddr_storage *address, struct peer *ret)
@@ -80,7 +78,6 @@ static bool make_room(struct http_loop *loop)
     if (c->tls == NULL && c->state != CONN_LINGER)
         (void)conn_write(c, STR(refusal), STR_NONE); /* if it can */
     conn_close(c, "another one needed its place");
-    loop_refill_spares(loop);
     return true;
 }
 
@@ -99,29 +96,22 @@ static void admit(struct listener *l,
 
     read_peer(from, &peer);
     counter_add(&loop->counts.accepted, 1);
-    if (!has_room || (is_spare && loop->n_spare_fds == 0)) {
-        refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
+    if (!has_room || (is_spare && loop->spares.n == 0)) {
+        refuse(loop, fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else if (!peer.is_unix && !addresses_enter(&s->addresses, &peer.address)) {
-        refuse(fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
+        refuse(loop, fd, http_server_limits(s)->guard.is_secure && !peer.is_unix);
     } else {
         conn_open(loop, fd, &peer, is_over);
         return;
     }
     counter_add(&loop->counts.refused, 1);
     atomic_fetch_sub(&s->n_connections, 1);
-    loop_refill_spares(loop);
-}
-
-static int accept_one(struct listener *l, struct sockaddr_storage *from)
-{
-    socklen_t n = sizeof(*from);
-
-    return accept4(l->fd, (struct sockaddr *)from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 static bool is_shortage(int error)
 {
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    return error == UV_EMFILE || error == UV_ENFILE || error == UV_ENOBUFS ||
+           error == UV_ENOMEM;
 }
 
 /* The listener would be readable for ever: look again at the next tick. */
@@ -134,20 +124,17 @@ static void rest(struct listener *l)
 
 static void accept_with_spare(struct listener *l)
 {
+    struct spares *spares = &l->loop->spares;
     struct sockaddr_storage from;
 
-    if (l->loop->n_spare_fds <= 1) /* the last one only ever says 503 */
+    if (spares->n <= 1) /* the last one only ever says 503 */
         (void)make_room(l->loop);
-    bool has_spare = loop_lend_spare(l->loop);
-    int fd = accept_one(l, &from);
+    bool has_spare = spares->n > 0;
+    int fd = spares_accept(spares, l->fd, has_spare, &from);
 
-    if (fd >= 0) {
+    if (fd >= 0)
         admit(l, fd, &from, has_spare);
-        return;
-    }
-    bool is_short = is_shortage(errno);
-    loop_refill_spares(l->loop);
-    if (is_short)
+    else if (is_shortage(fd))
         rest(l);
 }
 
@@ -156,12 +143,12 @@ static void accept_some(struct listener *l, int most)
     struct sockaddr_storage from;
 
     for (int i = 0; i < most && !l->is_resting; i++) {
-        int fd = accept_one(l, &from);
+        int fd = spares_accept(&l->loop->spares, l->fd, false, &from);
         if (fd >= 0)
             admit(l, fd, &from, false);
-        else if (is_shortage(errno))
+        else if (is_shortage(fd))
             accept_with_spare(l);
-        else if (errno == EAGAIN || errno == EWOULDBLOCK)
+        else if (fd == UV_EAGAIN)
             return;
         /* else: one that is gone already, or a signal; there may be more */
     }

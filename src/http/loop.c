@@ -17,7 +17,6 @@
 #include "http/request.h"
 #include "http/server.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -102,26 +101,6 @@ void loop_log(struct http_loop *loop, const struct access_entry *entry)
     want_turn(loop);
 }
 
-/* --- descriptors -------------------------------------------------------------------- */
-
-void loop_refill_spares(struct http_loop *loop)
-{
-    while (loop->n_spare_fds < LOOP_SPARE_FDS && !loop->is_stopping) {
-        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-            return; /* tried again when a connection closes */
-        loop->spare_fds[loop->n_spare_fds++] = fd;
-    }
-}
-
-bool loop_lend_spare(struct http_loop *loop)
-{
-    if (loop->n_spare_fds == 0)
-        return false;
-    (void)close(loop->spare_fds[--loop->n_spare_fds]); /* only /dev/null */
-    return true;
-}
-
 /* --- commands ----------------------------------------------------------------------- */
 
 static void drain_entry(struct wheel_entry *e)
@@ -190,8 +169,7 @@ void loop_finish(struct http_loop *loop)
 static void free_memory(struct http_loop *loop)
 {
     requests_free(loop);
-    while (loop_lend_spare(loop))
-        ;
+    spares_done(&loop->spares);
     access_log_flush(&loop->log);
     access_log_done(&loop->log);
     buf_done(&loop->cork);
@@ -245,7 +223,7 @@ int loop_init(struct http_loop *loop, struct http_server *server, unsigned index
     access_log_init(&loop->log, STDERR_FILENO, o->log_text, false); /* see loop_log */
     wheel_init(&loop->wheel, uv_now(&loop->uv));
     date_update(&loop->date);
-    loop_refill_spares(loop);
+    spares_init(&loop->spares, &server->spares_lock);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "http/counts.h"
 #include "http/date.h"
 #include "http/listener.h"
+#include "http/spares.h"
 #include "http/wheel.h"
 
 #include <stdatomic.h>
@@ -25,7 +26,6 @@ enum {
     LOOP_HEAD_BYTES = 16384, /* read at once while no body is expected */
     /* The same over TLS: with what was left of a record, no more than LOOP_READ_BYTES. */
     LOOP_SEALED_BYTES = LOOP_READ_BYTES - 16384,
-    LOOP_SPARE_FDS = 4,
     LOOP_RESERVE = 32, /* connections above the limit, for health checks */
 };
 
@@ -47,8 +47,7 @@ struct http_loop {
 
     struct listener tcp;
     struct listener local; /* the Unix socket, on the first loop */
-    int spare_fds[LOOP_SPARE_FDS];
-    unsigned n_spare_fds;
+    struct spares spares;
 
     struct wheel wheel;                 /* every connection that is not closing */
     unsigned n_conns;                   /* also those that are closing */
@@ -101,9 +100,5 @@ const struct date *loop_date(struct http_loop *loop);
 void loop_log(struct http_loop *loop, const struct access_entry *entry);
 /* After the last connection of a stopping loop is gone. */
 void loop_finish(struct http_loop *loop);
-
-/* Descriptors that are kept so that some can be had when there are no more. */
-void loop_refill_spares(struct http_loop *loop);
-bool loop_lend_spare(struct http_loop *loop);
 
 #endif

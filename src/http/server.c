@@ -150,6 +150,18 @@ int http_server_reload(struct http_server *s, const struct http_options *options
     return 0;
 }
 
+static int init_locks(struct http_server *s)
+{
+    int err = uv_mutex_init(&s->identity_lock);
+
+    if (err != 0)
+        return err;
+    err = uv_mutex_init(&s->spares_lock);
+    if (err != 0)
+        uv_mutex_destroy(&s->identity_lock);
+    return err;
+}
+
 int http_server_new(const struct http_options *options,
                     struct http_server **ret,
                     struct error *err)
@@ -159,7 +171,7 @@ int http_server_new(const struct http_options *options,
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     struct http_limits *limits = NULL;
-    if (uv_mutex_init(&s->identity_lock) != 0) {
+    if (init_locks(s) != 0) {
         free(s);
         return error_set(err, ERR_NOMEM, "out of memory");
     }
@@ -473,6 +485,7 @@ void http_server_free(struct http_server *s)
     addresses_done(&s->addresses);
     tls_identity_unref(s->identity);
     uv_mutex_destroy(&s->identity_lock);
+    uv_mutex_destroy(&s->spares_lock);
     free((char *)(uintptr_t)s->options.host);
     free((char *)(uintptr_t)s->options.unix_path);
     free((char *)(uintptr_t)s->options.tls_cert);

@@ -32,6 +32,7 @@ struct http_server {
     struct addresses addresses;
     unsigned max_connections;
     atomic_uint n_connections;
+    uv_mutex_t spares_lock; /* see spares.h */
     uint64_t seed;
     uint16_t port;
     struct http_loop *loops; /* owned; NULL before the start and after the end */
