@@ -5,12 +5,17 @@
  *        retry_at         must be ready_by            the oldest command's deadline
  *
  * hiredis ends a link in one place, our on_cleanup, whoever wanted it: by then it has answered
- * all commands, with NULL where no answer came. */
+ * all commands, with NULL where no answer came.
+ *
+ * A link that subscribes does so when PING was answered.  Nothing else is asked of it after
+ * that, so what comes then is read by bus/push.h, and hiredis never sees it. */
 #include "bus/redis.h"
 
 #include "base/error.h"
 #include "base/random.h"
+#include "bus/push.h"
 
+#include <errno.h>
 #include <hiredis/async.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +36,8 @@ struct link {
     redisAsyncContext *context; /* hiredis frees it; NULL: it did */
     uv_poll_t poll;
     int events; /* that hiredis wants */
+    struct pushes pushes;
+    bool is_pushed; /* what comes are pushes */
     bool is_cut;
 };
 
@@ -83,10 +90,10 @@ static void wait_ms(struct redis *r, int64_t ms)
 
 /* --- news -------------------------------------------------------------------- */
 
-static void because(struct redis *r, const char *why)
+static void because(struct redis *r, struct str why)
 {
     if (r->why[0] == '\0') /* the first reason is the reason */
-        (void)snprintf(r->why, sizeof(r->why), "%s", why);
+        (void)snprintf(r->why, sizeof(r->why), "%.*s", STR_ARG(str_head(why, WHY_MAX)));
 }
 
 static void tell(struct redis *r, bool up)
@@ -118,6 +125,7 @@ static void on_link_closed(uv_handle_t *handle)
     struct link *l = handle->data;
     struct redis *r = l->redis;
 
+    pushes_done(&l->pushes);
     free(l);
     on_closed(r);
 }
@@ -142,7 +150,7 @@ static void try_later(struct redis *r)
 {
     if (r->is_closing)
         return;
-    because(r, "the connection was closed");
+    because(r, STR("the connection was closed"));
     tell(r, false);
     if (!r->is_closing) /* whom we told may have closed it */
         wait_ms(r, next_pause(r));
@@ -154,7 +162,7 @@ static void on_cleanup(void *data)
     struct redis *r = l->redis;
 
     if (l->context->err != 0)
-        because(r, l->context->errstr);
+        because(r, str_of(l->context->errstr));
     l->context = NULL;
     uv_close((uv_handle_t *)&l->poll, on_link_closed);
     counter_add(r->is_ready ? &r->counts->losses : &r->counts->failures, 1);
@@ -163,7 +171,7 @@ static void on_cleanup(void *data)
     try_later(r);
 }
 
-static void cut(struct redis *r, const char *why)
+static void cut(struct redis *r, struct str why)
 {
     struct link *l = r->link;
 
@@ -181,8 +189,8 @@ static bool has_more(const struct link *l)
 {
     int n = 0;
 
-    return l->context != NULL && !l->redis->is_held &&
-           ioctl(l->context->c.fd, FIONREAD, &n) == 0 && n >= READ_BYTES;
+    return l->context != NULL && !l->is_pushed && ioctl(l->context->c.fd, FIONREAD, &n) == 0 &&
+           n >= READ_BYTES;
 }
 
 /* hiredis takes READ_BYTES at a time. */
@@ -195,17 +203,29 @@ static void read_some(struct link *l)
     while (++n < READS && has_more(l));
 }
 
+static bool on_push(void *arg, const struct push *push);
+
+static void read_pushes(struct link *l)
+{
+    int err = pushes_take(&l->pushes, l->context->c.fd, on_push, l);
+
+    if (err != 0)
+        cut(l->redis, err == ERR_CLOSED ? STR("the server has closed the connection")
+                      : err == ERR_IO   ? str_of(strerror(errno))
+                                        : str_of(error_name(err)));
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct link *l = poll->data;
     struct redis *r = l->redis;
 
     if (status < 0 || (events & UV_READABLE) != 0)
-        read_some(l);
+        (l->is_pushed ? read_pushes : read_some)(l);
     if (l->context != NULL && (events & UV_WRITABLE) != 0)
         redisAsyncHandleWrite(l->context);
     if (l->context != NULL && status < 0)
-        cut(r, uv_strerror(status));
+        cut(r, str_of(uv_strerror(status)));
 }
 
 static void watch(struct link *l)
@@ -285,6 +305,28 @@ static void ready(struct redis *r)
     tell(r, true);
 }
 
+static bool on_push(void *arg, const struct push *push)
+{
+    struct link *l = arg;
+    struct redis *r = l->redis;
+
+    if (push->kind == PUSH_MESSAGE)
+        r->opt.message(r->opt.arg, push->channel, push->payload);
+    else if (push->kind == PUSH_ERROR)
+        cut(r, push->payload);
+    else if (!r->is_ready)
+        ready(r);
+    return !l->is_cut;
+}
+
+static void subscribe(struct link *l)
+{
+    l->is_pushed = true;
+    if (redisAsyncCommand(l->context, NULL, NULL, "PSUBSCRIBE %s", l->redis->opt.pattern) !=
+        REDIS_OK)
+        cut(l->redis, STR("out of memory"));
+}
+
 static void on_setup(redisAsyncContext *c, void *answer, void *last)
 {
     struct link *l = c->data;
@@ -293,29 +335,11 @@ static void on_setup(redisAsyncContext *c, void *answer, void *last)
     if (reply == NULL || l->is_cut)
         return;
     if (reply->type == REDIS_REPLY_ERROR)
-        cut(l->redis, reply->str);
+        cut(l->redis, str_of(reply->str));
+    else if (last != NULL && l->redis->opt.pattern != NULL)
+        subscribe(l);
     else if (last != NULL)
         ready(l->redis);
-}
-
-static struct str text_of(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_STRING ? str_make(reply->str, reply->len) : STR_NONE;
-}
-
-static void on_push(redisAsyncContext *c, void *answer, void *arg)
-{
-    struct link *l = c->data;
-    struct redis *r = l->redis;
-    const redisReply *reply = answer;
-
-    (void)arg;
-    if (reply == NULL || l->is_cut || reply->type != REDIS_REPLY_ARRAY || reply->elements < 3)
-        return;
-    if (reply->elements >= 4 && r->is_ready)
-        r->opt.message(r->opt.arg, text_of(reply->element[2]), text_of(reply->element[3]));
-    else if (!r->is_ready)
-        ready(r);
 }
 
 static int log_in(struct link *l)
@@ -342,11 +366,9 @@ static void set_up(struct link *l)
     if (code == REDIS_OK && r->opt.name != NULL)
         code = redisAsyncCommand(c, on_setup, NULL, "CLIENT SETNAME %s", r->opt.name);
     if (code == REDIS_OK)
-        code = redisAsyncCommand(c, on_setup, r->opt.pattern == NULL ? r : NULL, "PING");
-    if (code == REDIS_OK && r->opt.pattern != NULL)
-        code = redisAsyncCommand(c, on_push, NULL, "PSUBSCRIBE %s", r->opt.pattern);
+        code = redisAsyncCommand(c, on_setup, r, "PING");
     if (code != REDIS_OK)
-        cut(r, "out of memory");
+        cut(r, STR("out of memory"));
 }
 
 static void on_connect(const redisAsyncContext *c, int status)
@@ -373,12 +395,13 @@ static int make_link(struct redis *r)
 
     if (c == NULL) {
         free(l);
-        because(r, "out of memory");
+        because(r, STR("out of memory"));
         return ERR_NOMEM;
     }
     *l = (struct link){ .redis = r, .context = c };
+    pushes_init(&l->pushes);
     if (c->err != 0 || attach(l) != 0) {
-        because(r, c->err != 0 ? c->errstr : "the socket cannot be watched");
+        because(r, c->err != 0 ? str_of(c->errstr) : STR("the socket cannot be watched"));
         redisAsyncFree(c);
         free(l);
         return ERR_IO;
@@ -408,9 +431,9 @@ static void on_timer(uv_timer_t *timer)
     if (r->link == NULL)
         connect_now(r);
     else if (!r->is_ready)
-        cut(r, "the server does not answer");
+        cut(r, STR("the server does not answer"));
     else if (r->first != NULL && uv_now(r->loop) >= r->due)
-        cut(r, "a command was not answered in time");
+        cut(r, STR("a command was not answered in time"));
 }
 
 /* --- commands -------------------------------------------------------------------- */
@@ -515,7 +538,7 @@ void redis_close(struct redis *r, void (*closed)(void *arg), void *arg)
     r->is_closing = true;
     counter_set(&r->counts->connected, 0);
     uv_close((uv_handle_t *)&r->timer, on_timer_closed);
-    cut(r, "closed");
+    cut(r, STR("closed"));
 }
 
 bool redis_is_connected(const struct redis *r)
