@@ -70,8 +70,9 @@ bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
 /* "1" and "true". */
 bool langgraph_flag(struct http_request *req, const char *name);
 
-/* Fills a SUBMIT from a RunCreate; false when it has answered. */
-bool langgraph_read_run(struct call *call, const yyjson_val *body);
+/* What the run of a SUBMIT is made with, from a RunCreate.  False: no memory. */
+bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body);
+bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata);
 
 /* --- looking ------------------------------------------------------------------------ */
 

@@ -1,0 +1,323 @@
+/* Runs are made: in the background, streamed, waited for, several.
+ *
+ *     RunCreate ──▶ its assistant is found ──▶ read_create() ──▶ SUBMIT ──▶ answered */
+#include "api/langgraph.h"
+
+#include "api/admit.h"
+#include "api/jobs.h"
+#include "auth/permit.h"
+#include "base/error.h"
+
+enum { MAX_DEPTH = 100, MAX_BATCH = 100 };
+
+/* --- a RunCreate --------------------------------------------------------------------- */
+
+/* One of a few words, or the first of them. */
+static bool read_word(struct call *call,
+                      const yyjson_val *value,
+                      const char *name,
+                      const char *const *words,
+                      struct str *ret)
+{
+    struct str given = json_text(value);
+
+    *ret = str_of(words[0]);
+    if (json_is_null(value))
+        return true;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        *ret = str_of(words[i]);
+        if (str_eq(given, *ret))
+            return true;
+    }
+    http_respond_error(call->req, 422, "\"%s\" cannot be '%.*s'", name,
+                       STR_ARG(str_head(given, 40)));
+    return false;
+}
+
+static bool read_words(struct call *call, const yyjson_val *body)
+{
+    static const char *const strategies[] = { "enqueue", "reject", "interrupt", "rollback",
+                                              NULL };
+    static const char *const absences[] = { "reject", "create", NULL };
+    static const char *const leavings[] = { "continue", "cancel", NULL };
+    struct journal_request *j = &call->journal;
+    struct str absence, leaving;
+
+    if (!read_word(call, langgraph_member(body, "multitask_strategy", "multitaskStrategy"),
+                   "multitask_strategy", strategies, &j->run.strategy) ||
+        !read_word(call, langgraph_member(body, "if_not_exists", "ifNotExists"),
+                   "if_not_exists", absences, &absence) ||
+        !read_word(call, langgraph_member(body, "on_disconnect", "onDisconnect"),
+                   "on_disconnect", leavings, &leaving))
+        return false;
+    j->if_absent = j->thread_row.is_temporary != 0 || str_is(absence, "create");
+    call->cancels = str_is(leaving, "cancel");
+    return true;
+}
+
+static bool read_delay(struct call *call, const yyjson_val *value)
+{
+    int64_t seconds = json_is_null(value) ? 0 : json_int(value, -1);
+
+    if (seconds < 0 || seconds > 366 * 86400) {
+        http_respond_error(call->req, 422,
+                           "\"after_seconds\" must be a whole number, at most a "
+                           "year");
+        return false;
+    }
+    call->journal.row.not_before = seconds > 0 ? api_now_ms() + seconds * 1000 : 0;
+    return true;
+}
+
+static bool read_thread_id(struct call *call)
+{
+    struct journal_request *j = &call->journal;
+    struct str thread = http_param(call->req, "thread");
+
+    j->thread_row.is_temporary = str_absent(thread);
+    if (!str_absent(thread) && !job_id_valid(thread)) {
+        http_respond_error(call->req, 422,
+                           "a thread's id is 1 to 64 of letters, digits, _ and -");
+        return false;
+    }
+    if (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                           : arena_copy(&j->mem, thread, &j->thread_row.id))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+static bool read_create(struct call *call, const yyjson_val *body)
+{
+    struct journal_request *j = &call->journal;
+    yyjson_val *assistant = langgraph_member(body, "assistant_id", "assistantId");
+    yyjson_val *command = json_at(body, "command");
+    yyjson_val *subgraphs = langgraph_member(body, "stream_subgraphs", "streamSubgraphs");
+    char id[KEY_UUID_CHARS];
+    struct str graph, run;
+    uint32_t modes;
+
+    if (json_text(assistant).n == 0) {
+        http_respond_error(call->req, 422,
+                           "\"assistant_id\" must be an assistant's id or a graph's name");
+        return false;
+    }
+    if (call->assistant == NULL &&
+        !langgraph_find_graph(call->req, json_text(assistant), &graph, id))
+        return false;
+    if (call->assistant != NULL)
+        graph = call->assistant->graph;
+    if (!read_thread_id(call) || !read_words(call, body) ||
+        !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
+        !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
+                              &modes))
+        return false;
+    j->run.modes = modes;
+    j->run.subgraphs = yyjson_is_true(subgraphs);
+    if (!langgraph_make_id(&j->mem, &run) ||
+        !arena_copy(&j->mem,
+                    call->assistant != NULL ? call->assistant->id : str_make(id, sizeof(id)),
+                    &j->run.assistant)) {
+        http_respond_error(call->req, 503, "out of memory");
+        return false;
+    }
+    /* Some clients send both: the command is what is meant. */
+    if (!jobs_fill_submit(call, graph, json_is_null(command) ? json_at(body, "input") : NULL,
+                          run, 0))
+        return false;
+    if (langgraph_fill_kwargs(call, body) &&
+        langgraph_fill_metadata(call, json_at(body, "metadata")) &&
+        langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->resume))
+        return true;
+    http_respond_error(call->req, 503, "out of memory");
+    return false;
+}
+
+static bool read_run(struct call *call, struct json_reader *reader)
+{
+    struct json json;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
+           read_create(call, json.root);
+}
+
+/* --- making one ---------------------------------------------------------------------- */
+
+/* What the journal refuses is the client's mistake (422), or as it always is. */
+static bool refused(struct call *call)
+{
+    if (call->journal.code != ERR_TYPE)
+        return call_refused(call);
+    http_respond_error(call->req, 422, "%s", call->journal.why.text);
+    return true;
+}
+
+/* The thread that the client knows of. */
+static struct str thread_of(const struct call *call)
+{
+    return call->journal.thread_row.is_temporary ? STR_NONE : call->journal.thread_row.id;
+}
+
+static void answer_create(struct call *call)
+{
+    if (refused(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), call->journal.row.id, NULL);
+    langgraph_put_new_run(&call->out, &call->journal);
+    api_json(call->req, 200, &call->out);
+}
+
+/* It was taken before the run was made: a refusal afterwards would make another. */
+static struct permit *permit_of(struct call *call)
+{
+    struct permit *permit = call->permit;
+
+    call->permit = NULL;
+    return permit;
+}
+
+static void answer_stream(struct call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (refused(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), j->row.id, "stream");
+    langgraph_stream(call->req, permit_of(call), j->row.id, (uint32_t)j->run.modes,
+                     j->run.subgraphs != 0, call->cancels);
+}
+
+static void answer_wait(struct call *call)
+{
+    if (refused(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), call->journal.row.id,
+                           call->journal.thread_row.is_temporary ? NULL : "join");
+    langgraph_wait(call->req, permit_of(call), call->journal.row.id, call->cancels, false);
+}
+
+static void submit(struct http_request *req,
+                   const struct assistant_row *assistant,
+                   void (*answer)(struct call *),
+                   bool reads)
+{
+    struct permit *permit = NULL;
+    bool may = !reads || api_take_permit(req, &permit);
+    struct call *call = may ? call_new(req, JOURNAL_SUBMIT, answer) : NULL;
+
+    if (call == NULL) {
+        permit_free(permit);
+        return;
+    }
+    call->permit = permit;
+    call->assistant = assistant;
+    call_read(call, MAX_DEPTH, read_run);
+}
+
+/* Whose assistant is it?  What cannot be read is refused later. */
+static void find_assistant(struct http_request *req,
+                           void (*then)(struct http_request *, const struct assistant_row *))
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    bool is_body = json_read(&reader, http_body(req), &json, NULL) == 0;
+    struct str id = is_body
+                        ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
+                        : STR_NONE;
+    if (id.n > 0)
+        langgraph_with_assistant(req, id, then);
+    else
+        then(req, NULL);
+    json_reader_done(&reader);
+}
+
+static void create(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_create, false);
+}
+
+void api_run_create(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, create);
+}
+
+static void stream(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_stream, true);
+}
+
+void api_run_stream(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, stream);
+}
+
+static void wait_for(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_wait, true);
+}
+
+void api_run_wait(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, wait_for);
+}
+
+/* --- several, one after another ------------------------------------------------------- */
+
+static void answer_item(struct call *call);
+
+static bool read_item(struct call *call, struct json_reader *reader)
+{
+    struct json json;
+
+    if (json_read(reader, buf_text(&call->body), &json, NULL) != 0 ||
+        !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
+        http_respond_error(call->req, 422, "the body must be a list of at most %d runs",
+                           MAX_BATCH);
+        return false;
+    }
+    yyjson_val *item = yyjson_arr_get(json.root, call->item - 1);
+    if (item == NULL) {
+        buf_char(&call->out, ']');
+        api_json(call->req, 200, &call->out);
+        return false;
+    }
+    return read_create(call, item);
+}
+
+static void next_item(struct http_request *req, struct call *before)
+{
+    struct call *call = call_new(req, JOURNAL_SUBMIT, answer_item);
+
+    if (call == NULL)
+        return;
+    call->item = before != NULL ? before->item + 1 : 1;
+    buf_char(&call->out, '[');
+    if (before != NULL) {
+        struct buf empty = call->out;
+
+        call->out = before->out;
+        before->out = empty;
+    }
+    call_read(call, MAX_DEPTH, read_item);
+}
+
+static void answer_item(struct call *call)
+{
+    if (refused(call))
+        return;
+    if (call->item > 1)
+        buf_char(&call->out, ',');
+    langgraph_put_new_run(&call->out, &call->journal);
+    next_item(call->req, call);
+}
+
+void api_run_batch(struct http_request *req, void *arg)
+{
+    (void)arg;
+    next_item(req, NULL);
+}
