@@ -69,8 +69,7 @@ test("the keys j k enter / c ? g do what the help says", async () => {
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("k");
-    const chosen = await page.locator(".run-row.is-chosen a").textContent();
-    assert.equal(chosen, await page.locator(".rows .run-row a").first().textContent());
+    await page.locator(".rows .run-row.is-chosen:first-child").waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("done");
     assert.equal(await page.getByLabel("Search runs").inputValue(), "done");
@@ -91,6 +90,29 @@ test("the keys j k enter / c ? g do what the help says", async () => {
     await page.keyboard.press("g");
     await page.keyboard.press("w");
     await page.locator("h1", { hasText: "Workers" }).waitFor();
+  });
+});
+
+// A key may come before the browser has drawn what the last one did.
+test("no key is lost to a dialog that has just been closed, nor to a frame that has not been drawn", async () => {
+  await onPage("/", {}, async (page) => {
+    const press = (...keys) => page.evaluate((all) => {
+      document.querySelector("dialog")?.close();
+      for (const key of all) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    }, keys);
+    await page.locator(".rows .run-row").first().waitFor();
+    await press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    for (let i = 0; i < 2; i++) {
+      await press("c");
+      await page.getByRole("dialog", { name: "New run" }).getByLabel("Input (JSON)").waitFor();
+      assert.equal(await page.locator("dialog").count(), 1);
+    }
+    await press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await press("j", "/");
+    await page.locator(".run-row.is-chosen").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), "find");
   });
 });
 

@@ -1,8 +1,9 @@
 // The frame around the pages: navigation, the connection's light, keys, and the door.
 
+import { Dialog, hasDialog } from "./dialog";
 import { h, redraw, type Child, type VNode } from "./dom";
 import type { LightKind } from "./link";
-import { notice, type Page } from "./page";
+import { isField, notice, type Page } from "./page";
 import { AgentsPage } from "./pages/agents";
 import { InboxPage } from "./pages/inbox";
 import { RunPage } from "./pages/run";
@@ -31,7 +32,7 @@ export class App {
   private path = "";
   private token = "";
   private wrong = "";
-  private hasHelp = false;
+  private readonly help = new Dialog("keys");
   private isGoing = false; // "g" was pressed
 
   constructor() {
@@ -74,27 +75,20 @@ export class App {
 
   private onKey(e: KeyboardEvent): void {
     const target = e.target as HTMLElement;
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && (target as HTMLInputElement).type !== "range") {
+    if (e.ctrlKey || e.metaKey || e.altKey || hasDialog()) return;
+    if (isField(target)) {
       if (e.key === "Escape") target.blur();
       return;
     }
-    if (target.closest("dialog")) return;
     if (e.key === "Enter" && target.closest("a, button, summary")) return;
     if (this.isGoing) {
       const to = { r: "/", i: "/inbox", w: "/workers", a: "/agents", s: "/server" }[e.key];
       this.isGoing = false;
       if (to !== undefined) this.go(to);
     } else if (e.key === "g") this.isGoing = true;
-    else if (e.key === "?") this.help(!this.hasHelp);
-    else if (e.key === "Escape" && this.hasHelp) this.help(false);
+    else if (e.key === "?") this.help.open();
     else if (!this.page.key?.(e.key)) return;
     e.preventDefault();
-  }
-
-  private help(isOpen: boolean): void {
-    this.hasHelp = isOpen;
-    redraw();
   }
 
   // --- the frame ---
@@ -114,15 +108,14 @@ export class App {
         path === "/inbox" && open > 0 && h("span", { class: "badge", "aria-label": `${open} open` }, open))))),
       h("div", { class: "nav-foot" },
         this.light(),
-        h("p", null, h("a", { href: "/docs" }, "API"), h("button", { type: "button", class: "link", onclick: () => this.help(true) }, "Keys ", h("kbd", null, "?")),
+        h("p", null, h("a", { href: "/docs" }, "API"), h("button", { type: "button", class: "link", onclick: () => this.help.open() }, "Keys ", h("kbd", null, "?")),
           this.store.session?.cookie && h("button", { type: "button", class: "link", onclick: () => void this.store.logout() }, "Sign out"))));
   }
 
   private helpBox(): Child {
-    return this.hasHelp && h("dialog", { class: "dialog", "aria-labelledby": "keys-title", ref: (el: Element) => requestAnimationFrame(() => (el as HTMLDialogElement).showModal()), onclose: () => this.help(false) },
-      h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Keys"),
-        h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", null, key.split("  ").map((k) => h("kbd", null, k))), h("dd", null, what)])),
-        h("div", { class: "dialog-foot" }, h("button", { type: "submit" }, "Close"))));
+    return this.help.view(() => h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Keys"),
+      h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", null, key.split("  ").map((k) => h("kbd", null, k))), h("dd", null, what)])),
+      h("div", { class: "dialog-foot" }, h("button", { type: "submit" }, "Close"))));
   }
 
   private door(): VNode {

@@ -36,6 +36,11 @@ export function heading(title: string, about: Child, ...more: Child[]): VNode {
   return h("header", { class: "page-head" }, h("div", { class: "page-title" }, h("h1", null, title), about && h("p", { class: "muted" }, about)), ...more);
 }
 
+// Where somebody types.  What was in a dialog has the focus until the next frame, but gets nothing.
+export function isField(el: Element | null): boolean {
+  return el !== null && el.closest("dialog:not([open])") === null && /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && (el as HTMLInputElement).type !== "range";
+}
+
 export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }

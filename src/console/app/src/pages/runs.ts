@@ -3,7 +3,7 @@
 import { afterDraw, h, redraw, type Child, type VNode } from "../dom";
 import { age, count, cut, duration, many, plain, show } from "../format";
 import { VirtualList } from "../list";
-import { empty, heading, notice, pill, type Page } from "../page";
+import { empty, heading, isField, notice, pill, type Page } from "../page";
 import { isFinal } from "../reducer";
 import type { Row, Store } from "../store";
 import { api } from "../api";
@@ -43,7 +43,9 @@ export class RunsPage implements Page {
   private choose(index: number): void {
     this.chosen = Math.max(0, Math.min(this.shown.length - 1, index));
     this.list.show(this.chosen, rowHeight());
-    afterDraw(() => document.querySelector<HTMLElement>(".run-row.is-chosen a")?.focus());
+    afterDraw(() => {
+      if (!isField(document.activeElement)) document.querySelector<HTMLElement>(".run-row.is-chosen a")?.focus();
+    });
     redraw();
   }
 

@@ -1,6 +1,7 @@
 // The form for a new run: an agent and its input.
 
-import { afterDraw, h, redraw, type VNode } from "../dom";
+import { Dialog } from "../dialog";
+import { h, redraw, type Child } from "../dom";
 import { notice } from "../page";
 import { api } from "../api";
 import type { Json, JsonObject } from "../record";
@@ -9,7 +10,7 @@ import type { Store } from "../store";
 const DEMO_INPUT = '{\n  "issue": "API returns 500 after deploy",\n  "ask_timeout": "never"\n}';
 
 export class SubmitForm {
-  private isOpen = false;
+  private readonly dialog = new Dialog("submit");
   private agent = "";
   private id = "";
   private input = "";
@@ -19,18 +20,10 @@ export class SubmitForm {
   constructor(private readonly store: Store, private readonly done: (id: string) => void) {}
 
   open(agent = this.store.agents[0]?.agent_type ?? ""): void {
-    if (this.isOpen) return;
-    this.isOpen = true;
     this.error = "";
     this.id = "";
     this.choose(agent);
-    afterDraw(() => (document.getElementById("submit") as HTMLDialogElement).showModal());
-    redraw();
-  }
-
-  private close(): void {
-    this.isOpen = false;
-    redraw();
+    this.dialog.open();
   }
 
   private choose(agent: string): void {
@@ -67,7 +60,7 @@ export class SubmitForm {
     redraw();
     try {
       const job = await api.submit(body);
-      this.isOpen = false;
+      this.dialog.close();
       this.done(job.job_id);
     } catch (error) {
       this.error = (error as Error).message;
@@ -76,45 +69,48 @@ export class SubmitForm {
     redraw();
   }
 
-  view(): VNode | false {
-    if (!this.isOpen) return false;
+  view(): Child {
+    return this.dialog.view(() => this.fields());
+  }
+
+  private fields(): Child {
+    if (this.agent === "" && this.store.agents.length > 0) this.choose(this.store.agents[0].agent_type); // they were not known yet
     const problem = this.problem();
     const about = this.store.agents.find((a) => a.agent_type === this.agent)?.description;
-    return h("dialog", { id: "submit", class: "dialog", "aria-labelledby": "submit-title", onclose: () => this.close() },
-      h("form", {
-        method: "dialog",
-        onsubmit: (e: Event) => {
-          e.preventDefault();
-          if (problem === "" && !this.isSending) void this.send();
-        },
-        onkeydown: (e: KeyboardEvent) => {
-          if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && problem === "" && !this.isSending) void this.send();
-        },
+    return h("form", {
+      method: "dialog",
+      onsubmit: (e: Event) => {
+        e.preventDefault();
+        if (problem === "" && !this.isSending) void this.send();
       },
-        h("h2", { id: "submit-title" }, "New run"),
-        h("label", null, "Agent",
-          h("select", { name: "agent", value: this.agent, onchange: (e: Event) => this.choose((e.target as HTMLSelectElement).value) },
-            this.store.agents.map((a) => h("option", { key: a.agent_type, value: a.agent_type }, a.agent_type)))),
-        about && h("p", { class: "muted" }, about),
-        h("label", null, "Input (JSON)",
-          h("textarea", {
-            name: "input", rows: 9, spellcheck: "false", value: this.input, "aria-invalid": problem ? "true" : "false", "aria-describedby": "submit-problem",
-            oninput: (e: Event) => {
-              this.input = (e.target as HTMLTextAreaElement).value;
-              redraw();
-            },
-          })),
-        h("p", { id: "submit-problem", class: "field-note", role: "status" }, problem || "Any JSON: it reaches the worker as it is."),
-        h("label", null, "Id", h("span", { class: "muted" }, " (one is made when this is empty)"),
-          h("input", {
-            name: "id", value: this.id, pattern: "[A-Za-z0-9_\\-]{1,64}", autocomplete: "off",
-            oninput: (e: Event) => {
-              this.id = (e.target as HTMLInputElement).value;
-            },
-          })),
-        this.error !== "" && notice("error", this.error),
-        h("div", { class: "dialog-foot" },
-          h("button", { type: "button", onclick: () => (document.getElementById("submit") as HTMLDialogElement).close() }, "Close"),
-          h("button", { type: "submit", class: "primary", disabled: problem !== "" || this.isSending }, this.isSending ? "Sending…" : "Start"))));
+      onkeydown: (e: KeyboardEvent) => {
+        if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && problem === "" && !this.isSending) void this.send();
+      },
+    },
+      h("h2", { id: "submit-title" }, "New run"),
+      h("label", null, "Agent",
+        h("select", { name: "agent", value: this.agent, onchange: (e: Event) => this.choose((e.target as HTMLSelectElement).value) },
+          this.store.agents.map((a) => h("option", { key: a.agent_type, value: a.agent_type }, a.agent_type)))),
+      about && h("p", { class: "muted" }, about),
+      h("label", null, "Input (JSON)",
+        h("textarea", {
+          name: "input", rows: 9, spellcheck: "false", value: this.input, "aria-invalid": problem ? "true" : "false", "aria-describedby": "submit-problem",
+          oninput: (e: Event) => {
+            this.input = (e.target as HTMLTextAreaElement).value;
+            redraw();
+          },
+        })),
+      h("p", { id: "submit-problem", class: "field-note", role: "status" }, problem || "Any JSON: it reaches the worker as it is."),
+      h("label", null, "Id", h("span", { class: "muted" }, " (one is made when this is empty)"),
+        h("input", {
+          name: "id", value: this.id, pattern: "[A-Za-z0-9_\\-]{1,64}", autocomplete: "off",
+          oninput: (e: Event) => {
+            this.id = (e.target as HTMLInputElement).value;
+          },
+        })),
+      this.error !== "" && notice("error", this.error),
+      h("div", { class: "dialog-foot" },
+        h("button", { type: "button", onclick: (e: Event) => (e.target as Element).closest("dialog")!.close() }, "Close"),
+        h("button", { type: "submit", class: "primary", disabled: problem !== "" || this.isSending }, this.isSending ? "Sending…" : "Start")));
   }
 }
