@@ -1,29 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, open } from "./browser.js";
-import { graph, play, Server, until } from "./server.js";
+import { until } from "../lib/server.js";
+import { graph } from "../lib/stage.js";
+import { light, onPage, server, setUp, state } from "./suite.js";
 
-let server, browser, ready;
-
-async function begin() {
-  server = await new Server().start();
-  browser = await launch();
-}
-
-before(() => (ready = begin()));
-
-after(async () => {
-  await ready; // which goes on also when no test was asked for
-  await browser?.close();
-  await server?.close();
-});
-
-async function onPage(hash, options, body) {
-  const tab = await open(browser, `${server.url}/#${hash}`, options);
-  await body(tab.page);
-  await tab.close();
-}
+setUp();
 
 // What the page says about a run, apart from clocks that go on.
 function shown(page) {
@@ -33,14 +15,6 @@ function shown(page) {
       copy.querySelectorAll("[data-tick]").forEach((t) => t.remove());
       return copy.textContent + (el.getAttribute("class") ?? "");
     })));
-}
-
-async function state(page, word) {
-  await page.locator(".run-head-box .pill", { hasText: word }).waitFor();
-}
-
-async function light(page, word) {
-  await page.locator(".light", { hasText: word }).waitFor();
 }
 
 // --- the demo ---
@@ -92,7 +66,7 @@ test("a node that is visited twice has two cards, with what each visit said", as
 });
 
 test("Send fan-out has a card for each, and lanes side by side", async () => {
-  const lease = await play(server, "g-send-fanout.ndjson", "fan");
+  const lease = await server.play("g-send-fanout.ndjson", "fan");
   await lease.finish();
   await onPage("/runs/fan", {}, async (page) => {
     await state(page, "Succeeded");
@@ -105,7 +79,7 @@ test("Send fan-out has a card for each, and lanes side by side", async () => {
 });
 
 test("a sub-agent is inside the tool that called it", async () => {
-  const lease = await play(server, "b-react-nested.ndjson", "nested");
+  const lease = await server.play("b-react-nested.ndjson", "nested");
   await lease.finish();
   await onPage("/runs/nested", {}, async (page) => {
     await state(page, "Succeeded");
@@ -126,7 +100,7 @@ test("a sub-agent is inside the tool that called it", async () => {
 // --- endings ---
 
 test("failure, cancellation and interruption look like what they are", async () => {
-  const lease = await play(server, "c-node-throws.ndjson", "throws");
+  const lease = await server.play("c-node-throws.ndjson", "throws");
   await lease.finish("failure", { error: "boom at the end" }).catch(() => {});
   await server.submit("demo", { speed: 1 }, "stopped");
   await onPage("/runs/throws", {}, async (page) => {
@@ -185,7 +159,7 @@ test("through restarts of the server nothing is lost and nothing doubled, and th
   await onPage("/runs/restart", { isCut: true }, async (page) => {
     await page.locator(".said", { hasText: "tok9." }).waitFor();
     await light(page, "Live");
-    await server.stop("SIGKILL");
+    await server.kill();
     await light(page, /Reconnecting|Server gone/);
     await light(page, "Server gone: the server does not answer");
     await server.start();

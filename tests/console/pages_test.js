@@ -4,37 +4,21 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, open, require } from "./browser.js";
-import { graph, Server, until } from "./server.js";
+import { until } from "../lib/server.js";
+import { graph, Stage } from "../lib/stage.js";
+import { open, require } from "./browser.js";
+import { browser, light, onPage, server, setUp } from "./suite.js";
 
-let server, browser, ready;
-
-async function begin() {
-  server = await new Server().start();
-  browser = await launch();
+setUp(async () => {
   await server.submit("demo", { speed: 50, ask_timeout: "never" }, "asks");
   await server.submit("demo", { speed: 50 }, "done");
   await server.submit("demo", { speed: 50, fail_at: "critic" }, "broken");
   await server.untilState("asks", "waiting");
   await server.untilState("done", "succeeded");
   await server.untilState("broken", "failed");
-}
-
-before(() => (ready = begin()));
-
-after(async () => {
-  await ready; // which goes on also when no test was asked for
-  await browser?.close();
-  await server?.close();
 });
-
-async function onPage(hash, options, body) {
-  const tab = await open(browser, `${server.url}/#${hash}`, options);
-  await body(tab.page);
-  await tab.close();
-}
 
 // --- runs ---
 
@@ -189,8 +173,8 @@ test("a run that is not there says so", async () => {
 // --- tokens ---
 
 test("a locked server asks for a token, and the page keeps none that a script could read", async () => {
-  const locked = await new Server("--auth", "required").start();
-  const token = execFileSync(process.env.SPOOLWIRE, ["token", "create", "--scope", "admin", "--name", "me", "--data", path.join(locked.folder, "x.db")], { encoding: "utf8" }).trim();
+  const locked = await new Stage(["--auth", "required"]).start();
+  const token = execFileSync(process.env.SPOOLWIRE, ["token", "create", "--scope", "admin", "--name", "me", "--data", locked.data], { encoding: "utf8" }).trim();
   const tab = await open(browser, `${locked.url}/`, { isCut: true });
   const { page } = tab;
   await page.getByLabel("Token").fill("spw_nonsense");
@@ -198,7 +182,7 @@ test("a locked server asks for a token, and the page keeps none that a script co
   await page.getByRole("alert").waitFor();
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Open" }).click();
-  await page.locator(".light", { hasText: "Live" }).waitFor();
+  await light(page, "Live");
   await page.getByRole("button", { name: "Run the demo agent" }).click();
   await page.locator(".card").first().waitFor();
   assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)), "{}{}");
@@ -215,7 +199,7 @@ test("six tabs at once have one connection each, and all are live", async () => 
   const pages = await Promise.all(Array.from({ length: 6 }, () => context.newPage()));
   await Promise.all(pages.map((p) => p.goto(`${server.url}/#/runs/asks`)));
   for (const p of pages) {
-    await p.locator(".light", { hasText: "Live" }).waitFor();
+    await light(p, "Live");
     await p.locator(".question", { hasText: "Which environment" }).waitFor();
   }
   await context.close();
@@ -234,7 +218,7 @@ test("axe finds nothing serious, on any page, light and dark", async () => {
     for (const hash of PAGES) {
       await page.goto(`${server.url}/#${hash}`);
       await page.reload();
-      await page.locator(".light", { hasText: "Live" }).waitFor();
+      await light(page, "Live");
       await page.locator("h1").waitFor();
       await page.evaluate(axe);
       const tabs = hash.startsWith("/runs/done") ? ["Output", "Artifacts", "Tree", "Events", "Adopt"] : [""];

@@ -1,31 +1,21 @@
 // Long runs and long lists stay smooth: the browser counts the tasks that held it up.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { launch, open } from "./browser.js";
-import { graph, Server, until } from "./server.js";
+import { until } from "../lib/server.js";
+import { graph } from "../lib/stage.js";
+import { open } from "./browser.js";
+import { browser, light, server, setUp, state } from "./suite.js";
 
 const LONG_MS = 200; // a page that is held up for so long is felt, also on a slow machine
-let server, browser, ready;
 
-async function begin() {
-  server = await new Server("--durability", "relaxed").start();
-  browser = await launch();
-}
-
-before(() => (ready = begin()));
-
-after(async () => {
-  await ready; // which goes on also when no test was asked for
-  await browser?.close();
-  await server?.close();
-});
+setUp(undefined, ["--durability", "relaxed"]);
 
 async function measured(hash, body) {
   const tab = await open(browser, `${server.url}/#/agents`);
   const { page } = tab;
-  await page.locator(".light", { hasText: "Live" }).waitFor();
+  await light(page, "Live");
   await page.evaluate(() => {
     window.long = [];
     new PerformanceObserver((list) => window.long.push(...list.getEntries().map((e) => Math.round(e.duration)))).observe({ entryTypes: ["longtask"] });

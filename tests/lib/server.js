@@ -48,7 +48,7 @@ function environment(more = {}) {
     return {
         ...Object.fromEntries(own),
         PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
-        VIRTUAL_ENV: path.dirname(path.dirname(PYTHON)),
+        ...(PYTHON && { VIRTUAL_ENV: path.dirname(path.dirname(PYTHON)) }),
         ...more,
     };
 }
