@@ -72,6 +72,23 @@ export const counts = new StateGraph(Steps)
     .addEdge(START, 'count')
     .compile();
 
+// Goes on saying numbers until it is told to end; how far it is, is in a file.
+export const goesOn = new StateGraph(Steps)
+    .addNode('count', async (_state, config) => {
+        let n = 0;
+
+        for (; !fs.existsSync('enough'); n += 1) {
+            config.writer({ count: n });
+            fs.writeFileSync('count', String(n));
+            await pause(10);
+        }
+        return { done: [n] };
+    })
+    .addNode('end', () => ({ done: ['end'] }))
+    .addEdge(START, 'count')
+    .addEdge('count', 'end')
+    .compile();
+
 // What a run finds in the store is what another has left there.
 export const remembers = new StateGraph(Steps)
     .addNode('remember', async (_state, config) => {

@@ -1,5 +1,6 @@
 // A spoolwire of a test's own, and waiting with a deadline.
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { createServer } from 'node:net';
@@ -22,11 +23,15 @@ export async function until(what, condition, ms = WAIT_MS) {
     }
 }
 
-// For servers that come back to their port.
+// For servers that come back to their port: below those that the system hands out meanwhile.
 export async function freePort() {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address();
+    const port = randomInt(10_000, 30_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+        await once(server, 'listening');
+    } catch {
+        return freePort();
+    }
     server.close();
     await once(server, 'close');
     return port;
@@ -67,6 +72,7 @@ export function start(program, args, { cwd, env } = {}) {
 }
 
 export async function kill(child, signal = 'SIGKILL') {
+    if (child === undefined) return;
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await child.ended;
 }

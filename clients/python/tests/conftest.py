@@ -1,8 +1,11 @@
 """Run by tests/python/run, which puts the gateway's harness on the path."""
 
+import inspect
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import away
 import gateway
 import pytest
 from support import COMMAND
@@ -40,3 +43,13 @@ def own_server():
     """One that may be killed."""
     with gateway.Server(agents={k: v for k, v in AGENTS.items() if v.get("pull")}) as running:
         yield running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def absence(request):
+    """It takes ten seconds, so it goes on beside the other tests; the one that asks for it waits."""
+    if not any("absence" in inspect.signature(item.function).parameters for item in request.session.items):
+        yield None
+        return
+    with ThreadPoolExecutor(1) as beside:
+        yield beside.submit(away.ten_seconds)
