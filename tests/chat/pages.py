@@ -1,5 +1,6 @@
 """A page that is built and served, and the project behind it."""
 
+import atexit
 import contextlib
 import functools
 import http.server
@@ -43,27 +44,31 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@functools.cache
+def built(version):
+    """The page with that SDK, as Vite makes it: the folder that has it, until the tests end."""
+    folder = tempfile.mkdtemp(prefix="spoolwire-chat-")
+    atexit.register(shutil.rmtree, folder)
+    modules = os.path.join(packages(), "node_modules")
+    os.symlink(modules, os.path.join(folder, "node_modules"))
+    for name in ("index.html", "page.jsx", "vite.config.mjs"):
+        shutil.copy(os.path.join(HERE, name), folder)
+    subprocess.run([node(), os.path.join(modules, "vite", "bin", "vite.js"), "build"], cwd=folder, check=True,
+                   env={**os.environ, "SDK": version})
+    return os.path.join(folder, "dist")
+
+
 @contextlib.contextmanager
 def page(version):
-    """The page with that SDK; gives its address."""
-    modules = os.path.join(packages(), "node_modules")
-    with tempfile.TemporaryDirectory(prefix="spoolwire-chat-") as folder:
-        os.symlink(modules, os.path.join(folder, "node_modules"))
-        shutil.copy(os.path.join(HERE, "page.jsx"), folder)
-        subprocess.run([os.path.join(modules, ".bin", "esbuild"), "page.jsx", "--bundle", "--outfile=page.js",
-                        "--jsx=automatic", "--log-level=error", "--define:process.env.NODE_ENV=\"production\"",
-                        f"--alias:@langchain/langgraph-sdk/react=sdk-{version}/react"],
-                       cwd=folder, check=True, env={**os.environ, "PATH": f"{os.path.dirname(node())}:{os.environ['PATH']}"})
-        with open(os.path.join(folder, "index.html"), "w") as f:
-            f.write('<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">'
-                    '<div id="root"></div><script src="page.js"></script>')
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/index.html"
-        finally:
-            server.shutdown()
-            server.server_close()
+    """Serves the page with that SDK; gives its address."""
+    served = functools.partial(Quiet, directory=built(version))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), served)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 class Dev:
