@@ -3,7 +3,8 @@
  *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, or it is there already
  *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
  *               EXISTS health-check
- *     SETTLE    the result is there; what it said over its channel may still be on its way
+ *     SETTLE    the result is there; what it said over its channel may still be on its way:
+ *               a mark is sent after it (bus/marks.h), or `settle` passes
  *     OVER
  *
  * A lost connection is waited for: what was sent before it may or may not have been done, and
@@ -18,6 +19,7 @@
 #include "agents/host.h"
 #include "agents/order.h"
 #include "base/error.h"
+#include "bus/marks.h"
 #include "bus/redis.h"
 
 #include <stdio.h>
@@ -65,8 +67,9 @@ struct arq {
     int64_t due;     /* when it may start */
     struct look look;
     struct arq_result result;
+    struct mark mark;
     struct error why;   /* of the trouble */
-    unsigned n_flying;  /* commands without an answer */
+    unsigned n_flying;  /* commands without an answer, and the mark */
     unsigned n_missing; /* looks in a row that found nothing */
     uint64_t last_sign; /* of its worker, on the loop's clock */
     uint64_t give_up;   /* the same: when a stop is waited for no longer; 0: there is none */
@@ -176,10 +179,21 @@ static bool landed(struct arq *a)
     return true;
 }
 
+/* The mark, unless it is there already. */
+static void take_back(struct arq *a)
+{
+    struct marks *marks = a->hands.host->marks;
+
+    if (marks != NULL && marks_drop(marks, &a->mark))
+        a->n_flying--;
+}
+
 static void finish(struct arq *a)
 {
     if (a->phase == PHASE_OVER)
         return;
+    if (a->phase == PHASE_SETTLE)
+        take_back(a);
     a->phase = PHASE_OVER;
     (void)uv_timer_stop(&a->timer); /* stopping cannot fail */
     bool is_unwanted = a->trouble != TROUBLE_NONE || a->give_up != 0;
@@ -342,6 +356,41 @@ static void begin_anew(struct arq *a)
     wait_ms(a, 0);
 }
 
+static void on_mark(struct mark *mark)
+{
+    struct arq *a = (struct arq *)(void *)((char *)mark - offsetof(struct arq, mark));
+
+    if (!landed(a))
+        finish(a);
+}
+
+static void on_marked(void *arg, const redisReply *reply)
+{
+    struct arq *a = arg;
+    bool is_heard = reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer > 0;
+
+    if (!landed(a) && !is_heard)
+        finish(a); /* nobody listens: nothing is on its way */
+}
+
+/* What the worker published before its result is before our mark. */
+static void settle(struct arq *a)
+{
+    struct marks *marks = a->hands.host->marks;
+
+    a->phase = PHASE_SETTLE;
+    a->mark.home = a->hands.host->box;
+    a->mark.came = on_mark;
+    if (marks == NULL || !marks_put(marks, &a->mark, a->hands.job)) {
+        wait_ms(a, 0);
+        return;
+    }
+    a->n_flying++;
+    wait_ms(a, settings_of(a)->settle_ms);
+    (void)ASK(a, on_marked, STR("PUBLISH"), marks_channel(marks),
+              str_make(a->mark.text, sizeof(a->mark.text))); /* else the time passes */
+}
+
 static void looked(struct arq *a)
 {
     if (is_stale(a)) {
@@ -353,8 +402,7 @@ static void looked(struct arq *a)
         if (a->give_up != 0 && a->last_sign >= a->give_up)
             finish(a);
     } else if (a->has_result) {
-        a->phase = PHASE_SETTLE;
-        wait_ms(a, settings_of(a)->settle_ms);
+        settle(a);
         return;
     } else {
         judge_look(a);

@@ -605,6 +605,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .heartbeat_ms = options->heartbeat_ms,
                              .scratch = uv_buf_init(e->scratch, SCRATCH),
                              .counts = &e->counts,
+                             .marks = options->marks,
                              .reader = &e->reader };
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;

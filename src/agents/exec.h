@@ -30,6 +30,7 @@
 struct error;
 struct exec;
 struct journal;
+struct marks;
 
 /* Long-lived processes that share the jobs of an agent. */
 struct exec_pool {
@@ -73,7 +74,7 @@ struct exec_arq {
     bool keeps_result;      /* its workers do: without one it is lost */
     const char *health_key; /* NULL: the queue's */
     int64_t poll_ms;
-    int64_t settle_ms; /* from the result to the end, for what is still on the channel */
+    int64_t settle_ms; /* after the result, at most, for what is still on the channel */
 };
 
 struct exec_agent {
@@ -109,6 +110,7 @@ struct exec_options {
     int64_t heartbeat_ms;          /* 0: a quarter of the lease */
     const char *mark;              /* of all processes (leash.h), or NULL */
     const struct redis_url *redis; /* with agents that are queues of ARQ */
+    struct marks *marks;           /* of their channels; borrowed; NULL: nobody listens */
 };
 
 /* Processes, by whether they are of a pool. */

@@ -13,6 +13,7 @@ struct exec_counts;
 struct journal;
 struct report_reader;
 struct mailbox;
+struct marks;
 
 struct host {
     uv_loop_t *loop;
@@ -25,6 +26,7 @@ struct host {
     struct exec_counts *counts;
     struct dialer *dialer;        /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
+    struct marks *marks;          /* NULL: nobody listens to channels */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

@@ -2,6 +2,7 @@
 #include "bus/bus.h"
 
 #include "base/error.h"
+#include "bus/marks.h"
 #include "loop/mailbox.h"
 
 #include <pthread.h>
@@ -17,6 +18,7 @@ struct bus {
     struct mailbox *box;           /* owned */
     struct publisher *publisher;   /* owned; NULL: none */
     struct subscriber *subscriber; /* the same; frees itself */
+    struct marks *marks;           /* owned; beside a subscriber */
     bool echoes;                   /* both speak of the same channels */
     unsigned n_open;               /* parts that run */
     struct publisher_counts published;
@@ -87,6 +89,7 @@ static int open_subscriber(struct bus *b)
                                           .journal = b->opt.journal,
                                           .url = &b->url,
                                           .channel = b->in,
+                                          .marks = b->marks,
                                           .agent = b->opt.agent,
                                           .max_bytes = b->opt.max_bytes,
                                           .max_depth = b->opt.max_depth,
@@ -104,6 +107,8 @@ static int open_parts(struct bus *b)
     int err = b->opt.dialect != NULL ? open_publisher(b) : 0;
 
     if (err == 0 && b->opt.subscribe_channel != NULL)
+        err = marks_new(&b->in, &b->marks);
+    if (err == 0 && b->marks != NULL)
         err = open_subscriber(b);
     b->n_open = b->publisher != NULL;
     b->n_open += b->subscriber != NULL;
@@ -213,8 +218,14 @@ void bus_free(struct bus *b)
     if (b->has_loop)
         (void)uv_loop_close(&b->loop); /* busy only after a start that failed */
     mailbox_free(b->box);
+    marks_free(b->marks);
     store_close(b->reader);
     free(b);
+}
+
+struct marks *bus_marks(const struct bus *b)
+{
+    return b->marks;
 }
 
 const struct publisher_counts *bus_published_counts(const struct bus *b)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "bus/marks.h"
 #include "bus/payload.h"
 #include "bus/post.h"
 #include "jobs/job.h"
@@ -271,6 +272,11 @@ static void count(struct feed *f)
     }
 }
 
+static bool is_idle(const struct feed *f)
+{
+    return !f->post.is_flying && f->flying.n == 0 && f->filling.n == 0;
+}
+
 static void on_answer(struct post *post)
 {
     struct feed *f = post->owner;
@@ -291,7 +297,10 @@ static void on_answer(struct post *post)
     batch_clear(&f->flying);
     f->at = 0;
     send_next(f);
-    if (!post->is_flying && post->req.code != 0 && f->filling.n == 0 && !f->is_dirty)
+    if (!is_idle(f))
+        return;
+    marks_stored(s->opt.marks, id_of(f));
+    if (post->req.code != 0 && !f->is_dirty)
         feed_free(f); /* whatever speaks there, nothing is to be kept of it */
 }
 
@@ -338,13 +347,28 @@ static void take(struct subscriber *s, struct str job, struct str payload)
     s->last_dirty = &f->after;
 }
 
+/* What was said before a mark is with us: stored, or about to be. */
+static void take_mark(struct subscriber *s, struct str text)
+{
+    char id[MARK_JOB_MAX];
+    struct str job = str_make(id, marks_read(s->opt.marks, text, id));
+    const struct feed *f = job.n > 0 ? table_get(&s->feeds, key_of(0, job)) : NULL;
+
+    if (job.n > 0 && (f == NULL || is_idle(f)))
+        marks_stored(s->opt.marks, job);
+}
+
 static void on_message(void *arg, struct str channel, struct str payload)
 {
     struct subscriber *s = arg;
     struct str job;
 
     counter_add(&s->opt.counts->messages, 1);
-    if (!channel_find_job(&s->opt.channel, channel, &job) || !job_id_valid(job))
+    if (!channel_find_job(&s->opt.channel, channel, &job))
+        counter_add(&s->opt.counts->bad, 1);
+    else if (marks_are_of(job))
+        take_mark(s, payload);
+    else if (!job_id_valid(job))
         counter_add(&s->opt.counts->bad, 1);
     else if (s->opt.is_own != NULL && s->opt.is_own(s->opt.arg, job))
         counter_add(&s->opt.counts->own, 1);
@@ -382,8 +406,7 @@ static void look_after(struct subscriber *s)
         next = f->next;
         if (f->is_stuck)
             send_batch(f);
-        else if (!f->is_dirty && !f->post.is_flying && f->filling.n == 0 &&
-                 ++f->idle >= IDLE_TICKS)
+        else if (!f->is_dirty && is_idle(f) && ++f->idle >= IDLE_TICKS)
             feed_free(f);
     }
 }

@@ -14,6 +14,7 @@
 
 struct journal;
 struct mailbox;
+struct marks;
 struct subscriber;
 
 struct subscriber_counts {
@@ -38,6 +39,7 @@ struct subscriber_options {
     struct journal *journal;
     const struct redis_url *url;
     struct channel channel; /* texts borrowed */
+    struct marks *marks;    /* borrowed; of that channel */
     struct str agent;       /* whose unknown jobs become; absent: they are refused */
     size_t max_bytes;       /* that wait for the journal */
     size_t max_depth;       /* of JSON */

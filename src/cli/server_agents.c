@@ -217,10 +217,12 @@ int server_start_agents(struct server *s, struct error *err)
                                     .heartbeat_ms = 0,
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL,
                                     .redis = &redis };
-    int code = s->n_exec > 0 ? exec_new(&options, &s->exec, err) : 0;
+    int code = server_make_bus(s, err);
 
-    if (code == 0)
-        code = server_make_bus(s, err);
+    if (code == 0 && s->bus != NULL)
+        options.marks = bus_marks(s->bus);
+    if (code == 0 && s->n_exec > 0)
+        code = exec_new(&options, &s->exec, err);
     if (code == 0)
         code = make_arq_server(s, &redis, err);
     if (code == 0)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,49 @@ class PythonWorker:
         self.err.close()
 
 
+class Gate:
+    """Between our server and Redis: what Redis says to the subscriber waits while it is shut."""
+
+    def __init__(self, redis):
+        self.redis = redis
+        self.path = os.path.join(tempfile.mkdtemp(prefix="spoolwire-gate-"), "s")
+        self.url = redis.unix_url.replace(redis.path, self.path)
+        self.is_open, self.saw_mark = threading.Event(), threading.Event()
+        self.is_open.set()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, far, names = self.listener.accept()[0], socket.socket(socket.AF_UNIX), []
+                far.connect(self.redis.path)
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._relay, args=(*pair, names, pair[0] is near), daemon=True).start()
+
+    def _relay(self, source, target, names, is_ours):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if is_ours and b"spoolwire-subscriber" in data:
+                    names.append("subscriber")
+                if is_ours and b"!mark" in data:
+                    self.saw_mark.set()
+                if not is_ours and names:
+                    self.is_open.wait()
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_open.set()
+        self.listener.close()
+
+
 def settings(redis):
     return RedisSettings(unix_socket_path=redis.path, password=broker.PASSWORD, database=DB)
 
@@ -84,7 +128,7 @@ def python(redis, queue, do, **more):
 
 def arq_agent(queue, **more):
     agent = {k: more.pop(k) for k in ("lease", "attempts", "grace", "concurrency") if k in more}
-    return {"arq": {"function": "run_triage", "queue": queue, "poll": "50ms", "settle": "200ms", **more}, **agent}
+    return {"arq": {"function": "run_triage", "queue": queue, "poll": "50ms", "settle": "60s", **more}, **agent}
 
 
 def producer(redis, queue, *flags, agents=None, **more):

@@ -5,8 +5,8 @@ import pickle
 import tempfile
 
 from arq.jobs import Job, JobStatus
-from broker import shared
-from cluster import Durable, PythonWorker, keys, own_name, own_queue, producer, python
+from broker import metric, shared
+from cluster import Durable, Gate, PythonWorker, keys, own_name, own_queue, producer, python
 from gateway import until
 from harness import case, cases, check, contains, equal
 
@@ -90,6 +90,31 @@ def what_the_worker_publishes_is_the_job():
         equal(frames[1].json["token"], "hello")
         until("ARQ has it behind it", lambda: keys(redis, job) == [f"arq:result:{job}"])
         equal(s.job(job)["attempt"], 1)
+
+
+@case
+def all_that_was_published_before_the_result_is_waited_for():
+    queue, redis, n = own_queue(), shared(), 50
+    with PythonWorker(redis, queue), Gate(redis) as gate, producer(gate, queue) as s:
+        until("it listens", lambda: metric(s, "spoolwire_redis_connected", 'part="subscribe"') == 1)
+        gate.is_open.clear()
+        job = s.submit("triage", do(("say", SPAWNED), *[("say", TOKEN)] * n))
+        check(gate.saw_mark.wait(60), "no mark")
+        equal((s.state(job), s.job(job)["events"]), ("running", 1))  # its start
+        gate.is_open.set()
+        s.until_state(job, "succeeded")  # though `settle` is a minute
+        equal(sum(f.event == "agent.token" for f in s.read(job, "agent")), n)
+
+
+@case
+def a_mark_that_does_not_come_is_not_waited_for_any_longer():
+    queue, redis = own_queue(), shared()
+    with PythonWorker(redis, queue), Gate(redis) as gate, producer(gate, queue, settle="300ms") as s:
+        until("it listens", lambda: metric(s, "spoolwire_redis_connected", 'part="subscribe"') == 1)
+        gate.is_open.clear()
+        job = s.submit("triage", do(("return", "json")))
+        s.until_state(job, "succeeded")
+        check(gate.saw_mark.is_set())
 
 
 @cases(["raised", "published", "both"])
