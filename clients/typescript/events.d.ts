@@ -682,6 +682,13 @@ export interface RawNodeEnd extends RawEnd<"node.end"> {
     chains?: number;
     llms?: number;
     tools?: number;
+    /** A `node.complete` follows. */
+    owes?: true;
+}
+
+export interface RawNodeComplete extends RawRecord<"node.complete"> {
+    node: string;
+    step?: number;
 }
 
 export interface RawRunStream extends RawOfRun<"run.stream"> {
@@ -794,6 +801,7 @@ export interface RawEvents {
     "run.info": RawOfRun<"run.info">;
     "node.start": RawNodeStart;
     "node.end": RawNodeEnd;
+    "node.complete": RawNodeComplete;
     "llm.start": RawLlmStart;
     "llm.delta": RawLlmDelta;
     "llm.end": RawLlmEnd;

@@ -113,7 +113,7 @@ static void put_done(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
-static void put_node_complete(const struct record *rec, struct frames *out)
+static void on_node_complete(const struct record *rec, struct frames *out)
 {
     const struct run_info *info = record_info(rec);
     struct buf *b = render_begin_typed(out, "graph.node_complete");
@@ -133,8 +133,8 @@ static void on_node_end(const struct record *rec, struct frames *out)
         return;
     if (info->card)
         put_done(rec, out);
-    if (info->counted && render_is_ok(rec))
-        put_node_complete(rec, out);
+    if (info->counted && render_is_ok(rec) && !rec->owes)
+        on_node_complete(rec, out);
 }
 
 static void on_section_end(const struct record *rec, struct frames *out)
@@ -225,6 +225,7 @@ const struct dialect dialect_agent = {
         [REC_JOB_RESUMED] = on_job_resumed,
         [REC_NODE_START] = on_node_start,
         [REC_NODE_END] = on_node_end,
+        [REC_NODE_COMPLETE] = on_node_complete,
         [REC_LLM_DELTA] = on_llm_delta,
         [REC_TOOL_START] = on_tool_start,
         [REC_TOOL_END] = on_tool_end,

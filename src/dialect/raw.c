@@ -38,6 +38,7 @@ const struct dialect dialect_raw = {
         [REC_RUN_INFO] = on_any,
         [REC_NODE_START] = on_any,
         [REC_NODE_END] = on_any,
+        [REC_NODE_COMPLETE] = on_any,
         [REC_LLM_START] = on_any,
         [REC_LLM_DELTA] = on_any,
         [REC_LLM_END] = on_any,

@@ -108,6 +108,7 @@ struct event {
     bool lossy;
     bool top;     /* run starts: certainly a top-level execution (native agents) */
     bool derived; /* run starts: made up by the fold, no run was announced */
+    bool owes;    /* 000's agent.done: the node's graph.node_complete comes by itself */
 };
 
 /* Everything absent. */

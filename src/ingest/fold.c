@@ -260,12 +260,15 @@ static int on_section_end(struct fold *f, const struct json *line, const struct 
     return fold_section_end(f, newest_panel(f), ev->section);
 }
 
-/* graph.node_complete: follows agent.done for a node with a card, stands alone for others. */
+/* graph.node_complete: follows agent.done for a node with a card, and has the step, which that
+ * one lacks; stands alone for others. */
 static int on_node_done(struct fold *f, const struct json *line, const struct event *ev)
 {
     struct run *run = NULL;
     struct event start = *ev;
 
+    if (f->owed.p != NULL && str_eq(f->owed, ev->node))
+        return fold_complete(f, ev->step);
     for (struct run *r = f->open.prev; run == NULL && r != &f->open; r = r->prev)
         if (r->top && str_eq(r->node, ev->node))
             run = r;

@@ -645,6 +645,8 @@ int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct
             f, (struct closing){ .exec = run, .derived_only = true, .status = STR("ok") });
     record_init(&rec, end_kind(run));
     rec.lossy = ev->lossy;
+    rec.owes =
+        ev->owes && run->head->info.counted && run->node.p != NULL && str_eq(status, STR("ok"));
     if (err == 0 && root)
         err = end_root(f, run, ev, &status);
     if (err == 0 && run->node_run && ev->output != NULL)

@@ -393,8 +393,17 @@ static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
     if (run == NULL)
         return 0;
     bool root = run->head->info.root;
+    if (rec->owes)
+        f->owed = run->node;
     apply_end(f, run);
     return root ? apply_root_end(f, rec) : 0;
+}
+
+static int apply_complete(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)rec, (void)run;
+    f->owed = STR_NONE;
+    return 0;
 }
 
 static int apply_repeat(struct fold *f, const struct record *rec, struct run *run)
@@ -429,17 +438,29 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_UPDATE] = apply_update,      [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
-    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
-    [REC_LLM_START] = apply_starts,       [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,      [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,      [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts, [REC_RETRIEVER_END] = apply_ends,
-    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,
+    [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
+    [REC_JOB_START] = apply_job,
+    [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question,
+    [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,
+    [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,
+    [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,
+    [REC_NODE_END] = apply_ends,
+    [REC_NODE_COMPLETE] = apply_complete,
+    [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,
+    [REC_MESSAGE] = apply_message,
+    [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 
@@ -455,6 +476,12 @@ static int apply(struct fold *f, const struct record *rec, struct run *run)
 
 int fold_emit(struct fold *f, struct record *rec, struct run *run)
 {
+    if (f->owed.p != NULL && rec->kind != REC_NODE_COMPLETE) {
+        int err = fold_complete(f, RECORD_NO_NUMBER);
+
+        if (err != 0)
+            return err;
+    }
     rec->seq = f->seq + 1;
     rec->ts = f->ts;
     rec->job_id = f->job;
@@ -466,6 +493,16 @@ int fold_emit(struct fold *f, struct record *rec, struct run *run)
     if (err == 0)
         err = apply(f, rec, run);
     return err;
+}
+
+int fold_complete(struct fold *f, int64_t step)
+{
+    struct record rec;
+
+    record_init(&rec, REC_NODE_COMPLETE);
+    rec.info.node = f->owed;
+    rec.info.step = step;
+    return fold_emit(f, &rec, NULL);
 }
 
 int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run)

@@ -97,6 +97,7 @@ struct fold {
     struct key report;    /* the newest; zeros: none */
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
+    struct str owed; /* the node whose graph.node_complete has not been said, in keep */
     struct pending_call call[MAX_PENDING_CALLS];
     size_t n_calls;
     struct fold_stats stats;
@@ -107,6 +108,10 @@ struct fold {
 /* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
  * that it belongs to, whose head it then names; NULL for records without one. */
 int fold_emit(struct fold *f, struct record *rec, struct run *run);
+
+/* Says what the end of an execution owed (node.end, `owes`).  fold_emit() does it by itself
+ * when something else is said first. */
+int fold_complete(struct fold *f, int64_t step);
 
 /* The same for a record that starts a run; the new entry leaves through @ret_run. */
 int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);

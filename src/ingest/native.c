@@ -319,6 +319,7 @@ static int read_agent_done(const struct source_line *in,
     ev->node = json_text(top(n, "node"));
     ev->name = ev->node;
     ev->elapsed = json_int(top(n, "elapsed_ms"), ev->elapsed);
+    ev->owes = true;
     read_outcome(in, n, top(n, "status"), ev);
     return need_text(in, top(n, "agent_id"), "agent_id", &ev->run);
 }

@@ -18,7 +18,7 @@
 #define INFO_JSONS(X)   X(tags) X(meta) X(parents)
 /* The record's own. */
 #define OWN_NUMBERS(X)  X(attempt) X(elapsed) X(index) X(count) X(chains) X(llms) X(tools) X(half)
-#define OWN_FLAGS(X)    X(first) X(last) X(lossy) X(tool) X(mirror)
+#define OWN_FLAGS(X)    X(first) X(last) X(lossy) X(tool) X(mirror) X(owes)
 #define OWN_TEXTS(X)    X(job) X(agent) X(id) X(title) X(status) X(outcome) X(phase) X(error) X(error_type) \
                         X(message) X(text) X(reasoning) X(call) X(preview) X(note)
 #define OWN_JSONS(X)    X(percent) X(content) X(calls) X(usage) X(response) X(extra) X(input) X(output) \
@@ -85,6 +85,7 @@ static const struct str kind_names[REC_KIND_MAX] = {
     [REC_RUN_INFO] = STR("run.info"),
     [REC_NODE_START] = STR("node.start"),
     [REC_NODE_END] = STR("node.end"),
+    [REC_NODE_COMPLETE] = STR("node.complete"),
     [REC_LLM_START] = STR("llm.start"),
     [REC_LLM_DELTA] = STR("llm.delta"),
     [REC_LLM_END] = STR("llm.end"),

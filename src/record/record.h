@@ -48,8 +48,9 @@ enum record_kind {
     REC_RUN_END,    /* status, error, error_type, elapsed, output */
     REC_RUN_INFO,   /* nothing but a new constant part, for the run's later records */
     /* Node runs of a graph, at any depth; the top-level ones are the executions. */
-    REC_NODE_START, /* input, seen */
-    REC_NODE_END,   /* as run.end, and chains, llms, tools */
+    REC_NODE_START,    /* input, seen */
+    REC_NODE_END,      /* as run.end, and chains, llms, tools; owes */
+    REC_NODE_COMPLETE, /* what an execution's end owed: node, step */
     /* Models. */
     REC_LLM_START,  /* count = messages or prompts */
     REC_LLM_DELTA,  /* message, text, reasoning, content, calls, usage, response, extra, index,
@@ -160,6 +161,7 @@ struct record {
     bool lossy;  /* the sender's encoding lost something */
     bool tool;   /* custom: dispatched inside a tool run */
     bool mirror; /* a delta that repeats another one, for the output panel only */
+    bool owes;   /* node.end: its graph.node_complete is a record of its own, node.complete */
 };
 
 /* All absent. */

@@ -1611,6 +1611,40 @@ static void the_first_token_of_a_namespace_starts_its_execution(void **state)
     done(&s);
 }
 
+/* Document 000 says the end of an execution twice; only the second word has the step. */
+static void a_node_is_complete_once_with_its_step(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s,
+        "{'type':'agent.spawned','agent_id':'a','agent_name':'investigator','node':'investigator'}");
+    say(&s, "{'type':'agent.done','agent_id':'a','node':'investigator'}");
+    say(&s, "{'type':'graph.node_complete','node':'investigator','step':7}");
+    say(&s, "{'type':'agent.spawned','agent_id':'b','agent_name':'critic','node':'critic'}");
+    say(&s, "{'type':'agent.done','agent_id':'b','node':'critic'}");
+    say(&s,
+        "{'type':'agent.spawned','agent_id':'c','agent_name':'web_search','node':'web_search'}");
+    say(&s, "{'type':'graph.node_complete','node':'critic','step':8}"); /* too late */
+    say(&s, "{'type':'agent.done','agent_id':'c','node':'web_search','status':'error'}");
+    say(&s, "{'type':'agent.spawned','agent_id':'d','agent_name':'writer','node':'writer'}");
+    say(&s, "{'type':'agent.done','agent_id':'d','node':'writer'}");
+    say(&s, "{'type':'job.done'}");
+    expect(
+        &s, "node. job.end", "node step owes",
+        "node.start investigator - -\nnode.end investigator - true\nnode.complete investigator 7 -\n"
+        "node.start critic - -\nnode.end critic - true\nnode.complete critic - -\n"
+        "node.start web_search - -\nnode.end web_search - -\n"
+        "node.start writer - -\nnode.end writer - true\nnode.complete writer - -\n"
+        "job.end - - -\n");
+    expect_frames(&s, VIEW_AGENT, "graph.node_complete",
+                  "{'type':'graph.node_complete','node':'investigator','step':7}\n"
+                  "{'type':'graph.node_complete','node':'critic','step':null}\n"
+                  "{'type':'graph.node_complete','node':'writer','step':null}\n");
+    done(&s);
+}
+
 /* The id that the fold makes up for a tool call of document 000, which has none. */
 static void made_up_id(struct scene *s, const char *agent, struct buf *id)
 {
@@ -1867,6 +1901,7 @@ int main(void)
         cmocka_unit_test(what_was_never_announced_is_counted_and_dropped),
         cmocka_unit_test(updates_alone_make_executions),
         cmocka_unit_test(the_first_token_of_a_namespace_starts_its_execution),
+        cmocka_unit_test(a_node_is_complete_once_with_its_step),
         cmocka_unit_test(a_made_up_id_is_new_in_its_job),
         cmocka_unit_test(tasks_start_and_end_executions),
         cmocka_unit_test(a_task_that_asks_is_interrupted),

@@ -168,7 +168,7 @@ static void every_field_reads_back(void **state)
         "\"extra\":{},\"input\":31,\"output\":null,\"data\":\"32\",\"question\":\"33\","
         "\"context\":true,\"resolves\":[],\"seen\":[],\"attempt\":34,\"elapsed\":35,"
         "\"index\":36,\"count\":37,\"chains\":38,\"llms\":39,\"tools\":40,\"half\":55357,"
-        "\"first\":true,\"last\":true,\"lossy\":true,\"tool\":true,\"mirror\":true}";
+        "\"first\":true,\"last\":true,\"lossy\":true,\"tool\":true,\"mirror\":true,\"owes\":true}";
     struct fixture *f = *state;
     yyjson_doc *want = yyjson_read(all, sizeof(all) - 1, YYJSON_READ_NUMBER_AS_RAW);
     struct record rec;
