@@ -52,7 +52,7 @@ void config_agents_free(struct config_agent *agents, size_t n)
     free(agents);
 }
 
-static struct agent_entry *find_entry(struct loader *l, const char *name)
+static const struct agent_entry *find_entry(const struct loader *l, const char *name)
 {
     for (size_t i = 0; i < l->n_entries; i++)
         if (strcmp(l->entries[i].name, name) == 0)
@@ -218,6 +218,21 @@ static int check_worker(const struct loader *l, const struct agent_entry *entry)
     return check_http(l, entry);
 }
 
+/* Settings of a pool, and nothing that says how large it is: without that there is none. */
+static bool has_pool_of_no_size(const struct loader *l, const struct agent_entry *entry)
+{
+    const struct option *size = options_find(&agent_options, STR("pool"), STR("size"));
+    const struct agent_entry *every = find_entry(l, "*");
+    size_t at = (size_t)(size - agent_options.options);
+    bool has_pool = false;
+
+    for (size_t i = 0; i < agent_options.n; i++)
+        if (entry->lines[i] != 0 &&
+            str_starts(str_of(agent_options.options[i].name), STR("pool.")))
+            has_pool = true;
+    return has_pool && entry->lines[at] == 0 && (every == NULL || every->lines[at] == 0);
+}
+
 static int check_entry(const struct loader *l, const struct agent_entry *entry)
 {
     struct quoted name = quote(str_of(entry->name));
@@ -240,6 +255,11 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
                          "'concurrency' of their own: 'pool: {size: 4, concurrency: 8}'",
+                         l->file_name, name.z, entry->line);
+    if (has_pool_of_no_size(l, entry))
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu has a 'pool' and no 'size' for it: "
+                         "'pool: {size: 4, …}'",
                          l->file_name, name.z, entry->line);
     if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
         return error_set(l->err, ERR_REFUSED,

@@ -95,7 +95,8 @@ def agent_yaml(option, text):
     value = {"list": json.dumps(words(option)), "pairs": '{KEY: value, B: "2"}'}.get(option["type"], text)
     is_worker = option["name"] in ("command", "http.url", "arq.function") or (option["name"] in ("pull", "channel") and text == "true")
     worker = "" if is_worker else "    command: [x]\n"
-    line = f"    {group}: {{{name}: {value}}}\n" if dot else f"    {name}: {value}\n"
+    beside = "size: 2, " if group == "pool" and name != "size" else ""
+    line = f"    {group}: {{{beside}{name}: {value}}}\n" if dot else f"    {name}: {value}\n"
     return f"agents:\n  mine:\n{worker}{line}" + TOPS.get(option["name"], "")
 
 

@@ -215,6 +215,8 @@ static void a_pool_is_checked(void **state)
     BAD_FILE(POOL("4\n    concurrency: 2\n"), ERR_REFUSED,
              "the agent 'a' at line 2 has a 'pool', whose processes have a 'concurrency' of "
              "their own: 'pool: {size: 4, concurrency: 8}'");
+    BAD_FILE(POOL("{concurrency: 4}\n"), ERR_REFUSED,
+             "the agent 'a' at line 2 has a 'pool' and no 'size' for it: 'pool: {size: 4, …}'");
 }
 
 static void a_queue_of_arq_is_a_group_of_options(void **state)

@@ -68,6 +68,12 @@ def test_no_graph_is_one_line_of_error():
     assert done.stderr.count("\n") == 1 and "nowhere.py does not exist" in done.stderr
 
 
+def test_without_a_pool_it_says_what_is_missing():
+    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="{}", timeout=60, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SPOOLWIRE_JOB": "j"})
+    assert done.returncode == 1 and "pool: {size: 1}" in done.stderr, done.stderr
+
+
 def test_stream_modes_give_the_same_frames_as_events(server):
     """Tokens, states and nodes of both; only tools are known to events alone."""
     jobs = {agent: server.submit(agent, ASK) for agent in ("modes", "outer")}

@@ -56,6 +56,7 @@ async function main() {
     if (positionals.length === 0) refuse(USAGE);
     if (values.pull) return pull(positionals, values);
     if (positionals.length !== 1) refuse('one graph for each pool');
+    if (process.env.SPOOLWIRE_JOB) refuse("this process was started for one job: give its agent a pool ('pool: {size: 1}')");
     return servePool(await Graph.load(positionals[0]), new Wire(values));
 }
 

@@ -62,6 +62,8 @@ def main() -> None:
         if args.pull:
             asyncio.run(pull(args))
         else:
+            if "SPOOLWIRE_JOB" in os.environ:
+                raise SpoolwireError("this process was started for one job: give its agent a pool ('pool: {size: 1}')")
             asyncio.run(serve_pool(args, claim_stdout()))
     except SpoolwireError as e:
         sys.exit(f"python -m spoolwire: {e}")
