@@ -52,6 +52,22 @@ def command_of(said: Mapping[str, Any]) -> Any:
                    and not isinstance(goto, str) else step(goto))
 
 
+class Breakpoints(list[str]):
+    """Nodes before which the graph stops by itself: those that were named, and, once a pause is wanted,
+    whichever is next.  So the graph's own loop decides where that is: whatever it has done by then
+    has been told, and nothing that comes after has begun."""
+
+    def __init__(self, names: Sequence[str], job: Job) -> None:
+        super().__init__(names)
+        self._job = job
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        return self._job.pause_wanted or super().__contains__(name)
+
+
 class Run:
     def __init__(self, graph: Any, saver: Any, job: Job, config: dict[str, Any],
                  stream: str) -> None:
@@ -71,7 +87,7 @@ class Run:
         """The graph's output; Interrupted when it waits for somebody."""
         projecting = asyncio.ensure_future(self._project())
         try:
-            paused = await self._stream(await self._input())
+            await self._stream(await self._input())
             self._projections.put_nowait(None)
             await projecting
             if not self._at_end:
@@ -80,7 +96,7 @@ class Run:
             projecting.cancel()
             await self._try_last_look()
             raise
-        if paused or self._interrupted:
+        if self._interrupted:
             raise Interrupted
         return self._output
 
@@ -115,16 +131,12 @@ class Run:
 
     # --- what comes out -------------------------------------------------------------
 
-    async def _stream(self, given: Any) -> bool:
-        """Sends it; true when it was stopped by a pause."""
+    async def _stream(self, given: Any) -> None:
         options = self._options()
         parts = self._events(given, options) if self._with_events else self._parts(given, options)
         async with aclosing(parts):
             async for namespace, mode, payload in parts:
-                if self._take(namespace, mode, payload):
-                    await self._job.emit(part((), "updates", {"__interrupt__": []}))
-                    return True
-        return False
+                self._take(namespace, mode, payload)
 
     def _options(self) -> dict[str, Any]:
         run = self._job.order.run
@@ -138,6 +150,8 @@ class Run:
                 options[name] = run[name]
         if not self._keeps_state:
             options.pop("durability", None)
+        elif (named := run.get("interrupt_before") or self._graph.interrupt_before_nodes) != "*":
+            options["interrupt_before"] = Breakpoints(named, self._job)
         return options
 
     async def _parts(self, given: Any, options: dict[str, Any]) -> Parts:
@@ -162,21 +176,19 @@ class Run:
                 elif outermost and event["event"].endswith("_end") and "stream_mode" not in options:
                     self._output = event["data"].get("output")
 
-    def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> bool:
-        """Notes what is ours to know of a part; true when the run is to be stopped here."""
+    def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> None:
+        """Notes what is ours to know of a part."""
         if mode in ("values", "updates") and isinstance(payload, Mapping) and \
                 "__interrupt__" in payload:
             self._interrupted = True
         if mode == "values" and not namespace:
             self._output = without_question(payload)
         if mode != "checkpoints":
-            return False
+            return
         if self._projects:
             self._show(snapshot.of_part(payload))
         if not namespace:
             self._at_end = not payload["next"]
-        return bool(self._job.pause_wanted and self._keeps_state and not namespace
-                    and payload["next"])
 
     # --- the state that the server shows --------------------------------------------
 
