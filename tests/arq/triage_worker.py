@@ -1,86 +1,82 @@
-"""Document 000, section 10, with a real graph: a supervisor, an investigator whose (fake) model
-streams, a human_input node that calls interrupt(), and a writer.
+"""Document 000, section 10, with a real graph (triage_graph.py): run_triage() publishes what the document's
+handlers make of each event, or the events themselves when the input asks for it.
 
     triage_worker.py SOCKET PASSWORD DB QUEUE
 """
 
+import dataclasses
 import functools
 import json
 import sys
-from typing import TypedDict
 from uuid import uuid4
 
+import triage_graph
 from arq.connections import RedisSettings
 from arq.worker import Worker
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 
-WORKER_NODES = {"investigator", "writer"}
-
-
-class State(TypedDict, total=False):
-    issue: str
-    finding: str
-    answer: str
-    report: str
+WORKER_NODES = {"investigator", "codebase_search", "writer"}
+GRAPH = triage_graph.builder.compile(checkpointer=InMemorySaver())
+RAW = set()  # the jobs whose events go out as they are
 
 
-def model(text):
-    return GenericFakeChatModel(messages=iter([AIMessage(content=text)]))
+def on_chain_start(event, node, spawned):
+    if event["name"] != node or node not in WORKER_NODES:
+        return []
+    spawned[node] = str(uuid4())
+    return [{"type": "agent.spawned", "agent_id": spawned[node], "agent_name": node, "node": node}]
 
 
-async def supervisor(state):
-    return Command(goto="human_input" if state.get("finding") else "investigator")
+def on_stream(event, node, spawned):
+    token = event["data"]["chunk"].content
+    if not token or node not in spawned:
+        return []
+    rows = [{"type": "agent.token", "agent_id": spawned[node], "token": token}]
+    if node == "writer":
+        rows.append({"type": "output.token", "token": token, "section": event["section"]})
+    return rows
 
 
-async def investigator(state):
-    answer = await model(f"looking into {state['issue']}").ainvoke(state["issue"])
-    return Command(goto="supervisor", update={"finding": answer.content})
+def on_tool_start(event, node, spawned):
+    return [{"type": "agent.tool_call", "agent_id": spawned[node], "tool_name": event["name"],
+             "input_preview": json.dumps(event["data"].get("input"), separators=(",", ":"))[:60]}]
 
 
-async def human_input(state):
-    if state["issue"] == "broken":
-        raise ValueError("the graph is broken")
-    return {"answer": interrupt({"question": "which service?", "context": state["finding"]})}
+def on_tool_end(event, node, spawned):
+    output = event["data"].get("output")
+    return [{"type": "agent.tool_result", "agent_id": spawned[node], "tool_name": event["name"],
+             "result_summary": str(getattr(output, "content", output))[:120]}]
 
 
-async def writer(state):
-    answer = await model(f"it is {state['answer']}").ainvoke("write")
-    return {"report": answer.content}
+def on_chain_end(event, node, spawned):
+    if node == "writer" and event["name"] in triage_graph.SECTIONS:
+        return [{"type": "output.section_done", "section": event["name"]}]
+    if event["name"] != node:
+        return []
+    done = [{"type": "agent.done", "agent_id": spawned[node], "node": node}] if node in spawned else []
+    return [*done, {"type": "graph.node_complete", "node": node, "step": event["metadata"].get("langgraph_step")}]
 
 
-def build():
-    g = StateGraph(State)
-    g.add_node("supervisor", supervisor, destinations=("investigator", "human_input"))
-    g.add_node("investigator", investigator, destinations=("supervisor",))
-    g.add_node("human_input", human_input)
-    g.add_node("writer", writer)
-    g.add_edge(START, "supervisor")
-    g.add_edge("human_input", "writer")
-    g.add_edge("writer", END)
-    return g.compile(checkpointer=InMemorySaver())
+HANDLERS = {"on_chain_start": on_chain_start, "on_chat_model_stream": on_stream, "on_llm_stream": on_stream,
+            "on_tool_start": on_tool_start, "on_tool_end": on_tool_end, "on_chain_end": on_chain_end}
 
 
-GRAPH = build()
-
-
-def transform(event, spawned):
+def transform(event, spawned, branches):
+    """One event in the document's words.  @branches: the section of each run below the writer."""
     node = event.get("metadata", {}).get("langgraph_node", "")
-    kind, is_node = event["event"], event["name"] == node
-    if kind == "on_chain_start" and is_node and node in WORKER_NODES:
-        spawned[node] = str(uuid4())
-        return [{"type": "agent.spawned", "agent_id": spawned[node], "agent_name": node, "node": node}]
-    if kind == "on_chat_model_stream" and node in spawned and event["data"]["chunk"].content:
-        text = event["data"]["chunk"].content
-        more = [{"type": "output.token", "token": text, "section": None}] if node == "writer" else []
-        return [{"type": "agent.token", "agent_id": spawned[node], "token": text}, *more]
-    if kind == "on_chain_end" and is_node:
-        done = [{"type": "agent.done", "agent_id": spawned[node], "node": node}] if node in spawned else []
-        return [*done, {"type": "graph.node_complete", "node": node, "step": event["metadata"].get("langgraph_step")}]
-    return []
+    named = event["name"] if event["name"] in triage_graph.SECTIONS else None
+    event["section"] = branches[event["run_id"]] = next(
+        (b for b in [named, *(branches.get(p) for p in reversed(event["parent_ids"]))] if b), None)
+    handler = HANDLERS.get(event["event"])
+    return handler(event, node, spawned) if handler and node else []
+
+
+def plain(value):
+    """For json.dumps of raw events."""
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    return value.model_dump() if hasattr(value, "model_dump") else str(value)
 
 
 def worker_error_handler(fn):
@@ -97,10 +93,15 @@ def worker_error_handler(fn):
 async def stream(ctx, job_id, given):
     redis, channel = ctx["redis"], f"jobs:{job_id}:events"
     config = {"configurable": {"thread_id": job_id}}
-    spawned = {}
+    spawned, branches = {}, {}
     async for event in GRAPH.astream_events(given, config=config, version="v2"):
-        for sse in transform(event, spawned):
+        if job_id in RAW:
+            await redis.publish(channel, json.dumps(event, default=plain))
+            continue
+        for sse in transform(event, spawned, branches):
             await redis.publish(channel, json.dumps(sse))
+    if job_id in RAW:
+        return
     state = await GRAPH.aget_state(config)
     if state.tasks:
         value = state.tasks[0].interrupts[0].value
@@ -111,6 +112,8 @@ async def stream(ctx, job_id, given):
 
 @worker_error_handler
 async def run_triage(ctx, job_id, initial_state):
+    if initial_state.pop("raw", False):
+        RAW.add(job_id)
     await stream(ctx, job_id, initial_state)
 
 
