@@ -80,10 +80,8 @@ static bool refuse_stranger(struct http_request *req,
                             int code,
                             const struct error *why)
 {
-    if (code == ERR_NOMEM) {
-        http_respond_error(req, 503, "out of memory");
-        return false;
-    }
+    if (code == ERR_NOMEM)
+        return api_no_memory(req);
     count(req, c->kind == CREDENTIAL_NONE ? REFUSAL_MISSING
                : code == ERR_CLOSED       ? REFUSAL_EXPIRED
                                           : REFUSAL_UNKNOWN);
@@ -188,7 +186,7 @@ bool api_take_permit(struct http_request *req, struct permit **ret)
         api_refuse_limit(req, REFUSAL_STREAMS, 5000,
                          "this token has as many streams open as it may");
     else if (code != 0)
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
     return code == 0;
 }
 

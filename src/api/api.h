@@ -134,6 +134,12 @@ struct call {
 struct call *call_new(struct http_request *req,
                       enum journal_op op,
                       void (*answer)(struct call *));
+/* A WRITE by @write, whose `data` are @size zeroed bytes; the fence is still to be read, if it
+ * has one. */
+struct call *call_new_write(struct http_request *req,
+                            journal_write_cb write,
+                            size_t size,
+                            void (*answer)(struct call *));
 void call_post(struct call *call);
 /* Posts it when @read has filled it from its body, of which JSON may be @depth deep; else it is
  * freed, and @read has answered. */
@@ -144,6 +150,8 @@ void call_read(struct call *call,
 void call_free(struct call *call);
 /* Answers what the journal refused; true when it did. */
 bool call_refused(struct call *call);
+/* For `answer`: there is nothing to say but that it was done. */
+void call_answer_empty(struct call *call);
 
 /* --- a request on its way to the store and back ------------------------------------ */
 
@@ -161,7 +169,7 @@ struct look {
     struct buf out;
     struct arena mem;
     bool aiq;
-    void *data; /* for those who set task.done themselves */
+    void *data; /* whatever `run` needs */
 };
 
 void look_free(struct look *look);
@@ -170,12 +178,24 @@ const struct reach *look_reach(const struct look *look);
 struct look *look_new(struct http_request *req,
                       struct str job,
                       void (*run)(struct task *, struct store *));
+/* The same, whose `data` are @size zeroed bytes. */
+struct look *look_new_with(struct http_request *req,
+                           struct str job,
+                           void (*run)(struct task *, struct store *),
+                           size_t size);
 /* The same for nobody's request; NULL: no memory, or no id. */
 struct look *look_new_for(struct app_loop *loop,
                           struct token *token,
                           struct str job,
                           void (*run)(struct task *, struct store *));
 void look_post(struct look *look);
+/* Posts it when @read has taken what it needs from the body, of which JSON may be @depth deep;
+ * else it is freed, and @read has answered. */
+void look_read(struct look *look,
+               size_t depth,
+               bool (*read)(struct look *look, const yyjson_val *body));
+/* On the pool: the store does not work; 500, and why. */
+void look_broke(struct look *look, const struct error *why);
 /* task.done, unless somebody sets another: answers, and frees it. */
 void look_answer(struct task *task);
 static inline struct look *look_of(struct task *task)
@@ -191,13 +211,17 @@ static inline const struct app_settings *app_settings(const struct app *app)
     return atomic_load_explicit(&app->settings, memory_order_acquire);
 }
 void api_json(struct http_request *req, int status, struct buf *out);
+/* Answers 503; false, for those who return whether they have read something. */
+bool api_no_memory(struct http_request *req);
+/* JSON of @value (NULL: null) in @mem.  False: no memory. */
+bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
 /* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
 void api_put_time(struct buf *b, int64_t ms);
 /* Document 004's word for a state. */
 struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
-/* Reads the body as a JSON object; answers 422 (400 for JSON lines' sake nowhere) itself. */
+/* Reads the body as a JSON object; answers 422 itself. */
 bool api_read_body(struct http_request *req,
                    struct json_reader *reader,
                    struct str body,

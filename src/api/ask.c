@@ -45,7 +45,7 @@ struct call *ask_new(struct http_request *req,
     j->wait_ms = WAIT_MS;
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         call_free(call);
         return NULL;
     }

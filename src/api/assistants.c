@@ -192,17 +192,16 @@ void langgraph_with_assistant(struct http_request *req,
         then(req, &row);
         return;
     }
-    struct look *look = look_new(req, STR(""), run_find);
-    struct wanted *w = look != NULL ? arena_alloc(&look->mem, sizeof(*w)) : NULL;
+    struct look *look = look_new_with(req, STR(""), run_find, sizeof(struct wanted));
+    struct wanted *w = look != NULL ? look->data : NULL;
     if (look == NULL)
         return;
-    if (w == NULL || !arena_copy(&look->mem, id, &w->id)) {
+    if (!arena_copy(&look->mem, id, &w->id)) {
         look_free(look);
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return;
     }
     w->then = then;
-    look->data = w;
     look->task.done = on_looked;
     look_post(look);
 }
@@ -308,7 +307,7 @@ static void run_search(struct task *task, struct store *store)
     else
         buf_char(&look->out, ']');
     if (code != 0)
-        langgraph_broke(look, &why);
+        look_broke(look, &why);
     json_reader_done(&s->one);
     json_reader_done(&s->other);
 }
@@ -323,10 +322,11 @@ static void on_searched(struct task *task)
     look_answer(task);
 }
 
-static bool read_search(struct search *s, const yyjson_val *body)
+static bool read_search(struct look *look, const yyjson_val *body)
 {
-    struct http_request *req = s->look->req;
-    struct arena *mem = &s->look->mem;
+    struct search *s = look->data;
+    struct http_request *req = look->req;
+    struct arena *mem = &look->mem;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
 
@@ -338,36 +338,25 @@ static bool read_search(struct search *s, const yyjson_val *body)
     s->limit = (size_t)limit;
     s->offset = (size_t)offset;
     s->select = langgraph_select(members, json_at(body, "select"));
-    if (langgraph_keep_json(mem, json_at(body, "metadata"), &s->metadata) &&
-        arena_copy(mem, json_text(langgraph_member(body, "graph_id", "graphId")), &s->graph) &&
-        arena_copy(mem, json_text(json_at(body, "name")), &s->name) &&
-        arena_copy(mem, http_param(req, "assistant"), &s->id))
-        return true;
-    http_respond_error(req, 503, "out of memory");
-    return false;
+    return (langgraph_keep_json(mem, json_at(body, "metadata"), &s->metadata) &&
+            arena_copy(mem, json_text(langgraph_member(body, "graph_id", "graphId")),
+                       &s->graph) &&
+            arena_copy(mem, json_text(json_at(body, "name")), &s->name) &&
+            arena_copy(mem, http_param(req, "assistant"), &s->id)) ||
+           api_no_memory(req);
 }
 
 static void search(struct http_request *req, bool counts)
 {
-    struct look *look = look_new(req, STR(""), run_search);
-    struct search *s = look != NULL ? arena_alloc(&look->mem, sizeof(*s)) : NULL;
-    struct json_reader reader;
-    struct json j;
+    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
+    struct search *s = look != NULL ? look->data : NULL;
 
     if (look == NULL)
         return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    if (s == NULL)
-        http_respond_error(req, 503, "out of memory");
-    else
-        *s = (struct search){ .look = look, .counts = counts };
-    look->data = s;
+    s->look = look;
+    s->counts = counts;
     look->task.done = on_searched;
-    if (s != NULL && api_read_body(req, &reader, http_body(req), &j) && read_search(s, j.root))
-        look_post(look);
-    else
-        look_free(look);
-    json_reader_done(&reader);
+    look_read(look, MAX_DEPTH, read_search);
 }
 
 void api_assistants_search(struct http_request *req, void *arg)
@@ -404,12 +393,6 @@ static void answer_changed(struct call *call)
         return;
     put_assistant(&call->out, &c->row, (struct selection){ 0 });
     api_json(call->req, 200, &call->out);
-}
-
-static void answer_gone(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
 }
 
 static int write_new(struct journal_request *req,
@@ -516,7 +499,7 @@ static bool read_object(struct call *call, const yyjson_val *value, struct str *
 {
     if (!json_is_null(value) && !yyjson_is_obj((yyjson_val *)(uintptr_t)value))
         return fail(call, "config, context and metadata must be objects");
-    return langgraph_keep_json(&call->journal.mem, value, ret) || fail(call, "out of memory");
+    return langgraph_keep_json(&call->journal.mem, value, ret) || api_no_memory(call->req);
 }
 
 /* What may be said of one, new or not. */
@@ -541,7 +524,7 @@ static bool read_members(struct call *call, const yyjson_val *body, struct assis
            read_object(call, json_at(body, "metadata"), &row->metadata) &&
            ((arena_copy(mem, graph, &row->graph) && arena_copy(mem, name, &row->name) &&
              arena_copy(mem, json_text(json_at(body, "description")), &row->description)) ||
-            fail(call, "out of memory"));
+            api_no_memory(call->req));
 }
 
 static struct str object_or_empty(struct str json)
@@ -577,7 +560,7 @@ static bool read_new(struct call *call, struct json_reader *reader)
         row->name = STR("Untitled");
     return (json_is_null(id) ? langgraph_make_id(&call->journal.mem, &row->id)
                              : arena_copy(&call->journal.mem, json_text(id), &row->id)) ||
-           fail(call, "out of memory");
+           api_no_memory(call->req);
 }
 
 /* Of one that was made: a graph's own stays as it is. */
@@ -592,7 +575,7 @@ static bool read_id(struct call *call)
                            "another");
         return false;
     }
-    return arena_copy(&call->journal.mem, id, &c->row.id) || fail(call, "out of memory");
+    return arena_copy(&call->journal.mem, id, &c->row.id) || api_no_memory(call->req);
 }
 
 static bool read_patch(struct call *call, struct json_reader *reader)
@@ -621,24 +604,15 @@ static bool read_nothing(struct call *call, struct json_reader *reader)
     return read_id(call);
 }
 
-static void change(
-    struct http_request *req,
-    int (*write)(struct journal_request *, struct store *, int64_t, struct error *),
-    bool (*read)(struct call *, struct json_reader *),
-    void (*answer)(struct call *))
+static void change(struct http_request *req,
+                   journal_write_cb write,
+                   bool (*read)(struct call *, struct json_reader *),
+                   void (*answer)(struct call *))
 {
-    struct call *call = call_new(req, JOURNAL_WRITE, answer);
-    struct revision *c = call != NULL ? arena_alloc(&call->journal.mem, sizeof(*c)) : NULL;
+    struct call *call = call_new_write(req, write, sizeof(struct revision), answer);
 
-    if (call != NULL && c == NULL) {
-        call_free(call);
-        http_respond_error(req, 503, "out of memory");
-    }
-    if (c == NULL)
+    if (call == NULL)
         return;
-    *c = (struct revision){ 0 };
-    call->journal.data = c;
-    call->journal.write = write;
     call->journal.reach = &call->token->reach;
     call_read(call, MAX_DEPTH, read);
 }
@@ -658,7 +632,7 @@ void api_assistant_patch(struct http_request *req, void *arg)
 void api_assistant_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    change(req, write_deletion, read_nothing, answer_gone);
+    change(req, write_deletion, read_nothing, call_answer_empty);
 }
 
 void api_assistant_latest(struct http_request *req, void *arg)
@@ -681,7 +655,7 @@ static void ask(struct http_request *req,
         arena_copy(&call->journal.mem, buf_text(params), &call->journal.call.params)) {
         call_post(call);
     } else if (call != NULL) {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         call_free(call);
     }
     buf_done(params);

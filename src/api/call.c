@@ -1,3 +1,4 @@
+/* Calls: requests on their way to the journal and back; and the shapes of what is answered. */
 #include "api/admit.h"
 
 #include "auth/permit.h"
@@ -10,6 +11,23 @@
 struct app_loop *app_loop_of(struct http_request *req)
 {
     return http_loop_data(http_request_loop(req));
+}
+
+bool api_no_memory(struct http_request *req)
+{
+    http_respond_error(req, 503, "out of memory");
+    return false;
+}
+
+bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret)
+{
+    struct buf json;
+
+    buf_init(&json, SIZE_MAX / 4);
+    json_put_value(&json, value);
+    bool ok = json.error == 0 && arena_copy(mem, buf_text(&json), ret);
+    buf_done(&json);
+    return ok;
 }
 
 void api_json(struct http_request *req, int status, struct buf *out)
@@ -84,7 +102,7 @@ struct call *call_new(struct http_request *req,
         return NULL;
     }
     if (call == NULL) {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return NULL;
     }
     call->loop = app_loop_of(req);
@@ -102,9 +120,29 @@ struct call *call_new(struct http_request *req,
     buf_str(&call->body, http_body(req));
     if (call->body.error != 0) {
         call_free(call);
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return NULL;
     }
+    return call;
+}
+
+struct call *call_new_write(struct http_request *req,
+                            journal_write_cb write,
+                            size_t size,
+                            void (*answer)(struct call *))
+{
+    struct call *call = call_new(req, JOURNAL_WRITE, answer);
+    void *data = call != NULL ? arena_alloc(&call->journal.mem, size) : NULL;
+
+    if (call != NULL && data == NULL) {
+        call_free(call);
+        (void)api_no_memory(req);
+    }
+    if (data == NULL)
+        return NULL;
+    memset(data, 0, size);
+    call->journal.data = data;
+    call->journal.write = write;
     return call;
 }
 
@@ -161,88 +199,10 @@ bool call_refused(struct call *call)
     return true;
 }
 
-/* --- the store ------------------------------------------------------------------- */
-
-static void look_gone(struct http_request *req, void *data)
+void call_answer_empty(struct call *call)
 {
-    struct look *look = data;
-
-    (void)req;
-    look->req = NULL;
-}
-
-void look_answer(struct task *task)
-{
-    struct look *look = look_of(task);
-
-    if (look->req != NULL) {
-        http_on_gone(look->req, NULL, NULL);
-        if (look->type != NULL && look->out.error == 0)
-            http_respond(look->req, look->status, look->type, buf_text(&look->out));
-        else if (look->status >= 400)
-            http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
-        else
-            api_json(look->req, look->status, &look->out);
-    }
-    look_free(look);
-}
-
-const struct reach *look_reach(const struct look *look)
-{
-    static const struct reach nothing;
-
-    return look->token != NULL ? &look->token->reach : &nothing;
-}
-
-void look_free(struct look *look)
-{
-    token_unref(look->token);
-    buf_done(&look->out);
-    arena_done(&look->mem);
-    free(look);
-}
-
-struct look *look_new(struct http_request *req,
-                      struct str job,
-                      void (*run)(struct task *, struct store *))
-{
-    struct look *look = look_new_for(app_loop_of(req), api_token(req), job, run);
-
-    if (look == NULL)
-        http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
-    else
-        look->req = req;
-    return look;
-}
-
-struct look *look_new_for(struct app_loop *loop,
-                          struct token *token,
-                          struct str job,
-                          void (*run)(struct task *, struct store *))
-{
-    struct look *look = calloc(1, sizeof(*look));
-
-    if (look == NULL || job.n > sizeof(look->job)) {
-        free(look);
-        return NULL;
-    }
-    look->loop = loop;
-    look->token = token != NULL ? token_ref(token) : NULL;
-    memcpy(look->job, job.p, job.n);
-    look->job_n = job.n;
-    look->status = 200;
-    look->task.home = look->loop->box;
-    look->task.run = run;
-    look->task.done = look_answer;
-    buf_init(&look->out, SIZE_MAX / 4);
-    arena_init(&look->mem);
-    return look;
-}
-
-void look_post(struct look *look)
-{
-    http_on_gone(look->req, look_gone, look);
-    pool_post(look->loop->app->pool, &look->task);
+    if (!call_refused(call))
+        http_respond(call->req, 204, NULL, STR_NONE);
 }
 
 /* --- shapes ---------------------------------------------------------------------- */

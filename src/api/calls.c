@@ -34,23 +34,6 @@ static void answer_call(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* JSON of @value in the request's memory. */
-static bool keep_json(struct call *call, const yyjson_val *value, struct str *ret)
-{
-    struct buf json;
-
-    buf_init(&json, SIZE_MAX / 4);
-    if (value != NULL)
-        json_put_value(&json, value);
-    else
-        buf_lit(&json, "null");
-    bool ok = json.error == 0 && arena_copy(&call->journal.mem, buf_text(&json), ret);
-    buf_done(&json);
-    if (!ok)
-        http_respond_error(call->req, 503, "out of memory");
-    return ok;
-}
-
 static bool read_question(struct call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
@@ -70,11 +53,10 @@ static bool read_question(struct call *call, struct json_reader *reader)
         return false;
     }
     r->wait_ms = timeout * 1000;
-    if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id)) {
-        http_respond_error(call->req, 503, "out of memory");
-        return false;
-    }
-    return keep_json(call, json_at(j.root, "params"), &r->call.params);
+    if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id))
+        return api_no_memory(call->req);
+    return api_keep_json(&r->mem, json_at(j.root, "params"), &r->call.params) ||
+           api_no_memory(call->req);
 }
 
 static const struct app_agent *find_agent(const struct app_settings *now, struct str name)
@@ -143,11 +125,10 @@ static bool read_reply(struct call *call, struct json_reader *reader)
         return false;
     }
     if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->call.id) ||
-        !arena_copy(&r->mem, error, &r->error)) {
-        http_respond_error(call->req, 503, "out of memory");
-        return false;
-    }
-    return value == NULL || keep_json(call, value, &r->output);
+        !arena_copy(&r->mem, error, &r->error))
+        return api_no_memory(call->req);
+    return value == NULL || api_keep_json(&r->mem, value, &r->output) ||
+           api_no_memory(call->req);
 }
 
 void api_worker_answer(struct http_request *req, void *arg)

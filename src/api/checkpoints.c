@@ -103,14 +103,10 @@ static void read_blob(struct reading *r,
 /* As JSON. */
 static struct str keep_json(struct reading *r, const yyjson_val *value)
 {
-    struct buf json;
+    struct str kept = STR_NONE;
 
-    buf_init(&json, SIZE_MAX / 4);
-    json_put_value(&json, value);
-    if (json.error != 0)
+    if (!api_keep_json(r->mem, value, &kept))
         fail_memory(r);
-    struct str kept = keep(r, buf_text(&json));
-    buf_done(&json);
     return kept;
 }
 
@@ -177,24 +173,23 @@ struct plan {
     bool is_waiting;
 };
 
-/* The plan of a call, empty but for the thread; the fence is read, too.  NULL: answered. */
-static struct plan *plan_new(struct call *call)
+/* The plan of a call, with its thread; the fence is read, too.  NULL: answered. */
+static struct plan *plan_of(struct call *call)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
-    struct plan *plan = arena_alloc(&j->mem, sizeof(*plan));
+    struct plan *plan = j->data;
 
     if (!job_id_valid(thread)) {
         http_respond_error(call->req, 422,
                            "the thread must be 1 to 64 of letters, digits, _ and -");
         return NULL;
     }
-    if (plan == NULL || !arena_copy(&j->mem, thread, &j->thread)) {
-        http_respond_error(call->req, 503, "out of memory");
+    if (!arena_copy(&j->mem, thread, &j->thread)) {
+        (void)api_no_memory(call->req);
         return NULL;
     }
-    *plan = (struct plan){ .of = { .thread = j->thread } };
-    j->data = plan;
+    plan->of.thread = j->thread;
     return lease_read_fence(call) ? plan : NULL;
 }
 
@@ -287,12 +282,6 @@ static void answer_stored(struct call *call)
         http_respond(call->req, 200, "application/json", STR("{}"));
 }
 
-static void answer_gone(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
-}
-
 static void read_channels(struct reading *r, const yyjson_val *of, struct plan *plan)
 {
     yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
@@ -321,7 +310,7 @@ static void read_channels(struct reading *r, const yyjson_val *of, struct plan *
 static bool read_checkpoint(struct call *call, struct json_reader *reader)
 {
     struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_new(call);
+    struct plan *plan = plan_of(call);
     struct json j;
 
     if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
@@ -352,7 +341,7 @@ static void read_write(struct reading *r,
 static bool read_writes(struct call *call, struct json_reader *reader)
 {
     struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_new(call);
+    struct plan *plan = plan_of(call);
     yyjson_val *list, *value;
     struct json j;
     size_t i, n;
@@ -409,7 +398,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 static bool read_state(struct call *call, struct json_reader *reader)
 {
     struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_new(call);
+    struct plan *plan = plan_of(call);
     struct json j;
 
     if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
@@ -432,21 +421,18 @@ static bool read_state(struct call *call, struct json_reader *reader)
 static bool read_nothing(struct call *call, struct json_reader *reader)
 {
     (void)reader;
-    return plan_new(call) != NULL;
+    return plan_of(call) != NULL;
 }
 
-static void post(
-    struct http_request *req,
-    int (*write)(struct journal_request *, struct store *, int64_t, struct error *),
-    bool (*read)(struct call *, struct json_reader *),
-    void (*answer)(struct call *))
+static void post(struct http_request *req,
+                 journal_write_cb write,
+                 bool (*read)(struct call *, struct json_reader *),
+                 void (*answer)(struct call *))
 {
-    struct call *call = call_new(req, JOURNAL_WRITE, answer);
+    struct call *call = call_new_write(req, write, sizeof(struct plan), answer);
 
-    if (call == NULL)
-        return;
-    call->journal.write = write;
-    call_read(call, MAX_DEPTH, read);
+    if (call != NULL)
+        call_read(call, MAX_DEPTH, read);
 }
 
 void api_checkpoint_put(struct http_request *req, void *arg)
@@ -470,7 +456,7 @@ void api_checkpoint_state(struct http_request *req, void *arg)
 void api_checkpoints_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_nothing_left, read_nothing, answer_gone);
+    post(req, write_nothing_left, read_nothing, call_answer_empty);
 }
 
 /* --- looking ----------------------------------------------------------------------- */
@@ -594,54 +580,38 @@ static void run_search(struct task *task, struct store *store)
     else if (f.n == 0)
         buf_lit(b, "null");
     buf_char(b, '}');
-    if (err != 0) {
-        look->status = 500;
-        buf_clear(b);
-        buf_str(b, str_of(f.why.text));
-    }
+    if (err != 0)
+        look_broke(look, &f.why);
     json_reader_done(&f.one);
     json_reader_done(&f.other);
 }
 
-static void read_search(struct reading *r, const yyjson_val *of, struct search *ret)
+static bool read_search(struct look *look, const yyjson_val *of)
 {
-    struct checkpoint_filter *f = &ret->filter;
-    int64_t limit = json_int(json_at(of, "limit"), ret->is_list ? DEFAULT_LIST : 1);
+    struct search *s = look->data;
+    struct checkpoint_filter *f = &s->filter;
+    struct reading r = { .req = look->req, .mem = &look->mem };
+    int64_t limit = json_int(json_at(of, "limit"), s->is_list ? DEFAULT_LIST : 1);
 
-    f->thread = keep(r, http_param(r->req, "thread"));
-    f->ns = read_optional(r, of, "ns", ret->is_list ? STR_NONE : STR(""));
-    f->id = read_optional(r, of, "id", STR_NONE);
-    f->before = read_optional(r, of, "before", STR_NONE);
-    ret->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    f->thread = keep(&r, http_param(r.req, "thread"));
+    f->ns = read_optional(&r, of, "ns", s->is_list ? STR_NONE : STR(""));
+    f->id = read_optional(&r, of, "id", STR_NONE);
+    f->before = read_optional(&r, of, "before", STR_NONE);
+    s->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
     if (!json_is_null(json_at(of, "filter")))
-        ret->metadata = read_object(r, of, "filter");
+        s->metadata = read_object(&r, of, "filter");
+    return !r.failed;
 }
 
 static void search(struct http_request *req, bool is_list)
 {
-    struct look *look = look_new(req, STR(""), run_search);
-    struct search *s = look != NULL ? arena_alloc(&look->mem, sizeof(*s)) : NULL;
-    struct reading r = { .req = req, .mem = look != NULL ? &look->mem : NULL };
-    struct json_reader reader;
-    struct json j;
+    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
+    struct search *s = look != NULL ? look->data : NULL;
 
     if (look == NULL)
         return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    if (s == NULL) {
-        fail_memory(&r);
-    } else if (api_read_body(req, &reader, http_body(req), &j)) {
-        *s = (struct search){ .is_list = is_list };
-        read_search(&r, j.root, s);
-    } else {
-        r.failed = true;
-    }
-    look->data = s;
-    if (r.failed)
-        look_free(look);
-    else
-        look_post(look);
-    json_reader_done(&reader);
+    s->is_list = is_list;
+    look_read(look, MAX_DEPTH, read_search);
 }
 
 void api_checkpoint_get(struct http_request *req, void *arg)

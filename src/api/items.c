@@ -35,12 +35,6 @@ static bool fail(struct http_request *req, const char *what)
     return false;
 }
 
-static bool fail_memory(struct http_request *req)
-{
-    http_respond_error(req, 503, "out of memory");
-    return false;
-}
-
 static bool is_label(struct str label)
 {
     return label.n > 0 && str_find(label, '.') == label.n && str_find(label, '\0') == label.n;
@@ -71,7 +65,7 @@ static bool read_ns(struct http_request *req,
         n += label.n;
         text[n++] = '.';
     }
-    return arena_copy(mem, str_make(text, n), ret) || fail_memory(req);
+    return arena_copy(mem, str_make(text, n), ret) || api_no_memory(req);
 }
 
 static bool read_key(struct http_request *req,
@@ -81,7 +75,7 @@ static bool read_key(struct http_request *req,
 {
     if (key.n == 0 || key.n > MAX_KEY)
         return fail(req, "\"key\" must be a text of 1 to 1024 bytes");
-    return arena_copy(mem, key, ret) || fail_memory(req);
+    return arena_copy(mem, key, ret) || api_no_memory(req);
 }
 
 static struct str owner_of(const struct token *t)
@@ -129,12 +123,6 @@ static int write_deletion(struct journal_request *req,
     return store_item_delete(store, row, why);
 }
 
-static void answer_done(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
-}
-
 /* An item's place; false when it was answered. */
 static bool read_place(struct call *call, const yyjson_val *body, struct item_row *row)
 {
@@ -170,7 +158,6 @@ static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t 
 static bool read_item(struct call *call, struct json_reader *reader)
 {
     struct item_row *row = call->journal.data;
-    struct buf value;
     struct json j;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j) ||
@@ -181,11 +168,8 @@ static bool read_item(struct call *call, struct json_reader *reader)
         return fail(call->req, "\"namespace\" must have a label");
     if (!yyjson_is_obj(json_at(j.root, "value")))
         return fail(call->req, "\"value\" must be an object");
-    buf_init(&value, SIZE_MAX / 4);
-    json_put_value(&value, json_at(j.root, "value"));
-    bool ok = value.error == 0 && arena_copy(&call->journal.mem, buf_text(&value), &row->value);
-    buf_done(&value);
-    return ok || fail_memory(call->req);
+    return api_keep_json(&call->journal.mem, json_at(j.root, "value"), &row->value) ||
+           api_no_memory(call->req);
 }
 
 static bool read_deletion(struct call *call, struct json_reader *reader)
@@ -196,31 +180,10 @@ static bool read_deletion(struct call *call, struct json_reader *reader)
            read_place(call, j.root, call->journal.data);
 }
 
-/* A write about one item; NULL when it was answered. */
-static struct call *write_new(
-    struct http_request *req,
-    int (*write)(struct journal_request *, struct store *, int64_t, struct error *),
-    void (*answer)(struct call *))
-{
-    struct call *call = call_new(req, JOURNAL_WRITE, answer);
-    struct item_row *row = call != NULL ? arena_alloc(&call->journal.mem, sizeof(*row)) : NULL;
-
-    if (call != NULL && row == NULL) {
-        call_free(call);
-        (void)fail_memory(req);
-        return NULL;
-    }
-    if (call == NULL)
-        return NULL;
-    *row = (struct item_row){ 0 };
-    call->journal.data = row;
-    call->journal.write = write;
-    return call;
-}
-
 void api_item_put(struct http_request *req, void *arg)
 {
-    struct call *call = write_new(req, write_item, answer_done);
+    struct call *call =
+        call_new_write(req, write_item, sizeof(struct item_row), call_answer_empty);
 
     (void)arg;
     if (call != NULL)
@@ -229,7 +192,8 @@ void api_item_put(struct http_request *req, void *arg)
 
 void api_item_delete(struct http_request *req, void *arg)
 {
-    struct call *call = write_new(req, write_deletion, answer_done);
+    struct call *call =
+        call_new_write(req, write_deletion, sizeof(struct item_row), call_answer_empty);
 
     (void)arg;
     if (call != NULL)
@@ -301,13 +265,6 @@ struct search {
     size_t max_depth;
 };
 
-static void broke(struct look *look, const struct error *why)
-{
-    look->status = 500;
-    buf_clear(&look->out);
-    buf_str(&look->out, str_of(why->text));
-}
-
 /* The owner of the job for which a worker asks, if it has that job. */
 static bool find_owner(struct look *look, struct store *store, struct search *s)
 {
@@ -326,7 +283,7 @@ static bool find_owner(struct look *look, struct store *store, struct search *s)
         buf_lit(&look->out, "Job not found: ");
         buf_str(&look->out, s->job);
     } else if (code != 0) {
-        broke(look, &why);
+        look_broke(look, &why);
     } else if (str_absent(row.owner)) {
         s->item.owner = STR("");
     } else if (!arena_copy(&look->mem, row.owner, &s->item.owner)) {
@@ -344,29 +301,24 @@ static void run_item(struct task *task, struct store *store)
 
     if (find_owner(look, store, s) &&
         get_item(&look->out, store, &s->item, api_now_ms(), &why) != 0)
-        broke(look, &why);
+        look_broke(look, &why);
 }
 
 /* A look with an empty search; NULL when it was answered. */
 static struct look *search_new(struct http_request *req,
                                void (*run)(struct task *, struct store *))
 {
-    struct look *look = look_new(req, STR(""), run);
-    struct search *s = look != NULL ? arena_alloc(&look->mem, sizeof(*s)) : NULL;
+    struct look *look = look_new_with(req, STR(""), run, sizeof(struct search));
+    struct search *s = look != NULL ? look->data : NULL;
 
     if (look == NULL)
         return NULL;
-    if (s != NULL) {
-        *s = (struct search){ .item = { .owner = owner_of(look->token) } };
-        look->data = s;
-    }
-    if (s == NULL ||
-        (is_for_job(req) && !arena_copy(&look->mem, http_query(req, "job"), &s->job))) {
-        look_free(look);
-        (void)fail_memory(req);
-        return NULL;
-    }
-    return look;
+    s->item.owner = owner_of(look->token);
+    if (!is_for_job(req) || arena_copy(&look->mem, http_query(req, "job"), &s->job))
+        return look;
+    look_free(look);
+    (void)api_no_memory(req);
+    return NULL;
 }
 
 /* "a.b" of a query, or the same label by label in a JSON list. */
@@ -386,7 +338,7 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
         return fail(req, "namespace must be labels with dots between, at most 1000 bytes");
     memcpy(with_dot, text.p, text.n);
     with_dot[text.n] = '.';
-    return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || fail_memory(req);
+    return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);
 }
 
 static int write_touch(struct journal_request *req,
@@ -411,7 +363,8 @@ static void answer_touched(struct call *call)
 /* Its time begins anew, which is a write. */
 static void touch(struct http_request *req)
 {
-    struct call *call = write_new(req, write_touch, answer_touched);
+    struct call *call =
+        call_new_write(req, write_touch, sizeof(struct item_row), answer_touched);
     struct item_row *row = call != NULL ? call->journal.data : NULL;
 
     if (call == NULL)
@@ -557,7 +510,7 @@ static void run_search(struct task *task, struct store *store)
     if (code == 0)
         put_hits(&look->out, &s);
     else
-        broke(look, &why);
+        look_broke(look, &why);
     json_reader_done(&s.value);
     json_reader_done(&s.filter);
     buf_done(&s.all);
@@ -587,7 +540,6 @@ static bool read_filter(struct http_request *req,
                         struct search *s)
 {
     struct str fault = json_filter_fault(filter);
-    struct buf json;
 
     if (json_is_null(filter))
         return true;
@@ -599,11 +551,7 @@ static bool read_filter(struct http_request *req,
                            STR_ARG(str_head(fault, 40)));
         return false;
     }
-    buf_init(&json, SIZE_MAX / 4);
-    json_put_value(&json, filter);
-    bool ok = json.error == 0 && arena_copy(mem, buf_text(&json), &s->filter);
-    buf_done(&json);
-    return ok || fail_memory(req);
+    return api_keep_json(mem, filter, &s->filter) || api_no_memory(req);
 }
 
 static bool read_words(struct http_request *req,
@@ -614,7 +562,7 @@ static bool read_words(struct http_request *req,
     struct str text;
 
     if (!arena_copy(mem, query, &text))
-        return fail_memory(req);
+        return api_no_memory(req);
     while (text.n > 0 && s->n_words < MAX_WORDS) {
         struct str word = str_head(text, str_find(text, ' '));
 
@@ -625,11 +573,12 @@ static bool read_words(struct http_request *req,
     return true;
 }
 
-static bool read_search(struct http_request *req,
-                        struct arena *mem,
-                        const yyjson_val *body,
-                        struct search *s)
+static bool read_search(struct look *look, const yyjson_val *body)
 {
+    struct search *s = look->data;
+    struct http_request *req = look->req;
+    struct arena *mem = &look->mem;
+
     return read_ns(req, mem, json_at(body, "namespace_prefix"), &s->item.ns) &&
            read_page(req, body, DEFAULT_LIST, s) &&
            read_filter(req, mem, json_at(body, "filter"), s) &&
@@ -718,14 +667,14 @@ static void run_namespaces(struct task *task, struct store *store)
     int code = store_namespaces(store, q->item.owner, api_now_ms(), on_ns, &n, &why);
     buf_lit(&look->out, "]}");
     if (code != 0)
-        broke(look, &why);
+        look_broke(look, &why);
 }
 
-static bool read_namespaces(struct http_request *req,
-                            struct arena *mem,
-                            const yyjson_val *body,
-                            struct search *s)
+static bool read_namespaces(struct look *look, const yyjson_val *body)
 {
+    struct search *s = look->data;
+    struct http_request *req = look->req;
+    struct arena *mem = &look->mem;
     int64_t depth =
         json_is_null(json_at(body, "max_depth")) ? 0 : json_int(json_at(body, "max_depth"), -1);
 
@@ -739,34 +688,20 @@ static bool read_namespaces(struct http_request *req,
 
 /* --- the two that have a body ------------------------------------------------------------- */
 
-static void search(
-    struct http_request *req,
-    void (*run)(struct task *, struct store *),
-    bool (*read)(struct http_request *, struct arena *, const yyjson_val *, struct search *))
-{
-    struct look *look = search_new(req, run);
-    struct json_reader reader;
-    struct json j;
-
-    if (look == NULL)
-        return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    if (api_read_body(req, &reader, http_body(req), &j) &&
-        read(req, &look->mem, j.root, look->data))
-        look_post(look);
-    else
-        look_free(look);
-    json_reader_done(&reader);
-}
-
 void api_items_search(struct http_request *req, void *arg)
 {
+    struct look *look = search_new(req, run_search);
+
     (void)arg;
-    search(req, run_search, read_search);
+    if (look != NULL)
+        look_read(look, MAX_DEPTH, read_search);
 }
 
 void api_namespaces(struct http_request *req, void *arg)
 {
+    struct look *look = search_new(req, run_namespaces);
+
     (void)arg;
-    search(req, run_namespaces, read_namespaces);
+    if (look != NULL)
+        look_read(look, MAX_DEPTH, read_namespaces);
 }

@@ -129,10 +129,7 @@ bool jobs_fill_submit(struct call *call,
         return false;
     size_t most = app_settings(call->loop->app)->max_input;
     buf_init(&json, most);
-    if (input != NULL)
-        json_put_value(&json, input);
-    else
-        buf_lit(&json, "null");
+    json_put_value(&json, input);
     if (json.error != 0) {
         http_respond_error(call->req, 413, "the input is larger than %zu bytes (max_input)",
                            most);
@@ -146,7 +143,7 @@ bool jobs_fill_submit(struct call *call,
     ok = ok && keep_idempotency_key(call, key);
     row->expiry_seconds = expiry;
     if (!ok)
-        http_respond_error(call->req, 503, "out of memory");
+        (void)api_no_memory(call->req);
     return ok;
 }
 
@@ -206,12 +203,10 @@ bool jobs_get(struct look *look, struct store *store, struct job_row *ret)
 
     if (code == 0 && !reach_includes(look_reach(look), ret->id, ret->owner))
         code = ERR_NOT_FOUND;
-    if (code == ERR_NOT_FOUND) {
+    if (code == ERR_NOT_FOUND)
         not_found(look);
-    } else if (code != 0) {
-        look->status = 500;
-        buf_str(&look->out, str_of(err.text));
-    }
+    else if (code != 0)
+        look_broke(look, &err);
     return code == 0;
 }
 
@@ -316,9 +311,7 @@ static void run_list(struct task *task, struct store *store)
 
     buf_lit(&look->out, "{\"jobs\":[");
     if (store_jobs(store, &look->filter, on_row, &l, &err) != 0) {
-        look->status = 500;
-        buf_clear(&look->out);
-        buf_str(&look->out, str_of(err.text));
+        look_broke(look, &err);
         return;
     }
     buf_lit(&look->out, "],\"next\":");
@@ -404,7 +397,7 @@ void jobs_post(struct http_request *req,
         return;
     call->aiq = aiq;
     if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         call_free(call);
         return;
     }
@@ -423,14 +416,8 @@ void api_aiq_cancel(struct http_request *req, void *arg)
     jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
 }
 
-static void answer_delete(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
-}
-
 void api_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    jobs_post(req, JOURNAL_DELETE, answer_delete, false);
+    jobs_post(req, JOURNAL_DELETE, call_answer_empty, false);
 }

@@ -245,16 +245,8 @@ yyjson_val *langgraph_member(const yyjson_val *body, const char *name, const cha
 
 bool langgraph_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret)
 {
-    struct buf json;
-
     *ret = STR_NONE;
-    if (json_is_null(value))
-        return true;
-    buf_init(&json, SIZE_MAX / 4);
-    json_put_value(&json, value);
-    bool ok = json.error == 0 && arena_copy(mem, buf_text(&json), ret);
-    buf_done(&json);
-    return ok;
+    return json_is_null(value) || api_keep_json(mem, value, ret);
 }
 
 bool langgraph_make_id(struct arena *mem, struct str *ret)
@@ -345,13 +337,6 @@ bool langgraph_flag(struct http_request *req, const char *name)
 
 /* --- looking -------------------------------------------------------------------------- */
 
-void langgraph_broke(struct look *look, const struct error *why)
-{
-    look->status = 500;
-    buf_clear(&look->out);
-    buf_str(&look->out, str_of(why->text));
-}
-
 static void not_found(struct look *look, const char *what, struct str id)
 {
     look->status = 404;
@@ -375,7 +360,7 @@ bool langgraph_get_thread(struct look *look,
     if (code == ERR_NOT_FOUND)
         not_found(look, "Thread", id);
     else if (code != 0)
-        langgraph_broke(look, &err);
+        look_broke(look, &err);
     return code == 0;
 }
 
@@ -397,26 +382,21 @@ bool langgraph_get_run(struct look *look, struct store *store, struct job_row *r
     if (code == ERR_NOT_FOUND)
         not_found(look, "Run", id);
     else if (code != 0)
-        langgraph_broke(look, &err);
+        look_broke(look, &err);
     return code == 0;
 }
 
 struct look *langgraph_look_at_run(struct http_request *req,
                                    void (*run)(struct task *, struct store *))
 {
-    struct look *look = look_new(req, http_param(req, "run"), run);
-    struct run_look *what = look != NULL ? arena_alloc(&look->mem, sizeof(*what)) : NULL;
+    struct look *look =
+        look_new_with(req, http_param(req, "run"), run, sizeof(struct run_look));
+    struct run_look *what = look != NULL ? look->data : NULL;
 
-    if (look == NULL)
-        return NULL;
-    if (what != NULL) {
-        *what = (struct run_look){ 0 };
-        look->data = what;
-        if (arena_copy(&look->mem, http_param(req, "thread"), &what->thread))
-            return look;
-    }
+    if (look == NULL || arena_copy(&look->mem, http_param(req, "thread"), &what->thread))
+        return look;
     look_free(look);
-    http_respond_error(req, 503, "out of memory");
+    (void)api_no_memory(req);
     return NULL;
 }
 

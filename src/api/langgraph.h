@@ -92,8 +92,6 @@ bool langgraph_get_thread(struct look *look,
 /* NULL when it was answered. */
 struct look *langgraph_look_at_run(struct http_request *req,
                                    void (*run)(struct task *, struct store *));
-/* The store does not work: 500 and why. */
-void langgraph_broke(struct look *look, const struct error *why);
 
 /* --- answers ------------------------------------------------------------------------ */
 

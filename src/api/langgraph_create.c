@@ -80,11 +80,9 @@ static bool read_thread_id(struct call *call)
                            "a thread's id is 1 to 64 of letters, digits, _ and -");
         return false;
     }
-    if (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
-                           : arena_copy(&j->mem, thread, &j->thread_row.id))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                               : arena_copy(&j->mem, thread, &j->thread_row.id)) ||
+           api_no_memory(call->req);
 }
 
 static bool read_create(struct call *call, const yyjson_val *body)
@@ -117,20 +115,16 @@ static bool read_create(struct call *call, const yyjson_val *body)
     if (!langgraph_make_id(&j->mem, &run) ||
         !arena_copy(&j->mem,
                     call->assistant != NULL ? call->assistant->id : str_make(id, sizeof(id)),
-                    &j->run.assistant)) {
-        http_respond_error(call->req, 503, "out of memory");
-        return false;
-    }
+                    &j->run.assistant))
+        return api_no_memory(call->req);
     /* Some clients send both: the command is what is meant. */
     if (!jobs_fill_submit(call, graph, json_is_null(command) ? json_at(body, "input") : NULL,
                           run, 0))
         return false;
-    if (langgraph_fill_kwargs(call, body) &&
-        langgraph_fill_metadata(call, json_at(body, "metadata")) &&
-        langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->resume))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (langgraph_fill_kwargs(call, body) &&
+            langgraph_fill_metadata(call, json_at(body, "metadata")) &&
+            langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->resume)) ||
+           api_no_memory(call->req);
 }
 
 static bool read_run(struct call *call, struct json_reader *reader)

@@ -22,7 +22,7 @@ static void run_join(struct task *task, struct store *store)
     if (!langgraph_get_run(look, store, &row))
         return;
     if (store_run_get(store, row.key, &run, &err) != 0) {
-        langgraph_broke(look, &err);
+        look_broke(look, &err);
         return;
     }
     j->subgraphs = run.subgraphs != 0;
@@ -81,7 +81,7 @@ static void join(struct http_request *req, void (*done)(struct task *))
         return;
     if (j == NULL) {
         look_free(look);
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return;
     }
     *j = (struct joining){ .what = *(const struct run_look *)look->data,

@@ -16,7 +16,7 @@ static void run_run(struct task *task, struct store *store)
 
     if (langgraph_get_run(look, store, &row) &&
         langgraph_put_run(&look->out, store, &row, (struct selection){ 0 }, &err) != 0)
-        langgraph_broke(look, &err);
+        look_broke(look, &err);
 }
 
 void api_run(struct http_request *req, void *arg)
@@ -71,7 +71,7 @@ static void run_list(struct task *task, struct store *store)
     int code = store_thread_jobs(store, thread.key, on_run, l, &l->err);
     buf_char(&look->out, ']');
     if (code != 0 || l->code != 0)
-        langgraph_broke(look, &l->err);
+        look_broke(look, &l->err);
 }
 
 void api_runs(struct http_request *req, void *arg)
@@ -79,33 +79,26 @@ void api_runs(struct http_request *req, void *arg)
     int64_t limit, offset;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
                    jobs_read_number(req, "offset", 0, &offset);
-    struct look *look = is_good ? look_new(req, http_param(req, "thread"), run_list) : NULL;
-    struct listing *l = look != NULL ? arena_alloc(&look->mem, sizeof(*l)) : NULL;
+    struct look *look = is_good ? look_new_with(req, http_param(req, "thread"), run_list,
+                                                sizeof(struct listing))
+                                : NULL;
+    struct listing *l = look != NULL ? look->data : NULL;
 
     (void)arg;
     if (look == NULL)
         return;
-    if (l != NULL) {
-        *l = (struct listing){ .select = langgraph_select_query(langgraph_run_members, req),
-                               .limit = limit < MAX_LIST ? (size_t)limit : MAX_LIST,
-                               .offset = (size_t)offset };
-        look->data = l;
-    }
-    if (l != NULL && arena_copy(&look->mem, http_query(req, "status"), &l->status)) {
+    l->select = langgraph_select_query(langgraph_run_members, req);
+    l->limit = limit < MAX_LIST ? (size_t)limit : MAX_LIST;
+    l->offset = (size_t)offset;
+    if (arena_copy(&look->mem, http_query(req, "status"), &l->status)) {
         look_post(look);
         return;
     }
     look_free(look);
-    http_respond_error(req, 503, "out of memory");
+    (void)api_no_memory(req);
 }
 
 /* --- cancel and delete ----------------------------------------------------------------- */
-
-static void answer_deleted(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
-}
 
 /* One that has ended needs no cancelling. */
 static void answer_cancelled(struct call *call)
@@ -132,13 +125,13 @@ static void post(struct http_request *req, enum journal_op op, void (*answer)(st
         return;
     }
     call_free(call);
-    http_respond_error(req, 503, "out of memory");
+    (void)api_no_memory(req);
 }
 
 void api_run_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, JOURNAL_DELETE, answer_deleted);
+    post(req, JOURNAL_DELETE, call_answer_empty);
 }
 
 void api_run_cancel(struct http_request *req, void *arg)
@@ -184,11 +177,9 @@ static bool read_cancel(struct call *call, struct json_reader *reader)
         http_respond(call->req, 204, NULL, STR_NONE);
         return false;
     }
-    if (arena_copy(&j->mem, thread, &j->thread_row.id) &&
-        arena_copy(&j->mem, str_absent(run) ? STR("") : run, &j->job))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (arena_copy(&j->mem, thread, &j->thread_row.id) &&
+            arena_copy(&j->mem, str_absent(run) ? STR("") : run, &j->job)) ||
+           api_no_memory(call->req);
 }
 
 static void cancel_next(struct http_request *req, size_t item)

@@ -224,7 +224,7 @@ static void look_at_state(struct reading *r, const struct thread_row *thread)
 
     if (!arena_copy(&r->look->mem, thread->values, &values) ||
         find_snapshot(r, &q->filter, &s, &why) != 0) {
-        langgraph_broke(r->look, &why);
+        look_broke(r->look, &why);
     } else if (!str_absent(s.state)) {
         put_state(r, &s, 0);
     } else if (str_absent(q->filter.id)) {
@@ -263,7 +263,7 @@ static void look_at_history(struct reading *r)
     int code = store_states(r->store, &r->what->filter, on_state, r, &why);
     buf_char(&r->look->out, ']');
     if (code != 0)
-        langgraph_broke(r->look, &why);
+        look_broke(r->look, &why);
     json_reader_done(&r->one);
     json_reader_done(&r->other);
 }
@@ -286,21 +286,17 @@ static void run_question(struct task *task, struct store *store)
 static struct look *question_new(struct http_request *req,
                                  void (*run)(struct task *, struct store *))
 {
-    struct look *look = look_new(req, STR(""), run);
-    struct question *q = look != NULL ? arena_alloc(&look->mem, sizeof(*q)) : NULL;
+    struct look *look = look_new_with(req, STR(""), run, sizeof(struct question));
+    struct question *q = look != NULL ? look->data : NULL;
 
     if (look == NULL)
         return NULL;
-    if (q != NULL) {
-        *q = (struct question){ .filter = { .ns = STR("") } };
-        look->data = q;
-    }
-    if (q == NULL || !arena_copy(&look->mem, http_param(req, "thread"), &q->filter.thread)) {
-        look_free(look);
-        http_respond_error(req, 503, "out of memory");
-        return NULL;
-    }
-    return look;
+    q->filter.ns = STR("");
+    if (arena_copy(&look->mem, http_param(req, "thread"), &q->filter.thread))
+        return look;
+    look_free(look);
+    (void)api_no_memory(req);
+    return NULL;
 }
 
 void api_thread_state(struct http_request *req, void *arg)
@@ -318,27 +314,7 @@ void api_thread_state(struct http_request *req, void *arg)
         return;
     }
     look_free(look);
-    http_respond_error(req, 503, "out of memory");
-}
-
-/* Reads a body, posts the look if @read is content with it. */
-static void ask_with_body(struct look *look, bool (*read)(struct look *, const yyjson_val *))
-{
-    struct json_reader reader;
-    struct json j;
-
-    if (look == NULL)
-        return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    if (!api_read_body(look->req, &reader, http_body(look->req), &j)) {
-        look_free(look);
-    } else if (read(look, j.root)) {
-        look_post(look);
-    } else {
-        http_respond_error(look->req, 503, "out of memory");
-        look_free(look);
-    }
-    json_reader_done(&reader);
+    (void)api_no_memory(req);
 }
 
 /* The checkpoint that a body names in one of their ways: a text, a checkpoint, a config. */
@@ -358,14 +334,18 @@ static bool read_checkpoint(struct look *look, const yyjson_val *body)
     struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
 
     q->subgraphs = yyjson_is_true(json_at(body, "subgraphs"));
-    return arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
-           arena_copy(&look->mem, id_of(checkpoint), &q->filter.id);
+    return (arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&look->mem, id_of(checkpoint), &q->filter.id)) ||
+           api_no_memory(look->req);
 }
 
 void api_thread_state_at(struct http_request *req, void *arg)
 {
+    struct look *look = question_new(req, run_question);
+
     (void)arg;
-    ask_with_body(question_new(req, run_question), read_checkpoint);
+    if (look != NULL)
+        look_read(look, MAX_DEPTH, read_checkpoint);
 }
 
 static bool read_history(struct look *look, const yyjson_val *body)
@@ -376,15 +356,19 @@ static bool read_history(struct look *look, const yyjson_val *body)
 
     q->is_history = true;
     q->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
-    return arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
-           arena_copy(&look->mem, id_of(json_at(body, "before")), &q->filter.before) &&
-           langgraph_keep_json(&look->mem, json_at(body, "metadata"), &q->metadata);
+    return (arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&look->mem, id_of(json_at(body, "before")), &q->filter.before) &&
+            langgraph_keep_json(&look->mem, json_at(body, "metadata"), &q->metadata)) ||
+           api_no_memory(look->req);
 }
 
 void api_thread_history(struct http_request *req, void *arg)
 {
+    struct look *look = question_new(req, run_question);
+
     (void)arg;
-    ask_with_body(question_new(req, run_question), read_history);
+    if (look != NULL)
+        look_read(look, MAX_DEPTH, read_history);
 }
 
 /* --- changing ----------------------------------------------------------------------- */
@@ -432,7 +416,7 @@ static void ask_worker(struct http_request *req, const struct question *q)
     } else if (put_params(call, q->filter.thread, j.root)) {
         call_post(call);
     } else {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         call_free(call);
     }
     json_reader_done(&reader);

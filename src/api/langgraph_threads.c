@@ -36,10 +36,9 @@ static bool read_metadata(struct call *call, const yyjson_val *body)
         http_respond_error(call->req, 422, "\"metadata\" must be an object");
         return false;
     }
-    if (langgraph_keep_json(&call->journal.mem, metadata, &call->journal.thread_row.metadata))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return langgraph_keep_json(&call->journal.mem, metadata,
+                               &call->journal.thread_row.metadata) ||
+           api_no_memory(call->req);
 }
 
 static bool read_create(struct call *call, struct json_reader *reader)
@@ -75,11 +74,9 @@ static bool read_create(struct call *call, struct json_reader *reader)
         return false;
     }
     j->if_absent = str_is(if_exists, "do_nothing");
-    if (json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
-                         : arena_copy(&j->mem, json_text(id), &j->thread_row.id))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                             : arena_copy(&j->mem, json_text(id), &j->thread_row.id)) ||
+           api_no_memory(call->req);
 }
 
 void api_thread_create(struct http_request *req, void *arg)
@@ -95,11 +92,9 @@ static bool read_thread_id(struct call *call)
 {
     struct journal_request *j = &call->journal;
 
-    if (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread_row.id) &&
-        (j->op != JOURNAL_THREAD_COPY || langgraph_make_id(&j->mem, &j->row.id)))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread_row.id) &&
+            (j->op != JOURNAL_THREAD_COPY || langgraph_make_id(&j->mem, &j->row.id))) ||
+           api_no_memory(call->req);
 }
 
 static bool read_patch(struct call *call, struct json_reader *reader)
@@ -119,12 +114,6 @@ void api_thread_patch(struct http_request *req, void *arg)
         call_read(call, MAX_DEPTH, read_patch);
 }
 
-static void answer_delete(struct call *call)
-{
-    if (!call_refused(call))
-        http_respond(call->req, 204, NULL, STR_NONE);
-}
-
 /* What the path alone says. */
 static void post(struct http_request *req, enum journal_op op, void (*answer)(struct call *))
 {
@@ -141,7 +130,7 @@ static void post(struct http_request *req, enum journal_op op, void (*answer)(st
 void api_thread_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, JOURNAL_THREAD_DELETE, answer_delete);
+    post(req, JOURNAL_THREAD_DELETE, call_answer_empty);
 }
 
 void api_thread_copy(struct http_request *req, void *arg)
@@ -259,7 +248,7 @@ static void run_search(struct task *task, struct store *store)
     else
         buf_char(&look->out, ']');
     if (code != 0)
-        langgraph_broke(look, &err);
+        look_broke(look, &err);
     for (size_t i = 0; i < 4; i++)
         json_reader_done(&s.readers[i]);
 }
@@ -298,8 +287,9 @@ static bool read_order(struct http_request *req, const yyjson_val *body, struct 
     return known;
 }
 
-static bool read_search(struct look *look, const yyjson_val *body, struct search *what)
+static bool read_search(struct look *look, const yyjson_val *body)
 {
+    struct search *what = look->data;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
 
@@ -313,40 +303,23 @@ static bool read_search(struct look *look, const yyjson_val *body, struct search
     what->limit = (size_t)limit;
     what->offset = (size_t)offset;
     what->select = langgraph_select(langgraph_thread_members, json_at(body, "select"));
-    if (langgraph_keep_json(&look->mem, json_at(body, "metadata"), &what->metadata) &&
-        langgraph_keep_json(&look->mem, json_at(body, "values"), &what->values) &&
-        langgraph_keep_json(&look->mem, json_at(body, "ids"), &what->ids) &&
-        arena_copy(&look->mem, json_text(json_at(body, "status")), &what->status))
-        return true;
-    http_respond_error(look->req, 503, "out of memory");
-    return false;
+    return (langgraph_keep_json(&look->mem, json_at(body, "metadata"), &what->metadata) &&
+            langgraph_keep_json(&look->mem, json_at(body, "values"), &what->values) &&
+            langgraph_keep_json(&look->mem, json_at(body, "ids"), &what->ids) &&
+            arena_copy(&look->mem, json_text(json_at(body, "status")), &what->status)) ||
+           api_no_memory(look->req);
 }
 
 static void search(struct http_request *req, bool counts)
 {
-    struct look *look = look_new(req, STR(""), run_search);
-    struct search *what = look != NULL ? arena_alloc(&look->mem, sizeof(*what)) : NULL;
-    struct json_reader reader;
-    struct json json;
-    bool ok = what != NULL;
+    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
+    struct search *what = look != NULL ? look->data : NULL;
 
     if (look == NULL)
         return;
-    if (!ok)
-        http_respond_error(req, 503, "out of memory");
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    if (ok) {
-        *what = (struct search){ .counts = counts };
-        look->data = what;
-        look->task.done = on_searched;
-        ok = api_read_body(req, &reader, http_body(req), &json) &&
-             read_search(look, json.root, what);
-    }
-    json_reader_done(&reader);
-    if (ok)
-        look_post(look);
-    else
-        look_free(look);
+    what->counts = counts;
+    look->task.done = on_searched;
+    look_read(look, MAX_DEPTH, read_search);
 }
 
 void api_threads_search(struct http_request *req, void *arg)
@@ -405,8 +378,9 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
         api_json(req, 200, &call->out);
         ok = false;
     }
-    if (ok && arena_copy(&call->journal.mem, str_absent(id) ? STR("") : id,
-                         &call->journal.thread_row.id)) {
+    if (ok && (arena_copy(&call->journal.mem, str_absent(id) ? STR("") : id,
+                          &call->journal.thread_row.id) ||
+               api_no_memory(req))) {
         call->item = item;
         call->n_done = n_pruned;
         if (str_is(strategy, "keep_latest")) {

@@ -32,9 +32,7 @@ bool lease_read_fence(struct call *call)
         return false;
     }
     if (!arena_copy(&j->mem, job.n > 0 ? job : STR_NONE, &j->job) ||
-        !arena_copy(&j->mem, job.n > 0 ? STR_NONE : id, &j->call.id)) {
-        http_respond_error(call->req, 503, "out of memory");
-        return false;
-    }
+        !arena_copy(&j->mem, job.n > 0 ? STR_NONE : id, &j->call.id))
+        return api_no_memory(call->req);
     return job.n == 0 || lease_read(call);
 }

@@ -51,16 +51,10 @@ static bool keep_reply(struct call *call, struct str id, const yyjson_val *value
 {
     struct journal_request *j = &call->journal;
     struct journal_reply *reply = &j->replies[j->n_replies++];
-    struct buf json;
 
-    buf_init(&json, SIZE_MAX / 4);
-    json_put_value(&json, value);
-    bool ok = json.error == 0 && arena_copy(&j->mem, id, &reply->id) &&
-              arena_copy(&j->mem, buf_text(&json), &reply->value);
-    buf_done(&json);
-    if (!ok)
-        http_respond_error(call->req, 503, "out of memory");
-    return ok;
+    return (arena_copy(&j->mem, id, &reply->id) &&
+            api_keep_json(&j->mem, value, &reply->value)) ||
+           api_no_memory(call->req);
 }
 
 static bool read_many(struct call *call, const yyjson_val *answers)
@@ -88,10 +82,8 @@ static bool read_answer(struct call *call, struct json_reader *reader)
     struct json j;
 
     r->replies = arena_alloc(&r->mem, MAX_REPLIES * sizeof(*r->replies));
-    if (r->replies == NULL || !arena_copy(&r->mem, http_param(call->req, "id"), &r->job)) {
-        http_respond_error(call->req, 503, "out of memory");
-        return false;
-    }
+    if (r->replies == NULL || !arena_copy(&r->mem, http_param(call->req, "id"), &r->job))
+        return api_no_memory(call->req);
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
     const yyjson_val *id = json_at(j.root, "interrupt_id");
@@ -200,9 +192,7 @@ static void run_list(struct task *task, struct store *store)
     buf_lit(b, "{\"interrupts\":[");
     if (store_open_questions(store, look->filter.before, (uint64_t)look->after_seq, on_question,
                              &l, &err) != 0) {
-        look->status = 500;
-        buf_clear(b);
-        buf_str(b, str_of(err.text));
+        look_broke(look, &err);
         return;
     }
     buf_lit(b, "],\"next\":");

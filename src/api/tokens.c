@@ -58,7 +58,7 @@ struct errand *errand_new(struct http_request *req,
     struct errand *e = calloc(1, sizeof(*e));
 
     if (e == NULL) {
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return NULL;
     }
     e->loop = app_loop_of(req);
@@ -280,6 +280,6 @@ void api_token_revoke(struct http_request *req, void *arg)
         errand_post(e);
         return;
     }
-    http_respond_error(req, 503, "out of memory");
+    (void)api_no_memory(req);
     errand_free(e);
 }

@@ -108,7 +108,7 @@ void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
 
     if (w == NULL || hub_join(app_loop_of(req)->hub, job, &way, &w->reader) != 0) {
         free(w);
-        http_respond_error(req, 503, "out of memory");
+        (void)api_no_memory(req);
         return;
     }
     w->loop = app_loop_of(req);

@@ -87,10 +87,8 @@ static bool read_request_id(struct call *call, const yyjson_val *value)
                            MAX_REQUEST_ID);
         return false;
     }
-    if (arena_copy(&call->journal.mem, id, &call->journal.request_id))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return arena_copy(&call->journal.mem, id, &call->journal.request_id) ||
+           api_no_memory(call->req);
 }
 
 static bool may_work(struct call *call)
@@ -141,11 +139,7 @@ static bool read_holder(struct call *call)
 
     if (!lease_read(call))
         return false;
-    if (!arena_copy(&j->mem, http_param(req, "id"), &j->job)) {
-        http_respond_error(req, 503, "out of memory");
-        return false;
-    }
-    return true;
+    return arena_copy(&j->mem, http_param(req, "id"), &j->job) || api_no_memory(req);
 }
 
 static void put_wishes(struct buf *b, const struct journal_request *j)
@@ -271,11 +265,10 @@ static bool read_finish(struct call *call, struct json_reader *reader)
     }
     r->end = finish.end;
     r->interrupted = finish.interrupted;
-    if (arena_copy(&r->mem, finish.error, &r->error) &&
-        arena_copy(&r->mem, finish.error_type, &r->error_type) && keep_output(r, &finish))
-        return true;
-    http_respond_error(call->req, 503, "out of memory");
-    return false;
+    return (arena_copy(&r->mem, finish.error, &r->error) &&
+            arena_copy(&r->mem, finish.error_type, &r->error_type) &&
+            keep_output(r, &finish)) ||
+           api_no_memory(call->req);
 }
 
 void api_worker_finish(struct http_request *req, void *arg)

@@ -98,6 +98,15 @@ struct journal_worker {
     int64_t seen; /* its last sign of life */
 };
 
+struct journal_request;
+
+/* Writes rows of its own, inside the turn's transaction.  After ERR_REFUSED, ERR_NOT_FOUND,
+ * ERR_TYPE and ERR_TOO_LARGE it has changed nothing; any other error is the whole turn's. */
+typedef int (*journal_write_cb)(struct journal_request *req,
+                                struct store *store,
+                                int64_t now,
+                                struct error *why);
+
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
 struct journal_request {
     struct journal_request *next; /* the journal's */
@@ -134,12 +143,7 @@ struct journal_request {
     size_t n_replies;
     struct str thread; /* WRITE: what the job or the call must be about.  CALL: what it is about
                         */
-    /* WRITE, inside the turn's transaction.  After ERR_REFUSED, ERR_NOT_FOUND, ERR_TYPE and
-     * ERR_TOO_LARGE it has changed nothing; any other error is the whole turn's. */
-    int (*write)(struct journal_request *req,
-                 struct store *store,
-                 int64_t now,
-                 struct error *why);
+    journal_write_cb write;           /* WRITE */
     const struct journal_line *lines; /* FEED */
     size_t n_lines;
     /* Of a thread, in and out.  SUBMIT of a run: id and is_temporary.  CANCEL, DELETE: with an
