@@ -154,3 +154,25 @@ void api_healthz(struct http_request *req, void *arg)
     if (look != NULL)
         look_post(look);
 }
+
+/* --- the same for LangGraph's clients ---------------------------------------------- */
+
+void api_ok(struct http_request *req, void *arg)
+{
+    (void)arg;
+    http_respond(req, 200, "application/json", STR("{\"ok\":true}"));
+}
+
+void api_info(struct http_request *req, void *arg)
+{
+    struct buf out;
+
+    (void)arg;
+    buf_init(&out, 4096);
+    buf_lit(&out, "{\"version\":");
+    json_put_str(&out, str_of(app_loop_of(req)->app->version));
+    buf_lit(&out, ",\"context\":null,\"flags\":{\"assistants\":true,\"crons\":false,"
+                  "\"langsmith\":false}}");
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
