@@ -297,6 +297,20 @@ int duty_init(struct duty *d,
     return 0;
 }
 
+struct order duty_order(const struct duty *d, const struct journal_request *lease)
+{
+    return (struct order){ .job = d->job,
+                           .key = d->key,
+                           .attempt = d->attempt,
+                           .agent = d->agent,
+                           .input = lease->row.input,
+                           .resume = lease->answers,
+                           .created = lease->row.created,
+                           .resumed = lease->row.resumed,
+                           .run = &lease->run,
+                           .lease_ms = d->lease_ms };
+}
+
 bool duty_is(const struct duty *d, int64_t key, int64_t attempt)
 {
     return d->key == key && d->attempt == attempt;

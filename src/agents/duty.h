@@ -9,6 +9,7 @@
 #ifndef AGENTS_DUTY_H
 #define AGENTS_DUTY_H
 
+#include "agents/order.h"
 #include "agents/outbox.h"
 #include "bus/post.h"
 
@@ -72,6 +73,9 @@ int duty_init(struct duty *d,
               const struct journal_request *lease,
               const struct duty_events *events,
               void *owner);
+
+/* What its worker is to be told; @lease lends the texts. */
+struct order duty_order(const struct duty *d, const struct journal_request *lease);
 
 bool duty_is(const struct duty *d, int64_t key, int64_t attempt);
 

@@ -1,6 +1,7 @@
 #include "agents/order.h"
 
 #include "base/json.h"
+#include "jobs/lease.h"
 #include "journal/journal.h"
 
 /* On one line: outside of its strings JSON may have newlines. */
@@ -46,9 +47,7 @@ void order_put(struct buf *b, const struct order *order)
     put_job(b, order->job, order->attempt);
     if (order->key != 0) {
         buf_lit(b, ",\"lease\":\"");
-        buf_i64(b, order->key);
-        buf_char(b, '.');
-        buf_i64(b, order->attempt);
+        lease_put(b, order->key, order->attempt);
         buf_char(b, '"');
     }
     buf_lit(b, ",\"agent\":");

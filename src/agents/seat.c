@@ -241,18 +241,10 @@ int64_t seat_next(const struct seat *s)
 
 static int give_order(struct seat *s, const struct journal_request *lease)
 {
-    const struct duty *d = &s->duty;
-    struct order order = { .job = d->job,
-                           .key = d->key,
-                           .attempt = d->attempt,
-                           .agent = d->agent,
-                           .input = lease->row.input,
-                           .resume = lease->answers,
-                           .run = &lease->run,
-                           .lease_ms = d->lease_ms,
-                           .needs_beats = true };
+    struct order order = duty_order(&s->duty, lease);
     struct buf line;
 
+    order.needs_beats = true;
     buf_init(&line, MAX_ORDER);
     order_put(&line, &order);
     int err = line.error != 0 ? ERR_NOMEM : child_say(s->child, buf_text(&line));

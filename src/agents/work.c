@@ -300,17 +300,7 @@ static const struct hands_events hands_events = { .output = on_output,
 
 static bool start(struct work *w, const struct journal_request *lease)
 {
-    const struct duty *d = &w->duty;
-    struct order order = { .job = d->job,
-                           .key = d->key,
-                           .attempt = d->attempt,
-                           .agent = d->agent,
-                           .input = lease->row.input,
-                           .resume = lease->answers,
-                           .created = lease->row.created,
-                           .resumed = lease->row.resumed,
-                           .run = &lease->run,
-                           .lease_ms = d->lease_ms };
+    struct order order = duty_order(&w->duty, lease);
 
     w->has_begun = true;
     w->n_open++;

@@ -1,19 +1,10 @@
 #include "api/lease.h"
 
-void lease_put(struct buf *b, const struct job_row *row)
-{
-    buf_i64(b, row->key);
-    buf_char(b, '.');
-    buf_i64(b, row->attempt);
-}
+#include "jobs/lease.h"
 
 bool lease_read(struct call *call)
 {
-    struct str text = http_query(call->req, "lease");
-    size_t dot = str_find(text, '.');
-
-    if (dot < text.n && str_number(str_head(text, dot), &call->journal.key) &&
-        str_number(str_skip(text, dot + 1), &call->journal.attempt))
+    if (lease_parse(http_query(call->req, "lease"), &call->journal.key, &call->journal.attempt))
         return true;
     http_respond_error(call->req, 422,
                        "the query must have lease=TOKEN, as the answer to the lease gave it");

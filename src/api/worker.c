@@ -6,6 +6,7 @@
 #include "agents/order.h"
 #include "base/error.h"
 #include "dialect/render.h"
+#include "jobs/lease.h"
 
 enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 
@@ -45,7 +46,7 @@ static void answer_lease(struct call *call)
     buf_lit(b, "{\"job\":");
     json_put_str(b, j->row.id);
     buf_lit(b, ",\"lease\":\"");
-    lease_put(b, &j->row);
+    lease_put(b, j->row.key, j->row.attempt);
     buf_char(b, '"');
     render_number(b, "attempt", j->row.attempt);
     render_number(b, "seq", j->row.producer_seq + 1);
@@ -200,11 +201,11 @@ static void answer_cancel_flag(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
-void api_worker_heartbeat(struct http_request *req, void *arg)
+/* All is said in the path and the query. */
+static void post(struct http_request *req, enum journal_op op)
 {
-    struct call *call = call_new(req, JOURNAL_HEARTBEAT, answer_cancel_flag);
+    struct call *call = call_new(req, op, answer_cancel_flag);
 
-    (void)arg;
     if (call == NULL)
         return;
     if (read_holder(call))
@@ -213,17 +214,16 @@ void api_worker_heartbeat(struct http_request *req, void *arg)
         call_free(call);
 }
 
+void api_worker_heartbeat(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, JOURNAL_HEARTBEAT);
+}
+
 void api_worker_return(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_RETURN, answer_cancel_flag);
-
     (void)arg;
-    if (call == NULL)
-        return;
-    if (read_holder(call))
-        call_post(call);
-    else
-        call_free(call);
+    post(req, JOURNAL_RETURN);
 }
 
 /* --- finish ------------------------------------------------------------------------ */

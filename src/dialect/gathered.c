@@ -52,6 +52,14 @@ static void comma(struct buf *b, size_t *n)
         buf_char(b, ',');
 }
 
+/* And the colon behind it. */
+static void put_key(struct buf *b, const yyjson_val *key, size_t *n)
+{
+    comma(b, n);
+    json_put_str(b, json_text(key));
+    buf_char(b, ':');
+}
+
 static void join_objects(struct buf *b,
                          const yyjson_val *one,
                          const yyjson_val *two,
@@ -63,9 +71,7 @@ static void join_objects(struct buf *b,
 
     buf_char(b, '{');
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
-        comma(b, &n);
-        json_put_str(b, json_text(key));
-        buf_char(b, ':');
+        put_key(b, key, &n);
         join_values(b, json_text(key), yyjson_obj_iter_get_val(key),
                     json_get(two, json_text(key)), how);
     }
@@ -73,9 +79,7 @@ static void join_objects(struct buf *b,
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
         if (json_get(one, json_text(key)) != NULL)
             continue;
-        comma(b, &n);
-        json_put_str(b, json_text(key));
-        buf_char(b, ':');
+        put_key(b, key, &n);
         json_put_value(b, yyjson_obj_iter_get_val(key));
     }
     buf_char(b, '}');

@@ -55,23 +55,8 @@ static int keep_texts(struct store *s, struct job_row *row, struct error *err)
                                   &row->outcome,      &row->idempotency_key, &row->error_type,
                                   &row->request_hash, &row->owner,           &row->holder,
                                   &row->request_id };
-    size_t n = sizeof(texts) / sizeof(texts[0]);
-    size_t total = 0;
 
-    for (size_t i = 0; i < n; i++)
-        total += texts[i]->n;
-    if (!texts_start(s, total)) /* once, so that it does not move below */
-        return error_set(err, s->texts.error, "job %" PRId64 " does not fit into memory",
-                         row->key);
-    for (size_t i = 0; i < n; i++) {
-        size_t from = s->texts.n;
-
-        if (texts[i]->p == NULL)
-            continue;
-        buf_str(&s->texts, *texts[i]);
-        *texts[i] = buf_since(&s->texts, from);
-    }
-    return 0;
+    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a job", err);
 }
 
 /* --- writing --------------------------------------------------------------------- */

@@ -168,15 +168,12 @@ static int too_old(struct store *s, int version, struct error *err)
                      s->name, version, schema_version());
 }
 
-static int open_reader(struct store *s, struct error *err)
+/* To a file that another has made what it should be. */
+static int join(struct store *s, struct error *err)
 {
     int version = 0;
+    int code = set(s, SETTINGS_OF_READER, err);
 
-    if (in_memory(s))
-        return error_set(err, ERR_REFUSED, "a store in memory has no readers");
-    int code = connect_to(s, SQLITE_OPEN_READONLY, err);
-    if (code == 0)
-        code = set(s, SETTINGS_OF_READER, err);
     if (code == 0)
         code = schema_check(s, &version, err);
     if (code == 0 && version != schema_version())
@@ -184,21 +181,22 @@ static int open_reader(struct store *s, struct error *err)
     return code == 0 ? statements_prepare(s, err) : code;
 }
 
+static int open_reader(struct store *s, struct error *err)
+{
+    if (in_memory(s))
+        return error_set(err, ERR_REFUSED, "a store in memory has no readers");
+    int code = connect_to(s, SQLITE_OPEN_READONLY, err);
+    return code == 0 ? join(s, err) : code;
+}
+
 static int open_beside(struct store *s, bool relaxed, struct error *err)
 {
-    int version = 0;
     int code = in_memory(s) ? error_set(err, ERR_REFUSED, "a store in memory is alone")
                             : connect_to(s, SQLITE_OPEN_READWRITE, err);
 
     if (code == 0)
         code = set(s, relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", err);
-    if (code == 0)
-        code = set(s, SETTINGS_OF_READER, err);
-    if (code == 0)
-        code = schema_check(s, &version, err);
-    if (code == 0 && version != schema_version())
-        code = too_old(s, version, err);
-    return code == 0 ? statements_prepare(s, err) : code;
+    return code == 0 ? join(s, err) : code;
 }
 
 enum opening { OPEN_WRITER, OPEN_READER, OPEN_BESIDE };

@@ -233,6 +233,12 @@ void bind_blob(struct binder *b, struct str bytes);
 
 /* Empties s->texts; false when it cannot hold @n bytes. */
 bool texts_start(struct store *s, size_t n);
+/* Moves the texts of a row there; @what it is goes into the error. */
+int texts_keep(struct store *s,
+               struct str *const *texts,
+               size_t n,
+               const char *what,
+               struct error *err);
 /* A text of the current row, in SQLite's memory. */
 struct str column_text(sqlite3_stmt *stmt, int column);
 struct str column_blob(sqlite3_stmt *stmt, int column);

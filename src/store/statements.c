@@ -358,6 +358,29 @@ bool texts_start(struct store *s, size_t n)
     return buf_reserve(&s->texts, n);
 }
 
+int texts_keep(struct store *s,
+               struct str *const *texts,
+               size_t n,
+               const char *what,
+               struct error *err)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++)
+        total += texts[i]->n;
+    if (!texts_start(s, total)) /* once, so that it does not move below */
+        return error_set(err, s->texts.error, "%s does not fit into memory", what);
+    for (size_t i = 0; i < n; i++) {
+        size_t from = s->texts.n;
+
+        if (texts[i]->p == NULL)
+            continue;
+        buf_str(&s->texts, *texts[i]);
+        *texts[i] = buf_since(&s->texts, from);
+    }
+    return 0;
+}
+
 struct str column_text(sqlite3_stmt *stmt, int column)
 {
     if (sqlite3_column_type(stmt, column) == SQLITE_NULL)

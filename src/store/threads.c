@@ -43,32 +43,12 @@ static struct run_row run_of(sqlite3_stmt *stmt)
     };
 }
 
-/* Moves texts into s->texts. */
-static int keep_texts(struct store *s, struct str *const *texts, size_t n, struct error *err)
-{
-    size_t total = 0;
-
-    for (size_t i = 0; i < n; i++)
-        total += texts[i]->n;
-    if (!texts_start(s, total)) /* once, so that it does not move below */
-        return error_set(err, s->texts.error, "a thread does not fit into memory");
-    for (size_t i = 0; i < n; i++) {
-        size_t from = s->texts.n;
-
-        if (texts[i]->p == NULL)
-            continue;
-        buf_str(&s->texts, *texts[i]);
-        *texts[i] = buf_since(&s->texts, from);
-    }
-    return 0;
-}
-
 static int keep_thread(struct store *s, struct thread_row *row, struct error *err)
 {
     struct str *const texts[] = { &row->id,     &row->owner,      &row->status, &row->metadata,
                                   &row->config, &row->interrupts, &row->error,  &row->values };
 
-    return keep_texts(s, texts, sizeof(texts) / sizeof(texts[0]), err);
+    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a thread", err);
 }
 
 static int keep_run(struct store *s, struct run_row *row, struct error *err)
@@ -76,7 +56,7 @@ static int keep_run(struct store *s, struct run_row *row, struct error *err)
     struct str *const texts[] = { &row->assistant, &row->metadata, &row->kwargs, &row->strategy,
                                   &row->thread };
 
-    return keep_texts(s, texts, sizeof(texts) / sizeof(texts[0]), err);
+    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a thread", err);
 }
 
 /* --- writing --------------------------------------------------------------------- */
