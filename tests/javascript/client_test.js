@@ -24,8 +24,8 @@ after(async () => {
 
 const places = (events) => events.filter(({ id }) => id !== undefined).map(({ id }) => id);
 
-// A proxy that ends every connection hard after so many bytes of the answer.
-async function cutting(port, bytes) {
+// A proxy that ends every connection hard after so many bytes of the answer, or does so without a word.
+async function cutting(port, bytes, end = (client) => client.end(() => client.resetAndDestroy())) {
     const proxy = createServer((client) => {
         const upstream = connect(port, '127.0.0.1');
         let n = 0;
@@ -34,7 +34,7 @@ async function cutting(port, bytes) {
         upstream.on('error', () => {}).on('data', (data) => {
             n += data.length;
             client.write(data.subarray(0, Math.max(0, data.length - Math.max(0, n - bytes))));
-            if (n >= bytes) client.end(() => client.resetAndDestroy());
+            if (n >= bytes) end(client);
         });
         upstream.on('end', () => client.end());
         client.on('close', () => upstream.destroy());
@@ -80,6 +80,17 @@ test('connections that are cut again and again lose nothing and double nothing',
 
     assert.deepEqual(got, want);
     assert.equal(new Set(places(got)).size, places(got).length);
+});
+
+test('a connection that has died without a word is given up', async () => {
+    const { job_id } = await submit('demo', { speed: 50, ask: false }, server);
+    let n = 0;
+    const proxy = await cutting(server.port, 10_000, () => (n += 1));
+    const url = `http://127.0.0.1:${proxy.address().port}`;
+    const got = await Array.fromAsync(subscribe(job_id, { url, dialect: 'agent', silence: 200 })).finally(() => proxy.close());
+
+    assert.ok(n > 1);
+    assert.deepEqual(got, await Array.fromAsync(subscribe(job_id, { ...server, dialect: 'agent' })));
 });
 
 test('a server that is killed in mid-run is waited for', async () => {

@@ -21,6 +21,8 @@ import { SseParser } from './sse.js';
  * @property {string} [after] an event's id; everything from the beginning without it
  * @property {string[]} [modes] stream modes of the dialect `messages`
  * @property {boolean} [subgraphs]
+ * @property {number} [silence] milliseconds without a byte after which a connection counts as cut;
+ *     a minute, which is four times the server's own `keep_alive`
  *
  * @typedef {object} Event
  * @property {string | undefined} id the place behind it, for `after`
@@ -30,6 +32,7 @@ import { SseParser } from './sse.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:8400';
 const WAIT_MS = { first: 250, most: 10_000 };
+const SILENCE_MS = 60_000;
 
 /** The server has refused: `status`, and its own words as the message. */
 export class SpoolwireError extends Error {
@@ -124,14 +127,16 @@ function eventsPath(job, { dialect, modes, subgraphs }) {
 }
 
 /** The events of one response, until it ends or is cut.
- * @param {Response} response @param {SseParser} parser */
-async function* read(response, parser) {
+ * @param {Response} response @param {SseParser} parser @param {number} silence */
+async function* read(response, parser, silence) {
     const decoder = new TextDecoder();
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
 
     try {
         for (;;) {
-            const { value, done } = await reader.read();
+            // Whoever slept, or changed networks, is never told that the other end is gone.
+            const timer = setTimeout(() => reader.cancel().catch(() => {}), silence);
+            const { value, done } = await reader.read().finally(() => clearTimeout(timer));
             if (done) return;
             yield* parser.feed(decoder.decode(value, { stream: true }));
         }
@@ -172,7 +177,7 @@ export async function* subscribe(job, options = {}) {
             if (response.status === 204) return;
             if (response.status >= 500 || response.status === 429) throw new Error('busy');
             if (!response.ok) throw await refusal(response);
-            for await (const { id, event, data } of read(response, parser)) {
+            for await (const { id, event, data } of read(response, parser, options.silence ?? SILENCE_MS)) {
                 wait = WAIT_MS.first;
                 n += 1;
                 if (id !== undefined) last = id;
