@@ -121,7 +121,8 @@ static void part(struct member *m)
     set_deadline(m, m->child.grace_ms);
 }
 
-void member_retire(struct member *m)
+/* No more jobs; it ends with the last one. */
+static void retire(struct member *m)
 {
     if (m->state == MEMBER_READY)
         move(m, MEMBER_RETIRING);
@@ -132,7 +133,7 @@ void member_retire(struct member *m)
 void member_outdate(struct member *m)
 {
     m->is_outdated = true;
-    member_retire(m);
+    retire(m);
 }
 
 void member_drain(struct member *m)
@@ -175,7 +176,7 @@ static void distrust(struct member *m, struct seat *s)
 
     duty_remark(&s->duty, "the process did not stop it",
                 "it gets no more jobs, and ends when the others do");
-    member_retire(m); /* first: there is no place for another one */
+    retire(m); /* first: there is no place for another one */
     seat_desert(s, &back);
     if (m->state == MEMBER_RETIRING && m->deadline == INT64_MAX)
         set_deadline(m, pool_of(m)->drain_ms);
@@ -332,7 +333,7 @@ static void on_left(struct seat *s, bool finished)
     if (finished)
         m->opt.events->worked(m);
     if (m->state == MEMBER_RETIRING || is_worn(m))
-        member_retire(m);
+        retire(m);
     m->opt.events->changed(m);
 }
 
@@ -392,7 +393,7 @@ int member_take(struct member *m, const struct journal_request *lease)
     m->n_taken++;
     set_alarm(m, seat_next(s));
     if (is_worn(m))
-        member_retire(m);
+        retire(m);
     return 0;
 }
 
@@ -413,7 +414,7 @@ static void become_ready(struct member *m, const struct report *report)
     m->takes_calls = report->takes_calls;
     move(m, MEMBER_READY);
     if (m->is_outdated)
-        member_retire(m);
+        retire(m);
     m->opt.events->changed(m);
 }
 

@@ -88,9 +88,7 @@ int member_take(struct member *m, const struct journal_request *lease);
 /* NULL when it does not have that job. */
 struct seat *member_find(struct member *m, struct str job, int64_t attempt);
 
-/* No more jobs; it ends with the last one. */
-void member_retire(struct member *m);
-/* The same for one that may not be ready yet. */
+/* No more jobs; it ends with the last one, if it has ever been ready. */
 void member_outdate(struct member *m);
 /* SIGTERM, SIGKILL after the grace time; what it has not finished by then is handed back. */
 void member_drain(struct member *m);

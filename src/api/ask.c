@@ -52,7 +52,8 @@ struct call *ask_new(struct http_request *req,
     return call;
 }
 
-bool ask_refused(struct call *call)
+/* Answers when there is no answer of the worker; true when it did. */
+static bool refused(struct call *call)
 {
     const struct journal_request *j = &call->journal;
 
@@ -69,6 +70,6 @@ bool ask_refused(struct call *call)
 
 void ask_answer(struct call *call)
 {
-    if (!ask_refused(call))
+    if (!refused(call))
         http_respond(call->req, 200, "application/json", call->journal.output);
 }

@@ -14,8 +14,6 @@ struct call *ask_new(struct http_request *req,
                      struct str graph,
                      const char *name,
                      void (*answer)(struct call *));
-/* Answers when there is no answer of the worker; true when it did. */
-bool ask_refused(struct call *call);
 /* The worker's answer, as it is. */
 void ask_answer(struct call *call);
 

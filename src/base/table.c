@@ -69,13 +69,6 @@ void table_done(struct table *t)
     table_init(t);
 }
 
-void table_clear(struct table *t)
-{
-    if (t->slots != NULL)
-        memset(t->slots, 0, t->cap * sizeof(*t->slots));
-    t->n = 0;
-}
-
 static struct table_slot *probe(struct table_slot *slots, size_t cap, struct key k)
 {
     size_t at = (size_t)k.a & (cap - 1);

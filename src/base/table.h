@@ -38,7 +38,6 @@ struct table {
 
 void table_init(struct table *t);
 void table_done(struct table *t);
-void table_clear(struct table *t);
 
 void *table_get(const struct table *t, struct key k);
 /* Adds, or replaces (which cannot fail); @value is not NULL.  ERR_NOMEM leaves the table as

@@ -169,7 +169,8 @@ static void put_dialects(struct buf *out)
     buf_char(out, '.');
 }
 
-void flag_put_name(const struct flag *f, struct buf *out)
+/* "--dialect DIALECT" */
+static void put_name(const struct flag *f, struct buf *out)
 {
     buf_lit(out, "--");
     buf_str(out, str_of(f->name));
@@ -196,7 +197,7 @@ static void help_flags(const struct command *c, struct buf *out)
     for (size_t i = 0; (f = command_flag(c, i)) != NULL; i++) {
         buf_clear(&left);
         buf_clear(&right);
-        flag_put_name(f, &left);
+        put_name(f, &left);
         flag_put_help(f, &right);
         columns_option(out, buf_text(&left), buf_text(&right));
     }
@@ -204,7 +205,8 @@ static void help_flags(const struct command *c, struct buf *out)
     buf_done(&right);
 }
 
-const char *command_exits(const struct command *c, size_t part)
+/* What its exit codes mean, in several parts of lines such as "0 all well"; NULL at the end. */
+static const char *exits(const struct command *c, size_t part)
 {
     if (part == 0)
         return c->exits != NULL ? c->exits : "0 all well";
@@ -223,7 +225,7 @@ static void help_exits(const struct command *c, struct buf *out)
     const char *lines;
 
     buf_lit(out, "\nExit status:\n");
-    for (size_t i = 0; (lines = command_exits(c, i)) != NULL; i++)
+    for (size_t i = 0; (lines = exits(c, i)) != NULL; i++)
         columns_list(out, str_of(lines));
 }
 

@@ -91,11 +91,8 @@ struct str args_word(const struct args *args, size_t i);
 /* The command's @i-th flag, its own first, then those that it shares; NULL at the end. */
 const struct flag *command_flag(const struct command *c, size_t i);
 
-/* "--dialect DIALECT", and what it means. */
-void flag_put_name(const struct flag *f, struct buf *out);
+/* What it means. */
 void flag_put_help(const struct flag *f, struct buf *out);
-/* What its exit codes mean, in several parts of lines such as "0 all well"; NULL at the end. */
-const char *command_exits(const struct command *c, size_t part);
 /* The text of --help. */
 void command_help(const struct command *c, const char *path, struct buf *out);
 

@@ -31,6 +31,8 @@ static bool take_json(int *argc, char **argv)
     return found;
 }
 
+static const struct command config_show, config_check; /* they show their own help */
+
 static int show_help(const struct command *c, const char *path)
 {
     struct buf out;
@@ -71,7 +73,7 @@ static int start_show(int argc, char **argv)
     bool json = take_json(&argc, argv);
     struct buf out;
 
-    int code = load(&command_config_show, "config show", argc, argv, &config);
+    int code = load(&config_show, "config show", argc, argv, &config);
     if (config == NULL)
         return code;
     buf_init(&out, MAX_OUT);
@@ -85,7 +87,7 @@ static int start_show(int argc, char **argv)
     return code;
 }
 
-const struct command command_config_show = {
+static const struct command config_show = {
     .name = "show",
     .about = "what the server would run with, and who has said it",
     .story = "Writes every setting, as a file that means the same; secrets are masked, and so "
@@ -144,7 +146,7 @@ static int start_check(int argc, char **argv)
     struct server_config *config;
     bool json = take_json(&argc, argv);
 
-    int code = load(&command_config_check, "config check", argc, argv, &config);
+    int code = load(&config_check, "config check", argc, argv, &config);
     if (config == NULL)
         return code;
     for (size_t i = 0; i < config->n_agents; i++) {
@@ -161,7 +163,7 @@ static int start_check(int argc, char **argv)
     return code;
 }
 
-const struct command command_config_check = {
+static const struct command config_check = {
     .name = "check",
     .about = "whether that is good",
     .story = "Reads the settings as serve would, and looks for the programs and folders of "
@@ -208,7 +210,7 @@ static int run_reference(const struct args *args)
     return code;
 }
 
-const struct command command_config_reference = {
+static const struct command config_reference = {
     .name = "reference",
     .arguments = "[server|agents|graphs]",
     .about = "all settings there are",
@@ -219,8 +221,8 @@ const struct command command_config_reference = {
     .run = run_reference,
 };
 
-static const struct command *const parts[] = { &command_config_show, &command_config_check,
-                                               &command_config_reference, NULL };
+static const struct command *const parts[] = { &config_show, &config_check, &config_reference,
+                                               NULL };
 
 const struct command command_config = {
     .name = "config",

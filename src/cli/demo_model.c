@@ -134,7 +134,8 @@ static bool send_token(struct demo_emit *e, struct demo_model *m)
     return true;
 }
 
-bool demo_model_step(struct demo_emit *e, struct demo_model *m)
+/* One more event; false when it is over. */
+static bool step(struct demo_emit *e, struct demo_model *m)
 {
     struct demo_chunk empty = { .text = STR("") };
 
@@ -150,7 +151,7 @@ bool demo_model_step(struct demo_emit *e, struct demo_model *m)
         if (send_token(e, m))
             return true;
         m->phase = MODEL_FINISH;
-        return demo_model_step(e, m);
+        return step(e, m);
     case MODEL_FINISH:
         empty.finish = m->calls ? "tool_calls" : "stop";
         send_chunk(e, m, empty);
@@ -169,7 +170,7 @@ bool demo_model_step(struct demo_emit *e, struct demo_model *m)
 
 void demo_model_play(struct demo_emit *e, struct demo_model *m)
 {
-    while (demo_model_step(e, m))
+    while (step(e, m))
         ;
 }
 
@@ -277,7 +278,7 @@ static bool step_chain(struct demo_emit *e, struct demo_chain *c)
         end_prompt(e, c);
         break;
     case CHAIN_MODEL:
-        if (demo_model_step(e, &c->model))
+        if (step(e, &c->model))
             return true;
         break;
     case CHAIN_PARSER_START:

@@ -38,9 +38,7 @@ void demo_model_init_call(struct demo_emit *e,
                           struct str tool,
                           struct str args);
 
-/* One more event; false when it is over. */
-bool demo_model_step(struct demo_emit *e, struct demo_model *m);
-/* All of it. */
+/* From the first event to the last. */
 void demo_model_play(struct demo_emit *e, struct demo_model *m);
 
 /* The whole message. */

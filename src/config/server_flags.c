@@ -12,7 +12,7 @@
 
 #define PREFIX "SPOOLWIRE_"
 
-enum { MAX_OPTION_NAME = 32, MAX_LISTEN_TEXT = 200 };
+enum { MAX_OPTION_NAME = 32 };
 
 /* An option's name in another spelling: --max-body, SPOOLWIRE_MAX_BODY. */
 struct spelling {

@@ -5,7 +5,8 @@
 
 enum { LONGEST_HEAD = 10, SHORT = 126, MIDDLE = 65536 };
 
-size_t websocket_begin(struct buf *out)
+/* What is appended from here to put_end() becomes the payload of a frame. */
+static size_t put_begin(struct buf *out)
 {
     size_t from = out->n;
 
@@ -21,7 +22,7 @@ static size_t length_bytes(uint64_t n)
 }
 
 /* The head's length is known only now: the payload moves up to it. */
-void websocket_end(struct buf *out, size_t from, enum websocket_opcode opcode)
+static void put_end(struct buf *out, size_t from, enum websocket_opcode opcode)
 {
     if (out->error != 0)
         return;
@@ -39,31 +40,31 @@ void websocket_end(struct buf *out, size_t from, enum websocket_opcode opcode)
 
 void websocket_put(struct buf *out, enum websocket_opcode opcode, struct str payload)
 {
-    size_t from = websocket_begin(out);
+    size_t from = put_begin(out);
 
     buf_str(out,
             opcode >= WEBSOCKET_CLOSE ? str_head(payload, WEBSOCKET_MAX_CONTROL) : payload);
-    websocket_end(out, from, opcode);
+    put_end(out, from, opcode);
 }
 
 void websocket_put_close(struct buf *out, unsigned code, struct str reason)
 {
-    size_t from = websocket_begin(out);
+    size_t from = put_begin(out);
 
     if (code != 0) {
         buf_char(out, (char)(code >> 8));
         buf_char(out, (char)(code & 0xff));
         buf_str(out, str_head(reason, WEBSOCKET_MAX_CONTROL - 2));
     }
-    websocket_end(out, from, WEBSOCKET_CLOSE);
+    put_end(out, from, WEBSOCKET_CLOSE);
 }
 
 static void put(const struct message_out *m, struct buf *out)
 {
-    size_t from = websocket_begin(out);
+    size_t from = put_begin(out);
 
     line_put_json(out, m);
-    websocket_end(out, from, WEBSOCKET_TEXT);
+    put_end(out, from, WEBSOCKET_TEXT);
 }
 
 const struct framing framing_websocket = { .name = "websocket", .put = put };

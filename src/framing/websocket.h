@@ -31,10 +31,6 @@ enum websocket_code {
 
 enum { WEBSOCKET_MAX_CONTROL = 125 }; /* bytes of a control frame */
 
-/* What is appended between the two becomes the payload of a frame. */
-size_t websocket_begin(struct buf *out);
-void websocket_end(struct buf *out, size_t from, enum websocket_opcode opcode);
-
 /* @payload is cut to what the opcode allows. */
 void websocket_put(struct buf *out, enum websocket_opcode opcode, struct str payload);
 /* @code 0: none, and no reason. */

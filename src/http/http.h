@@ -247,7 +247,6 @@ void http_stream_cut(struct http_stream *st, const char *reason);
 /* For `closed`: it was cut because the peer took nothing for too long. */
 bool http_stream_is_stalled(const struct http_stream *st);
 bool http_stream_is_chunked(const struct http_stream *st);
-struct http_loop *http_stream_loop(const struct http_stream *st);
 
 /* Wraps what was appended to @b since it had @from bytes into one chunk (the room of
  * HTTP_CHUNK_ROOM bytes at @from must have been reserved by http_chunk_begin). */

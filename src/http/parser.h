@@ -74,11 +74,6 @@ bool parser_header_at(const struct parser *p,
                       struct str *ret_value);
 size_t parser_count_headers(const struct parser *p, struct str name);
 
-static inline bool parser_has_body(const struct parser *p)
-{
-    return p->is_chunked || p->length > 0;
-}
-
 static inline bool parser_is_10(const struct parser *p)
 {
     return p->llhttp.http_major == 1 && p->llhttp.http_minor == 0;

@@ -330,8 +330,3 @@ bool http_stream_is_chunked(const struct http_stream *st)
 {
     return conn_of((struct http_stream *)(uintptr_t)st)->is_chunked;
 }
-
-struct http_loop *http_stream_loop(const struct http_stream *st)
-{
-    return conn_of((struct http_stream *)(uintptr_t)st)->loop;
-}

@@ -143,7 +143,7 @@ static int one_interrupt(struct fold *f, const yyjson_val *item)
 }
 
 /* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
-int fold_interrupts(struct fold *f, const yyjson_val *list)
+static int put_interrupts(struct fold *f, const yyjson_val *list)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)list);
     yyjson_val *item;
@@ -303,7 +303,7 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
     if (run == NULL || run->head == NULL || !ends)
         return 0;
     if (yyjson_arr_size(json_at(task, "interrupts")) > 0) {
-        err = fold_interrupts(f, json_at(task, "interrupts"));
+        err = put_interrupts(f, json_at(task, "interrupts"));
         return err == 0 ? fold_close_run(f, run, STR("interrupted"), STR_NONE) : err;
     }
     return end_exec(f, run, result, json_is_null(error) ? STR_NONE : task_error(error));
@@ -585,6 +585,6 @@ int fold_part(struct fold *f,
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)
         err = ends_by_updates(f, data);
     if (err == 0 && interrupts != NULL)
-        err = fold_interrupts(f, interrupts);
+        err = put_interrupts(f, interrupts);
     return err;
 }

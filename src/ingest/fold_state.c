@@ -50,7 +50,7 @@ bool fold_seen(const struct fold *f, struct key k)
     return table_get(&f->seen, k) != NULL;
 }
 
-int fold_mark(struct fold *f, struct key k, void *value)
+static int mark(struct fold *f, struct key k, void *value)
 {
     return table_put(&f->seen, k, value);
 }
@@ -155,7 +155,7 @@ static int mark_seen_list(struct fold *f, struct str list)
         return err;
     yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
     while ((item = yyjson_arr_iter_next(&it)) != NULL) {
-        err = fold_mark(f, fold_key(f, SEEN_MESSAGE, json_text(item)), f);
+        err = mark(f, fold_key(f, SEEN_MESSAGE, json_text(item)), f);
         if (err != 0)
             return err;
     }
@@ -171,7 +171,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     *run = (struct run){ 0 };
     int err = fill_run(f, run, rec);
     if (err == 0)
-        err = fold_mark(f, fold_key(f, SEEN_RUN, rec->info.run), run);
+        err = mark(f, fold_key(f, SEEN_RUN, rec->info.run), run);
     if (err == 0)
         err = record_new(rec, &run->head);
     if (err != 0)
@@ -191,7 +191,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     /* The first run with a section is its outermost: its end is the section's end. */
     struct key section = fold_section_key(SEEN_SECTION, run->exec, rec->info.section);
     if (rec->info.section.p != NULL && run->panel && !fold_seen(f, section))
-        err = fold_mark(f, section, run);
+        err = mark(f, section, run);
     if (err == 0)
         err = mark_seen_list(f, rec->seen);
     return err;
@@ -244,10 +244,10 @@ static int apply_delta(struct fold *f, const struct record *rec, struct run *run
     /* A message keeps its first id; one longer than an id should be is not kept. */
     if (rec->message.n <= MAX_MESSAGE_ID && !arena_copy(&f->keep, rec->message, &run->message))
         return ERR_NOMEM;
-    int err = fold_mark(f, fold_key(f, SEEN_MESSAGE, rec->message), run);
+    int err = mark(f, fold_key(f, SEEN_MESSAGE, rec->message), run);
     struct key owner = fold_owner_key(f, run->exec, rec->message);
     if (err == 0 && !fold_seen(f, owner))
-        err = fold_mark(f, owner, run);
+        err = mark(f, owner, run);
     return err;
 }
 
@@ -316,9 +316,9 @@ static int apply_message(struct fold *f, const struct record *rec, struct run *r
 {
     (void)run;
     f->message_parts |= rec->head_seq == 0;
-    int err = fold_mark(f, fold_key(f, SEEN_MESSAGE, rec->message), f);
+    int err = mark(f, fold_key(f, SEEN_MESSAGE, rec->message), f);
     if (err == 0 && rec->call.p != NULL)
-        err = fold_mark(f, fold_key(f, SEEN_CALL, rec->call), f);
+        err = mark(f, fold_key(f, SEEN_CALL, rec->call), f);
     return err;
 }
 
@@ -326,9 +326,9 @@ static int apply_artifact(struct fold *f, const struct record *rec, struct run *
 {
     (void)run;
     if (str_starts(rec->data, STR("{\"type\":\"citation_source\"")))
-        return fold_mark(f, key_of(SEEN_URL, rec->id), f);
+        return mark(f, key_of(SEEN_URL, rec->id), f);
     if (str_starts(rec->data, STR("{\"type\":\"citation_use\"")))
-        return fold_mark(f, key_of(SEEN_CITED, rec->id), f);
+        return mark(f, key_of(SEEN_CITED, rec->id), f);
     if (str_ends(rec->data, STR(",\"output_category\":\"final_report\"}")))
         f->report = key_of(SEEN_REPORT, rec->data);
     return 0;
@@ -341,7 +341,7 @@ bool fold_is_report(const struct fold *f, struct str artifact)
 
 static int apply_section_end(struct fold *f, const struct record *rec, struct run *exec)
 {
-    return fold_mark(f, fold_section_key(SEEN_SECTION_END, exec, rec->text), f);
+    return mark(f, fold_section_key(SEEN_SECTION_END, exec, rec->text), f);
 }
 
 static int apply_job(struct fold *f, const struct record *rec, struct run *run)

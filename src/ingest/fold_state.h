@@ -128,7 +128,6 @@ static inline struct key fold_key(const struct fold *f, enum seen_space space, s
 }
 
 bool fold_seen(const struct fold *f, struct key k);
-int fold_mark(struct fold *f, struct key k, void *value);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
 struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section);
 
@@ -183,7 +182,6 @@ int fold_part(struct fold *f,
               const struct json *line,
               const struct event *ev,
               const yyjson_val *data);
-int fold_interrupts(struct fold *f, const yyjson_val *list);
 int fold_question(struct fold *f,
                   struct str id,
                   const yyjson_val *value,

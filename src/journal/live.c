@@ -183,6 +183,12 @@ static void drop_records(struct live *l)
     l->n_records = 0;
 }
 
+static void drop_fold(struct live *l)
+{
+    fold_free(l->fold);
+    l->fold = NULL;
+}
+
 void live_remove(struct live *l)
 {
     struct journal *j = l->journal;
@@ -200,7 +206,7 @@ void live_remove(struct live *l)
             break;
         }
     }
-    live_drop_fold(l);
+    drop_fold(l);
     drop_records(l);
     free(l->records);
     free_row(&l->row);
@@ -373,12 +379,6 @@ int live_fold(struct live *l, struct fold **ret)
     return 0;
 }
 
-void live_drop_fold(struct live *l)
-{
-    fold_free(l->fold);
-    l->fold = NULL;
-}
-
 /* --- states ------------------------------------------------------------------ */
 
 void live_touch(struct live *l)
@@ -506,7 +506,7 @@ void live_end_turn(struct live *l)
     if (l->deleted || job_state_is_final(l->state))
         live_remove(l);
     else if (l->state != JOB_RUNNING)
-        live_drop_fold(l);
+        drop_fold(l);
 }
 
 void live_reload(struct live *l)
@@ -517,7 +517,7 @@ void live_reload(struct live *l)
 
     drop_records(l);
     questions_forget(l);
-    live_drop_fold(l);
+    drop_fold(l);
     l->touched = l->deleted = l->cancel_news = l->state_news = l->capture = false;
     l->changed = false;
     l->behind_since = 0;

@@ -141,7 +141,6 @@ void journal_drop_run(struct journal *j);
 int live_set_text(struct str *place, struct str text);
 /* Its fold, rebuilt from the store when it is not there. */
 int live_fold(struct live *l, struct fold **ret);
-void live_drop_fold(struct live *l);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
 int live_move(struct live *l, enum job_state to);
 /* Ends the job: closes what is open, the terminal record and the state. */

@@ -14,7 +14,7 @@ int machine_bad(struct machine *m, const char *what)
     return error_set(m->err, ERR_SYNTAX, "not a pickle: %s", what);
 }
 
-int machine_no_memory(struct machine *m)
+static int no_memory(struct machine *m)
 {
     return error_set(m->err, ERR_NOMEM, "out of memory for a pickle");
 }
@@ -77,7 +77,7 @@ static int grow(struct machine *m, struct pile *pile, size_t n)
     size_t cap = n < 32 ? 64 : 2 * n;
     struct value **p = realloc(pile->p, cap * sizeof(struct value *));
     if (p == NULL)
-        return machine_no_memory(m);
+        return no_memory(m);
     pile->p = p;
     pile->cap = cap;
     return 0;
@@ -132,7 +132,7 @@ int machine_make(struct machine *m, enum value_kind kind, struct value **ret)
         return too_many(m);
     struct value *v = arena_alloc(m->mem, sizeof(*v));
     if (v == NULL)
-        return machine_no_memory(m);
+        return no_memory(m);
     m->n_values++;
     *v = (struct value){ .kind = kind };
     *ret = v;
@@ -153,8 +153,7 @@ int machine_push_text(struct machine *m, enum value_kind kind, struct str text)
 int machine_push_written(struct machine *m, enum value_kind kind, struct buf *b)
 {
     struct str text;
-    int err =
-        b->error == 0 && arena_copy(m->mem, buf_text(b), &text) ? 0 : machine_no_memory(m);
+    int err = b->error == 0 && arena_copy(m->mem, buf_text(b), &text) ? 0 : no_memory(m);
 
     buf_done(b);
     return err != 0 ? err : machine_push_text(m, kind, text);
@@ -166,7 +165,7 @@ int machine_add_items(struct machine *m, struct value *to, struct value *const *
         size_t cap = to->n == 0 ? n : 2 * (to->n + n);
         struct value **grown = arena_alloc(m->mem, cap * sizeof(struct value *));
         if (grown == NULL)
-            return machine_no_memory(m);
+            return no_memory(m);
         if (to->n > 0)
             memcpy(grown, to->items, to->n * sizeof(struct value *));
         to->items = grown;

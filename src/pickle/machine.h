@@ -35,9 +35,8 @@ struct machine {
 /* The arena keeps the values. */
 void machine_done(struct machine *m);
 
-/* ERR_SYNTAX, ERR_NOMEM. */
+/* ERR_SYNTAX. */
 int machine_bad(struct machine *m, const char *what);
-int machine_no_memory(struct machine *m);
 
 int machine_take(struct machine *m, uint64_t n, struct str *ret);
 /* A little-endian number of @width bytes. */

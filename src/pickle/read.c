@@ -118,11 +118,12 @@ static int run(struct machine *m, struct value **ret)
     }
 }
 
-int pickle_read(struct str bytes,
-                const struct pickle_limits *limits,
-                struct arena *mem,
-                struct value **ret,
-                struct error *err)
+/* @bytes is borrowed by the tree; all else is in @mem. */
+static int read_tree(struct str bytes,
+                     const struct pickle_limits *limits,
+                     struct arena *mem,
+                     struct value **ret,
+                     struct error *err)
 {
     struct machine m = { .in = bytes, .limits = limits, .mem = mem, .err = err };
 
@@ -144,7 +145,7 @@ int pickle_to_json(struct str bytes,
     struct arena mem;
 
     arena_init(&mem);
-    int code = pickle_read(bytes, limits, &mem, &v, err);
+    int code = read_tree(bytes, limits, &mem, &v, err);
     if (code == 0)
         code = pickle_put_json(out, v, limits->max_depth, err);
     arena_done(&mem);

@@ -9,9 +9,7 @@
 #ifndef PICKLE_READ_H
 #define PICKLE_READ_H
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "pickle/value.h"
 
 struct error;
 
@@ -21,15 +19,7 @@ struct pickle_limits {
     size_t max_depth;  /* of the JSON */
 };
 
-/* @bytes is borrowed by the tree; all else is in @mem.  ERR_SYNTAX, ERR_REFUSED, ERR_TOO_LARGE,
- * ERR_NOMEM. */
-int pickle_read(struct str bytes,
-                const struct pickle_limits *limits,
-                struct arena *mem,
-                struct value **ret,
-                struct error *err);
-
-/* The same, as JSON (pickle/json.h). */
+/* As JSON (pickle/json.h).  ERR_SYNTAX, ERR_REFUSED, ERR_TOO_LARGE, ERR_NOMEM. */
 int pickle_to_json(struct str bytes,
                    const struct pickle_limits *limits,
                    struct buf *out,

@@ -27,7 +27,6 @@ static void an_empty_table_has_nothing(void **state)
     table_init(&t);
     assert_null(table_get(&t, key_number(1)));
     table_remove(&t, key_number(1));
-    table_clear(&t);
     table_done(&t);
 }
 
@@ -96,22 +95,6 @@ static void removing_leaves_the_others(void **state)
     }
 }
 
-static void clearing_forgets_everything(void **state)
-{
-    struct table t;
-    int a;
-
-    (void)state;
-    table_init(&t);
-    assert_int_equal(table_put(&t, key_number(1), &a), 0);
-    table_clear(&t);
-    assert_null(table_get(&t, key_number(1)));
-    assert_int_equal(t.n, 0);
-    assert_int_equal(table_put(&t, key_number(1), &a), 0);
-    assert_ptr_equal(table_get(&t, key_number(1)), &a);
-    table_done(&t);
-}
-
 static void spaces_and_lengths_tell_keys_apart(void **state)
 {
     (void)state;
@@ -172,7 +155,6 @@ int main(void)
         cmocka_unit_test(what_was_put_is_found),
         cmocka_unit_test(putting_again_replaces),
         cmocka_unit_test(removing_leaves_the_others),
-        cmocka_unit_test(clearing_forgets_everything),
         cmocka_unit_test(spaces_and_lengths_tell_keys_apart),
         cmocka_unit_test(a_uuid_has_its_form),
         cmocka_unit_test(a_random_uuid_is_another_each_time),
