@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from gateway import PROGRAM, PULL, SECRET, WAIT, Server, Stream, until
+from gateway import PROGRAM, PULL, SECRET, WAIT, Server, until
 from harness import check, equal
 
 TOKEN = re.compile(r"spw_([0-9a-hjkmnp-tv-z]{12})_([0-9a-hjkmnp-tv-z]{52})")
@@ -49,14 +49,6 @@ class Caller(Server):
 
     def request(self, method, path, body=None, headers=None, seconds=WAIT):
         return Server.request(self, method, path, body, {**self.own, **(headers or {})}, seconds)
-
-    def stream(self, id, dialect="raw", after=None, header=None, **query):
-        path = f"/v1/jobs/{id}/events?dialect={dialect}"
-        if after is not None:
-            path += f"&after={after}"
-        for k, v in query.items():
-            path += f"&{k}={v}"
-        return Stream(self, path, header, headers=self.own)
 
 
 class Locked(Server):

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from gateway import PROGRAM, PULL, WAIT, Server, Worker, interrupt, root_start, until
-from harness import case, cases, check, contains, equal
+from harness import case, cases, contains, equal
 from lists import rows, run
 
 

@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 
-from gateway import CLOSING, OPENING, PROGRAM, PULL, WAIT, Server, Worker, running, token, until
+from gateway import CLOSING, OPENING, PROGRAM, WAIT, Server, Worker, running, token, until
 from harness import case, cases, check, contains, equal
 from settings import AGENT, SERVER, TOPS, another, words
 

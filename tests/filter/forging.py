@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 
+from forgery import NAMES, Forgery
 from harness import DIALECTS, case, cases, check, equal, lines, parse_ndjson, parse_sse, spoolwire, translate
 
 EVIL = {
@@ -20,47 +21,17 @@ EVIL = {
     "a half": "x\ud83d",
 }
 
-# Every name that a dialect may give a frame.
-NAMES = {
-    "agent": "agent.spawned agent.token agent.tool_call agent.tool_result agent.done graph.node_complete "
-             "graph.interrupt graph.resumed graph.paused output.token output.section_done job.done job.failed",
-    "envelope": "on_chain_start on_chain_stream on_chain_end on_chat_model_start on_chat_model_stream on_chat_model_end "
-                "on_tool_start on_tool_stream on_tool_end on_retriever_start on_retriever_end on_error on_progress "
-                "on_interrupt on_resume on_custom_event",
-    "messages": "metadata messages values updates custom events tasks checkpoints debug error",
-    "nodes": "run.start run.end node.start node.end tool.start tool.end",
-    "aiq": "workflow.start workflow.end llm.start llm.chunk llm.end tool.start tool.end artifact.update job.status "
-           "job.error job.cancelled job.cancellation_requested job.update job.heartbeat job.shutdown stream.mode",
-}
-
 
 def hostile(evil):
     """One stream with @evil in every place that has a name or an id, in every format."""
-    meta = {"langgraph_node": evil, "langgraph_step": 1, "langgraph_checkpoint_ns": f"{evil}:1|{evil}:2",
-            "section": evil, "ls_model_name": evil, evil: evil}
-
-    def at(kind, name, run, parents, data, **more):
-        return dict({"event": kind, "name": name, "run_id": run, "parent_ids": parents, "tags": ["graph:step:1", evil],
-                     "metadata": meta, "data": data}, **more)
-
-    message = {"content": evil, "type": "AIMessageChunk", "id": evil, "name": evil,
-               "tool_call_chunks": [{"name": evil, "id": evil, "args": evil, "index": 0}],
-               "response_metadata": {"finish_reason": evil, "model_name": evil}}
-    node = evil + "node"
+    f = Forgery(evil)
+    at, node, message = f.at, f.node, f.message
     return lines(
-        {"event": "on_chain_start", "name": evil, "run_id": evil + "root", "parent_ids": [], "tags": [evil],
-         "metadata": {"thread_id": evil}, "data": {"input": {evil: evil}}},
-        at("on_chain_start", evil, node, [evil + "root"], {"input": {evil: evil}}),
-        at("on_chat_model_stream", evil, evil + "model", [evil + "root", node], {"chunk": message}),
-        at("on_chat_model_end", evil, evil + "model", [evil + "root", node], {"output": dict(message, type="ai")}),
-        at("on_tool_start", evil, evil + "tool", [evil + "root", node], {"input": {evil: evil}}),
-        at("on_custom_event", evil, evil + "tool", [evil + "root", node], evil),
-        at("on_tool_end", evil, evil + "tool", [evil + "root", node],
-           {"output": {"content": evil, "type": "tool", "name": evil, "tool_call_id": evil, "id": evil}}),
-        at("on_retriever_start", evil, evil + "ret", [evil + "root", node], {"input": {"query": evil}}),
-        at("on_retriever_end", evil, evil + "ret", [evil + "root", node], {"output": [{"page_content": evil}]}),
-        at("on_custom_event", evil, node, [evil + "root"], {evil: evil}),
-        at("on_custom_event", "progress", node, [evil + "root"], {"percent": 5, "message": evil}),
+        *f.story(),
+        at("on_retriever_start", evil + "ret", f.inside, {"input": {"query": evil}}),
+        at("on_retriever_end", evil + "ret", f.inside, {"output": [{"page_content": evil}]}),
+        at("on_custom_event", node, [f.root], {evil: evil}),
+        at("on_custom_event", node, [f.root], {"percent": 5, "message": evil}, name="progress"),
         {"type": "artifact.update", "id": evil, "name": evil, "data": {"type": "file", "file_path": evil, "content": evil}},
         {"type": "artifact.update", "id": evil, "name": evil, "data": {"type": evil, "content": evil}},
         {"type": "job.update", "name": evil, "data": {"message": evil}},
@@ -70,7 +41,7 @@ def hostile(evil):
         [[], "tasks", {"id": evil, "name": evil, "input": evil}],
         [[f"{evil}:1"], "debug", {"type": evil}],
         [[], "checkpoints", {evil: evil}],
-        at("on_chain_end", evil, node, [evil + "root"], {"output": {"messages": [dict(message, type="ai", id=evil + "2")]}}),
+        at("on_chain_end", node, [f.root], {"output": {"messages": [dict(message, type="ai", id=evil + "2")]}}),
         {"type": "agent.spawned", "agent_id": evil + "a", "agent_name": evil, "node": evil},
         {"type": "agent.token", "agent_id": evil + "a", "token": evil},
         {"type": "agent.tool_call", "agent_id": evil + "a", "tool_name": evil, "input_preview": evil},

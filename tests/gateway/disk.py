@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from gateway import OPENING, PULL, STORY, Server, Worker, at_once, lines, play, seq, token, until
+from gateway import OPENING, PULL, Server, Worker, at_once, play, seq, token, until
 from harness import DIALECTS, case, cases, check, contains, equal
 from processes import sh
 

@@ -3,6 +3,7 @@
 import re
 import urllib.parse
 
+from forgery import NAMES, Forgery
 from gateway import PULL, Server, Worker, read_answer
 from harness import DIALECTS, cases, check, equal, lines
 
@@ -21,48 +22,17 @@ EVIL = {
     "a chunk": "x\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     "BOM and more": "\ufeff\u202e\u200b\x1b[31mred\x07",
 }
-# Every name that a dialect may give a frame.
-NAMES = {
-    "agent": "agent.spawned agent.token agent.tool_call agent.tool_result agent.done graph.node_complete "
-             "graph.interrupt graph.resumed graph.paused output.token output.section_done job.done job.failed",
-    "envelope": "on_chain_start on_chain_stream on_chain_end on_chat_model_start on_chat_model_stream on_chat_model_end "
-                "on_tool_start on_tool_stream on_tool_end on_retriever_start on_retriever_end on_error on_progress "
-                "on_interrupt on_resume on_custom_event",
-    "messages": "metadata messages values updates custom events tasks checkpoints debug error",
-    "nodes": "run.start run.end node.start node.end tool.start tool.end",
-    "aiq": "workflow.start workflow.end llm.start llm.chunk llm.end tool.start tool.end artifact.update job.status "
-           "job.error job.cancelled job.cancellation_requested job.update job.heartbeat job.shutdown stream.mode",
-}
 
 
 def hostile(evil):
     """Events with @evil in every place that has a name, an id or a text."""
-    meta = {"langgraph_node": evil, "langgraph_step": 1, "langgraph_checkpoint_ns": f"{evil}:1|{evil}:2",
-            "section": evil, "ls_model_name": evil, evil: evil}
-    node = evil + "node"
-
-    def at(kind, run, parents, data):
-        return {"event": kind, "name": evil, "run_id": run, "parent_ids": parents, "tags": ["graph:step:1", evil],
-                "metadata": meta, "data": data}
-
-    message = {"content": evil, "type": "AIMessageChunk", "id": evil, "name": evil,
-               "tool_call_chunks": [{"name": evil, "id": evil, "args": evil, "index": 0}],
-               "response_metadata": {"finish_reason": evil, "model_name": evil}}
-    inside = [evil + "root", node]
+    f = Forgery(evil)
     return [
-        {"event": "on_chain_start", "name": evil, "run_id": evil + "root", "parent_ids": [], "tags": [evil],
-         "metadata": {"thread_id": evil}, "data": {"input": {evil: evil}}},
-        at("on_chain_start", node, [evil + "root"], {"input": {evil: evil}}),
-        at("on_chat_model_stream", evil + "model", inside, {"chunk": message}),
-        at("on_chat_model_end", evil + "model", inside, {"output": dict(message, type="ai")}),
-        at("on_tool_start", evil + "tool", inside, {"input": {evil: evil}}),
-        at("on_custom_event", evil + "tool", inside, evil),
-        at("on_tool_end", evil + "tool", inside, {"output": {"content": evil, "type": "tool", "name": evil,
-                                                           "tool_call_id": evil, "id": evil}}),
+        *f.story(),
         {"type": "artifact.update", "name": evil, "data": {"type": "output", "content": evil, "url": evil, evil: evil,
                                                           "output_category": "final_report"}},
         {"type": "job.update", "name": evil, "data": {"output": evil}},
-        {"event": "on_chain_stream", "name": evil, "run_id": evil + "root", "parent_ids": [], "tags": [],
+        {"event": "on_chain_stream", "name": evil, "run_id": f.root, "parent_ids": [], "tags": [],
          "metadata": {}, "data": {"chunk": {"__interrupt__": [{"value": evil, "id": evil}]}}},
     ]
 

@@ -166,6 +166,8 @@ class Server:
     It is stopped at the end of the `with`; a sanitizer's report, or any exit that the test
     did not bring about, fails the test."""
 
+    own = None  # headers of every stream
+
     def __init__(self, *flags, agents=None, port=0, folder=None, start=True, env=None, top=""):
         self.folder = folder or tempfile.mkdtemp(prefix="spoolwire-gateway-")
         self.own_folder = folder is None
@@ -344,7 +346,7 @@ class Server:
             path += f"&after={after}"
         for k, v in query.items():
             path += f"&{k}={v}"
-        return Stream(self, path, header)
+        return Stream(self, path, header, headers=self.own)
 
     def aiq(self, id, last=None, header=None):
         return Stream(self, f"/v1/jobs/async/job/{id}/stream" + (f"/{last}" if last is not None else ""), header)
@@ -383,6 +385,18 @@ class Frame:
 
     def __repr__(self):
         return f"Frame({self.id!r}, {self.event!r}, {self.data[:200]!r})"
+
+
+CUT = object()
+
+
+def receive(sock, seconds):
+    """What has come within @seconds: bytes, b"" at the end, CUT after a reset, None when nothing has."""
+    ready, _, _ = select.select([sock], [], [], max(0, seconds))
+    try:
+        return sock.recv(1 << 18) if ready else None
+    except ConnectionResetError:
+        return CUT
 
 
 class Stream:
@@ -433,19 +447,14 @@ class Stream:
         """Takes what has come within @seconds; False when nothing has."""
         if self.ended:
             return False
-        ready, _, _ = select.select([self.sock], [], [], max(0, seconds))
-        if not ready:
-            return False
-        try:
-            data = self.sock.recv(1 << 18)
-        except ConnectionResetError:
+        data = receive(self.sock, seconds)
+        if data is CUT:
             self.ended = "cut"
-            return True
-        if data:
+        elif data:
             self._take(data)
-        else:
+        elif data is not None:
             self.ended = "eof" if self._chunked else "clean"
-        return True
+        return data is not None
 
     def _take(self, data):
         if not self._chunked:

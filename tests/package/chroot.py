@@ -7,7 +7,6 @@ happens; nothing is ever mounted where others can see it.
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time

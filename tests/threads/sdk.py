@@ -4,8 +4,7 @@ import asyncio
 
 from langgraph_sdk import get_client, get_sync_client
 
-from gateway import Worker
-from harness import case, check, equal
+from harness import case, equal
 from graphs import ALL, INPUT, LAST_VALUES, QUESTION, VALUES, Player, normalise, capture, serve, thread
 
 

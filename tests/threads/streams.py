@@ -4,8 +4,8 @@ import json
 
 from gateway import Worker, until
 from harness import case, check, equal, recording
-from graphs import (ALL, UUID, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, RunStream, capture, create,
-                       new_thread, normalise, serve, stream, thread)
+from graphs import (UUID, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, RunStream, capture, new_thread, normalise,
+                    serve, stream, thread)
 
 
 def pairs(frames):

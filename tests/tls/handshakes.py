@@ -5,9 +5,8 @@ import socket
 import ssl
 import time
 
-from gateway import PULL, until
 from harness import case, cases, check, contains, equal, spoolwire
-from secure_server import FIRST, PEMS, SECOND, SecureServer, TRUST, make, name_of, openssl
+from secure_server import FIRST, PEMS, SECOND, SecureServer, TRUST, name_of, openssl
 
 
 def s_client(server, *args, stdin=b""):

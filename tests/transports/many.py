@@ -1,11 +1,9 @@
 """Many jobs, and the states of all, over one connection."""
 
-import json
 import re
-import time
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, again, interrupt, play, root_start, token
+from gateway import PULL, STORY, Server, Worker, interrupt, play, root_start, token
 from harness import DIALECTS, case, cases, check, contains, equal
 from websocket import PING, Socket, frame, is_open
 from wires import Lines, unwrap

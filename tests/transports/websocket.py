@@ -5,12 +5,11 @@ import base64
 import hashlib
 import json
 import os
-import select
 import struct
 import time
 
 import gateway
-from gateway import WAIT, parse_head, request_bytes
+from gateway import CUT, WAIT, parse_head, receive, request_bytes
 from harness import check, equal
 
 MORE, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
@@ -88,20 +87,15 @@ class Socket:
         """Takes what has come within @seconds; False when nothing has."""
         if self.ended:
             return False
-        ready, _, _ = select.select([self.sock], [], [], max(0, seconds))
-        if not ready:
-            return False
-        try:
-            data = self.sock.recv(1 << 18)
-        except ConnectionResetError:
+        data = receive(self.sock, seconds)
+        if data is CUT:
             self.ended = "reset"
-            return True
-        if data:
+        elif data:
             self._take(data)
-        else:
+        elif data is not None:
             self.ended = "eof"
             equal(self._wire, b"", "the connection ended inside a frame")
-        return True
+        return data is not None
 
     def _take(self, data):
         self._wire += data

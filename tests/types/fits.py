@@ -3,7 +3,6 @@
 import copy
 import functools
 import json
-from collections import defaultdict
 
 from harness import DIALECTS, case, cases, check, equal
 from real import frames, once, wrapped
