@@ -215,8 +215,6 @@ void api_json(struct http_request *req, int status, struct buf *out);
 bool api_no_memory(struct http_request *req);
 /* JSON of @value (NULL: null) in @mem.  False: no memory. */
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
-/* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
-void api_put_time(struct buf *b, int64_t ms);
 /* Document 004's word for a state. */
 struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);

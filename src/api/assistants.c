@@ -9,33 +9,9 @@
 #include "jobs/assistant_id.h"
 #include "jobs/reach.h"
 
-enum member {
-    MEMBER_ID,
-    MEMBER_GRAPH,
-    MEMBER_CONFIG,
-    MEMBER_CONTEXT,
-    MEMBER_CREATED,
-    MEMBER_UPDATED,
-    MEMBER_METADATA,
-    MEMBER_VERSION,
-    MEMBER_NAME,
-    MEMBER_DESCRIPTION,
-    MEMBER_MAX
-};
-
-const char *const assistant_members[] = {
-    [MEMBER_ID] = "assistant_id",
-    [MEMBER_GRAPH] = "graph_id",
-    [MEMBER_CONFIG] = "config",
-    [MEMBER_CONTEXT] = "context",
-    [MEMBER_CREATED] = "created_at",
-    [MEMBER_UPDATED] = "updated_at",
-    [MEMBER_METADATA] = "metadata",
-    [MEMBER_VERSION] = "version",
-    [MEMBER_NAME] = "name",
-    [MEMBER_DESCRIPTION] = "description",
-    [MEMBER_MAX] = NULL,
-};
+const char *const assistant_members[] = { "assistant_id", "graph_id",    "config",   "context",
+                                          "created_at",   "updated_at",  "metadata", "version",
+                                          "name",         "description", NULL };
 
 /* --- rows ---------------------------------------------------------------------------- */
 
@@ -122,60 +98,21 @@ int assistants_find(struct store *store,
     return code != 0 ? code : f.code;
 }
 
-/* --- shapes ------------------------------------------------------------------------- */
-
-static void put_value(struct buf *b, enum member member, const struct assistant_row *row)
-{
-    switch (member) {
-    case MEMBER_ID:
-        json_put_str_or_null(b, row->id);
-        break;
-    case MEMBER_GRAPH:
-        json_put_str_or_null(b, row->graph);
-        break;
-    case MEMBER_CONFIG:
-        buf_str(b, row->config);
-        break;
-    case MEMBER_CONTEXT:
-        buf_str(b, row->context);
-        break;
-    case MEMBER_CREATED:
-        api_put_time(b, row->created);
-        break;
-    case MEMBER_UPDATED:
-        api_put_time(b, row->updated);
-        break;
-    case MEMBER_METADATA:
-        buf_str(b, row->metadata);
-        break;
-    case MEMBER_VERSION:
-        buf_i64(b, row->version);
-        break;
-    case MEMBER_NAME:
-        json_put_str_or_null(b, row->name);
-        break;
-    case MEMBER_DESCRIPTION:
-        json_put_str_or_null(b, row->description);
-        break;
-    case MEMBER_MAX:
-        break;
-    }
-}
-
 void assistants_put(struct buf *b, const struct assistant_row *row, struct selection select)
 {
-    size_t n = 0;
+    struct shape s = { .b = b, .members = assistant_members, .select = select };
 
     buf_char(b, '{');
-    for (enum member i = MEMBER_ID; i < MEMBER_MAX; i++) {
-        if (select.bits != 0 && (select.bits & 1u << i) == 0)
-            continue;
-        if (n++ > 0)
-            buf_char(b, ',');
-        json_put_str(b, str_of(assistant_members[i]));
-        buf_char(b, ':');
-        put_value(b, i, row);
-    }
+    shape_text(&s, "assistant_id", row->id);
+    shape_text(&s, "graph_id", row->graph);
+    shape_json(&s, "config", row->config);
+    shape_json(&s, "context", row->context);
+    shape_time(&s, "created_at", row->created);
+    shape_time(&s, "updated_at", row->updated);
+    shape_json(&s, "metadata", row->metadata);
+    shape_number(&s, "version", row->version);
+    shape_text(&s, "name", row->name);
+    shape_text(&s, "description", row->description);
     buf_char(b, '}');
 }
 

@@ -207,17 +207,6 @@ void call_answer_empty(struct call *call)
 
 /* --- shapes ---------------------------------------------------------------------- */
 
-void api_put_time(struct buf *b, int64_t ms)
-{
-    if (ms == 0) {
-        buf_lit(b, "null");
-        return;
-    }
-    buf_char(b, '"');
-    render_time(b, ms);
-    buf_char(b, '"');
-}
-
 struct str api_aiq_status(struct str state, bool compat)
 {
     enum aiq_status status = str_is(state, "queued")      ? AIQ_SUBMITTED
@@ -244,14 +233,11 @@ void api_put_job(struct buf *b, const struct job_row *row)
     buf_lit(b, ",\"cancel_requested\":");
     buf_str(b, row->cancel_requested != 0 ? STR("true") : STR("false"));
     render_number(b, "events", (int64_t)row->seq);
-    buf_lit(b, ",\"created_at\":");
-    api_put_time(b, row->created);
-    buf_lit(b, ",\"started_at\":");
-    api_put_time(b, row->started);
-    buf_lit(b, ",\"finished_at\":");
-    api_put_time(b, row->finished);
-    buf_lit(b, ",\"expires_at\":");
-    api_put_time(b, row->finished != 0 ? row->finished + row->expiry_seconds * 1000 : 0);
+    render_moment(b, "created_at", row->created);
+    render_moment(b, "started_at", row->started);
+    render_moment(b, "finished_at", row->finished);
+    render_moment(b, "expires_at",
+                  row->finished != 0 ? row->finished + row->expiry_seconds * 1000 : 0);
     buf_lit(b, ",\"expired\":");
     buf_str(b, row->first_seq > 1 ? STR("true") : STR("false"));
     buf_char(b, '}');
@@ -270,8 +256,7 @@ void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
     render_text(b, "status", api_aiq_status(state, compat));
     render_text(b, "agent_type", row->agent);
     render_text(b, "error", row->error);
-    buf_lit(b, ",\"created_at\":");
-    api_put_time(b, row->created);
+    render_moment(b, "created_at", row->created);
     buf_char(b, '}');
 }
 

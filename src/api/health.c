@@ -106,8 +106,7 @@ static enum health put_journal(struct buf *b, const struct journal_counts *c)
                is_stuck     ? STR("the last commit does not come to an end")
                : is_failing ? STR("the last commit failed; the log says why")
                             : STR_NONE);
-    buf_lit(b, ",\"last_commit_at\":");
-    api_put_time(b, (int64_t)counter_get(&c->last_commit));
+    render_moment(b, "last_commit_at", (int64_t)counter_get(&c->last_commit));
     render_number(b, "commits", (int64_t)counter_get(&c->commits));
     render_number(b, "failed_commits", (int64_t)counter_get(&c->failed_commits));
     render_number(b, "jobs_queued", (int64_t)counter_get(&c->queued));

@@ -208,10 +208,8 @@ void items_put(struct buf *b, const struct item_row *row)
     items_put_labels(b, row->ns);
     render_text(b, "key", row->key);
     render_json(b, "value", row->value);
-    buf_lit(b, ",\"created_at\":");
-    api_put_time(b, row->created);
-    buf_lit(b, ",\"updated_at\":");
-    api_put_time(b, row->updated);
+    render_moment(b, "created_at", row->created);
+    render_moment(b, "updated_at", row->updated);
 }
 
 /* --- one item -------------------------------------------------------------------------- */

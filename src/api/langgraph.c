@@ -2,6 +2,7 @@
 
 #include "api/admit.h"
 #include "api/jobs.h"
+#include "api/shape.h"
 #include "base/random.h"
 #include "dialect/render.h"
 #include "jobs/assistant_id.h"
@@ -113,62 +114,22 @@ struct selection langgraph_select_query(const char *const *members, struct http_
     return s.selection;
 }
 
-/* An object of which only some members are wanted. */
-struct shape {
-    struct buf *b;
-    const char *const *members;
-    struct selection select;
-    size_t n;
-};
-
-/* Begins a member; false when nobody wants it. */
-static bool begin(struct shape *s, const char *name)
-{
-    for (size_t i = 0; s->select.bits != 0 && s->members[i] != NULL; i++)
-        if (strcmp(s->members[i], name) == 0 && (s->select.bits & 1u << i) == 0)
-            return false;
-    if (s->n++ > 0)
-        buf_char(s->b, ',');
-    buf_char(s->b, '"');
-    buf_str(s->b, str_of(name));
-    buf_lit(s->b, "\":");
-    return true;
-}
-
-static void put_text(struct shape *s, const char *name, struct str value)
-{
-    if (begin(s, name))
-        json_put_str_or_null(s->b, value);
-}
-
-static void put_json(struct shape *s, const char *name, struct str value)
-{
-    if (begin(s, name))
-        json_put_raw_or_null(s->b, value);
-}
-
-static void put_time(struct shape *s, const char *name, int64_t ms)
-{
-    if (begin(s, name))
-        api_put_time(s->b, ms);
-}
-
 void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct selection select)
 {
     struct shape s = { .b = b, .members = langgraph_thread_members, .select = select };
 
     buf_char(b, '{');
-    put_text(&s, "thread_id", row->id);
-    put_time(&s, "created_at", row->created);
-    put_time(&s, "updated_at", row->updated);
-    put_time(&s, "state_updated_at", row->state_updated);
-    put_json(&s, "metadata", row->metadata);
-    put_text(&s, "status", row->status);
-    put_json(&s, "config", row->config);
-    put_json(&s, "values", row->values);
-    put_json(&s, "interrupts", row->interrupts);
+    shape_text(&s, "thread_id", row->id);
+    shape_time(&s, "created_at", row->created);
+    shape_time(&s, "updated_at", row->updated);
+    shape_time(&s, "state_updated_at", row->state_updated);
+    shape_json(&s, "metadata", row->metadata);
+    shape_text(&s, "status", row->status);
+    shape_json(&s, "config", row->config);
+    shape_json(&s, "values", row->values);
+    shape_json(&s, "interrupts", row->interrupts);
     if (!str_absent(row->error))
-        put_json(&s, "error", row->error);
+        shape_json(&s, "error", row->error);
     buf_char(b, '}');
 }
 
@@ -192,19 +153,19 @@ bool langgraph_is_hidden(const struct job_row *row)
 
 static void put_job(struct shape *s, const struct job_row *row)
 {
-    put_text(s, "run_id", row->id);
-    put_time(s, "created_at", row->created);
-    put_time(s, "updated_at", row->updated);
-    put_text(s, "status", langgraph_run_status(row));
+    shape_text(s, "run_id", row->id);
+    shape_time(s, "created_at", row->created);
+    shape_time(s, "updated_at", row->updated);
+    shape_text(s, "status", langgraph_run_status(row));
 }
 
 static void put_rest(struct shape *s, const struct run_row *run, struct str thread)
 {
-    put_text(s, "thread_id", thread);
-    put_text(s, "assistant_id", run->assistant);
-    put_json(s, "metadata", run->metadata);
-    put_json(s, "kwargs", run->kwargs);
-    put_text(s, "multitask_strategy", run->strategy);
+    shape_text(s, "thread_id", thread);
+    shape_text(s, "assistant_id", run->assistant);
+    shape_json(s, "metadata", run->metadata);
+    shape_json(s, "kwargs", run->kwargs);
+    shape_text(s, "multitask_strategy", run->strategy);
     buf_char(s->b, '}');
 }
 

@@ -7,6 +7,7 @@
 #define API_LANGGRAPH_H
 
 #include "api/api.h"
+#include "api/shape.h"
 
 /* --- lists -------------------------------------------------------------------------- */
 
@@ -17,14 +18,10 @@ bool langgraph_has(struct str text, struct str part);
 
 /* --- what is to be shown ------------------------------------------------------------ */
 
-/* A list of names as a set of members: `select`.  0: all of them. */
-struct selection {
-    uint32_t bits;
-};
-
 extern const char *const langgraph_thread_members[];
 extern const char *const langgraph_run_members[];
 
+/* A list of names as a set of members: `select`. */
 struct selection langgraph_select(const char *const *members, const yyjson_val *list);
 /* The same of a query, in which it is repeated, or a JSON list. */
 struct selection langgraph_select_query(const char *const *members, struct http_request *req);

@@ -153,10 +153,8 @@ static void put_question(struct buf *b, const struct question_row *q)
     render_json(b, "value", q->value);
     if (q->schema.p != NULL)
         render_json(b, "schema", q->schema);
-    buf_lit(b, ",\"asked_at\":");
-    api_put_time(b, q->asked);
-    buf_lit(b, ",\"expires_at\":");
-    api_put_time(b, q->expires);
+    render_moment(b, "asked_at", q->asked);
+    render_moment(b, "expires_at", q->expires);
     render_text(b, "on_expiry", q->on_expiry);
     if (q->fallback.p != NULL)
         render_json(b, "default", q->fallback);

@@ -30,8 +30,7 @@ static void put_ticket(struct look *look, struct str ticket, int64_t expires_s)
     buf_lit(b, "{\"ticket\":");
     json_put_str(b, ticket);
     render_text(b, "job_id", job);
-    buf_lit(b, ",\"expires_at\":");
-    api_put_time(b, expires_s * 1000);
+    render_moment(b, "expires_at", expires_s * 1000);
     buf_lit(b, ",\"url\":\"/v1/jobs/");
     buf_str(b, job); /* letters, digits, _ and -: the store has it */
     buf_lit(b, "/events?ticket=");

@@ -49,8 +49,7 @@ static void put_tool(struct folding *f, const struct record *end, const struct r
                 : render_is_ok(end) ? STR("completed")
                                     : end->status);
     render_text(b, "workflow", start->info.node);
-    buf_lit(b, ",\"timestamp\":");
-    api_put_time(b, start->ts);
+    render_moment(b, "timestamp", start->ts);
     buf_char(b, '}');
 }
 
@@ -131,8 +130,7 @@ static void put_output(struct folding *f, const struct record *rec)
     comma(&f->outputs, &f->n_outputs);
     buf_lit(&f->outputs, "{\"name\":");
     json_put_str_or_null(&f->outputs, rec->title);
-    buf_lit(&f->outputs, ",\"timestamp\":");
-    api_put_time(&f->outputs, rec->ts);
+    render_moment(&f->outputs, "timestamp", rec->ts);
     buf_char(&f->outputs, ',');
     buf_str(&f->outputs, str_skip(data, 1)); /* without its brace: the members go on */
 }

@@ -104,12 +104,9 @@ void errand_put_token(struct buf *b, const struct token *t)
     render_number(b, "max_streams", t->limits.streams);
     render_number(b, "max_events", t->limits.events);
     render_number(b, "streams", (int64_t)atomic_load(&t->n_streams));
-    buf_lit(b, ",\"created_at\":");
-    api_put_time(b, t->created);
-    buf_lit(b, ",\"expires_at\":");
-    api_put_time(b, t->expires);
-    buf_lit(b, ",\"revoked_at\":");
-    api_put_time(b, atomic_load(&t->revoked));
+    render_moment(b, "created_at", t->created);
+    render_moment(b, "expires_at", t->expires);
+    render_moment(b, "revoked_at", atomic_load(&t->revoked));
 }
 
 void api_tokens(struct http_request *req, void *arg)

@@ -4,14 +4,6 @@
 
 #include "dialect/render.h"
 
-static void put_moment(struct buf *b, const char *name, int64_t ms)
-{
-    buf_lit(b, ",\"");
-    buf_str(b, str_of(name));
-    buf_lit(b, "\":");
-    api_put_time(b, ms);
-}
-
 static void put_worker(struct buf *b, const struct journal_worker *w)
 {
     buf_lit(b, "{\"worker\":");
@@ -28,8 +20,8 @@ static void put_worker(struct buf *b, const struct journal_worker *w)
         buf_lit(b, ",\"attempt\":null");
     else
         render_number(b, "attempt", w->attempt);
-    put_moment(b, "lease_until", w->lease_until);
-    put_moment(b, "seen_at", w->seen);
+    render_moment(b, "lease_until", w->lease_until);
+    render_moment(b, "seen_at", w->seen);
     buf_char(b, '}');
 }
 

@@ -203,20 +203,6 @@ struct listing {
     int64_t now;
 };
 
-static void put_time(struct buf *b, const char *name, int64_t ms)
-{
-    buf_lit(b, ",\"");
-    buf_str(b, str_of(name));
-    buf_lit(b, "\":");
-    if (ms == 0) {
-        buf_lit(b, "null");
-        return;
-    }
-    buf_char(b, '"');
-    render_time(b, ms);
-    buf_char(b, '"');
-}
-
 /* Its members; the object goes on. */
 static void put_row(struct buf *b, const struct token_row *row)
 {
@@ -227,9 +213,9 @@ static void put_row(struct buf *b, const struct token_row *row)
     render_text(b, "owner", row->owner);
     render_text(b, "jobs", row->jobs);
     render_text(b, "agents", row->agents);
-    put_time(b, "created_at", row->created);
-    put_time(b, "expires_at", row->expires);
-    put_time(b, "revoked_at", row->revoked);
+    render_moment(b, "created_at", row->created);
+    render_moment(b, "expires_at", row->expires);
+    render_moment(b, "revoked_at", row->revoked);
 }
 
 /* The day is enough. */

@@ -25,6 +25,10 @@
 #define render_timestamp(b, key, ms) \
     (buf_lit((b), ",\"" key "\":\""), render_time((b), (ms)), buf_char((b), '"'))
 
+/* The same, null for 0. */
+#define render_moment(b, key, ms) \
+    (buf_lit((b), ",\"" key "\":"), render_moment_value((b), (ms)))
+
 /* Starts a frame whose payload begins with its own name: `{"type":"job.done"`. */
 #define render_begin_typed(out, type) \
     render_begin((out), STR(type), STR("{\"type\":\"" type "\""))
@@ -37,6 +41,8 @@ void render_end(struct frames *out);
 /* 2026-02-16T10:30:00.123Z of milliseconds since 1970, within the years 1970 to 9999. */
 void render_time(struct buf *b, int64_t ms);
 void render_number_value(struct buf *b, int64_t value);
+/* In quotes, or null for 0. */
+void render_moment_value(struct buf *b, int64_t ms);
 
 /* An absent text as an empty one. */
 static inline struct str render_some(struct str s)

@@ -1,0 +1,42 @@
+#include "api/shape.h"
+
+#include "base/json.h"
+#include "dialect/render.h"
+
+/* Begins a member; false when nobody wants it. */
+static bool begin(struct shape *s, const char *name)
+{
+    for (size_t i = 0; s->select.bits != 0 && s->members[i] != NULL; i++)
+        if (strcmp(s->members[i], name) == 0 && (s->select.bits & 1u << i) == 0)
+            return false;
+    if (s->n++ > 0)
+        buf_char(s->b, ',');
+    buf_char(s->b, '"');
+    buf_str(s->b, str_of(name));
+    buf_lit(s->b, "\":");
+    return true;
+}
+
+void shape_text(struct shape *s, const char *name, struct str value)
+{
+    if (begin(s, name))
+        json_put_str_or_null(s->b, value);
+}
+
+void shape_json(struct shape *s, const char *name, struct str value)
+{
+    if (begin(s, name))
+        json_put_raw_or_null(s->b, value);
+}
+
+void shape_number(struct shape *s, const char *name, int64_t value)
+{
+    if (begin(s, name))
+        buf_i64(s->b, value);
+}
+
+void shape_time(struct shape *s, const char *name, int64_t ms)
+{
+    if (begin(s, name))
+        render_moment_value(s->b, ms);
+}
