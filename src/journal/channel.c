@@ -92,19 +92,12 @@ static int be_at_work(struct live *l, const struct journal_request *req, const s
     return err == 0 && l->state == JOB_QUEUED ? journal_begin_attempt(l, req) : err;
 }
 
-bool journal_is_asking(struct live *l)
-{
-    struct fold *fold;
-
-    return l->agent != NULL && l->agent->fed == FED_ALONE && live_fold(l, &fold) == 0 &&
-           fold_open_questions(fold) > 0;
-}
-
 static bool has_asked(struct live *l, const struct group *g)
 {
     struct fold_stats stats;
 
-    if (l->state != JOB_RUNNING || !journal_is_asking(l))
+    if (l->state != JOB_RUNNING || l->agent->fed != FED_ALONE ||
+        fold_open_questions(l->fold) == 0)
         return false;
     fold_stats(l->fold, &stats);
     return g->last->asks || stats.open_runs == 0;

@@ -479,7 +479,12 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
 
     if (l->row.cancel_requested != 0)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    int err = live_fold(l, &fold);
+    if (err != 0)
+        return err;
     live_change(l); /* before the first change, so that a turn that fails takes it back */
+    if (fold_open_questions(fold) > 0)
+        return journal_stop_at_question(l);
     if (l->row.attempts_left > 0)
         l->row.attempts_left--;
     if (l->row.attempts_left == 0)
@@ -488,9 +493,7 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
         l->journal->tally.retried++;
     if (l->row.attempts_left == 0)
         return live_finish(l, JOB_END_FAILED, why, type);
-    int err = live_fold(l, &fold);
-    if (err == 0)
-        err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
+    err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
     return err == 0 ? live_move(l, JOB_QUEUED) : err;
 }
 

@@ -149,7 +149,8 @@ int live_end(struct live *l, const struct last_word *word);
 int live_finish(struct live *l, enum job_end end, struct str error, struct str type);
 /* Takes the state that the worker's own word has put in the log. */
 int live_follow_fold(struct live *l);
-/* Its worker is lost: queued again within the budget, else failed. */
+/* Its worker is lost: queued again within the budget, else failed.  If it has asked, that is
+ * how its attempt ended, at no cost. */
 int live_lose_worker(struct live *l, struct str why, struct str type);
 /* What the turn did is done with. */
 void live_end_turn(struct live *l);
@@ -207,8 +208,6 @@ int questions_answered_elsewhere(struct live *l);
 
 /* --- channel.c --------------------------------------------------------------- */
 
-/* It is fed from a channel, which has fallen silent after a question. */
-bool journal_is_asking(struct live *l);
 void journal_feed(struct journal *j, struct journal_request *req);
 
 /* --- runs.c ------------------------------------------------------------------ */
@@ -306,6 +305,8 @@ void journal_append(struct journal *j, struct journal_request *req);
 void journal_heartbeat(struct journal *j, struct journal_request *req);
 /* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
 int journal_wait_for_answer(struct live *l, bool interrupted);
+/* The same, of a worker that has asked and says nothing more. */
+int journal_stop_at_question(struct live *l);
 void journal_finish(struct journal *j, struct journal_request *req);
 
 /* --- rows.c ------------------------------------------------------------------ */

@@ -47,8 +47,6 @@ static int look_at(struct journal *j, struct live *l)
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
         return live_lose_worker(l, STR("worker lost: it went down with the server"),
                                 STR("ServerRestart"));
-    if (l->state == JOB_RUNNING && lease_is_over(j, l) && journal_is_asking(l))
-        return journal_wait_for_answer(l, false);
     if (l->state == JOB_RUNNING && lease_is_over(j, l))
         return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
     return 0;

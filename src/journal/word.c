@@ -116,6 +116,11 @@ static int end_at_question(struct live *l)
     return err == 0 ? live_end(l, &word) : err;
 }
 
+int journal_stop_at_question(struct live *l)
+{
+    return l->thread != NULL ? end_at_question(l) : journal_wait_for_answer(l, false);
+}
+
 /* By the worker's word; its output was JSON when it came, and has its limits. */
 static int end_as_told(struct live *l, const struct journal_request *req)
 {

@@ -1,8 +1,10 @@
 """Questions to people: answers, deadlines, pauses; over restarts, and from several at once."""
 
+import json
+import sys
 import time
 
-from gateway import (PULL, Server, Worker, again, at_once, interrupt, node_end, node_start, root_end, root_start, token)
+from gateway import (PULL, Server, Worker, again, at_once, interrupt, node_end, node_start, root_end, root_start, token, until)
 from harness import case, cases, check, contains, equal
 
 ASK = dict(PULL, attempts=3)
@@ -339,10 +341,41 @@ def who_cannot_hear_is_not_asked():
         s.until_state("j", "cancelled")
 
 
-@case
-def a_question_of_a_lost_attempt_is_asked_again_not_twice():
-    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
+@cases(["open", "answered"])
+def a_worker_that_is_lost_after_it_has_asked_costs_nothing(what):
+    with Server(agents={"pull": dict(PULL, attempts=1, lease="1s")}) as s:
         ask(s, "j", interrupt("?", "q"), finish=False)
+        if what == "answered":
+            equal(answer(s, "j", value="once").json["state"], "running")
+        else:
+            s.until_state("j", "waiting")
+            equal([q["interrupt_id"] for q in asked(s)], ["q"])
+            equal(answer(s, "j", value="once").json["state"], "queued")
+        second = Worker(s).lease(wait=20)
+        equal((second.attempt, second.order["resume"]), (2, {"q": "once"}))
+        second.append(*again(2, [root_start(), root_end()]))
+        equal(second.finish(), "succeeded")
+        events = [f.event for f in s.read("j", "agent")]
+        equal((events.count("graph.interrupt"), events.count("graph.resumed"), events[-1]), (1, 1, "job.done"))
+
+
+@case
+def a_process_that_goes_down_with_the_server_has_asked():
+    lines = "\n".join(json.dumps(e) for e in (root_start(), interrupt("?", "q")))
+    script = f"import time; print({lines!r}, flush=True); time.sleep(600)"
+    with Server(agents={"a": {"command": [sys.executable, "-c", script], "attempts": 1}}) as s:
+        s.submit("a", job_id="j")
+        until("it has asked", lambda: asked(s))
+        s.kill()
+        s.start()
+        s.until_state("j", "waiting")
+        equal([q["interrupt_id"] for q in asked(s)], ["q"])
+
+
+@case
+def a_question_of_an_attempt_that_was_handed_back_is_asked_again_not_twice():
+    with Server(agents={"pull": ASK}) as s:
+        equal(ask(s, "j", interrupt("?", "q"), finish=False).hand_back().status, 200)
         second = Worker(s).lease(wait=20)
         equal(second.attempt, 2)
         second.append(*again(2, [root_start(), interrupt("?", "q")]))
@@ -353,10 +386,11 @@ def a_question_of_a_lost_attempt_is_asked_again_not_twice():
 
 
 @case
-def an_answer_that_a_lost_attempt_could_not_use_is_used_by_the_next():
-    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
-        ask(s, "j", interrupt("?", "q"), finish=False)
+def an_answer_that_an_attempt_could_not_use_is_used_by_the_next():
+    with Server(agents={"pull": ASK}) as s:
+        lease = ask(s, "j", interrupt("?", "q"), finish=False)
         equal(answer(s, "j", value="once").json["state"], "running")
+        equal(lease.hand_back().status, 200)
         second = Worker(s).lease(wait=20)
         second.append(*again(2, [root_start(), interrupt("?", "q")]))
         equal(asked(s), [], "nobody has to say it again")

@@ -101,7 +101,7 @@ static struct submission *new_submission(struct sim *s)
 
     *sub = (struct submission){ .agent = chance_below(&s->chance, s->p.n_agents),
                                 .thread = chance_below(&s->chance, 6) };
-    if (sub->thread > N_THREADS)
+    if (sub->thread > N_THREADS || s->p.curious)
         sub->thread = 0;
     (void)snprintf(sub->id, sizeof(sub->id), "job-%zu", s->n_submissions);
     if (chance_of(&s->chance, 500))
@@ -260,23 +260,56 @@ static void post_reply(struct sim *s, const char *id)
     call_forget(c);
 }
 
-/* Mostly of a job that waits; sometimes two people answer at once. */
+static bool is_asking(struct sim *s, const char *id)
+{
+    const struct disk_questions *q = disk_questions(s->disk);
+    const struct truth *t = model_truth(s->model, str_of(id));
+
+    for (size_t i = 0; i < q->n && t != NULL && t->state == JOB_WAITING; i++)
+        if (q->rows[i].job == t->job->row.key && q->rows[i].answered == 0)
+            return true;
+    return false;
+}
+
+/* Mostly one that waits for an answer. */
+static const char *some_asking_job(struct sim *s)
+{
+    size_t first = chance_below(&s->chance, s->n_submissions);
+
+    for (size_t i = 0; i < s->n_submissions && chance_of(&s->chance, 995); i++) {
+        const char *id = s->submissions[(first + i) % s->n_submissions].id;
+
+        if (is_asking(s, id))
+            return id;
+    }
+    return some_job(s);
+}
+
+/* Sometimes two people answer at once. */
 void client_answer(struct sim *s)
 {
     if (s->n_submissions == 0)
         return;
-    const char *id = some_job(s);
-    for (unsigned i = 0; i < 10; i++) {
-        const struct truth *t = model_truth(s->model, str_of(id));
-
-        if (t != NULL && t->state == JOB_WAITING)
-            break;
-        id = some_job(s);
-    }
+    const char *id = some_asking_job(s);
     bool twice = chance_of(&s->chance, 200);
     sim_note(s, "answer %s%s", id, twice ? " twice" : "");
     post_reply(s, id);
     if (twice)
+        post_reply(s, id);
+}
+
+/* Somebody's own deadline passes, perhaps just as the answer comes. */
+void client_expire(struct sim *s)
+{
+    if (s->n_submissions == 0)
+        return;
+    const char *id = some_asking_job(s);
+    bool answers = chance_of(&s->chance, 300), first = chance_of(&s->chance, 500);
+    sim_note(s, "expire %s%s", id, answers ? " and answer it" : "");
+    if (answers && first)
+        post_reply(s, id);
+    post_about(s, JOURNAL_EXPIRE, id);
+    if (answers && !first)
         post_reply(s, id);
 }
 

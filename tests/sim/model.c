@@ -197,6 +197,17 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
                  id_of(t), b->attempt, rec->seq, t->fence, t->job->row.attempt);
 }
 
+/* Who has asked, and was not answered or has not gone on yet, has ended with that. */
+static void check_has_not_asked(const struct model *m, const struct truth *t)
+{
+    const struct disk_questions *q = disk_questions(m->sim->disk);
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].job == t->job->row.key && q->rows[i].resumed == 0)
+            sim_fail(m->sim, "%s: attempt %" PRId64 " has asked %.*s, and counts as lost",
+                     id_of(t), t->attempt, STR_ARG(q->rows[i].id));
+}
+
 /* @told: somebody said so; otherwise the lease must have run out. */
 static void take_loss(struct model *m, struct truth *t, bool told)
 {
@@ -205,6 +216,7 @@ static void take_loss(struct model *m, struct truth *t, bool told)
     bool died = t->running_since <= server->recovered_at && sim_is_dead(m->sim, t->agent->name);
 
     t->n_lost++;
+    check_has_not_asked(m, t);
     if (told)
         return;
     if (heard < t->agent->lease_ms && !died)
@@ -298,6 +310,11 @@ static void check_questions(struct model *m, const struct truth *t)
             q->rows[i].seq < (uint64_t)row->resumed)
             sim_fail(m->sim, "%s goes on, and question %.*s is open", id_of(t),
                      STR_ARG(q->rows[i].id));
+        else if (q->rows[i].job == row->key && row->resumed != 0 &&
+                 q->rows[i].resumed == (uint64_t)row->resumed &&
+                 str_is(q->rows[i].answered_by, "another run"))
+            sim_fail(m->sim, "%s goes on, and nobody has answered %.*s", id_of(t),
+                     STR_ARG(q->rows[i].id));
 }
 
 /* INT64_MAX: none that is open expires. */
@@ -311,6 +328,16 @@ static int64_t first_expiry(const struct sim *s, const struct truth *t)
             q->rows[i].expires != 0 && q->rows[i].expires < first)
             first = q->rows[i].expires;
     return first;
+}
+
+/* Has somebody said that its time is over? */
+static bool is_expired_by_word(const struct sim *s, const struct truth *t)
+{
+    for (const struct call *c = s->calls; c != NULL; c = c->next)
+        if (c->posted && !c->done && c->req.op == JOURNAL_EXPIRE &&
+            str_eq(c->req.job, t->job->row.id))
+            return true;
+    return false;
 }
 
 static void check_row(struct model *m, struct truth *t)
@@ -345,7 +372,8 @@ static void check_row(struct model *m, struct truth *t)
         sim_fail(m->sim, "%s: failed before its queue deadline", id_of(t));
     if (str_is(row->error_type, "RunDeadline") && m->sim->now < row->run_deadline)
         sim_fail(m->sim, "%s: failed before its run deadline", id_of(t));
-    if (str_is(row->error_type, "AnswerDeadline") && m->sim->now < row->answer_by)
+    if (str_is(row->error_type, "AnswerDeadline") && m->sim->now < row->answer_by &&
+        !is_expired_by_word(m->sim, t))
         sim_fail(m->sim, "%s: failed before its answer deadline", id_of(t));
     check_questions(m, t);
 }
@@ -450,9 +478,13 @@ void model_committed(void *model, struct disk_job *dirty)
 
 /* --- replies -------------------------------------------------------------------- */
 
-static const char *const op_names[JOURNAL_OP_MAX] = { "submit", "lease",  "append", "heartbeat",
-                                                      "finish", "return", "lose",   "count",
-                                                      "cancel", "delete" };
+static const char *const op_names[JOURNAL_OP_MAX] = {
+    [JOURNAL_SUBMIT] = "submit",       [JOURNAL_LEASE] = "lease",   [JOURNAL_APPEND] = "append",
+    [JOURNAL_HEARTBEAT] = "heartbeat", [JOURNAL_FINISH] = "finish", [JOURNAL_RETURN] = "return",
+    [JOURNAL_LOSE] = "lose",           [JOURNAL_COUNT] = "count",   [JOURNAL_CANCEL] = "cancel",
+    [JOURNAL_DELETE] = "delete",       [JOURNAL_REPLY] = "answer",  [JOURNAL_PAUSE] = "pause",
+    [JOURNAL_RESUME] = "resume",       [JOURNAL_EXPIRE] = "expire", [JOURNAL_FEED] = "feed",
+};
 
 static void complain(struct call *c, const char *what)
 {
@@ -582,6 +614,17 @@ static void check_answered(struct call *c)
         complain(c, "the answer is not in the store");
 }
 
+/* What was open is answered, or the job is over. */
+static void check_expired(struct call *c, const struct truth *t)
+{
+    const struct disk_questions *q = disk_questions(c->sim->disk);
+
+    for (size_t i = 0; i < q->n && !truth_is_final(t); i++)
+        if (q->rows[i].job == t->job->row.key && q->rows[i].answered == 0 &&
+            q->rows[i].asked < c->sim->now)
+            complain(c, "a question is still open");
+}
+
 /* Whoever is told the first answer is told the one that counts. */
 static void check_late(struct call *c)
 {
@@ -674,6 +717,8 @@ static void check_granted(struct call *c)
             complain(c, "there is no such job");
         if (r->op == JOURNAL_REPLY && t->gone == 0)
             check_answered(c);
+        if (r->op == JOURNAL_EXPIRE && t->gone == 0)
+            check_expired(c, t);
         return;
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:

@@ -214,6 +214,10 @@ static void put_question(struct script *sc, struct buf *out)
     bool is_two = chance_of(sc->chance, 400);
 
     sc->asked = true;
+    if (sc->curious) {
+        sc->says_end = false;
+        sc->n_left = 0;
+    }
     put_event(sc, out, "on_chain_stream", &sc->open[0]);
     put(out, "{\"chunk\":{\"__interrupt__\":[{\"value\":%s,\"id\":\"%s-q\"}", some_value(sc),
         sc->prefix);
@@ -301,7 +305,7 @@ static void go_on(struct script *sc, struct buf *out)
     case SCRIPT_GRAPH:
         if (what < 75)
             start_node(sc, out);
-        else if (what < 97)
+        else if (what < (sc->curious && !sc->asked ? 80 : 97))
             put_update(sc, out);
         else
             put_question(sc, out);

@@ -31,6 +31,7 @@ struct script {
     struct script_run open[SCRIPT_DEPTH];
     unsigned n_open;
     bool begun, over;
+    bool curious;  /* asks before long, and then comes to its end */
     bool asked;    /* a question to a human */
     bool says_end; /* its last line is a word on the job's end */
 };

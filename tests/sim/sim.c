@@ -59,6 +59,14 @@ static void make_big(struct profile *p)
     p->expiry_s = p->expiry_s > 30 ? 30 : p->expiry_s; /* so that it overtakes some reader */
 }
 
+/* Few jobs, which have their turn again and again. */
+static void make_curious(struct profile *p)
+{
+    p->n_agents = 1;
+    p->submit_weight = 3;
+    p->silent_permille /= 3;
+}
+
 static void draw_profile(struct sim *s)
 {
     struct chance *c = &s->chance;
@@ -81,6 +89,7 @@ static void draw_profile(struct sim *s)
         .submit_weight = (unsigned)chance_between(c, 5, 60),
         .big = chance_of(c, 120),
         .page_bytes = chance_of(c, 500) ? 1000 * (size_t)chance_between(c, 1, 20) : 0,
+        .curious = chance_of(c, 250),
         .pipelining = chance_of(c, 300),
         .reuses_ids = chance_of(c, 500),
         .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
@@ -89,6 +98,8 @@ static void draw_profile(struct sim *s)
     };
     if (s->p.reuses_ids && s->p.expiry_s > 60 && chance_of(c, 400))
         s->p.expiry_s = chance_between(c, 1, 30);
+    if (s->p.curious)
+        make_curious(&s->p);
     if (s->p.big)
         make_big(&s->p);
 }
@@ -194,7 +205,8 @@ static void one_step(struct sim *s)
         { 120, step_task },
         { s->p.submit_weight, client_submit },
         { 12, client_cancel },
-        { 25, client_answer },
+        { s->p.curious ? 100 : 25, client_answer },
+        { 5, client_expire },
         { 8, client_pause },
         { s->p.reuses_ids ? 20 : 5, client_delete },
         { s->p.settle_weight, readers_settle },

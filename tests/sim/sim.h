@@ -52,6 +52,7 @@ struct profile {
     unsigned turn_weight, submit_weight, settle_weight;
     bool big;           /* some events fill whole pages */
     size_t page_bytes;  /* 0: as in the real world */
+    bool curious;       /* workers ask people again and again */
     bool pipelining;    /* workers do not wait for one reply before the next batch */
     bool reuses_ids;    /* ids of deleted and expired jobs are submitted again */
     int64_t expiry_s;   /* retention */
@@ -173,6 +174,7 @@ void client_submit(struct sim *s);
 void client_cancel(struct sim *s);
 void client_delete(struct sim *s);
 void client_answer(struct sim *s);
+void client_expire(struct sim *s);
 void client_pause(struct sim *s);
 void client_cancel_all(struct sim *s);
 

@@ -200,6 +200,7 @@ static void take_lease(struct sim *s, struct worker *w)
         w->busy = true;
         w->seq = r->row.producer_seq + 1;
         script_init(&w->script, &s->chance, w->job, w->attempt, s->p.big);
+        w->script.curious = s->p.curious;
         sim_note(s, "%s has %s, attempt %" PRId64, w->name, w->job, w->attempt);
     }
     drop(&w->lease);
@@ -283,6 +284,8 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
     if (op == JOURNAL_FINISH) {
         size_t how = chance_below(&s->chance, 100);
 
+        if (w->script.curious && w->script.asked && how < 75)
+            how = 75;
         c->req.end = how < 55 ? JOB_END_SUCCEEDED : how < 75 ? JOB_END_FAILED : JOB_END_NONE;
         c->req.interrupted = how >= 75 && how < 88;
         c->req.end_of_stream = how >= 88 && how < 96;
