@@ -646,7 +646,8 @@ static void close_timer(struct hands *hands)
     uv_close((uv_handle_t *)&arq_of(hands)->timer, on_timer_closed);
 }
 
-static const struct hands_ops ops = { .start = start,
+static const struct hands_ops ops = { .source = "the queue", /* says nothing */
+                                      .start = start,
                                       .pause = do_nothing,
                                       .resume = do_nothing,
                                       .stop = stop,

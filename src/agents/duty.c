@@ -200,7 +200,7 @@ static void batch_stored(struct duty *d, const struct journal_request *req)
     d->retry_ms = 0;
     outbox_stored(&d->outbox);
     if (req->rejected > 0)
-        duty_remark(d, "stdout", req->why.text);
+        duty_remark(d, d->source, req->why.text);
     if (req->cancel)
         d->events->cancel(d);
     else if (req->pause && d->events->pause != NULL)
@@ -283,6 +283,7 @@ int duty_init(struct duty *d,
                         .events = events,
                         .host = host,
                         .agent = agent,
+                        .source = "stdout",
                         .key = lease->row.key,
                         .attempt = lease->row.attempt,
                         .lease_ms = lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };

@@ -49,6 +49,7 @@ struct duty {
     const struct host *host; /* borrowed */
     struct str job;          /* in `mem` */
     struct str agent;        /* borrowed */
+    const char *source;      /* of its lines, for people: "stdout", unless the owner says so */
     int64_t key, attempt;
     int64_t lease_ms;
     struct arena mem;

@@ -36,6 +36,7 @@ enum outcome {
 };
 
 struct hands_ops {
+    const char *source; /* of its lines, for people */
     /* False: there is nothing to wait for, `over` does not come; `judge` says why. */
     bool (*start)(struct hands *h, const struct order *order);
     /* No more output, and again. */

@@ -524,7 +524,8 @@ static void close_watch(struct hands *hands)
     uv_close((uv_handle_t *)&http_of(hands)->watch, on_closed);
 }
 
-static const struct hands_ops ops = { .start = start,
+static const struct hands_ops ops = { .source = "the answer of the endpoint",
+                                      .start = start,
                                       .pause = pause_reading,
                                       .resume = resume_reading,
                                       .stop = give_up,

@@ -186,7 +186,8 @@ static enum outcome judge(const struct hands *h, struct buf *error, struct str *
 
 /* --- making ------------------------------------------------------------------ */
 
-static const struct hands_ops ops = { .start = start,
+static const struct hands_ops ops = { .source = "stdout",
+                                      .start = start,
                                       .pause = pause_reading,
                                       .resume = resume_reading,
                                       .rest = ask_to_pause,

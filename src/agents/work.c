@@ -337,6 +337,7 @@ static struct work *make(const struct work_options *options,
         return NULL;
     }
     w->hands->job = w->duty.job;
+    w->duty.source = w->hands->ops->source;
     buf_init(&w->error, MAX_ERROR);
     (void)uv_timer_init(host->loop, &w->beat); /* cannot fail */
     w->beat.data = w;

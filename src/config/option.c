@@ -422,6 +422,31 @@ bool option_is_empty(const struct option *o, const void *object)
                : o->type == OPTION_STR && str_absent(*(const struct str *)member);
 }
 
+/* What stands in a query may be a key: `?key=***`. */
+static void print_url(const struct option *o, struct str url, bool file, struct buf *out)
+{
+    size_t query = str_find(url, '?');
+    struct str rest = str_skip(url, query + 1);
+    struct buf masked;
+
+    buf_init(&masked, SIZE_MAX / 4);
+    buf_str(&masked, str_head(url, query));
+    for (char mark = '?'; rest.n > 0; mark = '&') {
+        struct str part = str_head(rest, str_find(rest, '&'));
+        size_t name = str_find(part, '=');
+
+        buf_char(&masked, mark);
+        if (name < part.n)
+            buf_str(&masked, str_head(part, name + 1));
+        buf_lit(&masked, "***");
+        rest = str_skip(rest, part.n + 1);
+    }
+    print_text(o, buf_text(&masked), file, out);
+    if (masked.error != 0)
+        out->error = masked.error;
+    buf_done(&masked);
+}
+
 void option_print(const struct option *o, const void *object, bool file, struct buf *out)
 {
     const void *member = (const char *)object + o->member;
@@ -430,7 +455,10 @@ void option_print(const struct option *o, const void *object, bool file, struct 
     switch (o->type) {
     case OPTION_TEXT:
     case OPTION_LISTEN:
-        print_text(o, str_of(*(char *const *)member), file, out);
+        if ((o->flags & OPTION_URL) != 0)
+            print_url(o, str_of(*(char *const *)member), file, out);
+        else
+            print_text(o, str_of(*(char *const *)member), file, out);
         return;
     case OPTION_STR:
         print_text(o, *(const struct str *)member, file, out);

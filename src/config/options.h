@@ -35,6 +35,7 @@ enum {
     OPTION_RELOADS = 1 << 1,  /* may change while the server runs */
     OPTION_PERSONAL = 1 << 2, /* of one agent, never of "*" */
     OPTION_SECRET = 1 << 3,   /* never to be shown */
+    OPTION_URL = 1 << 4,      /* the same of the values in its query */
 };
 
 struct option {

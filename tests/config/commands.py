@@ -39,12 +39,13 @@ def what_is_shown_means_the_same():
 
 @case
 def secrets_are_masked():
-    yaml = "agents:\n  a:\n    command: [x]\n    env: {KEY: s3cr3t-1}\n"
+    yaml = ("agents:\n  a:\n    command: [x]\n    env: {KEY: s3cr3t-1}\n"
+            "  b:\n    http: {url: 'http://h/{job}?key=s3cr3t-4&s3cr3t-5&plain=', headers: {X: s3cr3t-6}}\n")
     env = {"SPOOLWIRE_TOKEN_ADMIN": "s3cr3t-2", "SPOOLWIRE_AUTH_TOKENS": "admin:s3cr3t-3"}
     for flags in ([], ["--json"]):
         out = config("show", *flags, file=yaml, env=env).out
         check("s3cr3t" not in out, out)
-        contains(out, "***", "KEY")
+        contains(out, "***", "KEY", "http://h/{job}?key=***&***&plain=***")
 
 
 @case

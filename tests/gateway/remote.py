@@ -129,6 +129,15 @@ def a_stream_is_taken(how):
 
 
 @case
+def a_line_that_is_no_event_is_told_as_what_it_is():
+    with Endpoint(lambda r: r.say(JSONL, chunk(b'{"no":"event"}\n' + lines(*STORY)), END)) as e, \
+            Server(agents={"a": {"http": e.url}}) as s:
+        s.until_state(s.submit("a", "x"), "succeeded")
+        (said,) = [row for row in s.err().splitlines() if "no known event" in row]
+        contains(said, "the answer of the endpoint: line 1")
+
+
+@case
 def what_is_said_in_the_head():
     def play(r):
         r.say(JSONL, chunk(lines(*STORY)), END)
