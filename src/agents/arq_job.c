@@ -10,6 +10,8 @@
 
 enum {
     MAX_BYTES = 64 * 1024 * 1024,
+    MIN_ROOM = 8 * 1024 * 1024, /* for what a pickle says, however short it is, */
+    GROWTH = 16,                /* or so many times its length */
     MAX_VALUES = 500 * 1000,
     MAX_DEPTH = 200,
     MAX_ERROR = 16 * 1024,
@@ -235,12 +237,23 @@ int arq_put_job(struct buf *out,
 
 /* --- reading ----------------------------------------------------------------- */
 
+/* What is there once in a pickle can be said many times: a short one is no reason for much
+ * work. */
+static size_t room_for(size_t pickle_bytes)
+{
+    if (pickle_bytes >= MAX_BYTES / GROWTH)
+        return MAX_BYTES;
+    return pickle_bytes * GROWTH > MIN_ROOM ? pickle_bytes * GROWTH : MIN_ROOM;
+}
+
 static int to_json(enum arq_form form, struct str bytes, struct buf *out, struct error *err)
 {
-    if (form == ARQ_PICKLE)
-        return pickle_to_json(bytes, &limits, out, err);
-    buf_str(out, bytes);
-    return out->error;
+    if (form == ARQ_JSON) {
+        buf_str(out, bytes);
+        return out->error;
+    }
+    out->max = room_for(bytes.n);
+    return pickle_to_json(bytes, &limits, out, err);
 }
 
 void arq_result_init(struct arq_result *r)

@@ -1,7 +1,9 @@
 /* One function for each kind of value; an object is looked up by its class.  Depth is counted,
- * because values may contain themselves, and the buffer's limit ends what multiplies. */
+ * because values may contain themselves, and the buffer's limit ends what multiplies.  Keys
+ * within keys are counted too: each escapes the one inside and makes it twice as long. */
 #include "pickle/json.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "pickle/moment.h"
@@ -11,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MAX_KEY_DEPTH = 4 };
+
 struct printer {
     struct buf *out;
-    size_t depth, max_depth;
+    size_t depth, max_depth, key_depth;
     int code;
 };
 
@@ -42,17 +46,8 @@ static void put_float(struct buf *out, double number)
 
 static void put_base64(struct buf *out, struct str bytes)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
     buf_char(out, '"');
-    for (size_t i = 0; i < bytes.n; i += 3) {
-        uint32_t group = 0;
-        for (size_t k = 0; k < 3; k++)
-            group = group << 8 | (i + k < bytes.n ? (unsigned char)bytes.p[i + k] : 0u);
-        for (size_t k = 0; k < 4; k++)
-            buf_char(out, k <= bytes.n - i ? digits[group >> (18 - 6 * k) & 63] : '=');
-    }
+    base64_put(out, bytes);
     buf_char(out, '"');
 }
 
@@ -79,10 +74,13 @@ static void put_key(struct printer *p, const struct value *key)
     }
     buf_init(&text, p->out->max);
     inner.out = &text;
+    if (inner.key_depth++ >= MAX_KEY_DEPTH)
+        inner.code = ERR_TOO_LARGE;
     put(&inner, key);
-    p->code = inner.code;
     struct str s = buf_text(&text);
-    if (text.error != 0)
+    if (inner.code != 0)
+        p->code = inner.code;
+    else if (text.error != 0)
         p->out->error = text.error;
     else if (s.n > 0 && s.p[0] == '"') /* a date, a UUID */
         buf_str(p->out, s);
@@ -364,8 +362,10 @@ int pickle_put_json(struct buf *out, const struct value *v, size_t max_depth, st
 
     put(&p, v);
     if (p.code != 0)
-        return error_set(err, p.code,
-                         "the pickle is deeper than %zu levels, or contains itself", max_depth);
+        return error_set(
+            err, p.code,
+            "the pickle is deeper than %zu levels (%d of keys), or contains itself", max_depth,
+            MAX_KEY_DEPTH);
     if (out->error != 0)
         return error_set(err, out->error, "the pickle says too much: %s",
                          error_name(out->error));

@@ -16,8 +16,8 @@
 
 struct error;
 
-/* ERR_TOO_LARGE: deeper than that (a value that contains itself is), or more than the buffer
- * takes.  ERR_NOMEM. */
+/* ERR_TOO_LARGE: deeper than that (a value that contains itself is), keys within keys within
+ * keys, or more than the buffer takes.  ERR_NOMEM. */
 int pickle_put_json(struct buf *out,
                     const struct value *v,
                     size_t max_depth,

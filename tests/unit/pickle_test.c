@@ -315,6 +315,7 @@ static void what_is_too_much_is_refused(void **state)
 
     (void)state;
     REFUSES("]q\0h\0a.", ERR_TOO_LARGE, "contains itself");
+    REFUSES("}q\0h\0Ns.", ERR_TOO_LARGE, "of keys"); /* {itself: None} */
     REFUSES("Nr\xff\xff\xff\x7f.", ERR_TOO_LARGE, "10000 values");
     buf_init(&b, 1 << 20);
     for (size_t i = 0; i < 20000; i++)
