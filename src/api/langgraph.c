@@ -336,9 +336,9 @@ bool langgraph_get_run(struct look *look, struct store *store, struct job_row *r
     int64_t key = thread.key;
     struct error err = { 0 };
     int code = store_job_get(store, id, ret, &err);
-    if (code == 0 &&
-        (!reach_includes(look_reach(look), ret->id, ret->owner) || ret->thread == 0 ||
-         (key != 0 && ret->thread != key) || langgraph_is_hidden(ret)))
+    if (code == 0 && (!reach_includes(look_reach(look), ret->id, ret->owner) ||
+                      (ret->thread == 0 && !what->any_job) ||
+                      (key != 0 && ret->thread != key) || langgraph_is_hidden(ret)))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
         not_found(look, "Run", id);

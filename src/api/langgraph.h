@@ -76,6 +76,7 @@ bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata);
 /* A run by the path's ids. */
 struct run_look {
     struct str thread; /* absent: whichever it is of */
+    bool any_job;      /* also one that was not made as a run */
     struct selection select;
 };
 /* The run of a look (its job) if it is of the look's thread; else look->status says why not.

@@ -17,11 +17,11 @@ static void run_join(struct task *task, struct store *store)
     struct joining *j = look->data;
     struct error err = { 0 };
     struct job_row row;
-    struct run_row run;
+    struct run_row run = { .modes = MODE_VALUES };
 
     if (!langgraph_get_run(look, store, &row))
         return;
-    if (store_run_get(store, row.key, &run, &err) != 0) {
+    if (row.thread != 0 && store_run_get(store, row.key, &run, &err) != 0) {
         look_broke(look, &err);
         return;
     }
@@ -70,7 +70,7 @@ static void on_found_join(struct task *task)
     on_found(task, false);
 }
 
-static void join(struct http_request *req, void (*done)(struct task *))
+static void join(struct http_request *req, void (*done)(struct task *), bool any_job)
 {
     uint32_t modes;
     bool is_good = langgraph_read_query_modes(req, &modes);
@@ -88,6 +88,7 @@ static void join(struct http_request *req, void (*done)(struct task *))
                            .modes = modes,
                            .cancels = langgraph_flag(req, "cancel_on_disconnect") &&
                                       (api_token(req)->access & ACCESS_CLIENT) != 0 };
+    j->what.any_job = any_job && str_absent(j->what.thread);
     look->data = j;
     look->task.done = done;
     look_post(look);
@@ -96,11 +97,11 @@ static void join(struct http_request *req, void (*done)(struct task *))
 void api_run_join(struct http_request *req, void *arg)
 {
     (void)arg;
-    join(req, on_found_join);
+    join(req, on_found_join, false);
 }
 
 void api_run_join_stream(struct http_request *req, void *arg)
 {
     (void)arg;
-    join(req, on_found_stream);
+    join(req, on_found_stream, true); /* any job has events */
 }

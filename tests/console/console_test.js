@@ -97,6 +97,30 @@ test("a sub-agent is inside the tool that called it", async () => {
   });
 });
 
+test("a run that goes on is seen at its end, until somebody goes up", async () => {
+  await server.submit("pull", {}, "tall");
+  const lease = await server.lease();
+  const card = (i) => {
+    const [node, run, model] = [`step${i}`, `n${i}`, `m${i}`];
+    return [graph.node(node, run), graph.model(node, run, model), graph.token(node, run, model, `said in card ${i}. `.repeat(30)), graph.nodeEnd(node, run)];
+  };
+  await lease.send(graph.start(), ...Array.from({ length: 20 }, (_, i) => card(i)).flat());
+  await onPage("/runs/tall", {}, async (page) => {
+    const isSeen = (i) => page.locator(`#card-n${i}`).evaluate((el) => el.getBoundingClientRect().top < innerHeight && el.getBoundingClientRect().bottom > 300).catch(() => false);
+    await page.locator("#card-n19").waitFor();
+    await until("the last card is in sight", () => isSeen(19));
+    await lease.send(...card(20));
+    await until("the next one is in sight", () => isSeen(20));
+    await page.locator("#card-n20").hover();
+    await page.mouse.wheel(0, -4000);
+    await until("the first card is in sight", () => isSeen(0));
+    await lease.send(...card(21));
+    await page.locator("#card-n21").waitFor({ state: "attached" });
+    assert.equal(await isSeen(21), false);
+  });
+  await lease.finish();
+});
+
 // --- endings ---
 
 test("failure, cancellation and interruption look like what they are", async () => {

@@ -172,8 +172,9 @@ test("a run that is not there says so", async () => {
 
 // --- tokens ---
 
-test("a locked server asks for a token, and the page keeps none that a script could read", async () => {
+test("a locked server asks for a token, and the page keeps none that a script could read", async (t) => {
   const locked = await new Stage(["--auth", "required"]).start();
+  t.after(() => locked.close());
   const token = execFileSync(process.env.SPOOLWIRE, ["token", "create", "--scope", "admin", "--name", "me", "--data", locked.data], { encoding: "utf8" }).trim();
   const tab = await open(browser, `${locked.url}/`, { isCut: true });
   const { page } = tab;
@@ -191,7 +192,6 @@ test("a locked server asks for a token, and the page keeps none that a script co
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Token").waitFor();
   await page.context().close(); // refusals are in its console, as they should be
-  await locked.close();
 });
 
 test("six tabs at once have one connection each, and all are live", async () => {

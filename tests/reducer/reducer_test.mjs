@@ -117,6 +117,13 @@ test("a failure says where, and a text is what its tokens were", () => {
   for (const [run, text] of texts) assert.equal(big.runs.get(run).text, text);
 });
 
+test("a section is being written until it is said to be complete, or its execution is over", () => {
+  for (const recording of recordings) {
+    const s = fold(records(recording));
+    for (const x of s.sections) assert.ok(x.status !== "open" || s.runs.get(x.exec).status === "open", `${recording}: ${x.key}`);
+  }
+});
+
 test("every run is in the tree once, and every item in one box", () => {
   for (const recording of recordings) {
     const s = fold(records(recording));

@@ -109,7 +109,7 @@ export class App {
       h("div", { class: "nav-foot" },
         this.light(),
         h("p", null, h("a", { href: "/docs" }, "API"), h("button", { type: "button", class: "link", onclick: () => this.help.open() }, "Keys ", h("kbd", null, "?")),
-          this.store.session?.cookie && h("button", { type: "button", class: "link", onclick: () => void this.store.logout() }, "Sign out"))));
+          this.store.isLocked && h("button", { type: "button", class: "link", onclick: () => void this.store.logout() }, "Sign out"))));
   }
 
   private helpBox(): Child {

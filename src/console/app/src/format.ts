@@ -58,8 +58,14 @@ export function plain(text: string): string {
   });
 }
 
+// Where a text may be cut at about @at, without leaving half of a character.
+export function whole(text: string, at: number): number {
+  const code = text.charCodeAt(at - 1);
+  return code >= 0xd800 && code < 0xdc00 ? at - 1 : at;
+}
+
 export function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}…`;
+  return text.length <= most ? text : `${text.slice(0, whole(text, most))}…`;
 }
 
 // A value as text: strings as they are, the rest as JSON.

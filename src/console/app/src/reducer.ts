@@ -76,7 +76,7 @@ export interface Section {
   name: string;
   exec: string;
   text: string;
-  isDone: boolean;
+  status: RunStatus;
 }
 
 export interface Question {
@@ -339,6 +339,7 @@ function endRun(s: State, rec: Rec): Run | undefined {
   run.errorType = rec.error_type;
   run.output = rec.output;
   closeScope(s, run);
+  for (const x of s.sections) if (x.exec === run.id) endSection(x, run.status);
   if (run.status === "error" && (run.isTop || run.kind === "tool" || run.kind === "llm")) {
     s.nErrors++;
     s.marks.push({ seq: rec.seq, ts: rec.ts, kind: "error", text: `${run.name}: ${rec.error ?? "failed"}` });
@@ -355,11 +356,17 @@ function panel(s: State, run: Run, name: string | undefined, text: string): void
   const key = `${exec}/${name ?? ""}`;
   let section = s.sections.find((x) => x.key === key);
   if (!section) {
-    section = { key, v: 0, name: name ?? "output", exec, text: "", isDone: false };
+    section = { key, v: 0, name: name ?? "output", exec, text: "", status: "open" };
     s.sections.push(section);
   }
   section.text += text;
   section.v++;
+}
+
+function endSection(x: Section, status: RunStatus): void {
+  if (x.status !== "open") return;
+  x.status = status;
+  x.v++;
 }
 
 export function cardOf(s: State, run: Run): Run | undefined {
@@ -559,8 +566,7 @@ const HANDLERS: { [kind: string]: (s: State, rec: Rec) => void } = {
   "section.end": (s, rec) => {
     for (const x of s.sections) {
       if (x.name === rec.text && (rec.exec === undefined || x.exec === rec.exec)) {
-        x.isDone = true;
-        x.v++;
+        endSection(x, "ok");
       }
     }
   },

@@ -61,6 +61,11 @@ export class Store {
     location.reload();
   }
 
+  // Whether others need a token too.
+  get isLocked(): boolean {
+    return this.session?.cookie === true;
+  }
+
   // --- lists ---
 
   private async refresh(): Promise<void> {

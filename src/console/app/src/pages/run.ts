@@ -24,6 +24,8 @@ type Tab = "cards" | "output" | "report" | "artifacts" | "tree" | "events" | "ad
 const TABS: [Tab, string][] = [
   ["cards", "Agents"], ["output", "Output"], ["report", "Report"], ["artifacts", "Artifacts"], ["tree", "Tree"], ["events", "Events"], ["adopt", "Adopt"],
 ];
+const END_FRAMES = 12;
+const UP = new Set(["ArrowUp", "PageUp", "Home"]);
 const WIDE = matchMedia("(min-width: 60rem)");
 
 export class RunPage implements Page {
@@ -37,8 +39,9 @@ export class RunPage implements Page {
   private tab: Tab = WIDE.matches ? "output" : "cards";
   private box: HTMLElement | undefined; // of the cards, where it scrolls by itself
   private isAtEnd = true; // until somebody scrolls up
+  private settling = 0; // frames for which it goes there
   private top = 0;
-  private drawn = 0; // the last event that was
+  private drawn = 0; // the last event that was gone to
   private readonly ui = new Ui();
   private readonly cards: Cards;
   private readonly tree: Tree;
@@ -52,7 +55,7 @@ export class RunPage implements Page {
     this.cards = new Cards(this.ui);
     this.outputs = new Outputs(this.ui);
     this.tree = new Tree(this.ui, (run) => this.show(run));
-    this.events = new Events(id, (seq) => this.scrubber.go(seq));
+    this.events = new Events(id, store, (seq) => this.scrubber.go(seq));
     this.timeline = new Timeline((run) => this.show(run), (ts) => this.scrubber.goTo(ts));
     this.following = this.follow();
     void this.look();
@@ -71,6 +74,7 @@ export class RunPage implements Page {
     else if (key === "c") this.go("/?new");
     else if (key === "/") {
       this.tab = "events";
+      afterDraw(() => document.getElementById("find-event")?.focus());
       redraw();
     } else if (key === "Escape") this.go("/");
     else return false;
@@ -143,14 +147,38 @@ export class RunPage implements Page {
     this.box = el as HTMLElement;
   };
 
-  // Whoever has scrolled up is left there; at the end one sees what comes.
+  // Whoever goes up is left there; at the end one sees what comes.  That somebody goes up is told by
+  // the hand: scrolling also comes from cards that change their heights.
+  private readonly onUp = (e: Event): void => {
+    const isUp = e instanceof WheelEvent ? e.deltaY < 0 : e instanceof KeyboardEvent ? UP.has(e.key) : e.type === "touchmove" || e.target === this.box;
+    if (!isUp) return;
+    this.isAtEnd = false;
+    redraw();
+  };
+
   private readonly onScroll = (): void => {
     const el = this.box!;
-    // What is above may still change its height: only going up is somebody's wish.
-    if (el.scrollTop + el.clientHeight >= el.scrollHeight - 60) this.isAtEnd = true;
-    else if (el.scrollTop < this.top - 10) this.isAtEnd = false;
+    if (el.scrollTop >= this.top && el.scrollTop + el.clientHeight >= el.scrollHeight - 8) this.isAtEnd = true;
     this.top = el.scrollTop;
   };
+
+  // Cards get their true heights when they come into sight, so the end moves for some frames.
+  private toEnd(): void {
+    const isUnderWay = this.settling > 0;
+    this.settling = END_FRAMES;
+    if (!isUnderWay) this.settle();
+  }
+
+  private settle(): void {
+    const el = this.box;
+    if (!el || !this.isAtEnd || --this.settling <= 0) {
+      this.settling = 0;
+      return;
+    }
+    el.scrollTo(0, el.scrollHeight);
+    this.top = el.scrollTop;
+    requestAnimationFrame(() => this.settle());
+  }
 
   private head(s: State, at: number): VNode {
     const isLive = this.scrubber.cursor === undefined;
@@ -221,14 +249,16 @@ export class RunPage implements Page {
       case "artifacts": return this.outputs.artifacts(s);
       case "tree": return this.tree.view(s, at);
       case "events": return this.events.view(this.history.last, this.scrubber.cursor);
-      case "adopt": return adopt(this.id, s.agent, this.store.session?.cookie === true);
+      case "adopt": return adopt(this.id, s.agent, this.store.isLocked);
     }
   }
 
   private verdict(s: State): Child {
-    if (s.status === "failed") return h("div", { class: "verdict is-failed", role: "status" }, h("strong", null, plain(s.errorType ?? "Failed")), " ", plain(s.error ?? ""));
-    if (s.status === "cancelled") return h("div", { class: "verdict is-cancelled", role: "status" }, h("strong", null, "Cancelled"), " ", plain(s.error ?? ""));
-    return false;
+    if (s.status !== "failed" && s.status !== "cancelled") return false;
+    const where = s.cards.filter((id) => s.runs.get(id)!.status === "error").at(-1);
+    return h("div", { class: `verdict is-${s.status}`, role: "status" },
+      h("div", { class: "verdict-text" }, h("strong", null, s.status === "cancelled" ? "Cancelled" : plain(s.errorType ?? "Failed")), " ", plain(s.error ?? "")),
+      where !== undefined && h("button", { type: "button", onclick: () => this.show(where) }, "Show where"));
   }
 
   view(): Child {
@@ -238,8 +268,10 @@ export class RunPage implements Page {
     const at = isLive && !isFinal(s.status) ? now() : s.ts;
     const tab = WIDE.matches && this.tab === "cards" ? "output" : this.tab;
     const isCaughtUp = this.job !== undefined && s.seq >= this.following.target;
-    if (isLive && isCaughtUp && !isFinal(s.status) && this.isAtEnd && s.seq !== this.drawn) afterDraw(() => this.box?.scrollTo(0, this.box.scrollHeight));
-    this.drawn = s.seq;
+    if (isLive && isCaughtUp && !isFinal(s.status) && s.seq !== this.drawn) {
+      this.drawn = s.seq;
+      afterDraw(() => this.toEnd());
+    }
     return h("div", { class: "page run" },
       this.head(s, at),
       this.error !== "" && notice("error", this.error),
@@ -249,7 +281,7 @@ export class RunPage implements Page {
       h("section", { class: "time", "aria-label": "Timeline" }, this.timeline.view(s, at, isLive ? undefined : s.ts), this.scrubber.view()),
       h("div", { class: "split" },
         WIDE.matches && h("section", { class: "column", "aria-label": "Agents" }, h("h2", { class: "column-title" }, "Agents ", h("span", { class: "count" }, s.cards.length)),
-          s.cards.length === 0 && h("p", { class: "muted pad" }, s.seq === 0 ? "Reading…" : "Waiting for a worker."), h("div", { class: "cards", ref: this.keepBox, onscroll: this.onScroll }, this.cards.view(s, at))),
+          s.cards.length === 0 && h("p", { class: "muted pad" }, s.seq === 0 ? "Reading…" : "Waiting for a worker."), h("div", { class: `cards${this.isAtEnd ? " is-followed" : ""}`, ref: this.keepBox, onscroll: this.onScroll, onwheel: this.onUp, onkeydown: this.onUp, ontouchmove: this.onUp, onpointerdown: this.onUp }, this.cards.view(s, at))),
         h("section", { class: "column side", "aria-label": "Details" }, this.tabs(s, tab),
           h("div", { id: "tab-panel", key: tab, class: "tab-panel", role: "tabpanel", "aria-labelledby": `tab-${tab}` }, this.panel(s, tab, at)))));
   }

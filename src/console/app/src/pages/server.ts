@@ -9,7 +9,7 @@ import { heading, notice, type Page } from "../page";
 
 const EVERY_MS = 2000;
 const KEPT = 90;
-const TRANSPORTS = ["sse", "websocket", "ndjson", "poll"];
+const TRANSPORTS = [["sse", "SSE"], ["websocket", "WebSocket"], ["ndjson", "JSON lines"], ["poll", "long poll"]];
 
 export class ServerPage implements Page {
   title = "Server";
@@ -58,13 +58,13 @@ export class ServerPage implements Page {
     const sent = this.rates("spoolwire_stream_bytes_total");
     const commit = this.latencies("spoolwire_store_commit_duration_seconds");
     const lag = this.latencies("spoolwire_events_delivery_latency_seconds");
-    const open = TRANSPORTS.map((t) => `${t} ${sum(m, "spoolwire_streams_open", { transport: t })}`).join(", ");
+    const open = TRANSPORTS.map(([t, name]) => `${name} ${sum(m, "spoolwire_streams_open", { transport: t })}`).join(", ");
     const ms = (list: number[]): string => (list.some((x) => x > 0) ? `${duration([...list].reverse().find((x) => x > 0)!)}` : "–");
     return h("div", { class: "tiles" },
       chart("Events stored", `${count(Math.round(rate.at(-1) ?? 0))} /s`, rate, `${count(sum(m, "spoolwire_events_appended_total"))} since the start`),
       chart("Commit, 99 %", ms(commit), commit, `${count(sum(m, "spoolwire_store_commit_duration_seconds_count"))} commits, ${sum(m, "spoolwire_store_commits_failed_total")} failed`),
       chart("Delivery, 99 %", ms(lag), lag, "from stored to sent"),
-      chart("Streams", String(sum(m, "spoolwire_streams_open")), this.gauges("spoolwire_streams_open"), open),
+      chart("Readers of runs", String(sum(m, "spoolwire_streams_open")), this.gauges("spoolwire_streams_open"), open),
       chart("Connections", String(sum(m, "spoolwire_http_connections_open")), this.gauges("spoolwire_http_connections_open"), `${bytes(Math.round(sent.at(-1) ?? 0))}/s sent to readers`),
       chart("Jobs at work", String(sum(m, "spoolwire_jobs", { state: "running" })), this.gauges("spoolwire_jobs", { state: "running" }),
         `${sum(m, "spoolwire_jobs", { state: "queued" })} queued, ${sum(m, "spoolwire_jobs", { state: "waiting" })} waiting`),

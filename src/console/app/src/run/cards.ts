@@ -10,7 +10,7 @@ import type { Ui } from "./ui";
 
 const SHORT = 700; // characters of a card that are shown without asking
 const PREVIEW = 400;
-const WORDS: { [status: string]: string } = {
+export const WORDS: { [status: string]: string } = {
   open: "running", ok: "done", error: "failed", cancelled: "cancelled", interrupted: "interrupted", retried: "retried",
 };
 

@@ -9,6 +9,8 @@ import { clock, cut, plain, show } from "../format";
 import { VirtualList } from "../list";
 import { copyButton, notice } from "../page";
 import type { Json, JsonObject } from "../record";
+import type { Store } from "../store";
+import { curl } from "./adopt";
 
 const PAGE = 500;
 const PREVIEW = 300;
@@ -18,8 +20,16 @@ interface Line {
   after: string; // the id before it: where it is read from again
   event: string;
   at: string;
-  preview: string;
+  text: string;
 }
+
+interface Found {
+  lines: Line[];
+  words: string;
+  n: number; // in so many lines
+}
+
+const NOTHING: Found = { lines: [], words: "", n: 0 };
 
 function lineHeight(): number {
   return Math.round(1.7 * parseFloat(getComputedStyle(document.documentElement).fontSize));
@@ -42,9 +52,11 @@ export class Events {
   private chosen: Line | undefined;
   private data: Json | undefined;
   private follows = false;
+  private words = ""; // that are looked for
+  private found = NOTHING;
   private list = new VirtualList();
 
-  constructor(private readonly job: string, private readonly onEvent: (seq: number) => void) {
+  constructor(private readonly job: string, private readonly store: Store, private readonly onEvent: (seq: number) => void) {
     api.dialects().then((d) => (this.names = d.dialects.map((x) => x.name)), () => {}).finally(redraw);
   }
 
@@ -53,6 +65,7 @@ export class Events {
     this.lines = [];
     this.place = "0";
     this.hasAll = false;
+    this.found = NOTHING;
     this.chosen = this.data = undefined;
     this.list = new VirtualList(this.follows);
     redraw();
@@ -66,7 +79,7 @@ export class Events {
       const page = await api.events(this.job, dialect, this.place, PAGE);
       if (dialect === this.dialect) {
         for (const e of page.events) {
-          this.lines.push({ id: e.id ?? "", after: this.place, event: e.event, at: moment(e.data), preview: cut(JSON.stringify(e.data), PREVIEW) });
+          this.lines.push({ id: e.id ?? "", after: this.place, event: e.event, at: moment(e.data), text: JSON.stringify(e.data) });
           if (e.id) this.place = e.id;
         }
         this.place = page.next;
@@ -93,19 +106,39 @@ export class Events {
     redraw();
   }
 
+  private find(): Line[] {
+    const words = this.words.trim().toLowerCase();
+    if (this.found.words !== words) this.found = { lines: [], words, n: 0 };
+    for (; this.found.n < this.lines.length; this.found.n++) {
+      const line = this.lines[this.found.n];
+      const text = `${line.event} ${line.text}`.toLowerCase();
+      if (words.split(/\s+/).every((word) => text.includes(word))) this.found.lines.push(line);
+    }
+    return this.found.lines;
+  }
+
   curl(): string {
-    return `curl -N '${location.origin}${jobPath(this.job, `/events?dialect=${this.dialect}`)}'`;
+    return curl(jobPath(this.job, `/events?dialect=${this.dialect}`), this.store.isLocked);
   }
 
   // @last: the last record that there is.
   view(last: number, cursor: number | undefined): Child {
     const isBehind = !this.hasAll && parseInt(this.place, 10) < last;
-    if (isBehind && !this.isReading && this.error === "" && (this.follows || this.list.last >= this.lines.length - 50)) queueMicrotask(() => void this.read());
+    const lines = this.words.trim() === "" ? this.lines : this.find();
+    const hasTime = lines.some((line) => line.at !== "");
+    if (isBehind && !this.isReading && this.error === "" && (this.follows || this.list.last >= lines.length - 50)) queueMicrotask(() => void this.read());
     const { chosen } = this;
     return h("div", { class: "events" },
       h("div", { class: "toolbar" },
         h("label", { class: "inline" }, "Dialect ", h("select", { value: this.dialect, onchange: (e: Event) => this.choose((e.target as HTMLSelectElement).value) },
           this.names.map((name) => h("option", { key: name, value: name }, name)))),
+        h("input", {
+          id: "find-event", type: "search", placeholder: "Search events", "aria-label": "Search events", value: this.words,
+          oninput: (e: Event) => {
+            this.words = (e.target as HTMLInputElement).value;
+            redraw();
+          },
+        }),
         h("label", { class: "inline" }, h("input", {
           type: "checkbox", checked: this.follows,
           onchange: (e: Event) => {
@@ -114,16 +147,16 @@ export class Events {
             redraw();
           },
         }), "Follow"),
-        h("span", { class: "muted" }, `${this.lines.length}${isBehind ? " of more" : ""}`),
+        h("span", { class: "muted" }, `${lines.length}${isBehind ? " so far" : ""}`),
         copyButton(() => this.curl(), "Copy as curl")),
       this.error !== "" && notice("error", this.error),
-      this.lines.length === 0 && !isBehind && h("p", { class: "muted pad" }, "No events in this dialect yet."),
-      this.list.view({ key: `${this.dialect}${this.follows}`, class: "log", role: "list", "aria-label": `Events in the dialect ${this.dialect}`, tabindex: "0" }, this.lines.length, lineHeight(), (i) => {
-        const line = this.lines[i];
+      lines.length === 0 && !isBehind && h("p", { class: "muted pad" }, this.words === "" ? "No events in this dialect yet." : "No event has these words."),
+      this.list.view({ key: `${this.dialect}${this.follows}`, class: "log", role: "list", "aria-label": `Events in the dialect ${this.dialect}`, tabindex: "0" }, lines.length, lineHeight(), (i) => {
+        const line = lines[i];
         const isPast = cursor !== undefined && parseInt(line.id, 10) > cursor;
         return h("div", { key: i, class: `log-line${line === chosen ? " is-chosen" : ""}${isPast ? " is-later" : ""}`, role: "listitem" },
           h("button", { type: "button", class: "log-button", onclick: () => void this.look(line) },
-            h("span", { class: "log-id" }, line.id), h("span", { class: "log-at" }, line.at), h("span", { class: "log-event" }, line.event), h("span", { class: "log-data" }, plain(line.preview))));
+            h("span", { class: "log-id" }, line.id), hasTime && h("span", { class: "log-at" }, line.at), h("span", { class: "log-event" }, line.event), h("span", { class: "log-data" }, plain(cut(line.text, PREVIEW)))));
       }),
       chosen && h("div", { class: "log-detail" },
         h("div", { class: "toolbar" }, h("strong", null, `${chosen.event} ${chosen.id}`),

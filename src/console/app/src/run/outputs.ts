@@ -5,7 +5,7 @@ import { bytes, many, plain } from "../format";
 import { link, Markdown } from "../markdown";
 import { copyButton } from "../page";
 import type { FileMade, Section, State } from "../reducer";
-import { json } from "./cards";
+import { json, WORDS } from "./cards";
 import type { Ui } from "./ui";
 
 export function download(name: string, text: string): void {
@@ -44,7 +44,7 @@ export class Outputs {
   private section(x: Section, n: number): VNode {
     const name = title(x.name) + (n > 1 ? ` (${n})` : "");
     return this.memo.get(`s:${x.key}`, `${x.v}`, () =>
-      this.panel(x.key, name, x.text, h("span", { class: `mark is-${x.isDone ? "ok" : "open"}` }, x.isDone ? "done" : "writing")));
+      this.panel(x.key, name, x.text, h("span", { class: `mark is-${x.status}` }, x.status === "open" ? "writing" : WORDS[x.status])));
   }
 
   view(s: State): Child {

@@ -1,7 +1,7 @@
 // Text that grows: in pieces of some kilobytes, so that a token lays out only the last of them.
 
 import { h, type VNode } from "../dom";
-import { plain } from "../format";
+import { plain, whole } from "../format";
 
 const PIECE = 4000;
 const MOST = 8000;
@@ -21,7 +21,7 @@ export class Texts {
       const from = g.ends.at(-1) ?? 0;
       if (text.length - from < MOST) return g;
       const line = text.indexOf("\n", from + PIECE);
-      g.ends.push(line >= 0 && line < from + MOST ? line + 1 : from + MOST);
+      g.ends.push(line >= 0 && line < from + MOST ? line + 1 : whole(text, from + MOST));
       const end = g.ends.at(-1)!;
       g.nodes.push(piece(g.nodes.length, text.slice(from, end)));
     }

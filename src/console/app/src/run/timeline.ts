@@ -5,7 +5,7 @@
 // keys; a bar that is chosen shows its card, the ruler leads to an event.
 
 import { h, redraw, type Child, type VNode } from "../dom";
-import { duration, plain } from "../format";
+import { cut, duration, plain } from "../format";
 import { notice } from "../page";
 import { cardOf, type Run, type State } from "../reducer";
 import { inside } from "./cards";
@@ -16,6 +16,7 @@ const BAR = 18;
 const SUB = 8;
 const GAP = 5;
 const CHARACTER = 6.6; // its width, about
+const END = 6; // left free, for what is marked at the very end
 
 interface Bar {
   run: Run;
@@ -49,6 +50,10 @@ export class Timeline {
   };
 
   // --- what is in sight ---
+
+  private get span(): number {
+    return this.width - END;
+  }
 
   private zoom(factor: number, around = 0.5): void {
     const size = Math.min(1, Math.max(0.0005, (this.to - this.from) * factor));
@@ -86,8 +91,8 @@ export class Timeline {
     if (!e.ctrlKey && !e.metaKey && !e.shiftKey) return;
     e.preventDefault();
     const box = this.el!.getBoundingClientRect();
-    if (e.shiftKey) this.move((e.deltaY || e.deltaX) / this.width);
-    else this.zoom(e.deltaY > 0 ? 1.15 : 0.87, (e.clientX - box.left) / this.width);
+    if (e.shiftKey) this.move((e.deltaY || e.deltaX) / this.span);
+    else this.zoom(e.deltaY > 0 ? 1.15 : 0.87, Math.min(1, (e.clientX - box.left) / this.span));
   };
 
   // --- layout ---
@@ -128,7 +133,8 @@ export class Timeline {
 
   private bar(b: Bar, x: number, width: number, name: string): VNode {
     const { run } = b;
-    const label = plain(run.name);
+    const from = Math.max(x, 0);
+    const fits = Math.floor((Math.min(x + width, this.width) - from - 10) / CHARACTER); // characters
     return h("g", {
       key: run.id, class: `bar ${name} is-${run.status}`,
       onpointerenter: (e: PointerEvent) => this.point(run, e), onpointermove: (e: PointerEvent) => this.point(run, e),
@@ -138,7 +144,7 @@ export class Timeline {
       },
     },
       h("rect", { x: x.toFixed(1), y: b.y, width: Math.max(2, width).toFixed(1), height: b.height, rx: name === "is-exec" ? 4 : 2 }),
-      name === "is-exec" && width > label.length * CHARACTER + 10 && h("text", { x: (Math.max(x, 0) + 6).toFixed(1), y: b.y + 13 }, label));
+      name === "is-exec" && fits > 2 && h("text", { x: (from + 6).toFixed(1), y: b.y + 13 }, run.name.length <= fits ? plain(run.name) : plain(cut(run.name, fits - 1))));
   }
 
   private point(run: Run | undefined, e?: PointerEvent): void {
@@ -164,7 +170,7 @@ export class Timeline {
     if (s.cards.length === 0) return s.seq > 0 && s.end !== undefined ? notice("info", "Nothing was executed.") : h("p", { class: "muted pad" }, "Nothing runs yet.");
     const scale = new Scale(s, now);
     const whole = scale.length;
-    const perMs = this.width / ((this.to - this.from) * whole);
+    const perMs = this.span / ((this.to - this.from) * whole);
     const x = (ts: number): number => (scale.at(ts) - this.from * whole) * perMs;
     const isIn = (from: number, to: number): boolean => to >= -2 && from <= this.width + 2;
     const bars: Child[] = [];
@@ -205,7 +211,7 @@ export class Timeline {
 
   private onDrag(e: PointerEvent): void {
     if (!this.drag || e.buttons === 0) return;
-    const by = (this.drag.x - e.clientX) / this.width;
+    const by = (this.drag.x - e.clientX) / this.span;
     if (Math.abs(this.drag.x - e.clientX) > 3) this.drag.hasMoved = true;
     const size = this.drag.to - this.drag.from;
     this.from = Math.max(0, Math.min(1 - size, this.drag.from + by * size));
@@ -218,17 +224,18 @@ export class Timeline {
     const hasMoved = this.drag?.hasMoved;
     setTimeout(() => (this.drag = undefined)); // a click follows
     if (hasMoved || e.clientY - box.top > RULER) return;
-    this.onMoment(scale.ts((this.from + ((e.clientX - box.left) / this.width) * (this.to - this.from)) * scale.length));
+    this.onMoment(scale.ts((this.from + ((e.clientX - box.left) / this.span) * (this.to - this.from)) * scale.length));
   }
 
   private ruler(scale: Scale, height: number): VNode {
     const length = (this.to - this.from) * scale.length;
-    const by = step(length, this.width / 90);
+    const by = step(length, this.span / 90);
     const lines: Child[] = [];
     for (let t = Math.ceil((this.from * scale.length) / by) * by; t <= this.to * scale.length; t += by) {
-      const at = (t - this.from * scale.length) * (this.width / length);
-      lines.push(h("line", { key: `l${t}`, x1: at.toFixed(1), x2: at.toFixed(1), y1: RULER - 4, y2: height }),
-        h("text", { key: `t${t}`, x: (at + 3).toFixed(1), y: 12 }, duration(scale.ts(t) - scale.start)));
+      const at = (t - this.from * scale.length) * (this.span / length);
+      const label = duration(scale.ts(t) - scale.start);
+      lines.push(h("line", { key: `l${t}`, x1: at.toFixed(1), x2: at.toFixed(1), y1: RULER - 4, y2: height }));
+      if (at + label.length * CHARACTER < this.width) lines.push(h("text", { key: `t${t}`, x: (at + 3).toFixed(1), y: 12 }, label));
     }
     return h("g", { key: "ruler", class: "ruler" }, lines);
   }
