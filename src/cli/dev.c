@@ -16,6 +16,7 @@
 #include "config/server.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -168,6 +169,7 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
                  "demo: false\n"
                  "durability: relaxed\n"
                  "page_cache: 4M\n"
+                 "store_cache: 4M\n"
                  "origins: ['*']\n"
                  "agents:\n");
     for (size_t i = 0; i < d->project.n_graphs; i++) {
@@ -274,6 +276,9 @@ static int serve(struct dev *d, char *settings)
     }
     if (project_has(&d->project, KIT_PYTHON))
         set_python_path(d);
+    /* It is one of many things on a developer's machine: a burst of runs gives back its memory.
+     */
+    (void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     return serve_run(argc, (char **)(uintptr_t)argv, on_hello, d);
 }
 

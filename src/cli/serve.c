@@ -211,10 +211,6 @@ int serve_run(int argc, char **argv, serve_hello hello, const void *arg)
         free(s);
         return help();
     }
-    /* Each commit frees what it has used: giving it back to the system and asking for it again
-     * would cost a system call each time. */
-    (void)mallopt(M_TOP_PAD, 1024 * 1024);
-    (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file at its limit: the error is enough */
     (void)sigemptyset(&set);
@@ -230,6 +226,10 @@ int serve_run(int argc, char **argv, serve_hello hello, const void *arg)
 
 static int start(int argc, char **argv)
 {
+    /* Each commit frees what it has used: giving it back to the system and asking for it again
+     * would cost a system call each time. */
+    (void)mallopt(M_TOP_PAD, 1024 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
     return serve_run(argc, argv, NULL, NULL);
 }
 

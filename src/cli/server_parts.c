@@ -100,7 +100,8 @@ int server_start_journal(struct server *s, struct error *err)
     const struct server_config *c = s->now->config;
     struct store_options store = { .path = c->data,
                                    .relaxed = c->durability == DURABILITY_RELAXED,
-                                   .busy_ms = 5000 };
+                                   .busy_ms = 5000,
+                                   .cache_bytes = c->store_cache };
     struct journal_options journal = {
         .agents = s->now->journal.agents,
         .n_agents = s->now->journal.n_agents,

@@ -74,6 +74,8 @@ static const struct option server_table[] = {
       "Threads that read old events from the database." },
     { "page_cache", OPTION_SIZE, 0, AT(page_cache), "32M", 0, 64 * GIB, "SIZE",
       "Memory for old events as they were sent, for readers that want the same." },
+    { "store_cache", OPTION_SIZE, 0, AT(store_cache), "32M", 1 * MIB, 64 * GIB, "SIZE",
+      "Memory for those pages of the database that are being written." },
     { "hosts", OPTION_NAMES, OPTION_RELOADS, AT(hosts), NULL, 0, MAX_LIST, "LIST",
       "Values of the `Host` header to accept besides our own address; `*`: any." },
     { "origins", OPTION_NAMES, OPTION_RELOADS, AT(origins), NULL, 0, MAX_LIST, "LIST",

@@ -151,6 +151,7 @@ struct server_config {
     unsigned loops; /* 0: one per core */
     unsigned readers;
     size_t page_cache;
+    size_t store_cache;
     char **hosts;   /* NULL-terminated, or NULL: none */
     char **origins; /* the same */
 

@@ -25,9 +25,12 @@
 #include "store/sqlite.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { WRITER_CACHE_BYTES = 32 * 1024 * 1024 };
 
 /* With pages of 4 KiB: 16 MiB, in which a page that is written often is found many times
  * and moved once, and 64 MiB.  Moving 16 MiB takes the writer some 10 ms and a sync. */
@@ -43,8 +46,8 @@ enum { CHECKPOINT_FRAMES = 4000, RESTART_FRAMES = 16384, RESTART_WAIT_MS = 20 };
  * default is everywhere).  No mmap: it makes replays about 1.4 times faster, which
  * are at 2 million rows/s without it, and it makes a bad sector end the process. */
 #define SETTINGS_OF_ALL "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF; PRAGMA mmap_size=0;"
-#define SETTINGS_OF_WRITER                                                              \
-    "PRAGMA cache_size=-32768; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=FAST;" \
+#define SETTINGS_OF_WRITER                                    \
+    "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=FAST;" \
     "PRAGMA journal_size_limit=67108864;" SETTINGS_OF_ALL
 #define SETTINGS_OF_READER \
     "PRAGMA cache_size=-4096; PRAGMA wal_autocheckpoint=0;" SETTINGS_OF_ALL
@@ -54,6 +57,16 @@ static int set(struct store *s, const char *pragmas, struct error *err)
     int rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
 
     return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+}
+
+static int set_cache(struct store *s, size_t bytes, struct error *err)
+{
+    char pragma[64];
+
+    if (bytes == 0)
+        bytes = WRITER_CACHE_BYTES;
+    (void)snprintf(pragma, sizeof(pragma), "PRAGMA cache_size=-%zu", bytes / 1024);
+    return set(s, pragma, err);
 }
 
 static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_frames)
@@ -123,7 +136,7 @@ static int connect_to(struct store *s, int flags, struct error *err)
     return keep_wal(s, true, err);
 }
 
-static int open_writer(struct store *s, bool relaxed, struct error *err)
+static int open_writer(struct store *s, const struct store_options *o, struct error *err)
 {
     int version = 0;
     int code = in_memory(s) ? 0 : file_lock(s, err);
@@ -142,9 +155,12 @@ static int open_writer(struct store *s, bool relaxed, struct error *err)
     if (code == 0)
         code = set_wal(s, err);
     if (code == 0)
-        code = set(s, relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", err);
+        code =
+            set(s, o->relaxed ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL", err);
     if (code == 0)
         code = set(s, SETTINGS_OF_WRITER, err);
+    if (code == 0)
+        code = set_cache(s, o->cache_bytes, err);
     if (code == 0)
         code = schema_migrate(s, version, err);
     if (code == 0)
@@ -222,7 +238,7 @@ static int open_store(const struct store_options *options,
     buf_init(&s->texts, TEXT_MAX_BYTES);
     int code = file_name(s, options->path, err);
     if (code == 0)
-        code = how == OPEN_WRITER   ? open_writer(s, options->relaxed, err)
+        code = how == OPEN_WRITER   ? open_writer(s, options, err)
                : how == OPEN_BESIDE ? open_beside(s, options->relaxed, err)
                                     : open_reader(s, err);
     if (code != 0) {

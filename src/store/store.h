@@ -61,6 +61,7 @@ struct store_options {
     const char *path; /* the SQLite file; ":memory:" only for tests without readers */
     bool relaxed;     /* synchronous=NORMAL instead of FULL */
     unsigned busy_ms;
+    size_t cache_bytes; /* of the one that writes, for pages of the file; 0: 32 MiB */
 };
 
 /* Opens the one that writes: creates the file (mode 0600) and its schema, migrates an older

@@ -64,6 +64,7 @@ static void without_a_word_there_are_defaults(void **state)
     assert_int_equal(c->loops, 0);
     assert_int_equal(c->readers, 2);
     assert_int_equal(c->page_cache, 32 * 1024 * 1024);
+    assert_int_equal(c->store_cache, 32 * 1024 * 1024);
     assert_null(c->hosts);
     assert_null(c->origins);
     assert_default_limits(c);
@@ -136,6 +137,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "loops: 3\n"
                                    "readers: 4\n"
                                    "page_cache: 5M\n"
+                                   "store_cache: 7M\n"
                                    "hosts: [a.example, b.example]\n"
                                    "origins:\n"
                                    "  - https://a.example\n"
@@ -209,6 +211,7 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->loops, 3);
     assert_int_equal(c->readers, 4);
     assert_int_equal(c->page_cache, 5 * 1024 * 1024);
+    assert_int_equal(c->store_cache, 7 * 1024 * 1024);
     assert_list(c->hosts, "a.example b.example");
     assert_list(c->origins, "https://a.example http://b.example:81");
     assert_int_equal(c->max_head, 8192);
@@ -292,6 +295,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "3",
         "4",
         "5M",
+        "7M",
         "a.example,b.example",
         "https://a.example http://b.example:81",
         "8K",

@@ -11,11 +11,14 @@ import { encode } from './plain.js';
 import { Run } from './run.js';
 
 const BEAT_MS = 5000;
+const WRITE_CHARS = 32 * 1024;
 
-/** Lines that leave together in one write. */
+/** Lines that leave together in one write: those of a turn, but no more than some pages.  A model
+ * that never waits fills a turn with all that it says. */
 class Lines {
     /** @type {string[]} */
     #waiting = [];
+    #chars = 0;
     #write = process.stdout.write.bind(process.stdout);
 
     constructor() {
@@ -26,6 +29,8 @@ class Lines {
     put(line) {
         if (this.#waiting.length === 0) setImmediate(() => this.flush());
         this.#waiting.push(line);
+        this.#chars += line.length;
+        if (this.#chars > WRITE_CHARS) this.flush();
         if (process.stdout.writableNeedDrain)
             return new Promise((resolve) => process.stdout.once('drain', resolve));
         return undefined;
@@ -34,6 +39,7 @@ class Lines {
     flush() {
         if (this.#waiting.length > 0) this.#write(this.#waiting.join('\n') + '\n');
         this.#waiting = [];
+        this.#chars = 0;
     }
 }
 
