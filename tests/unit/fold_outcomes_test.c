@@ -1,0 +1,308 @@
+/* The fold: questions to people, and artifacts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fold_story.h"
+
+/* --- questions ------------------------------------------------------------------------ */
+
+static void interrupts_are(const char *chunk, const char *fields, const char *expected)
+{
+    struct scene s;
+
+    begin(&s);
+    root_starts(&s, "root");
+    root_streams(&s, "root", chunk);
+    expect(&s, "job.interrupt job.paused", fields, expected);
+    done(&s);
+}
+
+static void a_plain_chunk_may_hold_a_question(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':[{'value':{'question':'Go?','context':'c'},'id':'q1'}]}",
+                   "id question context data",
+                   "job.interrupt q1 Go? c {'question':'Go?','context':'c'}\n");
+    interrupts_are("{'__interrupt__':[{'value':'just text','id':'q1'}]}", "id question data",
+                   "job.interrupt q1 - just text\n");
+}
+
+static void a_chunk_with_its_mode_may_hold_a_question(void **state)
+{
+    (void)state;
+    interrupts_are("['updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]", "id data",
+                   "job.interrupt q1 1\n");
+    interrupts_are("['values',{'x':1,'__interrupt__':[{'value':1,'id':'q1'}]}]", "id data",
+                   "job.interrupt q1 1\n");
+}
+
+static void a_chunk_with_its_namespace_may_hold_a_question(void **state)
+{
+    (void)state;
+    interrupts_are("[[],'updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]", "id data",
+                   "job.interrupt q1 1\n");
+    interrupts_are("[['writer:a'],'updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]",
+                   "id data", "job.interrupt q1 1\n");
+}
+
+static void an_empty_list_is_a_pause(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':[]}", "question", "job.paused -\n");
+}
+
+static void a_value_of_kind_pause_is_a_pause(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':[{'value':{'kind':'pause'},'id':'q1'}]}", "id data",
+                   "job.paused q1 {'kind':'pause'}\n");
+}
+
+static void several_questions_are_several_records(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':[{'value':1,'id':'q1'},{'value':2,'id':'q2'}]}", "id data",
+                   "job.interrupt q1 1\njob.interrupt q2 2\n");
+}
+
+static void a_question_is_asked_once(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    root_streams(&s, "root", "['updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]");
+    root_streams(&s, "root", "['values',{'__interrupt__':[{'value':1,'id':'q1'}]}]");
+    expect(&s, "job.interrupt", "id", "job.interrupt q1\n");
+    done(&s);
+}
+
+static void a_question_without_an_id_gets_one(void **state)
+{
+    struct scene s, again;
+
+    (void)state;
+    begin(&s);
+    begin(&again);
+    for (struct scene *one = &s; one != NULL; one = one == &s ? &again : NULL) {
+        root_starts(one, "root");
+        root_streams(one, "root", "{'__interrupt__':[{'value':1},{'value':2}]}");
+    }
+    struct buf a, b;
+    buf_init(&a, SIZE_MAX / 4);
+    buf_init(&b, SIZE_MAX / 4);
+    tell(&s, "job.interrupt", "id", &a);
+    tell(&again, "job.interrupt", "id", &b);
+    assert_true(str_eq(buf_text(&a), buf_text(&b)));
+    assert_int_equal(a.n, 2 * (sizeof("job.interrupt ") - 1 + 36 + 1));
+    assert_memory_not_equal(a.p, a.p + a.n / 2, a.n / 2);
+    buf_done(&a);
+    buf_done(&b);
+    done(&s);
+    done(&again);
+}
+
+static void a_question_in_words_is_marked_lossy(void **state)
+{
+    (void)state;
+    /* langchain_core.load.dumps */
+    interrupts_are(
+        "{'__interrupt__':[{'lc':1,'type':'not_implemented','id':['langgraph','types',"
+        "'Interrupt'],'repr':'Interrupt(value=1, id=`q1`)'}]}",
+        "id lossy", "job.interrupt q1 true\n");
+    /* json.dumps(default=str) */
+    interrupts_are("{'__interrupt__':['Interrupt(value=1, id=`q1`)']}", "id lossy",
+                   "job.interrupt q1 true\n");
+}
+
+static void the_root_that_ends_at_a_question_is_interrupted(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    root_streams(&s, "root", "{'__interrupt__':[{'value':1,'id':'q1'}]}");
+    expect(&s, "node.end", "status", ""); /* siblings may still run */
+    root_ends(&s, "root", "{}");
+    end_of_stream(&s);
+    expect(&s, "node.end run.end job.end", "run status",
+           "node.end w1 interrupted\nrun.end root interrupted\n");
+    assert_false(fold_ended(s.play.fold));
+    done(&s);
+}
+
+static void a_new_root_resumes_the_job(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    root_streams(&s, "root", "{'__interrupt__':[{'value':1,'id':'q1'},{'value':2,'id':'q2'}]}");
+    root_ends(&s, "root", "{}");
+    root_starts(&s, "root2");
+    root_ends(&s, "root2", "{}");
+    end_of_stream(&s);
+    expect(&s, "job.", "resolves status",
+           "job.start - -\n"
+           "job.interrupt - -\n"
+           "job.interrupt - -\n"
+           "job.resumed ['q1','q2'] -\n"
+           "job.end - succeeded\n");
+    done(&s);
+}
+
+static void a_pause_is_resumed_too(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    root_streams(&s, "root", "{'__interrupt__':[]}");
+    root_ends(&s, "root", "{}");
+    end_of_stream(&s);
+    assert_false(fold_ended(s.play.fold));
+    root_starts(&s, "root2");
+    root_ends(&s, "root2", "{}");
+    end_of_stream(&s);
+    expect_frames(&s, VIEW_AGENT, "graph.paused graph.resumed job.",
+                  "{'type':'graph.paused','job_id':'job-1'}\n"
+                  "{'type':'graph.resumed','job_id':'job-1','interrupt_ids':[]}\n"
+                  "{'type':'job.done'}\n");
+    done(&s);
+}
+
+/* --- artifacts ------------------------------------------------------------------------ */
+
+static void todos_and_files_are_artifacts(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    tool_starts(&s, writer, "write_todos", "t1",
+                "{'todos':[{'content':'a','status':'pending'}]}");
+    tool_starts(&s, writer, "Write_File", "t2", "{'file_path':'/r.md','content':'# R'}");
+    tool_starts(&s, writer, "other", "t3", "{'todos':[],'content':'x'}");
+    expect(&s, "artifact", "title exec data",
+           "artifact - w1 {'type':'todo','content':[{'content':'a','status':'pending'}],"
+           "'source':'agent','workflow':'writer'}\n"
+           "artifact /r.md w1 {'type':'file','content':'# R','file_path':'/r.md'}\n");
+    done(&s);
+}
+
+static void urls_in_search_results_are_sources_once(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    tool_starts(&s, writer, "web_search", "t1", "{}");
+    tool_ends(&s, writer, "web_search", "t1",
+              "'see (https://a.example/x), https://A.example/x/ and https://b.example.'");
+    tool_starts(&s, writer, "read", "t2", "{}");
+    tool_ends(&s, writer, "read", "t2", "'https://c.example/'");
+    expect(
+        &s, "artifact", "title data",
+        "artifact https://a.example/x {'type':'citation_source','content':'https://a.example/x',"
+        "'url':'https://a.example/x','tool':'web_search','workflow':'writer'}\n"
+        "artifact https://b.example {'type':'citation_source','content':'https://b.example',"
+        "'url':'https://b.example','tool':'web_search','workflow':'writer'}\n");
+    done(&s);
+}
+
+/* Two hundred and some characters, without a URL. */
+#define LONG_TEXT                                                                                \
+    "A long answer that says a lot about nothing in particular, only to be long enough to "      \
+    "count as an output of its own. A long answer that says a lot about nothing in particular, " \
+    "only to be long enough to count as an output of its own."
+
+static void a_long_answer_is_an_output_and_cites_its_sources(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    tool_starts(&s, writer, "web_search", "t1", "{}");
+    tool_ends(&s, writer, "web_search", "t1", "'https://a.example/x'");
+    model_starts(&s, writer, "l1");
+    model_ends(&s, writer, "l1", "m1", "short, https://a.example/x", "");
+    model_starts(&s, writer, "l2");
+    model_ends(&s, writer, "l2", "m2",
+               LONG_TEXT " https://a.example/x https://a.example/x https://d.example/y", "");
+    expect(
+        &s, "artifact", "title data",
+        "artifact https://a.example/x {'type':'citation_source','content':'https://a.example/x',"
+        "'url':'https://a.example/x','tool':'web_search','workflow':'writer'}\n"
+        "artifact - {'type':'output','content':'" LONG_TEXT
+        " https://a.example/x https://a.example/x https://d.example/y',"
+        "'output_category':'intermediate','workflow':'writer'}\n"
+        "artifact https://a.example/x {'type':'citation_use','content':'https://a.example/x',"
+        "'url':'https://a.example/x'}\n");
+    done(&s);
+}
+
+static void the_report_is_in_the_final_state(void **state)
+{
+    static const struct {
+        const char *output, *report;
+    } cases[] = {
+        { "{'report':'R','answer':'A'}", "R" },
+        { "{'messages':[{'type':'human','content':'q'},{'type':'ai','content':'last'}]}",
+          "last" },
+        { "'plain'", "plain" },
+        { "{'type':'ai','content':'message'}", "message" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char expected[256];
+        struct scene s;
+
+        begin(&s);
+        root_starts(&s, "root");
+        root_ends(&s, "root", cases[i].output);
+        (void)snprintf(
+            expected, sizeof(expected),
+            "artifact {'type':'output','content':'%s','output_category':'final_report'}\n",
+            cases[i].report);
+        expect(&s, "artifact", "data", expected);
+        done(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_chunk_may_hold_a_question),
+        cmocka_unit_test(a_chunk_with_its_mode_may_hold_a_question),
+        cmocka_unit_test(a_chunk_with_its_namespace_may_hold_a_question),
+        cmocka_unit_test(an_empty_list_is_a_pause),
+        cmocka_unit_test(a_value_of_kind_pause_is_a_pause),
+        cmocka_unit_test(several_questions_are_several_records),
+        cmocka_unit_test(a_question_is_asked_once),
+        cmocka_unit_test(a_question_without_an_id_gets_one),
+        cmocka_unit_test(a_question_in_words_is_marked_lossy),
+        cmocka_unit_test(the_root_that_ends_at_a_question_is_interrupted),
+        cmocka_unit_test(a_new_root_resumes_the_job),
+        cmocka_unit_test(a_pause_is_resumed_too),
+        cmocka_unit_test(todos_and_files_are_artifacts),
+        cmocka_unit_test(urls_in_search_results_are_sources_once),
+        cmocka_unit_test(a_long_answer_is_an_output_and_cites_its_sources),
+        cmocka_unit_test(the_report_is_in_the_final_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* The fold: parts of stream modes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fold_story.h"
+
+static void updates_alone_make_executions(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['updates',{'writer':{'x':1}}]");
+    say(&s, "['updates',{'writer':{'x':2}}]");
+    say(&s, "['updates',{'critic':null}]");
+    end_of_stream(&s);
+    expect(&s, "node. job.end", "node derived status",
+           "node.start writer true -\n"
+           "node.end writer true ok\n"
+           "node.start writer true -\n"
+           "node.end writer true ok\n"
+           "node.start critic true -\n"
+           "node.end critic true ok\n"
+           "job.end - - succeeded\n");
+    struct buf ids;
+    buf_init(&ids, SIZE_MAX / 4);
+    tell(&s, "node.start", "exec", &ids);
+    size_t line = ids.n / 3;
+    assert_memory_not_equal(ids.p, ids.p + line, line);
+    assert_memory_not_equal(ids.p, ids.p + 2 * line, line);
+    buf_done(&ids);
+    done(&s);
+}
+
+static void the_first_token_of_a_namespace_starts_its_execution(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s,
+        "['messages',[{'type':'AIMessageChunk','id':'m1','content':'a'},"
+        "{'langgraph_node':'writer','langgraph_step':4,'langgraph_checkpoint_ns':'writer:u1'}]]");
+    say(&s,
+        "['messages',[{'type':'AIMessageChunk','id':'m1','content':'b'},"
+        "{'langgraph_node':'writer','langgraph_step':4,'langgraph_checkpoint_ns':'writer:u1'}]]");
+    say(&s, "['updates',{'writer':{}}]");
+    expect(&s, "node. llm.", "exec step text",
+           "node.start u1 4 -\n"
+           "llm.start u1 4 -\n"
+           "llm.delta u1 4 a\n"
+           "llm.delta u1 4 b\n"
+           "llm.end u1 4 -\n"
+           "node.end u1 4 -\n");
+    done(&s);
+}
+
+/* Document 000 says the end of an execution twice; only the second word has the step. */
+static void a_node_is_complete_once_with_its_step(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s,
+        "{'type':'agent.spawned','agent_id':'a','agent_name':'investigator','node':'investigator'}");
+    say(&s, "{'type':'agent.done','agent_id':'a','node':'investigator'}");
+    say(&s, "{'type':'graph.node_complete','node':'investigator','step':7}");
+    say(&s, "{'type':'agent.spawned','agent_id':'b','agent_name':'critic','node':'critic'}");
+    say(&s, "{'type':'agent.done','agent_id':'b','node':'critic'}");
+    say(&s,
+        "{'type':'agent.spawned','agent_id':'c','agent_name':'web_search','node':'web_search'}");
+    say(&s, "{'type':'graph.node_complete','node':'critic','step':8}"); /* too late */
+    say(&s, "{'type':'agent.done','agent_id':'c','node':'web_search','status':'error'}");
+    say(&s, "{'type':'agent.spawned','agent_id':'d','agent_name':'writer','node':'writer'}");
+    say(&s, "{'type':'agent.done','agent_id':'d','node':'writer'}");
+    say(&s, "{'type':'job.done'}");
+    expect(
+        &s, "node. job.end", "node step owes",
+        "node.start investigator - -\nnode.end investigator - true\nnode.complete investigator 7 -\n"
+        "node.start critic - -\nnode.end critic - true\nnode.complete critic - -\n"
+        "node.start web_search - -\nnode.end web_search - -\n"
+        "node.start writer - -\nnode.end writer - true\nnode.complete writer - -\n"
+        "job.end - - -\n");
+    expect_frames(&s, VIEW_AGENT, "graph.node_complete",
+                  "{'type':'graph.node_complete','node':'investigator','step':7}\n"
+                  "{'type':'graph.node_complete','node':'critic','step':null}\n"
+                  "{'type':'graph.node_complete','node':'writer','step':null}\n");
+    done(&s);
+}
+
+/* The id that the fold makes up for a tool call of document 000, which has none. */
+static void made_up_id(struct scene *s, const char *agent, struct buf *id)
+{
+    say(s, "{'type':'agent.spawned','agent_id':'%s','agent_name':'writer'}", agent);
+    say(s, "{'type':'agent.tool_call','agent_id':'%s','tool_name':'look'}", agent);
+    buf_clear(id);
+    tell(s, "tool.start", "run", id);
+    memmove(id->p, id->p + sizeof("tool.start ") - 1, 36);
+    id->p[36] = '\0';
+}
+
+static void a_made_up_id_is_new_in_its_job(void **state)
+{
+    struct scene s, again;
+    struct buf first, second;
+
+    (void)state;
+    begin(&s);
+    begin(&again);
+    buf_init(&first, SIZE_MAX / 4);
+    buf_init(&second, SIZE_MAX / 4);
+    made_up_id(&s, "mine", &first);
+    /* A worker that sends just this id, in a job of the same name. */
+    made_up_id(&again, first.p, &second);
+    assert_string_not_equal(first.p, second.p);
+    buf_done(&first);
+    buf_done(&second);
+    done(&s);
+    done(&again);
+}
+
+static void tasks_start_and_end_executions(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['tasks',{'id':'k1','name':'writer','input':{'q':1},'triggers':[]}]");
+    say(&s, "['tasks',{'id':'k2','name':'writer','input':{'q':2},'triggers':[]}]");
+    say(&s,
+        "['tasks',{'id':'k2','name':'writer','error':null,'result':{'x':2},'interrupts':[]}]");
+    say(&s,
+        "['tasks',{'id':'k1','name':'writer','error':'boom','result':null,'interrupts':[]}]");
+    expect(&s, "node.", "run exec input output status error",
+           "node.start k1 k1 {'q':1} - - -\n"
+           "node.start k2 k2 {'q':2} - - -\n"
+           "node.end k2 k2 - {'x':2} ok -\n"
+           "node.end k1 k1 - null error boom\n");
+    done(&s);
+}
+
+static void a_task_that_asks_is_interrupted(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['tasks',{'id':'k1','name':'ask','input':{},'triggers':[]}]");
+    say(&s, "['tasks',{'id':'k1','name':'ask','error':null,'result':{},"
+            "'interrupts':[{'value':1,'id':'q1'}]}]");
+    say(&s, "['updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]");
+    end_of_stream(&s);
+    expect(&s, "node.end job.", "status id",
+           "job.start - -\njob.interrupt - q1\nnode.end interrupted -\n");
+    done(&s);
+}
+
+static void parts_beside_events_make_no_executions_and_no_tokens(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    model_starts(&s, writer, "l1");
+    token(&s, writer, "l1", "m1", "a");
+    say(&s,
+        "['messages',[{'type':'AIMessageChunk','id':'m1','content':'a'},"
+        "{'langgraph_node':'writer','langgraph_step':1,'langgraph_checkpoint_ns':'writer:a'}]]");
+    say(&s, "['updates',{'writer':{'x':1}}]");
+    expect(&s, "node. llm.delta state.", "run data",
+           "node.start w1 -\nllm.delta l1 -\nstate.updates - {'writer':{'x':1}}\n");
+    done(&s);
+}
+
+static void parts_keep_their_namespace(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "[['sub:1','deep:2'],'values',{'v':1}]");
+    say(&s, "['custom',{'c':1}]");
+    expect(&s, "state.values custom", "ns data",
+           "state.values sub:1|deep:2 {'v':1}\ncustom - {'c':1}\n");
+    done(&s);
+}
+
+static void an_event_name_that_is_not_utf8_is_a_bad_line(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    assert_int_equal(play_feed(&s.play, STR("event: values|w\xFF:1\ndata: {\"x\":1}\n\n"), 0),
+                     0);
+    assert_int_equal(s.play.n_bad, 1);
+    expect(&s, "state.", "ns", "");
+    done(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_alone_make_executions),
+        cmocka_unit_test(the_first_token_of_a_namespace_starts_its_execution),
+        cmocka_unit_test(a_node_is_complete_once_with_its_step),
+        cmocka_unit_test(a_made_up_id_is_new_in_its_job),
+        cmocka_unit_test(tasks_start_and_end_executions),
+        cmocka_unit_test(a_task_that_asks_is_interrupted),
+        cmocka_unit_test(parts_beside_events_make_no_executions_and_no_tokens),
+        cmocka_unit_test(parts_keep_their_namespace),
+        cmocka_unit_test(an_event_name_that_is_not_utf8_is_a_bad_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
