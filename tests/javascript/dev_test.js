@@ -4,11 +4,33 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { answer, submit, subscribe } from '../../clients/typescript/src/index.js';
 import { project, Server, until } from '../lib/server.js';
 
 const { SPOOLWIRE } = process.env;
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const RUN = path.join(HERE, '../../clients/typescript/bin/spoolwire-run.js');
+
+// In TypeScript, with a state that Zod describes; other files under the names that projects use.
+const TYPED = {
+    'typed.ts': `
+        import { END, START, StateGraph } from '@langchain/langgraph';
+        import { z } from 'zod';
+        import { greet } from './words.js';
+        import { mark } from './more';
+
+        const State = z.object({ name: z.string(), greeting: z.string().optional() });
+
+        export const graph = new StateGraph(State)
+            .addNode('greets', (state: z.infer<typeof State>) => ({ greeting: greet(state.name) + mark }))
+            .addEdge(START, 'greets')
+            .addEdge('greets', END)
+            .compile();`,
+    'words.ts': 'export const greet = (name: string): string => `Hello, ${name}`;',
+    'more.ts': "export const mark: string = '!';",
+};
 let folder;
 let server;
 
@@ -18,6 +40,8 @@ before(async () => {
     assert.equal(made.status, 0, made.stderr);
     fs.writeFileSync(path.join(folder, '.env'), '# keys\nexport GREETING="You\\tsaid" # so\nOTHER=\n');
     const about = JSON.parse(fs.readFileSync(path.join(folder, 'langgraph.json'), 'utf8'));
+    for (const [name, text] of Object.entries(TYPED)) fs.writeFileSync(path.join(folder, name), text);
+    about.graphs.typed = './typed.ts:graph';
     fs.writeFileSync(path.join(folder, 'langgraph.json'), JSON.stringify({ ...about, env: '.env' }));
     server = await new Server(['dev'], { cwd: folder }).start();
 });
@@ -71,6 +95,24 @@ test('a graph that is saved is the graph of the next run; one with a mistake say
     await until('it is said', () => /SyntaxError/.test(server.child.text));
     await save(source);
     assert.equal((await says('hello')).text, 'You said: hello. What else?');
+});
+
+test('a graph in TypeScript runs, and its schemas are those of Zod', async () => {
+    const body = JSON.stringify({ assistant_id: 'typed', input: { name: 'Ann' } });
+    const headers = { 'Content-Type': 'application/json' };
+    const values = await fetch(`${server.url}/runs/wait`, { method: 'POST', headers, body });
+    const { input_schema, state_schema } = await server.get('/assistants/typed/schemas');
+
+    assert.deepEqual(await values.json(), { name: 'Ann', greeting: 'Hello, Ann!' });
+    assert.deepEqual(input_schema.properties.name, { type: 'string' });
+    assert.deepEqual(state_schema.required, ['name']);
+});
+
+test('TypeScript that Node cannot read is said, and what to do', () => {
+    const file = path.join(folder, 'enum.ts');
+    fs.writeFileSync(file, 'enum A { B }\nexport const graph: unknown = A.B;');
+    const { stderr } = spawnSync(process.execPath, [RUN, `${file}:graph`], { encoding: 'utf8', input: '' });
+    assert.match(stderr, /enum.*npm install tsx/);
 });
 
 test('a project in Python runs as well', async () => {

@@ -6,26 +6,11 @@
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 
-import { langgraph, load } from './peer.js';
+import { langgraph } from './peer.js';
 import { saverClass } from './saver.js';
 import { storeClass } from './store.js';
-
-/** Node reads TypeScript itself from 22.18 on; before that, tsx does, where it is installed.
- * @param {string} file */
-async function prepare(file) {
-    if (!/\.[cm]?tsx?$/.test(file) || /** @type {any} */ (process.features).typescript) return;
-    try {
-        const tsx = await load(path.dirname(file), 'tsx', './esm/api');
-        tsx.register();
-    } catch {
-        throw new Error(
-            `${file} is TypeScript, which this Node ${process.versions.node} cannot read: ` +
-                'use Node 22.18 or newer, or npm install tsx',
-        );
-    }
-}
+import { importing } from './typescript.js';
 
 export class Graph {
     /** @param {string} file @param {string} name @param {any} exported @param {any} lib */
@@ -46,8 +31,7 @@ export class Graph {
         const name = spec.slice(colon + 1);
 
         if (!fs.existsSync(file)) throw new Error(`${file} does not exist`);
-        await prepare(file);
-        const module = await import(pathToFileURL(file).href);
+        const module = await importing(file);
         if (!(name in module)) {
             const names = Object.keys(module).join(', ') || 'nothing';
             throw new Error(`${file} exports no ${name}; it exports ${names}`);
