@@ -1,60 +1,32 @@
-#include "disk.h"
+/* The disk: jobs and their records, transactions, faults.  Questions and threads have files of
+ * their own; they are few, and saved whole at every commit. */
+#include "memory_store.h"
 
 #include "base/error.h"
 #include "jobs/job.h"
-#include "store/checkpoints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum undo_kind { UNDO_INSERT, UNDO_ROW, UNDO_APPEND, UNDO_GONE, UNDO_EXPIRED };
-
-struct undo {
-    enum undo_kind kind;
-    struct disk_job *job;
-    struct job_row row; /* UNDO_ROW: as it was; its texts are in `texts` */
-    char *texts;        /* owned */
-    size_t n;           /* UNDO_EXPIRED: as it was */
-};
-
-enum transaction { TRANSACTION_NONE, TRANSACTION_OPEN, TRANSACTION_FAILED };
-
-struct disk {
-    struct disk_job *jobs, **last;
-    struct disk_job *dirty;
-    struct disk_questions questions, safe_questions;
-    struct disk_threads threads, safe_threads;
-    struct disk_runs runs, safe_runs;
-    int64_t last_thread;
-    int64_t last_key;
-    struct undo *undo; /* owned */
-    size_t n_undo, cap_undo;
-    enum transaction transaction;
-    unsigned planned[2][DISK_OP_MAX]; /* [writer][op]: calls until it fails; 0: it does not */
-    unsigned n_faults, n_read_faults, n_begins;
-    bool full;
-    size_t expire_rows;
-    disk_committed_cb committed;
-    void *arg;
-};
-
-struct store {
-    struct disk *disk; /* borrowed */
-    bool writes;
-    char *out; /* owned; the texts that were handed out last */
-    size_t n_out;
-};
-
 /* --- memory ------------------------------------------------------------------- */
 
-enum { N_TEXTS = 13 };
-
-static void *must(void *p)
+void *disk_must(void *p)
 {
     if (p == NULL)
         abort();
     return p;
 }
+
+struct str disk_copy_text(struct str s)
+{
+    if (s.p == NULL)
+        return s;
+    char *p = disk_must(malloc(s.n + 1));
+    memcpy(p, s.p, s.n);
+    return str_make(p, s.n);
+}
+
+enum { N_TEXTS = 13 };
 
 static void texts_of(struct job_row *row, struct str *texts[N_TEXTS])
 {
@@ -77,7 +49,7 @@ static char *copy_row(const struct job_row *from, struct job_row *to, size_t *re
     texts_of(to, texts);
     for (size_t i = 0; i < N_TEXTS; i++)
         n += texts[i]->n;
-    char *block = must(malloc(n)), *at = block;
+    char *block = disk_must(malloc(n)), *at = block;
     for (size_t i = 0; i < N_TEXTS; i++) {
         if (texts[i]->p == NULL)
             continue;
@@ -90,8 +62,7 @@ static char *copy_row(const struct job_row *from, struct job_row *to, size_t *re
     return block;
 }
 
-/* What was handed out before is rubbish from here on. */
-static void take_back(struct store *s)
+void store_take_back(struct store *s)
 {
     if (s->out != NULL)
         memset(s->out, '#', s->n_out);
@@ -117,153 +88,6 @@ static void hand_out(struct store *s, const struct disk_job *job, struct job_row
     s->out = copy_job(job, ret, &s->n_out);
 }
 
-/* --- questions ---------------------------------------------------------------- */
-
-enum { N_QUESTION_TEXTS = 9 };
-
-static void question_texts(struct question_row *row, struct str *texts[N_QUESTION_TEXTS])
-{
-    struct str *const all[N_QUESTION_TEXTS] = {
-        &row->id,      &row->on_expiry, &row->fallback, &row->schema,     &row->question,
-        &row->context, &row->value,     &row->answer,   &row->answered_by
-    };
-
-    memcpy(texts, all, sizeof(all));
-}
-
-static struct str copy_text(struct str s)
-{
-    if (s.p == NULL)
-        return s;
-    char *p = must(malloc(s.n + 1));
-    memcpy(p, s.p, s.n);
-    return str_make(p, s.n);
-}
-
-static void questions_add(struct disk_questions *q, const struct question_row *row)
-{
-    struct str *texts[N_QUESTION_TEXTS];
-
-    q->rows = must(realloc(q->rows, (q->n + 1) * sizeof(*q->rows)));
-    q->rows[q->n] = *row;
-    question_texts(&q->rows[q->n++], texts);
-    for (size_t i = 0; i < N_QUESTION_TEXTS; i++)
-        *texts[i] = copy_text(*texts[i]);
-}
-
-static void questions_free(struct disk_questions *q)
-{
-    struct str *texts[N_QUESTION_TEXTS];
-
-    for (size_t i = 0; i < q->n; i++) {
-        question_texts(&q->rows[i], texts);
-        for (size_t k = 0; k < N_QUESTION_TEXTS; k++)
-            free((char *)(uintptr_t)texts[k]->p);
-    }
-    free(q->rows);
-    *q = (struct disk_questions){ 0 };
-}
-
-static void questions_copy(struct disk_questions *to, const struct disk_questions *from)
-{
-    questions_free(to);
-    for (size_t i = 0; i < from->n; i++)
-        questions_add(to, &from->rows[i]);
-}
-
-/* --- threads and runs ---------------------------------------------------------- */
-
-enum { N_THREAD_TEXTS = 8, N_RUN_TEXTS = 5 };
-
-static void thread_texts(struct thread_row *row, struct str *texts[N_THREAD_TEXTS])
-{
-    struct str *const all[N_THREAD_TEXTS] = { &row->id,       &row->owner,  &row->status,
-                                              &row->metadata, &row->config, &row->interrupts,
-                                              &row->error,    &row->values };
-
-    memcpy(texts, all, sizeof(all));
-}
-
-static void run_texts(struct run_row *row, struct str *texts[N_RUN_TEXTS])
-{
-    struct str *const all[N_RUN_TEXTS] = { &row->assistant, &row->metadata, &row->kwargs,
-                                           &row->strategy, &row->thread };
-
-    memcpy(texts, all, sizeof(all));
-}
-
-static struct thread_row copy_thread(const struct thread_row *from)
-{
-    struct thread_row row = *from;
-    struct str *texts[N_THREAD_TEXTS];
-
-    thread_texts(&row, texts);
-    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
-        *texts[i] = copy_text(*texts[i]);
-    return row;
-}
-
-static void free_thread(struct thread_row *row)
-{
-    struct str *texts[N_THREAD_TEXTS];
-
-    thread_texts(row, texts);
-    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
-        free((char *)(uintptr_t)texts[i]->p);
-}
-
-static void threads_add(struct disk_threads *t, const struct thread_row *row)
-{
-    t->rows = must(realloc(t->rows, (t->n + 1) * sizeof(*t->rows)));
-    t->rows[t->n++] = copy_thread(row);
-}
-
-static void threads_free(struct disk_threads *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        free_thread(&t->rows[i]);
-    free(t->rows);
-    *t = (struct disk_threads){ 0 };
-}
-
-static void runs_add(struct disk_runs *r, const struct run_row *row)
-{
-    struct str *texts[N_RUN_TEXTS];
-
-    r->rows = must(realloc(r->rows, (r->n + 1) * sizeof(*r->rows)));
-    r->rows[r->n] = *row;
-    run_texts(&r->rows[r->n++], texts);
-    for (size_t i = 0; i < N_RUN_TEXTS; i++)
-        *texts[i] = copy_text(*texts[i]);
-}
-
-static void runs_free(struct disk_runs *r)
-{
-    struct str *texts[N_RUN_TEXTS];
-
-    for (size_t i = 0; i < r->n; i++) {
-        run_texts(&r->rows[i], texts);
-        for (size_t k = 0; k < N_RUN_TEXTS; k++)
-            free((char *)(uintptr_t)texts[k]->p);
-    }
-    free(r->rows);
-    *r = (struct disk_runs){ 0 };
-}
-
-static void threads_copy(struct disk_threads *to, const struct disk_threads *from)
-{
-    threads_free(to);
-    for (size_t i = 0; i < from->n; i++)
-        threads_add(to, &from->rows[i]);
-}
-
-static void runs_copy(struct disk_runs *to, const struct disk_runs *from)
-{
-    runs_free(to);
-    for (size_t i = 0; i < from->n; i++)
-        runs_add(to, &from->rows[i]);
-}
-
 /* --- the disk ----------------------------------------------------------------- */
 
 const char *disk_op_name(enum disk_op op)
@@ -278,7 +102,7 @@ const char *disk_op_name(enum disk_op op)
 
 struct disk *disk_new(disk_committed_cb committed, void *arg)
 {
-    struct disk *d = must(calloc(1, sizeof(*d)));
+    struct disk *d = disk_must(calloc(1, sizeof(*d)));
 
     d->last = &d->jobs;
     d->committed = committed;
@@ -304,19 +128,19 @@ void disk_free(struct disk *d)
         free_job(d->jobs);
         d->jobs = next;
     }
-    questions_free(&d->questions);
-    questions_free(&d->safe_questions);
-    threads_free(&d->threads);
-    threads_free(&d->safe_threads);
-    runs_free(&d->runs);
-    runs_free(&d->safe_runs);
+    disk_questions_free(&d->questions);
+    disk_questions_free(&d->safe_questions);
+    disk_threads_free(&d->threads);
+    disk_threads_free(&d->safe_threads);
+    disk_runs_free(&d->runs);
+    disk_runs_free(&d->safe_runs);
     free(d->undo);
     free(d);
 }
 
 struct store *disk_open(struct disk *d, bool writes)
 {
-    struct store *s = must(calloc(1, sizeof(*s)));
+    struct store *s = disk_must(calloc(1, sizeof(*s)));
 
     s->disk = d;
     s->writes = writes;
@@ -329,7 +153,7 @@ void store_close(struct store *s)
         return;
     if (s->writes && s->disk->transaction != TRANSACTION_NONE)
         store_rollback(s);
-    take_back(s);
+    store_take_back(s);
     free(s);
 }
 
@@ -402,12 +226,12 @@ void disk_set_expire_rows(struct disk *d, size_t n)
     d->expire_rows = n;
 }
 
-static int fault(struct store *s, enum disk_op op, struct error *err)
+int store_fault(struct store *s, enum disk_op op, struct error *err)
 {
     unsigned *planned = &s->disk->planned[s->writes][op];
     bool full = op == DISK_COMMIT && s->disk->full;
 
-    take_back(s);
+    store_take_back(s);
     if (!full && (*planned == 0 || --*planned > 0))
         return 0;
     s->disk->n_faults += s->writes;
@@ -421,7 +245,7 @@ static struct undo *remember(struct disk *d, enum undo_kind kind, struct disk_jo
 {
     if (d->n_undo == d->cap_undo) {
         d->cap_undo = d->cap_undo > 0 ? d->cap_undo * 2 : 64;
-        d->undo = must(realloc(d->undo, d->cap_undo * sizeof(*d->undo)));
+        d->undo = disk_must(realloc(d->undo, d->cap_undo * sizeof(*d->undo)));
     }
     d->undo[d->n_undo] = (struct undo){ .kind = kind, .job = job };
     if (!job->dirty) {
@@ -481,15 +305,15 @@ static struct disk_job *end_transaction(struct disk *d)
 void disk_crash(struct disk *d)
 {
     undo_to(d, 0);
-    questions_copy(&d->questions, &d->safe_questions);
-    threads_copy(&d->threads, &d->safe_threads);
-    runs_copy(&d->runs, &d->safe_runs);
+    disk_questions_copy(&d->questions, &d->safe_questions);
+    disk_threads_copy(&d->threads, &d->safe_threads);
+    disk_runs_copy(&d->runs, &d->safe_runs);
     (void)end_transaction(d); /* nobody hears of it */
 }
 
 /* --- transactions ------------------------------------------------------------- */
 
-static void check(bool holds, const char *what)
+void store_demand(bool holds, const char *what)
 {
     if (!holds) {
         fprintf(stderr, "the store was misused: %s\n", what);
@@ -499,9 +323,9 @@ static void check(bool holds, const char *what)
 
 int store_begin(struct store *s, struct error *err)
 {
-    check(s->writes && s->disk->transaction == TRANSACTION_NONE, "begin");
+    store_demand(s->writes && s->disk->transaction == TRANSACTION_NONE, "begin");
     s->disk->n_begins++;
-    int code = fault(s, DISK_BEGIN, err);
+    int code = store_fault(s, DISK_BEGIN, err);
     if (code == 0)
         s->disk->transaction = TRANSACTION_OPEN;
     return code;
@@ -509,7 +333,7 @@ int store_begin(struct store *s, struct error *err)
 
 void store_rollback(struct store *s)
 {
-    take_back(s);
+    store_take_back(s);
     disk_crash(s->disk);
 }
 
@@ -517,30 +341,30 @@ int store_commit(struct store *s, struct error *err)
 {
     struct disk *d = s->disk;
 
-    check(d->transaction != TRANSACTION_NONE, "commit");
-    int code = fault(s, DISK_COMMIT, err);
+    store_demand(d->transaction != TRANSACTION_NONE, "commit");
+    int code = store_fault(s, DISK_COMMIT, err);
     if (code == 0 && d->transaction == TRANSACTION_FAILED)
         code = error_set(err, ERR_IO, "an earlier fault");
     if (code != 0) {
         disk_crash(d);
         return code;
     }
-    questions_copy(&d->safe_questions, &d->questions);
-    threads_copy(&d->safe_threads, &d->threads);
-    runs_copy(&d->safe_runs, &d->runs);
+    disk_questions_copy(&d->safe_questions, &d->questions);
+    disk_threads_copy(&d->safe_threads, &d->threads);
+    disk_runs_copy(&d->safe_runs, &d->runs);
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
     return 0;
 }
 
-static int begin_write(struct store *s, enum disk_op op, struct error *err)
+int store_begin_write(struct store *s, enum disk_op op, struct error *err)
 {
     struct disk *d = s->disk;
 
-    check(s->writes && d->transaction != TRANSACTION_NONE, disk_op_name(op));
+    store_demand(s->writes && d->transaction != TRANSACTION_NONE, disk_op_name(op));
     if (d->transaction == TRANSACTION_FAILED)
         return error_set(err, ERR_IO, "an earlier fault");
-    int code = fault(s, op, err);
+    int code = store_fault(s, op, err);
     if (code != 0)
         d->transaction = TRANSACTION_FAILED;
     return code;
@@ -552,8 +376,8 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
 {
     struct disk *d = s->disk;
 
-    check(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL, "insert");
-    int code = begin_write(s, DISK_INSERT, err);
+    store_demand(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL, "insert");
+    int code = store_begin_write(s, DISK_INSERT, err);
     if (code != 0)
         return code;
     for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
@@ -561,7 +385,7 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
                            (row->idempotency_key.p != NULL &&
                             str_eq(job->row.idempotency_key, row->idempotency_key))))
             return error_set(err, ERR_REFUSED, "the id or the idempotency key is taken");
-    struct disk_job *job = must(calloc(1, sizeof(*job)));
+    struct disk_job *job = disk_must(calloc(1, sizeof(*job)));
     row->key = ++d->last_key;
     job->texts = copy_row(row, &job->row, NULL);
     *d->last = job;
@@ -573,7 +397,7 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
 int store_job_update(struct store *s, const struct job_row *row, struct error *err)
 {
     struct disk *d = s->disk;
-    int code = begin_write(s, DISK_UPDATE, err);
+    int code = store_begin_write(s, DISK_UPDATE, err);
 
     if (code != 0)
         return code;
@@ -597,7 +421,7 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
 
 int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
 {
-    int code = begin_write(s, DISK_UPDATE, err);
+    int code = store_begin_write(s, DISK_UPDATE, err);
     struct disk_job *job = find_key(s->disk, key);
 
     if (code == 0 && job != NULL)
@@ -607,7 +431,7 @@ int store_job_published(struct store *s, int64_t key, int64_t published, struct 
 
 int store_job_delete(struct store *s, int64_t key, struct error *err)
 {
-    int code = begin_write(s, DISK_DELETE, err);
+    int code = store_begin_write(s, DISK_DELETE, err);
     struct disk_job *job = code == 0 ? find_key(s->disk, key) : NULL;
 
     if (code != 0)
@@ -623,9 +447,9 @@ static void append_one(struct disk *d, struct disk_job *job, const char *p, size
 {
     if (job->n == job->cap) {
         job->cap = job->cap > 0 ? job->cap * 2 : 32;
-        job->recs = must(realloc(job->recs, job->cap * sizeof(*job->recs)));
+        job->recs = disk_must(realloc(job->recs, job->cap * sizeof(*job->recs)));
     }
-    char *copy = must(malloc(n + 1));
+    char *copy = disk_must(malloc(n + 1));
     memcpy(copy, p, n);
     job->recs[job->n++] = (struct disk_record){ copy, n, -1 };
     (void)remember(d, UNDO_APPEND, job);
@@ -638,19 +462,19 @@ int store_append(struct store *s,
                  int64_t batch,
                  struct error *err)
 {
-    int code = begin_write(s, DISK_APPEND, err);
+    int code = store_begin_write(s, DISK_APPEND, err);
 
     if (code != 0)
         return code;
     struct disk_job *job = find_key(s->disk, key);
-    check(job != NULL, "a record of no job");
+    store_demand(job != NULL, "a record of no job");
     for (const char *p = stored.p, *end = p + stored.n; p <= end;) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
 
         append_one(s->disk, job, p, (size_t)((newline != NULL ? newline : end) - p));
         p = (newline != NULL ? newline : end) + 1;
     }
-    check(job->n == last, "a gap in the records");
+    store_demand(job->n == last, "a gap in the records");
     job->recs[job->n - 1].batch = batch;
     return 0;
 }
@@ -710,7 +534,7 @@ int store_expire(struct store *s,
     struct disk *d = s->disk;
     struct disk_job *job;
     size_t n = 0, done = 1;
-    int code = begin_write(s, DISK_EXPIRE, err);
+    int code = store_begin_write(s, DISK_EXPIRE, err);
 
     if (code != 0)
         return code;
@@ -731,246 +555,9 @@ int store_expire(struct store *s,
     return 0;
 }
 
-int store_question_insert(struct store *s, const struct question_row *row, struct error *err)
-{
-    int code = begin_write(s, DISK_QUESTION, err);
-
-    if (code == 0)
-        questions_add(&s->disk->questions, row);
-    return code;
-}
-
-int store_question_answer(struct store *s,
-                          int64_t job,
-                          uint64_t seq,
-                          struct str answer,
-                          struct str by,
-                          int64_t now,
-                          struct error *err)
-{
-    struct disk_questions *q = &s->disk->questions;
-    int code = begin_write(s, DISK_QUESTION, err);
-
-    for (size_t i = 0; code == 0 && i < q->n; i++) {
-        if (q->rows[i].job != job || q->rows[i].seq != seq)
-            continue;
-        check(q->rows[i].answered == 0, "an answer to what was answered");
-        q->rows[i].answer = copy_text(answer);
-        q->rows[i].answered_by = copy_text(by);
-        q->rows[i].answered = now;
-        return 0;
-    }
-    check(code != 0, "an answer to no question");
-    return code;
-}
-
-int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
-{
-    struct disk_questions *q = &s->disk->questions;
-    int code = begin_write(s, DISK_QUESTION, err);
-
-    for (size_t i = 0; code == 0 && i < q->n; i++)
-        if (q->rows[i].job == job && q->rows[i].answered != 0 && q->rows[i].resumed == 0)
-            q->rows[i].resumed = seq;
-    return code;
-}
-
-int store_questions(struct store *s,
-                    int64_t job,
-                    store_question_cb cb,
-                    void *arg,
-                    struct error *err)
-{
-    const struct disk_questions *q = &s->disk->questions;
-    int code = fault(s, DISK_QUESTIONS, err);
-
-    for (size_t i = 0; code == 0 && i < q->n; i++)
-        if (q->rows[i].job == job && cb(arg, &q->rows[i]) != 0)
-            break;
-    return code;
-}
-
-static struct thread_row *find_thread(struct disk *d, int64_t key)
-{
-    for (size_t i = 0; i < d->threads.n; i++)
-        if (d->threads.rows[i].key == key)
-            return &d->threads.rows[i];
-    return NULL;
-}
-
-int store_thread_insert(struct store *s, struct thread_row *row, struct error *err)
-{
-    struct disk *d = s->disk;
-    struct thread_row copy = copy_thread(row); /* its texts may be ours */
-    int code = begin_write(s, DISK_THREAD, err);
-
-    for (size_t i = 0; code == 0 && i < d->threads.n; i++)
-        if (str_eq(d->threads.rows[i].id, copy.id))
-            code = error_set(err, ERR_REFUSED, "the id is taken");
-    if (code == 0) {
-        row->key = copy.key = ++d->last_thread;
-        threads_add(&d->threads, &copy);
-    }
-    free_thread(&copy);
-    return code;
-}
-
-int store_thread_update(struct store *s, const struct thread_row *row, struct error *err)
-{
-    int code = begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, row->key) : NULL;
-
-    if (code != 0 || there == NULL)
-        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
-    struct thread_row next = *row;
-    next.id = there->id;
-    next.owner = there->owner;
-    next.values = there->values;
-    next.created = there->created;
-    next.is_temporary = there->is_temporary;
-    next = copy_thread(&next);
-    free_thread(there);
-    *there = next;
-    return 0;
-}
-
-int store_thread_values(struct store *s,
-                        int64_t key,
-                        struct str values,
-                        int64_t now,
-                        struct error *err)
-{
-    int code = begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
-
-    if (code != 0 || there == NULL)
-        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
-    free((char *)(uintptr_t)there->values.p);
-    there->values = copy_text(values);
-    there->updated = there->state_updated = now;
-    return 0;
-}
-
-int store_thread_delete(struct store *s, int64_t key, struct error *err)
-{
-    int code = begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
-
-    if (code != 0 || there == NULL)
-        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
-    free_thread(there);
-    *there = s->disk->threads.rows[--s->disk->threads.n];
-    return 0;
-}
-
-/* Nobody saves anything here. */
-int store_thread_forget(struct store *s, struct str thread, struct error *err)
-{
-    (void)thread;
-    return begin_write(s, DISK_THREAD, err);
-}
-
-int store_states(struct store *s,
-                 const struct checkpoint_filter *filter,
-                 store_state_cb cb,
-                 void *arg,
-                 struct error *err)
-{
-    (void)s, (void)filter, (void)cb, (void)arg, (void)err;
-    return 0;
-}
-
-int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
-{
-    (void)thread, (void)run;
-    return begin_write(s, DISK_THREAD, err);
-}
-
-int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
-{
-    (void)from, (void)to;
-    return begin_write(s, DISK_THREAD, err);
-}
-
-int store_run_insert(struct store *s, const struct run_row *row, struct error *err)
-{
-    int code = begin_write(s, DISK_THREAD, err);
-
-    if (code == 0)
-        runs_add(&s->disk->runs, row);
-    return code;
-}
-
-/* What is handed out is the disk's own: good until the transaction ends. */
-static int get_thread(struct store *s,
-                      const struct thread_row *row,
-                      struct thread_row *ret,
-                      struct error *err)
-{
-    int code = fault(s, DISK_THREADS, err);
-
-    if (code != 0 || row == NULL)
-        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
-    *ret = *row;
-    return 0;
-}
-
-int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
-{
-    const struct disk_threads *t = &s->disk->threads;
-    const struct thread_row *row = NULL;
-
-    for (size_t i = 0; i < t->n; i++)
-        if (str_eq(t->rows[i].id, id))
-            row = &t->rows[i];
-    return get_thread(s, row, ret, err);
-}
-
-int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, struct error *err)
-{
-    return get_thread(s, find_thread(s->disk, key), ret, err);
-}
-
-int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
-{
-    const struct disk_runs *r = &s->disk->runs;
-    int code = fault(s, DISK_THREADS, err);
-
-    for (size_t i = 0; code == 0 && i < r->n; i++) {
-        if (r->rows[i].job == job) {
-            *ret = r->rows[i];
-            return 0;
-        }
-    }
-    return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such run");
-}
-
-int store_thread_jobs(struct store *s,
-                      int64_t thread,
-                      store_job_cb cb,
-                      void *arg,
-                      struct error *err)
-{
-    int64_t below = INT64_MAX;
-    int code = fault(s, DISK_THREADS, err);
-
-    while (code == 0) {
-        struct disk_job *next = NULL;
-
-        for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next)
-            if (!job->gone && job->row.thread == thread && job->row.ordinal < below &&
-                (next == NULL || job->row.ordinal > next->row.ordinal))
-                next = job;
-        if (next == NULL || cb(arg, &next->row) != 0)
-            break;
-        below = next->row.ordinal;
-    }
-    return code;
-}
-
 void store_checkpoint(struct store *s)
 {
-    take_back(s);
+    store_take_back(s);
 }
 
 /* --- reading ------------------------------------------------------------------ */
@@ -978,7 +565,7 @@ void store_checkpoint(struct store *s)
 int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
 {
     struct disk_job *job = disk_find(s->disk, id); /* @id may be one of ours: look first */
-    int code = fault(s, DISK_GET, err);
+    int code = store_fault(s, DISK_GET, err);
 
     if (code != 0)
         return code;
@@ -993,7 +580,7 @@ int store_job_by_idempotency(struct store *s,
                              struct job_row *ret,
                              struct error *err)
 {
-    int code = fault(s, DISK_BY_KEY, err);
+    int code = store_fault(s, DISK_BY_KEY, err);
 
     if (code != 0)
         return code;
@@ -1009,7 +596,7 @@ int store_job_by_idempotency(struct store *s,
 
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
-    int code = fault(s, DISK_OPEN_JOBS, err);
+    int code = store_fault(s, DISK_OPEN_JOBS, err);
 
     for (struct disk_job *job = s->disk->jobs; job != NULL && code == 0; job = job->next) {
         enum job_state state;
@@ -1035,7 +622,7 @@ int store_records(struct store *s,
                   void *arg,
                   struct error *err)
 {
-    int code = fault(s, DISK_RECORDS, err);
+    int code = store_fault(s, DISK_RECORDS, err);
     struct disk_job *job = find_key(s->disk, key);
     size_t bytes = 0, n = 0;
 
@@ -1047,7 +634,7 @@ int store_records(struct store *s,
 
         if (n > 0 && rec->n > max_bytes - bytes)
             break;
-        char *copy = must(malloc(rec->n + 1));
+        char *copy = disk_must(malloc(rec->n + 1));
         memcpy(copy, rec->p, rec->n);
         int stop = cb(arg, i + 1, str_make(copy, rec->n));
         free(copy);
@@ -1060,7 +647,7 @@ int store_records(struct store *s,
 
 int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
 {
-    int code = fault(s, DISK_RECORD, err);
+    int code = store_fault(s, DISK_RECORD, err);
     struct disk_job *job = find_key(s->disk, key);
 
     if (code != 0)
@@ -1068,7 +655,7 @@ int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, st
     if (job == NULL || seq <= job->n_expired || seq > job->n)
         return error_set(err, ERR_NOT_FOUND, "there is no such record");
     s->n_out = job->recs[seq - 1].n + 1;
-    s->out = must(malloc(s->n_out));
+    s->out = disk_must(malloc(s->n_out));
     memcpy(s->out, job->recs[seq - 1].p, s->n_out - 1);
     *ret = str_make(s->out, s->n_out - 1);
     return 0;

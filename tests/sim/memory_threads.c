@@ -1,0 +1,276 @@
+/* Threads and their runs on the disk. */
+#include "memory_store.h"
+
+#include "base/error.h"
+#include "store/checkpoints.h"
+
+#include <stdlib.h>
+
+enum { N_THREAD_TEXTS = 8, N_RUN_TEXTS = 5 };
+
+static void thread_texts(struct thread_row *row, struct str *texts[N_THREAD_TEXTS])
+{
+    struct str *const all[N_THREAD_TEXTS] = { &row->id,       &row->owner,  &row->status,
+                                              &row->metadata, &row->config, &row->interrupts,
+                                              &row->error,    &row->values };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static void run_texts(struct run_row *row, struct str *texts[N_RUN_TEXTS])
+{
+    struct str *const all[N_RUN_TEXTS] = { &row->assistant, &row->metadata, &row->kwargs,
+                                           &row->strategy, &row->thread };
+
+    memcpy(texts, all, sizeof(all));
+}
+
+static struct thread_row copy_thread(const struct thread_row *from)
+{
+    struct thread_row row = *from;
+    struct str *texts[N_THREAD_TEXTS];
+
+    thread_texts(&row, texts);
+    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
+        *texts[i] = disk_copy_text(*texts[i]);
+    return row;
+}
+
+static void free_thread(struct thread_row *row)
+{
+    struct str *texts[N_THREAD_TEXTS];
+
+    thread_texts(row, texts);
+    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
+        free((char *)(uintptr_t)texts[i]->p);
+}
+
+static void threads_add(struct disk_threads *t, const struct thread_row *row)
+{
+    t->rows = disk_must(realloc(t->rows, (t->n + 1) * sizeof(*t->rows)));
+    t->rows[t->n++] = copy_thread(row);
+}
+
+void disk_threads_free(struct disk_threads *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free_thread(&t->rows[i]);
+    free(t->rows);
+    *t = (struct disk_threads){ 0 };
+}
+
+static void runs_add(struct disk_runs *r, const struct run_row *row)
+{
+    struct str *texts[N_RUN_TEXTS];
+
+    r->rows = disk_must(realloc(r->rows, (r->n + 1) * sizeof(*r->rows)));
+    r->rows[r->n] = *row;
+    run_texts(&r->rows[r->n++], texts);
+    for (size_t i = 0; i < N_RUN_TEXTS; i++)
+        *texts[i] = disk_copy_text(*texts[i]);
+}
+
+void disk_runs_free(struct disk_runs *r)
+{
+    struct str *texts[N_RUN_TEXTS];
+
+    for (size_t i = 0; i < r->n; i++) {
+        run_texts(&r->rows[i], texts);
+        for (size_t k = 0; k < N_RUN_TEXTS; k++)
+            free((char *)(uintptr_t)texts[k]->p);
+    }
+    free(r->rows);
+    *r = (struct disk_runs){ 0 };
+}
+
+void disk_threads_copy(struct disk_threads *to, const struct disk_threads *from)
+{
+    disk_threads_free(to);
+    for (size_t i = 0; i < from->n; i++)
+        threads_add(to, &from->rows[i]);
+}
+
+void disk_runs_copy(struct disk_runs *to, const struct disk_runs *from)
+{
+    disk_runs_free(to);
+    for (size_t i = 0; i < from->n; i++)
+        runs_add(to, &from->rows[i]);
+}
+
+static struct thread_row *find_thread(struct disk *d, int64_t key)
+{
+    for (size_t i = 0; i < d->threads.n; i++)
+        if (d->threads.rows[i].key == key)
+            return &d->threads.rows[i];
+    return NULL;
+}
+
+int store_thread_insert(struct store *s, struct thread_row *row, struct error *err)
+{
+    struct disk *d = s->disk;
+    struct thread_row copy = copy_thread(row); /* its texts may be ours */
+    int code = store_begin_write(s, DISK_THREAD, err);
+
+    for (size_t i = 0; code == 0 && i < d->threads.n; i++)
+        if (str_eq(d->threads.rows[i].id, copy.id))
+            code = error_set(err, ERR_REFUSED, "the id is taken");
+    if (code == 0) {
+        row->key = copy.key = ++d->last_thread;
+        threads_add(&d->threads, &copy);
+    }
+    free_thread(&copy);
+    return code;
+}
+
+int store_thread_update(struct store *s, const struct thread_row *row, struct error *err)
+{
+    int code = store_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, row->key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    struct thread_row next = *row;
+    next.id = there->id;
+    next.owner = there->owner;
+    next.values = there->values;
+    next.created = there->created;
+    next.is_temporary = there->is_temporary;
+    next = copy_thread(&next);
+    free_thread(there);
+    *there = next;
+    return 0;
+}
+
+int store_thread_values(struct store *s,
+                        int64_t key,
+                        struct str values,
+                        int64_t now,
+                        struct error *err)
+{
+    int code = store_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    free((char *)(uintptr_t)there->values.p);
+    there->values = disk_copy_text(values);
+    there->updated = there->state_updated = now;
+    return 0;
+}
+
+int store_thread_delete(struct store *s, int64_t key, struct error *err)
+{
+    int code = store_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+
+    if (code != 0 || there == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    free_thread(there);
+    *there = s->disk->threads.rows[--s->disk->threads.n];
+    return 0;
+}
+
+/* Nobody saves anything here. */
+int store_thread_forget(struct store *s, struct str thread, struct error *err)
+{
+    (void)thread;
+    return store_begin_write(s, DISK_THREAD, err);
+}
+
+int store_states(struct store *s,
+                 const struct checkpoint_filter *filter,
+                 store_state_cb cb,
+                 void *arg,
+                 struct error *err)
+{
+    (void)s, (void)filter, (void)cb, (void)arg, (void)err;
+    return 0;
+}
+
+int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
+{
+    (void)thread, (void)run;
+    return store_begin_write(s, DISK_THREAD, err);
+}
+
+int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
+{
+    (void)from, (void)to;
+    return store_begin_write(s, DISK_THREAD, err);
+}
+
+int store_run_insert(struct store *s, const struct run_row *row, struct error *err)
+{
+    int code = store_begin_write(s, DISK_THREAD, err);
+
+    if (code == 0)
+        runs_add(&s->disk->runs, row);
+    return code;
+}
+
+/* What is handed out is the disk's own: good until the transaction ends. */
+static int get_thread(struct store *s,
+                      const struct thread_row *row,
+                      struct thread_row *ret,
+                      struct error *err)
+{
+    int code = store_fault(s, DISK_THREADS, err);
+
+    if (code != 0 || row == NULL)
+        return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
+    *ret = *row;
+    return 0;
+}
+
+int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
+{
+    const struct disk_threads *t = &s->disk->threads;
+    const struct thread_row *row = NULL;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(t->rows[i].id, id))
+            row = &t->rows[i];
+    return get_thread(s, row, ret, err);
+}
+
+int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, struct error *err)
+{
+    return get_thread(s, find_thread(s->disk, key), ret, err);
+}
+
+int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
+{
+    const struct disk_runs *r = &s->disk->runs;
+    int code = store_fault(s, DISK_THREADS, err);
+
+    for (size_t i = 0; code == 0 && i < r->n; i++) {
+        if (r->rows[i].job == job) {
+            *ret = r->rows[i];
+            return 0;
+        }
+    }
+    return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such run");
+}
+
+int store_thread_jobs(struct store *s,
+                      int64_t thread,
+                      store_job_cb cb,
+                      void *arg,
+                      struct error *err)
+{
+    int64_t below = INT64_MAX;
+    int code = store_fault(s, DISK_THREADS, err);
+
+    while (code == 0) {
+        struct disk_job *next = NULL;
+
+        for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next)
+            if (!job->gone && job->row.thread == thread && job->row.ordinal < below &&
+                (next == NULL || job->row.ordinal > next->row.ordinal))
+                next = job;
+        if (next == NULL || cb(arg, &next->row) != 0)
+            break;
+        below = next->row.ordinal;
+    }
+    return code;
+}
