@@ -49,7 +49,7 @@ static void help_option(struct buf *out, const struct option *o)
 void server_config_help(struct buf *out)
 {
     buf_lit(out,
-            "Usage: spoolwire serve [OPTION...]\n"
+            "Usage: spoolwire serve [OPTION…]\n"
             "\n"
             "Runs the gateway: takes jobs, hands them to agents, keeps what they say, and\n"
             "streams it to any number of readers.\n"

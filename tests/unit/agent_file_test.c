@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "expect.h"
 #include "failing_malloc.h"
 
 /* --- Helpers --- */
@@ -97,24 +98,6 @@ static void assert_refused(struct str text, int code, const char *expected)
 
 #define REFUSED(text, code, expected) \
     assert_refused(STR(text), (code), "agents.yaml: " expected)
-
-static char *read_whole(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    struct buf b;
-    char block[4096];
-    size_t n;
-
-    if (file == NULL)
-        fail_msg("%s: not there (this test runs in the root of the sources)", path);
-    buf_init(&b, AGENT_FILE_MAX_BYTES);
-    while ((n = fread(block, 1, sizeof(block), file)) > 0)
-        buf_put(&b, block, n);
-    (void)fclose(file); /* only read from */
-    buf_char(&b, '\0');
-    assert_int_equal(b.error, 0);
-    return b.p;
-}
 
 /* --- What it changes --- */
 

@@ -9,26 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static struct error why;
-
-#define ok(call) assert_int_equal((call), 0)
-
-static int set_up(void **state)
-{
-    struct store_options options = { .path = ":memory:" };
-    struct store *s;
-
-    ok(store_open(&options, &s, &why));
-    ok(store_begin(s, &why));
-    *state = s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    store_close(*state);
-    return 0;
-}
+#include "open_store.h"
 
 static struct checkpoint_row place(const char *thread, const char *ns, const char *id)
 {

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "expect.h"
+
 struct fixture {
     struct json_reader reader;
     struct buf scratch;
@@ -80,18 +82,6 @@ static void refuses_named(void **state,
 static void refuses(void **state, const char *line, int code, const char *part)
 {
     refuses_named(state, NULL, line, code, part);
-}
-
-static void expect_str(struct str got, const char *want)
-{
-    if (want == NULL) {
-        assert_null(got.p);
-        return;
-    }
-    if (got.p == NULL)
-        fail_msg("absent instead of \"%s\"", want);
-    if (got.n != strlen(want) || memcmp(got.p, want, got.n) != 0)
-        fail_msg("\"%.*s\" instead of \"%s\"", (int)got.n, got.p, want);
 }
 
 /* --- astream_events --------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "expect.h"
+
 struct fixture {
     struct json_reader reader;
     struct buf scratch;
@@ -57,17 +59,6 @@ static const struct message *read(void **state, const char *text)
     message_read(v, &fx->scratch, &fx->m);
     assert_int_equal(fx->scratch.error, 0);
     return &fx->m;
-}
-
-static void expect_str(struct str got, const char *want)
-{
-    if (want == NULL) {
-        assert_null(got.p);
-        return;
-    }
-    assert_non_null(got.p);
-    assert_int_equal(got.n, strlen(want));
-    assert_memory_equal(got.p, want, got.n);
 }
 
 static void expect_flat(void **state, const char *text, struct str skip, const char *want)

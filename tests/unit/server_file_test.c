@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "expect.h"
 #include "server_config.h"
 
 /* --- The file --- */
@@ -342,24 +343,6 @@ static void an_origin_has_no_path(void **state)
 }
 
 /* --- The document and the example --- */
-
-static char *read_whole(const char *name)
-{
-    FILE *file = fopen(name, "rb");
-    struct buf b;
-    char block[4096];
-    size_t n;
-
-    if (file == NULL)
-        fail_msg("%s: not there (this test runs in the root of the sources)", name);
-    buf_init(&b, AGENT_FILE_MAX_BYTES);
-    while ((n = fread(block, 1, sizeof(block), file)) > 0)
-        buf_put(&b, block, n);
-    (void)fclose(file); /* only read from */
-    buf_char(&b, '\0');
-    assert_int_equal(b.error, 0);
-    return b.p;
-}
 
 static void the_example_is_good(void **state)
 {

@@ -6,16 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static void expect_str(struct str got, const char *want)
-{
-    if (want == NULL) {
-        assert_null(got.p);
-        return;
-    }
-    assert_non_null(got.p);
-    assert_int_equal(got.n, strlen(want));
-    assert_memory_equal(got.p, want, got.n);
-}
+#include "expect.h"
 
 static int setup(void **state)
 {

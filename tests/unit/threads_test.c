@@ -11,31 +11,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static struct error why;
-
-#define ok(call) assert_int_equal((call), 0)
-
-static void same(struct str got, const char *want)
-{
-    assert_true(str_eq(got, str_of(want)));
-}
-
-static int set_up(void **state)
-{
-    struct store_options options = { .path = ":memory:" };
-    struct store *s;
-
-    ok(store_open(&options, &s, &why));
-    ok(store_begin(s, &why));
-    *state = s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    store_close(*state);
-    return 0;
-}
+#include "expect.h"
+#include "open_store.h"
 
 static int64_t add_thread(struct store *s, const char *id, const char *owner, bool temporary)
 {
@@ -88,8 +65,8 @@ static void a_thread_comes_out_as_it_is(void **state)
 
     ok(store_thread_get(s, STR("t"), &row, &why));
     assert_int_equal(row.key, key);
-    same(row.owner, "me");
-    same(row.status, "idle");
+    expect_str(row.owner, "me");
+    expect_str(row.status, "idle");
     assert_true(str_absent(row.values) && str_absent(row.error));
 
     row.status = STR("error");
@@ -99,8 +76,8 @@ static void a_thread_comes_out_as_it_is(void **state)
     ok(store_thread_update(s, &row, &why));
     ok(store_thread_values(s, key, STR("{\"v\":1}"), 100, &why));
     ok(store_thread_by_key(s, key, &row, &why));
-    same(row.status, "error");
-    same(row.values, "{\"v\":1}");
+    expect_str(row.status, "error");
+    expect_str(row.values, "{\"v\":1}");
     assert_true(row.n_runs == 3 && row.updated == 100 && row.state_updated == 100);
 
     struct thread_row again = { .id = STR("t"),
@@ -185,8 +162,8 @@ static void runs_of_a_thread_come_newest_first(void **state)
     ok(store_thread_jobs(s, t, on_job, &l, &why));
     assert_string_equal(l.text, "21");
     ok(store_run_get(s, key, &run, &why));
-    same(run.thread, "t");
-    same(run.kwargs, "{\"k\":1}");
+    expect_str(run.thread, "t");
+    expect_str(run.kwargs, "{\"k\":1}");
     assert_true(run.modes == 5 && run.subgraphs == 1);
     assert_int_equal(store_run_get(s, 1234, &run, &why), ERR_NOT_FOUND);
 }
@@ -203,7 +180,7 @@ static void what_a_run_was_made_with_goes_with_its_input(void **state)
     ok(store_append(s, key, 2, STR("{}\n{}"), -1, &why));
     ok(store_expire(s, 100000, 1000000, 1, &n, &why));
     ok(store_run_get(s, key, &run, &why));
-    same(run.kwargs, "{}");
+    expect_str(run.kwargs, "{}");
     ok(store_job_delete(s, key, &why));
     assert_int_equal(store_run_get(s, key, &run, &why), ERR_NOT_FOUND);
     ok(store_thread_get(s, STR("t"), &row, &why));
@@ -243,7 +220,7 @@ static void expect_merged(const char *under, const char *over, const char *want)
 
     buf_init(&b, 1000);
     merge_objects(&b, under != NULL ? str_of(under) : STR_NONE, str_of(over));
-    same(buf_text(&b), want);
+    expect_str(buf_text(&b), want);
     buf_done(&b);
 }
 
