@@ -152,14 +152,15 @@ int bus_new(const struct bus_options *options, struct bus **ret, struct error *e
     return 0;
 }
 
-/* Appends come first: whoever wakes this thread does not give way to it. */
+/* Appends come first: whoever wakes a thread that only publishes does not give way to it. */
 static void *run(void *arg)
 {
     struct bus *b = arg;
     struct sched_param none = { 0 };
 
-    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
-    (void)uv_run(&b->loop, UV_RUN_DEFAULT);                          /* until all is closed */
+    if (b->subscriber == NULL) /* who listens must not be late, or is cut off */
+        (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
+    (void)uv_run(&b->loop, UV_RUN_DEFAULT); /* until all is closed */
     return NULL;
 }
 

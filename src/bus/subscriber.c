@@ -5,7 +5,8 @@
  *                                      └──a tick──┘
  *
  * One request of a job is under way at a time, so its lines keep their order.  Feeds with
- * something to send are flushed once in a turn of the loop, when all that could be read was. */
+ * something to send are flushed once in a turn of the loop, when all that could be read was;
+ * and when much comes, less often: a commit costs the same for ten lines and for a thousand. */
 #include "bus/subscriber.h"
 
 #include "base/error.h"
@@ -20,11 +21,14 @@
 
 enum {
     TICK_MS = 200,
-    TELL_TICKS = 50,   /* between two complaints */
-    RENEW_TICKS = 5,   /* while we cannot hear, nobody is silent */
-    IDLE_TICKS = 300,  /* before a feed is forgotten */
-    CLOSE_TICKS = 25,  /* for a journal that is stuck */
-    BATCH_LINES = 5000 /* in one request: it shares a commit with others' */
+    TELL_TICKS = 50,           /* between two complaints */
+    RENEW_TICKS = 5,           /* while we cannot hear, nobody is silent */
+    IDLE_TICKS = 300,          /* before a feed is forgotten */
+    CLOSE_TICKS = 25,          /* for a journal that is stuck */
+    BATCH_LINES = 5000,        /* in one request: it shares a commit with others' */
+    PACE_MS = 5,               /* between two flushes, when much comes */
+    BUSY_BYTES = 64 * 1024,    /* in one: that is much */
+    GATHER_BYTES = 1024 * 1024 /* do not wait for more */
 };
 
 struct note {
@@ -60,12 +64,15 @@ struct subscriber {
     struct table feeds; /* by id */
     struct feed all;    /* a ring */
     struct feed *dirty, **last_dirty;
+    size_t unsent;       /* bytes that the journal does not have */
+    uint64_t flushed_at; /* on the loop's clock */
+    bool is_busy;        /* that was much */
     struct json_reader reader;
     struct buf pattern;
     size_t bytes;
     bool is_held;
     uv_check_t check;
-    uv_timer_t tick;
+    uv_timer_t tick, pace;
     unsigned n_ticks;
     struct post renew;
     uint64_t n_untold;
@@ -238,6 +245,7 @@ static void send_next(struct feed *f)
         return;
     f->flying = f->filling;
     f->filling = empty;
+    f->owner->unsent -= f->flying.text.n;
     send_batch(f);
 }
 
@@ -277,6 +285,18 @@ static bool is_idle(const struct feed *f)
     return !f->post.is_flying && f->flying.n == 0 && f->filling.n == 0;
 }
 
+static void line_up(struct feed *f)
+{
+    struct subscriber *s = f->owner;
+
+    if (f->is_dirty)
+        return;
+    f->is_dirty = true;
+    f->after = NULL;
+    *s->last_dirty = f;
+    s->last_dirty = &f->after;
+}
+
 static void on_answer(struct post *post)
 {
     struct feed *f = post->owner;
@@ -296,7 +316,8 @@ static void on_answer(struct post *post)
     set_bytes(s, s->bytes - f->flying.text.n);
     batch_clear(&f->flying);
     f->at = 0;
-    send_next(f);
+    if (f->filling.n > 0)
+        line_up(f);
     if (!is_idle(f))
         return;
     marks_stored(s->opt.marks, id_of(f));
@@ -307,6 +328,7 @@ static void on_answer(struct post *post)
 static void flush(struct subscriber *s)
 {
     struct feed *f = s->dirty;
+    size_t before = s->unsent;
 
     s->dirty = NULL;
     s->last_dirty = &s->dirty;
@@ -317,11 +339,28 @@ static void flush(struct subscriber *s)
         send_next(f);
         f = after;
     }
+    if (s->unsent == before)
+        return;
+    s->is_busy = before - s->unsent >= BUSY_BYTES;
+    s->flushed_at = uv_now(s->opt.loop);
+}
+
+static void on_pace(uv_timer_t *timer)
+{
+    (void)timer; /* on_check follows */
 }
 
 static void on_check(uv_check_t *check)
 {
-    flush(check->data);
+    struct subscriber *s = check->data;
+    uint64_t due = s->flushed_at + PACE_MS, now = uv_now(s->opt.loop);
+
+    if (s->dirty == NULL)
+        return;
+    if (!s->is_busy || s->unsent >= GATHER_BYTES || now >= due)
+        flush(s);
+    else
+        (void)uv_timer_start(&s->pace, on_pace, due - now, 0); /* it is open */
 }
 
 /* --- from Redis ------------------------------------------------------------------ */
@@ -338,13 +377,9 @@ static void take(struct subscriber *s, struct str job, struct str payload)
         return;
     }
     f->idle = 0;
+    s->unsent += payload.n + 1;
     set_bytes(s, s->bytes + payload.n + 1);
-    if (f->is_dirty)
-        return;
-    f->is_dirty = true;
-    f->after = NULL;
-    *s->last_dirty = f;
-    s->last_dirty = &f->after;
+    line_up(f);
 }
 
 /* What was said before a mark is with us: stored, or about to be. */
@@ -456,6 +491,7 @@ static bool is_busy(const struct subscriber *s)
 static void end(struct subscriber *s)
 {
     uv_close((uv_handle_t *)&s->tick, on_handle_closed);
+    uv_close((uv_handle_t *)&s->pace, on_handle_closed);
     uv_close((uv_handle_t *)&s->check, on_handle_closed);
     on_part_closed(s);
 }
@@ -507,8 +543,9 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     }
     (void)uv_check_init(options->loop, &s->check); /* these cannot fail */
     (void)uv_timer_init(options->loop, &s->tick);
-    s->check.data = s->tick.data = s;
-    s->n_handles = 4; /* with redis, and one until all is stored */
+    (void)uv_timer_init(options->loop, &s->pace);
+    s->check.data = s->tick.data = s->pace.data = s;
+    s->n_handles = 5; /* with redis, and one until all is stored */
     (void)uv_check_start(&s->check, on_check);
     (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     *ret = s;

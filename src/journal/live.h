@@ -16,7 +16,7 @@ struct last_word;
 
 enum {
     ROW_EVERY_MS = 1000,
-    RUN_BYTES = 1000 /* four rows to a page */
+    RUN_BYTES = 1900 /* two rows to a page */
 };
 
 struct live {
