@@ -8,21 +8,28 @@ import { graph } from "../lib/stage.js";
 import { open } from "./browser.js";
 import { browser, light, server, setUp, state } from "./suite.js";
 
-const LONG_MS = 200; // a page that is held up for so long is felt, also on a slow machine
+const LONG_MS = 100; // a page that is held up for so long is felt
 
 setUp(undefined, ["--durability", "relaxed"]);
+
+// Of the page's own thread, as Chromium's trace has them: the time in which they had the processor,
+// so that it does not matter what else the machine does.
+function longTasks(trace) {
+  const { traceEvents } = JSON.parse(trace);
+  const mains = traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}/${e.tid}`);
+  const tasks = traceEvents.filter((e) => e.ph === "X" && /RunTask/.test(e.name) && mains.includes(`${e.pid}/${e.tid}`));
+  assert.ok(tasks.length > 100, `${tasks.length} tasks`);
+  return tasks.map((e) => Math.round(e.tdur / 1000)).filter((ms) => ms > LONG_MS);
+}
 
 async function measured(hash, body) {
   const tab = await open(browser, `${server.url}/#/agents`);
   const { page } = tab;
   await light(page, "Live");
-  await page.evaluate(() => {
-    window.long = [];
-    new PerformanceObserver((list) => window.long.push(...list.getEntries().map((e) => Math.round(e.duration)))).observe({ entryTypes: ["longtask"] });
-  });
+  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
   await page.evaluate((h) => (location.hash = h), hash);
   await body(page);
-  const long = await page.evaluate(() => window.long);
+  const long = longTasks(await browser.stopTracing());
   await tab.close();
   return long;
 }
@@ -40,7 +47,7 @@ test("20000 tokens in 50 cards: all shown, and nothing holds up the page", async
     }
     await lease.send(graph.end());
     await lease.finish();
-    await page.locator(".run-head-box .pill", { hasText: "Succeeded" }).waitFor({ timeout: 60000 });
+    await state(page, "Succeeded");
     await until("all cards are there", async () => (await page.locator(".card").count()) === 50);
     assert.match(await page.locator(".card").last().textContent(), /w399/);
     await page.getByLabel("Event", { exact: true }).evaluate((el) => {
@@ -51,7 +58,7 @@ test("20000 tokens in 50 cards: all shown, and nothing holds up the page", async
     });
     await page.locator(".scrub-words", { hasText: /event \S+ of/ }).waitFor();
   });
-  assert.deepEqual(long.filter((ms) => ms > LONG_MS), []);
+  assert.deepEqual(long, []);
 });
 
 test("500 runs: a few rows are on the page, and scrolling is smooth", async () => {
@@ -70,5 +77,5 @@ test("500 runs: a few rows are on the page, and scrolling is smooth", async () =
     });
     assert.ok((await page.locator(".rows .run-row").count()) < 60);
   });
-  assert.deepEqual(long.filter((ms) => ms > LONG_MS), []);
+  assert.deepEqual(long, []);
 });

@@ -3,7 +3,7 @@
 //
 // It comes back by itself, each job from its last place, and says truthfully how it is: what a
 // socket believes of itself is worth nothing after a laptop has slept, so silence is answered by
-// asking the server, and a clock that has jumped by a new connection.
+// asking for a word, and a clock that has jumped by a new connection.
 
 import type { Json, JsonObject } from "./record";
 
@@ -64,6 +64,7 @@ export class Link {
   private timer = 0;
   private lastTick = Date.now();
   private lastWord = Date.now();
+  private isAsked = false; // and has not answered yet
 
   constructor() {
     this.channel.port1.onmessage = () => this.drain();
@@ -169,6 +170,7 @@ export class Link {
     };
     socket.onmessage = (message) => {
       this.lastWord = Date.now();
+      this.isAsked = false;
       this.queue.push(message.data as string);
       if (!this.isDraining) {
         this.isDraining = true;
@@ -233,17 +235,18 @@ export class Link {
     this.lastTick = now;
     if (this.light.kind === "locked" || document.hidden) return;
     if (late > ASLEEP_MS && now - this.lastWord > ASLEEP_MS) this.reopen("this computer was asleep");
-    else if (this.socket?.readyState === WebSocket.OPEN && now - this.lastWord > SILENT_MS) void this.checkSilence();
+    else if (this.socket?.readyState === WebSocket.OPEN && now - this.lastWord > SILENT_MS) this.askForWord();
   }
 
-  private async checkSilence(): Promise<void> {
+  // Over the connection itself: the server may be well, and the way to it lost.
+  private askForWord(): void {
     const socket = this.socket;
     this.lastWord = Date.now();
-    try {
-      await fetch("/livez", { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
-    } catch {
-      if (this.socket === socket) this.lose("the server does not answer");
-    }
+    this.isAsked = true;
+    this.send({ type: "subscribe", topic: "system" }); // which is answered, also by who does that already
+    setTimeout(() => {
+      if (this.socket === socket && this.isAsked) this.lose("nothing comes over the connection");
+    }, ANSWER_MS);
   }
 
   // --- the light ---
