@@ -200,6 +200,19 @@ static void answer_stored(struct call *call)
         http_respond(call->req, 200, "application/json", STR("{}"));
 }
 
+/* What every body begins with; NULL: answered. */
+static struct plan *begin(struct call *call,
+                          struct json_reader *reader,
+                          struct reading *r,
+                          struct json *ret)
+{
+    struct plan *plan = plan_of(call);
+
+    *r = (struct reading){ .req = call->req, .mem = &call->journal.mem };
+    return plan != NULL && api_read_body(call->req, reader, buf_text(&call->body), ret) ? plan
+                                                                                        : NULL;
+}
+
 static void read_channels(struct reading *r, const yyjson_val *of, struct plan *plan)
 {
     yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
@@ -227,11 +240,11 @@ static void read_channels(struct reading *r, const yyjson_val *of, struct plan *
 
 static bool read_checkpoint(struct call *call, struct json_reader *reader)
 {
-    struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_of(call);
     struct json j;
+    struct reading r;
+    struct plan *plan = begin(call, reader, &r, &j);
 
-    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+    if (plan == NULL)
         return false;
     read_place(&r, j.root, &plan->of);
     plan->of.parent = reading_optional(&r, j.root, "parent", STR_NONE);
@@ -258,13 +271,13 @@ static void read_write(struct reading *r,
 
 static bool read_writes(struct call *call, struct json_reader *reader)
 {
-    struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_of(call);
     yyjson_val *list, *value;
     struct json j;
     size_t i, n;
+    struct reading r;
+    struct plan *plan = begin(call, reader, &r, &j);
 
-    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+    if (plan == NULL)
         return false;
     list = json_at(j.root, "writes");
     read_place(&r, j.root, &plan->of);
@@ -315,11 +328,11 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 
 static bool read_state(struct call *call, struct json_reader *reader)
 {
-    struct reading r = { .req = call->req, .mem = &call->journal.mem };
-    struct plan *plan = plan_of(call);
     struct json j;
+    struct reading r;
+    struct plan *plan = begin(call, reader, &r, &j);
 
-    if (plan == NULL || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+    if (plan == NULL)
         return false;
     read_place(&r, j.root, &plan->of);
     if (!yyjson_is_obj(json_at(j.root, "state")))

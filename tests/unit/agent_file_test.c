@@ -584,23 +584,15 @@ static void the_document_has_the_reference(void **state)
     free(document);
 }
 
+static void is_good(const char *yaml)
+{
+    agent_free(apply("triage", yaml));
+}
+
 static void the_documents_examples_are_good(void **state)
 {
-    static const char fence[] = "```yaml\n";
-    char *document = read_whole("docs/agent-config.md");
-    int n_examples = 0;
-
     (void)state;
-    for (char *at = document; (at = strstr(at, fence)) != NULL; n_examples++) {
-        at += sizeof(fence) - 1;
-        char *end = strstr(at, "```");
-        assert_non_null(end);
-        *end = '\0';
-        agent_free(apply("triage", at));
-        at = end + 1;
-    }
-    assert_true(n_examples > 0);
-    free(document);
+    each_example("docs/agent-config.md", is_good);
 }
 
 static void the_example_is_good(void **state)
@@ -712,21 +704,9 @@ static void every_allocation_of_reading_may_fail(void **state)
 
 static void every_allocation_of_the_reference_may_fail(void **state)
 {
-    struct buf b;
-    bool passed = false;
-
     (void)state;
     skip_without_failing_allocations();
-    for (size_t n = 1; !passed; n++) {
-        buf_init(&b, 65536);
-        n_allocations = 0;
-        fail_at = n;
-        agent_file_reference(&b);
-        passed = n_allocations < fail_at;
-        fail_at = 0;
-        assert_int_equal(b.error, passed ? 0 : ERR_NOMEM);
-        buf_done(&b);
-    }
+    print_without_memory(agent_file_reference);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* NULL: it must be absent. */
 static inline void expect_str(struct str got, const char *want)
@@ -36,6 +37,25 @@ static inline char *read_whole(const char *path)
     buf_char(&b, '\0');
     assert_int_equal(b.error, 0);
     return b.p;
+}
+
+/* Hands each ```yaml example of a document to @check; there is at least one. */
+static inline void each_example(const char *document, void (*check)(const char *yaml))
+{
+    static const char fence[] = "```yaml\n";
+    char *text = read_whole(document);
+    int n_examples = 0;
+
+    for (char *at = text; (at = strstr(at, fence)) != NULL; n_examples++) {
+        at += sizeof(fence) - 1;
+        char *end = strstr(at, "```");
+        assert_non_null(end);
+        *end = '\0';
+        check(at);
+        at = end + 1;
+    }
+    assert_true(n_examples > 0);
+    free(text);
 }
 
 #endif

@@ -9,6 +9,9 @@
 #ifndef UNIT_FAILING_MALLOC_H
 #define UNIT_FAILING_MALLOC_H
 
+#include "base/buf.h"
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -67,6 +70,25 @@ static void skip_without_failing_allocations(void)
 #if defined(WITH_TSAN)
     skip();
 #endif
+}
+
+/* Prints with every allocation failing in its turn, until none is left. */
+static inline void print_without_memory(void (*print)(struct buf *))
+{
+    bool passed = false;
+
+    for (size_t n = 1; !passed; n++) {
+        struct buf b;
+
+        buf_init(&b, 65536);
+        n_allocations = 0;
+        fail_at = n;
+        print(&b);
+        passed = n_allocations < fail_at;
+        fail_at = 0;
+        assert_int_equal(b.error, passed ? 0 : ERR_NOMEM);
+        buf_done(&b);
+    }
 }
 
 #endif

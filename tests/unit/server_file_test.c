@@ -385,24 +385,16 @@ static void the_document_has_the_reference(void **state)
     free(document);
 }
 
+static void is_good(const char *yaml)
+{
+    server_config_free(good(yaml, ENV("HOME=/root"), NONE));
+    agent_free(translated("triage", yaml));
+}
+
 static void the_documents_examples_are_good(void **state)
 {
-    static const char fence[] = "```yaml\n";
-    char *document = read_whole("docs/configuration.md");
-    int n_examples = 0;
-
     (void)state;
-    for (char *at = document; (at = strstr(at, fence)) != NULL; n_examples++) {
-        at += sizeof(fence) - 1;
-        char *end = strstr(at, "```");
-        assert_non_null(end);
-        *end = '\0';
-        server_config_free(good(at, ENV("HOME=/root"), NONE));
-        agent_free(translated("triage", at));
-        at = end + 1;
-    }
-    assert_true(n_examples > 0);
-    free(document);
+    each_example("docs/configuration.md", is_good);
 }
 
 int main(void)
