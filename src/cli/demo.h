@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct buf;
+struct client;
 
 struct demo_options {
     uint64_t seed;
@@ -41,6 +42,7 @@ struct demo_job {
     struct str thread; /* the id when none was given */
     struct str issue;
     struct str resume; /* JSON, or absent: from the beginning */
+    int64_t paused_at; /* the step after which it was paused, to go on from; 0: it was not */
     int64_t attempt;
     int64_t heartbeat_ms; /* how often the server wants to hear from a pull worker */
     struct demo_options options;
@@ -59,11 +61,14 @@ struct demo_sink {
     int (*line)(struct demo_sink *sink, struct str line);
     /* Lets that much time pass since the last pause ended. */
     int (*pause)(struct demo_sink *sink, int64_t us);
+    /* Is it to stop at the next step? */
+    bool (*is_to_rest)(struct demo_sink *sink);
 };
 
 enum demo_outcome {
     DEMO_SUCCEEDED,
     DEMO_INTERRUPTED, /* the question is open, and somebody else will answer it */
+    DEMO_PAUSED,      /* between two steps, as it was asked to */
     DEMO_RAISED,      /* the node that fail_at names */
     DEMO_STOPPED,     /* by the sink */
     DEMO_NO_MEMORY
@@ -82,6 +87,10 @@ void demo_put_finish(struct buf *b,
                      const char *type);
 
 enum demo_outcome demo_play(const struct demo_job *job, struct demo_sink *sink);
+
+/* The step after which a job was paused that goes on without an answer, by its log; 0: from
+ * the beginning.  @client NULL: that of the server in the environment. */
+int64_t demo_paused_at(struct client *client, const struct demo_job *job);
 
 /* Microseconds on a clock that only goes forward. */
 int64_t demo_now_us(void);

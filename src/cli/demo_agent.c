@@ -161,6 +161,20 @@ static int on_line(struct demo_sink *sink, struct str line)
 }
 
 /* Times add up from the first pause on, so that work between them does not slow the run. */
+static volatile sig_atomic_t wants_rest; /* a signal has no other way to say it */
+
+static void on_sigusr1(int number)
+{
+    (void)number;
+    wants_rest = 1;
+}
+
+static bool is_to_rest(struct demo_sink *sink)
+{
+    (void)sink;
+    return wants_rest != 0;
+}
+
 static int on_pause(struct demo_sink *sink, int64_t us)
 {
     struct out *o = (struct out *)sink;
@@ -241,17 +255,20 @@ static int raised(const struct demo_job *job)
 
 static int play(const struct demo_job *job)
 {
-    struct out o = { .sink = { on_line, on_pause } };
+    struct out o = { .sink = { on_line, on_pause, is_to_rest } };
 
     buf_init(&o.gathered, SIZE_MAX / 4);
     o.gather = job->options.speed > 0 ? 0 : WRITE_BYTES;
     enum demo_outcome outcome = demo_play(job, &o.sink);
+    if (outcome == DEMO_PAUSED)
+        buf_lit(&o.gathered, "{\"type\":\"graph.paused\"}\n");
     if (outcome != DEMO_STOPPED && flush(&o) != 0)
         outcome = DEMO_STOPPED;
     buf_done(&o.gathered);
     switch (outcome) {
     case DEMO_SUCCEEDED:
     case DEMO_INTERRUPTED:
+    case DEMO_PAUSED:
         return EXIT_OK;
     case DEMO_RAISED:
         return raised(job);
@@ -269,6 +286,7 @@ static int run_exec(const struct demo_options *defaults)
 
     demo_job_init(&job, defaults);
     int code = read_job(&job);
+    job.paused_at = code == EXIT_OK ? demo_paused_at(NULL, &job) : 0;
     if (code == EXIT_OK)
         code = play(&job);
     demo_job_done(&job);
@@ -286,10 +304,11 @@ static void on_sigterm(int number)
 
 static int begin(struct demo_pull_options *o, bool is_pool)
 {
-    struct sigaction action = { .sa_handler = on_sigterm };
+    struct sigaction action = { .sa_handler = on_sigterm }, rest = { .sa_handler = on_sigusr1 };
     char worker[32];
 
     (void)sigaction(SIGTERM, &action, NULL); /* fails only for signals that do not exist */
+    (void)sigaction(SIGUSR1, &rest, NULL);
     if (o->url == NULL)
         return is_pool ? demo_pool(&o->defaults) : run_exec(&o->defaults);
     (void)snprintf(worker, sizeof(worker), "demo-%ld", (long)getpid());

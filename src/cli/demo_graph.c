@@ -74,6 +74,11 @@ void demo_root_start(struct demo_graph *g)
 
     demo_run_init(e, &g->root, DEMO_ROOT, NULL, NULL, "LangGraph", NULL);
     struct buf *b = demo_event(e, &g->root, DEMO_CHAIN_START);
+    if (e->job->paused_at > 0 && !e->muted) {
+        buf_lit(b, "{\"input\":null}"); /* it goes on from its checkpoint */
+        demo_event_send(e);
+        return;
+    }
     buf_lit(b, "{\"input\":{");
     if (g->answer.p != NULL) {
         buf_lit(b, "\"graph\":null,\"update\":null,\"resume\":");

@@ -158,7 +158,9 @@ void demo_put_finish(struct buf *b,
         put_failure(b, "out of memory", "MemoryError");
     } else {
         buf_lit(b, "{\"status\":");
-        json_put_str(b, outcome == DEMO_INTERRUPTED ? STR("interrupted") : STR("success"));
+        json_put_str(b, outcome == DEMO_INTERRUPTED || outcome == DEMO_PAUSED
+                            ? STR("interrupted")
+                            : STR("success"));
         buf_char(b, '}');
     }
 }

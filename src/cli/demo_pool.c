@@ -36,7 +36,7 @@ struct task {
     struct buf gathered; /* lines that are not written yet */
     size_t gather;       /* bytes that may wait */
     int64_t due_us, beat_us;
-    bool is_cancelled;
+    bool is_cancelled, is_to_rest;
 };
 
 /* --- lines out -------------------------------------------------------------------------- */
@@ -81,6 +81,16 @@ static bool is_cancelled(struct task *t)
     bool cancelled = t->is_cancelled;
     (void)pthread_mutex_unlock(&t->pool->lock);
     return cancelled;
+}
+
+static bool is_to_rest(struct demo_sink *sink)
+{
+    struct task *t = (struct task *)sink;
+
+    (void)pthread_mutex_lock(&t->pool->lock);
+    bool rests = t->is_to_rest;
+    (void)pthread_mutex_unlock(&t->pool->lock);
+    return rests;
 }
 
 /* --- the sink --------------------------------------------------------------------------- */
@@ -178,6 +188,7 @@ static void *run(void *arg)
     struct task *t = arg;
     enum demo_outcome outcome = DEMO_STOPPED;
 
+    t->job.paused_at = demo_paused_at(NULL, &t->job);
     if (t->why.code == 0)
         outcome = demo_play(&t->job, &t->sink);
     say_end(t, outcome);
@@ -208,7 +219,7 @@ static int take_job(struct pool *p, struct str line)
 
     if (t == NULL)
         return ERR_NOMEM;
-    t->sink = (struct demo_sink){ on_line, on_pause };
+    t->sink = (struct demo_sink){ on_line, on_pause, is_to_rest };
     t->pool = p;
     buf_init(&t->gathered, MAX_SAID);
     demo_job_init(&t->job, p->defaults);
@@ -221,11 +232,18 @@ static int take_job(struct pool *p, struct str line)
 
 /* --- lines in ----------------------------------------------------------------------------- */
 
-static void cancel(struct pool *p, struct str job, int64_t attempt)
+static void tell(struct pool *p, const yyjson_val *line, bool cancel, bool rest)
 {
+    struct str job = json_text(json_at(line, "job"));
+    int64_t attempt = json_int(json_at(line, "attempt"), 1);
+
     (void)pthread_mutex_lock(&p->lock);
-    for (struct task *t = p->tasks; t != NULL; t = t->next)
-        t->is_cancelled |= t->job.attempt == attempt && str_eq(t->job.id, job);
+    for (struct task *t = p->tasks; t != NULL; t = t->next) {
+        bool is_meant = t->job.attempt == attempt && str_eq(t->job.id, job);
+
+        t->is_cancelled |= is_meant && cancel;
+        t->is_to_rest |= is_meant && rest;
+    }
     (void)pthread_cond_broadcast(&p->news);
     (void)pthread_mutex_unlock(&p->lock);
 }
@@ -234,13 +252,14 @@ static int take_line(struct pool *p, struct json_reader *reader, struct str line
 {
     struct json json;
 
-    if (json_read(reader, line, &json, NULL) == 0 &&
-        yyjson_is_true(json_at(json.root, "cancel"))) {
-        cancel(p, json_text(json_at(json.root, "job")),
-               json_int(json_at(json.root, "attempt"), 1));
-        return 0;
-    }
-    return take_job(p, line);
+    bool is_json = json_read(reader, line, &json, NULL) == 0;
+    bool cancel = is_json && yyjson_is_true(json_at(json.root, "cancel"));
+    bool rest = is_json && yyjson_is_true(json_at(json.root, "pause"));
+
+    if (!cancel && !rest)
+        return take_job(p, line);
+    tell(p, json.root, cancel, rest);
+    return 0;
 }
 
 static int take_all(struct pool *p)

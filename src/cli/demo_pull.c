@@ -51,6 +51,7 @@ struct pull {
     uint64_t seq;
     int64_t due_us;  /* when the running pause ends */
     int64_t beat_us; /* when the server wants to hear from us */
+    bool is_to_rest; /* it wants the job to stop at its next step */
 };
 
 /* --- requests ------------------------------------------------------------------------ */
@@ -116,8 +117,9 @@ static bool says_cancel(struct pull *p)
     struct json json;
 
     json_reader_init(&reader, MAX_BODY, 64);
-    bool cancel = json_read(&reader, buf_text(&p->reply.body), &json, NULL) == 0 &&
-                  yyjson_is_true(json_at(json.root, "cancel"));
+    bool is_json = json_read(&reader, buf_text(&p->reply.body), &json, NULL) == 0;
+    bool cancel = is_json && yyjson_is_true(json_at(json.root, "cancel"));
+    p->is_to_rest = is_json && yyjson_is_true(json_at(json.root, "pause"));
     json_reader_done(&reader);
     return cancel;
 }
@@ -156,6 +158,11 @@ static int send_heartbeat(struct pull *p)
 {
     job_path(p, "heartbeat");
     return read_answer(p, post(p, end_path(p), NULL, STR_NONE));
+}
+
+static bool is_to_rest(struct demo_sink *sink)
+{
+    return ((struct pull *)sink)->is_to_rest;
 }
 
 /* --- the sink ------------------------------------------------------------------------ */
@@ -222,9 +229,9 @@ static void put_finish(struct pull *p, struct buf *b, enum demo_outcome outcome)
 static const char *fate_name(const struct pull *p, enum demo_outcome outcome)
 {
     static const char *const outcomes[] = {
-        [DEMO_SUCCEEDED] = "success",   [DEMO_INTERRUPTED] = "interrupted",
-        [DEMO_RAISED] = "failure",      [DEMO_STOPPED] = "stopped",
-        [DEMO_NO_MEMORY] = "no memory",
+        [DEMO_SUCCEEDED] = "success", [DEMO_INTERRUPTED] = "interrupted",
+        [DEMO_PAUSED] = "paused",     [DEMO_RAISED] = "failure",
+        [DEMO_STOPPED] = "stopped",   [DEMO_NO_MEMORY] = "no memory",
     };
     static const char *const fates[] = { [FATE_CANCELLED] = "cancelled",
                                          [FATE_FENCED] = "fenced",
@@ -259,7 +266,9 @@ static void work(struct pull *p)
     p->seq = 0;
     p->due_us = 0;
     p->n_events = 0;
+    p->is_to_rest = false;
     buf_clear(&p->batch);
+    p->job.paused_at = demo_paused_at(p->client, &p->job);
     p->beat_us = demo_now_us() + p->job.heartbeat_ms * 1000;
     if (p->fate == FATE_GOING)
         outcome = demo_play(&p->job, &p->sink);
@@ -416,7 +425,7 @@ static int work_on(struct pull *p)
 
 int demo_pull(const struct demo_pull_options *options)
 {
-    struct pull p = { .sink = { on_line, on_pause }, .options = options };
+    struct pull p = { .sink = { on_line, on_pause, is_to_rest }, .options = options };
     struct error err;
 
     if (client_new(options->url, getenv("SPOOLWIRE_TOKEN"), &p.client, &err) != 0)

@@ -7,7 +7,8 @@
  * root run ends with a question.  The answer starts a second root run, in which human_input
  * starts again and the graph goes on.  An attempt that comes with an answer first goes
  * through everything before the question with the emitter muted, so that the state is there,
- * with the ids that the first attempt gave.
+ * with the ids that the first attempt gave.  So does one that goes on after a pause, up to the
+ * step after which it was paused: before the question it stops between any two steps.
  *
  *     root 1: supervisor … human_input ?          root 2: human_input ! supervisor, writer
  */
@@ -20,38 +21,67 @@ static void begin(struct demo_graph *g)
 
     demo_fixed_id(&g->e, "issue", id);
     demo_put_human(&g->messages, g->e.job->issue, str_of(id));
-    g->e.muted = g->e.job->resume.p != NULL && g->e.job->options.question;
+    g->e.muted =
+        g->e.job->paused_at > 0 || (g->e.job->options.question && g->e.job->resume.p != NULL &&
+                                    !str_is(g->e.job->resume, "{}"));
     demo_root_start(g);
+}
+
+/* Between two steps. */
+static void step_done(struct demo_graph *g)
+{
+    struct demo_emit *e = &g->e;
+
+    if (e->muted && e->job->paused_at > 0 && g->step == e->job->paused_at) {
+        e->muted = false;
+        demo_root_start(g);
+    } else if (!e->muted && demo_going(e) && g->answer.p == NULL &&
+               e->sink->is_to_rest(e->sink)) {
+        demo_root_end(g);
+        if (demo_going(e))
+            e->outcome = DEMO_PAUSED;
+    }
+}
+
+static void send_to(struct demo_graph *g, const char *node, bool sends)
+{
+    demo_supervisor(g, node, sends);
+    step_done(g);
 }
 
 static void investigate(struct demo_graph *g)
 {
     bool sends = g->e.job->options.fan_out > 1;
 
-    demo_supervisor(g, "investigator", sends);
+    send_to(g, "investigator", sends);
     if (sends)
         demo_investigators(g);
     else
         demo_investigator(g, TEXT_FIRST_LOOK, 0);
+    step_done(g);
 }
 
 static void play(struct demo_graph *g)
 {
     begin(g);
     investigate(g);
-    demo_supervisor(g, "codebase_search", false);
+    send_to(g, "codebase_search", false);
     demo_codebase_search(g);
-    demo_supervisor(g, "web_search", false);
+    step_done(g);
+    send_to(g, "web_search", false);
     demo_web_search(g);
-    demo_supervisor(g, "critic", false);
+    step_done(g);
+    send_to(g, "critic", false);
     demo_critic(g);
-    demo_supervisor(g, "investigator", false);
+    step_done(g);
+    send_to(g, "investigator", false);
     demo_investigator(g, TEXT_SECOND_LOOK, 1);
+    step_done(g);
     if (g->e.job->options.question) {
-        demo_supervisor(g, "human_input", false);
+        send_to(g, "human_input", false);
         demo_human_input(g);
     }
-    demo_supervisor(g, "writer", false);
+    send_to(g, "writer", false);
     demo_writer(g);
     demo_root_end(g);
 }

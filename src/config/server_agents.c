@@ -90,17 +90,26 @@ static int set_settings(struct config_agent *agent,
     return err;
 }
 
+static bool is_said(const char *name,
+                    const struct agent_entry *entry,
+                    const struct agent_entry *every)
+{
+    const struct option *o = options_find(&agent_options, STR(""), str_of(name));
+    size_t i = (size_t)(o - agent_options.options);
+
+    return entry->lines[i] != 0 || (every != NULL && every->lines[i] != 0);
+}
+
 /* The agent in this program, where nothing else was said. */
 static int set_builtin(struct config_agent *agent,
                        const struct agent_entry *entry,
                        const struct agent_entry *every)
 {
-    const struct option *attempts = options_find(&agent_options, STR(""), STR("attempts"));
-    size_t i = (size_t)(attempts - agent_options.options);
-
     agent->is_builtin = true;
-    if (entry->lines[i] == 0 && (every == NULL || every->lines[i] == 0))
+    if (!is_said("attempts", entry, every))
         agent->attempts = DEMO_ATTEMPTS;
+    if (!is_said("pausable", entry, every))
+        agent->is_pausable = true;
     if (agent->description.n > 0)
         return 0;
     return option_set(options_find(&agent_options, STR(""), STR("description")), agent,

@@ -1,11 +1,12 @@
 """Questions to people: answers, deadlines, pauses; over restarts, and from several at once."""
 
+import contextlib
 import json
 import sys
 import time
 
-from gateway import (PULL, Server, Worker, again, at_once, interrupt, node_end, node_start, root_end, root_start, token, until)
-from harness import case, cases, check, contains, equal
+from gateway import (PULL, Server, Worker, again, at_once, interrupt, node_end, node_start, root_end, root_start, running, token, until)
+from harness import PROGRAM, case, cases, check, contains, equal
 
 ASK = dict(PULL, attempts=3)
 
@@ -324,6 +325,29 @@ def a_process_that_may_be_paused_is():
         s.until_state("j", "succeeded")
         events = [f.event for f in s.read("j", "agent")]
         equal((events.count("graph.paused"), events.count("graph.resumed"), events[-1]), (1, 1, "job.done"))
+
+
+DEMOS = {"process": ("demo", {}), "pool": ("demo", {"pool": {"size": 1, "concurrency": 2}}), "pull": ("mine", {"pull": True})}
+
+
+@cases(DEMOS)
+def the_demo_agent_stops_between_two_steps(how):
+    name, agent = DEMOS[how]
+    with Server(agents={name: agent}) as s, contextlib.ExitStack() as stack:
+        if how == "pull":
+            stack.enter_context(running(PROGRAM, "demo-agent", "--pull", s.url, "--agent", name))
+        whole = s.submit(name, {"speed": 0, "question": False}, job_id="whole")
+        s.submit(name, {"speed": 10, "question": False}, job_id="j")
+        with s.stream("j", "agent") as stream:
+            stream.until_event("agent.tool_call")
+        equal(s.post("/v1/jobs/j/pause").status, 200)
+        equal(s.until_state("j", "waiting", "succeeded", "failed")["state"], "waiting")
+        equal(s.post("/v1/jobs/j/resume").json["state"], "queued")
+        s.until_state("j", "succeeded")
+        s.until_state(whole, "succeeded")
+        told = {id: [(f.event, f.json.get("node"), f.json.get("step")) for f in s.read(id, "agent")
+                     if f.event not in ("graph.paused", "graph.resumed")] for id in ("j", whole)}
+        equal(told["j"], told[whole])
 
 
 @case
