@@ -1,6 +1,7 @@
 """Questions to people: answers, deadlines, pauses; over restarts, and from several at once."""
 
 import contextlib
+import datetime
 import json
 import sys
 import time
@@ -27,6 +28,9 @@ def answer(s, id, **body):
     return s.post(f"/v1/jobs/{id}/answer", body)
 
 
+moment = datetime.datetime.fromisoformat
+
+
 def asked(s, **query):
     path = "/v1/interrupts" + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else "")
     a = s.get(path)
@@ -41,7 +45,7 @@ def a_question_is_answered_and_the_job_goes_on():
         (q,) = asked(s)
         equal((q["interrupt_id"], q["job_id"], q["agent"], q["attempt"], q["question"], q["context"]),
               ("q-1", "j", "pull", 1, "Which one?", {"n": 2}))
-        check(q["expires_at"] > q["asked_at"], "half an hour unless it says so")
+        equal((moment(q["expires_at"]) - moment(q["asked_at"])).total_seconds(), 1800, "unless it says so")
         a = answer(s, "j", value={"pick": "b"})
         equal((a.status, a.json["state"]), (200, "queued"), repr(a))
         equal(asked(s), [])
@@ -178,6 +182,27 @@ def a_question_may_say_what_silence_means():
         s.until_state("k", "cancelled")
         ask(s, "n", interrupt({"expires_in": 0}, "q"))
         equal(asked(s)[0]["expires_at"], None, "never")
+
+
+@case
+def an_answer_ends_its_deadline():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"expires_in": 2}, "q"))
+        ask(s, "k", interrupt({"expires_in": 2}, "q"))
+        equal(answer(s, "j", value="in time").status, 200)
+        s.until_state("k", "failed")  # whose time began later
+        equal((s.state("j"), s.job("j")["error"]), ("queued", None))
+
+
+@case
+def who_waits_holds_no_place():
+    lines = "\\n".join(json.dumps(e) for e in (root_start(), interrupt("?", "q"), root_end()))
+    with Server(agents={"a": {"command": ["sh", "-c", f"read order; printf '{lines}\\n'"], "concurrency": 1}}) as s:
+        for id in ("j", "k"):
+            s.submit("a", job_id=id)
+        for id in ("j", "k"):
+            s.until_state(id, "waiting")
+        equal(len(asked(s)), 2)
 
 
 @case

@@ -208,23 +208,41 @@ static const char *some_value(struct script *sc)
     return values[chance_below(sc->chance, sizeof(values) / sizeof(values[0]))];
 }
 
-/* One question, or two at the same time. */
+/* What a run says of its questions. */
+static void put_interrupts(struct script *sc,
+                           struct buf *out,
+                           const struct script_run *run,
+                           const char *const values[2])
+{
+    static const char names[] = { 'q', 'p' };
+
+    put_event(sc, out, "on_chain_stream", run);
+    buf_lit(out, "{\"chunk\":{\"__interrupt__\":[");
+    for (size_t i = 0; i < 2 && values[i] != NULL; i++)
+        put(out, "%s{\"value\":%s,\"id\":\"%s-%c\"}", i > 0 ? "," : "", values[i], sc->prefix,
+            names[i]);
+    buf_lit(out, "]}}");
+    end_event(out);
+}
+
+/* One question, two at the same time, or none: a breakpoint.  Inside of another graph that one
+ * tells of it first. */
 static void put_question(struct script *sc, struct buf *out)
 {
-    bool is_two = chance_of(sc->chance, 400);
+    const char *values[2] = { NULL, NULL };
 
+    if (chance_of(sc->chance, 850))
+        values[0] = some_value(sc);
+    if (values[0] != NULL && chance_of(sc->chance, 400))
+        values[1] = some_value(sc);
     sc->asked = true;
     if (sc->curious) {
         sc->says_end = false;
         sc->n_left = 0;
     }
-    put_event(sc, out, "on_chain_stream", &sc->open[0]);
-    put(out, "{\"chunk\":{\"__interrupt__\":[{\"value\":%s,\"id\":\"%s-q\"}", some_value(sc),
-        sc->prefix);
-    if (is_two)
-        put(out, ",{\"value\":%s,\"id\":\"%s-p\"}", some_value(sc), sc->prefix);
-    put(out, "]}}");
-    end_event(out);
+    if (sc->n_open > 2)
+        put_interrupts(sc, out, &sc->open[sc->n_open - 2], values);
+    put_interrupts(sc, out, &sc->open[0], values);
 }
 
 /* --- ends --------------------------------------------------------------------- */
@@ -293,6 +311,8 @@ static void go_on_in_node(struct script *sc, struct buf *out)
         start_node(sc, out); /* a graph inside of it */
     else if (what < 75)
         put_progress(sc, out);
+    else if (what < (sc->curious && !sc->asked ? 80 : 76))
+        put_question(sc, out);
     else
         put_end(sc, out);
 }
