@@ -27,7 +27,7 @@ static void try_pattern(struct str pattern, struct str job)
         check(err.text[0] != '\0');
         return;
     }
-    buf_init(&name, 1 << 20);
+    buf_init(&name, SIZE_MAX / 4);
     channel_put(&c, job, &name);
     check(channel_find_job(&c, buf_text(&name), &found) && str_eq(found, job));
     buf_clear(&name);
