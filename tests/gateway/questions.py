@@ -231,7 +231,7 @@ def an_answer_outlives_kill_9_and_is_used_once():
 
 @case
 def a_worker_that_is_lost_had_not_used_the_answer():
-    with Server(agents={"pull": dict(ASK, lease="1s")}) as s:
+    with Server(agents={"pull": dict(ASK, lease="3s")}) as s:
         ask(s, "j", interrupt("?", "q"))
         answer(s, "j", value=5)
         equal(Worker(s).ask().json["resume"], {"q": 5})
@@ -339,7 +339,7 @@ while :; do sleep 0.05; done
 
 @case
 def a_process_that_may_be_paused_is():
-    with Server(agents={"a": {"command": ["sh", "-c", PAUSABLE], "pausable": True, "lease": "2s"}}) as s:
+    with Server(agents={"a": {"command": ["sh", "-c", PAUSABLE], "pausable": True, "lease": "5s"}}) as s:
         s.submit("a", job_id="j")
         with s.stream("j", "raw") as stream:
             stream.until_event("llm.delta")
@@ -392,7 +392,7 @@ def who_cannot_hear_is_not_asked():
 
 @cases(["open", "answered"])
 def a_worker_that_is_lost_after_it_has_asked_costs_nothing(what):
-    with Server(agents={"pull": dict(PULL, attempts=1, lease="1s")}) as s:
+    with Server(agents={"pull": dict(PULL, attempts=1, lease="3s")}) as s:
         ask(s, "j", interrupt("?", "q"), finish=False)
         if what == "answered":
             equal(answer(s, "j", value="once").json["state"], "running")

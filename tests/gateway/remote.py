@@ -268,11 +268,11 @@ def comments_are_signs_of_life():
     def play(r):
         r.say(SSE, chunk(sse(*STORY[:4])))
         for _ in range(8):
-            time.sleep(0.1)
+            time.sleep(0.5)
             r.say("", chunk(b": ping\n\n"))
         r.say("", chunk(sse(*STORY[4:])), END)
 
-    _, frames, _ = run(play, "succeeded", agent={"idle": "500ms"})
+    _, frames, _ = run(play, "succeeded", agent={"idle": "3s"})
     equal(tokens(frames), ["a", "b", "c"])
 
 

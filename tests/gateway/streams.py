@@ -126,15 +126,15 @@ def a_running_job_says_polling_live_running():
 
 @case
 def reconnected_is_said_once():
-    with Server(agents={"pull": dict(PULL, lease="1s", attempts=2)}) as s:
+    with Server(agents={"pull": dict(PULL, attempts=2)}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         lease.send(*OPENING)
         with s.aiq("j", 3) as st:
-            st.until_event("job.status", 5)
+            st.until_event("job.status")
             equal(lease.hand_back().status, 200)
             Worker(s).lease()
-            st.until("running again", lambda st: statuses(st)[-1:] == ["RUNNING"] and len(statuses(st)) >= 2, 5)
+            st.until("running again", lambda st: statuses(st)[-1:] == ["RUNNING"] and len(statuses(st)) >= 2)
             equal(["reconnected" in f.json for f in st.frames if f.event == "job.status"][0], True)
             check(not any("reconnected" in f.json for f in st.frames if f.event == "job.status" and
                           f is not next(x for x in st.frames if x.event == "job.status")), "on the first only")
@@ -224,14 +224,14 @@ def heartbeats_alone():
     with Server("--heartbeat", "1s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         with s.aiq("j") as st, s.stream("j", "agent") as other:
-            st.until("two", lambda st: st.events.count("job.heartbeat") >= 2, 6)
+            st.until("two", lambda st: st.events.count("job.heartbeat") >= 2)
             equal(st.comments, [])
             check(not other.pump(0) and not other.frames, "only aiq and raw have them")
 
 
 @case
 def a_busy_stream_has_no_comments_but_beats():
-    with Server("--keep-alive", "1s", "--heartbeat", "1s", agents={"pull": PULL}) as s:
+    with Server("--keep-alive", "3s", "--heartbeat", "4s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         lease.send(*OPENING)
@@ -242,7 +242,7 @@ def a_busy_stream_has_no_comments_but_beats():
                 lease.send(token(f"{n}"))
                 n += 1
                 for st in (quiet, raw):
-                    st.until(f"token {n}", lambda st: sum(f.event in ("agent.token", "llm.delta") for f in st.frames) >= n, 5)
+                    st.until(f"token {n}", lambda st: sum(f.event in ("agent.token", "llm.delta") for f in st.frames) >= n)
             check(raw.events.count("job.heartbeat") >= 1, "a heartbeat also while events come")
             equal(quiet.comments, [])
 

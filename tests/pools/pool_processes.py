@@ -43,9 +43,9 @@ def a_cold_start_on_demand():
 def no_job_before_it_is_ready():
     """A slow start takes nothing of a job's lease, and a job that waits for it may be cancelled."""
     slow = ["sh", "-c", 'while [ ! -e go ]; do sleep 0.02; done; exec "$@"', "sh", *WORKER]
-    with Pool(command=slow, agent={"lease": "500ms"}) as s:
+    with Pool(command=slow, agent={"lease": "3s"}) as s:
         one, two = s.do(["say", "x"]), s.do(["say", "y"])
-        time.sleep(1.2)  # more than two leases
+        time.sleep(3.5)  # more than a lease
         equal((s.state(one), s.state(two)), ("queued", "queued"))
         s.post(f"/v1/jobs/{two}/cancel")
         equal(s.state(two), "cancelled")

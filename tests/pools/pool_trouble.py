@@ -84,12 +84,12 @@ def a_storm_of_crashes():
 @case
 def a_silent_job_loses_its_lease():
     """And only that one: the others of the process show signs of life."""
-    with Pool(concurrency=2, agent={"lease": "1s", "attempts": 2}) as s:
-        busy = s.do(["say", "x"], ["sleep", 3], ["say", "y"])
+    with Pool(concurrency=2, agent={"lease": "3s", "attempts": 2}) as s:
+        busy = s.do(["say", "x"], ["sleep", 5], ["say", "y"])
         silent = s.do(["first", [["silent", True], ["say", "one"], ["until", "never"]]], ["say", "two"])
-        job = s.until_state(silent, "succeeded", seconds=15)
+        job = s.until_state(silent, "succeeded")
         equal((job["attempt"], s.chunks(silent)), (2, ["one", "two"]))
-        contains(s.said("no sign of life")[0][1], "no sign of life for 1 s")
+        contains(s.said("no sign of life")[0][1], "no sign of life for 3 s")
         equal(s.notes("told"), [[silent, "1"]], "it was told to stop")
         equal(s.until_state(busy, "succeeded")["attempt"], 1)
         equal(len(s.pids()), 1)
@@ -124,7 +124,7 @@ def a_silent_job_without_a_budget_fails():
 
 @case
 def a_process_that_stands_still_is_replaced():
-    with Pool(concurrency=2, drain="200ms", agent={"lease": "1s", "attempts": 2, "grace": "300ms"}) as s:
+    with Pool(concurrency=2, drain="200ms", agent={"lease": "3s", "attempts": 2, "grace": "300ms"}) as s:
         ids = [s.do(["say", "x"], ["until", "go"], ["say", "y"]) for _ in range(2)]
         for id in ids:
             s.until_begun(id)

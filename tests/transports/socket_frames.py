@@ -407,7 +407,7 @@ def a_job_that_is_not_there_is_404():
 
 @case
 def silence_is_broken_by_pings():
-    with open_socket("--keep-alive", "300ms", "--pong-timeout", "1s") as ws:
+    with open_socket("--keep-alive", "300ms", "--pong-timeout", "10s") as ws:
         ws.until("three pings", lambda s: len(s.pings) >= 3)
         goes_on(ws)
 

@@ -111,7 +111,7 @@ def translated():
 def served():
     """The demo, one that asks and is answered, a job that is cancelled, one whose worker is
     lost, a cursor that is foreign; beats, and the server's end."""
-    with Server("--heartbeat", "100ms", "--shutdown-window", "10s", agents={"pull": {**PULL, "lease": "1s", "attempts": 2}}) as s:
+    with Server("--heartbeat", "100ms", "--shutdown-window", "10s", agents={"pull": {**PULL, "lease": "3s", "attempts": 2}}) as s:
         done = s.submit("demo", {"issue": "x", "speed": 0})
         asking = s.submit("demo", {"issue": "x", "speed": 0, "ask_timeout": "never"})
         s.until_state(asking, "waiting")
