@@ -1,11 +1,12 @@
 /* What the gateway is compared with where no server exists for it.
  *
- *   bare append FOLDER BATCH SECONDS          rows/s, and per CPU second: SQLite with
- * synchronous=FULL, one insert a row, BATCH rows a commit, our table's shape bare replay FILE
- * JOB                      events/s, and per CPU second: SELECT, parse, render `aiq` as SSE, in
- *                                             one thread, into memory
- *   bare redis PORT CLIENTS BATCH SECONDS     events/s: XADD, each client sends BATCH at a time
- *                                             and waits for the answers */
+ *   bare append FOLDER BATCH SECONDS        rows/s, and per CPU second: SQLite with
+ *                                           synchronous=FULL, our table's shape, one insert
+ *                                           a row, BATCH rows a commit
+ *   bare replay FILE JOB                    events/s, and per CPU second: SELECT, parse,
+ *                                           render `aiq` as SSE, in one thread, into memory
+ *   bare redis PORT CLIENTS BATCH SECONDS   events/s: XADD, each client sends BATCH at a time
+ *                                           and waits for the answers */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/json.h"
@@ -141,74 +142,103 @@ static const struct record *find_head(const struct heads *heads, uint64_t seq)
     return NULL;
 }
 
-static double replay(const char *path, const char *job, double *ret_per_cpu)
-{
-    struct way way = { .dialect = &dialect_aiq,
-                       .framing = framing_find(STR("sse")),
-                       .chunked = true };
+/* What it takes to render records, and what came of it. */
+struct rendering {
+    const char *job;
+    struct way way;
     struct json_reader reader;
-    struct heads heads = { .n = 0 };
+    struct heads heads;
     struct frames frames;
     struct buf out;
-    sqlite3 *db = NULL;
-    size_t n_events = 0, n, n_bytes = 0;
+    size_t n_events, n_bytes;
+};
 
-    if (way.framing == NULL ||
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
-            SQLITE_OK)
+static void render_line(struct rendering *r, struct str line)
+{
+    struct record rec;
+    size_t n;
+
+    if (record_decode(&r->reader, line, &rec, NULL) != 0)
+        die("decode");
+    if (rec.head_seq != 0)
+        rec.head = find_head(&r->heads, rec.head_seq);
+    rec.job_id = str_of(r->job);
+    if (way_render(&r->way, &rec, (struct cursor){ 0 }, &r->frames, &r->out, &n) != 0)
+        die("render");
+    if (rec.head_seq == 0 && rec.info.run.p != NULL &&
+        (r->heads.n == MAX_HEADS || record_new(&rec, &r->heads.at[r->heads.n++]) != 0))
+        die("too many heads");
+    r->n_events++;
+}
+
+/* The records of one row, a line each. */
+static void render_row(struct rendering *r, struct str row)
+{
+    while (row.n > 0) {
+        size_t n = str_find(row, '\n');
+
+        render_line(r, str_head(row, n));
+        row = str_skip(row, n + 1);
+    }
+    if (r->out.n > 256 * 1024) {
+        r->n_bytes += r->out.n;
+        buf_clear(&r->out);
+    }
+}
+
+static void rendering_init(struct rendering *r, const char *job)
+{
+    *r = (struct rendering){
+        .job = job,
+        .way = { .dialect = &dialect_aiq, .framing = framing_find(STR("sse")), .chunked = true }
+    };
+    json_reader_init(&r->reader, SIZE_MAX / 64, 256);
+    frames_init(&r->frames, SIZE_MAX / 4);
+    buf_init(&r->out, SIZE_MAX / 4);
+}
+
+static void rendering_done(struct rendering *r)
+{
+    for (size_t i = 0; i < r->heads.n; i++)
+        record_unref(r->heads.at[i]);
+    frames_done(&r->frames);
+    json_reader_done(&r->reader);
+    buf_done(&r->out);
+}
+
+static double replay(const char *path, const char *job, double *ret_per_cpu)
+{
+    struct rendering r;
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK)
         die("cannot open");
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
-    frames_init(&frames, SIZE_MAX / 4);
-    buf_init(&out, SIZE_MAX / 4);
+    rendering_init(&r, job);
     double start = now(), start_cpu = cpu();
     sqlite3_stmt *s = prepare(db, "SELECT r.id, r.stored FROM jobs j, records r WHERE j.id = ?"
                                   " AND r.id > j.key << 30 AND r.id < (j.key + 1) << 30"
                                   " ORDER BY r.id");
     (void)sqlite3_bind_text(s, 1, job, -1, SQLITE_STATIC);
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        const char *line = (const char *)sqlite3_column_text(s, 1);
-        const char *run_end = line + sqlite3_column_bytes(s, 1);
-
-        for (const char *end; line < run_end; line = end + 1) {
-            struct record rec;
-
-            end = memchr(line, '\n', (size_t)(run_end - line));
-            end = end != NULL ? end : run_end;
-            if (record_decode(&reader, str_make(line, (size_t)(end - line)), &rec, NULL) != 0)
-                die("decode");
-            if (rec.head_seq != 0)
-                rec.head = find_head(&heads, rec.head_seq);
-            rec.job_id = str_of(job);
-            if (way_render(&way, &rec, (struct cursor){ 0 }, &frames, &out, &n) != 0)
-                die("render");
-            if (rec.head_seq == 0 && rec.info.run.p != NULL &&
-                (heads.n == MAX_HEADS || record_new(&rec, &heads.at[heads.n++]) != 0))
-                die("too many heads");
-            n_events++;
-        }
-        if (out.n > 256 * 1024) {
-            n_bytes += out.n;
-            buf_clear(&out);
-        }
-    }
+    while (sqlite3_step(s) == SQLITE_ROW)
+        render_row(&r, str_make((const char *)sqlite3_column_text(s, 1),
+                                (size_t)sqlite3_column_bytes(s, 1)));
     double seconds = now() - start, seconds_cpu = cpu() - start_cpu;
-    if (n_bytes == 0 && out.n == 0)
+    if (r.n_bytes == 0 && r.out.n == 0)
         die("nothing was rendered");
     (void)sqlite3_finalize(s);
     (void)sqlite3_close(db);
-    for (size_t i = 0; i < heads.n; i++)
-        record_unref(heads.at[i]);
-    frames_done(&frames);
-    json_reader_done(&reader);
-    buf_done(&out);
-    *ret_per_cpu = (double)n_events / seconds_cpu;
-    return (double)n_events / seconds;
+    rendering_done(&r);
+    *ret_per_cpu = (double)r.n_events / seconds_cpu;
+    return (double)r.n_events / seconds;
 }
 
 /* --- Redis ---------------------------------------------------------------------------- */
 
 struct client {
     int fd;
+    char *text; /* owned; of a batch */
+    size_t n;
     long open; /* answers that are missing */
     bool in_length;
 };
@@ -225,82 +255,91 @@ static int dial(long port)
     return fd;
 }
 
-static void send_batch(struct client *c, const char *text, size_t n, long batch)
+/* A batch of XADD to a stream of its own. */
+static void write_batch(struct client *c, long number, long batch)
 {
-    while (n > 0) {
-        ssize_t sent = send(c->fd, text, n, MSG_NOSIGNAL);
+    char key[32], value[EVENT_BYTES + 1], one[512];
+    int key_n = snprintf(key, sizeof(key), "stream:%ld", number);
+
+    memset(value, 'x', EVENT_BYTES);
+    value[EVENT_BYTES] = '\0';
+    int n = snprintf(one, sizeof(one),
+                     "*5\r\n$4\r\nXADD\r\n$%d\r\n%s\r\n$1\r\n*\r\n$1\r\nd\r\n$%d\r\n%s\r\n",
+                     key_n, key, EVENT_BYTES, value);
+    c->n = (size_t)(n * batch);
+    c->text = malloc(c->n);
+    if (c->text == NULL)
+        die("memory");
+    for (long k = 0; k < batch; k++)
+        memcpy(c->text + k * n, one, (size_t)n);
+}
+
+static void send_batch(struct client *c, long batch)
+{
+    for (size_t at = 0; at < c->n;) {
+        ssize_t sent = send(c->fd, c->text + at, c->n - at, MSG_NOSIGNAL);
 
         if (sent <= 0)
             die("send");
-        text += sent;
-        n -= (size_t)sent;
+        at += (size_t)sent;
     }
     c->open = batch;
+}
+
+/* $15\r\n1700000000000-0\r\n: two line ends each.  How many have come. */
+static long take_answers(struct client *c)
+{
+    char in[65536];
+    ssize_t n = recv(c->fd, in, sizeof(in), 0);
+    long done = 0;
+
+    if (n <= 0 || memchr(in, '-', 1) != NULL)
+        die("Redis answered with an error");
+    for (ssize_t k = 0; k < n; k++) {
+        if (in[k] != '\n')
+            continue;
+        c->in_length = !c->in_length;
+        done += !c->in_length;
+    }
+    c->open -= done;
+    return done;
 }
 
 static double redis(long port, long n_clients, long batch, double seconds)
 {
     struct client *clients = calloc((size_t)n_clients, sizeof(*clients));
-    size_t *sizes = calloc((size_t)n_clients, sizeof(*sizes));
-    char **texts = calloc((size_t)n_clients, sizeof(*texts)), value[EVENT_BYTES + 1], in[65536];
     int ep = epoll_create1(0);
     long done = 0;
 
-    if (clients == NULL || texts == NULL || sizes == NULL)
+    if (clients == NULL)
         die("memory");
-    memset(value, 'x', EVENT_BYTES);
-    value[EVENT_BYTES] = '\0';
     for (long i = 0; i < n_clients; i++) {
-        struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)i };
-        char key[32], one[512];
-        int key_n = snprintf(key, sizeof(key), "stream:%ld", i);
-        int n = snprintf(one, sizeof(one),
-                         "*5\r\n$4\r\nXADD\r\n$%d\r\n%s\r\n$1\r\n*\r\n$1\r\nd\r\n$%d\r\n%s\r\n",
-                         key_n, key, EVENT_BYTES, value);
+        struct epoll_event e = { .events = EPOLLIN, .data.ptr = &clients[i] };
 
-        sizes[i] = (size_t)(n * batch);
-        texts[i] = malloc(sizes[i]);
-        if (texts[i] == NULL)
-            die("memory");
-        for (long k = 0; k < batch; k++)
-            memcpy(texts[i] + k * n, one, (size_t)n);
+        write_batch(&clients[i], i, batch);
         clients[i].fd = dial(port);
         (void)epoll_ctl(ep, EPOLL_CTL_ADD, clients[i].fd, &e);
     }
     double start = now(), end = start;
     for (long i = 0; i < n_clients; i++)
-        send_batch(&clients[i], texts[i], sizes[i], batch);
+        send_batch(&clients[i], batch);
     for (; end - start < seconds; end = now()) {
         struct epoll_event events[64];
         int got = epoll_wait(ep, events, 64, 100);
 
         for (int i = 0; i < got; i++) {
-            struct client *c = &clients[events[i].data.u64];
-            ssize_t n = recv(c->fd, in, sizeof(in), 0);
+            struct client *c = events[i].data.ptr;
 
-            if (n <= 0 || memchr(in, '-', 1) != NULL)
-                die("Redis answered with an error");
-            for (ssize_t k = 0; k < n; k++) { /* $15\r\n1700000000000-0\r\n: two line ends each
-                                               */
-                if (in[k] != '\n')
-                    continue;
-                c->in_length = !c->in_length;
-                if (!c->in_length) {
-                    c->open--;
-                    done++;
-                }
-            }
+            done += take_answers(c);
             if (c->open == 0)
-                send_batch(c, texts[events[i].data.u64], sizes[events[i].data.u64], batch);
+                send_batch(c, batch);
         }
     }
     for (long i = 0; i < n_clients; i++) {
         (void)close(clients[i].fd);
-        free(texts[i]);
+        free(clients[i].text);
     }
     free(clients);
-    free(texts);
-    free(sizes);
     return (double)done / (end - start);
 }
 
