@@ -330,7 +330,7 @@ static void begin(struct serving *t)
     }
     char *const *words = t->function != NULL ? t->function->args : only_id;
     if (!name_job(t, words)) {
-        fail(t, "the job's id must be 1 to 64 of letters, digits, _ and -");
+        fail(t, "the job's id must be " JOB_ID_RULE);
         return;
     }
     if (t->function != NULL)

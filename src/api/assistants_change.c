@@ -176,7 +176,7 @@ static bool read_new(struct call *call, struct json_reader *reader)
     if (str_absent(row->graph))
         return fail(call, "\"graph_id\" must be the name of a graph");
     if (!json_is_null(id) && !job_id_valid(json_text(id)))
-        return fail(call, "\"assistant_id\" must be 1 to 64 of letters, digits, _ and -");
+        return fail(call, "\"assistant_id\" must be " JOB_ID_RULE);
     if (assistants_find_graph(call->loop->app, json_text(id)) != NULL) {
         http_respond_error(call->req, 409, "Assistant already exists");
         return false;

@@ -99,8 +99,7 @@ static struct plan *plan_of(struct call *call)
     struct plan *plan = j->data;
 
     if (!job_id_valid(thread)) {
-        http_respond_error(call->req, 422,
-                           "the thread must be 1 to 64 of letters, digits, _ and -");
+        http_respond_error(call->req, 422, "the thread must be " JOB_ID_RULE);
         return NULL;
     }
     if (!arena_copy(&j->mem, thread, &j->thread)) {

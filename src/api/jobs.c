@@ -162,8 +162,7 @@ static bool read_submit(struct call *call, struct json_reader *reader)
         return false;
     }
     if (!json_is_null(id) && !job_id_valid(json_text(id))) {
-        http_respond_error(call->req, 422,
-                           "\"job_id\" must be 1 to 64 of letters, digits, _ and -");
+        http_respond_error(call->req, 422, "\"job_id\" must be " JOB_ID_RULE);
         return false;
     }
     if (!json_is_null(seconds) && (expiry < 1 || expiry > 604800)) {

@@ -12,6 +12,24 @@ enum { MAX_DEPTH = 100, MAX_BATCH = 100 };
 
 /* --- a RunCreate --------------------------------------------------------------------- */
 
+static void refuse_word(struct call *call,
+                        const char *name,
+                        const char *const *words,
+                        struct str given)
+{
+    struct buf list;
+
+    buf_init(&list, 1024);
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (i > 0)
+            buf_str(&list, words[i + 1] != NULL ? STR(", ") : STR(" or "));
+        buf_str(&list, str_of(words[i]));
+    }
+    http_respond_error(call->req, 422, "\"%s\" must be %.*s, not '%.*s'", name,
+                       STR_ARG(buf_text(&list)), STR_ARG(str_head(given, 40)));
+    buf_done(&list);
+}
+
 /* One of a few words, or the first of them. */
 static bool read_word(struct call *call,
                       const yyjson_val *value,
@@ -29,8 +47,7 @@ static bool read_word(struct call *call,
         if (str_eq(given, *ret))
             return true;
     }
-    http_respond_error(call->req, 422, "\"%s\" cannot be '%.*s'", name,
-                       STR_ARG(str_head(given, 40)));
+    refuse_word(call, name, words, given);
     return false;
 }
 
@@ -76,8 +93,7 @@ static bool read_thread_id(struct call *call)
 
     j->thread_row.is_temporary = str_absent(thread);
     if (!str_absent(thread) && !job_id_valid(thread)) {
-        http_respond_error(call->req, 422,
-                           "a thread's id is 1 to 64 of letters, digits, _ and -");
+        http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
         return false;
     }
     return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)

@@ -52,8 +52,7 @@ static bool read_create(struct call *call, struct json_reader *reader)
     yyjson_val *id = langgraph_member(json.root, "thread_id", "threadId");
     struct str if_exists = json_text(langgraph_member(json.root, "if_exists", "ifExists"));
     if (!json_is_null(id) && !job_id_valid(json_text(id))) {
-        http_respond_error(call->req, 422,
-                           "\"thread_id\" must be 1 to 64 of letters, digits, _ and -");
+        http_respond_error(call->req, 422, "\"thread_id\" must be " JOB_ID_RULE);
         return false;
     }
     if (!str_absent(if_exists) && !str_is(if_exists, "raise") &&

@@ -100,7 +100,7 @@ static int take_ends(struct replay *r, const struct record *rec, struct error *e
     if (rec->seq == 1) {
         if (!job_id_valid(job))
             return error_set(err, ERR_REFUSED,
-                             "the job's id must be 1 to 64 of letters, digits, _ and -: give "
+                             "the job's id must be " JOB_ID_RULE ": give "
                              "another with --job");
         (void)snprintf(r->job, sizeof(r->job), "%.*s", STR_ARG(job)); /* fits */
         (void)snprintf(r->agent, sizeof(r->agent), "%.*s", STR_ARG(rec->agent));

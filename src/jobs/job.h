@@ -24,7 +24,7 @@ enum job_state {
     JOB_STATE_MAX
 };
 
-/* 1 to 64 of letters, digits, _ and -. */
+#define JOB_ID_RULE "1 to 64 of letters, digits, _ and -"
 bool job_id_valid(struct str id);
 
 const char *job_state_name(enum job_state state);

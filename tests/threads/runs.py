@@ -72,6 +72,8 @@ def mistakes_are_answered_with_4xx():
             equal(s.post(f"/threads/{t}/runs", body).status, 422, body)
             equal(s.post(f"/threads/{t}/runs/stream", body).status, 422, body)
         equal(s.post(f"/threads/{t}/runs", b"{").status, 422)
+        a = s.post(f"/threads/{t}/runs", {"assistant_id": "agent", "multitask_strategy": "fight"})
+        equal(a.json["detail"], "\"multitask_strategy\" must be enqueue, reject, interrupt or rollback, not 'fight'")
         equal(s.get(f"/threads/{t}/runs").json, [])
 
 
