@@ -671,6 +671,35 @@ static void check_lease(struct call *c)
         take_grant(t, r, c->sim->now);
 }
 
+/* --- what was granted, and what was refused --------------------------------------- */
+
+static void check_submitted(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    const struct truth *t = subject(c, r->row.id, r->row.key);
+
+    if (t == NULL || !str_eq(r->row.id, str_of(c->sub->id)))
+        complain(c, "there is no such job");
+    if (r->existed && !str_eq(t->job->row.request_hash, c->hash))
+        complain(c, "it was another request");
+    if (!r->existed && t->created != c->sim->model->n_commits)
+        complain(c, "it was there before");
+}
+
+/* It was answered, paused or the like. */
+static void check_moved_on(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct truth *t = subject(c, r->job, r->row.key);
+
+    if (t == NULL)
+        complain(c, "there is no such job");
+    if (r->op == JOURNAL_REPLY && t->gone == 0)
+        check_answered(c);
+    if (r->op == JOURNAL_EXPIRE && t->gone == 0)
+        check_expired(c, t);
+}
+
 static void check_granted(struct call *c)
 {
     const struct journal_request *r = &c->req;
@@ -679,13 +708,7 @@ static void check_granted(struct call *c)
 
     switch (r->op) {
     case JOURNAL_SUBMIT:
-        t = subject(c, r->row.id, r->row.key);
-        if (t == NULL || !str_eq(r->row.id, str_of(c->sub->id)))
-            complain(c, "there is no such job");
-        if (r->existed && !str_eq(t->job->row.request_hash, c->hash))
-            complain(c, "it was another request");
-        if (!r->existed && t->created != m->n_commits)
-            complain(c, "it was there before");
+        check_submitted(c);
         return;
     case JOURNAL_LEASE:
         check_lease(c);
@@ -712,13 +735,7 @@ static void check_granted(struct call *c)
     case JOURNAL_PAUSE:
     case JOURNAL_RESUME:
     case JOURNAL_EXPIRE:
-        t = subject(c, r->job, r->row.key);
-        if (t == NULL)
-            complain(c, "there is no such job");
-        if (r->op == JOURNAL_REPLY && t->gone == 0)
-            check_answered(c);
-        if (r->op == JOURNAL_EXPIRE && t->gone == 0)
-            check_expired(c, t);
+        check_moved_on(c);
         return;
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
