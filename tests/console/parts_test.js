@@ -82,6 +82,30 @@ test("a file is downloaded as it was made, and the question has its context", as
   });
 });
 
+test("many questions at once leave room for the run, and each can be answered", async () => {
+  await server.submit("pull", {}, "curious");
+  const lease = await server.lease();
+  await lease.send(graph.start(), graph.node("asker", "n1"),
+    ...Array.from({ length: 10 }, (_, i) => ({ type: "graph.interrupt", id: `q${i}`, value: { question: `Number ${i}?`, options: ["yes", "no"] } })));
+  await lease.finish("interrupted");
+  await onPage("/runs/curious", {}, async (page) => {
+    const questions = page.locator(".question:not(.is-past)");
+    await until("all are there", async () => (await questions.count()) === 10);
+    assert.ok(await page.locator(".card").first().evaluate((el) => el.getBoundingClientRect().top < innerHeight));
+    await page.locator(".questions").hover();
+    await page.mouse.wheel(0, 10000);
+    await until("the last one is in sight", () => questions.last().evaluate((el) => el.getBoundingClientRect().bottom <= innerHeight));
+    for (let n = 9; n >= 0; n--) {
+      await questions.last().getByRole("button", { name: "yes" }).click();
+      await until(`${n} are left`, async () => (await questions.count()) === n);
+      if (n > 0) await page.locator(".question.is-past", { hasText: "Answered" }).first().waitFor();
+    }
+  });
+  const next = await server.lease();
+  assert.deepEqual(Object.values(next.order.resume), Array(10).fill("yes"));
+  await next.finish();
+});
+
 test("of the log a few lines are on the page, all are reached, and words are found in it", async () => {
   await onPage("/runs/done", {}, async (page) => {
     await state(page, "Succeeded");
@@ -189,7 +213,7 @@ test("colours follow the reader's preference, and nothing moves for those who wa
   const seen = [];
   for (const [colorScheme, reducedMotion] of [["light", "reduce"], ["dark", "no-preference"]]) {
     await onPage("/", { colorScheme, reducedMotion }, async (page) => {
-      const dot = page.locator(".pill.is-running .dot");
+      const dot = page.locator(".pill.is-running .dot").first();
       seen.push([await page.evaluate(() => getComputedStyle(document.body).backgroundColor), await dot.evaluate((el) => getComputedStyle(el).animationName)]);
     });
   }

@@ -138,6 +138,7 @@ export interface State {
   output?: Json;
   percent?: number;
   note?: string;
+  meter?: string; // the box whose progress that is
   runs: Map<string, Run>;
   roots: string[];
   cards: string[];
@@ -340,6 +341,7 @@ function endRun(s: State, rec: Rec): Run | undefined {
   run.output = rec.output;
   closeScope(s, run);
   for (const x of s.sections) if (x.exec === run.id) endSection(x, run.status);
+  if (s.meter === run.id) s.percent = s.note = s.meter = undefined;
   if (run.status === "error" && (run.isTop || run.kind === "tool" || run.kind === "llm")) {
     s.nErrors++;
     s.marks.push({ seq: rec.seq, ts: rec.ts, kind: "error", text: `${run.name}: ${rec.error ?? "failed"}` });
@@ -467,6 +469,7 @@ function takeProgress(s: State, rec: Rec): void {
   const box = run && findBox(s, run);
   s.percent = rec.percent;
   s.note = rec.note;
+  s.meter = box?.id;
   if (!box) return;
   box.percent = rec.percent;
   box.note = rec.note;

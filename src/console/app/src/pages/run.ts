@@ -3,12 +3,12 @@
 import { api, Refused, type Job } from "../api";
 import { now } from "../clock";
 import { afterDraw, h, redraw, type Child, type VNode } from "../dom";
-import { count, duration, many, plain } from "../format";
+import { count, duration, many, plain, show } from "../format";
 import { History } from "../history";
 import type { Following, Message } from "../link";
 import { empty, notice, pill, type Page } from "../page";
 import type { JsonObject, Rec } from "../record";
-import { isFinal, type State } from "../reducer";
+import { isFinal, type Question, type State } from "../reducer";
 import { adopt } from "../run/adopt";
 import { Cards } from "../run/cards";
 import { Events } from "../run/events";
@@ -49,6 +49,7 @@ export class RunPage implements Page {
   private readonly events: Events;
   private readonly timeline: Timeline;
   private readonly forms = new Map<string, QuestionForm>();
+  private readonly asked = new Set<string>(); // questions that were open for the server too
 
   constructor(private readonly store: Store, private readonly id: string, private readonly go: (path: string) => void) {
     this.title = `Run ${id}`;
@@ -199,12 +200,11 @@ export class RunPage implements Page {
   }
 
   private questions(s: State): Child[] {
-    if (this.scrubber.cursor !== undefined) {
-      return s.questions.filter((q) => q.isOpen).map((q) =>
-        h("section", { key: q.id, class: "question is-past" }, h("h2", null, plain(typeof q.question === "string" ? q.question : JSON.stringify(q.question))), h("p", { class: "muted" }, "Waiting for an answer at this event.")));
-    }
     return s.questions.filter((q) => q.isOpen).map((q) => {
+      if (this.scrubber.cursor !== undefined) return past(q, "Waiting for an answer at this event.");
       const open = this.store.interrupts.find((i) => i.job_id === this.id && i.interrupt_id === q.id);
+      if (open) this.asked.add(q.id);
+      else if (this.asked.has(q.id)) return past(q, "Answered. The run goes on when all of its questions are.");
       const value = (q.value !== null && typeof q.value === "object" && !Array.isArray(q.value) ? q.value : {}) as JsonObject;
       const what: Asked = open ? asked(open) : {
         id: q.id, job: this.id, question: q.question, context: q.context, value: q.value, schema: value.schema as JsonObject | undefined,
@@ -277,7 +277,7 @@ export class RunPage implements Page {
       this.error !== "" && notice("error", this.error),
       s.first > 1 && notice("info", `Events before ${s.first} have been removed from the server.`),
       this.verdict(s),
-      this.questions(s),
+      s.questions.some((q) => q.isOpen) && h("div", { class: "questions" }, this.questions(s)),
       h("section", { class: "time", "aria-label": "Timeline" }, this.timeline.view(s, at, isLive ? undefined : s.ts), this.scrubber.view()),
       h("div", { class: "split" },
         WIDE.matches && h("section", { class: "column", "aria-label": "Agents" }, h("h2", { class: "column-title" }, "Agents ", h("span", { class: "count" }, s.cards.length)),
@@ -285,4 +285,9 @@ export class RunPage implements Page {
         h("section", { class: "column side", "aria-label": "Details" }, this.tabs(s, tab),
           h("div", { id: "tab-panel", key: tab, class: "tab-panel", role: "tabpanel", "aria-labelledby": `tab-${tab}` }, this.panel(s, tab, at)))));
   }
+}
+
+// A question that nobody can answer here.
+function past(q: Question, why: string): VNode {
+  return h("section", { key: q.id, class: "question is-past" }, h("h2", null, plain(show(q.question))), h("p", { class: "muted" }, why));
 }
