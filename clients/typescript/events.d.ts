@@ -677,6 +677,11 @@ export interface RawNodeStart extends RawStart<"node.start"> {
     seen?: string[];
 }
 
+export interface RawRunEnd extends RawEnd<"run.end"> {
+    /** Its output was sent before, as a state. */
+    mirror?: true;
+}
+
 export interface RawNodeEnd extends RawEnd<"node.end"> {
     depth: number;
     chains?: number;
@@ -797,7 +802,7 @@ export interface RawEvents {
     "job.resumed": RawJobResumed;
     "run.start": RawStart<"run.start">;
     "run.stream": RawRunStream;
-    "run.end": RawEnd<"run.end">;
+    "run.end": RawRunEnd;
     "run.info": RawOfRun<"run.info">;
     "node.start": RawNodeStart;
     "node.end": RawNodeEnd;

@@ -306,10 +306,12 @@ static void put_complete(const struct record *rec, struct frames *out)
         frames_end(out);
 }
 
-/* The root's output is the graph's last state. */
+/* The root's output is the graph's last state, which its parts may have said already. */
 static void put_last_values(const struct record *rec, struct frames *out)
 {
-    if (!record_info(rec)->root || str_empty(rec->output) || rec->output.p[0] != '{')
+    bool is_state = record_info(rec)->root && str_starts(rec->output, STR("{"));
+
+    if (!is_state || rec->mirror)
         return;
     struct buf *b = frames_begin(out, STR("values"), MODE_VALUES);
     if (b == NULL)
@@ -320,9 +322,13 @@ static void put_last_values(const struct record *rec, struct frames *out)
 
 static void on_run_end(const struct record *rec, struct frames *out)
 {
-    if (!render_is_ok(rec))
+    bool ok = render_is_ok(rec);
+
+    /* For LangGraph, who has stopped to ask has ended. */
+    if (ok || (str_is(rec->status, "interrupted") && !str_absent(rec->output)))
+        put_end_event(rec, STR("chain"), out);
+    if (!ok)
         return;
-    put_end_event(rec, STR("chain"), out);
     put_last_values(rec, out);
     put_complete(rec, out);
 }

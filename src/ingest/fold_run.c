@@ -647,6 +647,7 @@ int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct
     rec.lossy = ev->lossy;
     rec.owes =
         ev->owes && run->head->info.counted && run->node.p != NULL && str_eq(status, STR("ok"));
+    rec.mirror = root && f->state_parts;
     if (err == 0 && root)
         err = end_root(f, run, ev, &status);
     if (err == 0 && run->node_run && ev->output != NULL)

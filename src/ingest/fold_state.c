@@ -380,6 +380,7 @@ static int apply_starts(struct fold *f, const struct record *rec, struct run *ru
 static int apply_root_end(struct fold *f, const struct record *rec)
 {
     f->root_failed = str_is(rec->status, "error");
+    f->state_parts = false;
     if (!f->root_failed)
         return 0;
     return arena_copy(&f->keep, rec->error, &f->failure) &&
@@ -397,6 +398,13 @@ static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
         f->owed = run->node;
     apply_end(f, run);
     return root ? apply_root_end(f, rec) : 0;
+}
+
+static int apply_values(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    f->state_parts |= rec->info.ns.n == 0;
+    return 0;
 }
 
 static int apply_complete(struct fold *f, const struct record *rec, struct run *run)
@@ -427,7 +435,7 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     (void)run;
     if (rec->attempt == RECORD_NO_NUMBER)
         return 0;
-    f->events_seen = f->root_failed = f->message_parts = false;
+    f->events_seen = f->root_failed = f->message_parts = f->state_parts = false;
     f->n_calls = 0;
     f->last_found = NULL;
     f->epoch++;
@@ -438,29 +446,18 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_UPDATE] = apply_update,
-    [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
-    [REC_JOB_START] = apply_job,
-    [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question,
-    [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,
-    [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,
-    [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,
-    [REC_NODE_END] = apply_ends,
-    [REC_NODE_COMPLETE] = apply_complete,
-    [REC_LLM_START] = apply_starts,
-    [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,
-    [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,
-    [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts,
-    [REC_RETRIEVER_END] = apply_ends,
-    [REC_MESSAGE] = apply_message,
-    [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,      [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
+    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
+    [REC_NODE_COMPLETE] = apply_complete, [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,        [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,      [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,          [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,     [REC_STATE_VALUES] = apply_values,
+    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 

@@ -85,6 +85,7 @@ struct fold {
     bool step_tags;     /* graph:step tags have been seen: the sender keeps them */
     bool events_seen;   /* runs were announced: parts give no executions and no tokens */
     bool message_parts; /* stream parts have carried messages */
+    bool state_parts;   /* and the state of the graph that runs */
     bool paused;
     bool root_failed;                 /* the root run that ended last did not end well */
     struct str failure, failure_type; /* why, in keep */

@@ -160,7 +160,8 @@ struct record {
     bool last;   /* llm.end: an end delta is due */
     bool lossy;  /* the sender's encoding lost something */
     bool tool;   /* custom: dispatched inside a tool run */
-    bool mirror; /* a delta that repeats another one, for the output panel only */
+    bool mirror; /* a delta that repeats another one, for the output panel only; of a root's
+                  * end, its output has been sent as a state */
     bool owes;   /* node.end: its graph.node_complete is a record of its own, node.complete */
 };
 

@@ -58,12 +58,15 @@ for (const version of VERSIONS) {
         const names = (parts) =>
             ofMode(parts, 'events')
                 .map(({ event, name }) => `${event} ${name}`)
-                .filter((name) => name !== 'on_chain_end LangGraph') // of a run that was interrupted
                 .sort();
-        const got = await collect(client.runs.stream(thread, 'agent', { input: INPUT, streamMode: [...MODES, 'events'] }));
+        const modes = { streamMode: [...MODES, 'events'] };
+        const asked = await collect(client.runs.stream(thread, 'agent', { input: INPUT, ...modes }));
+        const behind = await collect(client.runs.stream(thread, 'agent', { command: { resume: 'yes' }, ...modes }));
 
-        assert.deepEqual(names(got), names(captured('01-all-modes-until-interrupt')));
-        assert.deepEqual(comparable(got), comparable(captured('01-all-modes-until-interrupt')));
+        for (const [got, name] of [[asked, '01-all-modes-until-interrupt'], [behind, '02-all-modes-resume']]) {
+            assert.deepEqual(names(got), names(captured(name)));
+            assert.deepEqual(comparable(got), comparable(captured(name)));
+        }
     });
 
     test(`${version}: an error is the last event`, async () => {
