@@ -225,8 +225,14 @@ static void messages_says_the_last_state_at_the_roots_end(void **state)
     expect(&dialect_messages, &end, "");
     end.output = STR("{\"a\":1}");
     end.status = STR("interrupted");
-    expect_as(&dialect_messages, &all_modes, &end, "");
+    expect(&dialect_messages, &end, "");
+    expect_as(&dialect_messages, &all_modes, &end,
+              "57 events {'event':'on_chain_end','data':{'output':{'a':1}},'name':'LangGraph',"
+              "'tags':[],'run_id':'run-root','metadata':{}}\n");
     end.status = STR("ok");
+    end.mirror = true;
+    expect(&dialect_messages, &end, "");
+    end.mirror = false;
     end.head = &c.inner;
     expect(&dialect_messages, &end, "");
 }

@@ -14,6 +14,8 @@ import { servePool } from '../src/node/pool.js';
 import { Wire } from '../src/node/wire.js';
 import { Worker } from '../src/node/worker.js';
 
+const OLDEST_NODE = 20;
+
 const USAGE = `usage: spoolwire-run FILE:EXPORT
        spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] AGENT=FILE:EXPORT...`;
 
@@ -53,6 +55,8 @@ async function main() {
     });
 
     if (values.help) return console.log(USAGE);
+    if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE)
+        refuse(`this is Node ${process.versions.node}; LangGraph needs ${OLDEST_NODE} or newer: npm install -g node@22`);
     if (positionals.length === 0) refuse(USAGE);
     if (values.pull) return pull(positionals, values);
     if (positionals.length !== 1) refuse('one graph for each pool');
