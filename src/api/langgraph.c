@@ -1,3 +1,5 @@
+/* What LangGraph's routes share: pages and selections, the shapes of threads and runs, what
+ * stands in a request, looks at one thread or run, and the answers that are streams. */
 #include "api/langgraph.h"
 
 #include "api/admit.h"
