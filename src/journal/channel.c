@@ -39,6 +39,10 @@ static struct live *fed_job(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "nobody works on this job: it is %.*s", STR_ARG(l->row.state));
         return NULL;
     }
+    if (l->state != JOB_RUNNING && !runs_may_begin(l)) {
+        refuse(req, ERR_REFUSED, "it is not its turn yet");
+        return NULL;
+    }
     req->code = 0;
     return l;
 }
@@ -120,7 +124,7 @@ static int take_group(struct live *l, struct journal_request *req, const struct 
         req->why = l->journal->bad_why;
     if (g->producer_seq > l->row.producer_seq)
         live_took_batch(l, g->producer_seq, l->row.seq > before);
-    return has_asked(l, g) ? journal_wait_for_answer(l, false) : 0;
+    return has_asked(l, g) ? journal_stop_at_question(l) : 0;
 }
 
 static void renew_all(struct journal *j)

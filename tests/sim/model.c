@@ -178,7 +178,7 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
     if (rec->kind != REC_CUSTOM || !script_read_marker(rec->data, &number, &end))
         return;
     struct batch *b = find_batch(m, number);
-    if (b == NULL || b->key != t->job->row.key)
+    if (b == NULL || (b->key >= 0 && b->key != t->job->row.key))
         sim_fail(m->sim, "%s: record %" PRIu64 " is of another job's batch %" PRIu64, id_of(t),
                  rec->seq, number);
     b->begun += !end;
@@ -190,7 +190,7 @@ static void take_marker(struct model *m, struct truth *t, const struct record *r
     if (end && b->commit != m->n_commits)
         sim_fail(m->sim, "%s: batch %" PRIu64 " is in two commits", id_of(t), number);
     b->commit = m->n_commits;
-    if (b->attempt < t->fence || b->attempt > t->job->row.attempt)
+    if (b->attempt >= 0 && (b->attempt < t->fence || b->attempt > t->job->row.attempt))
         sim_fail(m->sim,
                  "%s: attempt %" PRId64 " wrote record %" PRIu64 ", but attempts below %" PRId64
                  " are fenced (at %" PRId64 ")",
@@ -700,6 +700,25 @@ static void check_moved_on(struct call *c)
         check_expired(c, t);
 }
 
+/* What came over a channel is stored once, and is a sign of life. */
+static void check_fed(struct call *c)
+{
+    struct truth *t = subject(c, c->req.job, 0);
+
+    if (t == NULL)
+        complain(c, "there is no such job");
+    if (t->gone != 0)
+        return;
+    if (t->agent->fed != FED_ALONE)
+        complain(c, "the job is not fed from a channel");
+    if (c->req.accepted > 0 && c->batch->begun != 1)
+        complain(c, "the batch is not in the store");
+    if (t->state == JOB_RUNNING) {
+        t->lease_attempt = t->attempt;
+        t->leased_until = c->sim->now + t->agent->lease_ms;
+    }
+}
+
 static void check_granted(struct call *c)
 {
     const struct journal_request *r = &c->req;
@@ -719,6 +738,9 @@ static void check_granted(struct call *c)
     case JOURNAL_RETURN:
     case JOURNAL_LOSE:
         check_held(c);
+        return;
+    case JOURNAL_FEED:
+        check_fed(c);
         return;
     case JOURNAL_CANCEL:
         t = subject(c, r->job, r->row.key);
@@ -744,7 +766,6 @@ static void check_granted(struct call *c)
     case JOURNAL_TAKE:
     case JOURNAL_ANSWER:
     case JOURNAL_WRITE:
-    case JOURNAL_FEED:
     case JOURNAL_THREAD_CREATE:
     case JOURNAL_THREAD_PATCH:
     case JOURNAL_THREAD_COPY:

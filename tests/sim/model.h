@@ -67,6 +67,7 @@ struct model {
     uint64_t n_batches;
     struct frames frames;
     uint64_t n_reads; /* frames that readers have checked */
+    size_t n_questions;
 };
 
 struct model *model_new(struct sim *s);

@@ -202,7 +202,8 @@ static const char *some_value(struct script *sc)
         "\"\"",
         "null",
         "{\"expires_in\":3,\"on_expiry\":\"default\",\"default\":{\"silence\":true}}",
-        "{\"expires_in\":2,\"on_expiry\":\"cancel\"}",
+        "{\"expires_in\":20,\"on_expiry\":\"cancel\"}",
+        "{\"expires_in\":0,\"on_expiry\":\"default\"}",
     };
 
     return values[chance_below(sc->chance, sizeof(values) / sizeof(values[0]))];
@@ -311,7 +312,7 @@ static void go_on_in_node(struct script *sc, struct buf *out)
         start_node(sc, out); /* a graph inside of it */
     else if (what < 75)
         put_progress(sc, out);
-    else if (what < (sc->curious && !sc->asked ? 80 : 76))
+    else if (what < 76)
         put_question(sc, out);
     else
         put_end(sc, out);
@@ -321,11 +322,15 @@ static void go_on(struct script *sc, struct buf *out)
 {
     size_t what = chance_below(sc->chance, 100);
 
+    if (sc->curious && !sc->asked && chance_of(sc->chance, 250)) {
+        put_question(sc, out);
+        return;
+    }
     switch (top(sc)->type) {
     case SCRIPT_GRAPH:
         if (what < 75)
             start_node(sc, out);
-        else if (what < (sc->curious && !sc->asked ? 80 : 97))
+        else if (what < 97)
             put_update(sc, out);
         else
             put_question(sc, out);

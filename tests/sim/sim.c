@@ -63,8 +63,9 @@ static void make_big(struct profile *p)
 static void make_curious(struct profile *p)
 {
     p->n_agents = 1;
-    p->submit_weight = 3;
+    p->submit_weight = 12;
     p->silent_permille /= 3;
+    p->reuses_ids = false;
 }
 
 static void draw_profile(struct sim *s)
@@ -89,7 +90,7 @@ static void draw_profile(struct sim *s)
         .submit_weight = (unsigned)chance_between(c, 5, 60),
         .big = chance_of(c, 120),
         .page_bytes = chance_of(c, 500) ? 1000 * (size_t)chance_between(c, 1, 20) : 0,
-        .curious = chance_of(c, 250),
+        .curious = chance_of(c, 350),
         .pipelining = chance_of(c, 300),
         .reuses_ids = chance_of(c, 500),
         .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
@@ -125,7 +126,9 @@ static void make_agents(struct sim *s)
             a->answer_ms = chance_between(c, 1000, 60000);
         if (chance_of(c, 300))
             a->run_ms = 1000 * chance_between(c, 5, 120);
-        if (chance_of(c, 250))
+        if (i > 0 && chance_of(c, 250))
+            a->fed = FED_ALONE;
+        else if (chance_of(c, 250))
             s->dead[s->n_dead++] = a->name;
     }
 }
@@ -200,13 +203,14 @@ static void one_step(struct sim *s)
     } steps[] = {
         { s->p.turn_weight, server_turn },
         { 260, step_worker },
+        { 60, speaker_step },
         { 200, step_reader },
         { 120, step_letter },
         { 120, step_task },
         { s->p.submit_weight, client_submit },
         { 12, client_cancel },
-        { s->p.curious ? 100 : 25, client_answer },
-        { 5, client_expire },
+        { s->p.curious ? 40 : 25, client_answer },
+        { 12, client_expire },
         { 8, client_pause },
         { s->p.reuses_ids ? 20 : 5, client_delete },
         { s->p.settle_weight, readers_settle },
@@ -258,6 +262,7 @@ static void drain(struct sim *s)
         server_pass_time(s, chance_between(&s->chance, 0, 500));
         for (size_t i = 0; i < MAX_WORKERS; i++)
             worker_step(s, i);
+        speaker_step(s);
         if (n % 50 == 49)
             client_cancel_all(s);
         server_turn(s);
@@ -310,22 +315,26 @@ static void run_seed(uint64_t seed, bool verbose)
     s->disk = disk_new(model_committed, s->model);
     disk_set_expire_rows(s->disk, (size_t)chance_between(&s->chance, 20, 600));
     workers_init(s);
+    speakers_init(s);
     readers_init(s);
     server_start(s);
     for (s->step = 1; s->step <= s->p.n_steps; s->step++)
         one_step(s);
+    s->model->n_questions = disk_questions(s->disk)->n;
     drain(s);
     expire_all(s);
     server_stop(s);
     workers_done(s);
+    speakers_done(s);
     readers_done(s);
     calls_lose_all(s);
     while (s->calls != NULL)
         call_free(s->calls);
     if (verbose)
         printf("seed %" PRIu64 ": %" PRIu64 " commits, %" PRIu64 " batches, %" PRIu64
-               " frames\n",
-               seed, s->model->n_commits, s->model->n_batches, s->model->n_reads);
+               " frames, %zu questions\n",
+               seed, s->model->n_commits, s->model->n_batches, s->model->n_reads,
+               s->model->n_questions);
     model_free(s->model);
     disk_free(s->disk);
     for (size_t i = 0; i < s->p.n_agents; i++)

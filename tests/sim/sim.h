@@ -4,6 +4,7 @@
  *     server.c    the server's parts on their fakes; turns, crashes, restarts
  *     calls.c     requests to the journal, and clients that submit, cancel, delete
  *     workers.c   pull workers: leases, batches, retries, zombies
+ *     speakers.c  workers that are heard over a channel
  *     script.c    what a worker says: valid astream_events lines
  *     readers.c   readers of streams in every dialect, and what they must get
  *     model.c     what must hold after every commit and every reply
@@ -32,6 +33,7 @@ enum {
     MAX_LOOPS = 2,
     MAX_WORKERS = 6,
     MAX_READERS = 10,
+    MAX_SPEAKERS = 3,
     MAX_SUBMISSIONS = 160,
     N_THREADS = 3,
     N_NOTES = 30,
@@ -112,9 +114,11 @@ struct sim {
     struct model *model;
     struct call *calls; /* every one that is not freed */
     struct worker *workers;
+    struct speaker *speakers;
     struct reader_sim *readers;
     struct submission submissions[MAX_SUBMISSIONS];
     size_t n_submissions;
+    int64_t n_said;     /* lines over channels: their numbers only rise */
     unsigned n_answers; /* that were sent: no two are the same */
     bool draining;
     bool full;           /* the disk is, for a while */
@@ -189,6 +193,12 @@ void workers_done(struct sim *s);
 void worker_step(struct sim *s, size_t i);
 void workers_lose_server(struct sim *s);
 bool workers_idle(const struct sim *s);
+
+/* --- speakers.c --------------------------------------------------------------- */
+
+void speakers_init(struct sim *s);
+void speakers_done(struct sim *s);
+void speaker_step(struct sim *s);
 
 /* --- readers.c ---------------------------------------------------------------- */
 
