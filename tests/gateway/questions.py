@@ -362,7 +362,7 @@ def the_demo_agent_stops_between_two_steps(how):
         if how == "pull":
             stack.enter_context(running(PROGRAM, "demo-agent", "--pull", s.url, "--agent", name))
         whole = s.submit(name, {"speed": 0, "question": False}, job_id="whole")
-        s.submit(name, {"speed": 10, "question": False}, job_id="j")
+        s.submit(name, {"speed": 4, "question": False}, job_id="j")
         with s.stream("j", "agent") as stream:
             stream.until_event("agent.tool_call")
         equal(s.post("/v1/jobs/j/pause").status, 200)
