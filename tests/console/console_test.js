@@ -26,7 +26,7 @@ test("the demo, from the first click to its report, with the question answered i
     await page.getByLabel("Agent").selectOption("demo");
     const input = page.getByLabel("Input (JSON)");
     await input.fill("{");
-    assert.equal(await page.getByRole("button", { name: "Start" }).isDisabled(), true);
+    await page.getByRole("button", { name: "Start", disabled: true }).waitFor();
     await input.fill('{"issue":"the lift is stuck","speed":8,"ask_timeout":"never"}');
     await page.locator("dialog").getByLabel("Id").fill("demo-1");
     await page.getByRole("button", { name: "Start" }).click();
@@ -267,6 +267,7 @@ test("hostile text is shown, and does nothing", async () => {
   await onPage("/runs/hostile", {}, async (page) => {
     await page.locator(".card-name", { hasText: "<u>writer</u>‹202E›" }).waitFor();
     await page.locator(".said", { hasText: "‹202E›evil‹202C› ␀␇␛[31m red" }).first().waitFor();
+    await page.locator(".said", { hasText: texts.at(-1) }).first().waitFor();
     const said = await page.locator(".said").first().textContent();
     for (const text of [texts[0], texts[1], texts[3], texts[4]]) assert.ok(said.includes(text), text.slice(0, 40));
     for (const tab of ["Output", "Artifacts", "Tree", "Events", "Adopt"]) {

@@ -30,7 +30,7 @@ test("a card has its reasoning folded away, its tools with input and result, its
     await card.getByText(/^Reasoning/).click();
     await page.getByText("since the pool is empty").waitFor();
     const tool = card.locator(".item.tool");
-    assert.match(await tool.textContent(), /grep.*running.*\{"pattern":"acquire"\}/);
+    await tool.filter({ hasText: /grep.*running.*\{"pattern":"acquire"\}/ }).waitFor();
     const took = await card.locator(".card-head .took").textContent();
     await until("its time goes on", async () => (await card.locator(".card-head .took").textContent()) !== took);
     await lease.send(graph.toolEnd(...node, "t1", "grep", "db/pool.py:42"), graph.nodeEnd(...node), graph.end());

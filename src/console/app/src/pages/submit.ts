@@ -53,6 +53,7 @@ export class SubmitForm {
   }
 
   private async send(): Promise<void> {
+    if (this.isSending || this.problem() !== "") return;
     const body: JsonObject = { agent: this.agent, input: JSON.parse(this.input) as Json };
     if (this.id !== "") body.job_id = this.id;
     this.isSending = true;
@@ -81,10 +82,10 @@ export class SubmitForm {
       method: "dialog",
       onsubmit: (e: Event) => {
         e.preventDefault();
-        if (problem === "" && !this.isSending) void this.send();
+        void this.send();
       },
       onkeydown: (e: KeyboardEvent) => {
-        if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && problem === "" && !this.isSending) void this.send();
+        if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) void this.send();
       },
     },
       h("h2", { id: "submit-title" }, "New run"),
