@@ -31,7 +31,7 @@ int step_gather(struct machine *m, size_t n)
 {
     enum value_kind kind = (enum value_kind)n;
     struct value *v;
-    size_t from;
+    size_t from = 0;
     int err = find_mark(m, &from);
 
     if (err == 0)
@@ -94,7 +94,7 @@ int step_add(struct machine *m, size_t n)
 
 int step_add_marked(struct machine *m, size_t n)
 {
-    size_t from;
+    size_t from = 0;
     int err = find_mark(m, &from);
 
     if (err != 0)
@@ -107,7 +107,7 @@ int step_add_marked(struct machine *m, size_t n)
 
 int step_pop_marked(struct machine *m)
 {
-    size_t from;
+    size_t from = 0;
     int err = find_mark(m, &from);
 
     if (err == 0)
@@ -146,7 +146,7 @@ static int at_number(struct machine *m, size_t width, int (*use)(struct machine 
 static int at_line(struct machine *m, int (*use)(struct machine *, uint64_t))
 {
     struct str line;
-    int64_t at;
+    int64_t at = 0;
     int err = machine_take_line(m, &line);
 
     if (err == 0 && !str_number(line, &at))
