@@ -93,10 +93,10 @@ def test_many_jobs_at_a_time(server):
 
 def test_a_silent_job_is_kept_by_heartbeats(server):
     async def handler(job):
-        await asyncio.sleep(2.5)  # longer than two leases
+        await asyncio.sleep(4.5)  # longer than two leases
 
-    with working(server, {"quick": handler}):
-        job = server.submit("quick")
+    with working(server, {"silent": handler}):
+        job = server.submit("silent")
         server.until_state(job, "succeeded")
     assert server.job(job)["attempt"] == 1
 
