@@ -68,14 +68,19 @@ static void on_letter(struct letter *letter)
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
         token_took_events(call->token, call->journal.accepted, api_now_ms() * 1000);
-    if (call->req != NULL) {
+    bool is_work = call->journal.op == JOURNAL_LEASE && call->journal.code == 0;
+    bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
+    if (call->req != NULL)
         http_on_gone(call->req, NULL, NULL);
+    if (is_here)
         call->answer(call);
-    } else if (call->journal.op == JOURNAL_LEASE && call->journal.code == 0) {
+    else if (call->req != NULL)
+        http_respond(call->req, 204, NULL, STR_NONE); /* which hardly anybody reads */
+    call->req = NULL;
+    if (is_work && !is_here)
         give_back(call);
-        return;
-    }
-    call_free(call);
+    else
+        call_free(call);
 }
 
 /* On the journal's thread. */

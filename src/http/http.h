@@ -186,6 +186,10 @@ void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data);
 
+/* Has the peer left, or ended its sending side?  Asked of the socket: true from the moment that
+ * its word has come, which may be before @gone is called. */
+bool http_has_left(const struct http_request *req);
+
 /* Adds a header to the answer.  Name and value are copied; bytes outside printable ASCII
  * in the value are dropped. */
 void http_set_header(struct http_request *req, const char *name, struct str value);

@@ -4,6 +4,7 @@
  * A handler may answer inside its call or later; meanwhile the request stays with its
  * connection.  If that closes first, the handler is told (http_on_gone), or, when it did
  * not ask to be told, the request waits among the loop's orphans for the answer. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "http/request.h"
 
 #include "http/conn.h"
@@ -13,6 +14,7 @@
 #include "http/server.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdlib.h>
 
 enum {
@@ -442,6 +444,14 @@ void http_on_gone(struct http_request *req,
 {
     req->gone = gone;
     req->gone_data = data;
+}
+
+bool http_has_left(const struct http_request *req)
+{
+    struct pollfd peer = { .events = POLLRDHUP };
+
+    return uv_fileno(&req->conn->handle.any, &peer.fd) != 0 ||
+           (poll(&peer, 1, 0) == 1 && peer.revents != 0);
 }
 
 void http_set_header(struct http_request *req, const char *name, struct str value)

@@ -5,7 +5,8 @@
  * Nothing of this is stored, so it happens beside the turn's transaction: a call that is
  * under way when the server goes is lost, and its caller hears so by the end of the
  * connection.  A call that nobody took in time was not served; one that was taken and not
- * answered has timed out. */
+ * answered has timed out.  One that did not reach its worker waits again: the connection was
+ * gone, or the worker asks with the same request_id once more. */
 #include "journal/live.h"
 
 static void unlink_call(struct journal *j, struct journal_request *call)
@@ -45,12 +46,17 @@ bool journal_call(struct journal *j, struct journal_request *req)
 
 /* --- the worker's side ------------------------------------------------------- */
 
+static bool is_holder(const struct journal_request *call, const struct journal_request *req)
+{
+    return str_absent(req->holder) || str_absent(call->holder) ||
+           str_eq(call->holder, req->holder);
+}
+
 static struct journal_request *find(struct journal *j, const struct journal_request *req)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
         if (c->call.is_taken && !c->call.is_answered && str_eq(c->call.id, req->call.id) &&
-            (str_absent(req->holder) || str_absent(c->holder) ||
-             str_eq(c->holder, req->holder)))
+            is_holder(c, req))
             return c;
     return NULL;
 }
@@ -61,6 +67,20 @@ const struct journal_request *journal_taken_call(struct journal *j,
     return find(j, req);
 }
 
+static void wait_again(struct journal *j, struct journal_request *call)
+{
+    call->call.is_taken = false;
+    tell(j, call);
+}
+
+void journal_lost_call(struct journal *j, const struct journal_request *lease)
+{
+    for (struct journal_request *c = j->calls; c != NULL; c = c->next)
+        if (c->call.is_taken && !c->call.is_answered && c->request_id.n > 0 &&
+            str_eq(c->request_id, lease->request_id) && is_holder(c, lease))
+            wait_again(j, c);
+}
+
 void journal_answer(struct journal *j, struct journal_request *req)
 {
     struct journal_request *c = find(j, req);
@@ -69,9 +89,9 @@ void journal_answer(struct journal *j, struct journal_request *req)
         refuse(req, ERR_NOT_FOUND, "nobody waits for an answer to this call");
         return;
     }
-    if (req->output.p == NULL && req->error.p == NULL) { /* handed back */
-        c->call.is_taken = false;
-        tell(j, c);
+    if (req->output.p == NULL && req->error.p == NULL) {
+        if (req->lease_number == c->lease_number)
+            wait_again(j, c); /* else it was somebody else's meanwhile */
         return;
     }
     if (!arena_copy(&c->mem, req->output, &c->output) ||
@@ -99,9 +119,11 @@ static bool give(struct journal_request *call, struct journal_request *lease)
         !arena_copy(mem, call->call.name, &lease->call.name) ||
         !arena_copy(mem, call->call.params, &lease->call.params) ||
         !arena_copy(mem, call->agents[0], &lease->row.agent) ||
-        !arena_copy(&call->mem, lease->holder, &call->holder))
+        !arena_copy(&call->mem, lease->holder, &call->holder) ||
+        !arena_copy(&call->mem, lease->request_id, &call->request_id))
         return false;
     lease->code = 0;
+    call->lease_number = lease->lease_number;
     call->call.is_taken = true;
     return true;
 }

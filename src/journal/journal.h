@@ -127,7 +127,8 @@ struct journal_request {
     struct str bytes;
     struct str worker;
     struct str request_id; /* LEASE: asking with the same one again gives the same lease, while
-                              it is held; absent: every request is a new one */
+                              it is held; absent: every request is a new one.  A call
+                              that the first one got waits again */
     const struct str *agents; /* LEASE: the first with work, starting at a different one each
                                  time */
     size_t n_agents;

@@ -172,6 +172,7 @@ bool journal_lease(struct journal *j, struct journal_request *req)
         refuse(req, ERR_TYPE, "none of these agents is configured here");
         return false;
     }
+    journal_lost_call(j, req);
     if (give(j, req))
         return false;
     refuse(req, ERR_NOT_FOUND, "no job is waiting");

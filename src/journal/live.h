@@ -322,6 +322,8 @@ void journal_take(struct journal *j, struct journal_request *req);
 /* The call that @req names and its caller has; NULL: none. */
 const struct journal_request *journal_taken_call(struct journal *j,
                                                  const struct journal_request *req);
+/* A call that was handed to a request of the same request_id as @lease did not arrive. */
+void journal_lost_call(struct journal *j, const struct journal_request *lease);
 /* Hands calls to leases that wait, and answers to callers. */
 void journal_serve_calls(struct journal *j, struct journal_request **answered);
 

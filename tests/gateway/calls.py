@@ -82,6 +82,40 @@ def a_call_whose_worker_has_left_goes_to_the_next():
         equal(a.json, {"answer": "here"})
 
 
+def lease_body(request_id, **more):
+    return {"agents": ["pull"], "worker": request_id, "wait": 30, "calls": True, "request_id": request_id, **more}
+
+
+def has_waiting(s, name):
+    return any(w["worker"] == name for w in s.get("/v1/workers").json["workers"])
+
+
+@case
+def a_call_is_not_lost_to_a_worker_that_leaves_at_that_moment():
+    with Server("--loops", "4", agents={"pull": PULL}) as s:
+        for n in range(40):
+            with s.connect() as sock:
+                sock.sendall(request_bytes(s, "POST", "/v1/worker/lease", lease_body(f"w{n}")))
+                until("it waits", lambda: has_waiting(s, f"w{n}"))
+            a, _ = at_once(lambda: ask(s), lambda: serve_one(s, {"answer": "here"}))
+            equal((a.status, a.json), (200, {"answer": "here"}))
+
+
+@case
+def a_call_whose_answer_was_lost_is_given_again():
+    """The worker asks with the same request_id: it gets it again, or lets the next one have it."""
+    with Server(agents={"pull": PULL}) as s, s.connect() as sock:
+        def lose_it():
+            sock.sendall(request_bytes(s, "POST", "/v1/worker/lease", lease_body("first")))
+            order = read_answer(sock).json
+            again = s.post("/v1/worker/lease", lease_body("first")).json
+            equal(again, order)
+            equal(s.post("/v1/worker/lease", lease_body("first", calls=False, wait=0)).status, 204)
+            return serve_one(s, {"answer": "here"})
+        (order, _), a = at_once(lose_it, lambda: ask(s))
+        equal((a.status, a.json), (200, {"answer": "here"}), order)
+
+
 @case
 def calls_are_bounded_and_a_caller_that_has_left_takes_no_place():
     with Server("--max-calls", "2", "--loops", "1", agents={"pull": PULL}) as s:
