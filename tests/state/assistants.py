@@ -52,6 +52,15 @@ def they_are_searched_and_counted():
         equal((len(rest.json), "x-pagination-next" in rest.headers), (1, False))
         equal(s.post("/assistants/count", {"graph_id": "agent"}).json, 1)
         equal(s.post("/assistants/count", {}).json, 3)
+        for order in (dict(sort_by="name", sort_order="asc"), dict(sort_by="graph_id", sort_order="asc"), dict(sortBy="name", sortOrder="asc")):
+            equal(names(s, **order), ["agent", "other", "process"])
+        equal(names(s, sort_by="name"), ["process", "other", "agent"], "the last first, as threads")
+        equal(names(s, sort_by="name", sort_order="asc", limit=1, offset=1), ["other"])
+        ids = [a["assistant_id"] for a in search(s, sort_by="assistant_id", sort_order="asc")]
+        equal(ids, sorted(ids))
+        for body, word in ((dict(sort_by="age"), "updated_at"), (dict(sort_order="up"), "asc or desc"), (dict(sort_by=5), "graph_id")):
+            contains(s.post("/assistants/search", body).detail, word)
+            search(s, 422, **body)
         search(s, 422, limit=0)
         search(s, 422, offset=-1)
 
@@ -121,6 +130,12 @@ def an_assistant_is_made_changed_and_deleted():
         equal((third["version"], third["name"], third["config"]), (3, "third", {"configurable": {"n": 1.0}}))
         equal(names(s)[0], "third", "the last made first")
         equal(names(s, metadata={"a": 1}), ["third"])
+        make(s, assistant_id="young", name="young")
+        s.request("PATCH", path, {"description": "now"})
+        own = {"metadata": {}, "graph_id": "agent", "name": "", "sort_order": "asc"}
+        both = lambda by: [n for n in names(s, **own, sort_by=by) if n != "agent"]  # noqa: E731
+        equal((both("created_at"), both("updated_at")), (["third", "young"], ["young", "third"]))
+        equal(s.request("DELETE", "/assistants/young").status, 204)
         equal(s.post("/assistants/count", {"graph_id": "agent"}).json, 2)
         equal(s.post(path + "/latest", {"version": 9}).status, 404)
         equal(s.request("DELETE", path).status, 204)
