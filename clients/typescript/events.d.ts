@@ -414,11 +414,22 @@ export interface NodesToolEnd {
     error?: string;
 }
 
+export interface NodesProgress {
+    type: "progress";
+    /** The execution that tells it. */
+    run_id: string | null;
+    node: string | null;
+    timestamp: Timestamp;
+    percent: number;
+    message: string | null;
+}
+
 export interface NodesEvents {
     "run.start": RunStart;
     "node.start": NodeStart;
     "tool.start": NodesToolStart;
     "tool.end": NodesToolEnd;
+    progress: NodesProgress;
     "node.end": NodeEnd;
     "run.end": RunEnd;
 }

@@ -1,7 +1,7 @@
 /* `nodes`: one start and one end for each top-level execution (document 003).
  *
- * What happens inside is counted on the end, not shown; only tools are.  The job
- * itself is the run around all of them. */
+ * What happens inside is counted on the end, not shown; only tools are, and how far it is.  The
+ * job itself is the run around all of them. */
 #include "dialect/dialect.h"
 #include "dialect/render.h"
 
@@ -123,9 +123,24 @@ static void on_tool_end(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
+static void on_progress(const struct record *rec, struct frames *out)
+{
+    const struct run_info *info = record_info(rec);
+    struct buf *b = render_begin_typed(out, "progress");
+
+    if (b == NULL)
+        return;
+    render_text(b, "run_id", info->exec);
+    render_text(b, "node", info->node);
+    render_timestamp(b, "timestamp", rec->ts);
+    render_json(b, "percent", rec->percent);
+    render_text(b, "message", rec->note);
+    render_end(out);
+}
+
 const struct dialect dialect_nodes = {
     .name = "nodes",
-    .about = "one start and one end for each top-level node, and its tools",
+    .about = "one start and one end for each top-level node, its tools, and how far it is",
     .names_itself = true,
     .on = {
         [REC_JOB_START] = on_job_start,
@@ -134,5 +149,6 @@ const struct dialect dialect_nodes = {
         [REC_NODE_END] = on_node_end,
         [REC_TOOL_START] = on_tool_start,
         [REC_TOOL_END] = on_tool_end,
+        [REC_PROGRESS] = on_progress,
     },
 };

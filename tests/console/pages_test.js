@@ -36,6 +36,13 @@ test("the list is live, searched and filtered, and follows by its one connection
     await row("listed").locator(".pill", { hasText: "Running" }).waitFor();
     await lease.send(graph.start(), graph.node("thinker", "n1"));
     await row("listed").locator(".run-about", { hasText: "thinker" }).waitFor();
+    await lease.send(graph.progress("thinker", "n1", 40, "reading logs"));
+    const meter = page.getByRole("progressbar", { name: "Progress of listed" });
+    await meter.waitFor();
+    assert.equal(await meter.getAttribute("value"), "40");
+    await row("listed").locator(".run-about", { hasText: "reading logs" }).waitFor();
+    await row("listed").locator(".run-took", { hasText: /^\d.* (ms|s)$/ }).waitFor();
+    await row("listed").locator(".run-age", { hasText: /^(now|\d+ ?s)/ }).waitFor();
     assert.deepEqual(asked, []); // not by asking
     await page.getByRole("button", { name: "Cancel listed" }).click();
     await row("listed").locator(".pill", { hasText: /Cancelled/ }).waitFor();

@@ -94,6 +94,7 @@ export const graph = {
         event('on_chat_model_stream', 'Chat', model, ['root', run], { chunk: message('AIMessageChunk', model, text) }, node),
     modelEnd: (node, run, model, text) =>
         event('on_chat_model_end', 'Chat', model, ['root', run], { output: message('ai', model, text) }, node),
+    progress: (node, run, percent, message) => event('on_custom_event', 'progress', run, ['root'], { percent, message }, node),
     tool: (node, run, tool, name, input) => event('on_tool_start', name, tool, ['root', run], { input }, node),
     toolEnd: (node, run, tool, name, output) => event('on_tool_end', name, tool, ['root', run], { output }, node),
 };

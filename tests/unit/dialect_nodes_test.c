@@ -90,6 +90,21 @@ static void nodes_says_tools(void **state)
            "','status':'error','duration_ms':5,'output':null,'error':'boom'}\n");
 }
 
+static void nodes_says_progress(void **state)
+{
+    struct cast c;
+
+    (void)state;
+    cast_init(&c);
+    struct record rec = of(&c.node, REC_PROGRESS);
+    rec.percent = STR("12.50");
+    rec.note = STR("reading");
+    expect(
+        &dialect_nodes, &rec,
+        "57 progress {'type':'progress','run_id':'run-writer','node':'writer','timestamp':'" TIME
+        "','percent':12.50,'message':'reading'}\n");
+}
+
 static void nodes_is_silent_about_the_rest(void **state)
 {
     static const enum record_kind kinds[] = {
@@ -101,7 +116,7 @@ static void nodes_is_silent_about_the_rest(void **state)
         REC_RETRIEVER_START, REC_RETRIEVER_END, REC_STATE_VALUES,
         REC_STATE_UPDATES,   REC_STATE_TASKS,   REC_STATE_CHECKPOINTS,
         REC_STATE_DEBUG,     REC_MESSAGE,       REC_SECTION_END,
-        REC_ARTIFACT,        REC_CUSTOM,        REC_PROGRESS,
+        REC_ARTIFACT,        REC_CUSTOM,        REC_NODE_COMPLETE,
     };
 
     (void)state;
@@ -114,6 +129,7 @@ int main(void)
         cmocka_unit_test(nodes_says_the_job),
         cmocka_unit_test(nodes_says_top_level_executions),
         cmocka_unit_test(nodes_says_tools),
+        cmocka_unit_test(nodes_says_progress),
         cmocka_unit_test(nodes_is_silent_about_the_rest),
     };
 

@@ -1,6 +1,7 @@
 // What a page is, and bits that several have.
 
 import { h, type Child, type VNode } from "./dom";
+import { plain } from "./format";
 
 export interface Page {
   title: string;
@@ -19,6 +20,11 @@ const STATES: { [state: string]: string } = {
   failed: "Failed",
   cancelled: "Cancelled",
 };
+
+// How far something is, and in words.
+export function meter(percent: number, label: string, note?: string): VNode {
+  return h("span", { class: "progress" }, h("progress", { max: 100, value: percent, "aria-label": label }), note && ` ${plain(note)}`);
+}
 
 export function pill(state: string): VNode {
   return h("span", { class: `pill is-${state}` }, h("span", { class: "dot", "aria-hidden": "true" }), STATES[state] ?? state);

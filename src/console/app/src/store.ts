@@ -13,10 +13,12 @@ export interface Row {
   job: Job;
   created: number;
   doing: string; // what happened last
+  percent?: number; // how far it is, where it tells
+  note?: string;
 }
 
 const PAGE = 200;
-const SOME = 100; // records back from which a row learns what its run is doing
+const SOME = 1000; // records back from which a row learns what its run is doing
 
 export class Store {
   readonly link = new Link();
@@ -200,6 +202,10 @@ export class Store {
     if (message.id !== undefined) row.job.events = Math.max(row.job.events, parseInt(message.id, 10));
     if (message.event === "node.start") row.doing = String(data.node);
     else if (message.event === "tool.start") row.doing = `${data.node ?? ""} › ${data.tool}`;
+    else if (message.event === "progress" && typeof data.percent === "number") {
+      row.percent = data.percent;
+      row.note = typeof data.message === "string" ? data.message : undefined;
+    }
     redraw();
   }
 }

@@ -3,7 +3,7 @@
 import { afterDraw, h, redraw, type Child, type VNode } from "../dom";
 import { age, count, cut, duration, many, plain, show } from "../format";
 import { VirtualList } from "../list";
-import { empty, heading, isField, notice, pill, type Page } from "../page";
+import { empty, heading, isField, meter, notice, pill, type Page } from "../page";
 import { isFinal } from "../reducer";
 import type { Row, Store } from "../store";
 import { api } from "../api";
@@ -78,7 +78,8 @@ export class RunsPage implements Page {
       h("span", { role: "cell" }, pill(job.state)),
       h("span", { role: "cell", class: "run-id" }, h("a", { href: `#/runs/${job.job_id}`, title: job.job_id }, job.job_id)),
       h("span", { role: "cell", class: "run-agent" }, plain(job.agent)),
-      h("span", { role: "cell", class: `run-about${job.error ? " is-error" : ""}`, title: cut(about, 500) }, plain(cut(about, 300))),
+      h("span", { role: "cell", class: `run-about${job.error ? " is-error" : ""}`, title: cut(about, 500) },
+        row.percent !== undefined && !isFinal(job.state) && meter(row.percent, `Progress of ${job.job_id}`, row.note), plain(cut(about, 300))),
       h("span", { role: "cell", class: "num run-events" }, count(job.events)),
       h("span", { role: "cell", class: "num run-took" }, started ? duration((ended ?? Date.now()) - started) : "–"),
       h("span", { role: "cell", class: "num run-age" }, age(Date.now() - row.created)),

@@ -2,7 +2,7 @@
 
 import { h, Memo, type Child, type VNode } from "../dom";
 import { count, cut, duration, many, plain, show } from "../format";
-import { copyButton } from "../page";
+import { copyButton, meter } from "../page";
 import { contentText, type Item, type Run, type State } from "../reducer";
 import type { Json, JsonObject } from "../record";
 import { Texts } from "./text";
@@ -42,7 +42,7 @@ export class Cards {
         }, h("span", { class: "chevron", "aria-hidden": "true" }), h("span", { id: `${key}-name`, class: "card-name" }, plain(run.name)),
           visit > 1 && h("span", { class: "visit" }, `visit ${visit}`)),
         !isOpen && h("span", { class: "card-brief" }, plain(cut(brief(s, run), 120))),
-        run.percent !== undefined && run.status === "open" && progress(run),
+        run.percent !== undefined && run.status === "open" && meter(run.percent, `Progress of ${run.name}`, run.note),
         stat(run, now)),
       isOpen && h("div", { id: `${key}-body`, class: "card-body" }, this.body(s, run, now)));
   }
@@ -130,11 +130,6 @@ export function inside(run: Run): string {
   if (run.nLlms > 0) parts.push(many(run.nLlms, "model call"));
   if (run.nTools > 0) parts.push(many(run.nTools, "tool"));
   return parts.join(" · ");
-}
-
-function progress(run: Run): VNode {
-  return h("span", { class: "progress" },
-    h("progress", { max: 100, value: run.percent, "aria-label": `Progress of ${run.name}` }), run.note && ` ${plain(run.note)}`);
 }
 
 // The last thing that was said or done in it.
