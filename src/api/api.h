@@ -117,6 +117,7 @@ struct call {
     struct app_loop *loop;
     struct http_request *req;          /* NULL: the connection is gone */
     void (*answer)(struct call *call); /* on the loop, only while req is there */
+    bool (*left)(struct call *call);   /* else; true: it was posted again.  NULL: nothing */
     struct token *token;               /* ref; the caller's */
     struct buf out;
     struct buf body; /* the request's, kept */
@@ -125,6 +126,8 @@ struct call {
     bool cancels;                          /* a run is cancelled when its reader leaves */
     const struct assistant_row *assistant; /* of a run, while its body is read */
     struct permit *permit; /* owned; to read what it starts; NULL: none is needed */
+    struct call *then;     /* owned; what is posted behind it; NULL: nothing */
+    int status;            /* of what `out` says, when that was clear before */
     size_t item, n_done;   /* of a list that is worked off: which one this is, and how many were
                               done */
 };

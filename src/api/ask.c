@@ -52,24 +52,25 @@ struct call *ask_new(struct http_request *req,
     return call;
 }
 
-/* Answers when there is no answer of the worker; true when it did. */
-static bool refused(struct call *call)
+int ask_failed(const struct call *call, struct str *ret_why)
 {
     const struct journal_request *j = &call->journal;
 
-    if (j->code == 0 && !str_absent(j->error)) {
-        http_respond_error(call->req, 400, "%.*s", STR_ARG(str_head(j->error, 1000)));
-        return true;
-    }
-    if (j->code == ERR_BUSY) {
-        http_respond_error(call->req, 408, "%s", j->why.text);
-        return true;
-    }
-    return call_refused(call);
+    *ret_why = j->code == 0 ? str_head(j->error, 1000) : str_of(j->why.text);
+    if (j->code == 0)
+        return str_absent(j->error) ? 0 : 400;
+    return j->code == ERR_BUSY ? 408 : 503;
 }
 
 void ask_answer(struct call *call)
 {
-    if (!refused(call))
+    struct str why;
+    int status = ask_failed(call, &why);
+
+    if (status == 0)
         http_respond(call->req, 200, "application/json", call->journal.output);
+    else if (status == 503)
+        (void)call_refused(call);
+    else
+        http_respond_error(call->req, status, "%.*s", STR_ARG(why));
 }

@@ -14,6 +14,8 @@ struct call *ask_new(struct http_request *req,
                      struct str graph,
                      const char *name,
                      void (*answer)(struct call *));
+/* 0, or the status that says @ret_why there is no answer of the worker. */
+int ask_failed(const struct call *call, struct str *ret_why);
 /* The worker's answer, as it is. */
 void ask_answer(struct call *call);
 

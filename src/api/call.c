@@ -79,7 +79,7 @@ static void on_letter(struct letter *letter)
     call->req = NULL;
     if (is_work && !is_here)
         give_back(call);
-    else
+    else if (is_here || call->left == NULL || !call->left(call))
         call_free(call);
 }
 
@@ -175,6 +175,7 @@ void call_free(struct call *call)
 {
     if (call == NULL)
         return;
+    call_free(call->then);
     permit_free(call->permit);
     token_unref(call->token);
     arena_done(&call->journal.mem);

@@ -71,6 +71,10 @@ bool langgraph_flag(struct http_request *req, const char *name);
 bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body);
 bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata);
 
+/* The `supersteps` of a thread that is about to be made: when it is, a worker saves their
+ * states.  False: answered. */
+bool langgraph_read_supersteps(struct call *create, const yyjson_val *body);
+
 /* --- looking ------------------------------------------------------------------------ */
 
 /* A run by the path's ids. */
@@ -98,6 +102,8 @@ void langgraph_set_location(struct http_request *req,
                             struct str thread,
                             struct str run,
                             const char *tail);
+/* Answers with the thread as it is. */
+void langgraph_answer_thread(struct http_request *req, struct str id);
 /* Answers with a stream of the run.  The permit is taken, here and below. */
 void langgraph_stream(struct http_request *req,
                       struct permit *permit,

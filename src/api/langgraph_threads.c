@@ -60,12 +60,6 @@ static bool read_create(struct call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
         return false;
     }
-    if (yyjson_arr_size(json_at(json.root, "supersteps")) > 0) {
-        http_respond_error(
-            call->req, 422,
-            "\"supersteps\" are not taken: make the thread, then update its state");
-        return false;
-    }
     if (!json_is_null(json_at(json.root, "ttl"))) {
         http_respond_error(call->req, 422,
                            "\"ttl\" is not taken: threads stay until they are deleted "
@@ -73,9 +67,9 @@ static bool read_create(struct call *call, struct json_reader *reader)
         return false;
     }
     j->if_absent = str_is(if_exists, "do_nothing");
-    return (json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
-                             : arena_copy(&j->mem, json_text(id), &j->thread_row.id)) ||
-           api_no_memory(call->req);
+    bool ok = json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                               : arena_copy(&j->mem, json_text(id), &j->thread_row.id);
+    return ok ? langgraph_read_supersteps(call, json.root) : api_no_memory(call->req);
 }
 
 void api_thread_create(struct http_request *req, void *arg)
@@ -147,13 +141,18 @@ static void run_thread(struct task *task, struct store *store)
         langgraph_put_thread(&look->out, &row, (struct selection){ 0 });
 }
 
-void api_thread(struct http_request *req, void *arg)
+void langgraph_answer_thread(struct http_request *req, struct str id)
 {
-    struct look *look = look_new(req, http_param(req, "thread"), run_thread);
+    struct look *look = look_new(req, id, run_thread);
 
-    (void)arg;
     if (look != NULL)
         look_post(look);
+}
+
+void api_thread(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_answer_thread(req, http_param(req, "thread"));
 }
 
 /* --- many ------------------------------------------------------------------------------- */

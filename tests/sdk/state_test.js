@@ -65,6 +65,27 @@ for (const version of VERSIONS) {
         assert.equal(values.messages.at(-1).content, 'Ok!');
     });
 
+    test(`${version}: a thread is made with a past, and a run goes on from there`, async () => {
+        const client = await clientOf(version, server);
+        const updates = (values, asNode) => ({ updates: [{ values, asNode }] });
+        const made = await client.threads.create({
+            graphId: 'agent',
+            supersteps: [
+                updates(INPUT, '__input__'),
+                updates(INPUT, '__start__'),
+                updates({}, 'researcher'),
+                updates({ approved: 'long ago' }, 'review'),
+            ],
+        });
+
+        assert.deepEqual([made.values.messages.length, made.values.approved], [1, 'long ago']);
+        const history = await client.threads.getHistory(made.thread_id);
+        assert.deepEqual(history.map((s) => s.next), [['final'], ['review'], ['agent'], ['__start__']]);
+        const values = await client.runs.wait(made.thread_id, 'agent', { input: null });
+        assert.deepEqual([values.messages.at(-1).content, values.approved], ['Ok!', 'long ago']);
+        await assert.rejects(client.threads.create({ graphId: 'agent', supersteps: [updates({}, 'nobody')] }), /nobody/);
+    });
+
     test(`${version}: a run forks from an older checkpoint`, async () => {
         const { client, thread } = await asked();
         const before = (await client.threads.getHistory(thread)).find((s) => s.next[0] === 'tools');

@@ -1,12 +1,14 @@
 """The state of a thread and its history, from what its worker has saved; and changing it."""
 
+import json
+import socket
 import sys
 
 sys.path.append(__file__.rpartition("/tests/")[0] + "/tests/auth")
 
 from callers import Locked  # noqa: E402
 from checkpoints import Saver, ok  # noqa: E402
-from gateway import PULL, Server, Worker, at_once  # noqa: E402
+from gateway import PULL, Server, Worker, at_once, until  # noqa: E402
 from harness import case, check, contains, equal  # noqa: E402
 
 EMPTY = {"values": {}, "next": [], "tasks": [], "metadata": {}, "created_at": None, "checkpoint": None, "parent_checkpoint": None}
@@ -174,6 +176,64 @@ def a_thread_of_no_graph_cannot_be_changed():
         equal(a.status, 400, repr(a))
         a = s.post(f"/threads/{thread(s, metadata={'graph_id': 'none'})}/state", {"values": {}})
         equal(a.status, 404, repr(a))
+
+
+PAST = {"metadata": {"graph_id": "pull"}, "supersteps": [
+    {"updates": [{"values": {"n": 1}, "as_node": "__input__"}]},
+    {"updates": [{"values": {"n": 2}, "command": None, "as_node": "ask"}]}]}
+
+
+def serve_past(s, error=None):
+    """A worker's part of a thread that is made with supersteps: two checkpoints, or an error."""
+    call = Worker(s).ask(wait=20, calls=True).json["call"]
+    saver = Saver.__new__(Saver)
+    saver.server, saver.thread, saver.fence = s, call["params"]["thread"], f"?call={call['id']}"
+    ok(saver.put("1"), saver.state("1", values={"n": 1}, next=["ask"], tasks=[]))
+    if error is None:
+        ok(saver.put("2", parent="1"), saver.state("2", values={"n": 2}, next=["write"], tasks=[]))
+    answer = {"answer": {}} if error is None else {"error": error}
+    equal(s.post(f"/v1/worker/calls/{call['id']}", answer).status, 200)
+    return call
+
+
+@case
+def a_thread_is_made_with_a_past():
+    with Server(agents={"pull": PULL}) as s:
+        call, a = at_once(lambda: serve_past(s), lambda: s.post("/threads", PAST, seconds=60))
+        equal(a.status, 200, repr(a))
+        t = a.json["thread_id"]
+        equal((call["name"], call["params"]), ("bulk_update_state", {
+            "thread": t, "config": {"configurable": {"thread_id": t, "checkpoint_ns": ""}}, "supersteps": PAST["supersteps"]}))
+        equal((a.json["values"], a.json["status"], a.json["metadata"]), ({"n": 2}, "interrupted", {"graph_id": "pull"}))
+        equal((s.get(f"/threads/{t}").json, ids(history(s, t))), (a.json, ["2", "1"]))
+        again = {**PAST, "thread_id": t}
+        equal(s.post("/threads", again).status, 409)
+        equal(s.post("/threads", {**again, "if_exists": "do_nothing"}).json, a.json, "nobody is asked")
+        equal(s.post("/threads", {"supersteps": []}).json["values"], None)
+
+
+@case
+def no_half_of_a_thread_remains():
+    with Server(agents={"pull": PULL, "each": {"command": ["true"]}}) as s:
+        _, a = at_once(lambda: serve_past(s, "no such node"), lambda: s.post("/threads", {**PAST, "thread_id": "t"}, seconds=60))
+        equal(a.status, 400, repr(a))
+        contains(a.detail, "the thread was not made: no such node")
+        for status, more in ((422, {"metadata": {}}), (404, {"metadata": {"graph_id": "none"}}), (400, {"metadata": {"graph_id": "each"}}),
+                             (422, {"supersteps": {}}), (422, {"supersteps": [{"updates": []}]}), (422, {"supersteps": [{"updates": [1]}]})):
+            equal(s.post("/threads", {**PAST, **more}).status, status, more)
+        equal(s.post("/threads/count", {}).json, 0)
+        equal(thread(s, thread_id="t"), "t")
+        equal(history(s, "t"), [], "what was saved has gone, too")
+
+
+@case
+def who_leaves_before_the_past_is_there_leaves_no_thread():
+    with Server(agents={"pull": PULL}) as s:
+        with socket.create_connection(("127.0.0.1", s.port)) as c:
+            body = json.dumps(PAST).encode()
+            c.sendall(b"POST /threads HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (s.port, len(body), body))
+            until("it is there", lambda: s.post("/threads/count", {}).json == 1)
+        until("it is gone", lambda: s.post("/threads/count", {}).json == 0)
 
 
 @case

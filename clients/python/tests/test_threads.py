@@ -106,3 +106,25 @@ def test_states_are_what_the_graph_itself_says(server, worker):
         state = await sdk.threads.get_state(thread)
         assert (state["next"], state["tasks"], state["values"]) == ([], [], ended)
     asyncio.run(main())
+
+
+def test_a_thread_is_made_with_a_past(server, worker):
+    def step(as_node, **update):
+        return {"updates": [{"values": None, "as_node": as_node, **update}]}
+
+    async def main():
+        sdk = client(server)
+        made = await sdk.threads.create(graph_id="graph", supersteps=[
+            step("__input__", values=ASK), step("__start__", values=ASK),
+            step("think", values={"log": ["long ago"]}),
+            step("slow", command={"update": {"log": ["and then"]}})])
+        assert made["values"]["log"] == ["long ago", "and then"] and made["status"] == "interrupted"
+        history = await sdk.threads.get_history(made["thread_id"])
+        assert [s["next"] for s in history] == [["ask"], ["slow"], ["think"], ["__start__"]]
+        ended = await sdk.runs.wait(made["thread_id"], "graph", input=None)
+        assert ended["log"] == ["long ago", "and then", "ask", "write"]
+        with pytest.raises(Exception, match="nobody"):
+            await sdk.threads.create(graph_id="graph", thread_id="half", supersteps=[step("nobody", values={})])
+        with pytest.raises(Exception, match="not found"):
+            await sdk.threads.get("half")
+    asyncio.run(main())

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import snapshot
+from .run import command_of
 
 
 async def answer(graph: Any, saver: Any, name: str, params: Mapping[str, Any]) -> Any:
     known = {"graph": drawing, "schemas": schemas_of, "subgraphs": subgraphs,
-             "get_state": get_state, "update_state": update_state}
+             "get_state": get_state, "update_state": update_state,
+             "bulk_update_state": bulk_update_state}
     if name not in known:
         raise ValueError(f"there is no call {name!r}; there are: {', '.join(sorted(known))}")
     return await known[name](graph, saver, params)
@@ -46,6 +48,24 @@ async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any
     state = snapshot.of_snapshot(await graph.aget_state(config))
     at = state["checkpoint"]
     if saver is not None and hasattr(saver, "aput_state") and at:
+        await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
+    return {"checkpoint": snapshot.place(config)}
+
+
+async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    """The past of a new thread: each of its states is stored as one of an update is."""
+    from langgraph.types import StateUpdate
+
+    def update(said: Mapping[str, Any]) -> Any:
+        command = said.get("command")
+        return StateUpdate(command_of(command) if command else said.get("values"), said.get("as_node"))
+
+    config = await graph.abulk_update_state(
+        config_of(params), [[update(u) for u in step["updates"]] for step in params["supersteps"]])
+    thread = {"configurable": {"thread_id": params["thread"], "checkpoint_ns": ""}}
+    states = [snapshot.of_snapshot(s) async for s in graph.aget_state_history(thread)]
+    for state in reversed(states):  # the newest is the thread's
+        at = state["checkpoint"]
         await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
     return {"checkpoint": snapshot.place(config)}
 

@@ -3,6 +3,7 @@
 import path from 'node:path';
 
 import { load } from './peer.js';
+import { commandOf } from './run.js';
 import { checkpointOf, stateOf } from './state.js';
 
 /** @typedef {import('./graph.js').Graph} Graph */
@@ -76,6 +77,28 @@ const ANSWERS = {
 
         await compiled.checkpointer.putState(thread_id, checkpoint_ns, checkpoint_id, stateOf(snapshot));
         return { checkpoint: { thread_id, checkpoint_ns, checkpoint_id } };
+    },
+    /** The past of a new thread: each of its states is stored as one of an update is. */
+    async bulk_update_state(graph, compiled, { thread, supersteps }) {
+        const config = { configurable: { thread_id: thread, checkpoint_ns: '' } };
+        const place = await compiled.bulkUpdateState(
+            config,
+            supersteps.map((/** @type {any} */ step) => ({
+                updates: step.updates.map((/** @type {any} */ { values, command, as_node }) => ({
+                    values: command ? commandOf(graph.langgraph, command) : values,
+                    asNode: as_node ?? undefined,
+                })),
+            })),
+        );
+        const states = [];
+
+        for await (const snapshot of compiled.getStateHistory(config)) states.push(snapshot);
+        // the newest is the thread's
+        for (const snapshot of states.reverse()) {
+            const { checkpoint_ns, checkpoint_id } = /** @type {any} */ (checkpointOf(snapshot.config));
+            await compiled.checkpointer.putState(thread, checkpoint_ns, checkpoint_id, stateOf(snapshot));
+        }
+        return { checkpoint: checkpointOf(place) };
     },
 };
 

@@ -41,7 +41,7 @@ function gotoOf({ Send }, goto) {
 }
 
 /** @param {any} langgraph @param {any} command as clients send it */
-function commandOf(langgraph, command) {
+export function commandOf(langgraph, command) {
     const { resume, update, goto } = command;
 
     return new langgraph.Command({
