@@ -73,13 +73,13 @@ export class RunsPage implements Page {
     const started = job.started_at ? Date.parse(job.started_at) : undefined;
     const ended = job.finished_at ? Date.parse(job.finished_at) : undefined;
     const asks = job.state === "waiting" ? this.store.interrupts.find((i) => i.job_id === job.job_id)?.question : undefined;
-    const about = isFinal(job.state) ? job.error ?? "" : asks !== undefined ? `asks: ${show(asks)}` : row.doing;
+    const about = isFinal(job.state) ? job.error ?? "" : asks !== undefined ? `asks: ${show(asks)}` : [row.note, row.doing].filter(Boolean).join(" · ");
     return h("div", { key: job.job_id, class: `run-row${index === this.chosen ? " is-chosen" : ""}`, role: "row", "aria-rowindex": index + 2 },
       h("span", { role: "cell" }, pill(job.state)),
       h("span", { role: "cell", class: "run-id" }, h("a", { href: `#/runs/${job.job_id}`, title: job.job_id }, job.job_id)),
       h("span", { role: "cell", class: "run-agent" }, plain(job.agent)),
-      h("span", { role: "cell", class: `run-about${job.error ? " is-error" : ""}`, title: cut(about, 500) },
-        row.percent !== undefined && !isFinal(job.state) && meter(row.percent, `Progress of ${job.job_id}`, row.note), plain(cut(about, 300))),
+      h("span", { role: "cell", class: `run-about${job.state === "failed" ? " is-error" : ""}`, title: cut(about, 500) },
+        row.percent !== undefined && !isFinal(job.state) && meter(row.percent, `Progress of ${job.job_id}`), plain(cut(about, 300))),
       h("span", { role: "cell", class: "num run-events" }, count(job.events)),
       h("span", { role: "cell", class: "num run-took" }, started ? duration((ended ?? Date.now()) - started) : "–"),
       h("span", { role: "cell", class: "num run-age" }, age(Date.now() - row.created)),
