@@ -128,6 +128,7 @@ struct call {
     struct permit *permit; /* owned; to read what it starts; NULL: none is needed */
     struct call *then;     /* owned; what is posted behind it; NULL: nothing */
     int status;            /* of what `out` says, when that was clear before */
+    struct look *found;    /* owned; what must be known for all of a list; NULL: nothing */
     size_t item, n_done;   /* of a list that is worked off: which one this is, and how many were
                               done */
 };

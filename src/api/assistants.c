@@ -116,6 +116,21 @@ void assistants_put(struct buf *b, const struct assistant_row *row, struct selec
     buf_char(b, '}');
 }
 
+bool assistants_look(struct look *look,
+                     struct store *store,
+                     struct str id,
+                     struct assistant_row *ret)
+{
+    struct error why = { 0 };
+    int code = assistants_find(store, id, look_reach(look), &look->mem, ret, &why);
+
+    if (code != 0) {
+        look->status = code == ERR_NOT_FOUND ? 404 : 500;
+        buf_str(&look->out, str_of(why.text));
+    }
+    return code == 0;
+}
+
 /* --- one: a graph's own at once, another from the store ------------------------------ */
 
 struct wanted {
@@ -128,13 +143,8 @@ static void run_find(struct task *task, struct store *store)
 {
     struct look *look = look_of(task);
     struct wanted *w = look->data;
-    struct error why = { 0 };
-    int code = assistants_find(store, w->id, look_reach(look), &look->mem, &w->row, &why);
 
-    if (code != 0) {
-        look->status = code == ERR_NOT_FOUND ? 404 : 500;
-        buf_str(&look->out, str_of(why.text));
-    }
+    (void)assistants_look(look, store, w->id, &w->row); /* or its status says why not */
 }
 
 static void on_looked(struct task *task)

@@ -24,6 +24,13 @@ int assistants_find(struct store *store,
                     struct arena *mem,
                     struct assistant_row *ret,
                     struct error *why);
+/* The same in a look; false: look->status says why not. */
+bool assistants_look(struct look *look,
+                     struct store *store,
+                     struct str id,
+                     struct assistant_row *ret);
+/* Is the path's one that was made?  A graph's own stays as it is: answered, 409. */
+bool assistants_may_change(struct http_request *req);
 void assistants_put(struct buf *b, const struct assistant_row *row, struct selection select);
 
 #endif

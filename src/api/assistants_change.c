@@ -105,19 +105,6 @@ static int write_latest(struct journal_request *req,
                      : code;
 }
 
-static int write_deletion(struct journal_request *req,
-                          struct store *store,
-                          int64_t now,
-                          struct error *why)
-{
-    struct revision *c = req->data;
-    struct assistant_row row;
-    int code = assistants_find(store, c->row.id, req->reach, &req->mem, &row, why);
-
-    (void)now;
-    return code == 0 ? store_assistant_delete(store, row.id, why) : code;
-}
-
 static bool fail(struct call *call, const char *what)
 {
     http_respond_error(call->req, 422, "%s", what);
@@ -194,19 +181,22 @@ static bool read_new(struct call *call, struct json_reader *reader)
            api_no_memory(call->req);
 }
 
-/* Of one that was made: a graph's own stays as it is. */
+bool assistants_may_change(struct http_request *req)
+{
+    if (assistants_find_graph(app_loop_of(req)->app, http_param(req, "assistant")) == NULL)
+        return true;
+    http_respond_error(
+        req, 409, "the assistant that a graph has by itself cannot be changed: make another");
+    return false;
+}
+
 static bool read_id(struct call *call)
 {
     struct revision *c = call->journal.data;
-    struct str id = http_param(call->req, "assistant");
 
-    if (assistants_find_graph(call->loop->app, id) != NULL) {
-        http_respond_error(call->req, 409,
-                           "the assistant that a graph has by itself cannot be changed: make "
-                           "another");
-        return false;
-    }
-    return arena_copy(&call->journal.mem, id, &c->row.id) || api_no_memory(call->req);
+    return assistants_may_change(call->req) &&
+           (arena_copy(&call->journal.mem, http_param(call->req, "assistant"), &c->row.id) ||
+            api_no_memory(call->req));
 }
 
 static bool read_patch(struct call *call, struct json_reader *reader)
@@ -227,12 +217,6 @@ static bool read_latest(struct call *call, struct json_reader *reader)
         return false;
     c->row.version = json_int(json_at(j.root, "version"), 0);
     return c->row.version > 0 || fail(call, "\"version\" must be a whole number above 0");
-}
-
-static bool read_nothing(struct call *call, struct json_reader *reader)
-{
-    (void)reader;
-    return read_id(call);
 }
 
 static void change(struct http_request *req,
@@ -258,12 +242,6 @@ void api_assistant_patch(struct http_request *req, void *arg)
 {
     (void)arg;
     change(req, write_patch, read_patch, answer_changed);
-}
-
-void api_assistant_delete(struct http_request *req, void *arg)
-{
-    (void)arg;
-    change(req, write_deletion, read_nothing, call_answer_empty);
 }
 
 void api_assistant_latest(struct http_request *req, void *arg)

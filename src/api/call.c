@@ -177,6 +177,8 @@ void call_free(struct call *call)
         return;
     call_free(call->then);
     permit_free(call->permit);
+    if (call->found != NULL)
+        look_free(call->found);
     token_unref(call->token);
     arena_done(&call->journal.mem);
     buf_done(&call->out);

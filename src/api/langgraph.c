@@ -7,7 +7,6 @@
 #include "api/shape.h"
 #include "base/random.h"
 #include "dialect/render.h"
-#include "jobs/assistant_id.h"
 #include "jobs/reach.h"
 
 #include <ctype.h>
@@ -218,25 +217,6 @@ bool langgraph_make_id(struct arena *mem, struct str *ret)
 
     return random_uuid_at(api_now_ms(), uuid) &&
            arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
-}
-
-bool langgraph_find_graph(struct http_request *req,
-                          struct str assistant,
-                          struct str *ret_graph,
-                          char ret_id[KEY_UUID_CHARS])
-{
-    const struct app_settings *settings = app_settings(app_loop_of(req)->app);
-
-    for (size_t i = 0; i < settings->n_agents; i++) {
-        *ret_graph = settings->agents[i].name;
-        if (assistant_id_is(assistant, *ret_graph) && assistant_id_of(*ret_graph, ret_id))
-            return true;
-    }
-    http_respond_error(req, 404,
-                       "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
-                       "valid assistant or a valid graph ID.",
-                       STR_ARG(str_head(assistant, 80)));
-    return false;
 }
 
 struct modes {

@@ -9,6 +9,8 @@
 #include "api/api.h"
 #include "api/shape.h"
 
+enum { LANGGRAPH_MAX_DEPTH = 100 }; /* of a RunCreate */
+
 /* --- lists -------------------------------------------------------------------------- */
 
 /* Says in the headers how many of @total there are, and where the next page begins. */
@@ -50,11 +52,6 @@ yyjson_val *langgraph_member(const yyjson_val *body, const char *name, const cha
 bool langgraph_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
 /* A new id in @mem, of which later ones sort behind earlier ones. */
 bool langgraph_make_id(struct arena *mem, struct str *ret);
-/* The graph that an assistant's id (or the graph's own name) means; false: answered, 404. */
-bool langgraph_find_graph(struct http_request *req,
-                          struct str assistant,
-                          struct str *ret_graph,
-                          char ret_id[KEY_UUID_CHARS]);
 /* Calls @then with the assistant of that id, or of the graph of that name, at once or later;
  * answers 404 when there is none for the caller.  The row is @then's while it runs. */
 void langgraph_with_assistant(struct http_request *req,
@@ -67,6 +64,12 @@ bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
 /* "1" and "true". */
 bool langgraph_flag(struct http_request *req, const char *name);
 
+/* Fills a SUBMIT of a run of call->assistant from a RunCreate; false: answered. */
+bool langgraph_read_run(struct call *call, const yyjson_val *body);
+/* Answers what the journal refused: the client's mistake (422), or as it always is. */
+bool langgraph_refused_run(struct call *call);
+/* It names none. */
+void langgraph_refuse_assistant(struct http_request *req);
 /* What the run of a SUBMIT is made with, from a RunCreate.  False: no memory. */
 bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body);
 bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata);

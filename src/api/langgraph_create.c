@@ -1,14 +1,12 @@
-/* Runs are made: in the background, streamed, waited for, several.
+/* Runs are made: in the background, streamed, waited for.
  *
- *     RunCreate ──▶ its assistant is found ──▶ read_create() ──▶ SUBMIT ──▶ answered */
+ *     RunCreate ──▶ its assistant is found ──▶ langgraph_read_run() ──▶ SUBMIT ──▶ answered */
 #include "api/langgraph.h"
 
 #include "api/admit.h"
 #include "api/jobs.h"
 #include "auth/permit.h"
 #include "base/error.h"
-
-enum { MAX_DEPTH = 100, MAX_BATCH = 100 };
 
 /* --- a RunCreate --------------------------------------------------------------------- */
 
@@ -101,26 +99,25 @@ static bool read_thread_id(struct call *call)
            api_no_memory(call->req);
 }
 
-static bool read_create(struct call *call, const yyjson_val *body)
+void langgraph_refuse_assistant(struct http_request *req)
+{
+    http_respond_error(req, 422,
+                       "\"assistant_id\" must be an assistant's id or a graph's name");
+}
+
+bool langgraph_read_run(struct call *call, const yyjson_val *body)
 {
     struct journal_request *j = &call->journal;
-    yyjson_val *assistant = langgraph_member(body, "assistant_id", "assistantId");
+    const struct assistant_row *assistant = call->assistant;
     yyjson_val *command = json_at(body, "command");
     yyjson_val *subgraphs = langgraph_member(body, "stream_subgraphs", "streamSubgraphs");
-    char id[KEY_UUID_CHARS];
-    struct str graph, run;
+    struct str run;
     uint32_t modes;
 
-    if (json_text(assistant).n == 0) {
-        http_respond_error(call->req, 422,
-                           "\"assistant_id\" must be an assistant's id or a graph's name");
+    if (assistant == NULL) {
+        langgraph_refuse_assistant(call->req);
         return false;
     }
-    if (call->assistant == NULL &&
-        !langgraph_find_graph(call->req, json_text(assistant), &graph, id))
-        return false;
-    if (call->assistant != NULL)
-        graph = call->assistant->graph;
     if (!read_thread_id(call) || !read_words(call, body) ||
         !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
@@ -129,13 +126,11 @@ static bool read_create(struct call *call, const yyjson_val *body)
     j->run.modes = modes;
     j->run.subgraphs = yyjson_is_true(subgraphs);
     if (!langgraph_make_id(&j->mem, &run) ||
-        !arena_copy(&j->mem,
-                    call->assistant != NULL ? call->assistant->id : str_make(id, sizeof(id)),
-                    &j->run.assistant))
+        !arena_copy(&j->mem, assistant->id, &j->run.assistant))
         return api_no_memory(call->req);
     /* Some clients send both: the command is what is meant. */
-    if (!jobs_fill_submit(call, graph, json_is_null(command) ? json_at(body, "input") : NULL,
-                          run, 0))
+    if (!jobs_fill_submit(call, assistant->graph,
+                          json_is_null(command) ? json_at(body, "input") : NULL, run, 0))
         return false;
     return (langgraph_fill_kwargs(call, body) &&
             langgraph_fill_metadata(call, json_at(body, "metadata")) &&
@@ -148,13 +143,12 @@ static bool read_run(struct call *call, struct json_reader *reader)
     struct json json;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
-           read_create(call, json.root);
+           langgraph_read_run(call, json.root);
 }
 
 /* --- making one ---------------------------------------------------------------------- */
 
-/* What the journal refuses is the client's mistake (422), or as it always is. */
-static bool refused(struct call *call)
+bool langgraph_refused_run(struct call *call)
 {
     if (call->journal.code != ERR_TYPE)
         return call_refused(call);
@@ -170,7 +164,7 @@ static struct str thread_of(const struct call *call)
 
 static void answer_create(struct call *call)
 {
-    if (refused(call))
+    if (langgraph_refused_run(call))
         return;
     langgraph_set_location(call->req, thread_of(call), call->journal.row.id, NULL);
     langgraph_put_new_run(&call->out, &call->journal);
@@ -190,7 +184,7 @@ static void answer_stream(struct call *call)
 {
     const struct journal_request *j = &call->journal;
 
-    if (refused(call))
+    if (langgraph_refused_run(call))
         return;
     langgraph_set_location(call->req, thread_of(call), j->row.id, "stream");
     langgraph_stream(call->req, permit_of(call), j->row.id, (uint32_t)j->run.modes,
@@ -199,7 +193,7 @@ static void answer_stream(struct call *call)
 
 static void answer_wait(struct call *call)
 {
-    if (refused(call))
+    if (langgraph_refused_run(call))
         return;
     langgraph_set_location(call->req, thread_of(call), call->journal.row.id,
                            call->journal.thread_row.is_temporary ? NULL : "join");
@@ -221,7 +215,7 @@ static void submit(struct http_request *req,
     }
     call->permit = permit;
     call->assistant = assistant;
-    call_read(call, MAX_DEPTH, read_run);
+    call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
 }
 
 /* Whose assistant is it?  What cannot be read is refused later. */
@@ -231,7 +225,7 @@ static void find_assistant(struct http_request *req,
     struct json_reader reader;
     struct json json;
 
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     bool is_body = json_read(&reader, http_body(req), &json, NULL) == 0;
     struct str id = is_body
                         ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
@@ -274,60 +268,4 @@ void api_run_wait(struct http_request *req, void *arg)
 {
     (void)arg;
     find_assistant(req, wait_for);
-}
-
-/* --- several, one after another ------------------------------------------------------- */
-
-static void answer_item(struct call *call);
-
-static bool read_item(struct call *call, struct json_reader *reader)
-{
-    struct json json;
-
-    if (json_read(reader, buf_text(&call->body), &json, NULL) != 0 ||
-        !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
-        http_respond_error(call->req, 422, "the body must be a list of at most %d runs",
-                           MAX_BATCH);
-        return false;
-    }
-    yyjson_val *item = yyjson_arr_get(json.root, call->item - 1);
-    if (item == NULL) {
-        buf_char(&call->out, ']');
-        api_json(call->req, 200, &call->out);
-        return false;
-    }
-    return read_create(call, item);
-}
-
-static void next_item(struct http_request *req, struct call *before)
-{
-    struct call *call = call_new(req, JOURNAL_SUBMIT, answer_item);
-
-    if (call == NULL)
-        return;
-    call->item = before != NULL ? before->item + 1 : 1;
-    buf_char(&call->out, '[');
-    if (before != NULL) {
-        struct buf empty = call->out;
-
-        call->out = before->out;
-        before->out = empty;
-    }
-    call_read(call, MAX_DEPTH, read_item);
-}
-
-static void answer_item(struct call *call)
-{
-    if (refused(call))
-        return;
-    if (call->item > 1)
-        buf_char(&call->out, ',');
-    langgraph_put_new_run(&call->out, &call->journal);
-    next_item(call->req, call);
-}
-
-void api_run_batch(struct http_request *req, void *arg)
-{
-    (void)arg;
-    next_item(req, NULL);
 }

@@ -177,6 +177,46 @@ def a_run_has_what_its_assistant_has():
 
 
 @case
+def several_runs_at_once_may_have_different_assistants():
+    with Server(*FLAGS, agents=AGENTS) as s:
+        mine = make(s, config={"configurable": {"model": "small"}})["assistant_id"]
+        a = s.post("/runs/batch", [{"assistant_id": mine, "input": {"n": 0}}, {"assistant_id": "agent", "input": {"n": 1}},
+                                   {"assistantId": mine, "input": {"n": 2}}])
+        equal((a.status, [r["assistant_id"] for r in a.json]), (200, [mine, AGENT, mine]), repr(a))
+        orders = [Worker(s, "agent").lease().order for _ in range(3)]
+        equal([(o["input"]["n"], o["run"]["config"]["configurable"].get("model")) for o in orders], [(0, "small"), (1, None), (2, "small")])
+        for bad, status in (({"assistant_id": "none"}, 404), ({}, 422), ({"assistant_id": "agent", "on_disconnect": "x"}, 422)):
+            equal(s.post("/runs/batch", [bad, {"assistant_id": mine}]).status, status)
+        equal(s.post("/runs/batch", [{"assistant_id": mine}, {"assistant_id": "none"}]).status, 404)
+        equal(len(s.get("/v1/jobs").json["jobs"]), 3, "none of them was made")
+
+
+@case
+def an_assistant_may_go_with_its_threads():
+    with Locked(*FLAGS, agents=AGENTS) as s:
+        ann, bob = s.caller("client"), s.caller("client")
+        kept, gone = (make(ann, assistant_id=id)["assistant_id"] for id in ("kept", "gone"))
+
+        def thread(of, *assistants):
+            t = of.post("/threads", {"metadata": {"mine": 1}}).json["thread_id"]
+            for a in assistants:
+                equal(of.post(f"/threads/{t}/runs", {"assistant_id": a, "input": {}}).status, 200)
+            return t
+        stay = {thread(ann), thread(ann, kept), thread(ann, gone, kept), thread(ann, "agent")}
+        for _ in range(3):
+            thread(ann, kept, gone)
+        foreign = bob.post("/threads", {"metadata": {"assistant_id": "gone"}}).json["thread_id"]
+        equal(bob.request("DELETE", "/assistants/gone?delete_threads=true").status, 404)
+        equal(ann.request("DELETE", f"/assistants/{AGENT}?delete_threads=true").status, 409)
+        equal(len(ann.post("/threads/search", {}).json), 7)
+        equal(ann.request("DELETE", "/assistants/gone?delete_threads=true").status, 204)
+        equal({t["thread_id"] for t in ann.post("/threads/search", {}).json}, stay)
+        equal((ann.get("/assistants/gone").status, bob.get(f"/threads/{foreign}").status), (404, 200))
+        equal(ann.request("DELETE", "/assistants/kept?delete_threads=false").status, 204)
+        equal(len(ann.post("/threads/search", {}).json), 4)
+
+
+@case
 def assistants_are_their_owners():
     with Locked(*FLAGS, agents=AGENTS) as s:
         ann, bob = s.caller("client"), s.caller("client")
