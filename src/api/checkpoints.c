@@ -106,8 +106,11 @@ static struct plan *plan_of(struct call *call)
         (void)api_no_memory(call->req);
         return NULL;
     }
+    if (!lease_read_fence(call))
+        return NULL;
     plan->of.thread = j->thread;
-    return lease_read_fence(call) ? plan : NULL;
+    plan->of.run = j->job;
+    return plan;
 }
 
 static int write_checkpoint(struct journal_request *req,

@@ -13,6 +13,11 @@ static void bind_typed(struct binder *b, const struct typed *value)
     bind_blob(b, value->data.p != NULL ? value->data : STR("")); /* NULL would be no bytes */
 }
 
+static void bind_run(struct binder *b, const struct checkpoint_row *of)
+{
+    bind_text(b, str_absent(of->run) ? STR("") : of->run);
+}
+
 static void bind_place(struct binder *b, const struct checkpoint_row *of)
 {
     bind_text(b, of->thread);
@@ -70,6 +75,7 @@ int store_write_put(struct store *s,
     bind_text(&b, row->path);
     bind_text(&b, row->channel);
     bind_typed(&b, &row->value);
+    bind_run(&b, of);
     return write_run(s, &b, NULL, err);
 }
 
@@ -85,6 +91,7 @@ int store_state_put(struct store *s,
     struct binder b = statement_bind(s, STATEMENT_STATE_PUT);
     bind_place(&b, of);
     bind_text(&b, state);
+    bind_run(&b, of);
     return write_run(s, &b, NULL, err);
 }
 
@@ -136,12 +143,13 @@ int store_run_forget(struct store *s, struct str thread, struct str run, struct 
 {
     int code = write_ready(s, err);
 
-    if (code != 0)
-        return code;
-    struct binder b = statement_bind(s, STATEMENT_CHECKPOINTS_OF_RUN_DELETE);
-    bind_text(&b, thread);
-    bind_text(&b, run);
-    code = write_run(s, &b, NULL, err);
+    for (unsigned i = 0; i < 3 && code == 0; i++) {
+        struct binder b = statement_bind(s, STATEMENT_CHECKPOINTS_OF_RUN_DELETE + i);
+
+        bind_text(&b, thread);
+        bind_text(&b, run);
+        code = write_run(s, &b, NULL, err);
+    }
     return code == 0 ? sweep(s, thread, err) : code;
 }
 

@@ -3,9 +3,12 @@
  *     checkpoint   (thread, ns, id): its bytes, and the version of each channel
  *     channel      (thread, ns, channel, version): a value, shared by the checkpoints that
  *                  have that version
- *     write        (thread, ns, checkpoint, task, idx): what a task has given before the next
- *                  checkpoint is there
- *     state        (thread, ns, id): the same as JSON, for those who are no graph
+ *     write        (thread, ns, checkpoint, task, idx; run): what a task has given before the
+ * next checkpoint is there state        (thread, ns, id; run): the same as JSON, for those who
+ * are no graph
+ *
+ * What another run has written in the place of a write or a state hides it, as long as that run
+ * is not forgotten.
  *
  * A thread is only a name here.  Ids of checkpoints grow with time: the greatest is the newest.
  * As store.h says: who may write, what is borrowed, and for how long. */
@@ -25,6 +28,7 @@ struct checkpoint_row {
     struct typed value;
     struct str metadata; /* JSON */
     struct str versions; /* JSON: {channel: version, …}, all that have a value */
+    struct str run;      /* who writes; absent: no run */
 };
 
 struct channel_row {
@@ -56,17 +60,18 @@ int store_channel_put(struct store *s,
                       struct error *err);
 /* A write that is there stays, unless its idx is negative: those are replaced. */
 int store_write_put(struct store *s,
-                    const struct checkpoint_row *of, /* thread, ns and id */
+                    const struct checkpoint_row *of, /* thread, ns, id and run */
                     const struct write_row *row,
                     struct error *err);
 /* In the place of one that is there.  Its checkpoint may come later. */
 int store_state_put(struct store *s,
-                    const struct checkpoint_row *of, /* thread, ns and id */
+                    const struct checkpoint_row *of, /* thread, ns, id and run */
                     struct str state,
                     struct error *err);
 /* All of a thread. */
 int store_thread_forget(struct store *s, struct str thread, struct error *err);
-/* Those of a thread that a run has saved, as their metadata say (`run_id`). */
+/* What a run has saved of a thread: checkpoints whose metadata say so (`run_id`), and its
+ * writes and states of others. */
 int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err);
 /* All of a thread but the newest in each ns. */
 int store_thread_thin(struct store *s, struct str thread, struct error *err);

@@ -231,6 +231,35 @@ static const char *const steps[] = {
     "  counts INTEGER NOT NULL,"
     "  PRIMARY KEY (id, version)"
     ") STRICT;",
+    /* 13: writes and states are those of the runs that gave them; the last row counts. */
+    "ALTER TABLE writes RENAME TO old_writes;"
+    "CREATE TABLE writes ("
+    "  thread TEXT NOT NULL,"
+    "  ns TEXT NOT NULL,"
+    "  checkpoint TEXT NOT NULL,"
+    "  task TEXT NOT NULL,"
+    "  idx INTEGER NOT NULL,"
+    "  path TEXT NOT NULL,"
+    "  channel TEXT NOT NULL,"
+    "  type TEXT NOT NULL,"
+    "  data BLOB NOT NULL,"
+    "  run TEXT NOT NULL,"
+    "  PRIMARY KEY (thread, ns, checkpoint, task, idx, run)"
+    ") STRICT;"
+    "INSERT INTO writes SELECT thread, ns, checkpoint, task, idx, path, channel, type, data, '' "
+    "FROM old_writes;"
+    "DROP TABLE old_writes;"
+    "ALTER TABLE states RENAME TO old_states;"
+    "CREATE TABLE states ("
+    "  thread TEXT NOT NULL,"
+    "  ns TEXT NOT NULL,"
+    "  id TEXT NOT NULL,"
+    "  state TEXT NOT NULL,"
+    "  run TEXT NOT NULL,"
+    "  PRIMARY KEY (thread, ns, id, run)"
+    ") STRICT;"
+    "INSERT INTO states SELECT thread, ns, id, state, '' FROM old_states;"
+    "DROP TABLE old_states;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

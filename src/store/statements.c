@@ -63,16 +63,23 @@
 /* Of the tables of checkpoints, behind `thread`, in the order of those that put them. */
 #define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions"
 #define CHANNEL_COLUMNS    "ns, channel, version, type, data"
-#define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data"
-#define STATE_COLUMNS      "ns, id, state"
+#define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
+#define STATE_COLUMNS      "ns, id, state, run"
 #define COPY(table, columns)                                                       \
     "INSERT INTO " table "(thread, " columns ") SELECT ?, " columns " FROM " table \
-    " WHERE thread = ?"
-#define WRITE_VALUES       "INTO writes(thread, " WRITE_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " WHERE thread = ? ORDER BY rowid"
+#define WRITE "INTO writes(thread, " WRITE_COLUMNS ") "
+#define LAST_WRITE                                                       \
+    "w.rowid = (SELECT max(rowid) FROM writes WHERE thread = w.thread "  \
+    "AND ns = w.ns AND checkpoint = w.checkpoint AND task = w.task AND " \
+    "idx = w.idx)"
 #define SELECT_CHECKPOINTS "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints "
-#define SELECT_STATES                                     \
-    "SELECT ns, id, parent, metadata, state FROM states " \
-    "JOIN checkpoints USING (thread, ns, id) "
+/* The last that was said of a checkpoint. */
+#define SELECT_STATES                                                \
+    "SELECT ns, id, parent, metadata, state FROM states "            \
+    "JOIN checkpoints USING (thread, ns, id) "                       \
+    "WHERE states.rowid = (SELECT max(s.rowid) FROM states s WHERE " \
+    "s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 
 /* In the order of each() and store_assistant_insert(). */
 #define ASSISTANT_COLUMNS                                                                \
@@ -126,16 +133,17 @@ static const char *const sql[STATEMENT_MAX] = {
                            "ORDER BY id DESC",
     [STATEMENT_CHECKPOINTS] =
         SELECT_CHECKPOINTS "WHERE thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
-    [STATEMENT_STATE] = SELECT_STATES "WHERE thread = ? AND ns = ? AND id = ?",
+    [STATEMENT_STATE] = SELECT_STATES "AND thread = ? AND ns = ? AND id = ?",
     [STATEMENT_STATES_OF_NS] =
-        SELECT_STATES "WHERE thread = ? AND ns = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+        SELECT_STATES "AND thread = ? AND ns = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
     [STATEMENT_STATES] =
-        SELECT_STATES "WHERE thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+        SELECT_STATES "AND thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
     [STATEMENT_CHANNELS] =
         "SELECT c.channel, c.version, c.type, c.data FROM json_each(?) v CROSS JOIN channels c "
         "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",
-    [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM writes "
-                         "WHERE thread = ? AND ns = ? AND checkpoint = ? ORDER BY task, idx",
+    [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM writes w "
+                         "WHERE thread = ? AND ns = ? AND checkpoint = ? AND " LAST_WRITE " "
+                         "ORDER BY task, idx",
     [STATEMENT_THREAD_BY_ID] = "SELECT " THREAD_COLUMNS " FROM threads WHERE id = ?",
     [STATEMENT_THREAD_BY_KEY] = "SELECT " THREAD_COLUMNS " FROM threads WHERE key = ?",
     [STATEMENT_THREAD_JOBS] = SELECT_JOBS
@@ -203,10 +211,14 @@ static const char *const sql[STATEMENT_MAX] = {
         ") VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_CHANNEL_PUT] =
         "INSERT OR REPLACE INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?)",
-    [STATEMENT_WRITE_KEEP] = "INSERT OR IGNORE " WRITE_VALUES,
-    [STATEMENT_WRITE_REPLACE] = "INSERT OR REPLACE " WRITE_VALUES,
+    [STATEMENT_WRITE_KEEP] =
+        "INSERT " WRITE "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS "
+        "(SELECT 1 FROM writes WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 "
+        "AND idx = ?5)",
+    [STATEMENT_WRITE_REPLACE] =
+        "INSERT OR REPLACE " WRITE "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_STATE_PUT] =
-        "INSERT OR REPLACE INTO states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?)",
     [STATEMENT_CHECKPOINTS_DELETE] = "DELETE FROM checkpoints WHERE thread = ?",
     [STATEMENT_CHANNELS_DELETE] = "DELETE FROM channels WHERE thread = ?",
     [STATEMENT_WRITES_DELETE] = "DELETE FROM writes WHERE thread = ?",
@@ -217,6 +229,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_STATES_COPY] = COPY("states", STATE_COLUMNS),
     [STATEMENT_CHECKPOINTS_OF_RUN_DELETE] =
         "DELETE FROM checkpoints WHERE thread = ? AND metadata ->> '$.run_id' = ?",
+    [STATEMENT_WRITES_OF_RUN_DELETE] = "DELETE FROM writes WHERE thread = ? AND run = ?",
+    [STATEMENT_STATES_OF_RUN_DELETE] = "DELETE FROM states WHERE thread = ? AND run = ?",
     [STATEMENT_CHECKPOINTS_OLD_DELETE] =
         "DELETE FROM checkpoints WHERE thread = ?1 AND (ns, id) NOT IN "
         "(SELECT ns, max(id) FROM checkpoints WHERE thread = ?1 GROUP BY ns)",

@@ -139,6 +139,20 @@ def save(server, lease, id, tasks=()):
         equal(a.status, 200, repr(a))
 
 
+def write(server, lease, id, channel, idx):
+    """What a task of it gives, at a checkpoint that is there."""
+    a = server.post(f"/v1/worker/threads/{lease.order['thread']}/writes?job={lease.job}&lease={lease.order['lease']}",
+                    {"ns": "", "id": id, "task": "t", "path": "", "writes": [{"idx": idx, "channel": channel, "type": "msgpack", "data": "gA=="}]})
+    equal(a.status, 200, repr(a))
+
+
+def saved(server, lease, id):
+    """A checkpoint as a worker reads it, with what its tasks have given."""
+    a = server.post(f"/v1/worker/threads/{lease.order['thread']}/checkpoints/get", {"ns": "", "id": id})
+    equal(a.status, 200, repr(a))
+    return a.json["checkpoint"]
+
+
 def history(server, id):
     return [state["values"]["at"] for state in server.post(f"/threads/{id}/history", {"limit": 100}).json]
 

@@ -8,8 +8,8 @@ import time
 from gateway import OPENING, Server, Worker, at_once, request_bytes, root_end
 from harness import PROGRAM, case, cases, check, contains, equal
 from graphs import (RunStream,
-                    AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, history, new_thread, run_of, save, serve,
-                       stream, thread)
+                    AGENT, INPUT, LAST_VALUES, QUESTION, UNTIL_QUESTION, VALUES, Player, create, history, new_thread, run_of, save, saved, serve,
+                       stream, thread, write)
 
 
 @case
@@ -369,6 +369,15 @@ def what_it_has_saved_goes_with_it():
         lease.finish("cancelled")
         equal(history(s, t), ["2", "1"])
         equal(s.get(f"/threads/{t}/state").json["values"], {"at": "2"})
+        # At an earlier run's checkpoint, too.
+        run = create(s, t)["run_id"]
+        lease = Worker(s, "agent").lease()
+        before = saved(s, lease, "2")
+        write(s, lease, "2", "__resume__", idx=-4)
+        check(saved(s, lease, "2") != before)
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0&action=rollback").status, 202)
+        lease.finish("cancelled")
+        equal(saved(s, lease, "2"), before)
         # The same when another takes its place; and one that is interrupted leaves it.
         for strategy, want in (("rollback", ["2", "1"]), ("interrupt", ["4", "2", "1"])):
             create(s, t)

@@ -148,6 +148,38 @@ static void the_first_write_stays_and_special_ones_are_replaced(void **state)
     buf_done(&b);
 }
 
+static void what_a_forgotten_run_has_written_is_as_before(void **state)
+{
+    struct store *s = *state;
+    struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
+    struct typed values[] = { { STR("json"), STR("old") }, { STR("json"), STR("new") } };
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    for (int i = 0; i < 2; i++) {
+        struct checkpoint_row of = place("t", "", "1");
+        struct write_row special = { STR("task"), STR(""), STR("__resume__"), -4, values[i] };
+        struct write_row own = { i == 0 ? STR("a") : STR("b"), STR(""), STR("x"), 0,
+                                 values[i] };
+
+        of.run = i == 0 ? STR("one") : STR("another");
+        ok(store_write_put(s, &of, &special, &why));
+        ok(store_write_put(s, &of, &own, &why));
+        ok(store_state_put(s, &of, i == 0 ? STR("{\"n\":1}") : STR("{\"n\":2}"), &why));
+    }
+    struct checkpoint_row of = place("t", "", "1");
+    ok(store_writes(s, &of, put_write, &b, &why));
+    ok(store_states(s, &root, put_state, &b, &why));
+    assert_is(&b, "a0old b0new task-4new 1{\"n\":2} ");
+    ok(store_run_forget(s, STR("t"), STR("another"), &why));
+    buf_cut(&b, 0);
+    ok(store_writes(s, &of, put_write, &b, &why));
+    ok(store_states(s, &root, put_state, &b, &why));
+    assert_is(&b, "a0old task-4old 1{\"n\":1} ");
+    buf_done(&b);
+}
+
 static void a_state_is_seen_with_its_checkpoint(void **state)
 {
     struct store *s = *state;
@@ -217,6 +249,7 @@ int main(void)
         test(checkpoints_come_newest_first),
         test(channels_come_in_the_versions_of_the_checkpoint),
         test(the_first_write_stays_and_special_ones_are_replaced),
+        test(what_a_forgotten_run_has_written_is_as_before),
         test(a_state_is_seen_with_its_checkpoint),
         test(a_thread_is_copied_and_forgotten),
         test(what_a_job_has_saved_goes_with_it),
