@@ -250,6 +250,49 @@ def a_second_question_has_its_own_answer():
         equal(Worker(s).ask().json["resume"], {"q": 2})
 
 
+def running_job(s, id):
+    s.submit(job_id=id)
+    lease = Worker(s).lease()
+    lease.append(root_start())
+    return lease
+
+
+def paused_job(s, id):
+    lease = running_job(s, id)
+    equal(s.post(f"/v1/jobs/{id}/pause").status, 200)
+    equal(lease.finish("interrupted"), "waiting")
+
+
+def answered_job(s, id):
+    ask(s, id, interrupt("?", "q"))
+    equal(answer(s, id, value=1).json["state"], "queued")
+
+
+STATES = {
+    "queued": lambda s, id: s.submit(job_id=id),
+    "running": running_job,
+    "asked, its worker there": lambda s, id: ask(s, id, interrupt("?", "q"), finish=False),
+    "one question": lambda s, id: ask(s, id, interrupt("?", "q")),
+    "two questions": lambda s, id: ask(s, id, interrupt("?", "q"), interrupt("!", "r")),
+    "a pause is wanted": lambda s, id: (running_job(s, id), s.post(f"/v1/jobs/{id}/pause")),
+    "paused": paused_job,
+    "paused before it began": lambda s, id: (s.submit(job_id=id), s.post(f"/v1/jobs/{id}/pause")),
+    "answered": answered_job,
+}
+
+
+@cases(list(STATES))
+def a_job_is_cancelled_when_it_is(state):
+    with Server(agents={"pull": dict(ASK, grace="500ms")}) as s:
+        STATES[state](s, "j")
+        check(s.post("/v1/jobs/j/cancel").status in (200, 202))
+        equal(s.until_state("j", "cancelled", "failed", "succeeded")["state"], "cancelled")
+        equal(asked(s), [])
+        frames = s.read("j", "agent")
+        equal((frames[-1].event, frames[-1].json["status"]), ("job.failed", "cancelled"))
+        equal(Worker(s).ask(wait=0).status, 204)
+
+
 @case
 def cancelling_ends_what_waits():
     with Server(agents={"pull": ASK}) as s:

@@ -41,7 +41,9 @@ def a_server_that_goes_down_is_not_ready():
     with Server("--shutdown-window", "20s", agents={"pull": PULL}) as s:
         id = s.submit()
         Worker(s).lease()
-        with s.stream(id, "agent"):
+        with s.stream(id, "agent"), s.connect() as unfinished:
+            # A request that is still coming in holds it up for as long as is looked.
+            unfinished.sendall(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
             s.expected_exit = 0
             s.signal(15)
             until("it drains", lambda: s.get("/readyz").status == 503)
