@@ -215,6 +215,8 @@ static void ask(struct http_request *req,
 {
     struct call *call = ask_new(req, row->graph, name, ask_answer);
 
+    if (call != NULL)
+        call->journal.call.keeps = true;
     if (call != NULL && params->error == 0 &&
         arena_copy(&call->journal.mem, buf_text(params), &call->journal.call.params)) {
         call_post(call);

@@ -98,5 +98,6 @@ void journal_set_settings(struct journal *j, struct journal_request *req)
     j->opt.n_agents = n;
     j->opt.default_expiry_seconds = s->default_expiry_seconds;
     move_jobs(j, before);
+    kept_clear(&j->kept); /* an agent may have become another */
     free(own);
 }

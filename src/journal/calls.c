@@ -6,8 +6,19 @@
  * under way when the server goes is lost, and its caller hears so by the end of the
  * connection.  A call that nobody took in time was not served; one that was taken and not
  * answered has timed out.  One that did not reach its worker waits again: the connection was
- * gone, or the worker asks with the same request_id once more. */
+ * gone, or the worker asks with the same request_id once more.
+ *
+ * What a worker that came for it has said to a call that may be answered again (keeps) is kept,
+ * and is the answer when nobody takes the next such call.  Processes of pools are there, or
+ * coming: what they say is always new. */
 #include "journal/live.h"
+
+enum { PATIENCE_MS = 2000 }; /* for a worker, when there is a kept answer */
+
+static struct kept_question question_of(const struct journal_request *call)
+{
+    return (struct kept_question){ call->agents[0], call->call.name, call->call.params };
+}
 
 static void unlink_call(struct journal *j, struct journal_request *call)
 {
@@ -100,6 +111,8 @@ void journal_answer(struct journal *j, struct journal_request *req)
         return;
     }
     c->call.is_answered = true;
+    if (c->call.keeps && c->lease_number != 0)
+        kept_put(&j->kept, question_of(c), str_absent(c->error) ? c->output : STR_NONE);
 }
 
 static bool is_for(const struct journal_request *call, const struct journal_request *lease)
@@ -146,12 +159,30 @@ static bool serve(struct journal *j, struct journal_request *lease)
 
 /* --- the end of a turn ------------------------------------------------------- */
 
-static void end_call(struct journal_request *c)
+static bool answer_again(struct journal *j, struct journal_request *c)
+{
+    struct str kept = c->call.keeps ? kept_get(&j->kept, question_of(c)) : STR_NONE;
+
+    return !str_absent(kept) && arena_copy(&c->mem, kept, &c->output);
+}
+
+static bool is_due(const struct journal *j, const struct journal_request *c)
+{
+    bool is_kept = c->call.keeps && !str_absent(kept_get(&j->kept, question_of(c)));
+    int64_t patience = is_kept && !c->call.is_taken ? PATIENCE_MS : c->wait_ms;
+
+    return c->call.is_answered || c->withdrawn || j->now >= c->deadline ||
+           j->now >= c->deadline - c->wait_ms + patience;
+}
+
+static void end_call(struct journal *j, struct journal_request *c)
 {
     if (c->call.is_answered)
         c->code = 0;
     else if (c->call.is_taken)
         refuse(c, ERR_BUSY, "the worker did not answer in time");
+    else if (answer_again(j, c))
+        c->code = 0;
     else
         refuse(c, ERR_BUSY, "no worker of this agent was idle in time");
 }
@@ -187,9 +218,9 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered)
     }
     for (struct journal_request *c = j->calls, *next; c != NULL; c = next) {
         next = c->next;
-        if (!c->call.is_answered && j->now < c->deadline && !c->withdrawn)
+        if (!is_due(j, c))
             continue;
-        end_call(c);
+        end_call(j, c);
         unlink_call(j, c);
         c->next = *answered;
         *answered = c;

@@ -60,6 +60,7 @@ void journal_free(struct journal *j)
     table_done(&j->lives);
     table_done(&j->owners);
     table_done(&j->threads);
+    kept_clear(&j->kept);
     intake_free(j->intake);
     agent_free(j->fallback);
     buf_done(&j->run.lines);

@@ -69,6 +69,7 @@ enum journal_op {
 /* A short question to a worker of an agent (calls.c). */
 struct journal_call {
     struct str id, name, params; /* params: JSON */
+    bool keeps;                  /* what was answered last will do when no worker is there */
     bool is_taken;               /* a worker has it */
     bool is_answered;
 };

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "journal/counts.h"
 #include "journal/journal.h"
+#include "journal/kept.h"
 #include "record/record.h"
 
 struct fold;
@@ -102,6 +103,7 @@ struct journal {
     struct journal_request *calls;  /* the same */
     struct journal_request *takers; /* of calls; answered with the turn */
     size_t n_calls;
+    struct kept kept;  /* answers to calls */
     struct live **all; /* every live job, for looking at time */
     size_t n_all, cap_all;
     struct arena mem; /* of this turn */

@@ -88,6 +88,31 @@ def a_worker_knows_what_its_graph_looks_like():
 
 
 @case
+def what_a_worker_has_said_counts_while_none_is_there():
+    def serve(s, **answer):
+        order = Worker(s, "agent").ask(wait=20, calls=True).json
+        s.post(f"/v1/worker/calls/{order['call']['id']}", answer)
+
+    def asked(s, path="graph", **answer):
+        return at_once(lambda: serve(s, **answer), lambda: s.get(f"/assistants/agent/{path}", seconds=60))[1]
+
+    with Server(*FLAGS, agents=AGENTS) as s:
+        for drawing in ("old", "new"):
+            equal(asked(s, answer={"nodes": [drawing]}).json, {"nodes": [drawing]}, "who is there is asked")
+        equal(asked(s, "schemas", answer={"graph_id": "agent"}).status, 200)
+        mine = make(s)["assistant_id"]
+        *again, schemas, plain = at_once(*(lambda id=id: s.get(f"/assistants/{id}/graph", seconds=60) for id in ("agent", AGENT, mine)),
+                                         lambda: s.get("/assistants/agent/schemas", seconds=60),
+                                         lambda: s.post("/v1/agents/agent/call", {"name": "graph", "params": {"xray": False}, "timeout": 3}))
+        equal([(a.status, a.json) for a in again], [(200, {"nodes": ["new"]})] * 3)
+        equal((schemas.status, schemas.json), (200, {"graph_id": "agent"}))
+        equal(plain.status, 503, "a call of the job API is always new")
+        equal(asked(s, error="it is broken now").status, 400)
+        other = asked(s, "graph?xray=true", answer={"nodes": []})
+        equal((other.status, other.json), (200, {"nodes": []}), "another question")
+
+
+@case
 def a_token_sees_the_agents_that_it_may_use():
     with Locked(*FLAGS, agents=AGENTS) as s:
         limited = s.caller("client", "--agents", "agent")

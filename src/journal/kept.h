@@ -1,0 +1,30 @@
+/* Kept answers: what workers have said last when they were asked what stays the same, so that
+ * it can be said again while none of them is there.
+ *
+ * In memory only, and bounded: the oldest go first. */
+#ifndef JOURNAL_KEPT_H
+#define JOURNAL_KEPT_H
+
+#include "base/str.h"
+
+enum { KEPT_MAX_ANSWERS = 256, KEPT_MAX_BYTES = 8 << 20 };
+
+struct kept_answer;
+
+struct kept {
+    struct kept_answer *first; /* owned; the newest */
+    size_t n, bytes;
+};
+
+/* What was asked of an agent; params are JSON. */
+struct kept_question {
+    struct str agent, name, params;
+};
+
+/* Keeps @answer in place of the one before; absent, too large or without memory: none. */
+void kept_put(struct kept *k, struct kept_question q, struct str answer);
+/* The last one, until the next change; absent: there is none. */
+struct str kept_get(const struct kept *k, struct kept_question q);
+void kept_clear(struct kept *k);
+
+#endif
