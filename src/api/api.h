@@ -223,6 +223,8 @@ bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
 struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
+/* Minutes above 0, perhaps with a fraction; false when it is something else. */
+bool api_read_minutes(const yyjson_val *value, int64_t *ret_ms);
 /* Reads the body as a JSON object; answers 422 itself. */
 bool api_read_body(struct http_request *req,
                    struct json_reader *reader,

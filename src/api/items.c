@@ -10,7 +10,6 @@
 #include "auth/access.h"
 #include "dialect/render.h"
 
-#include <stdlib.h>
 
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
 
@@ -120,25 +119,10 @@ static bool read_place(struct call *call, const yyjson_val *body, struct item_ro
            (!is_for_job(call->req) || lease_read_fence(call));
 }
 
-/* Minutes, perhaps with a fraction. */
 static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t *ret_ms)
 {
-    const double most = 60.0 * 24 * 366 * 100;
-    char text[32];
-    struct str number = yyjson_is_raw((yyjson_val *)value)
-                            ? str_make(unsafe_yyjson_get_raw((yyjson_val *)value),
-                                       unsafe_yyjson_get_len((yyjson_val *)value))
-                            : STR_NONE;
-
-    if (json_is_null(value))
-        return true;
-    memcpy(text, number.p != NULL ? number.p : "", number.n < sizeof(text) ? number.n : 0);
-    text[number.n < sizeof(text) ? number.n : 0] = '\0';
-    double minutes = strtod(text, NULL);
-    if (!(minutes > 0) || minutes > most)
-        return items_refuse(req, "\"ttl\" must be a number of minutes above 0");
-    *ret_ms = (int64_t)(minutes * 60000);
-    return true;
+    return json_is_null(value) || api_read_minutes(value, ret_ms) ||
+           items_refuse(req, "\"ttl\" must be a number of minutes above 0");
 }
 
 static bool read_item(struct call *call, struct json_reader *reader)

@@ -41,13 +41,31 @@ static bool read_metadata(struct call *call, const yyjson_val *body)
            api_no_memory(call->req);
 }
 
+/* Minutes, or {"ttl": minutes, "strategy": "delete"}; or nothing. */
+static bool read_ttl(struct call *call, const yyjson_val *body)
+{
+    yyjson_val *ttl = json_at(body, "ttl");
+    yyjson_val *minutes = yyjson_is_obj(ttl) ? json_at(ttl, "ttl") : ttl;
+    yyjson_val *strategy = json_at(ttl, "strategy");
+
+    if (json_is_null(ttl))
+        return true;
+    if ((json_is_null(strategy) || str_is(json_text(strategy), "delete")) &&
+        api_read_minutes(minutes, &call->journal.thread_row.ttl_ms))
+        return true;
+    http_respond_error(call->req, 422,
+                       "\"ttl\" must be a number of minutes above 0, or {\"ttl\": minutes, "
+                       "\"strategy\": \"delete\"}");
+    return false;
+}
+
 static bool read_create(struct call *call, struct json_reader *reader)
 {
     struct journal_request *j = &call->journal;
     struct json json;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &json) ||
-        !read_metadata(call, json.root))
+        !read_metadata(call, json.root) || !read_ttl(call, json.root))
         return false;
     yyjson_val *id = langgraph_member(json.root, "thread_id", "threadId");
     struct str if_exists = json_text(langgraph_member(json.root, "if_exists", "ifExists"));
@@ -58,12 +76,6 @@ static bool read_create(struct call *call, struct json_reader *reader)
     if (!str_absent(if_exists) && !str_is(if_exists, "raise") &&
         !str_is(if_exists, "do_nothing")) {
         http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
-        return false;
-    }
-    if (!json_is_null(json_at(json.root, "ttl"))) {
-        http_respond_error(call->req, 422,
-                           "\"ttl\" is not taken: threads stay until they are deleted "
-                           "(DELETE /threads/{id}, POST /threads/prune)");
         return false;
     }
     j->if_absent = str_is(if_exists, "do_nothing");
@@ -95,7 +107,7 @@ static bool read_patch(struct call *call, struct json_reader *reader)
     struct json json;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
-           read_metadata(call, json.root) && read_thread_id(call);
+           read_metadata(call, json.root) && read_ttl(call, json.root) && read_thread_id(call);
 }
 
 void api_thread_patch(struct http_request *req, void *arg)

@@ -94,6 +94,7 @@ struct journal {
     /* Nobody could be heard before: commits failed, or the whole process stood still. */
     int64_t heard_since;
     int64_t next_expire;
+    int64_t next_thread; /* look at those whose time has come */
     bool turn_failed;
     bool settling;     /* the last turn: no row stays behind */
     bool stuck;        /* and that was told */
@@ -248,6 +249,8 @@ int threads_enter(struct journal *j,
                   struct job_row *row);
 /* The job is there. */
 int threads_entered(struct live *l, struct journal_request *req);
+/* Deletes those whose time has come, a few at a time. */
+void threads_expire(struct journal *j);
 void journal_thread_create(struct journal *j, struct journal_request *req);
 void journal_thread_patch(struct journal *j, struct journal_request *req);
 void journal_thread_copy(struct journal *j, struct journal_request *req);

@@ -10,6 +10,12 @@
 #define BUSY \
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
 
+enum {
+    EXPIRE_EVERY_MS = 1000,
+    EXPIRE_AGAIN_MS = 600000, /* after one that could not be deleted: every turn would fail */
+    EXPIRE_THREADS = 20
+};
+
 /* --- threads ----------------------------------------------------------------- */
 
 static bool keep_texts(struct journal_request *req, struct thread_row *row)
@@ -133,6 +139,8 @@ void journal_thread_patch(struct journal *j, struct journal_request *req)
         return;
     int err = merge_metadata(req, &row, req->thread_row.metadata);
     row.updated = j->now;
+    if (req->thread_row.ttl_ms != 0)
+        row.ttl_ms = req->thread_row.ttl_ms;
     if (err == 0)
         err = store_thread_update(j->opt.store, &row, &j->failure);
     if (err != 0) {
@@ -180,39 +188,73 @@ struct victims {
     int err;
 };
 
-static int on_victim(void *arg, const struct job_row *row)
+static int add_victim(struct victims *all, struct str id, int64_t key)
 {
-    struct victims *all = arg;
     struct victim *v = arena_alloc(all->mem, sizeof(*v));
 
-    if (v == NULL || !arena_copy(all->mem, row->id, &v->id)) {
+    if (v == NULL || !arena_copy(all->mem, id, &v->id)) {
         all->err = ERR_NOMEM;
         return 1;
     }
-    v->key = row->key;
+    v->key = key;
     v->next = all->first;
     all->first = v;
     return 0;
 }
 
-void journal_thread_delete(struct journal *j, struct journal_request *req)
+static int on_job(void *arg, const struct job_row *row)
 {
-    struct victims all = { .mem = &req->mem };
-    struct thread_row row;
+    return add_victim(arg, row->id, row->key);
+}
 
-    if (!journal_thread_of(j, req, &row))
-        return;
-    int err = store_thread_jobs(j->opt.store, row.key, on_victim, &all, &j->failure);
+static int on_thread(void *arg, const struct thread_row *row)
+{
+    return add_victim(arg, row->id, row->key);
+}
+
+/* With its runs, and all that they have saved. */
+static int remove_thread(struct journal *j, struct arena *mem, struct str id, int64_t key)
+{
+    struct victims all = { .mem = mem };
+    int err = store_thread_jobs(j->opt.store, key, on_job, &all, &j->failure);
+
     if (err == 0)
         err = all.err;
     for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
         err = journal_remove_job(j, live_find(j, v->id), v->id, v->key);
     if (err == 0)
-        err = store_thread_forget(j->opt.store, row.id, &j->failure);
+        err = store_thread_forget(j->opt.store, id, &j->failure);
     if (err == 0)
-        err = store_thread_delete(j->opt.store, row.key, &j->failure);
-    if (err == ERR_NOT_FOUND) /* a temporary one has gone with its run */
-        err = 0;
+        err = store_thread_delete(j->opt.store, key, &j->failure);
+    return err == ERR_NOT_FOUND ? 0 : err; /* a temporary one has gone with its run */
+}
+
+void threads_expire(struct journal *j)
+{
+    struct victims all = { .mem = &j->mem };
+
+    if (j->now < j->next_thread)
+        return;
+    j->next_thread = j->now + EXPIRE_AGAIN_MS;
+    int err = store_threads_expired(j->opt.store, j->now, EXPIRE_THREADS, on_thread, &all,
+                                    &j->failure);
+    if (err == 0)
+        err = all.err;
+    for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
+        err = remove_thread(j, &j->mem, v->id, v->key);
+    if (err == 0)
+        j->next_thread = j->now + EXPIRE_EVERY_MS;
+    else
+        journal_fail_turn(j, NULL);
+}
+
+void journal_thread_delete(struct journal *j, struct journal_request *req)
+{
+    struct thread_row row;
+
+    if (!journal_thread_of(j, req, &row))
+        return;
+    int err = remove_thread(j, &req->mem, row.id, row.key);
     if (err != 0)
         journal_broke(j, req, err);
     else

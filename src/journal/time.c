@@ -75,6 +75,7 @@ void journal_look_at_time(struct journal *j)
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
             look_once(j, j->all[i]);
     }
+    threads_expire(j);
 }
 
 /* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */

@@ -260,6 +260,9 @@ static const char *const steps[] = {
     ") STRICT;"
     "INSERT INTO states SELECT thread, ns, id, state, '' FROM old_states;"
     "DROP TABLE old_states;",
+    /* 14: threads that go by themselves. */
+    "ALTER TABLE threads ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX threads_expiry ON threads(updated + ttl_ms) WHERE ttl_ms > 0;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

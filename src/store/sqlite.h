@@ -43,7 +43,7 @@
 /* In the order of thread_of() in threads.c. */
 #define THREAD_COLUMNS                                                                \
     "key, id, owner, status, metadata, config, interrupts, error, created, updated, " \
-    "state_updated, n_runs, is_temporary, state"
+    "state_updated, n_runs, is_temporary, state, ttl_ms"
 
 /* The row id of a run is its job's key and the seq of its last record (records.c). */
 #define RECORD_SEQ_BITS 30
@@ -83,6 +83,7 @@ enum statement {
     STATEMENT_WRITES,
     STATEMENT_THREAD_BY_ID,
     STATEMENT_THREAD_BY_KEY,
+    STATEMENT_THREADS_EXPIRED,
     STATEMENT_THREAD_JOBS,
     STATEMENT_RUN,
     STATEMENT_TOKENS,

@@ -146,6 +146,9 @@ static const char *const sql[STATEMENT_MAX] = {
                          "ORDER BY task, idx",
     [STATEMENT_THREAD_BY_ID] = "SELECT " THREAD_COLUMNS " FROM threads WHERE id = ?",
     [STATEMENT_THREAD_BY_KEY] = "SELECT " THREAD_COLUMNS " FROM threads WHERE key = ?",
+    [STATEMENT_THREADS_EXPIRED] =
+        "SELECT " THREAD_COLUMNS " FROM threads INDEXED BY threads_expiry "
+        "WHERE ttl_ms > 0 AND updated + ttl_ms <= ? AND status <> 'busy' LIMIT ?",
     [STATEMENT_THREAD_JOBS] = SELECT_JOBS
     "INDEXED BY jobs_thread WHERE thread = ? AND thread > 0 ORDER BY ordinal DESC",
     [STATEMENT_RUN] = "SELECT r.job, r.assistant, r.metadata, r.kwargs, r.strategy, r.modes, "
@@ -262,11 +265,11 @@ static const char *const sql[STATEMENT_MAX] = {
                                "LIMIT ?)",
     [STATEMENT_THREAD_INSERT] =
         "INSERT INTO threads(id, owner, status, metadata, config, interrupts, error, created, "
-        "updated, state_updated, n_runs, is_temporary, state) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "updated, state_updated, n_runs, is_temporary, state, ttl_ms) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_THREAD_UPDATE] =
         "UPDATE threads SET status = ?, metadata = ?, config = ?, interrupts = ?, error = ?, "
-        "updated = ?, state_updated = ?, n_runs = ? WHERE key = ?",
+        "updated = ?, state_updated = ?, n_runs = ?, ttl_ms = ? WHERE key = ?",
     [STATEMENT_THREAD_VALUES] =
         "UPDATE threads SET state = ?, state_updated = ?, updated = ? WHERE key = ?",
     [STATEMENT_THREAD_DELETE] = "DELETE FROM threads WHERE key = ?",

@@ -241,6 +241,7 @@ struct thread_row {
     int64_t state_updated; /* 0: never */
     int64_t n_runs;        /* ordinals that were given */
     int64_t is_temporary;  /* it goes with its run, and no list shows it */
+    int64_t ttl_ms;        /* it goes when it was not changed for so long; 0: it stays */
 };
 
 /* What a job that is a run of a thread has besides. */
@@ -288,6 +289,13 @@ int store_threads(struct store *s,
                   store_thread_cb cb,
                   void *arg,
                   struct error *err);
+/* Those whose time has come, and that have no run at work. */
+int store_threads_expired(struct store *s,
+                          int64_t now,
+                          size_t limit,
+                          store_thread_cb cb,
+                          void *arg,
+                          struct error *err);
 /* The runs of a thread, newest first. */
 int store_thread_jobs(struct store *s,
                       int64_t thread,

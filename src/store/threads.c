@@ -26,6 +26,7 @@ static struct thread_row thread_of(sqlite3_stmt *stmt)
         .n_runs = sqlite3_column_int64(stmt, 11),
         .is_temporary = sqlite3_column_int64(stmt, 12),
         .values = column_text(stmt, 13),
+        .ttl_ms = sqlite3_column_int64(stmt, 14),
     };
 }
 
@@ -82,6 +83,7 @@ int store_thread_insert(struct store *s, struct thread_row *row, struct error *e
     bind_int(&b, row->n_runs);
     bind_int(&b, row->is_temporary);
     bind_text(&b, row->values);
+    bind_int(&b, row->ttl_ms);
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
     if (rc == SQLITE_CONSTRAINT_UNIQUE)
         code = error_set(err, ERR_REFUSED, "another thread has the id \"%.*s\"",
@@ -118,6 +120,7 @@ int store_thread_update(struct store *s, const struct thread_row *row, struct er
     bind_int(&b, row->updated);
     bind_int(&b, row->state_updated);
     bind_int(&b, row->n_runs);
+    bind_int(&b, row->ttl_ms);
     bind_int(&b, row->key);
     return write_one(s, &b, err);
 }
@@ -241,6 +244,28 @@ int store_thread_jobs(struct store *s,
 
     bind_int(&b, thread);
     return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
+}
+
+int store_threads_expired(struct store *s,
+                          int64_t now,
+                          size_t limit,
+                          store_thread_cb cb,
+                          void *arg,
+                          struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_THREADS_EXPIRED);
+
+    bind_int(&b, now);
+    bind_int(&b, (int64_t)limit);
+    int rc = b.rc;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(b.stmt)) == SQLITE_ROW) {
+        struct thread_row row = thread_of(b.stmt);
+
+        rc = cb(arg, &row) == 0 ? SQLITE_OK : SQLITE_DONE;
+    }
+    int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
+    return code;
 }
 
 /* Lists are asked for seldom, and in many orders: each is prepared when it is. */

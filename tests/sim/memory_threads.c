@@ -238,6 +238,28 @@ int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, st
     return get_thread(s, find_thread(s->disk, key), ret, err);
 }
 
+int store_threads_expired(struct store *s,
+                          int64_t now,
+                          size_t limit,
+                          store_thread_cb cb,
+                          void *arg,
+                          struct error *err)
+{
+    const struct disk_threads *t = &s->disk->threads;
+    int code = store_fault(s, DISK_THREADS, err);
+
+    for (size_t i = 0, n = 0; code == 0 && i < t->n && n < limit; i++) {
+        const struct thread_row *row = &t->rows[i];
+
+        if (row->ttl_ms == 0 || row->updated + row->ttl_ms > now || str_is(row->status, "busy"))
+            continue;
+        n++;
+        if (cb(arg, row) != 0)
+            break;
+    }
+    return code;
+}
+
 int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
 {
     const struct disk_runs *r = &s->disk->runs;

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from gateway import Server, Worker
+from gateway import Server, Worker, until
 from harness import PROGRAM, case, check, equal
 from graphs import UNTIL_QUESTION, VALUES, Player, create, history, new_thread, save, serve, thread
 
@@ -115,13 +115,31 @@ def only_the_latest_is_kept():
 
 
 @case
-def what_is_not_taken_is_refused():
+def one_with_a_time_to_live_goes_by_itself():
     with serve() as s:
-        for ttl in ({"ttl": 5, "strategy": "delete"}, 5):
-            a = s.post("/threads", {"ttl": ttl})
-            equal(a.status, 422, repr(a))
-            check("ttl" in a.json["detail"], a.json)
-        equal(s.post("/threads/count", {}).json, 0)
+        short = {"ttl": 0.01, "strategy": "delete"}
+        t, busy = new_thread(s, ttl=60), new_thread(s)
+        run = create(s, busy)["run_id"]
+        lease = Worker(s, "agent").lease()
+        save(s, lease, "1")
+        equal(s.request("PATCH", f"/threads/{busy}", {"ttl": short}).status, 200)
+        new_thread(s, ttl=0.01)
+        kept = new_thread(s)
+        until("one is gone", lambda: s.post("/threads/count", {}).json == 3)
+        equal(thread(s, busy)["status"], "busy", "it stays as long as a run is at work")
+        lease.finish()
+        until("and the other", lambda: s.get(f"/threads/{busy}").status == 404)
+        equal(s.get(f"/v1/jobs/{run}").status, 404)
+        equal(s.post(f"/v1/worker/threads/{busy}/checkpoints/list", {"limit": 9}).json, {"checkpoints": []})
+        equal(s.request("PATCH", f"/threads/{t}", {"metadata": {"a": 1}}).status, 200)
+        s.restart(s.kill)
+        equal(s.post("/threads/count", {}).json, 2)
+        equal(s.request("PATCH", f"/threads/{t}", {"ttl": short}).json["metadata"], {"a": 1})
+        until("it was told later", lambda: s.get(f"/threads/{t}").status == 404)
+        equal(s.get(f"/threads/{kept}").status, 200)
+        for ttl in (0, -1, "5", [], {}, {"ttl": 0}, {"ttl": 5, "strategy": "keep_latest"}, 1e-9, 1e99):
+            equal(s.post("/threads", {"ttl": ttl}).status, 422, ttl)
+            equal(s.request("PATCH", f"/threads/{kept}", {"ttl": ttl}).status, 422, ttl)
 
 
 @case
