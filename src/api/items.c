@@ -10,7 +10,6 @@
 #include "auth/access.h"
 #include "dialect/render.h"
 
-
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
 
 /* --- what is said in a request ------------------------------------------------------ */

@@ -232,8 +232,7 @@ static const char *const steps[] = {
     "  PRIMARY KEY (id, version)"
     ") STRICT;",
     /* 13: writes and states are those of the runs that gave them; the last row counts. */
-    "ALTER TABLE writes RENAME TO old_writes;"
-    "CREATE TABLE writes ("
+    "CREATE TABLE run_writes ("
     "  thread TEXT NOT NULL,"
     "  ns TEXT NOT NULL,"
     "  checkpoint TEXT NOT NULL,"
@@ -246,11 +245,10 @@ static const char *const steps[] = {
     "  run TEXT NOT NULL,"
     "  PRIMARY KEY (thread, ns, checkpoint, task, idx, run)"
     ") STRICT;"
-    "INSERT INTO writes SELECT thread, ns, checkpoint, task, idx, path, channel, type, data, '' "
-    "FROM old_writes;"
-    "DROP TABLE old_writes;"
-    "ALTER TABLE states RENAME TO old_states;"
-    "CREATE TABLE states ("
+    "INSERT INTO run_writes SELECT thread, ns, checkpoint, task, idx, path, channel, type, data, '' "
+    "FROM writes;"
+    "DROP TABLE writes;"
+    "CREATE TABLE run_states ("
     "  thread TEXT NOT NULL,"
     "  ns TEXT NOT NULL,"
     "  id TEXT NOT NULL,"
@@ -258,8 +256,8 @@ static const char *const steps[] = {
     "  run TEXT NOT NULL,"
     "  PRIMARY KEY (thread, ns, id, run)"
     ") STRICT;"
-    "INSERT INTO states SELECT thread, ns, id, state, '' FROM old_states;"
-    "DROP TABLE old_states;",
+    "INSERT INTO run_states SELECT thread, ns, id, state, '' FROM states;"
+    "DROP TABLE states;",
     /* 14: threads that go by themselves. */
     "ALTER TABLE threads ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX threads_expiry ON threads(updated + ttl_ms) WHERE ttl_ms > 0;",

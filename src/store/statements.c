@@ -68,17 +68,17 @@
 #define COPY(table, columns)                                                       \
     "INSERT INTO " table "(thread, " columns ") SELECT ?, " columns " FROM " table \
     " WHERE thread = ? ORDER BY rowid"
-#define WRITE "INTO writes(thread, " WRITE_COLUMNS ") "
-#define LAST_WRITE                                                       \
-    "w.rowid = (SELECT max(rowid) FROM writes WHERE thread = w.thread "  \
-    "AND ns = w.ns AND checkpoint = w.checkpoint AND task = w.task AND " \
+#define WRITE "INTO run_writes(thread, " WRITE_COLUMNS ") "
+#define LAST_WRITE                                                          \
+    "w.rowid = (SELECT max(rowid) FROM run_writes WHERE thread = w.thread " \
+    "AND ns = w.ns AND checkpoint = w.checkpoint AND task = w.task AND "    \
     "idx = w.idx)"
 #define SELECT_CHECKPOINTS "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints "
 /* The last that was said of a checkpoint. */
-#define SELECT_STATES                                                \
-    "SELECT ns, id, parent, metadata, state FROM states "            \
-    "JOIN checkpoints USING (thread, ns, id) "                       \
-    "WHERE states.rowid = (SELECT max(s.rowid) FROM states s WHERE " \
+#define SELECT_STATES                                                    \
+    "SELECT ns, id, parent, metadata, state FROM run_states states "     \
+    "JOIN checkpoints USING (thread, ns, id) "                           \
+    "WHERE states.rowid = (SELECT max(s.rowid) FROM run_states s WHERE " \
     "s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 
 /* In the order of each() and store_assistant_insert(). */
@@ -141,7 +141,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_CHANNELS] =
         "SELECT c.channel, c.version, c.type, c.data FROM json_each(?) v CROSS JOIN channels c "
         "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",
-    [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM writes w "
+    [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM run_writes w "
                          "WHERE thread = ? AND ns = ? AND checkpoint = ? AND " LAST_WRITE " "
                          "ORDER BY task, idx",
     [STATEMENT_THREAD_BY_ID] = "SELECT " THREAD_COLUMNS " FROM threads WHERE id = ?",
@@ -216,24 +216,24 @@ static const char *const sql[STATEMENT_MAX] = {
         "INSERT OR REPLACE INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?)",
     [STATEMENT_WRITE_KEEP] =
         "INSERT " WRITE "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS "
-        "(SELECT 1 FROM writes WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 "
+        "(SELECT 1 FROM run_writes WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 "
         "AND idx = ?5)",
     [STATEMENT_WRITE_REPLACE] =
         "INSERT OR REPLACE " WRITE "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_STATE_PUT] =
-        "INSERT OR REPLACE INTO states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?)",
     [STATEMENT_CHECKPOINTS_DELETE] = "DELETE FROM checkpoints WHERE thread = ?",
     [STATEMENT_CHANNELS_DELETE] = "DELETE FROM channels WHERE thread = ?",
-    [STATEMENT_WRITES_DELETE] = "DELETE FROM writes WHERE thread = ?",
-    [STATEMENT_STATES_DELETE] = "DELETE FROM states WHERE thread = ?",
+    [STATEMENT_WRITES_DELETE] = "DELETE FROM run_writes WHERE thread = ?",
+    [STATEMENT_STATES_DELETE] = "DELETE FROM run_states WHERE thread = ?",
     [STATEMENT_CHECKPOINTS_COPY] = COPY("checkpoints", CHECKPOINT_COLUMNS),
     [STATEMENT_CHANNELS_COPY] = COPY("channels", CHANNEL_COLUMNS),
-    [STATEMENT_WRITES_COPY] = COPY("writes", WRITE_COLUMNS),
-    [STATEMENT_STATES_COPY] = COPY("states", STATE_COLUMNS),
+    [STATEMENT_WRITES_COPY] = COPY("run_writes", WRITE_COLUMNS),
+    [STATEMENT_STATES_COPY] = COPY("run_states", STATE_COLUMNS),
     [STATEMENT_CHECKPOINTS_OF_RUN_DELETE] =
         "DELETE FROM checkpoints WHERE thread = ? AND metadata ->> '$.run_id' = ?",
-    [STATEMENT_WRITES_OF_RUN_DELETE] = "DELETE FROM writes WHERE thread = ? AND run = ?",
-    [STATEMENT_STATES_OF_RUN_DELETE] = "DELETE FROM states WHERE thread = ? AND run = ?",
+    [STATEMENT_WRITES_OF_RUN_DELETE] = "DELETE FROM run_writes WHERE thread = ? AND run = ?",
+    [STATEMENT_STATES_OF_RUN_DELETE] = "DELETE FROM run_states WHERE thread = ? AND run = ?",
     [STATEMENT_CHECKPOINTS_OLD_DELETE] =
         "DELETE FROM checkpoints WHERE thread = ?1 AND (ns, id) NOT IN "
         "(SELECT ns, max(id) FROM checkpoints WHERE thread = ?1 GROUP BY ns)",
@@ -242,9 +242,9 @@ static const char *const sql[STATEMENT_MAX] = {
         "(SELECT c.ns, v.key, v.value FROM checkpoints c, json_each(c.versions) v "
         "WHERE c.thread = ?1)",
     [STATEMENT_WRITES_SWEEP] =
-        "DELETE FROM writes WHERE thread = ?1 AND (ns, checkpoint) NOT IN "
+        "DELETE FROM run_writes WHERE thread = ?1 AND (ns, checkpoint) NOT IN "
         "(SELECT ns, id FROM checkpoints WHERE thread = ?1)",
-    [STATEMENT_STATES_SWEEP] = "DELETE FROM states WHERE thread = ?1 AND (ns, id) NOT IN "
+    [STATEMENT_STATES_SWEEP] = "DELETE FROM run_states WHERE thread = ?1 AND (ns, id) NOT IN "
                                "(SELECT ns, id FROM checkpoints WHERE thread = ?1)",
     [STATEMENT_JOB_ID] =
         "SELECT iif(thread = 0, id, (SELECT t.id FROM threads t WHERE t.key = thread AND "
