@@ -8,7 +8,7 @@ import gateway
 import pytest
 from support import run, say, working
 
-from spoolwire import Client, ServerAway, subscribe
+from spoolwire import Client, NotTrusted, subscribe
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,12 @@ def test_a_worker_and_a_reader(secure):
 
 
 def test_an_unknown_certificate_is_not_trusted(secure):
-    with pytest.raises(ServerAway, match="CERTIFICATE_VERIFY_FAILED"):
-        run(Client(secure.url, patience=0.2).request("GET", "/livez"))
+    """Neither is it waited for until it is."""
+    client = Client(secure.url, patience=None)
+    with pytest.raises(NotTrusted, match="self.signed.*SSL_CERT_FILE"):
+        run(client.request("GET", "/livez"))
+    with pytest.raises(NotTrusted):
+        run(anext(subscribe("j", client=client)))
 
 
 def test_the_environment_says_whom_to_trust(secure, monkeypatch):

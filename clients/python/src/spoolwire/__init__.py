@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .client import Client
-from .errors import HandBack, Interrupted, LeaseLost, Refused, ServerAway, SpoolwireError
+from .errors import HandBack, Interrupted, LeaseLost, NotTrusted, Refused, ServerAway, SpoolwireError
 from .job import Job
 from .subscribe import Event, subscribe
 from .worker import Worker
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["Client", "Event", "GraphAgent", "GraphSource", "HandBack", "Interrupted", "Job",
-           "LeaseLost", "Refused", "ServerAway", "SpoolwireCallback", "SpoolwireError",
+           "LeaseLost", "NotTrusted", "Refused", "ServerAway", "SpoolwireCallback", "SpoolwireError",
            "SpoolwireSaver", "SpoolwireStore", "Worker", "subscribe"]
 
 LATER = {"GraphAgent": "runner", "GraphSource": "source", "SpoolwireCallback": "callback",

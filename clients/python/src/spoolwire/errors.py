@@ -11,6 +11,10 @@ class ServerAway(SpoolwireError):
     """The server could not be reached, or could not answer, for as long as we were to try."""
 
 
+class NotTrusted(SpoolwireError):
+    """Nobody whom this machine trusts has signed the server's certificate: waiting will not help."""
+
+
 class Refused(SpoolwireError):
     """The server understood, and said no."""
 

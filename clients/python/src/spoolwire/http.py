@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from .address import Address
+from .errors import NotTrusted
 
 LIMIT = 1 << 20  # bytes, of one line of the head
 
@@ -40,9 +41,13 @@ class Connection:
         if address.socket is not None:
             reader, writer = await asyncio.open_unix_connection(address.socket, limit=LIMIT)
         else:
-            reader, writer = await asyncio.open_connection(
-                address.host, address.port, limit=LIMIT,
-                ssl=(tls or ssl.create_default_context()) if address.tls else None)
+            try:
+                reader, writer = await asyncio.open_connection(
+                    address.host, address.port, limit=LIMIT,
+                    ssl=(tls or ssl.create_default_context()) if address.tls else None)
+            except ssl.SSLCertVerificationError as e:
+                raise NotTrusted(f"the certificate of {address.authority}: {e.verify_message}; "
+                                 "SSL_CERT_FILE names a file of those to trust") from e
         return cls(reader, writer, address)
 
     def close(self) -> None:
