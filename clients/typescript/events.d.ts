@@ -414,6 +414,7 @@ export interface NodesToolEnd {
     error?: string;
 }
 
+/** Only for readers that ask for the mode `events`. */
 export interface NodesProgress {
     type: "progress";
     /** The execution that tells it. */

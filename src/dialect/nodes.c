@@ -1,7 +1,7 @@
 /* `nodes`: one start and one end for each top-level execution (document 003).
  *
- * What happens inside is counted on the end, not shown; only tools are, and how far it is.  The
- * job itself is the run around all of them. */
+ * What happens inside is counted on the end, not shown; only tools are, and how far it is to
+ * whoever asks for that (mode `events`).  The job itself is the run around all of them. */
 #include "dialect/dialect.h"
 #include "dialect/render.h"
 
@@ -126,10 +126,11 @@ static void on_tool_end(const struct record *rec, struct frames *out)
 static void on_progress(const struct record *rec, struct frames *out)
 {
     const struct run_info *info = record_info(rec);
-    struct buf *b = render_begin_typed(out, "progress");
+    struct buf *b = frames_begin(out, STR("progress"), MODE_EVENTS);
 
     if (b == NULL)
         return;
+    buf_lit(b, "{\"type\":\"progress\"");
     render_text(b, "run_id", info->exec);
     render_text(b, "node", info->node);
     render_timestamp(b, "timestamp", rec->ts);
@@ -140,7 +141,7 @@ static void on_progress(const struct record *rec, struct frames *out)
 
 const struct dialect dialect_nodes = {
     .name = "nodes",
-    .about = "one start and one end for each top-level node, its tools, and how far it is",
+    .about = "one start and one end for each top-level node, and its tools",
     .names_itself = true,
     .on = {
         [REC_JOB_START] = on_job_start,

@@ -8,7 +8,7 @@ NAMES = {
                 "on_tool_start on_tool_stream on_tool_end on_retriever_start on_retriever_end on_error on_progress "
                 "on_interrupt on_resume on_custom_event",
     "messages": "metadata messages values updates custom events tasks checkpoints debug error",
-    "nodes": "run.start run.end node.start node.end tool.start tool.end",
+    "nodes": "run.start run.end node.start node.end tool.start tool.end progress",
     "aiq": "workflow.start workflow.end llm.start llm.chunk llm.end tool.start tool.end artifact.update job.status "
            "job.error job.cancelled job.cancellation_requested job.update job.heartbeat job.shutdown stream.mode",
 }

@@ -48,7 +48,7 @@ ENDS = [
     [{"type": "job.failed", "error": "no more"}],
     [{"type": "job.cancelled", "data": {"reason": "enough"}}],
 ]
-VARIANTS = [(d, ()) for d in DIALECTS] + [("agent", ("--agent", "triage")), ("aiq", ("--aiq-compat",)),
+VARIANTS = [(d, ()) for d in DIALECTS] + [("agent", ("--agent", "triage")), ("aiq", ("--aiq-compat",)), ("nodes", ("--modes", "events")),
                                           ("messages", ("--modes", "all", "--subgraphs"))]
 LITERALS = {word for word in declarations().split('"')[1::2]}
 

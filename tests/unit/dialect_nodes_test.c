@@ -90,7 +90,7 @@ static void nodes_says_tools(void **state)
            "','status':'error','duration_ms':5,'output':null,'error':'boom'}\n");
 }
 
-static void nodes_says_progress(void **state)
+static void nodes_says_progress_when_asked_to(void **state)
 {
     struct cast c;
 
@@ -99,8 +99,9 @@ static void nodes_says_progress(void **state)
     struct record rec = of(&c.node, REC_PROGRESS);
     rec.percent = STR("12.50");
     rec.note = STR("reading");
-    expect(
-        &dialect_nodes, &rec,
+    expect(&dialect_nodes, &rec, "");
+    expect_as(
+        &dialect_nodes, &all_modes, &rec,
         "57 progress {'type':'progress','run_id':'run-writer','node':'writer','timestamp':'" TIME
         "','percent':12.50,'message':'reading'}\n");
 }
@@ -129,7 +130,7 @@ int main(void)
         cmocka_unit_test(nodes_says_the_job),
         cmocka_unit_test(nodes_says_top_level_executions),
         cmocka_unit_test(nodes_says_tools),
-        cmocka_unit_test(nodes_says_progress),
+        cmocka_unit_test(nodes_says_progress_when_asked_to),
         cmocka_unit_test(nodes_is_silent_about_the_rest),
     };
 

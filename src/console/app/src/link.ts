@@ -25,6 +25,7 @@ export interface Message {
 export interface Following {
   job: string;
   dialect: string;
+  modes: string | undefined; // what of it, where there is a choice
   place: string; // the last id
   target: number; // the record that was the last when it began; until then it is catching up
   hasEnded: boolean;
@@ -76,8 +77,8 @@ export class Link {
 
   // --- what is read ---
 
-  follow(job: string, dialect: string, place: string, on: Following["on"]): Following {
-    const f: Following = { job, dialect, place, target: 0, hasEnded: false, on };
+  follow(job: string, dialect: string, place: string, on: Following["on"], modes?: string): Following {
+    const f: Following = { job, dialect, modes, place, target: 0, hasEnded: false, on };
     const list = this.wanted.get(job);
     if (list) list.push(f);
     else this.wanted.set(job, [f]);
@@ -107,7 +108,7 @@ export class Link {
       this.send({ type: "unsubscribe", job });
     } else if (!now && f && !f.hasEnded) {
       this.standing.set(job, { state: "on", by: f });
-      this.send({ type: "subscribe", job, dialect: f.dialect, after: f.place });
+      this.send({ type: "subscribe", job, dialect: f.dialect, ...(f.modes ? { modes: f.modes } : {}), after: f.place });
     }
   }
 

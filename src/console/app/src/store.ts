@@ -187,7 +187,7 @@ export class Store {
     for (const id of ids) {
       const row = this.rows.get(id);
       if (!row || this.followed.has(id)) continue;
-      this.followed.set(id, this.link.follow(id, "nodes", String(Math.max(0, row.job.events - SOME)), (m) => this.hearNode(row, m)));
+      this.followed.set(id, this.link.follow(id, "nodes", String(Math.max(0, row.job.events - SOME)), (m) => this.hearNode(row, m), "events"));
     }
   }
 
