@@ -16,6 +16,7 @@ struct bus {
     struct store *reader; /* owned */
     uv_loop_t loop;
     struct mailbox *box;           /* owned */
+    struct mailbox *news;          /* owned; what was committed, which can wait a moment */
     struct publisher *publisher;   /* owned; NULL: none */
     struct subscriber *subscriber; /* the same; frees itself */
     struct marks *marks;           /* owned; beside a subscriber */
@@ -69,6 +70,7 @@ static int open_publisher(struct bus *b)
 {
     struct publisher_options options = { .loop = &b->loop,
                                          .box = b->box,
+                                         .news = b->news,
                                          .reader = b->reader,
                                          .journal = b->opt.journal,
                                          .url = &b->url,
@@ -142,7 +144,8 @@ int bus_new(const struct bus_options *options, struct bus **ret, struct error *e
     if (code == 0 && uv_loop_init(&b->loop) != 0)
         code = error_set(err, ERR_IO, "cannot make an event loop");
     b->has_loop = code == 0;
-    if (code == 0 && (mailbox_new(&b->loop, &b->box) != 0 || open_parts(b) != 0))
+    if (code == 0 && (mailbox_new(&b->loop, &b->box) != 0 ||
+                      mailbox_new(&b->loop, &b->news) != 0 || open_parts(b) != 0))
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code != 0) {
         bus_free(b);
@@ -164,12 +167,18 @@ static void *run(void *arg)
     return NULL;
 }
 
+static void close_boxes(struct bus *b)
+{
+    mailbox_close(b->news);
+    mailbox_close(b->box);
+}
+
 static void on_closed(void *arg)
 {
     struct bus *b = arg;
 
     if (--b->n_open == 0)
-        mailbox_close(b->box);
+        close_boxes(b);
 }
 
 static void on_stop(struct letter *letter)
@@ -181,7 +190,7 @@ static void on_stop(struct letter *letter)
     if (b->subscriber != NULL)
         subscriber_close(b->subscriber, on_closed, b);
     if (b->n_open == 0)
-        mailbox_close(b->box);
+        close_boxes(b);
 }
 
 int bus_start(struct bus *b, struct error *err)
@@ -218,6 +227,7 @@ void bus_free(struct bus *b)
     publisher_free(b->publisher);
     if (b->has_loop)
         (void)uv_loop_close(&b->loop); /* busy only after a start that failed */
+    mailbox_free(b->news);
     mailbox_free(b->box);
     marks_free(b->marks);
     store_close(b->reader);

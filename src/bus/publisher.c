@@ -238,13 +238,18 @@ static void pump(struct publisher *p)
     }
 }
 
+/* While there is much, commits wake nobody: what they say is looked at when it is time. */
 static void on_pace(uv_timer_t *timer)
 {
     struct publisher *p = timer->data;
 
+    mailbox_look(p->opt.news, true);
     if (may_publish(p)) {
         pump(p);
         (void)uv_timer_start(timer, on_pace, PACE_MS, 0); /* cannot fail */
+    } else {
+        (void)uv_timer_stop(timer);
+        mailbox_look(p->opt.news, false); /* may start it again */
     }
 }
 
@@ -303,7 +308,7 @@ static void on_news(struct letter *letter)
         take(p, &news->headlines[i]);
     free(news);
     if (!p->is_closed && !uv_is_active((uv_handle_t *)&p->pace))
-        on_pace(&p->pace);
+        (void)uv_timer_start(&p->pace, on_pace, 0, 0); /* cannot fail */
 }
 
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n)
@@ -330,7 +335,7 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
                                                 .job = { at, pub->job.n } };
         at += pub->job.n;
     }
-    if (mailbox_post(p->opt.box, &news->letter) != 0)
+    if (mailbox_post(p->opt.news, &news->letter) != 0)
         free(news);
 }
 

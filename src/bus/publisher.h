@@ -34,6 +34,7 @@ struct publisher_counts {
 struct publisher_options {
     uv_loop_t *loop;
     struct mailbox *box;  /* borrowed; of the loop */
+    struct mailbox *news; /* the same; for publisher_news() alone */
     struct store *reader; /* borrowed; for the loop's thread */
     struct journal *journal;
     const struct redis_url *url;

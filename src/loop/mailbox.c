@@ -1,6 +1,5 @@
 #include "loop/mailbox.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 struct mailbox {
@@ -8,12 +7,14 @@ struct mailbox {
     uv_mutex_t lock;
     struct letter *first, **last; /* under lock */
     bool closed;                  /* under lock */
+    bool rests;                   /* under lock */
 };
 
-static void deliver_all(struct mailbox *box)
+void mailbox_look(struct mailbox *box, bool rest)
 {
     uv_mutex_lock(&box->lock);
     struct letter *letter = box->first;
+    box->rests = rest;
     box->first = NULL;
     box->last = &box->first;
     uv_mutex_unlock(&box->lock);
@@ -27,7 +28,7 @@ static void deliver_all(struct mailbox *box)
 
 static void on_async(uv_async_t *async)
 {
-    deliver_all(async->data);
+    mailbox_look(async->data, false);
 }
 
 int mailbox_new(uv_loop_t *loop, struct mailbox **ret)
@@ -57,7 +58,7 @@ void mailbox_close(struct mailbox *box)
     uv_mutex_lock(&box->lock);
     box->closed = true;
     uv_mutex_unlock(&box->lock);
-    deliver_all(box);
+    mailbox_look(box, false);
     uv_close((uv_handle_t *)&box->async, NULL);
 }
 
@@ -78,7 +79,7 @@ int mailbox_post(struct mailbox *box, struct letter *letter)
         *box->last = letter;
         box->last = &letter->next;
         /* Under the lock: afterwards the loop may have closed and freed the box. */
-        if (was_empty)
+        if (was_empty && !box->rests)
             (void)uv_async_send(&box->async); /* cannot fail for an open handle */
     }
     uv_mutex_unlock(&box->lock);

@@ -5,6 +5,7 @@
 #ifndef LOOP_MAILBOX_H
 #define LOOP_MAILBOX_H
 
+#include <stdbool.h>
 #include <uv.h>
 
 struct letter {
@@ -23,5 +24,9 @@ void mailbox_free(struct mailbox *box);
 
 /* From any thread.  0, or UV_ECANCELED when it is closed. */
 int mailbox_post(struct mailbox *box, struct letter *letter);
+
+/* On the loop's thread: delivers what is there.  With @rest, letters wake nobody until the next
+ * call, which is then up to the caller. */
+void mailbox_look(struct mailbox *box, bool rest);
 
 #endif
