@@ -20,6 +20,7 @@ class RunServer {
         this.options = ['--to', 'messages', ...options];
         this.cuts = cuts;
         this.http = createServer((request, response) => this.#answer(request, response));
+        this.http.keepAliveTimeout = 0; // or it may go as the next request comes
     }
 
     get url() {

@@ -64,7 +64,9 @@ static void check_agent(const struct config_agent *a)
 {
     check(a->name.n > 0 && strlen(a->name.p) == a->name.n);
     check(a->description.p != NULL && strlen(a->description.p) == a->description.n);
-    check((a->argv != NULL) + a->pull + a->is_builtin == 1);
+    check((a->argv != NULL) + a->pull + a->channel + (a->http.url != NULL) +
+              (a->arq.function != NULL) + a->is_builtin ==
+          1);
     check(a->argv == NULL || (a->argv[0] != NULL && a->argv[0][0] != '\0'));
     for (char **e = a->env; e != NULL && *e != NULL; e++)
         check(strchr(*e, '=') > *e);

@@ -111,12 +111,12 @@ def translated():
 def served():
     """The demo, one that asks and is answered, a job that is cancelled, one whose worker is
     lost, a cursor that is foreign; beats, and the server's end."""
-    with Server("--heartbeat", "100ms", "--shutdown-window", "10s", agents={"pull": {**PULL, "lease": "3s", "attempts": 2}}) as s:
+    with Server("--heartbeat", "100ms", "--shutdown-window", "10s", agents={"pull": PULL, "brief": {**PULL, "lease": "1s", "attempts": 2}}) as s:
         done = s.submit("demo", {"issue": "x", "speed": 0})
         asking = s.submit("demo", {"issue": "x", "speed": 0, "ask_timeout": "never"})
         s.until_state(asking, "waiting")
         equal(s.post(f"/v1/jobs/{asking}/answer", {"value": "staging"}).status, 200)
-        cancelled, lost = s.submit(), s.submit()
+        cancelled, lost = s.submit(), s.submit("brief")
         lease = Worker(s).lease()
         lease.send({"type": "agent.spawned", "agent_id": "a", "agent_name": "n", "node": "n"})
         streams = [(d, s.stream(cancelled, d)) for d in DIALECTS]
@@ -126,7 +126,7 @@ def served():
         s.post(f"/v1/jobs/{cancelled}/cancel", {"reason": "enough"})
         lease.finish("cancelled")
         for _ in range(2):
-            Worker(s).lease()  # and is never heard of again
+            Worker(s, "brief").lease(wait=30)  # and is never heard of again
         s.until_state(lost, "failed")
         s.until_state(done, "succeeded")
         s.until_state(asking, "succeeded")
@@ -157,13 +157,10 @@ def wrapped():
         for dialect in DIALECTS:
             url = f"{s.url}/v1/jobs/{job}/events?dialect={dialect}&subgraphs=1"
             yield f'Page<"{dialect}">', text_at(url + "&wait=1")
-            for line in text_at(url + "&format=ndjson").split("\n")[:-1]:
-                yield f'Wrapped<"{dialect}">', line
+            yield from lines_at(url + "&format=ndjson", f'Wrapped<"{dialect}">')
             if dialect != "messages":
-                for line in text_at(url + "&format=ndjson&envelope=0").split("\n")[:-1]:
-                    yield f'Bare<"{dialect}">', line
-            for line in text_at(f"{s.url}/v1/stream?jobs={job},none&dialect={dialect}&format=ndjson").split("\n")[:-1]:
-                yield f'Message<"{dialect}">', line
+                yield from lines_at(url + "&format=ndjson&envelope=0", f'Bare<"{dialect}">')
+            yield from lines_at(f"{s.url}/v1/stream?jobs={job},none&dialect={dialect}&format=ndjson", f'Message<"{dialect}">')
         yield from system_topic(s)
         with urllib.request.urlopen(f"{s.url}/v1/jobs/{s.submit()}/events?dialect=agent&format=ndjson") as lines_of_nothing:
             yield "StreamKeepAlive", lines_of_nothing.readline().decode()
@@ -179,7 +176,16 @@ def system_topic(s):
         said = ""
         while "deleted" not in said:
             said = messages.readline().decode()
-            yield "StreamKeepAlive" if "keep_alive" in said else 'Message<"agent">', said
+            yield type_of(said, 'Message<"agent">'), said
+
+
+def type_of(line, type):
+    """A slow server keeps the stream open between any two lines."""
+    return "StreamKeepAlive" if "stream.keep_alive" in line else type
+
+
+def lines_at(url, type):
+    return [(type_of(line, type), line) for line in text_at(url).split("\n")[:-1]]
 
 
 def text_at(url):

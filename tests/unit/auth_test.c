@@ -440,11 +440,12 @@ static int setup(void **state)
         return -1;
     (void)snprintf(f->path, sizeof(f->path), "%s/x.db", f->folder);
     f->now = 1000;
-    f->options =
-        (struct keeper_options){ .store = { .path = f->path, .relaxed = true, .busy_ms = 1000 },
-                                 .clock = on_clock,
-                                 .changed = on_changed,
-                                 .arg = f };
+    f->options = (struct keeper_options){
+        .store = { .path = f->path, .relaxed = true, .busy_ms = 20000 },
+        .clock = on_clock,
+        .changed = on_changed,
+        .arg = f
+    };
     *state = f;
     return store_open(&f->options.store, &f->store, NULL);
 }
@@ -584,7 +585,7 @@ static void wait_for_change(struct keeper *k, uint64_t generation)
 {
     struct timespec pause = { .tv_nsec = 5000000 };
 
-    for (int i = 0; i < 2000 && keeper_generation(k) == generation; i++)
+    for (int i = 0; i < 12000 && keeper_generation(k) == generation; i++)
         (void)nanosleep(&pause, NULL); /* sooner is fine */
     assert_true(keeper_generation(k) > generation);
 }

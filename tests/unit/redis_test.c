@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { LIMIT_MS = 20000 };
+enum { LIMIT_MS = 60000, SILENCE_MS = 1000 };
 
 struct play {
     uv_loop_t loop;
@@ -112,7 +112,7 @@ static void on_closed(void *arg)
     p->is_closed = true;
 }
 
-static void begin(struct play *p, const char *to_ping, unsigned enough_up)
+static void begin(struct play *p, const char *to_ping, unsigned enough_up, int64_t command_ms)
 {
     struct redis_url url = { 0 };
 
@@ -131,7 +131,7 @@ static void begin(struct play *p, const char *to_ping, unsigned enough_up)
     assert_int_equal(uv_pipe_bind(&p->listener, p->path), 0);
     assert_int_equal(uv_listen((uv_stream_t *)&p->listener, 8, on_connection), 0);
     struct redis_options options = {
-        .url = &url, .command_ms = 50, .state = on_state, .arg = p, .counts = &p->counts
+        .url = &url, .command_ms = command_ms, .state = on_state, .arg = p, .counts = &p->counts
     };
     assert_int_equal(redis_open(&p->loop, &options, &p->redis), 0);
 }
@@ -166,7 +166,7 @@ static void commands_are_answered(void **state)
     struct play p;
 
     (void)state;
-    begin(&p, "+PONG\r\n", 1);
+    begin(&p, "+PONG\r\n", 1, LIMIT_MS);
     p.to_echo = "$1\r\nx\r\n";
     assert_false(redis_is_connected(p.redis));
     assert_int_equal(echo(&p), ERR_BUSY);
@@ -185,7 +185,7 @@ static void silence_is_given_up_and_tried_again(void **state)
     struct play p;
 
     (void)state;
-    begin(&p, "+PONG\r\n", 1);
+    begin(&p, "+PONG\r\n", 1, SILENCE_MS);
     run(&p);
     assert_int_equal(echo(&p), 0);
     assert_int_equal(echo(&p), 0);
@@ -207,7 +207,7 @@ static void a_server_that_is_loading_is_not_there_yet(void **state)
     struct play p;
 
     (void)state;
-    begin(&p, "-LOADING Redis is loading the dataset in memory\r\n", 0);
+    begin(&p, "-LOADING Redis is loading the dataset in memory\r\n", 0, LIMIT_MS);
     run(&p);
     assert_string_equal(p.why, "LOADING Redis is loading the dataset in memory");
     assert_false(redis_is_connected(p.redis));
@@ -224,7 +224,7 @@ static void what_waits_is_given_up_when_it_closes(void **state)
     struct play p;
 
     (void)state;
-    begin(&p, "+PONG\r\n", 1);
+    begin(&p, "+PONG\r\n", 1, LIMIT_MS);
     run(&p);
     assert_int_equal(echo(&p), 0);
     end(&p);
@@ -238,7 +238,7 @@ static void too_many_words_are_refused(void **state)
     struct play p;
 
     (void)state;
-    begin(&p, "+PONG\r\n", 1);
+    begin(&p, "+PONG\r\n", 1, LIMIT_MS);
     run(&p);
     assert_int_equal(redis_send(p.redis, args, REDIS_ARGS_MAX + 1, 0, on_answer, &p),
                      ERR_TOO_LARGE);
