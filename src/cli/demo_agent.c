@@ -160,7 +160,6 @@ static int on_line(struct demo_sink *sink, struct str line)
     return o->gathered.n > o->gather ? flush(o) : 0;
 }
 
-/* Times add up from the first pause on, so that work between them does not slow the run. */
 static volatile sig_atomic_t wants_rest; /* a signal has no other way to say it */
 
 static void on_sigusr1(int number)
@@ -175,6 +174,7 @@ static bool is_to_rest(struct demo_sink *sink)
     return wants_rest != 0;
 }
 
+/* Times add up from the first pause on, so that work between them does not slow the run. */
 static int on_pause(struct demo_sink *sink, int64_t us)
 {
     struct out *o = (struct out *)sink;

@@ -8,7 +8,7 @@ import time
 
 from agent import JOB, demo, finish, start
 from fake import CUT, Server
-from harness import case, cases, check, contains, equal, spoolwire
+from harness import TIMEOUT, case, cases, check, contains, equal, spoolwire
 
 LEASE = {**JOB, "lease": "8.1", "lease_seconds": 60, "heartbeat_seconds": 15}
 FLAT_OUT = {"speed": 0}
@@ -162,21 +162,21 @@ def retry_after_is_respected():
 def a_server_that_restarts_is_waited_for():
     long = {"speed": 0, "length": 3000}
     worker = Worker({**LEASE, "input": long})
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = start("demo-agent", "--pull", f"http://127.0.0.1:{port}", "--jobs", "1", "--batch", "1")
-    time.sleep(0.3)  # nobody is there yet
-    restarts = 0
-    while not worker.finished and restarts < 50:
-        with Server(worker, port):
-            time.sleep(0.15)
-        restarts += 1
-    with Server(worker, port):  # a busy machine may not have come to the end
-        code, _, err = finish(process)
+    with socket.socket() as place:  # while it is open, nobody else is given its port
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
+        process = start("demo-agent", "--pull", f"http://127.0.0.1:{port}", "--jobs", "1", "--batch", "1")
+        contains(process.stderr.readline().decode(), "retrying: cannot reach the server")
+        restarts = 0
+        while not worker.finished and restarts < 50:
+            with Server(worker, port):
+                time.sleep(0.15)
+            restarts += 1
+        with Server(worker, port):  # a busy machine may not have come to the end
+            code, _, err = finish(process)
     equal(code, 0, err)
     check(restarts > 2, f"{restarts} restarts")
-    contains(err, "retrying: cannot reach the server")
     equal(worker.bytes(), demo(input=long))
 
 
@@ -233,10 +233,10 @@ def cancelling_stops_the_work(where):
 
 @case
 def heartbeats_while_nothing_happens():
-    worker = Worker({**LEASE, "heartbeat_seconds": 1, "input": {"speed": 0, "ask_timeout": 2.5}})
+    worker = Worker({**LEASE, "heartbeat_seconds": 1, "input": {"speed": 0, "ask_timeout": 3.5}})
     with Server(worker) as s:
         pull(s)
-    equal(worker.beats, 2)
+    check(1 <= worker.beats <= 3, f"{worker.beats} heartbeats")  # a busy machine may be late with one
     equal(worker.finished, {("job-1", "1"): {"status": "success"}})
 
 
@@ -246,7 +246,7 @@ def events_do_not_wait_long_for_their_batch():
     worker = Worker({**LEASE, "input": {"speed": 4, "length": 60, "question": False}})
     with Server(worker) as s:
         pull(s, "--batch", "1000")
-    check(len(worker.stored[0]) > 15, f"{len(worker.stored[0])} batches")
+    check(len(worker.stored[0]) > 5, f"{len(worker.stored[0])} batches")
 
 
 @case
@@ -297,12 +297,15 @@ def a_refused_batch_fails_the_job():
 def an_empty_queue_is_asked_again():
     worker = Worker()
     with Server(worker) as s:
+        began = time.monotonic()
         process = start("demo-agent", "--pull", s.url)
-        time.sleep(0.7)
+        while len(worker.leases) < 4 and time.monotonic() < began + TIMEOUT:
+            time.sleep(0.01)
         process.terminate()
         code, _, _ = finish(process)
         equal(code, 143)
-    check(2 <= len(worker.leases) <= 6, f"{len(worker.leases)} leases")
+    check(len(worker.leases) >= 4, f"{len(worker.leases)} leases")
+    check(time.monotonic() - began >= 0.6, "not so often")
 
 
 @case

@@ -170,7 +170,6 @@ def a_restart_loses_a_call_and_nothing_else():
                 equal(read_answer(sock).status, 503)
             except (OSError, AssertionError):
                 pass  # or the connection is cut
-            s.wanted_port = s.port
             s.start()
         equal(s.state("j"), "queued")
 

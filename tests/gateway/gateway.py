@@ -6,7 +6,6 @@ and fails at its deadline.
 """
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -140,21 +139,22 @@ def read_chunks(sock, wire):
 
 # --- a server -----------------------------------------------------------------------------
 
-_ports = itertools.count(20000 + os.getpid() * 7 % 9000)
-_ports_lock = threading.Lock()
+_places = []
+
+
+def reserve():
+    """A port that the system gives to nobody else while this socket is open; a server may take it, leave it
+    and come back to it."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
 
 
 def fixed_port():
-    """A port below the ones that the system hands out, for servers that come back to it."""
-    with _ports_lock:
-        while True:
-            port = 10000 + next(_ports) % 20000
-            with socket.socket() as s:
-                try:
-                    s.bind(("127.0.0.1", port))
-                    return port
-                except OSError:
-                    pass
+    """One that is ours until we end."""
+    _places.append(reserve())
+    return _places[-1].getsockname()[1]
 
 
 PULL = {"pull": True}
@@ -173,7 +173,8 @@ class Server:
         self.own_folder = folder is None
         self.data = os.path.join(self.folder, "x.db")
         self.flags, self.env = list(flags), env
-        self.wanted_port = port
+        self.place = reserve() if port == 0 else None
+        self.wanted_port = port or self.place.getsockname()[1]
         self.process = None
         self.expected_exit = None
         self.n = 0
@@ -251,7 +252,6 @@ class Server:
 
     def restart(self, how=None):
         (how or self.terminate)()
-        self.wanted_port = self.port
         return self.start()
 
     def look_for_reports(self):
@@ -284,6 +284,8 @@ class Server:
             if self.process is not None and self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
+            if self.place is not None:
+                self.place.close()
             if self.own_folder:
                 shutil.rmtree(self.folder, ignore_errors=True)
 

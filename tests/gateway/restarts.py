@@ -103,7 +103,6 @@ def an_exec_job_is_retried_within_its_budget(how):
         open(os.path.join(s.folder, "go"), "w").close()
         if how == "SIGTERM":
             check(not alive(first), "it was ended with the server")
-        s.wanted_port = s.port
         s.start()
         j = s.until_state(id, "succeeded", "failed")
         equal((j["attempt"], len(pids(s))), (2, 2))

@@ -217,7 +217,6 @@ def a_graceful_stop_hands_back():
         check(time.monotonic() - begin < 8, "they obeyed SIGTERM")
         equal(s.alive(), [])
         s.touch("go")
-        s.wanted_port = s.port
         s.start()
         for id in ids:
             job = s.until_state(id, "succeeded")
@@ -271,7 +270,6 @@ def kill_9_of_the_server():
         for pid in old:
             s.until_gone(pid)
         s.touch("go")
-        s.wanted_port = s.port
         s.start()
         for id in ids:
             job = s.until_state(id, "succeeded")

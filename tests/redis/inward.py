@@ -257,7 +257,6 @@ def a_redis_that_is_away_is_not_silence():
         broker.stop()
         until("it is missed", lambda: metric(s, "spoolwire_redis_connected", 'part="subscribe"') == 0)
         s.kill()
-        s.wanted_port = s.port
         s.start()
         broker.start()
         heard(s)
