@@ -2,9 +2,10 @@
  *
  *      listen: 127.0.0.1:8400        read_document, skips it
  *      agents:                       read_document
- *        triage:                     read_agents
- *          command: [python, a.py]   read_settings, skips it
- *          worker_nodes:             read_settings
+ *        triage:                     read_agent
+ *          command: [python, a.py]   read_setting, skips it
+ *          http: {headers: {A: b}}   the same: a group, a level deeper
+ *          worker_nodes:             read_setting
  *            all_but: [supervisor]   settings_read
  *
  * What the server alone reads (config/server.h) is known by name and passed unread, so one
@@ -32,6 +33,23 @@ struct reader {
     struct agent *agent;   /* borrowed */
 };
 
+static int skip_value(struct walk *w, struct str key, void *arg)
+{
+    (void)key;
+    (void)arg;
+    int err = walk_next(w);
+    return err != 0 ? err : walk_skip(w);
+}
+
+static int skip_group(struct walk *w)
+{
+    int err = walk_next(w);
+
+    if (err != 0 || !walk_at(w, YAML_MAPPING_START_EVENT))
+        return err != 0 ? err : walk_skip(w);
+    return walk_pairs(w, "a group", "name: value", skip_value, NULL);
+}
+
 static int read_setting(struct walk *w, struct str key, void *arg)
 {
     struct settings *draft = arg;
@@ -39,11 +57,11 @@ static int read_setting(struct walk *w, struct str key, void *arg)
 
     if (i < SETTINGS_MAX)
         return settings_read(draft, i, w);
-    if (options_find(&agent_options, STR(""), key) == NULL &&
-        options_first_of(&agent_options, key) == NULL)
+    if (options_first_of(&agent_options, key) != NULL)
+        return skip_group(w);
+    if (options_find(&agent_options, STR(""), key) == NULL)
         return unknown_setting(w);
-    int err = walk_next(w);
-    return err != 0 ? err : walk_skip(w);
+    return skip_value(w, key, NULL);
 }
 
 static struct settings *draft_for(struct reader *r, struct str agent_name)

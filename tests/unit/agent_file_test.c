@@ -134,6 +134,24 @@ static void what_is_not_named_keeps_its_default(void **state)
                  "not(supervisor human_input)not()" DEFAULTS_BUT_NODES "60 120 9");
 }
 
+static void what_the_server_alone_reads_is_passed(void **state)
+{
+    (void)state;
+    assert_words("other",
+                 "origins: [http://a.example]\n"
+                 "agents:\n"
+                 "  other:\n"
+                 "    command: [a, b]\n"
+                 "    env: {A: b}\n"
+                 "    pool: {size: 1, watch: [src, lib]}\n"
+                 "    http: {headers: {A: b}, modes: [events]}\n"
+                 "    arq: {args: [job_id, q=input.query], poll: 1s}\n"
+                 "    output_chars: 9\n",
+                 "not(supervisor human_input)not()" DEFAULTS_BUT_NODES "60 120 9");
+    REFUSED("agents: {other: {http: {headers: {A: [b]}}}}", ERR_TYPE,
+            "there must be a value at line 1");
+}
+
 static void another_agents_settings_change_nothing(void **state)
 {
     (void)state;
@@ -714,6 +732,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_setting_can_be_changed),
         cmocka_unit_test(what_is_not_named_keeps_its_default),
+        cmocka_unit_test(what_the_server_alone_reads_is_passed),
         cmocka_unit_test(another_agents_settings_change_nothing),
         cmocka_unit_test(the_star_is_for_every_agent_and_comes_first),
         cmocka_unit_test(an_agent_called_star_is_applied_once),
