@@ -19,13 +19,13 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 
 
 class Page(http.server.ThreadingHTTPServer):
-    """Serves one page, and keeps what it posts."""
+    """Serves one page, and keeps what it posts; @word is what it is told in return."""
 
     daemon_threads = True
 
     def __init__(self, html):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.html, self.told = html, []
+        self.html, self.told, self.word = html, [], ""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def __exit__(self, *_):
@@ -46,7 +46,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.server.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.answer(b"", "text/plain")
+        self.answer(self.server.word.encode(), "text/plain")
 
     def answer(self, body, kind):
         self.send_response(200)

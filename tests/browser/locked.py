@@ -8,7 +8,7 @@ import urllib.parse
 import gateway
 from browser import Page, chromium
 from callers import Locked, id_of
-from event_source import CLOSED, OWN, Reader
+from event_source import CLOSED, OWN, SLOW, Reader
 from harness import case, cases, check, equal
 
 # Logs in, and does with the cookie alone what a page does.
@@ -47,18 +47,18 @@ def event_source_with_a_ticket_through_a_restart(how):
             first = client.submit("pull", {"issue": "x", "speed": 0, "seed": 5})
             client.until_state(first, "succeeded")
             names = {f.event for f in client.read(first, "agent")} | OWN
-            job = client.submit("pull", {"issue": "x", "speed": 2, "seed": 5})
-            ticket = client.post("/v1/tickets", {"job_id": job}).json
-            url = f"{page.origin}/page?" + urllib.parse.urlencode(
-                {"stream": f"{s.url}{ticket['url']}&dialect=agent", "names": ",".join(sorted(names))})
-            with chromium(url) as browser:
-                gateway.until("the page has some events", lambda: len(page.events) > 30, 30)
+            with chromium(page.url(names)) as browser:
+                gateway.until("the page is there", lambda: page.told, SLOW)
+                job = client.submit("pull", {"issue": "x", "speed": 2, "seed": 5})
+                ticket = client.post("/v1/tickets", {"job_id": job}).json
+                page.word = f"{s.url}{ticket['url']}&dialect=agent"
+                gateway.until("the page has some events", lambda: len(page.events) > 30, SLOW)
                 check(browser.poll() is None, "chromium ended")
                 n = len(page.events)
                 s.restart(getattr(s, how))
-                gateway.until("the page goes on", lambda: len(page.events) > n + 20, 15)
-                client.until_state(job, "succeeded")
-                gateway.until("the page's EventSource is closed", lambda: page.closed, 15)
+                gateway.until("the page goes on", lambda: len(page.events) > n + 20, SLOW)
+                client.until_state(job, "succeeded", seconds=SLOW)
+                gateway.until("the page's EventSource is closed", lambda: page.closed, SLOW)
             whole = client.read(job, "agent")
         equal([tuple(e) for e in page.events], [(f.id, f.event, f.data) for f in whole if f.id], "what the page got")
         check(page.errors.count(0) >= 1 and page.errors[-1] == CLOSED, f"errors on the page: {page.errors}")
@@ -69,9 +69,10 @@ def event_source_with_a_worthless_ticket_gives_up():
     with Reader() as page, Locked("--origins", page.origin, "--access-log", "json") as s:
         s.admin.submit(job_id="j")
         ticket = s.admin.post("/v1/tickets", {"job_id": "j", "ttl": 1}).json
-        gateway.until("it has expired", lambda: s.stranger().get(ticket["url"]).status == 401, 10)
-        with chromium(f"{page.origin}/page?" + urllib.parse.urlencode({"stream": s.url + ticket["url"], "names": "x"})):
-            gateway.until("the page's EventSource is closed", lambda: page.told and page.closed, 30)
+        gateway.until("it has expired", lambda: s.stranger().get(ticket["url"]).status == 401)
+        page.word = s.url + ticket["url"]
+        with chromium(page.url("x")):
+            gateway.until("the page's EventSource is closed", lambda: page.told and page.closed, SLOW)
         equal(page.events, [])
 
 
@@ -80,7 +81,7 @@ def a_page_with_a_cookie():
     with Page(PAGE.encode()) as page, Locked("--origins", page.origin) as s:
         client = s.caller("client")
         with chromium(f"{page.origin}/page?" + urllib.parse.urlencode({"server": s.url, "token": client.token})):
-            gateway.until("the page has told", lambda: page.told, 30)
+            gateway.until("the page has told", lambda: page.told, SLOW)
         told = page.told[0]
         equal(told, {"before": 401, "login": 201, "readable": "", "list": 200, "submit": 202, "opened": True,
                      "logout": 204, "after": 401}, json.dumps(told))
@@ -92,7 +93,7 @@ def a_page_that_is_not_listed_gets_nowhere():
     with Page(PAGE.encode()) as page, Locked() as s:
         client = s.caller("client")
         with chromium(f"{page.origin}/page?" + urllib.parse.urlencode({"server": s.url, "token": client.token})):
-            gateway.until("the page has told", lambda: page.told, 30)
+            gateway.until("the page has told", lambda: page.told, SLOW)
         told = page.told[0]
         check(all("TypeError" in str(told[k]) for k in ("before", "login", "list", "submit")), json.dumps(told))
         equal(client.get("/v1/jobs").json["jobs"], [])

@@ -12,23 +12,31 @@ import re
 
 import gateway
 from browser import Page, chromium
+from event_source import SLOW
 from harness import cases, check, equal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SELDOM = 0.2  # seconds between two looks at all that was told
 TABS = 6
 JOBS = 3
-# The first tab opens the others.  Each tells what it is shown, and asks the server for something
-# else meanwhile.
+# The first tab opens the others.  Each begins when it is told to, tells what it is shown, and asks
+# the server for something else meanwhile.
 PAGE = """<!doctype html><meta charset="utf-8"><script>
 const tab = Number(new URLSearchParams(location.search).get("tab")), seen = [];
 if (tab === 0) for (let i = 1; i < %d; i++) window.open("/page?tab=" + i);
 </script><script>
-let told = 0, answers = 0;
+let told = 0, answers = 0, hasBegun = false;
+function begin() {
 %s
+}
 async function tell() {
   const events = seen.slice(told);
   told += events.length;
-  await fetch("/tell", { method: "POST", body: JSON.stringify({ tab, events, answers }) });
+  const answer = await fetch("/tell", { method: "POST", body: JSON.stringify({ tab, events, answers }) });
+  if (await answer.text() && !hasBegun) {
+    hasBegun = true;
+    begin();
+  }
   setTimeout(tell, 100);
 }
 async function ask() {
@@ -83,24 +91,27 @@ def tabs_through_a_restart(case):
             contextlib.ExitStack() as workers:
         for _ in range(JOBS):
             workers.enter_context(gateway.running(gateway.PROGRAM, "demo-agent", "--pull", server.url, "--agent", "pull"))
-        jobs = [server.submit("pull", {"issue": "x", "speed": 3, "seed": i}) for i in range(JOBS)]
+        jobs, tabs = [f"run-{i}" for i in range(JOBS)], range(n)
         page.show(server, jobs, how, n)
-        tabs = range(n)
 
         def each_has(more):
             return all(len(page.events(tab, job)) >= more for tab in tabs for job in jobs)
         with chromium(f"{page.origin}/page?tab=0", "--disable-popup-blocking") as browser:
-            gateway.until("every tab has some events of each job", lambda: each_has(20), 30)
+            gateway.until("every tab is there", lambda: {told["tab"] for told in page.told} == set(tabs), SLOW)
+            for i, job in enumerate(jobs):
+                server.submit("pull", {"issue": "x", "speed": 2, "seed": i}, job_id=job)
+            page.word = "begin"
+            gateway.until("every tab has some events of each job", lambda: each_has(20), SLOW, SELDOM)
             check(browser.poll() is None, "chromium ended")
             equal({server.state(job) for job in jobs}, {"running"})
             server.restart(getattr(server, end))
             for job in jobs:
-                server.until_state(job, "succeeded")
+                server.until_state(job, "succeeded", seconds=SLOW)
             whole = {job: [(f.id, f.event, f.json) for f in server.read(job, "agent")] for job in jobs}
             gateway.until("every tab has everything", lambda: all(
-                len(page.events(tab, job)) >= len(whole[job]) for tab in tabs for job in jobs), 30)
+                len(page.events(tab, job)) >= len(whole[job]) for tab in tabs for job in jobs), SLOW, SELDOM)
             before = [page.answers(tab) for tab in tabs]
-            gateway.until("other requests are answered, too", lambda: all(page.answers(t) > before[t] for t in tabs), 15)
+            gateway.until("other requests are answered, too", lambda: all(page.answers(t) > before[t] for t in tabs), SLOW, SELDOM)
     for tab in tabs:
         for job in jobs:
             equal(page.events(tab, job), whole[job], f"tab {tab}")

@@ -4,6 +4,7 @@ complained of."""
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import time
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--remote-debugging-pipe"]
-WAIT = 30  # seconds; a deadline
+WAIT = 60  # seconds; a deadline
 
 
 class Browser:
@@ -96,10 +97,19 @@ class Browser:
             raise AssertionError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
+    def _look(self, expression):
+        """Its value, or none while one page takes the place of another."""
+        try:
+            return self.evaluate(expression)
+        except AssertionError as e:
+            if not re.search("context was destroyed|navigated or closed|Cannot find context", str(e)):
+                raise
+            return None
+
     def until(self, expression, seconds=WAIT):
         end = time.monotonic() + seconds
         while True:
-            value = self.evaluate(expression)
+            value = self._look(expression)
             if value:
                 return value
             if time.monotonic() > end:
