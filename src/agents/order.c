@@ -23,6 +23,21 @@ static void put_job(struct buf *b, struct str job, int64_t attempt)
     buf_i64(b, attempt);
 }
 
+void order_put_beat(struct buf *b, int64_t lease_ms)
+{
+    int64_t ms = lease_ms / 4;
+    char fraction[] = "0.000";
+
+    buf_lit(b, ",\"heartbeat_seconds\":");
+    if (ms >= 1000) {
+        buf_i64(b, ms / 1000);
+        return;
+    }
+    for (size_t i = sizeof(fraction) - 1; i-- > 2; ms /= 10)
+        fraction[i] = (char)('0' + ms % 10);
+    buf_str(b, str_of(fraction));
+}
+
 void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run)
 {
     if (run == NULL || str_absent(run->kwargs))
@@ -61,10 +76,8 @@ void order_put(struct buf *b, const struct order *order)
     order_put_run(b, order->job, order->agent, order->run);
     buf_lit(b, ",\"lease_seconds\":");
     buf_i64(b, (order->lease_ms + 999) / 1000);
-    if (order->needs_beats) {
-        buf_lit(b, ",\"heartbeat_seconds\":");
-        buf_i64(b, order->lease_ms >= 4000 ? order->lease_ms / 4000 : 1);
-    }
+    if (order->needs_beats)
+        order_put_beat(b, order->lease_ms);
     buf_lit(b, "}\n");
 }
 

@@ -47,6 +47,9 @@ struct order {
 /* `,"thread":...,"run":{...}`; nothing for a job that is no run. */
 void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run);
 
+/* `,"heartbeat_seconds":15`: four signs of life in the time of a lease. */
+void order_put_beat(struct buf *b, int64_t lease_ms);
+
 /* With its newline. */
 void order_put(struct buf *b, const struct order *order);
 void order_put_cancel(struct buf *b, struct str job, int64_t attempt);

@@ -286,18 +286,9 @@ bool api_read_body(struct http_request *req,
 bool api_read_minutes(const yyjson_val *value, int64_t *ret_ms)
 {
     const double most = 60.0 * 24 * 366 * 100;
-    char text[32];
-    struct str number = yyjson_is_raw((yyjson_val *)value)
-                            ? str_make(unsafe_yyjson_get_raw((yyjson_val *)value),
-                                       unsafe_yyjson_get_len((yyjson_val *)value))
-                            : STR("");
+    double minutes;
 
-    if (number.n >= sizeof(text))
-        return false;
-    memcpy(text, number.p, number.n);
-    text[number.n] = '\0';
-    double minutes = strtod(text, NULL);
-    if (!(minutes > 0) || minutes > most)
+    if (!json_number(value, &minutes) || !(minutes > 0) || minutes > most)
         return false;
     *ret_ms = (int64_t)(minutes * 60000);
     return *ret_ms > 0;

@@ -55,8 +55,8 @@ static void answer_lease(struct call *call)
     if (j->answers.p != NULL)
         render_json(b, "resume", j->answers);
     order_put_run(b, j->row.id, j->row.agent, &j->run);
-    render_number(b, "lease_seconds", j->lease_ms / 1000);
-    render_number(b, "heartbeat_seconds", j->lease_ms >= 4000 ? j->lease_ms / 4000 : 1);
+    render_number(b, "lease_seconds", (j->lease_ms + 999) / 1000);
+    order_put_beat(b, j->lease_ms);
     buf_char(b, '}');
     api_json(call->req, 200, b);
 }

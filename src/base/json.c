@@ -319,6 +319,21 @@ int64_t json_int(const yyjson_val *v, int64_t otherwise)
     return value == INT64_MIN ? otherwise : -value;
 }
 
+bool json_number(const yyjson_val *v, double *ret)
+{
+    char text[64];
+
+    if (!yyjson_is_raw((yyjson_val *)v))
+        return false;
+    size_t n = unsafe_yyjson_get_len((yyjson_val *)v);
+    if (n >= sizeof(text))
+        n = sizeof(text) - 1;
+    memcpy(text, unsafe_yyjson_get_raw((yyjson_val *)v), n);
+    text[n] = '\0';
+    *ret = strtod(text, NULL);
+    return true;
+}
+
 /* --- writing ----------------------------------------------------------------- */
 
 /* 0: as it is; 1: \u00XX; 2: perhaps a surrogate half; else the letter after the backslash. */

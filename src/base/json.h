@@ -62,6 +62,9 @@ static inline struct str json_text(const yyjson_val *v)
 /* A whole number within 64 bits, else @otherwise. */
 int64_t json_int(const yyjson_val *v, int64_t otherwise);
 
+/* What a double keeps of a number; false: it is none. */
+bool json_number(const yyjson_val *v, double *ret);
+
 static inline bool json_is_null(const yyjson_val *v)
 {
     return v == NULL || yyjson_is_null((yyjson_val *)v);

@@ -1,23 +1,5 @@
 #include "base/json_match.h"
 
-#include <stdlib.h>
-
-/* Numbers are text here; long ones are compared by what a double keeps of them. */
-static bool read_number(const yyjson_val *v, double *ret)
-{
-    char text[64];
-
-    if (!yyjson_is_raw((yyjson_val *)v))
-        return false;
-    size_t n = unsafe_yyjson_get_len((yyjson_val *)v);
-    if (n >= sizeof(text))
-        n = sizeof(text) - 1;
-    memcpy(text, unsafe_yyjson_get_raw((yyjson_val *)v), n);
-    text[n] = '\0';
-    *ret = strtod(text, NULL);
-    return true;
-}
-
 static int order_of(double a, double b)
 {
     return a < b ? -1 : a > b;
@@ -36,7 +18,7 @@ static bool compare(const yyjson_val *a, const yyjson_val *b, int *ret)
 {
     double x, y;
 
-    if (read_number(a, &x) && read_number(b, &y)) {
+    if (json_number(a, &x) && json_number(b, &y)) {
         *ret = order_of(x, y);
         return true;
     }

@@ -112,11 +112,12 @@ static int read_root(struct demo_job *job, const struct json *json, struct error
     struct str id = json_text(json_at(json->root, "job"));
     struct str thread = json_text(json_at(json->root, "thread"));
     yyjson_val *input = json_at(json->root, "input");
-    int64_t beat = json_int(json_at(json->root, "heartbeat_seconds"), 0);
+    double beat = 0;
     int code = 0;
 
     job->attempt = json_int(json_at(json->root, "attempt"), 1);
-    job->heartbeat_ms = beat > 0 && beat < 3600 ? beat * 1000 : HEARTBEAT_MS;
+    (void)json_number(json_at(json->root, "heartbeat_seconds"), &beat); /* else it stays 0 */
+    job->heartbeat_ms = beat > 0 && beat < 3600 ? (int64_t)(beat * 1000) : HEARTBEAT_MS;
     if (id.n > 0)
         code = keep(job, id, &job->id);
     if (code == 0)

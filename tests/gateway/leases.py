@@ -36,6 +36,15 @@ def a_lease_brings_the_job():
         equal(list(a.json), ["job", "lease", "attempt", "seq", "agent", "input", "lease_seconds", "heartbeat_seconds"])
 
 
+@cases([("100ms", 1, 0.025), ("1s", 1, 0.25), ("3500ms", 4, 0.875), ("4s", 4, 1), ("7s", 7, 1)], name=lambda c: c[0])
+def there_is_time_for_some_beats_in_a_lease(what):
+    lease, seconds, beat = what
+    with Server(agents={"pull": dict(PULL, lease=lease)}) as s:
+        s.submit()
+        order = Worker(s).ask().json
+        equal((order["lease_seconds"], order["heartbeat_seconds"]), (seconds, beat))
+
+
 @case
 def jobs_come_in_order_and_once():
     with Server(agents={"pull": PULL}) as s:

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const { SPOOLWIRE, PACKAGES, PYTHON } = process.env;
-export const WAIT_MS = 30_000; // a deadline, never a pause
+export const WAIT_MS = 120_000; // a deadline, never a pause: a worker may have to load LangGraph
 
 // What `condition` gives, as soon as it is true.
 export async function until(what, condition, ms = WAIT_MS) {

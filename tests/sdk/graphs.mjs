@@ -1,9 +1,10 @@
 // The graphs that the captures in tests/recordings/captures were made with: taken over from there
-// as they were, but for this line and the last graph.
+// as they were, but for these lines and the graphs from `talks` on.
 // Tiny graph used to capture the wire format of the LangGraph dev server.
 // START -> agent (streams text + a tool call) -> tools (custom events)
 //       -> researcher (compiled subgraph that also calls a model)
 //       -> review (interrupt) -> final (FakeListChatModel, char by char) -> END
+import fs from "node:fs";
 import {
   StateGraph, MessagesAnnotation, Annotation, interrupt, START, END,
 } from "@langchain/langgraph";
@@ -116,4 +117,31 @@ export const talks = new StateGraph(MessagesAnnotation)
     return { messages: [await model.invoke(state.messages, config)] };
   })
   .addEdge(START, "talk").addEdge("talk", END)
+  .compile();
+
+// Each word only when its reader has asked for it, with a file.
+class AskedChatModel extends ScriptedChatModel {
+  async *_streamResponseChunks(messages, options, runManager) {
+    for (const [i, part] of this.script.entries()) {
+      while (!fs.existsSync(`${this.modelName}-${i}`)) await sleep(5);
+      yield* new ScriptedChatModel([part], this.modelName)._streamResponseChunks(messages, options, runManager);
+    }
+  }
+}
+
+export const paced = new StateGraph(MessagesAnnotation)
+  .addNode("talk", async (state, config) => {
+    const words = Array.from({ length: 10 }, (_, i) => ({ id: "msg-paced", content: `word${i} ` }));
+    const model = new AskedChatModel(words, config.configurable.thread_id);
+    return { messages: [await model.invoke(state.messages, config)] };
+  })
+  .addEdge(START, "talk").addEdge("talk", END)
+  .compile();
+
+// Ends when it is stopped.
+export const endless = new StateGraph(MessagesAnnotation)
+  .addNode("tick", async (_s, config) => {
+    for (let i = 0; ; i += 1) { config.signal?.throwIfAborted(); config.writer?.({ tick: i }); await sleep(20); }
+  })
+  .addEdge(START, "tick").addEdge("tick", END)
   .compile();

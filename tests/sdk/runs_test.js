@@ -94,28 +94,27 @@ for (const version of VERSIONS) {
         const { client, thread } = await started();
         let run;
         const got = [];
-        for await (const part of client.runs.stream(thread, 'slow', { input: INPUT, streamMode: 'custom', onRunCreated: (r) => (run = r.run_id) })) {
+        for await (const part of client.runs.stream(thread, 'endless', { input: INPUT, streamMode: 'custom', onRunCreated: (r) => (run = r.run_id) })) {
             got.push(part);
             if (got.length === 3) await client.runs.cancel(thread, run, true);
         }
         assert.equal((await client.runs.get(thread, run)).status, 'interrupted');
-        assert.ok(ofMode(got, 'custom').length < 20);
     });
 
     test(`${version}: several runs of a thread: reject, enqueue, interrupt, rollback`, async () => {
         const { client, thread } = await started();
-        const slow = (multitaskStrategy) => client.runs.create(thread, 'slow', { input: INPUT, multitaskStrategy });
+        const start = (multitaskStrategy) => client.runs.create(thread, 'endless', { input: INPUT, multitaskStrategy });
         const status = async ({ run_id }) => (await client.runs.get(thread, run_id)).status;
-        const first = await slow('enqueue');
+        const first = await start('enqueue');
 
         await until('it runs', async () => (await status(first)) === 'running');
-        await assert.rejects(slow('reject'), /42[29]|409/);
-        const second = await slow('enqueue');
+        await assert.rejects(start('reject'), /42[29]|409/);
+        const second = await start('enqueue');
         assert.equal(await status(second), 'pending');
-        const third = await slow('interrupt');
+        const third = await start('interrupt');
         await until('the others make room', async () => (await status(first)) === 'interrupted');
         await until('it runs', async () => (await status(third)) === 'running');
-        const fourth = await slow('rollback');
+        const fourth = await start('rollback');
         await until('it runs', async () => (await status(fourth)) === 'running');
         await assert.rejects(status(third), /404/);
         await client.runs.cancel(thread, fourth.run_id, true);

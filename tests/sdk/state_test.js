@@ -110,7 +110,7 @@ for (const version of VERSIONS) {
     test(`${version}: a state is not changed while a run is going on`, async () => {
         const client = await clientOf(version, server);
         const thread = (await client.threads.create()).thread_id;
-        const run = await client.runs.create(thread, 'slow', { input: INPUT });
+        const run = await client.runs.create(thread, 'endless', { input: INPUT });
 
         await until('it runs', async () => (await client.runs.get(thread, run.run_id)).status === 'running');
         await assert.rejects(client.threads.updateState(thread, { values: {} }), /409/);

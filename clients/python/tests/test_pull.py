@@ -93,7 +93,7 @@ def test_many_jobs_at_a_time(server):
 
 def test_a_silent_job_is_kept_by_heartbeats(server):
     async def handler(job):
-        await asyncio.sleep(4.5)  # longer than two leases
+        await asyncio.sleep(5)  # longer than a lease
 
     with working(server, {"silent": handler}):
         job = server.submit("silent")

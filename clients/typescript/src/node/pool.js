@@ -10,7 +10,7 @@ import { answerCall } from './calls.js';
 import { encode } from './plain.js';
 import { Run } from './run.js';
 
-const BEAT_MS = 5000;
+const BEAT_SECONDS = 15; // unless an order says how often
 const WRITE_CHARS = 32 * 1024;
 
 /** Lines that leave together in one write: those of a turn, but no more than some pages.  A model
@@ -45,7 +45,7 @@ class Lines {
 
 class Pool {
     lines = new Lines();
-    /** @type {Map<string, { run: Run, quiet: boolean, head: string }>} */
+    /** @type {Map<string, Run>} */
     jobs = new Map();
     /** @type {Set<Promise<void>>} */
     going = new Set();
@@ -59,10 +59,10 @@ class Pool {
     /** @param {any} order */
     take(order) {
         const key = `${order.job} ${order.attempt}`;
-        const job = this.jobs.get(key);
+        const run = this.jobs.get(key);
 
-        if (order.cancel) job?.run.cancel();
-        else if (order.pause) job?.run.pause();
+        if (order.cancel) run?.cancel();
+        else if (order.pause) run?.pause();
         else this.#begin(order.call ? this.#answer(order) : this.#work(key, order));
     }
 
@@ -76,14 +76,22 @@ class Pool {
     async #work(key, order) {
         // The beginning of every line about this job; the rest is JSON already.
         const head = `{"job":${JSON.stringify(order.job)},"attempt":${order.attempt},`;
-        const job = { head, quiet: false, run: /** @type {any} */ (undefined) };
-
-        job.run = new Run(this.graph, order, this.wire, (event) => {
-            job.quiet = false;
+        let isQuiet = false;
+        const run = new Run(this.graph, order, this.wire, (event) => {
+            isQuiet = false;
             return this.lines.put(`${head}"event":${event}}`);
         });
-        this.jobs.set(key, job);
-        const finish = await job.run.run();
+        const beating = setInterval(
+            () => {
+                if (isQuiet) void this.lines.put(`${head}"heartbeat":true}`);
+                isQuiet = true;
+            },
+            (order.heartbeat_seconds ?? BEAT_SECONDS) * 1000,
+        );
+
+        this.jobs.set(key, run);
+        const finish = await run.run();
+        clearInterval(beating);
         this.jobs.delete(key);
         await this.lines.put(`${head}"finish":${encode(finish)}}`);
     }
@@ -94,25 +102,16 @@ class Pool {
 
         await this.lines.put(encode({ call: call.id, ...answer }));
     }
-
-    beat() {
-        for (const job of this.jobs.values()) {
-            if (job.quiet) void this.lines.put(`${job.head}"heartbeat":true}`);
-            job.quiet = true;
-        }
-    }
 }
 
 /** @param {import('./graph.js').Graph} graph @param {import('./wire.js').Wire} wire */
 export async function servePool(graph, wire) {
     const pool = new Pool(graph, wire);
-    const beat = setInterval(() => pool.beat(), BEAT_MS);
 
     void pool.lines.put('{"ready":true,"calls":true}');
     for await (const line of createInterface({ input: process.stdin }))
         if (line.trim() !== '') pool.take(JSON.parse(line));
     await Promise.allSettled(pool.going);
-    clearInterval(beat);
     pool.lines.flush();
     wire.close();
 }
