@@ -21,7 +21,7 @@ import time
 
 from harness import PROGRAM, check, equal, strict_json
 
-WAIT = 30  # seconds; a deadline, never a pause
+WAIT = 120  # seconds; a deadline, never a pause: a worker may have to load LangGraph
 
 
 def _has_sanitizer():
@@ -620,7 +620,7 @@ class Worker:
         return self.server.post("/v1/worker/lease", {"agents": self.agents, "worker": self.name, "wait": wait, **more},
                                 seconds=WAIT + wait)
 
-    def lease(self, wait=10, **more):
+    def lease(self, wait=60, **more):
         a = self.ask(wait, **more)
         equal(a.status, 200, f"no job came: {a!r}")
         return Lease(self, a.json)

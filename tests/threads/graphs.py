@@ -29,7 +29,7 @@ LAST_VALUES = [p[2] for p in RESUMED if p[0] == [] and p[1] == "values"][-1]
 
 
 def serve(*flags, **more):
-    pull = {"pull": True, "cancel_grace": "5s"}
+    pull = {"pull": True, "cancel_grace": "60s"}
     return Server(*flags, agents={"agent": pull, "other": pull}, **more)
 
 

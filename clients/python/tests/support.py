@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 
-from gateway import until
+from gateway import WAIT, until
 
 from spoolwire import Worker
 
@@ -40,7 +40,7 @@ def working(server, agents, **how):
     finally:
         if thread.is_alive():
             box["loop"].call_soon_threadsafe(box["worker"].stop)
-            thread.join(40)
+            thread.join(WAIT)
         assert not thread.is_alive(), "the worker does not stop"
     if "error" in box:
         raise box["error"]
@@ -105,6 +105,10 @@ def until_in(server, job, node):
 def checkpoints(server, thread):
     """Newest first.  LangGraph stores a step's while the next one runs."""
     return server.post(f"/v1/worker/threads/{thread}/checkpoints/list", {"ns": "", "limit": 100}).json["checkpoints"]
+
+
+def until_kept(server, thread, step):
+    until(f"step {step} is kept", lambda: any(c["metadata"]["step"] >= step for c in checkpoints(server, thread)))
 
 
 def run(work):

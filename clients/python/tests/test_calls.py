@@ -5,7 +5,7 @@ from support import working
 
 
 def ask(server, name, params=None, agent="graph"):
-    a = server.post(f"/v1/agents/{agent}/call", {"name": name, "params": params or {}, "timeout": 20})
+    a = server.post(f"/v1/agents/{agent}/call", {"name": name, "params": params or {}, "timeout": 60})
     assert a.status == 200, a
     return a.json["answer"]
 

@@ -55,9 +55,8 @@ def test_who_is_patient_is_answered_when_it_comes_back(own_server):
         own_server.kill()
         asked = asyncio.ensure_future(client.request("GET", "/livez"))
         await asyncio.sleep(0)
-        own_server.wanted_port = own_server.port
         own_server.start()
-        assert (await asyncio.wait_for(asked, 30)).status == 200
+        assert (await asyncio.wait_for(asked, gateway.WAIT)).status == 200
     run(main())
 
 

@@ -6,9 +6,8 @@ import signal
 import graphs
 import pytest
 from gateway import until
-from support import checkpoints, kinds, noted, text_of, until_in, worker_process, working
+from support import kinds, noted, text_of, until_in, until_kept, worker_process, working
 
-SECONDS = 120  # for a process that loads LangGraph on a busy machine
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -84,8 +83,8 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_goes_on(server, gate):
     before = len(noted("think"))
     with worker_process(server, "graph") as first:
         job = server.submit("graph", {**ASK, "gate": str(gate)})
-        until("it is in its slow node", lambda: first.pid in noted("slow"), SECONDS)
-        until("the step before is kept", lambda: checkpoints(server, job)[0]["metadata"]["step"] >= 1)
+        until("it is in its slow node", lambda: first.pid in noted("slow"))
+        until_kept(server, job, 1)
         first.send_signal(signal.SIGKILL)
         first.wait()
     with working(server, {"graph": graphs.graph}):
@@ -103,12 +102,12 @@ def test_a_lost_worker_in_the_second_run_of_a_thread(server, gate):
     thread = server.post("/threads", {}).json["thread_id"]
     with worker_process(server, "graph") as first:
         order = {"assistant_id": "graph", "input": {**ASK, "gate": str(gate)}}
-        assert server.post(f"/threads/{thread}/runs/wait", order, seconds=SECONDS).status == 200
+        assert server.post(f"/threads/{thread}/runs/wait", order).status == 200
         gate.unlink()
         before = len(noted("think"))
         second = server.post(f"/threads/{thread}/runs", order).json["run_id"]
-        until("the second run is in its slow node", lambda: noted("slow").count(first.pid) == 2, SECONDS)
-        until("the step before is kept", lambda: checkpoints(server, thread)[0]["metadata"]["step"] >= 7)
+        until("the second run is in its slow node", lambda: noted("slow").count(first.pid) == 2)
+        until_kept(server, thread, 7)
         first.send_signal(signal.SIGKILL)
         first.wait()
     with working(server, {"graph": graphs.graph}):
@@ -129,7 +128,6 @@ def test_a_server_that_is_killed_while_graphs_run(own_server, gate):
             until_in(own_server, job, "slow")
         own_server.kill()
         gate.touch()
-        own_server.wanted_port = own_server.port
         own_server.start()
         for job in jobs:
             ended = own_server.until_state(job, "succeeded", "failed")

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import graphs
-from gateway import until
-from support import COMMAND, checkpoints, kinds, noted, text_of, until_in
+from gateway import WAIT, until
+from support import COMMAND, kinds, noted, text_of, until_in, until_kept
 
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -27,13 +27,13 @@ def test_many_jobs_share_one_process(server, tmp_path):
 
 def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(server, tmp_path):
     """From the checkpoint, which is the server's."""
-    gate, before = tmp_path / "gate", len(noted("think"))
+    gate, before, slow = tmp_path / "gate", len(noted("think")), len(noted("slow"))
     job = server.submit("pool", {**ASK, "gate": str(gate)})
-    until_in(server, job, "slow")
-    until("the step before is kept", lambda: checkpoints(server, job)[0]["metadata"]["step"] >= 1)
+    until("it is in its slow node", lambda: len(noted("slow")) > slow)
+    until_kept(server, job, 1)
     os.kill(noted("slow")[-1], signal.SIGKILL)
     gate.touch()
-    ended = server.until_state(job, "succeeded", "failed", seconds=120)
+    ended = server.until_state(job, "succeeded", "failed")
     assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
     assert ended["attempt"] == 2
     assert len(noted("think")) == before + 1
@@ -54,7 +54,7 @@ def test_questions_cancels_and_failures(server, tmp_path):
 def test_what_is_printed_harms_nothing(tmp_path):
     """Not even while the graph is loaded: standard output is the protocol's."""
     (tmp_path / "loud.py").write_text("print('loading')\nfrom graphs import graph\n")
-    done = subprocess.run([*COMMAND, str(tmp_path / "loud.py:graph")], input="", timeout=60,
+    done = subprocess.run([*COMMAND, str(tmp_path / "loud.py:graph")], input="", timeout=WAIT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert (done.returncode, done.stdout) == (0, '{"ready":true,"calls":true}\n'), done.stderr
@@ -62,14 +62,14 @@ def test_what_is_printed_harms_nothing(tmp_path):
 
 
 def test_no_graph_is_one_line_of_error():
-    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="", timeout=60, stderr=subprocess.PIPE,
+    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="", timeout=WAIT, stderr=subprocess.PIPE,
                           text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "nowhere.py does not exist" in done.stderr
 
 
 def test_without_a_pool_it_says_what_is_missing():
-    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="{}", timeout=60, stderr=subprocess.PIPE, text=True,
+    done = subprocess.run([*COMMAND, "nowhere.py:graph"], input="{}", timeout=WAIT, stderr=subprocess.PIPE, text=True,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SPOOLWIRE_JOB": "j"})
     assert done.returncode == 1 and "pool: {size: 1}" in done.stderr, done.stderr
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from gateway import until
+from gateway import WAIT, until
 from support import custom, say, working
 
 from spoolwire import HandBack, Interrupted
@@ -120,7 +120,7 @@ def test_a_worker_that_stops_hands_back_what_it_cannot_finish(server):
 
     with working(server, {"pull": handler}, grace=0.1):
         job = server.submit("pull")
-        assert begun.wait(20)
+        assert begun.wait(WAIT)
     assert server.state(job) == "queued"
     server.post(f"/v1/jobs/{job}/cancel")
 
@@ -146,11 +146,11 @@ def test_a_worker_that_was_given_up_is_told_and_lets_go(server):
     begun = threading.Event()
     with working(server, {"quick": handler}):
         job = server.submit("quick")
-        assert begun.wait(20)
+        assert begun.wait(WAIT)
         lease = first[0].order.lease
         server.post(f"/v1/worker/jobs/{job}/return?lease={lease}")  # as if it had run out
         assert server.until_state(job, "succeeded")["output"] == "second"
-        assert stopped.wait(20)
+        assert stopped.wait(WAIT)
         a = server.post(f"/v1/worker/jobs/{job}/events?lease={lease}&seq=99", b"{}\n")
         assert a.status == 409
 

@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from gateway import until
+from gateway import WAIT, until
 from support import run, say, working
 
 from spoolwire import Client, Refused, subscribe
@@ -47,7 +47,7 @@ def test_a_server_that_is_killed_is_not_noticed(own_server):
         for n in (50, 200):
             until("it has read some", lambda: len(got) > n)
             own_server.restart(own_server.kill)
-        reader.join(30)
+        reader.join(WAIT)
         assert not reader.is_alive()
     assert [e.data["data"] for e in got if e.data["kind"] == "custom"] == [{"n": i} for i in range(400)]
     assert len({e.id for e in got}) == len(got)
