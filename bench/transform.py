@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Document 000's transformer in Python, the yardstick for `make bench`.
+"""The transformer of the `agent` events in Python, the yardstick for `make bench`.
 
     bench/transform.py [FILE...]        (standard input without FILE)
 

@@ -121,7 +121,7 @@ struct call {
     struct token *token;               /* ref; the caller's */
     struct buf out;
     struct buf body; /* the request's, kept */
-    bool aiq;        /* document 004's shapes */
+    bool aiq;        /* the asynchronous API's shapes */
     int64_t wait_ms;
     bool cancels;                          /* a run is cancelled when its reader leaves */
     const struct assistant_row *assistant; /* of a run, while its body is read */
@@ -219,7 +219,7 @@ void api_json(struct http_request *req, int status, struct buf *out);
 bool api_no_memory(struct http_request *req);
 /* JSON of @value (NULL: null) in @mem.  False: no memory. */
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
-/* Document 004's word for a state. */
+/* The asynchronous API's word for a state. */
 struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);

@@ -1,4 +1,4 @@
-/* /v1/jobs/async: document 004's job API, with its validation errors. */
+/* /v1/jobs/async: the asynchronous job API, with its validation errors. */
 #include "api/admit.h"
 #include "api/jobs.h"
 
@@ -259,7 +259,7 @@ void api_aiq_submit(struct http_request *req, void *arg)
 
 /* --- the stream ------------------------------------------------------------------------- */
 
-/* The id in the path is an integer: -1, +5, 5.0 and 1_000 are, for document 004's server. */
+/* The id in the path is an integer: -1, +5, 5.0 and 1_000 are, for that API's own server. */
 static bool read_path_id(struct str text, int64_t *ret)
 {
     bool negative = text.n > 0 && text.p[0] == '-';

@@ -1,4 +1,4 @@
-/* /v1/jobs: submit, list, look, cancel, delete, events; and what document 004's routes share
+/* /v1/jobs: submit, list, look, cancel, delete, events; and what /v1/jobs/async shares
  * with it. */
 #include "api/admit.h"
 #include "api/jobs.h"

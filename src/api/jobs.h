@@ -1,4 +1,4 @@
-/* What /v1/jobs and document 004's routes share. */
+/* What /v1/jobs and /v1/jobs/async share. */
 #ifndef API_JOBS_H
 #define API_JOBS_H
 

@@ -10,7 +10,7 @@
 #define THREAD "/v1/worker/threads/{thread}"
 
 const struct http_route api_routes[] = {
-    /* Document 004 */
+    /* The asynchronous job API */
     { "GET", ASYNC "/agents", api_aiq_agents, 0, 0, ACCESS_READ },
     { "POST", ASYNC "/submit", api_aiq_submit, BODY_INPUT, 0, ACCESS_CLIENT },
     { "GET", ASYNC "/job/{id}", api_aiq_job, 0, 0, ACCESS_READ },

@@ -8,7 +8,7 @@ static bool has(struct str s, struct str part)
     return memmem(s.p, s.n, part.p, part.n) != NULL;
 }
 
-/* Most messages are neither numbered nor document 000's, and large: those are not parsed. */
+/* Most messages are neither numbered nor `agent`'s own, and large: those are not parsed. */
 static bool is_plain(struct str s)
 {
     bool is_event = str_starts(s, STR("{\"event\""));

@@ -5,7 +5,7 @@
  *
  *     "API returns 500"      {"issue": "API returns 500", "seed": 7, "fan_out": 3}
  *
- * The job API of document 004 knows only text, so an object may also come as one. */
+ * The asynchronous job API knows only text, so an object may also come as one. */
 #include "base/json.h"
 #include "cli/demo.h"
 

@@ -1,3 +1,5 @@
+/* The program: finds the command that was asked for and runs it; each is a file of its own
+ * (cli/commands.c has the list). */
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "config/columns.h"

@@ -320,7 +320,7 @@ static void print_value(struct buf *out, const struct setting *setting)
         buf_lit(out, ", or `all_but`");
 }
 
-/* A default twice if the agents of document 000 have another one. */
+/* A default twice if the agents `triage` and `demo` have another one. */
 static void print_defaults(struct buf *out,
                            const struct setting *setting,
                            struct agent *any,

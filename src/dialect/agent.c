@@ -1,4 +1,4 @@
-/* `agent`: cards, an output panel and a timeline (document 000).
+/* `agent`: cards, an output panel and a timeline.
  *
  * Which executions have a card, which write to the panel and which count was decided
  * when the record was made; here it is only said.  A token of an execution with both

@@ -1,4 +1,4 @@
-/* `aiq`: category.state events with one shape for all (document 004).
+/* `aiq`: category.state events with one shape for all.
  *
  * Every payload has `type id name timestamp data metadata`, in this order, with null for
  * what is absent; `status`, `error`, `mode` and `reconnected` follow at the top level.

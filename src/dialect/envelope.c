@@ -1,4 +1,4 @@
-/* `envelope`: {"event","timestamp","run_id","data"} (document 001).
+/* `envelope`: {"event","timestamp","run_id","data"}.
  *
  * The job is the outermost chain, so it has an on_chain_start and an on_chain_end of
  * its own, with its id as node_id.  Everything inside says which execution it belongs

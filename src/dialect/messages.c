@@ -1,4 +1,4 @@
-/* `messages`: the run-scoped LangGraph protocol with message tuples (document 002).
+/* `messages`: the run-scoped LangGraph protocol with message tuples.
  *
  * The payloads do not carry their own name: it is the event name, and below the top level,
  * when the reader asked for subgraphs, it has the namespace behind a '|'.  Which

@@ -1,4 +1,4 @@
-/* `nodes`: one start and one end for each top-level execution (document 003).
+/* `nodes`: one start and one end for each top-level execution.
  *
  * What happens inside is counted on the end, not shown; only tools are, and how far it is to
  * whoever asks for that (mode `events`).  The job itself is the run around all of them. */

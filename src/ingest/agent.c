@@ -29,13 +29,13 @@ struct default_set {
 enum { INPUT_PREVIEW = 60, RESULT_PREVIEW = 120, OUTPUT_CHARS = 200 };
 
 /* clang-format off: tables */
-/* ALL_NODES and WORKER_NODES of document 000. */
-static const struct str document_nodes[] = {
+/* The nodes of a triage graph: all that count, and those with a card. */
+static const struct str triage_nodes[] = {
     { NAME("supervisor") }, { NAME("investigator") }, { NAME("codebase_search") },
     { NAME("web_search") }, { NAME("critic") },       { NAME("human_input") },
     { NAME("writer") },
 };
-static const struct str document_workers[] = {
+static const struct str triage_workers[] = {
     { NAME("investigator") }, { NAME("codebase_search") }, { NAME("web_search") },
     { NAME("critic") },       { NAME("writer") },
 };
@@ -70,8 +70,8 @@ static const struct default_set common_sets[] = {
     { AT(report_keys), report_keys, COUNT(report_keys), false },
 };
 static const struct default_set document_sets[] = {
-    { AT(card_nodes), document_workers, COUNT(document_workers), false },
-    { AT(counted_nodes), document_nodes, COUNT(document_nodes), false },
+    { AT(card_nodes), triage_workers, COUNT(triage_workers), false },
+    { AT(counted_nodes), triage_nodes, COUNT(triage_nodes), false },
 };
 static const struct default_set other_sets[] = {
     { AT(card_nodes), without_card, COUNT(without_card), true },

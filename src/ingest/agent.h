@@ -1,6 +1,6 @@
 /* An agent's settings: what the fold needs to know about a graph.
  *
- * Defaults are document 000's for the agents named `triage` and `demo`; for any other
+ * Defaults are those of a triage graph for the agents named `triage` and `demo`; for any other
  * agent all top-level nodes but `supervisor` and `human_input` have cards, and all
  * count as complete.  A YAML file may change each of them (config/agent_file.c). */
 #ifndef INGEST_AGENT_H

@@ -2,7 +2,7 @@
  *
  *     {"method":"on_chain_start","args":[serialized,inputs],"kwargs":{"run_id",…}}
  *     {"type":"on_chain_start","run_id","parent_run_id","serialized","inputs",…}
- *     {"type":"chain/start","run_id","parent_run_id","name","inputs",…}     document 003
+ *     {"type":"chain/start","run_id","parent_run_id","name","inputs",…}     a tracer's words
  *
  * All three give the same `struct call`: named members first, then what the method's
  * positions mean.  Only starts carry name and metadata.  A chat model's end is

@@ -1,4 +1,4 @@
-/* Document 001's envelope, as we write it ourselves and as others do from its text.
+/* The envelope, as we write it ourselves and as others do.
  *
  *     {"event":"on_tool_end","timestamp":…,"run_id":<the job>,"data":{…}}
  *

@@ -5,7 +5,7 @@
  * by it, and `metadata`, `end` and `error` are the server's own words.
  *
  *     "event":"on_…"  with a parent_run_id        a callback
- *                     without name, tags, …       document 001's envelope
+ *                     without name, tags, …       the envelope
  *                     else                        astream_events
  *     "event" or "type":"chain/start"             a callback
  *     "method":"on_…"                             a callback

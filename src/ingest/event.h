@@ -17,10 +17,10 @@ struct error;
 enum event_source {
     SOURCE_AUTO,     /* decide per line */
     SOURCE_EVENTS,   /* LangChain astream_events v1, v2 */
-    SOURCE_CALLBACK, /* LangChain callback methods, document 003 */
-    SOURCE_ENVELOPE, /* document 001 */
+    SOURCE_CALLBACK, /* LangChain callback methods */
+    SOURCE_ENVELOPE, /* {"event","timestamp","run_id","data"} */
     SOURCE_MODES,    /* LangGraph stream-mode parts */
-    SOURCE_NATIVE,   /* documents 004 (category.state) and 000 (agent.*, graph.*) */
+    SOURCE_NATIVE,   /* the events of `aiq` (category.state) and of `agent` */
     SOURCE_MAX
 };
 
@@ -36,9 +36,9 @@ enum event_kind {
     EVENT_RESUMED,
     EVENT_UPDATE,      /* job.update: name, text */
     EVENT_ARTIFACT,    /* name, data */
-    EVENT_PANEL_TOKEN, /* 000's output.token: text, section */
+    EVENT_PANEL_TOKEN, /* `agent`'s output.token: text, section */
     EVENT_SECTION_END, /* section */
-    EVENT_NODE_DONE,   /* 000's graph.node_complete: node, step */
+    EVENT_NODE_DONE,   /* `agent`'s graph.node_complete: node, step */
     EVENT_JOB_END,     /* the worker's word: end, error, error_type */
     EVENT_KIND_MAX
 };
@@ -99,7 +99,7 @@ struct event {
     struct str id;      /* interrupt id; */
     struct str call;    /* tool call id */
     struct str text;    /* a native token, preview or result in words */
-    struct str preview; /* tools from document 000: the preview that was sent */
+    struct str preview; /* tools of `agent`'s events: the preview that was sent */
     struct str error;
     struct str error_type;
     int64_t elapsed;  /* as sent, or RECORD_NO_NUMBER */
@@ -108,7 +108,7 @@ struct event {
     bool lossy;
     bool top;     /* run starts: certainly a top-level execution (native agents) */
     bool derived; /* run starts: made up by the fold, no run was announced */
-    bool owes;    /* 000's agent.done: the node's graph.node_complete comes by itself */
+    bool owes;    /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
 };
 
 /* Everything absent. */

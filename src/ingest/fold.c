@@ -237,7 +237,7 @@ static struct run *newest_panel(const struct fold *f)
     return NULL;
 }
 
-/* Document 000 sends a writer's token twice: for the card and for the panel.  The second
+/* `agent` sends a writer's token twice: for the card and for the panel.  The second
  * one is a mirror; without a card it is all there is. */
 static int on_panel_token(struct fold *f, const struct json *line, const struct event *ev)
 {

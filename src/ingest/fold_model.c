@@ -284,7 +284,7 @@ static int fill_end(struct fold *f, const struct event *ev, struct run *run, str
     if (!ev->has_message)
         return err;
     rec->message = message_id(f, run, m->id, &err);
-    if (m->text.n > 0 || ev->source != SOURCE_NATIVE) /* document 004 does not repeat it */
+    if (m->text.n > 0 || ev->source != SOURCE_NATIVE) /* llm.end does not repeat it */
         rec->text = fold_limit_text(f, m->text, &err);
     if (m->reasoning.n > 0)
         rec->reasoning = fold_limit_text(f, m->reasoning, &err);

@@ -98,7 +98,7 @@ static void fill_question(struct fold *f,
         rec->data = fold_tmp(f, err);
         return;
     }
-    /* Document 000's event without a value is the value itself. */
+    /* A question of `agent`'s without a value is the value itself. */
     if (str_is(json_text(json_at(value, "type")), "graph.interrupt"))
         rec->data = fold_json_skip(f, value, STR("type"), err);
     else

@@ -284,7 +284,7 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
                               : (int64_t)count_bars(ev->ns);
     fill_exec(f, info, exec);
     if (ev->source == SOURCE_NATIVE && ev->run.p == NULL)
-        info->panel = false; /* document 000 sends the panel's tokens by themselves */
+        info->panel = false; /* `agent` sends the panel's tokens by themselves */
     info->path = path_of(f, ev, above, &err);
     info->tags = json_of(f, ev->tags, &err);
     info->meta = json_of(f, ev->meta, &err);

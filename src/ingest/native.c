@@ -1,13 +1,13 @@
-/* Native events: document 004's category.state (workflow.*, llm.*, tool.*, artifact.*,
- * job.*), and document 000's own, already transformed events (agent.*, graph.*, output.*,
+/* Native events: `aiq`'s category.state (workflow.*, llm.*, tool.*, artifact.*,
+ * job.*), and `agent`'s, which are already transformed (agent.*, graph.*, output.*,
  * job.*).
  *
  *     {"type":"tool.start","id","name","timestamp","data":{…},"metadata":{"agent_id"}}
  *     {"type":"agent.token","agent_id","token"}
  *
- * 004's server moves the type into the SSE `event:` line, so that is taken where the JSON
- * has none.  000's tools and tokens have no run ids: the fold pairs them by agent and
- * name. */
+ * Servers of `aiq` move the type into the SSE `event:` line, so that is taken where the JSON
+ * has none.  The tools and tokens of `agent` have no run ids: the fold pairs them by agent
+ * and name. */
 #include "ingest/sources.h"
 
 #include <strings.h>
@@ -28,7 +28,7 @@ static const yyjson_val *get(const yyjson_val *object, struct str key)
 #define top(in, literal)   get((in)->root, STR(literal))
 #define inner(in, literal) get((in)->data, STR(literal))
 
-/* --- document 004: runs ------------------------------------------------------ */
+/* --- category.state: runs ---------------------------------------------------- */
 
 /* An end with an error, or with a status other than ok, is an error.  The status is its
  * type: `interrupted` and `cancelled` are no failures. */
@@ -207,7 +207,7 @@ static int read_status(const struct source_line *in, const struct native *n, str
     } else if (is_word(status, "failure")) {
         end_job(ev, JOB_END_FAILED);
         read_job_error(in, n, STR("unknown error"), ev);
-    } else if (is_word(status, "interrupted")) { /* in 004's words: cancelled by the user */
+    } else if (is_word(status, "interrupted")) { /* which is: cancelled by the user */
         end_job(ev, JOB_END_CANCELLED);
         read_job_error(in, n, STR_NONE, ev);
     }
@@ -294,7 +294,7 @@ static int read_nothing(const struct source_line *in, const struct native *n, st
     return 0;
 }
 
-/* --- document 000 ------------------------------------------------------------ */
+/* --- the events of `agent` ---------------------------------------------------- */
 
 static int read_spawned(const struct source_line *in, const struct native *n, struct event *ev)
 {

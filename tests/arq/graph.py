@@ -1,7 +1,7 @@
-"""Document 000 from end to end: every row of its mapping table, with a real LangGraph graph in a real
+"""The `agent` events from end to end: all that a graph can give, with a real LangGraph graph in a real
 Python worker, which asks a person, is answered over HTTP, and goes on.
 
-The graph runs in an ARQ worker that publishes the document's events, in one that publishes LangGraph's
+The graph runs in an ARQ worker that publishes `agent`'s events, in one that publishes LangGraph's
 own, and in the Python package's worker.  Readers see the same.
 """
 
@@ -49,7 +49,7 @@ def texts(frames, event, **where):
 
 
 def every_row_is_told(frames, before=BEFORE):
-    """Document 000, section 3, but for the rows of a pause and of an exception."""
+    """All but a pause and an exception."""
     equal(rows(frames), before + AFTER)
     cards = [f.json for f in frames if f.event == "agent.spawned"]
     equal(len({c["agent_id"] for c in cards}), 4)  # the investigator's second visit is another card

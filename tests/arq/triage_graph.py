@@ -1,4 +1,4 @@
-"""Document 000's graph, with models that are played: a supervisor who sends an investigator twice and a
+"""A triage graph, with models that are played: a supervisor who sends an investigator twice and a
 searcher with a tool once, asks a person, and has a writer write three sections at a time.
 
     input: {"issue": TEXT, "gate": PATH}     the investigator waits for the file at PATH, if there is one named

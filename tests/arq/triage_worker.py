@@ -1,5 +1,5 @@
-"""Document 000, section 10, with a real graph (triage_graph.py): run_triage() publishes what the document's
-handlers make of each event, or the events themselves when the input asks for it.
+"""An ARQ worker with a real graph (triage_graph.py): run_triage() publishes what handlers of its own make
+of each event, or the events themselves when the input asks for it.
 
     triage_worker.py SOCKET PASSWORD DB QUEUE
 """

@@ -1,4 +1,4 @@
-"""An ARQ worker as it is found in the wild: document 000's run_triage and friends.
+"""An ARQ worker as it is found in the wild: run_triage and friends.
 
     worker.py SOCKET PASSWORD DB QUEUE [json]
 

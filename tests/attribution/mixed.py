@@ -17,10 +17,10 @@ MIXED = [
     {"method": "on_llm_new_token", "args": ["callbacks, "], "kwargs": {"run_id": "m1", "parent_run_id": "n1"}},
     {"method": "on_llm_end", "args": [{"generations": [[{"text": "from callbacks, "}]]}],
      "kwargs": {"run_id": "m1", "parent_run_id": "n1"}},
-    # a callback in document 003's form
+    # a callback in a tracer's form
     {"type": "tool/start", "run_id": "t1", "parent_run_id": "n1", "name": "grep", "inputs": {"q": 1}},
     {"type": "tool/end", "run_id": "t1", "parent_run_id": "n1", "outputs": "found"},
-    # document 001's envelope
+    # the envelope
     {"event": "on_tool_start", "timestamp": "2026-01-01T00:00:00Z", "run_id": "job",
      "data": {"tool_id": "t2", "tool_name": "bing", "input": {"q": 2}, "node_id": "n1"}},
     {"event": "on_tool_end", "timestamp": "2026-01-01T00:00:01Z", "run_id": "job",
@@ -28,11 +28,11 @@ MIXED = [
     # a stream part
     [[], "custom", {"note": "from modes"}],
     {"mode": "custom", "namespace": [], "payload": {"note": "from modes, named"}},
-    # document 004
+    # `aiq`
     {"type": "llm.start", "id": "m2", "name": "model", "data": {}, "metadata": {"agent_id": "n1"}},
     {"type": "llm.chunk", "id": "m2", "name": "model", "data": {"chunk": "from native"}, "metadata": {"agent_id": "n1"}},
     {"type": "llm.end", "id": "m2", "name": "model", "data": {"output": "from native"}, "metadata": {"agent_id": "n1"}},
-    # document 000
+    # `agent`
     {"type": "agent.spawned", "agent_id": "n2", "agent_name": "critic", "node": "critic"},
     {"type": "agent.token", "agent_id": "n2", "token": "from "},
     {"type": "agent.token", "agent_id": "n2", "token": "000"},

@@ -252,7 +252,7 @@ def tool_statuses(s):
 
 
 @cases(REREAD)
-def the_same_story_from_document_000s_events(name):
+def the_same_story_from_events_of_agent(name):
     a, b = story(name), reread("agent", name)
     equal(b.ran(), a.ran(), "executions")
     equal(b.said(), a.said(), "text")
@@ -265,7 +265,7 @@ def the_same_story_from_document_000s_events(name):
 
 
 @cases(REREAD)
-def the_same_story_from_document_004s_events(name):
+def the_same_story_from_events_of_aiq(name):
     """There the graph itself is a workflow too, and nothing says that it is not an agent."""
     a, b = story(name), reread("aiq", name)
     equal(b.executions[0].node, "LangGraph")
@@ -277,7 +277,7 @@ def the_same_story_from_document_004s_events(name):
 
 
 @cases([name for name in REREAD if "nested-chat-models" not in name])
-def the_same_text_from_document_001s_envelope(name):
+def the_same_text_from_the_envelope(name):
     """It is flat: which node is inside of which cannot be told.  And it has no message ids,
     so what a wrapping model only repeats cannot be told either."""
     a, b = story(name), reread("envelope", name)

@@ -148,7 +148,7 @@ def named(call, form):
 
 
 CALLBACK_FORMS = {
-    "document 003's": lambda kind, phase: f"{kind}/{phase}",
+    "a tracer's": lambda kind, phase: f"{kind}/{phase}",
     "LangServe's": lambda kind, phase: f"on_{kind}_{phase}",
 }
 

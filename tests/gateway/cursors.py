@@ -26,7 +26,7 @@ def resuming_at_every_id_gives_exactly_the_tail(dialect):
                 with s.aiq(id, f.id) as st:
                     equal(st.rest().stored, tail(full, f.id), f"path {f.id}")
                 with s.aiq(id, header=f.id) as st:
-                    equal(st.rest().stored, tail(full, f.id), f"header, on document 004's route {f.id}")
+                    equal(st.rest().stored, tail(full, f.id), f"header, on the asynchronous route {f.id}")
         # Also ids that no frame of this dialect has: a reader may change dialects.
         last = seq(full[-1])
         for n in range(1, last):

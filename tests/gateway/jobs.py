@@ -264,7 +264,7 @@ def the_same_key_at_the_same_time():
 
 
 @case
-def keys_on_document_004s_route():
+def keys_on_the_asynchronous_route():
     with Server(agents={"pull": PULL}) as s:
         body = {"agent_type": "pull", "input": "x"}
         key = {"Idempotency-Key": "k"}

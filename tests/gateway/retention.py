@@ -66,7 +66,7 @@ def an_expired_job_says_what_is_gone_and_how_it_ended(dialect):
 
 # Edge case 36.
 @case
-def an_expired_job_on_document_004s_routes():
+def an_expired_job_on_the_asynchronous_routes():
     with Server(agents={"pull": PULL}) as s:
         for end in ENDS:
             finish(s, end, expiry_seconds=1)

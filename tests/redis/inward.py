@@ -104,7 +104,7 @@ def recordings_published_flat_out_arrive_exactly():
 
 @case
 def documents_own_events_are_understood():
-    """What the worker of document 000 publishes: transformed, with its own agent ids."""
+    """What workers with the `agent` events publish: transformed, with its own agent ids."""
     pattern = own_channel()
     events = [{"type": "agent.spawned", "agent_id": "1", "agent_name": "investigator", "node": "investigator"},
               {"type": "agent.token", "agent_id": "1", "token": "hello"},
@@ -267,7 +267,7 @@ def a_redis_that_is_away_is_not_silence():
 
 @case
 def a_question_on_the_channel_waits_for_its_answer_there():
-    """Document 000: graph.interrupt is the worker's last word, and graph.resumed the answer's."""
+    """graph.interrupt is the worker's last word, and graph.resumed the answer's."""
     pattern = own_channel()
     with serve(pattern, agents={"fed": {**FED, "lease": "60s"}}) as s:
         heard(s)

@@ -80,7 +80,7 @@ for (const version of VERSIONS) {
         assert.equal(got.at(-1).event, 'error');
     });
 
-    test(`${version}: names as document 002 has them: deltas, and never the old format unasked`, async () => {
+    test(`${version}: names as the server has them: deltas, and never the old format unasked`, async () => {
         const { client, thread } = await started();
         const got = await collect(client.runs.stream(thread, 'agent', { input: INPUT, streamMode: MODES, streamSubgraphs: true }));
         const tokens = ofMode(got, 'messages').filter(([m]) => m.id === 'msg-agent-1');

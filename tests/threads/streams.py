@@ -73,7 +73,6 @@ def with_subgraphs_as_the_real_server_says_it():
 
 @case
 def no_old_names_and_only_what_is_new():
-    """Document 002."""
     with serve() as s, Player(s):
         with stream(s, "/runs/stream", stream_mode=["messages-tuple", "values"]) as st:
             st.rest()

@@ -777,7 +777,7 @@ static void the_workers_word_on_the_end_is_taken(void **state)
     }
 }
 
-static void document_000s_agents_are_read(void **state)
+static void the_agents_of_agent_are_read(void **state)
 {
     const struct event *ev =
         read(state, "{\"type\":\"agent.spawned\",\"agent_id\":\"a\",\"agent_name\":"
@@ -819,7 +819,7 @@ static void document_000s_agents_are_read(void **state)
     refuses(state, "{\"type\":\"agent.token\",\"token\":7}", ERR_TYPE, "token");
 }
 
-static void document_000s_graph_and_panel_are_read(void **state)
+static void the_graph_and_panel_of_agent_are_read(void **state)
 {
     const struct event *ev =
         read(state, "{\"type\":\"output.token\",\"token\":\"tok\",\"section\":\"report\"}");
@@ -1102,8 +1102,8 @@ int main(void)
         cmocka_unit_test(a_workflow_is_an_execution_unless_it_has_an_agent_above),
         cmocka_unit_test(the_type_may_be_the_sse_event),
         cmocka_unit_test(the_workers_word_on_the_end_is_taken),
-        cmocka_unit_test(document_000s_agents_are_read),
-        cmocka_unit_test(document_000s_graph_and_panel_are_read),
+        cmocka_unit_test(the_agents_of_agent_are_read),
+        cmocka_unit_test(the_graph_and_panel_of_agent_are_read),
         cmocka_unit_test(a_forced_source_takes_nothing_else),
         cmocka_unit_test(any_member_may_have_any_type),
         cmocka_unit_test(a_scratch_that_cannot_grow_is_an_error),

@@ -57,7 +57,7 @@ static void the_first_token_of_a_namespace_starts_its_execution(void **state)
     done(&s);
 }
 
-/* Document 000 says the end of an execution twice; only the second word has the step. */
+/* `agent` says the end of an execution twice; only the second word has the step. */
 static void a_node_is_complete_once_with_its_step(void **state)
 {
     struct scene s;
@@ -91,7 +91,7 @@ static void a_node_is_complete_once_with_its_step(void **state)
     done(&s);
 }
 
-/* The id that the fold makes up for a tool call of document 000, which has none. */
+/* The id that the fold makes up for a tool call of `agent`, which has none. */
 static void made_up_id(struct scene *s, const char *agent, struct buf *id)
 {
     say(s, "{'type':'agent.spawned','agent_id':'%s','agent_name':'writer'}", agent);

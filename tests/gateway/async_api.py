@@ -1,4 +1,4 @@
-"""The eight routes of document 004: exact shapes, statuses and texts."""
+"""The eight routes of the asynchronous job API: exact shapes, statuses and texts."""
 
 import re
 import uuid
