@@ -36,6 +36,14 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     return 0;
 }
 
+/* It is its owner's from here on, who may post it again as it is: were it still linked to
+ * those that it was answered with, they would be done again behind their owners' backs. */
+static void reply(struct journal_request *req)
+{
+    req->next = NULL;
+    req->done(req);
+}
+
 /* Nobody is going to work here any more. */
 static void send_away(struct journal_request *list)
 {
@@ -44,7 +52,7 @@ static void send_away(struct journal_request *list)
 
         list = req->next;
         req->code = error_set(&req->why, ERR_BUSY, "the server is going down");
-        req->done(req);
+        reply(req);
     }
 }
 
@@ -214,7 +222,7 @@ static void reply_all(struct journal_request *list)
     while (list != NULL) {
         struct journal_request *next = list->next;
 
-        list->done(list);
+        reply(list);
         list = next;
     }
 }

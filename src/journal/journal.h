@@ -283,7 +283,8 @@ int journal_recover(struct journal *j,
                     size_t n_dead,
                     struct error *err);
 
-/* From any thread: one request, or a chain of them linked by `next`. */
+/* From any thread: one request, or a chain of them linked by `next`.  Each is answered by
+ * itself, linked to nothing. */
 void journal_post(struct journal *j, struct journal_request *req);
 /* Withdraws a LEASE or a CALL that waits: it is answered soon, with or without a job. */
 void journal_withdraw(struct journal_request *req);

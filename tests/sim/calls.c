@@ -12,6 +12,8 @@ static void on_done(struct journal_request *req)
 
     if (c->done)
         sim_fail(s, "a request is answered twice");
+    if (req->next != NULL)
+        sim_fail(s, "an answered request is linked to another");
     c->done = true;
     if (req->code != 0 && req->op != JOURNAL_LEASE)
         sim_note(s, "  refused: %s", req->why.text);

@@ -70,7 +70,7 @@ struct journal {
 void journal_post(struct journal *j, struct journal_request *req)
 {
     (void)pthread_mutex_lock(&j->lock);
-    req->next = NULL;
+    j->n_wrong += req->next != NULL; /* one at a time */
     req->code = 0;
     *j->last = req;
     j->last = &req->next;
@@ -228,6 +228,7 @@ static void *play_all(void *arg)
             continue;
         }
         j->first = req->next;
+        req->next = NULL;
         if (j->first == NULL)
             j->last = &j->first;
         if (!play(j, req)) {
@@ -310,6 +311,7 @@ static void release(struct scene *s)
     while (req != NULL) {
         struct journal_request *next = req->next;
 
+        req->next = NULL;
         if (req->op == JOURNAL_APPEND)
             journal_post(j, req); /* to be played now */
         else
