@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DB = 3
 _numbers = itertools.count(1)
 _lock = threading.Lock()
+RESULT_WAIT = 60  # seconds; a deadline, never a pause
 
 
 class Durable(broker.Broker):
@@ -112,7 +113,7 @@ class Gate:
 
 
 def settings(redis):
-    return RedisSettings(unix_socket_path=redis.path, password=broker.PASSWORD, database=DB)
+    return RedisSettings(unix_socket_path=redis.path, password=broker.PASSWORD, database=DB, conn_timeout=RESULT_WAIT)
 
 
 def python(redis, queue, do, **more):
@@ -137,11 +138,11 @@ def producer(redis, queue, *flags, agents=None, **more):
                   agents={"triage": arq_agent(queue, **more), **(agents or {})})
 
 
-def consumer(redis, queue, *flags, top="", serves=None, **agent):
-    """A server that serves the queue with processes."""
+def consumer(redis, queue, *flags, top="", serves=None, lease="60s", **agent):
+    """A server that serves the queue with processes.  Its calls are somebody else's when it is silent for @lease."""
     worker = {} if "pull" in agent else {"command": [sys.executable, os.path.join(HERE, "agent.py")]}
     return Server("--redis-url", redis.url, "--redis-publish", "agent", "--arq-queue", queue, "--arq-poll", "50ms",
-                  "--arq-lease", "1500ms", *flags, top=top,
+                  "--arq-lease", lease, *flags, top=top,
                   agents={"triage": {**worker, **agent,
                                      "serves": {"function": "run_triage", "resume_function": "resume_triage", **(serves or {})}}})
 

@@ -10,7 +10,7 @@ import time
 from arq.jobs import Job, JobStatus, SerializationError
 from arq.worker import JobExecutionFailed, async_check_health
 from broker import Listener, metric, shared
-from cluster import Durable, consumer, keys, own_name, own_queue, python, settings
+from cluster import RESULT_WAIT, Durable, consumer, keys, own_name, own_queue, python, settings
 from gateway import Worker, until
 from harness import case, cases, check, contains, equal
 
@@ -53,7 +53,7 @@ class Case:
         return job
 
     def result(self, id, **more):
-        return python(self.redis, self.queue, lambda pool: Job(id, pool, self.queue, **more).result(timeout=20, poll_delay=0.05))
+        return python(self.redis, self.queue, lambda pool: Job(id, pool, self.queue, **more).result(timeout=RESULT_WAIT, poll_delay=0.05))
 
     def raises(self, id, kind, **more):
         try:
@@ -145,7 +145,7 @@ def an_abort_cancels_the_job():
         job = c.call(("until", c.path("never")))
         until("it runs", c.runs)
         equal(c.status(job), JobStatus.in_progress)
-        check(python(c.redis, c.queue, lambda pool: Job(job, pool, c.queue).abort(timeout=20, poll_delay=0.05)))
+        check(python(c.redis, c.queue, lambda pool: Job(job, pool, c.queue).abort(timeout=RESULT_WAIT, poll_delay=0.05)))
         equal(s.state(job), "cancelled")
         c.until_gone(job)
 
@@ -156,7 +156,7 @@ def an_abort_before_it_begins():
     with consumer(c.redis, c.queue) as s:
         job = c.call(_defer_by=3600)
         equal(c.status(job), JobStatus.deferred)
-        check(python(c.redis, c.queue, lambda pool: Job(job, pool, c.queue).abort(timeout=20, poll_delay=0.05)))
+        check(python(c.redis, c.queue, lambda pool: Job(job, pool, c.queue).abort(timeout=RESULT_WAIT, poll_delay=0.05)))
         # ARQ brings it forward before it says that it is to be aborted: it may have been taken.
         if s.get(f"/v1/jobs/{job}").status != 404:
             s.until_state(job, "cancelled")
@@ -247,7 +247,7 @@ def json_in_the_place_of_pickles_here_too():
     forms = {"job_serializer": lambda d: json.dumps(d).encode(), "job_deserializer": json.loads}
 
     async def call(pool, *args):
-        return await (await pool.enqueue_job("run_triage", *args)).result(timeout=20, poll_delay=0.05)
+        return await (await pool.enqueue_job("run_triage", *args)).result(timeout=RESULT_WAIT, poll_delay=0.05)
 
     with consumer(c.redis, c.queue, "--arq-serializer", "json"):
         steps = c.do(("say", {"type": "job.done", "output": [1]}))
@@ -263,7 +263,7 @@ def json_in_the_place_of_pickles_here_too():
 @cases(["kill", "terminate"])
 def a_call_that_is_taken_again_is_the_same_job(how):
     c = Case()
-    with consumer(c.redis, c.queue, attempts=2) as s:
+    with consumer(c.redis, c.queue, lease="4s", attempts=2) as s:
         job = c.call(("until", c.path("go")), ("say", {"type": "job.done", "output": 7}))
         until("it runs", c.runs)
         getattr(s, how)()

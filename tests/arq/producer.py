@@ -6,7 +6,7 @@ import tempfile
 
 from arq.jobs import Job, JobStatus
 from broker import metric, shared
-from cluster import Durable, Gate, PythonWorker, keys, own_name, own_queue, producer, python
+from cluster import RESULT_WAIT, Durable, Gate, PythonWorker, keys, own_name, own_queue, producer, python
 from gateway import until
 from harness import case, cases, check, contains, equal
 
@@ -202,7 +202,7 @@ def an_abort_by_somebody_else_is_a_cancel():
     with PythonWorker(redis, queue), producer(redis, queue) as s:
         job = s.submit("triage", do(("touch", there), ("sleep", 50)))
         until("it runs", lambda: os.path.exists(there))
-        check(python(redis, queue, lambda pool: Job(job, pool, queue).abort(timeout=10, poll_delay=0.05)))
+        check(python(redis, queue, lambda pool: Job(job, pool, queue).abort(timeout=RESULT_WAIT, poll_delay=0.05)))
         s.until_state(job, "cancelled")
 
 

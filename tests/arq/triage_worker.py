@@ -125,7 +125,7 @@ async def resume_triage(ctx, job_id, answer):
 def main():
     path, password, db, queue = sys.argv[1:]
     Worker([run_triage, resume_triage], queue_name=queue, allow_abort_jobs=True, max_jobs=10, retry_jobs=False, poll_delay=0.05,
-           redis_settings=RedisSettings(unix_socket_path=path, password=password, database=int(db)), health_check_interval=1).run()
+           redis_settings=RedisSettings(unix_socket_path=path, password=password, database=int(db), conn_timeout=60), health_check_interval=1).run()
 
 
 main()

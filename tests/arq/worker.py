@@ -87,7 +87,7 @@ def main():
     worker = Worker(
         [func(run_triage, timeout=60), func(run_triage, name="run_short", timeout=0.5),
          func(run_triage, name="run_forgetful", keep_result=0), resume_triage],
-        queue_name=queue, redis_settings=RedisSettings(unix_socket_path=path, password=password, database=int(db), conn_retries=100, conn_retry_delay=0.1),
+        queue_name=queue, redis_settings=RedisSettings(unix_socket_path=path, password=password, database=int(db), conn_timeout=60, conn_retries=100, conn_retry_delay=0.1),
         allow_abort_jobs=True, max_jobs=10, poll_delay=0.05, health_check_interval=1, handle_signals=True,
         **(written if more == ["json"] else {}))
     worker.run()

@@ -174,11 +174,11 @@ def back_off_has_a_limit_and_an_end():
         until("the longest pause", lambda: s.said("for 2000 ms"))
         until("and again", lambda: len(s.said("for 2000 ms")) >= 2)
         s.touch("go")
-        s.until_state(s.do(), "succeeded", seconds=10)
+        s.until_state(s.do(), "succeeded")
         os.kill(s.alive()[0], signal.SIGKILL)
         until("it is told", lambda: s.said("SIGKILL"))
         contains(s.said("SIGKILL")[0][1], "for 250 ms")
-        s.until_state(s.do(), "succeeded", seconds=10)
+        s.until_state(s.do(), "succeeded")
 
 
 @case
@@ -301,12 +301,12 @@ def the_demo_agent_as_a_pool():
 
 @case
 def the_demo_agent_is_cancelled_and_killed():
-    with Pool(others={"demo": {"pool": {"size": 1, "concurrency": 3}, "attempts": 3}}, warm=0) as s:
+    with Pool(others={"demo": {"pool": {"size": 1, "concurrency": 3}, "attempts": 3, "grace": "60s"}}, warm=0) as s:
         ids = [s.submit("demo", {"speed": 0.5, "question": False}) for _ in range(2)]
         for id in ids:
             until("it speaks", lambda: s.job(id)["events"] >= 3)
         s.post(f"/v1/jobs/{ids[0]}/cancel")
-        s.until_state(ids[0], "cancelled", seconds=4)
+        s.until_state(ids[0], "cancelled")
         with open(f"/proc/{s.pid}/task/{s.pid}/children") as f:
             children = [int(p) for p in f.read().split()]
         demo = [p for p in all_children(s.pid) if b"--pool" in open(f"/proc/{p}/cmdline", "rb").read()]
@@ -314,7 +314,7 @@ def the_demo_agent_is_cancelled_and_killed():
         os.kill(demo[0], signal.SIGKILL)
         until("the other is taken up again", lambda: s.job(ids[1])["attempt"] == 2)
         s.post(f"/v1/jobs/{ids[1]}/cancel")
-        s.until_state(ids[1], "cancelled", seconds=6)
+        s.until_state(ids[1], "cancelled")
 
 
 def all_children(pid):

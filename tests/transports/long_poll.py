@@ -69,11 +69,11 @@ def it_answers_when_something_comes():
         page = poll(server, job, "agent", wait=0)
         equal((page.frames, page.ended), ([], False))
         start = time.monotonic()
-        (page, _) = gateway.at_once(lambda: poll(server, job, "agent", page.next, wait=20),
+        (page, _) = gateway.at_once(lambda: poll(server, job, "agent", page.next, wait=60),
                                     lambda: (time.sleep(0.5), lease.send(*STORY[:6])))
         took = time.monotonic() - start
         equal(page.frames[0].event, "agent.spawned")
-        check(0.3 < took < 10, f"it took {took:.1f} s")
+        check(0.3 < took < 30, f"it took {took:.1f} s")
         (page, _) = gateway.at_once(lambda: poll(server, job, "agent", page.next, wait=20),
                                     lambda: (lease.send(*STORY[6:]), lease.finish()))
         frames = page.frames
@@ -103,7 +103,7 @@ def it_ends_within_its_time():
         page = poll(server, job, wait=1)
         took = time.monotonic() - start
         equal((page.frames, page.ended), ([], False))
-        check(0.9 < took < 10, f"it took {took:.1f} s")
+        check(0.9 < took < 30, f"it took {took:.1f} s")
         equal(page.headers["cache-control"], "no-cache")
 
 
@@ -194,7 +194,7 @@ def a_poller_that_leaves_is_forgotten():
 
 @case
 def who_waits_is_answered_when_the_server_stops():
-    with Server("--shutdown-window", "5s", agents={"pull": PULL}) as server:
+    with Server("--shutdown-window", "20s", agents={"pull": PULL}) as server:
         job = server.submit()
 
         def stop():
@@ -204,7 +204,7 @@ def who_waits_is_answered_when_the_server_stops():
             return time.monotonic() - start
         page, took = gateway.at_once(lambda: poll(server, job, wait=60), stop)
         equal((page.frames, page.ended), ([], False))
-        check(took < 5, f"stopping took {took:.1f} s")
+        check(took < 15, f"stopping took {took:.1f} s")
 
 
 @case
