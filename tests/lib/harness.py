@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RECORDINGS = os.path.join(TESTS, "recordings")
-TIMEOUT = 60  # seconds, of any one run of the program
+TIMEOUT = 180  # seconds, of any one run of the program
 DIALECTS = ["agent", "envelope", "messages", "nodes", "aiq", "raw"]
 FRAMINGS = ["sse", "ndjson"]
 
