@@ -566,7 +566,7 @@ static int add_arq(struct exec *e, const struct exec_options *options, struct er
                : error_set(err, ERR_NOMEM, "out of memory for a connection to Redis");
 }
 
-static int open_loop(struct exec *e, struct error *err)
+static int open_loop(struct exec *e, uint64_t poll_ms, struct error *err)
 {
     int code = uv_loop_init(&e->loop);
 
@@ -577,7 +577,7 @@ static int open_loop(struct exec *e, struct error *err)
     if (code != 0)
         return error_set(err, ERR_NOMEM, "cannot make a loop: %s", uv_strerror(code));
     (void)uv_timer_init(&e->loop, &e->poll); /* neither can fail */
-    (void)uv_timer_start(&e->poll, on_poll, POLL_MS, POLL_MS);
+    (void)uv_timer_start(&e->poll, on_poll, poll_ms, poll_ms);
     e->poll.data = e;
     return 0;
 }
@@ -610,7 +610,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;
     sign(e);
-    int code = open_loop(e, err);
+    int code = open_loop(e, options->poll_ms > 0 ? options->poll_ms : POLL_MS, err);
     if (code == 0)
         code = add_crews(e, options, err);
     if (code == 0)

@@ -108,6 +108,7 @@ struct exec_options {
     void (*log)(void *arg, struct str job, struct str agent, struct str line);
     void *arg;
     int64_t heartbeat_ms;          /* 0: a quarter of the lease */
+    uint64_t poll_ms;              /* between two looks for jobs that nobody told of; 0: 2 s */
     const char *mark;              /* of all processes (leash.h), or NULL */
     const struct redis_url *redis; /* with agents that are queues of ARQ */
     struct marks *marks;           /* of their channels; borrowed; NULL: nobody listens */
