@@ -1,6 +1,7 @@
 /* Where queued jobs wait: each agent has a queue, and each owner one for jobs that may not
- * begin while so many others of the same owner are at work.  A run that has to wait for its
- * time, or for another of its thread, is in none. */
+ * begin while so many others of the same owner are at work.  That one is in the order of their
+ * submission: some are held as they come, and older ones only when their turn comes.  A run
+ * that has to wait for its time, or for another of its thread, is in none. */
 #include "journal/live.h"
 
 void queue_init(struct queue *q)
@@ -9,13 +10,22 @@ void queue_init(struct queue *q)
     q->n = 0;
 }
 
-static void put(struct queue *q, struct live *l)
+static void put_before(struct queue *q, struct live *next, struct live *l)
 {
-    l->next = &q->head;
-    l->prev = q->head.prev;
+    l->next = next;
+    l->prev = next->prev;
     l->prev->next = l;
-    q->head.prev = l;
+    next->prev = l;
     q->n++;
+}
+
+static void put_held(struct queue *q, struct live *l)
+{
+    struct live *next = &q->head;
+
+    while (next->prev != &q->head && next->prev->row.key > l->row.key)
+        next = next->prev;
+    put_before(q, next, l);
 }
 
 /* NULL: its agent is no longer configured. */
@@ -31,7 +41,11 @@ void live_enqueue(struct live *l)
     if (l->agent == NULL || l->next != NULL || !runs_may_begin(l))
         return;
     l->held = !owner_has_room(l);
-    put(queue_of(l), l);
+    struct queue *q = queue_of(l);
+    if (l->held)
+        put_held(q, l);
+    else
+        put_before(q, &q->head, l);
 }
 
 void live_dequeue(struct live *l)
