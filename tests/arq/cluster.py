@@ -51,8 +51,8 @@ class PythonWorker:
         check(self.process.poll() is None, self.text())
 
     def text(self):
-        self.err.seek(0)
-        return self.err.read().decode(errors="replace")[-3000:]
+        fd = self.err.fileno()  # whose place in the file is also the worker's
+        return os.pread(fd, os.fstat(fd).st_size, 0).decode(errors="replace")[-3000:]
 
     def kill(self):
         self.process.kill()

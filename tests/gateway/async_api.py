@@ -371,7 +371,7 @@ def cancelling_a_queued_job_ends_it():
         with s.aiq("q") as live:
             live.until_event("job.status")
             equal(cancel(s, "q").body, b'{"job_id":"q","status":"INTERRUPTED","task_cancelled":false}')
-            live.rest(5)
+            live.rest()
             equal((live.ended, endings(live.frames)), ("clean", CANCELLED))
         equal(s.state("q"), "cancelled")
         equal(endings(s.read("q", "aiq")), CANCELLED)
@@ -391,14 +391,14 @@ def cancelling_a_running_job_asks_its_worker():
         with s.aiq("r") as live:
             live.until_id(4)
             equal(cancel(s, "r").body, b'{"job_id":"r","status":"INTERRUPTED","task_cancelled":true}')
-            live.until_event("job.cancellation_requested", 5)
+            live.until_event("job.cancellation_requested")
             equal(status(s, "r")["status"], "INTERRUPTED", "said at once")
             equal(s.state("r"), "running", "though the worker has not stopped yet")
             equal(cancel(s, "r").json["task_cancelled"], True, "asking again is fine")
             equal(lease.send(token("late"))["cancel"], True)
             equal(lease.beat()["cancel"], True)
             equal(lease.finish("cancelled"), "cancelled")
-            live.rest(5)
+            live.rest()
             equal((live.ended, endings(live.frames)), ("clean", CANCELLED))
             events = [f.event for f in live.stored]
             check(events.index("job.cancellation_requested") < events.index("llm.chunk") < events.index("job.cancelled"),
@@ -458,7 +458,7 @@ def cancelling_a_job_that_waits_for_an_answer():
         with s.aiq("w") as live:
             live.until_event("job.status")
             equal(cancel(s, "w").json["task_cancelled"], False)
-            live.rest(5)
+            live.rest()
             equal(endings(live.frames)[-3:], CANCELLED)
         equal(s.state("w"), "cancelled")
 
@@ -505,7 +505,7 @@ def any_connection_cancels_at_the_first_token():
         with s.stream(id, "agent") as st:
             st.until_event("agent.token")
             cancel(s, id)
-            st.rest(10)
+            st.rest()
             equal(st.ended, "clean")
             end = st.frames[-1].json
             equal((end["type"], end["status"]), ("job.failed", "cancelled"))

@@ -48,7 +48,7 @@ def nobody_serves_it():
         a = ask(s, timeout=1)
         equal(a.status, 503, repr(a))
         contains(a.detail, "no worker of this agent was idle")
-        check(0.9 <= time.monotonic() - start < 8)
+        check(time.monotonic() - start >= 0.9, "it waited")
         a = ask(s, "process")
         equal(a.status, 503)
         contains(a.detail, "a process for each job, which takes no calls")
@@ -65,7 +65,10 @@ def a_worker_that_did_not_ask_for_calls_gets_none():
 @case
 def a_worker_that_takes_it_and_says_nothing_is_504():
     with Server(agents={"pull": PULL}) as s:
-        order, a = at_once(lambda: Worker(s).ask(wait=20, calls=True).json, lambda: ask(s, timeout=1))
+        def call():
+            until("it waits", lambda: has_waiting(s, "w1"))
+            return ask(s, timeout=1)
+        order, a = at_once(lambda: Worker(s).ask(wait=20, calls=True).json, call)
         equal(a.status, 504, repr(a))
         equal(s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": 1}).status, 404, "too late")
 

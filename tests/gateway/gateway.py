@@ -718,7 +718,7 @@ def alive(pid):
         return False
 
 
-def at_once(*calls):
+def at_once(*calls, seconds=2 * WAIT):
     """Runs each in a thread of its own; their results, or the first error."""
     results, errors = [None] * len(calls), []
 
@@ -732,7 +732,7 @@ def at_once(*calls):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(2 * WAIT)
+        t.join(seconds)
         check(not t.is_alive(), "a call did not return")
     if errors:
         raise errors[0]

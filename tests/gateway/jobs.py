@@ -200,7 +200,7 @@ def readers_of_a_deleted_job_are_cut(dialect):
         with s.stream("j", dialect) as st:
             st.until("the first frames", lambda st: st.stored)
             equal(s.request("DELETE", "/v1/jobs/j").status, 204)
-            st.rest(10)
+            st.rest()
             check(st.ended != "clean", "a deleted job is not a finished one")
             last = st.stored[-1].id
         equal(s.stream("j", dialect, header=last).status, 404, "which ends a browser's EventSource")
@@ -223,7 +223,7 @@ def a_running_process_ends_with_its_deleted_job():
             return out
         until("the process", sleepers)
         equal(s.request("DELETE", f"/v1/jobs/{id}").status, 204)
-        until("it is gone", lambda: not sleepers(), 8)
+        until("it is gone", lambda: not sleepers())
 
 
 # --- once only ----------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def head_is_get_without_a_body():
         for path in streams:
             with s.connect() as sock:
                 sock.sendall(request_bytes(s, "HEAD", path))
-                a = read_answer(sock, "HEAD", 5)
+                a = read_answer(sock, "HEAD")
                 equal((a.status, a.headers["content-type"]), (200, "text/event-stream; charset=utf-8"), path)
                 if a.headers.get("connection") != "close":
                     sock.sendall(request_bytes(s, "GET", "/livez"))

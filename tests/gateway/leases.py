@@ -1,11 +1,13 @@
 """The worker protocol over HTTP: lease, append, heartbeat, finish, hand back; fencing, deadlines, cancel."""
 
+import contextlib
 import json
 import re
 import signal
 import socket
 import struct
 import sys
+import threading
 import time
 
 from gateway import (CLOSING, OPENING, PULL, STORY, WAIT, Server, Worker, again, at_once, fixed_port, interrupt, lines,
@@ -60,14 +62,12 @@ def a_long_poll_waits_for_work():
     with Server(agents={"pull": PULL, "other": PULL}) as s:
         start = time.monotonic()
         equal(Worker(s).ask(wait=1).status, 204)
-        check(0.9 <= time.monotonic() - start < 5, "no longer than asked")
+        check(time.monotonic() - start >= 0.9, "as long as asked")
         with s.connect() as sock:
-            sock.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "worker": "w", "wait": 30}))
+            sock.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "worker": "w", "wait": 60}))
             s.submit("other")
             s.submit("pull", job_id="mine")
-            start = time.monotonic()
-            equal(read_answer(sock).json["job"], "mine")
-            check(time.monotonic() - start < 3, "it comes when the job comes")
+            equal(read_answer(sock, seconds=WAIT).json["job"], "mine", "it comes when the job comes")
 
 
 @case
@@ -545,15 +545,40 @@ def a_job_that_is_handed_back_costs_nothing():
         equal([f.json["status"] for f in frames if f.event == "node.end"], ["retried"] * 5 + ["ok"])
 
 
+@contextlib.contextmanager
+def taken_over(*events):
+    """A worker says these and is silent until another one has its job, which then holds it."""
+    with Server(agents={"pull": dict(PULL, lease="5s", attempts=2)}) as s:
+        s.submit(job_id="j")
+        old = Worker(s, name="old").lease()
+        old.send(*events)
+        new = Worker(s, name="new").lease(wait=20)
+        equal((new.job, new.attempt), ("j", 2))
+        with beating(new):
+            yield s, old, new
+
+
+@contextlib.contextmanager
+def beating(lease):
+    """As a worker does that is busy with other things."""
+    over = threading.Event()
+
+    def beat():
+        while not over.wait(0.2):  # the rate of the beats
+            lease.try_beat()
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 @case
 def a_lost_worker_is_fenced():
     """Its lease runs out, another one gets the job; what the old one still says leaves no trace."""
-    with Server(agents={"pull": dict(PULL, lease="3s", attempts=2)}) as s:
-        s.submit(job_id="j")
-        old = Worker(s, name="old").lease()
-        old.send(*OPENING, token("of the old"))
-        new = Worker(s, name="new").lease(wait=20)
-        equal((new.job, new.attempt), ("j", 2))
+    with taken_over(*OPENING, token("of the old")) as (s, old, new):
         before = s.job("j")["events"]
         contains(problem(old.try_append(token("LATE"), seq=1), 409), "attempt 1 does not hold this job")
         problem(old.try_append(token("LATE")), 409)
@@ -577,11 +602,7 @@ def a_lost_worker_is_fenced():
 @case
 def a_fenced_worker_never_gets_in_between():
     """The old one writes all the time while its job is taken and worked on."""
-    with Server(agents={"pull": dict(PULL, lease="3s", attempts=2)}) as s:
-        s.submit(job_id="j")
-        old = Worker(s, name="old").lease()
-        old.send(*OPENING)
-        new = Worker(s, name="new").lease(wait=20)
+    with taken_over(*OPENING) as (s, old, new):
         done = []
 
         def late():
@@ -652,15 +673,16 @@ def a_worker_process_that_was_stopped_is_fenced():
             p.send_signal(signal.SIGSTOP)
             new = Worker(s, name="new").lease(wait=20)
             equal(new.attempt, 2)
-            new.send(*again(2, OPENING))
-            before = with_ids_of(s)
-            p.send_signal(signal.SIGCONT)
-            p.wait(WAIT)
-            lines = p.stdout.read().decode().splitlines()
-            contains(lines[-1], "409", "attempt 1 does not hold this job")
-        equal(with_ids_of(s), before, "no trace of it")
-        new.send(*again(2, STORY[3:]))
-        equal(new.finish(), "succeeded")
+            with beating(new):
+                new.send(*again(2, OPENING))
+                before = with_ids_of(s)
+                p.send_signal(signal.SIGCONT)
+                p.wait(WAIT)
+                lines = p.stdout.read().decode().splitlines()
+                contains(lines[-1], "409", "attempt 1 does not hold this job")
+                equal(with_ids_of(s), before, "no trace of it")
+                new.send(*again(2, STORY[3:]))
+                equal(new.finish(), "succeeded")
 
 
 def with_ids_of(s):
@@ -694,7 +716,7 @@ def a_lost_worker_fails_its_job(how):
         if how == "with events":
             lease.send(*OPENING)
         with s.aiq("j") as st:
-            st.rest(15)
+            st.rest()
             equal([f.event for f in st.stored][-2:], ["job.error", "job.status"])
             equal(st.frames[-1].json["status"], "FAILURE")
         j = s.job("j")
@@ -720,7 +742,7 @@ def a_finish_races_with_the_reaper():
             while time.monotonic() < lease_end:
                 time.sleep(0.005)  # a moment around its end
             a = lease.try_finish()
-            j = s.until_state(lease.job, "succeeded", "failed", seconds=10)
+            j = s.until_state(lease.job, "succeeded", "failed")
             equal(a.status, 200 if j["state"] == "succeeded" else 409, f"{a!r} {j}")
             equal(j["error_type"], None if j["state"] == "succeeded" else "LeaseExpired")
             equal(len([f for f in s.read(lease.job) if f.event == "job.end"]), 1)
@@ -734,8 +756,8 @@ def the_retry_budget():
     with Server(agents={"pull": dict(PULL, lease="500ms", attempts=3)}) as s:
         s.submit(job_id="j")
         for n in (1, 2, 3):
-            equal(Worker(s).lease(wait=15).attempt, n)
-        j = s.until_state("j", "failed", seconds=15)
+            equal(Worker(s).lease(wait=20).attempt, n)
+        j = s.until_state("j", "failed")
         equal((j["attempt"], j["error_type"]), (3, "LeaseExpired"))
         equal(Worker(s).ask(wait=0).status, 204)
         equal(len([f for f in s.read("j") if f.event == "job.end"]), 1)
@@ -751,21 +773,22 @@ def a_failure_is_not_retried():
 
 @case
 def a_queue_deadline():
-    with Server(agents={"pull": dict(PULL, queue_deadline="500ms")}) as s:
-        s.submit(job_id="late")
+    with Server(agents={"pull": dict(PULL, queue_deadline="3s")}) as s:
         s.submit(job_id="taken")
-        equal(Worker(s).lease().job, "late")
-        s.post("/v1/jobs/late/cancel")
-        j = s.until_state("taken", "failed", seconds=15)
+        lease = Worker(s).lease()
+        equal(lease.job, "taken")
+        s.submit(job_id="late")
+        j = s.until_state("late", "failed")
         equal(j["error_type"], "QueueDeadline")
         contains(j["error"], "queue deadline")
         equal(Worker(s).ask(wait=0).status, 204)
-        equal(s.read("taken", "agent")[-1].json["type"], "job.failed")
+        equal(s.read("late", "agent")[-1].json["type"], "job.failed")
+        equal(lease.finish(), "succeeded", "who has begun is not late")
 
 
 @case
 def a_run_deadline():
-    with Server(agents={"pull": dict(PULL, run_deadline="2s")}) as s:
+    with Server(agents={"pull": dict(PULL, run_deadline="3s")}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         lease.send(*OPENING)
@@ -773,10 +796,10 @@ def a_run_deadline():
         def over():
             a = lease.try_beat()
             return a if a.status == 409 else None
-        until("the deadline", over, 15, 0.1)
+        until("the deadline", over, every=0.1)
         j = s.job("j")
         equal((j["state"], j["error_type"]), ("failed", "RunDeadline"))
-        contains(j["error"], "run deadline", "2 s")
+        contains(j["error"], "run deadline", "3 s")
         problem(lease.try_append(token("late")), 409)
 
 
@@ -785,7 +808,7 @@ def a_run_deadline_below_a_second():
     with Server(agents={"pull": dict(PULL, run_deadline="500ms")}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
-        until("the deadline", lambda: lease.try_beat().status == 409, 15, 0.1)
+        until("the deadline", lambda: lease.try_beat().status == 409, every=0.1)
         equal(s.job("j")["error_type"], "RunDeadline")
 
 
@@ -815,7 +838,7 @@ def a_cancel_is_forced_when_the_worker_does_not_stop():
         lease.send(*OPENING)
         with s.aiq("j") as st:
             s.post("/v1/jobs/j/cancel")
-            st.rest(15)
+            st.rest()
             equal([f.event for f in st.stored if f.event.startswith("job.")],
                   ["job.cancellation_requested", "job.cancelled", "job.status"])
         equal(s.state("j"), "cancelled")
@@ -826,11 +849,11 @@ def a_cancel_is_forced_when_the_worker_does_not_stop():
 
 @case
 def a_cancel_is_remembered_over_a_lost_lease():
-    with Server(agents={"pull": dict(PULL, lease="500ms", attempts=5, cancel_grace="1h")}) as s:
+    with Server(agents={"pull": dict(PULL, lease="2s", attempts=5, cancel_grace="1h")}) as s:
         s.submit(job_id="j")
         Worker(s).lease()
         s.post("/v1/jobs/j/cancel")
-        s.until_state("j", "cancelled", seconds=15)
+        s.until_state("j", "cancelled")
         equal(Worker(s).ask(wait=0).status, 204, "nobody gets a cancelled job")
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from gateway import (OPENING, SLOW_BUILD, STORY, Server, alive, fixed_port, interrupt, lines, root_start, rss_kb, until)
+from gateway import (OPENING, SLOW_BUILD, STORY, WAIT, Server, alive, fixed_port, interrupt, lines, root_start, rss_kb, until)
 from harness import case, cases, check, contains, equal
 
 
@@ -144,7 +144,7 @@ def lines_that_are_no_events_are_told_and_passed_over():
 
 @case
 def a_silent_process_keeps_its_lease():
-    job, _, _ = run(sh("sleep 2.5", lease="1s"))
+    job, _, _ = run(sh("sleep 5", lease="2s"))
     equal((job["state"], job["error"]), ("succeeded", None))
 
 
@@ -157,7 +157,7 @@ def a_process_that_reads_nothing():
 @case
 def a_process_may_read_to_the_end_of_its_input():
     with Server(agents={"a": sh("cat > order")}) as s:
-        s.until_state(s.submit("a", "x" * 200_000, job_id="j"), "succeeded", seconds=15)
+        s.until_state(s.submit("a", "x" * 200_000, job_id="j"), "succeeded")
         with open(os.path.join(s.folder, "order")) as f:
             equal(json.load(f)["input"], "x" * 200_000)
 
@@ -180,14 +180,12 @@ def an_output_without_end():
     line = json.dumps({"type": "llm.chunk", "data": {"chunk": "x" * 300}})
     with Server("--durability", "relaxed", agents={"a": sh(f"read job; exec yes '{line}'")}) as s:
         id = s.submit("a")
-        until("many events", lambda: s.job(id)["events"] > 100_000, 60)
+        until("many events", lambda: s.job(id)["events"] > 100_000, 4 * WAIT)
         before = rss_kb(s.pid)
-        until("many more", lambda: s.job(id)["events"] > 250_000, 60)
+        until("many more", lambda: s.job(id)["events"] > 250_000, 4 * WAIT)
         check(SLOW_BUILD or rss_kb(s.pid) < before + 8000, f"{before} KiB, then {rss_kb(s.pid)}")
-        start = time.monotonic()
         s.post(f"/v1/jobs/{id}/cancel")
-        s.until_state(id, "cancelled", seconds=15)
-        check(time.monotonic() - start < 10, "it is ended all the same")
+        s.until_state(id, "cancelled")
 
 
 @case
@@ -225,8 +223,8 @@ def a_cancel_ends_the_whole_family():
         until("three processes", lambda: len(pids(s)) == 3)
         check(all(alive(p) for p in pids(s)))
         s.post(f"/v1/jobs/{id}/cancel")
-        s.until_state(id, "cancelled", seconds=10)
-        until("all are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+        s.until_state(id, "cancelled")
+        until("all are gone", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
@@ -236,8 +234,8 @@ def a_cancel_ends_who_does_not_listen():
         id = s.submit("a")
         until("three processes", lambda: len(pids(s)) == 3)
         s.post(f"/v1/jobs/{id}/cancel")
-        s.until_state(id, "cancelled", seconds=10)
-        until("all are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+        s.until_state(id, "cancelled")
+        until("all are gone", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
@@ -251,7 +249,7 @@ def a_cancel_may_be_tidied_up():
         with s.stream(id, "raw") as st:
             st.until("the first event", lambda st: len(st.stored) >= 2)
             s.post(f"/v1/jobs/{id}/cancel")
-            st.rest(15)
+            st.rest()
             contains(str([f.data for f in st.frames]), "last words")
         equal(s.state(id), "cancelled")
         until("the log", lambda: "bye" in s.err())
@@ -267,7 +265,7 @@ def a_cancel_before_there_is_a_place():
         s.post(f"/v1/jobs/{two}/cancel")
         equal(s.state(two), "cancelled")
         s.post(f"/v1/jobs/{one}/cancel")
-        s.until_state(one, "cancelled", seconds=10)
+        s.until_state(one, "cancelled")
         equal(s.job(two)["attempt"], 0, "it never ran")
 
 
@@ -282,16 +280,16 @@ def a_cancel_at_any_moment_of_the_start():
                 pass
             equal(s.post(f"/v1/jobs/{ids[-1]}/cancel").status, 200)
         for id in ids:
-            s.until_state(id, "cancelled", seconds=15)
-        until("no process is left", lambda: not any(alive(p) for p in pids(s)), 15)
+            s.until_state(id, "cancelled")
+        until("no process is left", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
 def a_background_process_does_not_outlive_its_job():
     with Server(agents={"a": sh("read job; sleep 300 & echo $! >> pids; exit 0")}) as s:
         id = s.submit("a")
-        s.until_state(id, "succeeded", seconds=15)
-        until("it is gone", lambda: not any(alive(p) for p in pids(s)), 10)
+        s.until_state(id, "succeeded")
+        until("it is gone", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
@@ -301,7 +299,7 @@ def a_process_that_leaves_the_family_does_not_hold_its_job():
     with Server(agents={"a": sh("read job\n" + script)}) as s:
         id = s.submit("a")
         try:
-            s.until_state(id, "succeeded", seconds=15)
+            s.until_state(id, "succeeded")
         finally:
             for p in pids(s):
                 os.kill(p, signal.SIGKILL)
@@ -320,7 +318,7 @@ def a_silent_process_dies_with_the_server():
         until("both run", lambda: len(pids(s)) == 2)
         check(all(alive(p) for p in pids(s)))
         s.kill()
-        until("they are gone", lambda: not any(alive(p) for p in pids(s)), 10)
+        until("they are gone", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
@@ -334,7 +332,7 @@ def what_is_left_of_a_family_goes_at_the_next_start():
         left = pids(s)
         s.kill()
         s.start()
-        until("all are gone", lambda: not any(alive(p) for p in left), 10)
+        until("all are gone", lambda: not any(alive(p) for p in left))
         equal(s.until_state(id, "failed")["error_type"], "ServerRestart")
         contains(s.err(), "left behind")
         check(alive(pids(other)[0]), "another server's go on")
@@ -353,9 +351,9 @@ def a_log_that_nobody_reads_stops_nothing():
         try:
             s.start(stderr=unread)
             one, two = s.submit("a"), s.submit("b")
-            s.until_state(two, "succeeded", seconds=15)
-            s.until_state(one, "succeeded", seconds=15)
-            s.terminate(seconds=15)
+            s.until_state(two, "succeeded")
+            s.until_state(one, "succeeded")
+            s.terminate()
         finally:
             os.close(unread)
             os.close(out)
@@ -371,9 +369,9 @@ def places_are_kept():
         ids = [s.submit("a") for _ in range(5)]
         until("two run", lambda: len(s.get("/v1/jobs?state=running").json["jobs"]) == 2)
         quick = s.submit("b")
-        s.until_state(quick, "succeeded", seconds=10)
+        s.until_state(quick, "succeeded")
         equal(len(s.get("/v1/jobs?state=running").json["jobs"]), 2, "another agent has places of its own")
-        equal(len(pids(s)), 2)
+        until("two processes", lambda: len(pids(s)) == 2)
         open(os.path.join(s.folder, "go"), "w").close()
         for id in ids:
             s.until_state(id, "succeeded")
@@ -381,18 +379,19 @@ def places_are_kept():
 
 @case
 def a_run_deadline_kills():
-    with Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300", run_deadline="1s")}) as s:
+    with Server(agents={"a": sh("read job; echo $$ >> pids; exec sleep 300", run_deadline="4s")}) as s:
         id = s.submit("a")
-        j = s.until_state(id, "failed", seconds=15)
+        until("it runs", lambda: pids(s))
+        j = s.until_state(id, "failed")
         equal(j["error_type"], "RunDeadline")
-        until("the process is gone", lambda: pids(s) and not any(alive(p) for p in pids(s)), 6)
+        until("the process is gone", lambda: not any(alive(p) for p in pids(s)))
 
 
 @case
 def limits_hold():
     with Server(agents={"cpu": {"command": ["sh", "-c", "while :; do :; done"], "max_cpu": "1s"}}) as s:
         id = s.submit("cpu")
-        j = s.until_state(id, "failed", seconds=30)
+        j = s.until_state(id, "failed", seconds=4 * WAIT)
         contains(j["error"], "SIGXCPU")
 
 
@@ -401,6 +400,6 @@ def fifty_jobs_at_once():
     with Server("--durability", "relaxed", agents={"a": sh("read job\n" + say(*STORY), concurrency=8)}) as s:
         ids = [s.submit("a") for _ in range(50)]
         for id in ids:
-            s.until_state(id, "succeeded", seconds=60)
+            s.until_state(id, "succeeded", seconds=4 * WAIT)
         for id in ids[::10]:
             equal([f.id for f in s.read(id)], [str(n) for n in range(1, 14)])

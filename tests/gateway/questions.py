@@ -187,8 +187,8 @@ def a_question_may_say_what_silence_means():
 @case
 def an_answer_ends_its_deadline():
     with Server(agents={"pull": ASK}) as s:
-        ask(s, "j", interrupt({"expires_in": 2}, "q"))
-        ask(s, "k", interrupt({"expires_in": 2}, "q"))
+        ask(s, "j", interrupt({"expires_in": 5}, "q"))
+        ask(s, "k", interrupt({"expires_in": 5}, "q"))
         equal(answer(s, "j", value="in time").status, 200)
         s.until_state("k", "failed")  # whose time began later
         equal((s.state("j"), s.job("j")["error"]), ("queued", None))
@@ -405,9 +405,9 @@ def the_demo_agent_stops_between_two_steps(how):
         if how == "pull":
             stack.enter_context(running(PROGRAM, "demo-agent", "--pull", s.url, "--agent", name))
         whole = s.submit(name, {"speed": 0, "question": False}, job_id="whole")
-        s.submit(name, {"speed": 4, "question": False}, job_id="j")
+        s.submit(name, {"speed": 2, "question": False}, job_id="j")
         with s.stream("j", "agent") as stream:
-            stream.until_event("agent.tool_call")
+            stream.until_event("agent.spawned")
         equal(s.post("/v1/jobs/j/pause").status, 200)
         equal(s.until_state("j", "waiting", "succeeded", "failed")["state"], "waiting")
         equal(s.post("/v1/jobs/j/resume").json["state"], "queued")

@@ -133,7 +133,7 @@ def a_line_that_is_no_event_is_told_as_what_it_is():
     with Endpoint(lambda r: r.say(JSONL, chunk(b'{"no":"event"}\n' + lines(*STORY)), END)) as e, \
             Server(agents={"a": {"http": e.url}}) as s:
         s.until_state(s.submit("a", "x"), "succeeded")
-        (said,) = [row for row in s.err().splitlines() if "no known event" in row]
+        (said,) = until("it is said", lambda: [row for row in s.err().splitlines() if "no known event" in row])
         contains(said, "the answer of the endpoint: line 1")
 
 

