@@ -110,7 +110,7 @@ def json_lines(text):
     return [json.loads(row) for row in text.splitlines()]
 
 
-def until_cut(stream, seconds=10):
+def until_cut(stream):
     """It must not look like the end of the job."""
-    until("the stream is cut", lambda: stream.ended or (stream.pump(0.1) and stream.ended), seconds)
+    until("the stream is cut", lambda: stream.ended or (stream.pump(0.1) and stream.ended))
     equal(stream.ended, "cut")

@@ -88,7 +88,7 @@ def agents_on_this_machine_get_no_token_of_the_servers():
     with Locked(agents=agents, env={"SPOOLWIRE_TOKEN_ADMIN": token}) as s:
         s.admin.submit("nosy", job_id="j")
         until("it has ended", lambda: s.admin.state("j") == "failed")
-        contains(s.err(), "SPOOLWIRE_JOB=j")
+        until("it is logged", lambda: "SPOOLWIRE_JOB=j" in s.err())
         check(token not in s.err() and "TOKEN" not in s.err())
 
 

@@ -6,6 +6,8 @@ import gateway
 from gateway import PULL, Server, Worker, at_once, rss_kb, until
 from harness import case, check, equal
 
+LONG = 10 * gateway.WAIT  # seconds
+
 
 @case
 def a_hundred_streams_at_once():
@@ -19,7 +21,7 @@ def a_hundred_streams_at_once():
             lease.send(*(gateway.token(f"{i}.{k} ") for k in range(25)))
         lease.send(*gateway.CLOSING)
         lease.finish()
-        at_once(*(lambda part=streams[n::8]: [st.rest() for st in part] for n in range(8)))
+        at_once(*(lambda part=streams[n::8]: [st.rest(LONG) for st in part] for n in range(8)), seconds=LONG)
         want = {d: gateway.with_ids(s.read(id, d)) for d in dialects}
         for i, st in enumerate(streams):
             equal(st.ended, "clean")
@@ -58,7 +60,7 @@ def megabytes(s, stalls):
                 lease.send(*(gateway.token("x" * 30_000) for _ in range(10)))
             lease.send(*gateway.CLOSING)
             lease.finish()
-        at_once(write, lambda: quick.rest(50))
+        at_once(write, lambda: quick.rest(LONG), seconds=LONG)
         equal(quick.ended, "clean")
     return stalled
 
@@ -74,7 +76,7 @@ def a_stalled_reader_holds_little_and_hinders_nobody():
         stalled = megabytes(s, True)
         grown = rss_kb(s.pid) - before
         check(gateway.SLOW_BUILD or grown < 6_000, f"{grown} KB more")
-        until("the stalled one is cut", lambda: "the peer has taken nothing" in s.err(), 15)
+        until("the stalled one is cut", lambda: "the peer has taken nothing" in s.err())
         stalled.close()
 
 

@@ -5,7 +5,7 @@ import signal
 
 import gateway
 from gateway import PULL, Server, Worker, until
-from harness import case, cases, check, contains, equal
+from harness import case, cases, check, equal
 from secure_server import FIRST, SECOND, name_of, trust
 
 
@@ -27,7 +27,7 @@ def a_stream_lives_through_a_renewal_by(how):
             if how == "signal":
                 s.signal(signal.SIGHUP)
             until("new connections get the new certificate", lambda: shown(s) == "second")
-            contains(s.err(), '","event":"certificate","renewed":true}')
+            until("it is said", lambda: '","event":"certificate","renewed":true}' in s.err())
             lease.send(*(gateway.token(f"after{i} ") for i in range(50)))
             kept.sendall(gateway.request_bytes(s, "GET", "/livez"))
             equal(gateway.read_answer(kept).status, 200)
@@ -62,6 +62,7 @@ def files_that_are_written_one_after_the_other_are_read_together():
         until("the server has seen it", lambda: '"renewed":false' in s.err())
         s.install(SECOND)
         until("the pair is taken", lambda: shown(s) == "second")
+        until("it is said", lambda: '"renewed":true' in s.err())
         equal(s.err().count('"renewed":true'), 1)
 
 
