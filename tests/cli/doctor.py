@@ -126,8 +126,8 @@ def a_short_limit_for_silence():
 @case
 def a_keep_alive_below_the_limit_helps():
     with Server("--keep-alive", "500ms") as s:
-        with nginx(s, "proxy_http_version 1.1; proxy_buffering off; proxy_read_timeout 2s;") as url:
-            equal(bad(doctor(url, "--idle", "5s")), set())
+        with nginx(s, "proxy_http_version 1.1; proxy_buffering off; proxy_read_timeout 4s;") as url:
+            equal(bad(doctor(url, "--idle", "8s")), set())
 
 
 @case

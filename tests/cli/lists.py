@@ -170,7 +170,7 @@ def waiting_has_a_limit():
 @case
 def waiting_tells_about_a_question_and_a_cancel():
     with Server(agents={"pull": PULL}) as s:
-        with running(PROGRAM, "submit", "pull", "--job-id", "q", "--wait", "--timeout", "3s", "--url", s.url) as p:
+        with running(PROGRAM, "submit", "pull", "--job-id", "q", "--wait", "--timeout", "8s", "--url", s.url) as p:
             lease = Worker(s).lease()
             lease.send(*OPENING, interrupt())
             lease.finish("interrupted")

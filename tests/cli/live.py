@@ -1,15 +1,16 @@
 """`tail` on a terminal: what is on the screen, and what is left there."""
 
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import termios
-import time
 
 from gateway import (CLOSING, MODEL, NODE, OPENING, PROGRAM, PULL, ROOT, TOOL, WAIT, Server, Worker, event, fixed_port,
                      interrupt, node_end, root_end, token, tool_end, tool_start, until)
-from harness import case, cases, check, contains, equal
+from harness import case, cases, check, contains, equal, spoolwire
 from terminal import Terminal
 
 SPINNER = re.compile("[⠋⠙⠹⠼⠴⠦⠧⠏]")
@@ -25,6 +26,15 @@ def clean(t):
     check(not SPINNER.search(text) and " · job " not in text, text)
     equal((t.screen.bold, t.screen.x, t.screen.rows[-1]), (False, 0, ""), text)
     return text
+
+
+def is_quiet(t):
+    return not termios.tcgetattr(t.fd)[3] & termios.ECHO
+
+
+def until_quiet(t):
+    """Keys are not shown by the terminal: the program reads them one by one."""
+    until("it is quiet", lambda: is_quiet(t))
 
 
 def begin(s, *events, job="j", agent="pull"):
@@ -56,10 +66,15 @@ def a_run_from_beginning_to_end():
 
 @case
 def sections_side_by_side():
-    with Server() as s:
-        s.submit("demo", job_id="j", input={"speed": 20})
+    said = spoolwire("demo-agent", "--no-question", "--speed", "0", stdin='{"job":"j","attempt":1}\n').out.decode().splitlines()
+    writes = next(i for i, row in enumerate(said) if '"name":"RunnableParallel<report,' in row)
+    done = next(i for i, row in enumerate(said) if i > writes and '"event":"on_chat_model_end"' in row)
+    with Server(agents={"pull": PULL}) as s:
+        lease = begin(s, *said[:done])
         with tail(s) as t:
             t.until("report: ", "ticket_draft: ")
+            lease.send(*said[done:])
+            lease.finish()
             equal(t.wait(), 0)
             text = clean(t)
             contains(text, "\n  report\n", "\n  ticket_draft\n", "\n  comment_draft\n", "✔ writer")
@@ -93,6 +108,7 @@ def a_question_waits():
         lease.finish("interrupted")
         with tail(s) as t:
             t.until("? the job asks", "staging or production?", "waits for an answer: staging or production?")
+            until_quiet(t)
             t.press(b"\x03")
             equal(t.wait(), -signal.SIGINT)
             contains(clean(t), "staging or production?")
@@ -337,6 +353,11 @@ def submit_and_follow_on_a_terminal():
             contains(clean(t), "job ", "✔ writer", "✔ succeeded")
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 @case
 def a_stop_and_a_continue():
     with Server(agents={"pull": PULL}) as s:
@@ -344,8 +365,10 @@ def a_stop_and_a_continue():
         with tail(s) as t:
             t.until("before", " · job j")
             os.kill(t.pid, signal.SIGSTOP)
+            until("it is stopped", lambda: state_of(t.pid) == "T")
             lease.send(token("after"))
-            time.sleep(0.1)  # a stopped program says nothing, however long one waits
+            while select.select([t.fd], [], [], 0)[0]:  # what it had said before
+                t.read()
             t.screen.feed("\r\n$ something else\r\n")
             os.kill(t.pid, signal.SIGCONT)
             t.until("before after")
@@ -364,17 +387,13 @@ def ask(s, *values, job="j"):
     lease.finish("interrupted")
 
 
-def is_quiet(t):
-    return not termios.tcgetattr(t.fd)[3] & termios.ECHO
-
-
 @case
 def an_answer_is_typed():
     with Server(agents={"pull": PULL}) as s:
         ask(s, {"question": "staging or production?"})
         with tail(s) as t:
             t.until("waits for an answer: staging or production?", "> ")
-            until("keys are not shown by the terminal", lambda: is_quiet(t))
+            until_quiet(t)
             t.press("sta\x7f\x7f\x1b[Atägins\x08g".encode())
             t.until("> stäging")
             t.press(b"\x15production\r")
@@ -395,6 +414,7 @@ def a_choice_and_an_answer_that_does_not_fit():
         ask(s, {"question": "where?", "schema": schema}, {"question": "how many?", "schema": {"type": "integer"}})
         with tail(s) as t:
             t.until("1  staging", "2  production", "waits for an answer", "> ")
+            until_quiet(t)
             t.press(b"nowhere\n")
             t.until("✘ the answer does not fit question q-1", "none of the values")
             t.press(b"2\n")
@@ -412,6 +432,7 @@ def somebody_else_answers():
         ask(s, "one?", "two?")
         with tail(s) as t:
             t.until("> ")
+            until_quiet(t)
             equal(s.post("/v1/jobs/j/answer", {"interrupt_id": "q-1", "value": {"was": "first"}}).status, 200)
             t.press(b"mine\n")
             t.until('✘ somebody has answered: {"was":"first"}')
@@ -424,17 +445,20 @@ def somebody_else_answers():
 
 @cases([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], name=lambda n: n.name)
 def the_terminal_is_put_right(number):
+    ends = pty.openpty()
+    usual = termios.tcgetattr(ends[1])[3]
+    for end in ends:
+        os.close(end)
+    check(usual & termios.ECHO)
     with Server(agents={"pull": PULL}) as s:
         ask(s, "?")
         with tail(s) as t:
-            before = termios.tcgetattr(t.fd)
-            check(before[3] & termios.ECHO)
             t.until("> ")
-            until("it is quiet", lambda: is_quiet(t))
+            until_quiet(t)
             # A hand on it, so that it is not forgotten with the last program that it had.
             hand = os.open(os.readlink(f"/proc/{t.pid}/fd/0"), os.O_RDWR | os.O_NOCTTY)
             os.kill(t.pid, number)
-            until("the terminal is as it was", lambda: termios.tcgetattr(hand)[3] == before[3])
+            until("the terminal is as it was", lambda: termios.tcgetattr(hand)[3] == usual)
             os.close(hand)
             equal(t.wait(), -number)
 
@@ -445,11 +469,11 @@ def stopped_and_continued():
         ask(s, "?")
         with tail(s) as t:
             t.until("> ")
-            until("it is quiet", lambda: is_quiet(t))
+            until_quiet(t)
             os.kill(t.pid, signal.SIGTSTP)
             until("the terminal is as it was", lambda: not is_quiet(t))
             os.kill(t.pid, signal.SIGCONT)
-            until("it is quiet again", lambda: is_quiet(t))
+            until_quiet(t)
             t.press(b"42\n")
             t.until("✔ answered: 42")
             equal(Worker(s).ask().json["resume"], {"q-1": 42})

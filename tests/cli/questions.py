@@ -6,7 +6,7 @@ import pty
 import subprocess
 import tempfile
 
-from gateway import PROGRAM, PULL, WAIT, Server, Worker, interrupt, root_start, until
+from gateway import PROGRAM, PULL, WAIT, Server, Worker, fixed_port, interrupt, root_start, until
 from harness import case, cases, contains, equal
 from lists import rows, run
 
@@ -46,7 +46,7 @@ def a_job_that_waits_says_for_what():
 
 @case
 def questions_are_followed():
-    with Server(agents={"pull": dict(PULL, attempts=9)}) as s:
+    with Server(port=fixed_port(), agents={"pull": dict(PULL, attempts=9)}) as s:
         ask(s, "old", interrupt({"question": "Since when?"}, "q-0"))
         with Following(s) as f, Following(s, "--json", "--job", "j") as of_one:
             f.until("open      old  q-0  Since when?")
@@ -97,8 +97,8 @@ class Following:
 
     def until_err(self, word):
         def there():
-            self.err.seek(0)
-            return word in self.err.read().decode()
+            fd = self.err.fileno()  # whose place in the file is also the program's
+            return word in os.pread(fd, os.fstat(fd).st_size, 0).decode()
         until(word, there)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import tempfile
-import time
+import threading
 
 from agent import finish, start
 from fake import CUT, Server
@@ -140,9 +140,11 @@ def nobody_listens_there(command):
 
 @case
 def frames_come_out_at_once():
+    seen = threading.Event()
+
     def slowly():
         yield frame(1)
-        time.sleep(3)
+        seen.wait(60)
         yield frame(2)
 
     with Server(Api(slowly())) as s:
@@ -151,6 +153,7 @@ def frames_come_out_at_once():
         equal(process.poll(), None)
         process.kill()
         finish(process)
+        seen.set()
 
 
 @case
