@@ -716,7 +716,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     if (is_over)
         loop->reserve[loop->n_reserve++] = c;
     wheel_add(&loop->wheel, &c->deadline);
-    bool is_secure = !peer->is_unix && loop->server->identity != NULL;
+    bool is_secure = !peer->is_unix && loop->server->options.tls_cert != NULL;
     if ((is_secure && !secure_begin(c)) || open_handle(c, fd) != 0) {
         spares_close(&loop->spares, fd); /* libuv did not take it */
         conn_close(c, "cannot be opened");
