@@ -158,6 +158,28 @@ static size_t *line_of(struct agent_entry *entry, const struct option *option)
     return &entry->lines[option - agent_options.options];
 }
 
+/* What belongs to one agent is not for "*". */
+static int check_personal(struct walk *w,
+                          const struct agent_entry *entry,
+                          const struct option *option)
+{
+    if ((option->flags & OPTION_PERSONAL) == 0 || strcmp(entry->name, "*") != 0)
+        return 0;
+    return walk_fail(w, ERR_REFUSED, "'%s' at line %zu belongs to one agent, not to \"*\"",
+                     option->name, walk_line(w));
+}
+
+/* The current event is the option's key. */
+static int read_agent_option(struct walk *w,
+                             struct loader *l,
+                             struct agent_entry *entry,
+                             const struct option *option)
+{
+    int err = check_personal(w, entry, option);
+
+    return err != 0 ? err : read_option(w, l, option, &entry->values, line_of(entry, option));
+}
+
 static int read_members(struct walk *w,
                         struct loader *l,
                         struct agent_entry *entry,
@@ -170,9 +192,8 @@ static int read_members(struct walk *w,
         if (err != 0 || str_absent(key))
             return err;
         const struct option *option = options_find(&agent_options, group, key);
-        err = option == NULL
-                  ? unknown_in_group(w, group)
-                  : read_option(w, l, option, &entry->values, line_of(entry, option));
+        err = option == NULL ? unknown_in_group(w, group)
+                             : read_agent_option(w, l, entry, option);
         if (err != 0)
             return err;
     }
@@ -198,7 +219,8 @@ static int read_group(struct walk *w,
     if (walk_at(w, YAML_MAPPING_START_EVENT))
         return read_members(w, l, entry, group);
     *line_of(entry, first) = line;
-    return read_value(w, &t);
+    err = check_personal(w, entry, first);
+    return err != 0 ? err : read_value(w, &t);
 }
 
 struct agent_reading {
@@ -221,10 +243,7 @@ static int read_agent_key(struct walk *w, struct str key, void *arg)
         return read_group(w, l, entry, first);
     if (option == NULL)
         return unknown_setting(w);
-    if ((option->flags & OPTION_PERSONAL) != 0 && strcmp(entry->name, "*") == 0)
-        return walk_fail(w, ERR_REFUSED, "'%s' at line %zu belongs to one agent, not to \"*\"",
-                         option->name, walk_line(w));
-    return read_option(w, l, option, &entry->values, line_of(entry, option));
+    return read_agent_option(w, l, entry, option);
 }
 
 /* Checks the name that is the current event, and begins the agent's entry. */

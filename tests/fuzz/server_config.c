@@ -36,7 +36,7 @@ static void check_address(const struct server_config *c)
     const struct listen_address *a = &c->address;
 
     check(strlen(a->host) < sizeof(a->host) && strlen(a->unix_path) < sizeof(a->unix_path));
-    check((a->host[0] == '\0') != (a->unix_path[0] == '\0'));
+    check(a->host[0] != '\0' || a->unix_path[0] != '\0');
     check((server_config_check_listen(c, false, NULL) == 0) ==
           (a->is_loopback || c->insecure_listen));
     check(server_config_check_listen(c, true, NULL) == 0);

@@ -119,6 +119,10 @@ static void what_is_one_agents_own_has_no_place_under_the_star(void **state)
              "'pull' at line 3 belongs to one agent, not to \"*\"");
     BAD_FILE("agents:\n  '*':\n    description: x\n", ERR_REFUSED,
              "'description' at line 3 belongs to one agent, not to \"*\"");
+    BAD_FILE("agents:\n  '*':\n    http: {url: \"http://h/\"}\n", ERR_REFUSED,
+             "'http.url' at line 3 belongs to one agent, not to \"*\"");
+    BAD_FILE("agents:\n  '*':\n    arq: f\n", ERR_REFUSED,
+             "'arq.function' at line 3 belongs to one agent, not to \"*\"");
 }
 
 static void an_agent_has_one_way_to_get_its_jobs(void **state)
