@@ -27,6 +27,7 @@ struct app_agent {
     struct str description;
     bool is_public;
     bool takes_calls; /* its workers come over HTTP, or are processes of a pool */
+    bool has_pool;
 };
 
 /* What may be replaced while the loops run; the old ones stay as long as the app. */

@@ -4,7 +4,7 @@
 #include "api/jobs.h"
 #include "base/error.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 20000, START_MS = 60000 /* a process of a pool may have to load its graph */ };
 
 static const struct app_agent *find_agent(struct http_request *req, struct str graph)
 {
@@ -42,7 +42,7 @@ struct call *ask_new(struct http_request *req,
     struct journal_request *j = &call->journal;
     j->agents = &agent->name; /* stays as long as the app */
     j->n_agents = 1;
-    j->wait_ms = WAIT_MS;
+    j->wait_ms = agent->has_pool ? START_MS : WAIT_MS;
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {
         (void)api_no_memory(req);

@@ -89,6 +89,8 @@ struct run_look {
 /* The run of a look (its job) if it is of the look's thread; else look->status says why not.
  */
 bool langgraph_get_run(struct look *look, struct store *store, struct job_row *ret);
+#define LANGGRAPH_THREAD_BUSY "Thread is busy: its state can be changed when its run has ended"
+
 /* The thread of that id, if it can be seen; else look->status says why not. */
 bool langgraph_get_thread(struct look *look,
                           struct store *store,

@@ -435,7 +435,7 @@ static void run_update(struct task *task, struct store *store)
         return;
     if (str_is(thread.status, "busy")) {
         look->status = 409;
-        buf_lit(&look->out, "Thread is busy: its state can be changed when its run has ended");
+        buf_lit(&look->out, LANGGRAPH_THREAD_BUSY);
         return;
     }
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);

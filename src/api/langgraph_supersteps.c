@@ -5,7 +5,8 @@
  *
  * All three are prepared before the first, so that what can be refused is refused before there
  * is a thread.  When the caller leaves in between, the thread goes again: nobody was told of
- * it. */
+ * it.  One that was there before (do_nothing) goes on from its newest state, as with
+ * LangGraph's own server, and nothing is undone. */
 #include "api/ask.h"
 #include "api/langgraph.h"
 
@@ -78,6 +79,10 @@ static void on_saved(struct call *ask)
         langgraph_answer_thread(ask->req, ask->journal.thread);
         return;
     }
+    if (undo == NULL) {
+        ask_answer(ask);
+        return;
+    }
     ask->then = NULL;
     undo->status = status;
     buf_str(&undo->out, why);
@@ -90,9 +95,14 @@ static void on_created(struct call *create)
 
     if (call_refused(create))
         return;
-    if (create->journal.existed) {
-        langgraph_answer_thread(create->req, create->journal.thread_row.id);
+    if (create->journal.existed && str_is(create->journal.thread_row.status, "busy")) {
+        http_respond_error(create->req, 409, LANGGRAPH_THREAD_BUSY);
         return;
+    }
+    if (create->journal.existed) {
+        call_free(ask->then);
+        ask->then = NULL;
+        ask->left = NULL;
     }
     create->then = NULL;
     call_post(ask);

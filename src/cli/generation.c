@@ -40,7 +40,7 @@ static void fill_agents(struct generation *g)
                                                                      : FED_NOT,
                                     .is_published = is_published(g->config, a) };
         g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public,
-                                               a->pull || a->pool.size > 0 };
+                                               a->pull || a->pool.size > 0, a->pool.size > 0 };
     }
 }
 

@@ -8,12 +8,17 @@
  * answered has timed out.  One that did not reach its worker waits again: the connection was
  * gone, or the worker asks with the same request_id once more.
  *
- * What a worker that came for it has said to a call that may be answered again (keeps) is kept,
- * and is the answer when nobody takes the next such call.  Processes of pools are there, or
- * coming: what they say is always new. */
+ * A call that may be answered again (keeps) changes nothing.  So, when the worker that came for
+ * it is silent, which a worker that has died is, the next one gets it as well, and the first
+ * answer counts.  That is kept, and is the answer when nobody answers the next such call.
+ * Processes of pools are there, or coming, and hand back what they leave: what they say is
+ * always new. */
 #include "journal/live.h"
 
-enum { PATIENCE_MS = 2000 }; /* for a worker, when there is a kept answer */
+enum {
+    PATIENCE_MS = 2000, /* for a worker, when there is a kept answer */
+    SILENCE_MS = 3000   /* of a worker that has a call, until another gets it, too */
+};
 
 static struct kept_question question_of(const struct journal_request *call)
 {
@@ -124,7 +129,7 @@ static bool is_for(const struct journal_request *call, const struct journal_requ
 }
 
 /* The texts stay the caller's until it is answered, and the lease takes copies. */
-static bool give(struct journal_request *call, struct journal_request *lease)
+static bool give(struct journal *j, struct journal_request *call, struct journal_request *lease)
 {
     struct arena *mem = &lease->mem;
 
@@ -138,6 +143,7 @@ static bool give(struct journal_request *call, struct journal_request *lease)
     lease->code = 0;
     call->lease_number = lease->lease_number;
     call->call.is_taken = true;
+    call->call.taken = j->now;
     return true;
 }
 
@@ -147,13 +153,21 @@ void journal_take(struct journal *j, struct journal_request *req)
     j->takers = req;
 }
 
+static bool may_be_given(const struct journal *j, const struct journal_request *call)
+{
+    bool is_silent =
+        call->call.keeps && call->lease_number != 0 && j->now >= call->call.taken + SILENCE_MS;
+
+    return !call->withdrawn && !call->call.is_answered && (!call->call.is_taken || is_silent);
+}
+
 static bool serve(struct journal *j, struct journal_request *lease)
 {
     if (!lease->takes_calls || lease->withdrawn)
         return false;
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
-        if (!c->call.is_taken && !c->withdrawn && is_for(c, lease))
-            return give(c, lease);
+        if (may_be_given(j, c) && is_for(c, lease))
+            return give(j, c, lease);
     return false;
 }
 
@@ -179,10 +193,10 @@ static void end_call(struct journal *j, struct journal_request *c)
 {
     if (c->call.is_answered)
         c->code = 0;
-    else if (c->call.is_taken)
-        refuse(c, ERR_BUSY, "the worker did not answer in time");
     else if (answer_again(j, c))
         c->code = 0;
+    else if (c->call.is_taken)
+        refuse(c, ERR_BUSY, "the worker did not answer in time");
     else
         refuse(c, ERR_BUSY, "no worker of this agent was idle in time");
 }

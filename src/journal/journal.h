@@ -71,6 +71,7 @@ struct journal_call {
     struct str id, name, params; /* params: JSON */
     bool keeps;                  /* what was answered last will do when no worker is there */
     bool is_taken;               /* a worker has it */
+    int64_t taken;               /* since */
     bool is_answered;
 };
 

@@ -84,6 +84,9 @@ for (const version of VERSIONS) {
         const values = await client.runs.wait(made.thread_id, 'agent', { input: null });
         assert.deepEqual([values.messages.at(-1).content, values.approved], ['Ok!', 'long ago']);
         await assert.rejects(client.threads.create({ graphId: 'agent', supersteps: [updates({}, 'nobody')] }), /nobody/);
+        const more = { threadId: made.thread_id, ifExists: 'do_nothing', graphId: 'agent', supersteps: [updates({ approved: 'again' }, 'review')] };
+        const changed = await client.threads.create(more);
+        assert.deepEqual([changed.values.approved, changed.values.messages.length], ['again', 2]);
     });
 
     test(`${version}: a run forks from an older checkpoint`, async () => {

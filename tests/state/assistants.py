@@ -5,7 +5,7 @@ import sys
 sys.path.append(__file__.rpartition("/tests/")[0] + "/tests/auth")
 
 from callers import Locked  # noqa: E402
-from gateway import PULL, Server, Worker, at_once  # noqa: E402
+from gateway import PULL, Server, Worker, at_once, until  # noqa: E402
 from harness import case, check, contains, equal  # noqa: E402
 
 AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca"  # as LangGraph's own server has it
@@ -93,8 +93,12 @@ def what_a_worker_has_said_counts_while_none_is_there():
         order = Worker(s, "agent").ask(wait=20, calls=True).json
         s.post(f"/v1/worker/calls/{order['call']['id']}", answer)
 
+    def ask(s, path):
+        until("a worker is there", lambda: s.get("/v1/workers").json["workers"])
+        return s.get(f"/assistants/agent/{path}")
+
     def asked(s, path="graph", **answer):
-        return at_once(lambda: serve(s, **answer), lambda: s.get(f"/assistants/agent/{path}", seconds=60))[1]
+        return at_once(lambda: serve(s, **answer), lambda: ask(s, path))[1]
 
     with Server(*FLAGS, agents=AGENTS) as s:
         for drawing in ("old", "new"):
@@ -110,6 +114,18 @@ def what_a_worker_has_said_counts_while_none_is_there():
         equal(asked(s, error="it is broken now").status, 400)
         other = asked(s, "graph?xray=true", answer={"nodes": []})
         equal((other.status, other.json), (200, {"nodes": []}), "another question")
+
+
+@case
+def a_question_whose_worker_is_silent_goes_to_the_next():
+    def serve(s):
+        lost, call = (Worker(s, "agent").ask(wait=60, calls=True).json["call"] for _ in range(2))
+        equal(call, lost)
+        return s.post(f"/v1/worker/calls/{call['id']}", {"answer": {"nodes": []}}).status
+
+    with Server(*FLAGS, agents=AGENTS) as s:
+        given, a = at_once(lambda: serve(s), lambda: s.get("/assistants/agent/graph"))
+        equal((given, a.status, a.json), (200, 200, {"nodes": []}))
 
 
 @case

@@ -208,8 +208,22 @@ def a_thread_is_made_with_a_past():
         equal((s.get(f"/threads/{t}").json, ids(history(s, t))), (a.json, ["2", "1"]))
         again = {**PAST, "thread_id": t}
         equal(s.post("/threads", again).status, 409)
-        equal(s.post("/threads", {**again, "if_exists": "do_nothing"}).json, a.json, "nobody is asked")
         equal(s.post("/threads", {"supersteps": []}).json["values"], None)
+
+
+@case
+def a_thread_that_is_there_goes_on():
+    with Server(agents={"pull": PULL}) as s:
+        t = thread(s)
+        again = {**PAST, "thread_id": t, "if_exists": "do_nothing"}
+        call, a = at_once(lambda: serve_past(s), lambda: s.post("/threads", again))
+        equal((call["params"]["thread"], a.status, a.json["values"]), (t, 200, {"n": 2}))
+        _, a = at_once(lambda: serve_past(s, "no such node"), lambda: s.post("/threads", again))
+        equal((a.status, a.detail, ids(history(s, t))), (400, "no such node", ["2", "1"]), "it stays")
+        _, lease = run(s, t)
+        a = s.post("/threads", again)
+        equal((a.status, a.detail), (409, "Thread is busy: its state can be changed when its run has ended"))
+        lease.finish()
 
 
 @case

@@ -123,6 +123,9 @@ def test_a_thread_is_made_with_a_past(server, worker):
         assert [s["next"] for s in history] == [["ask"], ["slow"], ["think"], ["__start__"]]
         ended = await sdk.runs.wait(made["thread_id"], "graph", input=None)
         assert ended["log"] == ["long ago", "and then", "ask", "write"]
+        changed = await sdk.threads.create(graph_id="graph", thread_id=made["thread_id"], if_exists="do_nothing",
+                                           supersteps=[step("slow", values={"log": ["once more"]})])
+        assert changed["values"]["log"] == [*ended["log"], "once more"] and changed["status"] == "interrupted"
         with pytest.raises(Exception, match="nobody"):
             await sdk.threads.create(graph_id="graph", thread_id="half", supersteps=[step("nobody", values={})])
         with pytest.raises(Exception, match="not found"):

@@ -53,7 +53,7 @@ async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any
 
 
 async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
-    """The past of a new thread: each of its states is stored as one of an update is."""
+    """Several steps of a thread: each of their states is stored as one of an update is."""
     from langgraph.types import StateUpdate
 
     def update(said: Mapping[str, Any]) -> Any:
@@ -63,7 +63,7 @@ async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -
     config = await graph.abulk_update_state(
         config_of(params), [[update(u) for u in step["updates"]] for step in params["supersteps"]])
     thread = {"configurable": {"thread_id": params["thread"], "checkpoint_ns": ""}}
-    states = [snapshot.of_snapshot(s) async for s in graph.aget_state_history(thread)]
+    states = [snapshot.of_snapshot(s) async for s in graph.aget_state_history(thread, limit=len(params["supersteps"]))]
     for state in reversed(states):  # the newest is the thread's
         at = state["checkpoint"]
         await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)

@@ -78,7 +78,7 @@ const ANSWERS = {
         await compiled.checkpointer.putState(thread_id, checkpoint_ns, checkpoint_id, stateOf(snapshot));
         return { checkpoint: { thread_id, checkpoint_ns, checkpoint_id } };
     },
-    /** The past of a new thread: each of its states is stored as one of an update is. */
+    /** Several steps of a thread: each of their states is stored as one of an update is. */
     async bulk_update_state(graph, compiled, { thread, supersteps }) {
         const config = { configurable: { thread_id: thread, checkpoint_ns: '' } };
         const place = await compiled.bulkUpdateState(
@@ -92,7 +92,8 @@ const ANSWERS = {
         );
         const states = [];
 
-        for await (const snapshot of compiled.getStateHistory(config)) states.push(snapshot);
+        for await (const snapshot of compiled.getStateHistory(config, { limit: supersteps.length }))
+            states.push(snapshot);
         // the newest is the thread's
         for (const snapshot of states.reverse()) {
             const { checkpoint_ns, checkpoint_id } = /** @type {any} */ (checkpointOf(snapshot.config));
