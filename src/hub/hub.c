@@ -5,26 +5,18 @@
 #include "base/table.h"
 #include "dialect/aiq.h"
 #include "hub/shared.h"
+#include "hub/window.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum {
-    FIRST_BLOCK_BYTES = 4096, /* most channels never need more */
-    BLOCK_BYTES = 64 * 1024,
-    WINDOW_BYTES = 512 * 1024, /* of a channel */
-    TURN_READERS = 32,         /* woken between two looks at the sockets */
-};
+enum { TURN_READERS = 32 }; /* woken between two looks at the sockets */
 
 struct channel {
     struct channel *next; /* of the topic */
     struct topic *topic;
     struct way way;
-    bool known;    /* the window's place is known */
-    uint64_t base; /* the window holds (base, last] */
-    uint64_t last;
-    struct block *first, *tail; /* refs */
-    size_t n_bytes;
+    struct window window;
     struct reader readers; /* list head */
     size_t n_readers;
     struct channel *due_prev, *due_next; /* in the hub's ring, while readers are to be woken */
@@ -58,115 +50,7 @@ struct hub {
     struct listener listeners; /* list head */
 };
 
-/* --- blocks ------------------------------------------------------------------- */
-
-static void block_unref(struct block *b)
-{
-    if (b == NULL || --b->refs > 0)
-        return;
-    buf_done(&b->bytes);
-    free(b->marks);
-    free(b);
-}
-
-static struct block *block_new(void)
-{
-    struct block *b = calloc(1, sizeof(*b));
-
-    if (b != NULL) {
-        b->refs = 1;
-        buf_init(&b->bytes, SIZE_MAX / 4);
-    }
-    return b;
-}
-
-/* Does its last mark stand for records that gave no bytes? */
-static bool ends_silent(const struct block *b)
-{
-    size_t n = b->n_marks;
-
-    return n > 0 && b->marks[n - 1].end == (n > 1 ? b->marks[n - 2].end : 0);
-}
-
-static int block_mark(struct block *b, uint64_t seq, bool last)
-{
-    if (ends_silent(b) && b->marks[b->n_marks - 1].end == b->bytes.n)
-        b->n_marks--; /* one mark for all of them */
-    if (b->n_marks == b->cap_marks) {
-        size_t cap = b->cap_marks > 0 ? b->cap_marks * 2 : 16;
-        struct mark *marks = realloc(b->marks, cap * sizeof(*marks));
-
-        if (marks == NULL)
-            return ERR_NOMEM;
-        b->marks = marks;
-        b->cap_marks = cap;
-    }
-    b->marks[b->n_marks++] = (struct mark){ b->bytes.n, seq, last };
-    return 0;
-}
-
 /* --- channels ----------------------------------------------------------------- */
-
-static void drop_first(struct channel *c)
-{
-    struct block *b = c->first;
-
-    c->base = b->n_marks > 0 ? b->marks[b->n_marks - 1].seq : c->base;
-    c->n_bytes -= b->bytes.n;
-    c->first = b->next;
-    if (c->first == NULL)
-        c->tail = NULL;
-    b->left = true;
-    b->next = NULL;
-    block_unref(b);
-}
-
-/* The window is empty and stands at @seq: whoever is behind that reads the store. */
-static void reset(struct channel *c, uint64_t seq)
-{
-    while (c->first != NULL)
-        drop_first(c);
-    c->base = c->last = seq;
-    c->known = true;
-}
-
-/* A block with room.  A block that readers may be sending from is never moved: its bytes are
- * reserved once. */
-static struct block *open_block(struct channel *c, size_t want)
-{
-    struct block *b = c->tail;
-
-    if (b != NULL && b->bytes.cap - b->bytes.n >= want)
-        return b;
-    b = block_new();
-    size_t size = c->tail == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
-    if (b == NULL || !buf_reserve(&b->bytes, want > size ? want : size)) {
-        block_unref(b);
-        return NULL;
-    }
-    b->bytes.max = b->bytes.cap;
-    if (c->tail != NULL)
-        c->tail->next = b;
-    else
-        c->first = b;
-    c->tail = b;
-    return b;
-}
-
-/* Appends what is in @bytes. */
-static int add(struct channel *c, struct str bytes, uint64_t seq, bool last)
-{
-    struct block *b = open_block(c, bytes.n);
-
-    if (b == NULL)
-        return ERR_NOMEM;
-    buf_str(&b->bytes, bytes);
-    c->n_bytes += bytes.n;
-    int err = block_mark(b, seq, last);
-    while (c->n_bytes > WINDOW_BYTES && c->first != c->tail)
-        drop_first(c);
-    return err;
-}
 
 /* Counts its frames in @n_frames; behind the last record of the news there is a cursor. */
 static int add_record(struct hub *h,
@@ -186,9 +70,9 @@ static int add_record(struct hub *h,
     if (err == 0)
         err = out->error;
     if (err == 0)
-        err = add(c, buf_text(out), rec->seq, rec->kind == REC_JOB_END);
+        err = window_add(&c->window, buf_text(out), rec->seq, rec->kind == REC_JOB_END);
     if (err == 0)
-        c->last = rec->seq;
+        c->window.last = rec->seq;
     return err;
 }
 
@@ -198,7 +82,7 @@ static void add_status(struct hub *h, struct channel *c, const struct news *news
     struct buf *out = hub_shared_scratch(h->shared, h->index);
     struct buf payload;
 
-    if (c->way.dialect != &dialect_aiq || !c->known || !news->state_changed ||
+    if (c->way.dialect != &dialect_aiq || !c->window.known || !news->state_changed ||
         job_state_is_final(news->state))
         return;
     buf_init(&payload, 4096);
@@ -210,8 +94,8 @@ static void add_status(struct hub *h, struct channel *c, const struct news *news
     way_put(&c->way, str_make(c->topic->job, c->topic->job_n), STR("job.status"),
             buf_text(&payload), out);
     buf_done(&payload);
-    if (out->error == 0)
-        (void)add(c, buf_text(out), c->last, false); /* only a courtesy */
+    if (out->error == 0) /* only a courtesy: it may fail */
+        (void)window_add(&c->window, buf_text(out), c->window.last, false);
 }
 
 static void take_news(struct hub *h, struct channel *c, const struct news *news)
@@ -219,18 +103,18 @@ static void take_news(struct hub *h, struct channel *c, const struct news *news)
     size_t from = 0, n_frames = 0;
 
     /* The first news of a channel tells where its window stands. */
-    if (!c->known && news->n_records > 0)
-        reset(c, news->records[0]->seq - 1);
-    while (from < news->n_records && news->records[from]->seq <= c->last)
+    if (!c->window.known && news->n_records > 0)
+        window_reset(&c->window, news->records[0]->seq - 1);
+    while (from < news->n_records && news->records[from]->seq <= c->window.last)
         from++;
     /* What has to be gathered is gathered by each reader, page by page. */
-    bool follows = from < news->n_records && news->records[from]->seq == c->last + 1 &&
+    bool follows = from < news->n_records && news->records[from]->seq == c->window.last + 1 &&
                    !way_gathers(&c->way);
     int err = 0;
     for (size_t i = from; follows && i < news->n_records && err == 0; i++)
         err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);
-    if (c->last < news->last_seq || err != 0)
-        reset(c, news->last_seq);
+    if (c->window.last < news->last_seq || err != 0)
+        window_reset(&c->window, news->last_seq);
     add_status(h, c, news);
 }
 
@@ -259,8 +143,8 @@ static bool take_key(struct topic *t, int64_t key)
         return false;
     t->key = key;
     for (struct channel *c = t->channels; c != NULL; c = c->next) {
-        reset(c, 0);
-        c->known = false;
+        window_reset(&c->window, 0);
+        c->window.known = false;
         for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
             r->gone |= r->key != 0;
     }
@@ -301,7 +185,7 @@ static void remove_empty(struct topic *t)
         }
         *at = c->next;
         due_remove(c);
-        reset(c, 0);
+        window_reset(&c->window, 0);
         free(c);
     }
     if (t->channels == NULL)
@@ -510,19 +394,12 @@ static void move_to(struct reader *r, struct block *b, size_t offset)
 /* The place behind record r->seq in the window. */
 static bool locate(struct reader *r)
 {
-    struct channel *c = r->channel;
+    size_t offset;
+    struct block *b = window_find(&r->channel->window, r->seq, &offset);
 
-    for (struct block *b = c->first; b != NULL; b = b->next) {
-        size_t offset = 0;
-
-        for (size_t i = 0; i < b->n_marks && b->marks[i].seq <= r->seq; i++)
-            offset = b->marks[i].end;
-        if (b->n_marks > 0 && b->marks[b->n_marks - 1].seq > r->seq) {
-            move_to(r, b, offset);
-            return true;
-        }
-    }
-    return false;
+    if (b != NULL)
+        move_to(r, b, offset);
+    return b != NULL;
 }
 
 /* Bytes behind the reader's place in its block, or in the next one. */
@@ -559,11 +436,11 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     if (r->gone)
         return HUB_GONE;
     if (!more_here(r)) {
-        if (!c->known || r->seq >= c->last)
+        if (!c->window.known || r->seq >= c->window.last)
             return HUB_WAIT;
         if (at_end(r))
             return r->done ? HUB_END : HUB_WAIT;
-        if (r->seq < c->base || !locate(r))
+        if (r->seq < c->window.base || !locate(r))
             return HUB_BEHIND;
     }
     struct block *b = r->block;
@@ -585,11 +462,11 @@ void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended)
     r->done = ended;
     if (r->gone)
         return;
-    if (!c->known)
-        reset(c, seq);
+    if (!c->window.known)
+        window_reset(&c->window, seq);
     /* At the tail it stands in a block, so that frames without a record reach it too. */
-    if (seq == c->last && (c->tail != NULL || open_block(c, 1) != NULL))
-        move_to(r, c->tail, c->tail->bytes.n);
+    if (seq == c->window.last && (c->window.tail != NULL || window_open(&c->window, 1) != NULL))
+        move_to(r, c->window.tail, c->window.tail->bytes.n);
 }
 
 const struct way *hub_reader_way(const struct reader *r)

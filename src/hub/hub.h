@@ -2,11 +2,11 @@
  *
  *     journal thread ──publication──▶ hub_shared ──letter──▶ hub ──▶ channel ──▶ readers
  *
- * A topic is a job.  A channel is one way to read it; it keeps a window of recent records,
- * rendered once, in blocks that all its readers share.  A reader is a place in a channel:
- * inside the window it takes bytes from the blocks, behind it it reads pages from the
- * store (hub/page.h).  Being told is only a hint: a record that was not handed over, for
- * whatever reason, empties the window and sends the readers to the store.
+ * A topic is a job.  A channel is one way to read it; it keeps a window of recent records
+ * (hub/window.h), rendered once.  A reader is a place in a channel: inside the window it takes
+ * bytes from the blocks there, behind it it reads pages from the store (hub/page.h).  Being
+ * told is only a hint: a record that was not handed over, for whatever reason, empties the
+ * window and sends the readers to the store.
  *
  * Everything but hub_shared is the loop's. */
 #ifndef HUB_HUB_H
@@ -16,6 +16,7 @@
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 
+struct block;
 struct channel;
 struct hub;
 struct hub_shared;
@@ -36,23 +37,6 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
 /* All readers must have left. */
 void hub_free(struct hub *h);
-
-/* A block of rendered bytes, shared by reference. */
-struct block {
-    unsigned refs;
-    bool left; /* no longer in the window */
-    struct block *next;
-    struct buf bytes;
-    struct mark *marks; /* one per record that gave bytes (or frame without id), or run of
-                           records that gave none */
-    size_t n_marks, cap_marks;
-};
-
-struct mark {
-    size_t end;   /* offset behind it */
-    uint64_t seq; /* the record that ends here, or the one before for a frame without id */
-    bool last;    /* the terminal record */
-};
 
 /* One reader.  The owner embeds it and sets `wake`; the rest is the hub's. */
 struct reader {
