@@ -105,13 +105,15 @@ def recycled_for_its_memory():
 @case
 def replaced_when_its_files_change():
     """Also in a folder that is made later; what is no source changes nothing."""
-    with tempfile.TemporaryDirectory() as folder, Pool(concurrency=2, watch=[folder]) as s:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as aside, \
+            Pool(concurrency=2, watch=[folder]) as s:
         old = s.until_begun(s.do(["until", "go"]))
-        for name in ("agent.log", ".agent.py", "node_modules", "inner"):
-            os.mkdir(os.path.join(folder, name))
-        for name in ("node_modules/x.js", "agent.log/x", "inner/agent.py"):
-            with open(os.path.join(folder, name), "w") as f:
+        for name in (f"{folder}/agent.log", f"{folder}/.agent.py", f"{folder}/node_modules", f"{aside}/inner"):
+            os.mkdir(name)
+        for name in (f"{folder}/node_modules/x.js", f"{folder}/agent.log/x", f"{aside}/inner/agent.py"):
+            with open(name, "w") as f:
                 f.write("x")
+        os.rename(f"{aside}/inner", f"{folder}/inner")  # one change, however slow we are
         until("another process", lambda: len(s.pids()) == 2)
         os.utime(os.path.join(folder, "inner/agent.py"))
         until("and another", lambda: len(s.pids()) == 3)

@@ -23,13 +23,18 @@ def note(name, *words):
         f.write(" ".join(str(w) for w in words) + "\n")
 
 
-def out(text):
+def write(text):
+    """With the lock."""
     try:
-        with lock:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        sys.stdout.write(text)
+        sys.stdout.flush()
     except BrokenPipeError:  # nobody is left to work for
         os._exit(1)
+
+
+def out(text):
+    with lock:
+        write(text)
 
 
 class Job:
@@ -43,7 +48,10 @@ class Job:
         return json.dumps({"job": self.order["job"], "attempt": self.order["attempt"], **what}) + "\n"
 
     def say(self, **what):
-        out(self.line(**what))
+        with lock:
+            if "heartbeat" not in what or self.beats:
+                write(self.line(**what))
+            self.beats &= not what.keys() & {"finish", "return"}  # no sign of life behind its end
 
     def event(self, text):
         self.said += 1
@@ -136,8 +144,7 @@ def beat():
     while True:
         time.sleep(0.1)
         for job in list(jobs.values()):
-            if job.beats:
-                job.say(heartbeat=True)
+            job.say(heartbeat=True)
 
 
 def main():

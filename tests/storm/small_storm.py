@@ -20,7 +20,7 @@ async def blow(storm):
     await asyncio.sleep(storm.random.uniform(1, 4))
     await asyncio.to_thread(storm.server.restart)
     rows = await storm.all_final(90)
-    await asyncio.wait_for(asyncio.gather(*readers), 30)
+    await asyncio.wait_for(asyncio.gather(*readers), 60)
     return rows, await storm.read_all()
 
 

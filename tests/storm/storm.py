@@ -34,8 +34,8 @@ async def blow(storm):
     storm.start_workers("pull", 25)
     readers = storm.start_readers(200)
     await asyncio.gather(*submits, kill_at_times(storm, chance("kills")))
-    rows = await storm.all_final(40)
-    await asyncio.wait_for(asyncio.gather(*readers), 20)
+    rows = await storm.all_final(90)
+    await asyncio.wait_for(asyncio.gather(*readers), 60)
     return rows, await storm.read_all()
 
 
