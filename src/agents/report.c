@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-enum { MAX_DEPTH = 256 + 2 }; /* the deepest event that a journal may take, in its line */
+enum { MAX_DEPTH = 256 + 1 }; /* the deepest event that a journal may take, in its line */
 
 void report_reader_init(struct report_reader *r, size_t max_bytes)
 {
