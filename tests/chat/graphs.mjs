@@ -1,10 +1,15 @@
-// A chat that does what it is told: "talk 60 50" is sixty words, one every fifty milliseconds;
-// "ask" is a question, and whatever is said to it is repeated.
+// A chat that does what it is told: "talk 60 50" is sixty words, one every fifty milliseconds, but
+// no more than the file `allowed` has a number of, where there is one; "ask" is a question, and
+// whatever is said to it is repeated.
 import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessage, AIMessageChunk } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { END, interrupt, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
+import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+
+const ALLOWED = new URL('./allowed', import.meta.url);
+const allowed = () => (fs.existsSync(ALLOWED) ? Number(fs.readFileSync(ALLOWED, 'utf8')) : Infinity);
 
 class Talker extends BaseChatModel {
     constructor(words, ms) {
@@ -18,7 +23,8 @@ class Talker extends BaseChatModel {
 
     async *_streamResponseChunks(_messages, options, manager) {
         for (let i = 0; i < this.words; i += 1) {
-            await pause(this.ms, undefined, { signal: options.signal });
+            do await pause(this.ms, undefined, { signal: options.signal });
+            while (i >= allowed());
             const text = `word${i} `;
             const chunk = new ChatGenerationChunk({ text, message: new AIMessageChunk({ content: text }) });
             yield chunk;
