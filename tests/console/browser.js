@@ -4,17 +4,25 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";
 
+const WAIT_MS = 120_000; // a deadline, of whatever a page does
+
 export const require = createRequire(path.join(process.env.PACKAGES, "package.json"));
 const { chromium } = require("playwright-core");
 
 export async function launch() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+  return chromium.launch({ executablePath: process.env.CHROMIUM, timeout: WAIT_MS, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+}
+
+export async function newContext(browser, options) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(WAIT_MS);
+  return context;
 }
 
 // A page in a context of its own.  @isCut: losing the server is part of the test, and Chromium
 // says so in its own words.
 export async function open(browser, url, { isCut = false, ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce", ...options });
+  const context = await newContext(browser, options);
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (m) => {
@@ -36,7 +44,6 @@ export async function open(browser, url, { isCut = false, ...options } = {}) {
     };
   });
   await page.goto(url);
-  page.setDefaultTimeout(30000);
   return {
     page,
     async close() {

@@ -111,8 +111,14 @@ test("a run that goes on is seen at its end, until somebody goes up", async () =
     await until("the last card is in sight", () => isSeen(19));
     await lease.send(...card(20));
     await until("the next one is in sight", () => isSeen(20));
+    // That the page has scrolled is told to it a frame later, when somebody may have begun to go up.
+    await page.locator("#card-n20").evaluate((el) => {
+      el.dispatchEvent(new WheelEvent("wheel", { deltaY: -1, bubbles: true }));
+      el.closest(".cards").dispatchEvent(new Event("scroll"));
+    });
+    await page.locator(".cards:not(.is-followed)").waitFor();
     await page.locator("#card-n20").hover();
-    await page.mouse.wheel(0, -4000);
+    await page.mouse.wheel(0, -100_000);
     await until("the first card is in sight", () => isSeen(0));
     await lease.send(...card(21));
     await page.locator("#card-n21").waitFor({ state: "attached" });
@@ -126,7 +132,6 @@ test("a run that goes on is seen at its end, until somebody goes up", async () =
 test("failure, cancellation and interruption look like what they are", async () => {
   const lease = await server.play("c-node-throws.ndjson", "throws");
   await lease.finish("failure", { error: "boom at the end" }).catch(() => {});
-  await server.submit("demo", { speed: 1 }, "stopped");
   await onPage("/runs/throws", {}, async (page) => {
     await state(page, "Failed");
     await page.locator(".verdict.is-failed").waitFor();
@@ -134,6 +139,7 @@ test("failure, cancellation and interruption look like what they are", async () 
     assert.ok((await page.locator(".moment.is-error").count()) > 0);
     assert.equal(await page.getByRole("button", { name: "Cancel" }).count(), 0);
   });
+  await server.submit("demo", { speed: 0.2 }, "stopped");
   await onPage("/runs/stopped", {}, async (page) => {
     await page.locator(".card.is-open").first().waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();

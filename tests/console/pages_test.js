@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { until } from "../lib/server.js";
 import { graph, Stage } from "../lib/stage.js";
-import { open, require } from "./browser.js";
+import { newContext, open, require } from "./browser.js";
 import { browser, light, onPage, server, setUp } from "./suite.js";
 
 setUp(async () => {
@@ -52,6 +52,54 @@ test("the list is live, searched and filtered, and follows by its one connection
     await page.getByLabel("Search runs").fill("don");
     await until("one is left", async () => (await page.locator(".rows .run-row").allTextContents()).length === 1);
     assert.equal(await page.evaluate(() => window.sockets), 1);
+  });
+});
+
+// Holds up the answer to a request that matches, which the server has given by then.
+async function holdUp(page, pattern) {
+  const held = { n: 0 };
+  const released = new Promise((resolve) => (held.release = resolve));
+  await page.route(pattern, async (route) => {
+    const isFirst = held.n === 0;
+    const response = await route.fetch();
+    held.n++;
+    if (isFirst) await released;
+    await route.fulfill({ response });
+  });
+  return held;
+}
+
+test("an answer that was overtaken by news does not take them back", async () => {
+  await onPage("/agents", {}, async (page) => {
+    const heard = [];
+    page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => heard.push(payload)));
+    const hears = (id, state) => until(`it hears that ${id} is ${state}`, () => heard.some((t) => t.includes(`"${id}"`) && t.includes(`"state":"${state}"`)));
+    const is = (id, word) => page.locator(".run-row", { hasText: id }).locator(".pill", { hasText: word }).waitFor();
+
+    const jobs = await holdUp(page, "**/v1/jobs?limit=*");
+    await server.submit("pull", {}, "overtaken");
+    await page.goto(`${server.url}/#/`);
+    await page.reload();
+    await until("the list was read", () => jobs.n > 0);
+    const lease = await server.lease();
+    await hears("overtaken", "running");
+    await server.submit("pull", {}, "unlisted");
+    await hears("unlisted", "queued");
+    jobs.release();
+    await is("overtaken", "Running");
+    await is("unlisted", "Queued");
+
+    const job = await holdUp(page, "**/v1/jobs/overtaken");
+    await lease.send({ type: "graph.interrupt", id: "q", value: { question: "Go on?" } });
+    await lease.finish("interrupted");
+    await until("the job was read", () => job.n > 0);
+    await server.ask("POST", "/v1/jobs/unlisted/cancel");
+    await server.ask("POST", "/v1/jobs/overtaken/answer", { value: "yes" });
+    await (await server.lease()).finish();
+    await hears("overtaken", "succeeded");
+    job.release();
+    await until("it is read again", () => job.n > 1);
+    await is("overtaken", "Succeeded");
   });
 });
 
@@ -203,7 +251,7 @@ test("a locked server asks for a token, and the page keeps none that a script co
 });
 
 test("six tabs at once have one connection each, and all are live", async () => {
-  const context = await browser.newContext();
+  const context = await newContext(browser);
   const pages = await Promise.all(Array.from({ length: 6 }, () => context.newPage()));
   const sockets = pages.map(() => 0);
   pages.forEach((p, i) => p.on("websocket", () => sockets[i]++));
@@ -219,12 +267,14 @@ test("six tabs at once have one connection each, and all are live", async () => 
 // --- for everybody ---
 
 const PAGES = ["/", "/runs/done", "/runs/asks", "/runs/broken", "/inbox", "/workers", "/agents", "/server"];
+// By what one knows that a page is there.
+const SIGNS = [["/", ".rows .run-row"], ["/runs/done", ".run-head-box .pill.is-succeeded"], ["/runs/asks", ".question"], ["/server", ".chart .figure"]];
 const SIZES = [[320, 700], [1280, 860], [3840, 2160]];
 
 test("axe finds nothing serious, on any page, light and dark", async () => {
   const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
   for (const colorScheme of ["light", "dark"]) {
-    const context = await browser.newContext({ colorScheme, reducedMotion: "reduce", bypassCSP: true, viewport: { width: 1280, height: 860 } });
+    const context = await newContext(browser, { colorScheme, bypassCSP: true });
     const page = await context.newPage();
     for (const hash of PAGES) {
       await page.goto(`${server.url}/#${hash}`);
@@ -249,11 +299,9 @@ test("it fits at 320 pixels and at 4K, light and dark", async () => {
   for (const [width, height] of SIZES) {
     for (const colorScheme of ["light", "dark"]) {
       const tab = await open(browser, `${server.url}/`, { viewport: { width, height }, colorScheme });
-      for (const hash of ["/", "/runs/done", "/runs/asks", "/server"]) {
+      for (const [hash, sign] of SIGNS) {
         await tab.page.goto(`${server.url}/#${hash}`);
-        await tab.page.locator("h1").waitFor();
-        if (hash === "/runs/done") await tab.page.locator(".pill", { hasText: "Succeeded" }).first().waitFor();
-        if (hash === "/runs/asks") await tab.page.locator(".question").waitFor();
+        await tab.page.locator(sign).first().waitFor();
         assert.ok(await tab.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} at ${width}`);
         await tab.page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${hash.replace(/\W+/g, "-").slice(1) || "runs"}-${width}-${colorScheme}.png`) });
       }

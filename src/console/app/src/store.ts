@@ -1,7 +1,8 @@
 // What all pages know: the jobs, the open questions, the agents, and the connection.
 //
 // Lists are read once when the connection opens (and again after it was lost), then kept true
-// by the system topic.
+// by the system topic.  What the topic says while an answer is on its way may be newer than the
+// answer, so it is taken once more behind it.
 
 import { api, Refused, whenLocked, type Agent, type Interrupt, type Job, type Session } from "./api";
 import { redraw } from "./dom";
@@ -32,6 +33,10 @@ export class Store {
   error = "";
   private readonly followed = new Map<string, Following>();
   private readonly stale = new Set<string>();
+  private isLooking = false;
+  private readonly meanwhile = new Set<Message[]>(); // what was heard, for each answer on its way
+  private nAsked = 0; // requests for the open questions, and the last whose answer was taken
+  private nTaken = 0;
 
   constructor() {
     this.link.onOpen = () => void this.refresh();
@@ -71,22 +76,43 @@ export class Store {
   // --- lists ---
 
   private async refresh(): Promise<void> {
+    const n = ++this.nAsked;
     try {
-      const [jobs, open, agents] = await Promise.all([api.jobs(PAGE), api.interrupts(), api.agents()]);
-      const seen = new Set(jobs.jobs.map((j) => j.job_id));
-      const oldest = jobs.jobs.at(-1)?.created_at ?? "";
-      // What is younger than the page's oldest and not in it was deleted meanwhile.
-      for (const [id, row] of this.rows) if (!seen.has(id) && row.job.created_at >= oldest) this.rows.delete(id);
-      for (const job of jobs.jobs) this.put(job);
-      if (!this.hasJobs) this.next = jobs.next;
-      this.hasJobs = true;
-      this.interrupts = open.interrupts;
-      this.agents = agents.agents;
-      this.error = "";
+      await this.read(Promise.all([api.jobs(PAGE), api.interrupts(), api.agents()]), ([{ jobs, next }, { interrupts }, { agents }]) => {
+        this.putAll(jobs);
+        if (!this.hasJobs) this.next = next;
+        this.hasJobs = true;
+        this.putInterrupts(interrupts, n);
+        this.agents = agents;
+        this.error = "";
+      });
     } catch (error) {
       this.error = (error as Error).message;
     }
     this.sort();
+  }
+
+  // What is younger than the oldest of them and not among them was deleted.
+  private putAll(jobs: Job[]): void {
+    const seen = new Set(jobs.map((j) => j.job_id));
+    const oldest = jobs.at(-1)?.created_at ?? "";
+    for (const [id, row] of this.rows) {
+      if (seen.has(id) || row.job.created_at < oldest) continue;
+      this.rows.delete(id);
+      this.unfollow(id);
+    }
+    for (const job of jobs) this.put(job);
+  }
+
+  private async read<T>(question: Promise<T>, take: (answer: T) => void): Promise<void> {
+    const meanwhile: Message[] = [];
+    this.meanwhile.add(meanwhile);
+    try {
+      take(await question);
+    } finally {
+      this.meanwhile.delete(meanwhile);
+    }
+    for (const message of meanwhile) this.heed(message);
   }
 
   async more(): Promise<void> {
@@ -94,9 +120,10 @@ export class Store {
     if (from === null) return;
     this.next = null;
     try {
-      const page = await api.jobs(PAGE, from);
-      for (const job of page.jobs) this.put(job);
-      this.next = page.next;
+      await this.read(api.jobs(PAGE, from), (page) => {
+        for (const job of page.jobs) this.put(job);
+        this.next = page.next;
+      });
     } catch {
       this.next = from;
     }
@@ -119,6 +146,11 @@ export class Store {
   // --- the system topic ---
 
   private hear(message: Message): void {
+    for (const list of this.meanwhile) list.push(message);
+    this.heed(message);
+  }
+
+  private heed(message: Message): void {
     const data = message.data as JsonObject;
     const id = message.job!;
     if (message.event !== "job.state") {
@@ -154,28 +186,44 @@ export class Store {
   // The numbers of a job that has come to rest; many at once are asked for one after another.
   private look(id: string): void {
     this.stale.add(id);
-    if (this.stale.size === 1) setTimeout(() => void this.lookAll(), 50);
+    if (this.isLooking) return;
+    this.isLooking = true;
+    setTimeout(() => void this.lookAll(), 50);
   }
 
   private async lookAll(): Promise<void> {
     for (const id of this.stale) {
+      this.stale.delete(id); // before it is asked for: what is heard meanwhile may add it again
       try {
-        if (this.rows.has(id)) this.put(await api.job(id));
+        if (this.rows.has(id)) await this.job(id);
       } catch {
         // It is gone, or will be asked for again after a reconnect.
       }
-      this.stale.delete(id);
       redraw();
     }
+    this.isLooking = false;
+  }
+
+  async job(id: string): Promise<Job> {
+    const question = api.job(id);
+    await this.read(question, (job) => this.put(job));
+    return question;
   }
 
   async askInterrupts(): Promise<void> {
+    const n = ++this.nAsked;
     try {
-      this.interrupts = (await api.interrupts()).interrupts;
+      this.putInterrupts((await api.interrupts()).interrupts, n);
     } catch {
       // The list stays as it was; a reconnect reads it anew.
     }
     redraw();
+  }
+
+  private putInterrupts(interrupts: Interrupt[], n: number): void {
+    if (n < this.nTaken) return; // a later answer overtook it
+    this.nTaken = n;
+    this.interrupts = interrupts;
   }
 
   // --- what rows in sight are doing ---

@@ -112,9 +112,8 @@ export class RunPage implements Page {
 
   private async look(): Promise<void> {
     try {
-      this.job = await api.job(this.id);
+      this.job = await this.store.job(this.id);
       this.following.target = this.job.events;
-      this.store.put(this.job);
     } catch (error) {
       if (error instanceof Refused && error.status === 404) this.lost = "There is no such run, or it is not yours to see.";
     }
@@ -159,7 +158,8 @@ export class RunPage implements Page {
 
   private readonly onScroll = (): void => {
     const el = this.box!;
-    if (el.scrollTop >= this.top && el.scrollTop + el.clientHeight >= el.scrollHeight - 8) this.isAtEnd = true;
+    // What settle() did is told a frame later, when somebody may have begun to go up: it is at its top.
+    if (el.scrollTop > this.top && el.scrollTop + el.clientHeight >= el.scrollHeight - 8) this.isAtEnd = true;
     this.top = el.scrollTop;
   };
 
