@@ -197,6 +197,7 @@ test("after sleep, and when the way is lost without a word, the page comes back 
       await server.submit("pull", {}, id);
       if (ms > 0) await page.clock.fastForward(ms);
       else for (let s = 0; s < 30; s += 1) await page.clock.runFor(1000);
+      await until("it has connected again", () => wire.n === 2);
       await page.locator(".run-row", { hasText: id }).waitFor();
       await light(page, "Live");
       assert.equal(wire.n, 2);

@@ -28,10 +28,12 @@ async function measured(hash, body) {
   await light(page, "Live");
   await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
   await page.evaluate((h) => (location.hash = h), hash);
-  await body(page);
-  const long = longTasks(await browser.stopTracing());
+  const trace = await body(page).then(() => browser.stopTracing(), async (error) => {
+    await browser.stopTracing();
+    throw error;
+  });
   await tab.close();
-  return long;
+  return longTasks(trace);
 }
 
 test("20000 tokens in 50 cards: all shown, and nothing holds up the page", async () => {

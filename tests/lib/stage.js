@@ -11,7 +11,7 @@ export class Stage extends Server {
         const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'spoolwire-stage-'));
         const [config, data] = ['spoolwire.yaml', 'x.db'].map((name) => path.join(folder, name));
 
-        fs.writeFileSync(config, 'agents:\n  pull: {pull: true, description: Played by the test}\n' + agents);
+        fs.writeFileSync(config, 'agents:\n  pull: {pull: true, lease: 10m, description: Played by the test}\n' + agents);
         super(['serve', '--config', config, '--data', data, '--shutdown-window', '1s', ...flags]);
         this.folder = folder;
         this.data = data;
