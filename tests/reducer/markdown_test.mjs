@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { load } from "./app.mjs";
 
 const { Markdown } = await load("markdown.ts");
-const { plain } = await load("format.ts");
+const { duration, plain } = await load("format.ts");
 
 // The description as a line: (tag text (tag …)).
 function line(node) {
@@ -51,6 +51,16 @@ test("hostile texts end", () => {
     const ms = process.cpuUsage(start).user / 1000;
     assert.ok(ms < 1000, `${text.slice(0, 10)}: ${ms} ms`);
   }
+});
+
+test("the marks of a ruler differ, however close they are", () => {
+  for (const from of [0, 950, 1000, 59_000, 3_599_000]) {
+    for (const by of [0.05, 0.5, 1, 5, 20, 50, 100, 500, 1000, 30_000, 600_000]) {
+      const marks = Array.from({ length: 8 }, (_, i) => duration((Math.ceil(from / by) + i) * by, by));
+      assert.equal(new Set(marks).size, marks.length, marks.join());
+    }
+  }
+  assert.deepEqual([1050, 61_000, 3_700_000].map((ms) => duration(ms)), ["1.1 s", "1 min 1 s", "1 h 1 min"]);
 });
 
 test("what cannot be seen is made visible", () => {

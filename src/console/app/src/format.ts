@@ -1,14 +1,17 @@
 // Numbers and times as people read them.
 
-export function duration(ms: number): string {
+// @least: a difference in milliseconds that is still to be seen.
+export function duration(ms: number, least = 60_000): string {
   if (!Number.isFinite(ms) || ms < 0) ms = 0;
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 1000) return `${least < 1 ? ms.toFixed(2) : Math.round(ms)} ms`;
   const s = ms / 1000;
-  if (s < 60) return `${s.toFixed(1)} s`;
+  const places = least < 1 ? 5 : least < 10 ? 3 : least < 100 ? 2 : 1;
+  if (s < 60) return `${s.toFixed(places)} s`;
   const m = Math.floor(s / 60);
-  if (m < 60) return `${m} min ${Math.floor(s % 60)} s`;
+  const rest = least < 1000 ? (s % 60).toFixed(places) : Math.floor(s % 60);
+  if (m < 60) return `${m} min ${rest} s`;
   const hours = Math.floor(m / 60);
-  if (hours < 48) return `${hours} h ${m % 60} min`;
+  if (hours < 48) return `${hours} h ${m % 60} min${least < 60_000 ? ` ${rest} s` : ""}`;
   return `${Math.floor(hours / 24)} days`;
 }
 

@@ -52,7 +52,7 @@ export class WorkersPage implements Page {
       heading("Workers", "Who holds a lease, and who waits for one"),
       this.error !== "" && notice("error", this.error),
       workers?.length === 0 && empty("Nobody works", h("p", null, "Workers appear here when they take a job, or wait for one. Agents of the kind exec are started with each job.")),
-      workers && workers.length > 0 && h("div", { class: "scroll-x" }, h("table", { class: "grid" },
+      workers && workers.length > 0 && h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Workers" }, h("table", { class: "grid" },
         h("thead", null, h("tr", null, ["Worker", "Agents", "Run", "Attempt", "Lease left", "Last sign"].map((name, i) => h("th", { key: name, scope: "col", class: i > 2 ? "num" : null }, name)))),
         h("tbody", null, workers.map((w, i) => this.row(w, i))))));
   }

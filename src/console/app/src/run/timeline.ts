@@ -233,7 +233,7 @@ export class Timeline {
     const lines: Child[] = [];
     for (let t = Math.ceil((this.from * scale.length) / by) * by; t <= this.to * scale.length; t += by) {
       const at = (t - this.from * scale.length) * (this.span / length);
-      const label = duration(scale.ts(t) - scale.start);
+      const label = duration(scale.ts(t) - scale.start, by);
       lines.push(h("line", { key: `l${t}`, x1: at.toFixed(1), x2: at.toFixed(1), y1: RULER - 4, y2: height }));
       if (at + label.length * CHARACTER < this.width) lines.push(h("text", { key: `t${t}`, x: (at + 3).toFixed(1), y: 12 }, label));
     }
