@@ -661,6 +661,8 @@ static void check_lease(struct call *c)
     if ((t->given & bit) != 0 && !again)
         complain(c, "this attempt was given before");
     t->given |= bit;
+    if (!again && r->row.producer_seq != -1)
+        complain(c, "its batches are numbered on from those of the attempt before");
     if (!str_starts(r->row.input, STR("{\"number\":")))
         complain(c, "the input is missing");
     if ((r->row.resumed != 0) != (r->answers.p != NULL))
