@@ -42,7 +42,7 @@ test('the server is away for ten seconds: nothing is lost, and nothing comes twi
     await server.kill();
     const before = said();
     await pause(AWAY_MS);
-    const waiting = said() - before;
+    await until('it goes on meanwhile', () => said() > before + 100);
     await server.start();
     const all = said();
     await until('what waited is stored', async () => (await stored()) > all);
@@ -52,7 +52,6 @@ test('the server is away for ten seconds: nothing is lost, and nothing comes twi
     const [n] = events.filter((e) => e.event === 'values').at(-1).data.done;
     const { state, attempt } = await server.get(`/v1/jobs/${id}`);
 
-    assert.ok(waiting > 100, `it goes on meanwhile: ${waiting} events`);
     assert.deepEqual([state, attempt], ['succeeded', 1]);
     assert.deepEqual(
         events.filter((e) => e.event === 'custom').map((e) => e.data),

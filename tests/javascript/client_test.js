@@ -85,7 +85,7 @@ test('connections that are cut again and again lose nothing and double nothing',
 test('a connection that has died without a word is given up', async () => {
     const { job_id } = await submit('demo', { speed: 50, ask: false }, server);
     let n = 0;
-    const proxy = await cutting(server.port, 10_000, () => (n += 1));
+    const proxy = await cutting(server.port, 3000, () => (n += 1));
     const url = `http://127.0.0.1:${proxy.address().port}`;
     const got = await Array.fromAsync(subscribe(job_id, { url, dialect: 'agent', silence: 200 })).finally(() => proxy.close());
 

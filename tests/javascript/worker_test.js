@@ -25,7 +25,7 @@ const work = (...more) =>
 
 before(async () => {
     folder = project({ 'graphs.mjs': path.join(HERE, 'graphs.mjs') });
-    const lost = 'lease: 4s, attempts: 3, cancel_grace: 30s'; // for the one whose workers are
+    const lost = 'lease: 8s, attempts: 3, cancel_grace: 30s'; // for the one whose workers are
     const agents = AGENTS.map((a) => `  ${a}: {pull: true${a === 'steps' ? `, ${lost}` : ''}}\n`);
     fs.writeFileSync(note('x.yaml'), `demo: false\nagents:\n${agents.join('')}`);
     server = await new Server(['serve', '--config', 'x.yaml', '--data', 'x.db'], { cwd: folder }).start();

@@ -158,7 +158,6 @@ def test_a_worker_that_was_given_up_is_told_and_lets_go(server):
 def test_ten_seconds_without_a_server_cost_nothing(absence):
     """kill -9 in the middle: what is said meanwhile waits, and is stored once and in order."""
     found = absence.result()
-    assert found.waited > 100
     assert (found.job["state"], found.job["attempt"]) == ("succeeded", 1)
     assert found.stored == [{"n": i} for i in range(found.job["output"])]
 
