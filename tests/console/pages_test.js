@@ -43,6 +43,8 @@ test("the list is live, searched and filtered, and follows by its one connection
     await row("listed").locator(".run-about", { hasText: "reading logs" }).waitFor();
     await row("listed").locator(".run-took", { hasText: /^\d.* (ms|s)$/ }).waitFor();
     await row("listed").locator(".run-age", { hasText: /^(now|\d+ ?s)/ }).waitFor();
+    await lease.send(graph.nodeEnd("thinker", "n1"));
+    await meter.waitFor({ state: "detached" });
     assert.deepEqual(asked, []); // not by asking
     await page.getByRole("button", { name: "Cancel listed" }).click();
     await row("listed").locator(".pill", { hasText: /Cancelled/ }).waitFor();

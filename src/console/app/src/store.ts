@@ -16,6 +16,7 @@ export interface Row {
   doing: string; // what happened last
   percent?: number; // how far it is, where it tells
   note?: string;
+  meter?: string; // the node that told
 }
 
 const PAGE = 200;
@@ -253,7 +254,8 @@ export class Store {
     else if (message.event === "progress" && typeof data.percent === "number") {
       row.percent = data.percent;
       row.note = typeof data.message === "string" ? data.message : undefined;
-    }
+      row.meter = String(data.node);
+    } else if (message.event === "node.end" && String(data.node) === row.meter) row.percent = row.note = row.meter = undefined;
     redraw();
   }
 }
