@@ -38,18 +38,16 @@ def nothing_of_the_machine_is_told():
 
 @case
 def a_server_that_goes_down_is_not_ready():
-    with Server("--shutdown-window", "20s", agents={"pull": PULL}) as s:
-        id = s.submit()
-        Worker(s).lease()
-        with s.stream(id, "agent"), s.connect() as unfinished:
-            # A request that is still coming in holds it up for as long as is looked.
-            unfinished.sendall(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
-            s.expected_exit = 0
-            s.signal(15)
-            until("it drains", lambda: s.get("/readyz").status == 503)
-            equal(s.get("/livez").status, 200)
-            a = s.get("/healthz")
-            equal((a.status, a.json["status"]), (503, "draining"))
+    deaf = {"command": ["sh", "-c", "trap '' TERM; : >there; exec sleep 300"], "grace": "10m"}  # holds it up for as long as is looked
+    with Server("--shutdown-window", "60s", agents={"deaf": deaf}) as s:
+        s.submit("deaf")
+        until("it does not listen", lambda: os.path.exists(os.path.join(s.folder, "there")))
+        s.expected_exit = 0
+        s.signal(15)
+        until("it drains", lambda: s.get("/readyz").status == 503)
+        equal(s.get("/livez").status, 200)
+        a = s.get("/healthz")
+        equal((a.status, a.json["status"]), (503, "draining"))
         s.kill()
 
 

@@ -256,7 +256,7 @@ def readers_are_counted_by_why_they_left():
             key("stream_resumes_total", result="gap"): 1,
         }
         try:
-            until("all are counted", lambda: counted() == want, 5)
+            until("all are counted", lambda: counted() == want)
         except AssertionError:
             equal(counted(), want)
 
