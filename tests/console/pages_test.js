@@ -78,6 +78,7 @@ test("an answer that was overtaken by news does not take them back", async () =>
     const hears = (id, state) => until(`it hears that ${id} is ${state}`, () => heard.some((t) => t.includes(`"${id}"`) && t.includes(`"state":"${state}"`)));
     const is = (id, word) => page.locator(".run-row", { hasText: id }).locator(".pill", { hasText: word }).waitFor();
 
+    await page.locator(".tile").first().waitFor(); // all lists have been read
     const jobs = await holdUp(page, "**/v1/jobs?limit=*");
     await server.submit("pull", {}, "overtaken");
     await page.goto(`${server.url}/#/`);
