@@ -50,7 +50,7 @@ struct crew {
     size_t slot;         /* for which is asked */
     bool is_wanted;      /* a job may be waiting */
     bool owes;           /* a job that was not started is still to be handed back */
-    bool ask_first;      /* the job under way may have been cancelled */
+    bool ask_first;      /* there may be news for the job under way */
     atomic_bool hint;    /* any thread: exec_queued */
 };
 
@@ -267,7 +267,7 @@ static int give_to_team(struct crew *crew)
     int err = team_take(crew->team, req);
 
     if (err == 0 && crew->ask_first)
-        team_ask(crew->team, req->row.key, req->row.attempt);
+        (void)team_ask(crew->team, req->row.key, req->row.attempt); /* it has just come */
     return err;
 }
 
@@ -388,34 +388,58 @@ static bool cancel(struct exec *e, int64_t key, int64_t attempt)
     return false;
 }
 
-struct cancel {
+static bool ask_for_news(struct exec *e, int64_t key, int64_t attempt)
+{
+    for (size_t i = 0; i < e->n_works; i++)
+        if (work_is(e->works[i], key, attempt)) {
+            work_ask(e->works[i]);
+            return true;
+        }
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL && team_ask(e->crews[i].team, key, attempt))
+            return true;
+    return false;
+}
+
+struct news {
     struct letter letter;
     struct exec *exec;
+    bool is_cancel;
     int64_t key, attempt;
 };
 
-static void on_cancel(struct letter *letter)
+static void on_news(struct letter *letter)
 {
-    struct cancel *c =
-        (struct cancel *)(void *)((char *)letter - offsetof(struct cancel, letter));
-    struct exec *e = c->exec;
+    struct news *n = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
+    struct exec *e = n->exec;
 
-    if (!cancel(e, c->key, c->attempt))
+    if (!(n->is_cancel ? cancel : ask_for_news)(e, n->key, n->attempt))
         for (size_t i = 0; i < e->n_crews; i++) /* the news may be ahead of the job itself */
             e->crews[i].ask_first = e->crews[i].lease.is_flying;
-    free(c);
+    free(n);
+}
+
+/* Without memory it comes with the next heartbeat. */
+static void post_news(struct exec *e, bool is_cancel, int64_t key, int64_t attempt)
+{
+    struct news *n = malloc(sizeof(*n));
+
+    if (n == NULL)
+        return;
+    *n = (struct news){ .exec = e, .is_cancel = is_cancel, .key = key, .attempt = attempt };
+    n->letter.deliver = on_news;
+    if (mailbox_post(e->box, &n->letter) != 0)
+        free(n);
 }
 
 void exec_cancel(struct exec *e, int64_t key, int64_t attempt)
 {
-    struct cancel *c = malloc(sizeof(*c));
+    post_news(e, true, key, attempt);
+}
 
-    if (c == NULL)
-        return;
-    *c = (struct cancel){ .exec = e, .key = key, .attempt = attempt };
-    c->letter.deliver = on_cancel;
-    if (mailbox_post(e->box, &c->letter) != 0)
-        free(c);
+void exec_ask(struct exec *e, int64_t key, int64_t attempt)
+{
+    post_news(e, false, key, attempt);
 }
 
 /* --- the thread -------------------------------------------------------------- */

@@ -132,6 +132,8 @@ void exec_queued(struct exec *e, struct str agent);
 /* A cancel was requested of the job with that key.  Another attempt than ours is somebody
  * else's. */
 void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
+/* There is other news for the worker of that job: it is asked for. */
+void exec_ask(struct exec *e, int64_t key, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are handed
  * back at no cost.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);

@@ -303,12 +303,13 @@ bool team_cancel(struct team *t, int64_t key, int64_t attempt)
     return s != NULL;
 }
 
-void team_ask(struct team *t, int64_t key, int64_t attempt)
+bool team_ask(struct team *t, int64_t key, int64_t attempt)
 {
     struct seat *s = find(t, key, attempt);
 
     if (s != NULL)
         duty_ask(&s->duty);
+    return s != NULL;
 }
 
 /* --- the beginning and the end ----------------------------------------------- */

@@ -58,7 +58,7 @@ void team_wake(struct team *t);
 /* False when it does not have that job. */
 bool team_cancel(struct team *t, int64_t key, int64_t attempt);
 /* A heartbeat now: there may be news. */
-void team_ask(struct team *t, int64_t key, int64_t attempt);
+bool team_ask(struct team *t, int64_t key, int64_t attempt);
 
 /* Processes that are not gone and jobs that are not. */
 size_t team_size(const struct team *t);

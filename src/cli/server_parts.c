@@ -24,9 +24,11 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     hub_published(s->hub_shared, pubs, n);
     if (s->bus != NULL)
         bus_published(s->bus, pubs, n);
-    for (size_t i = 0; i < n; i++)
-        if ((pubs[i].cancel_requested || pubs[i].gone) && s->exec != NULL)
+    for (size_t i = 0; s->exec != NULL && i < n; i++)
+        if (pubs[i].cancel_requested || pubs[i].gone)
             exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
+        else if (pubs[i].pause_requested)
+            exec_ask(s->exec, pubs[i].key, pubs[i].attempt);
 }
 
 static void on_queued(void *arg, struct str agent)

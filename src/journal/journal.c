@@ -137,8 +137,8 @@ static int commit(struct journal *j)
 /* A worker's sign of life is nobody else's business. */
 static bool has_news(const struct live *l)
 {
-    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->deleted ||
-           l->questions != NULL;
+    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->pause_news ||
+           l->deleted || l->questions != NULL;
 }
 
 static void tell_queued(struct journal *j)
@@ -186,6 +186,7 @@ static void publish(struct journal *j)
                                              .state_changed = l->state_news,
                                              .gone = l->deleted,
                                              .cancel_requested = l->cancel_news,
+                                             .pause_requested = l->pause_news,
                                              .attempt = l->row.attempt,
                                              .ts = j->now,
                                              .since_us = j->since_us,

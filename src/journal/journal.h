@@ -208,6 +208,7 @@ struct publication {
     bool state_changed;
     bool gone;             /* deleted */
     bool cancel_requested; /* newly */
+    bool pause_requested;  /* newly, of a worker */
     int64_t attempt;
     int64_t ts;
     uint64_t since_us; /* when the oldest request of the commit arrived; 0: there was none */

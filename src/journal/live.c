@@ -507,7 +507,8 @@ void live_end_turn(struct live *l)
 {
     drop_records(l);
     questions_forget(l);
-    l->touched = l->changed = l->cancel_news = l->state_news = l->capture = false;
+    l->touched = l->changed = l->state_news = l->capture = false;
+    l->cancel_news = l->pause_news = false;
     l->told_seq = l->row.seq;
     l->next_touched = NULL;
     if (l->deleted || job_state_is_final(l->state))
@@ -525,7 +526,8 @@ void live_reload(struct live *l)
     drop_records(l);
     questions_forget(l);
     drop_fold(l);
-    l->touched = l->deleted = l->cancel_news = l->state_news = l->capture = false;
+    l->touched = l->deleted = l->state_news = l->capture = false;
+    l->cancel_news = l->pause_news = false;
     l->changed = false;
     l->behind_since = 0;
     l->next_touched = NULL;

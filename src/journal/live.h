@@ -35,7 +35,7 @@ struct live {
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     uint64_t lease_number;             /* of the last request that got its lease */
     /* This turn: */
-    bool touched, deleted, cancel_news, state_news;
+    bool touched, deleted, cancel_news, pause_news, state_news;
     bool queue_news;      /* it may begin now, which was not told yet */
     bool changed;         /* its row is stored with the turn */
     int64_t behind_since; /* the stored row lacks what happened since; 0: nothing */

@@ -559,6 +559,7 @@ void journal_pause(struct journal *j, struct journal_request *req)
     if (err == 0 && !paused) {
         live_change(l);
         l->row.pause_requested = j->now;
+        l->pause_news = l->state == JOB_RUNNING;
         err = l->state == JOB_QUEUED ? pause_now(l) : 0;
     }
     if (err != 0) {

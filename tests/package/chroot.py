@@ -82,7 +82,7 @@ class Inside(gateway.Server):
     def __init__(self, root, command, user, env, token=None):
         self.token = token
         self.folder = tempfile.mkdtemp(prefix="spoolwire-package-")
-        self.own_folder, self.n, self.expected_exit = True, 1, None
+        self.own_folder, self.n, self.expected_exit, self.place = True, 1, None, None
         self.err_path = os.path.join(self.folder, "stderr.1")
         with open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([*inside(root, user), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -134,6 +134,20 @@ def one_of_several_jobs_is_cancelled():
 
 
 @case
+def a_pause_does_not_wait_for_a_sign_of_life():
+    """A node may think for long, and shall know in time that it is the last one for now."""
+    with Pool(concurrency=2, agent={"lease": "10m"}) as s:
+        id, other = s.do(["silent", True], ["until", "go"]), s.do(["silent", True], ["until", "go"])
+        until("both have begun", lambda: len(s.notes("jobs")) == 2)
+        equal(s.post(f"/v1/jobs/{id}/pause").status, 200)
+        until("it is told", lambda: s.notes("paused"))
+        s.touch("go")
+        for one in (id, other):
+            s.until_state(one, "succeeded")
+        equal(s.notes("paused"), [[id, "1"]], "once, and nobody else")
+
+
+@case
 def a_cancel_that_is_ignored_lets_the_others_finish():
     """The process gets no more jobs, and ends when the others are done."""
     with Pool(concurrency=2, agent={"grace": "300ms"}, drain="120s") as s:

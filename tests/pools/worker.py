@@ -4,7 +4,8 @@
 
 A job without a last step of its own ends with success.  What it did is in files of its folder:
 `pids` (one line for each process), `jobs` (pid, job, attempt: one line for each job begun),
-`told` (a job that was told to stop), `ends` (a process that saw the end of its input).
+`told` (a job that was told to stop), `paused` (one that was told to pause), `ends` (a process that
+saw the end of its input).
 """
 
 import json
@@ -160,6 +161,9 @@ def main():
             note("told", *key)
             if key in jobs:
                 jobs[key].stop.set()
+            continue
+        if order.get("pause"):
+            note("paused", *key)
             continue
         with open("order", "w") as f:
             f.write(line)
