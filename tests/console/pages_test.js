@@ -189,8 +189,16 @@ test("the inbox answers by the schema of each question, and workers, agents and 
   await next.finish();
   await onPage("/agents", {}, async (page) => {
     await page.locator(".tile", { hasText: "demo" }).getByRole("button", { name: "New run" }).click();
-    assert.equal(await page.getByRole("dialog").getByLabel("Agent").inputValue(), "demo");
+    const dialog = page.getByRole("dialog");
+    assert.equal(await dialog.getByLabel("Agent").inputValue(), "demo");
+    await dialog.getByLabel("Input (JSON)").fill('{"mine": 1}');
+    await dialog.getByLabel("Agent").selectOption("pull"); // an example goes with its agent, what was typed stays
+    await dialog.getByRole("button", { name: "Start" }).click();
+    await dialog.waitFor({ state: "detached" });
   });
+  const typed = await server.lease();
+  assert.deepEqual(typed.order.input, { mine: 1 });
+  await typed.finish();
   await onPage("/server", {}, async (page) => {
     await page.locator(".chart", { hasText: "Events stored" }).locator("polyline").waitFor({ state: "attached" });
     const figures = ["Events stored", "Commit", "Delivery", "Readers of runs", "Connections", "Jobs at work", "Memory", "Disk"];

@@ -9,6 +9,8 @@ import type { Store } from "../store";
 
 const DEMO_INPUT = '{\n  "issue": "API returns 500 after deploy",\n  "ask_timeout": "never"\n}';
 
+const example = (agent: string) => (agent === "demo" ? DEMO_INPUT : "{}");
+
 export class SubmitForm {
   private readonly dialog = new Dialog("submit");
   private agent = "";
@@ -22,19 +24,26 @@ export class SubmitForm {
   open(agent = this.store.agents[0]?.agent_type ?? ""): void {
     this.error = "";
     this.id = "";
-    this.choose(agent);
+    this.begin(agent);
     this.dialog.open();
   }
 
-  private choose(agent: string): void {
+  private begin(agent: string): void {
     this.agent = agent;
-    this.input = agent === "demo" ? DEMO_INPUT : "{}";
+    this.input = example(agent);
+    redraw();
+  }
+
+  // What was typed stays.
+  private choose(agent: string): void {
+    if (this.input === example(this.agent)) this.input = example(agent);
+    this.agent = agent;
     redraw();
   }
 
   // Without asking.
   async start(agent: string): Promise<void> {
-    this.choose(agent);
+    this.begin(agent);
     await this.send();
     if (this.error !== "") {
       const error = this.error;
