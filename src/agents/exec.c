@@ -374,33 +374,6 @@ size_t exec_running(const struct exec *e)
     return atomic_load(&e->n_running);
 }
 
-/* False when nobody here has that job. */
-static bool cancel(struct exec *e, int64_t key, int64_t attempt)
-{
-    for (size_t i = 0; i < e->n_works; i++)
-        if (work_is(e->works[i], key, attempt)) {
-            work_cancel(e->works[i]);
-            return true;
-        }
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL && team_cancel(e->crews[i].team, key, attempt))
-            return true;
-    return false;
-}
-
-static bool ask_for_news(struct exec *e, int64_t key, int64_t attempt)
-{
-    for (size_t i = 0; i < e->n_works; i++)
-        if (work_is(e->works[i], key, attempt)) {
-            work_ask(e->works[i]);
-            return true;
-        }
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL && team_ask(e->crews[i].team, key, attempt))
-            return true;
-    return false;
-}
-
 struct news {
     struct letter letter;
     struct exec *exec;
@@ -408,12 +381,27 @@ struct news {
     int64_t key, attempt;
 };
 
+/* False when nobody here has that job. */
+static bool tell(struct exec *e, const struct news *n)
+{
+    for (size_t i = 0; i < e->n_works; i++)
+        if (work_is(e->works[i], n->key, n->attempt)) {
+            (n->is_cancel ? work_cancel : work_ask)(e->works[i]);
+            return true;
+        }
+    for (size_t i = 0; i < e->n_crews; i++)
+        if (e->crews[i].team != NULL &&
+            (n->is_cancel ? team_cancel : team_ask)(e->crews[i].team, n->key, n->attempt))
+            return true;
+    return false;
+}
+
 static void on_news(struct letter *letter)
 {
     struct news *n = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
     struct exec *e = n->exec;
 
-    if (!(n->is_cancel ? cancel : ask_for_news)(e, n->key, n->attempt))
+    if (!tell(e, n))
         for (size_t i = 0; i < e->n_crews; i++) /* the news may be ahead of the job itself */
             e->crews[i].ask_first = e->crews[i].lease.is_flying;
     free(n);
