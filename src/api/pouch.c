@@ -14,13 +14,20 @@ static void on_check(uv_check_t *check)
     send_all(check->data);
 }
 
-int pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal)
+static void on_prepare(uv_prepare_t *prepare)
+{
+    send_all(prepare->data);
+}
+
+void pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal)
 {
     *p = (struct pouch){ .journal = journal };
     p->last = &p->first;
-    p->check.data = p;
-    int err = uv_check_init(loop, &p->check);
-    return err == 0 ? uv_check_start(&p->check, on_check) : err;
+    p->check.data = p->prepare.data = p;
+    (void)uv_check_init(loop, &p->check); /* none of these can fail */
+    (void)uv_prepare_init(loop, &p->prepare);
+    (void)uv_check_start(&p->check, on_check);
+    (void)uv_prepare_start(&p->prepare, on_prepare);
 }
 
 void pouch_put(struct pouch *p, struct journal_request *req)
@@ -34,4 +41,5 @@ void pouch_close(struct pouch *p)
 {
     send_all(p);
     uv_close((uv_handle_t *)&p->check, NULL);
+    uv_close((uv_handle_t *)&p->prepare, NULL);
 }

@@ -2,7 +2,8 @@
  *
  * It goes there once in every turn of the loop, after all sockets that had something were
  * read: requests that came together then share a commit, instead of the first one having one
- * to itself. */
+ * to itself.  Requests that are handled between two polls (pipelined ones, whose bytes were read
+ * earlier) go before the next poll, which may wait long. */
 #ifndef API_POUCH_H
 #define API_POUCH_H
 
@@ -11,12 +12,13 @@
 #include <uv.h>
 
 struct pouch {
-    uv_check_t check;
+    uv_check_t check;     /* after each poll */
+    uv_prepare_t prepare; /* before each poll */
     struct journal *journal; /* borrowed */
     struct journal_request *first, **last;
 };
 
-int pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal);
+void pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal);
 /* On the loop's thread, like all of it. */
 void pouch_put(struct pouch *p, struct journal_request *req);
 /* What is in it goes out. */

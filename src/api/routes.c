@@ -234,11 +234,11 @@ void api_loop_start(struct http_loop *loop, void *arg)
     if (l != NULL)
         traffic_init(&l->traffic);
     if (l == NULL || mailbox_new(http_loop_uv(loop), &l->box) != 0 ||
-        pouch_init(&l->pouch, http_loop_uv(loop), app->journal) != 0 ||
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
         streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app_settings(app)->streams,
                     &l->streams) != 0)
         abort(); /* at start-up, without the memory for one loop */
+    pouch_init(&l->pouch, http_loop_uv(loop), app->journal);
     l->app = app;
     l->drain.deliver = on_drain;
     l->recheck.deliver = on_recheck;

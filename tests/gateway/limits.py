@@ -389,3 +389,21 @@ def pipelined_requests_are_answered_in_order():
             data = until_closed(sock, WAIT)
         statuses = re.findall(rb"HTTP/1\.1 (\d+) ", data)
         equal(statuses, [b"200", b"200", b"404", b"200", b"200"] * 10)
+
+
+@case
+def pipelined_requests_that_wait_for_the_journal_do_not_wait_for_the_clock():
+    """Each waits for the answer before it.  The loop's tick is 250 ms: that is what each one cost when nothing
+    else woke the loop."""
+    n = 20
+    with Server("--loops", "1", agents={"pull": PULL}) as s, s.connect() as sock:
+        wire = b"".join(request_bytes(s, "POST", "/threads", {}) for _ in range(n))
+
+        def took_less_than_a_tick_each():
+            began, data = time.monotonic(), b""
+            sock.sendall(wire)
+            while data.count(b"HTTP/1.1 200 ") < n or not data.endswith(b"}"):
+                data += sock.recv(1 << 20)
+            return time.monotonic() - began < n * 0.1
+
+        until("the requests are answered at once", took_less_than_a_tick_each)
