@@ -2,8 +2,8 @@
  *
  * It goes there once in every turn of the loop, after all sockets that had something were
  * read: requests that came together then share a commit, instead of the first one having one
- * to itself.  Requests that are handled between two polls (pipelined ones, whose bytes were read
- * earlier) go before the next poll, which may wait long. */
+ * to itself.  Requests that are handled between two polls (pipelined ones, whose bytes were
+ * read earlier) go before the next poll, which may wait long. */
 #ifndef API_POUCH_H
 #define API_POUCH_H
 
@@ -12,8 +12,8 @@
 #include <uv.h>
 
 struct pouch {
-    uv_check_t check;     /* after each poll */
-    uv_prepare_t prepare; /* before each poll */
+    uv_check_t check;        /* after each poll */
+    uv_prepare_t prepare;    /* before each poll */
     struct journal *journal; /* borrowed */
     struct journal_request *first, **last;
 };
