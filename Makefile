@@ -21,6 +21,11 @@ check:
 	@scripts/deps check
 	@scripts/check
 
+# The same, and what takes longer: every sanitizer over every suite it fits, longer fuzzing.
+check-all:
+	@scripts/deps check
+	@scripts/check --all
+
 bench: all
 	@scripts/deps bench
 	@bench/run build/release
@@ -58,4 +63,4 @@ deb image:
 clean:
 	rm -rf build
 
-.PHONY: all run play check bench golden docs console format install deb image clean
+.PHONY: all run play check check-all bench golden docs console format install deb image clean

@@ -93,8 +93,9 @@ int fault(const struct store *s, int rc, struct error *err)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return error_set(err, ERR_BUSY,
-                         "another program has %s locked (a sqlite3 shell, a backup?): "
-                         "it goes on when that one ends",
+                         "another program has %s locked (a server that is stopped, a sqlite3 "
+                         "shell, a backup?): nothing was written; try again when that program "
+                         "has gone on or ended",
                          s->name);
     case SQLITE_CANTOPEN:
         return open_fault(s, err);

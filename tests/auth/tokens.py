@@ -1,10 +1,12 @@
 """The life of a token: made, listed, noticed, revoked; in the database and in the settings."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -62,10 +64,33 @@ def a_running_server_knows_when_the_command_ends():
         contains(out, "revoked")
 
 
+@contextlib.contextmanager
+def write_lock(path):
+    """Holds the database's write lock, as a server that is stopped in the middle of a commit does."""
+    db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+        db.execute("ROLLBACK")
+    finally:
+        db.close()
+
+
+@case
+def a_locked_database_is_an_error_that_says_what_to_do():
+    with Locked() as s:
+        with write_lock(s.data):
+            out, err = cli("token", "create", "--data", s.data, "--scope", "client", want=3)
+        equal(out, "", "no token that was not stored is shown")
+        contains(err, s.data, "locked", "a server that is stopped", "nothing was written; try again")
+        cli("token", "create", "--data", s.data, "--scope", "client")
+
+
 @case
 def a_server_that_stands_still_is_not_waited_for():
     with Locked() as s:
-        os.kill(s.process.pid, signal.SIGSTOP)
+        with write_lock(s.data):  # so that the server does not hold it when it is stopped
+            os.kill(s.process.pid, signal.SIGSTOP)
         try:
             out, err = cli("token", "create", "--data", s.data, "--scope", "client")
         finally:

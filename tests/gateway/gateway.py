@@ -279,8 +279,8 @@ class Server:
                     self.terminate()
                 else:
                     self.kill()
-            if kind is None:
-                self.look_for_reports()
+            # Also behind a case that failed: the report is then the reason.
+            self.look_for_reports()
         finally:
             if self.process is not None and self.process.poll() is None:
                 self.process.kill()

@@ -23,19 +23,17 @@ def _run(f):
 
 
 def main():
-    only = [a[len("--only="):] for a in sys.argv[1:] if a.startswith("--only=")]
     threads = int(_option("--threads=", 8))
     slow = "--times" in sys.argv
     if not os.access(harness.PROGRAM, os.X_OK):
         sys.exit(f"{harness.PROGRAM} does not exist: scripts/build makes it")
-    chosen = [(name, f) for name, f in harness._cases if not only or any(word in name for word in only)]
     failed = passed = 0
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         def timed(f):
             start = time.monotonic()
             return _run(f), time.monotonic() - start
 
-        names = {pool.submit(timed, f): name for name, f in chosen}
+        names = {pool.submit(timed, f): name for name, f in harness.chosen()}
         for done in concurrent.futures.as_completed(names):
             why, seconds = done.result()
             note = f"  ({seconds:.1f} s)" if slow else ""

@@ -193,15 +193,23 @@ def contains(text, *parts):
             raise AssertionError(f"{_short(part)!r} is not in {_short(text)!r}")
 
 
+def chosen(all_cases=_cases):
+    """The cases whose name contains one of the words given with --only=WORD, or is a name given
+    with --exactly=NAME."""
+    def given(option):
+        return [a[len(option):] for a in sys.argv[1:] if a.startswith(option)]
+
+    words, names = given("--only="), given("--exactly=")
+    return [(name, f) for name, f in all_cases
+            if not (words or names) or name in names or any(word in name for word in words)]
+
+
 def main():
-    """Runs the cases whose name contains one of the words given with --only=WORD."""
-    only = [a[len("--only="):] for a in sys.argv[1:] if a.startswith("--only=")]
+    """Runs the chosen cases."""
     failed = passed = 0
     if not os.access(PROGRAM, os.X_OK):
         sys.exit(f"{PROGRAM} does not exist: scripts/build makes it")
-    for name, f in _cases:
-        if only and not any(word in name for word in only):
-            continue
+    for name, f in chosen():
         try:
             f()
             passed += 1

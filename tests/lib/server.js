@@ -58,6 +58,8 @@ function environment(more = {}) {
     };
 }
 
+const CRASHES = new Set(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE']);
+
 // A process whose output is kept in `text`; `ended` is its exit.
 export function start(program, args, { cwd, env } = {}) {
     const child = spawn(program, args, { cwd, env: environment(env), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -68,6 +70,9 @@ export function start(program, args, { cwd, env } = {}) {
             child.text += data;
         });
     child.ended = once(child, 'exit');
+    child.on('exit', (_, signal) => {
+        if (CRASHES.has(signal)) console.log(`${program} died of ${signal}: ${child.text.slice(-2000)}`);
+    });
     return child;
 }
 
