@@ -160,7 +160,7 @@ static int on_run_error(struct fold *f, const struct json *line, const struct ev
         return 0;
     }
     if (ev->interrupted)
-        err = fold_question(f, ev->id, NULL, ev->text.p != NULL ? ev->text : STR(""), false);
+        err = fold_question_repr(f, ev->id, ev->text.p != NULL ? ev->text : STR(""));
     if (err == 0 && ev->interrupted)
         return fold_close_run(f, run, STR("interrupted"), STR_NONE);
     return err == 0 ? fold_end_run(f, run, ev, error_status(ev)) : err;
@@ -202,7 +202,7 @@ static int on_part(struct fold *f, const struct json *line, const struct event *
 static int on_interrupt(struct fold *f, const struct json *line, const struct event *ev)
 {
     (void)line;
-    return fold_question(f, ev->id, ev->data, STR_NONE, ev->pause);
+    return fold_question(f, ev->id, ev->data, ev->pause);
 }
 
 static int on_resumed(struct fold *f, const struct json *line, const struct event *ev)
@@ -377,7 +377,7 @@ int fold_pause(struct fold *f, int64_t ts)
         return 0;
     arena_reset(&f->work);
     f->ts = ts;
-    return fold_question(f, STR_NONE, NULL, STR_NONE, true);
+    return fold_question(f, STR_NONE, NULL, true);
 }
 
 int fold_resume(struct fold *f, int64_t ts)

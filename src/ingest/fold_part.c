@@ -6,6 +6,7 @@
  * have been announced by events, parts say nothing about executions and tokens. */
 #include "base/error.h"
 #include "ingest/fold_state.h"
+#include "ingest/repr.h"
 
 static const enum record_kind state_kind[PART_MODE_MAX] = {
     [PART_VALUES] = REC_STATE_VALUES, [PART_UPDATES] = REC_STATE_UPDATES,
@@ -38,21 +39,6 @@ static struct str question_id(struct fold *f, struct str id, int *err)
     return copy;
 }
 
-/* The id in the repr of an Interrupt object: …, id='15d1…'). */
-static struct str repr_id(struct str repr)
-{
-    static const char mark[] = "id='";
-    size_t n = sizeof(mark) - 1;
-
-    for (size_t at = repr.n; at-- > 0;) {
-        struct str here = str_skip(repr, at);
-
-        if (str_starts(here, str_make(mark, n)))
-            return str_head(str_skip(here, n), str_find(str_skip(here, n), '\''));
-    }
-    return STR_NONE;
-}
-
 /* Older senders give no ids, and tell one question in several modes: the same value as one
  * that was open before this event is that one. */
 static bool asked_before(const struct fold *f, struct str value)
@@ -83,14 +69,66 @@ static struct str all_open(struct fold *f, const struct record *rec, int *err)
     return fold_tmp(f, err);
 }
 
-static void fill_question(struct fold *f,
-                          const yyjson_val *value,
-                          struct str lossy_text,
-                          struct record *rec,
-                          int *err)
+/* What was asked: a value, or the repr of one that its sender could not encode. */
+struct asked {
+    const yyjson_val *value; /* or NULL */
+    struct str repr;         /* of the value; absent when there is none */
+    struct str text;         /* all that was sent instead of the value; absent likewise */
+};
+
+/* The object of pydantic or the like inside a value that is JSON: a repr (load.dumps), a
+ * str() of it (default=str), or the constructor of a serializable class. */
+static struct asked asked_by(const yyjson_val *value)
 {
-    if (lossy_text.p != NULL) {
-        struct str text = fold_limit_text(f, lossy_text, err);
+    struct asked q = { .value = value, .repr = json_text(json_at(value, "repr")) };
+
+    if (yyjson_is_str((yyjson_val *)value))
+        q.repr = json_text(value);
+    else if (json_at(value, "lc") == NULL)
+        q.repr = STR_NONE;
+    return q;
+}
+
+static const yyjson_val *member_of(const struct asked *q, struct str key)
+{
+    const yyjson_val *kwargs =
+        json_at(q->value, "lc") != NULL ? json_at(q->value, "kwargs") : NULL;
+
+    return json_get(kwargs != NULL ? kwargs : q->value, key);
+}
+
+/* The member @key of what was asked, as JSON; absent when it has none. */
+static struct str asked_member(struct fold *f, const struct asked *q, struct str key, int *err)
+{
+    struct str literal = repr_member(q->repr, key);
+    struct buf fixed = { 0 }; /* undoing escapes makes nothing longer */
+
+    if (literal.p == NULL)
+        return fold_json(f, member_of(q, key), false, err);
+    fixed.cap = fixed.max = literal.n + 16;
+    fixed.p = arena_alloc(&f->work, fixed.cap);
+    if (fixed.p == NULL) {
+        *err = ERR_NOMEM;
+        return STR_NONE;
+    }
+    buf_clear(&f->tmp);
+    repr_put_json(&f->tmp, literal, &fixed);
+    return fold_tmp(f, err);
+}
+
+static bool asks_for_pause(const struct asked *q)
+{
+    struct str kind = repr_member(q->repr, STR("kind"));
+
+    return str_is(json_text(member_of(q, STR("kind"))), "pause") || str_is(kind, "'pause'");
+}
+
+static void fill_question(struct fold *f, const struct asked *q, struct record *rec, int *err)
+{
+    rec->question = asked_member(f, q, STR("question"), err);
+    rec->context = asked_member(f, q, STR("context"), err);
+    if (q->text.p != NULL) {
+        struct str text = fold_limit_text(f, q->text, err);
 
         rec->lossy = true;
         buf_clear(&f->tmp);
@@ -98,29 +136,24 @@ static void fill_question(struct fold *f,
         rec->data = fold_tmp(f, err);
         return;
     }
+    rec->lossy = q->repr.p != NULL && rec->question.p != NULL;
     /* A question of `agent`'s without a value is the value itself. */
-    if (str_is(json_text(json_at(value, "type")), "graph.interrupt"))
-        rec->data = fold_json_skip(f, value, STR("type"), err);
+    if (str_is(json_text(json_at(q->value, "type")), "graph.interrupt"))
+        rec->data = fold_json_skip(f, q->value, STR("type"), err);
     else
-        rec->data = fold_json(f, value, false, err);
-    rec->question = fold_json(f, json_at(value, "question"), false, err);
-    rec->context = fold_json(f, json_at(value, "context"), false, err);
+        rec->data = fold_json(f, q->value, false, err);
 }
 
-int fold_question(struct fold *f,
-                  struct str id,
-                  const yyjson_val *value,
-                  struct str lossy_text,
-                  bool pause)
+static int ask(struct fold *f, struct str id, const struct asked *q, bool pause)
 {
     struct record rec;
     int err = 0;
 
-    pause |= str_is(json_text(json_at(value, "kind")), "pause");
+    pause |= asks_for_pause(q);
     if (pause ? f->paused : id.n > 0 && is_open(f, id))
         return 0;
     record_init(&rec, pause ? REC_JOB_PAUSED : REC_JOB_INTERRUPT);
-    fill_question(f, value, lossy_text, &rec, &err);
+    fill_question(f, q, &rec, &err);
     if (err != 0 || (!pause && id.n == 0 && asked_before(f, rec.data)))
         return err;
     rec.id = question_id(f, id, &err);
@@ -129,17 +162,33 @@ int fold_question(struct fold *f,
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
+int fold_question(struct fold *f, struct str id, const yyjson_val *value, bool pause)
+{
+    struct asked q = asked_by(value);
+
+    return ask(f, id, &q, pause);
+}
+
+int fold_question_repr(struct fold *f, struct str id, struct str repr)
+{
+    struct asked q = { .repr = repr, .text = repr };
+
+    return ask(f, id, &q, false);
+}
+
 static int one_interrupt(struct fold *f, const yyjson_val *item)
 {
-    struct str repr = json_text(json_at(item, "repr"));
+    struct asked q = { .text = json_text(json_at(item, "repr")) };
     yyjson_val *value = json_at(item, "value");
+    struct str id;
 
-    if (repr.p == NULL && yyjson_is_str((yyjson_val *)item))
-        repr = json_text(item);
-    if (repr.p != NULL)
-        return fold_question(f, repr_id(repr), NULL, repr, false);
-    return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item,
-                         STR_NONE, false);
+    if (q.text.p == NULL)
+        q.text = json_text(item);
+    if (q.text.p == NULL)
+        return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item,
+                             false);
+    (void)repr_interrupt(q.text, &id, &q.repr);
+    return ask(f, id, &q, false);
 }
 
 /* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
@@ -152,7 +201,7 @@ static int put_interrupts(struct fold *f, const yyjson_val *list)
     if (!yyjson_is_arr((yyjson_val *)list))
         return one_interrupt(f, list);
     if (yyjson_arr_size((yyjson_val *)list) == 0)
-        return fold_question(f, STR_NONE, NULL, STR_NONE, true);
+        return fold_question(f, STR_NONE, NULL, true);
     while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
         err = one_interrupt(f, item);
     return err;

@@ -183,11 +183,9 @@ int fold_part(struct fold *f,
               const struct json *line,
               const struct event *ev,
               const yyjson_val *data);
-int fold_question(struct fold *f,
-                  struct str id,
-                  const yyjson_val *value,
-                  struct str lossy_text,
-                  bool pause);
+int fold_question(struct fold *f, struct str id, const yyjson_val *value, bool pause);
+/* The same, when only the value's repr arrived. */
+int fold_question_repr(struct fold *f, struct str id, struct str repr);
 int fold_resumed(struct fold *f);
 
 int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);

@@ -6,6 +6,7 @@
  *     '------ literal ----------------------------' '---- field ------' */
 #include "ingest/repr.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "ingest/message.h"
 
@@ -194,6 +195,19 @@ static void put_unescaped(struct buf *out, struct str s)
     }
 }
 
+/* The next `'key': literal` of a dict; false at the end. */
+static bool item(struct cursor *c, struct str *ret_key, struct str *ret_value)
+{
+    while (at(c, ' ') || at(c, ','))
+        c->p++;
+    if (!literal(c, ret_key) || !at(c, ':'))
+        return false;
+    *ret_key = inside(*ret_key);
+    c->p++;
+    skip_spaces(c);
+    return literal(c, ret_value);
+}
+
 /* --- list content ------------------------------------------------------------ */
 
 enum wanted { WANT_TEXT, WANT_REASONING };
@@ -204,20 +218,12 @@ static struct str block_text(struct str block, enum wanted wanted)
     struct cursor c = { block.p + 1, block.p + block.n };
     struct str key, value, text = STR_NONE, thinking = STR_NONE, type = STR_NONE;
 
-    for (;;) {
-        while (at(&c, ' ') || at(&c, ','))
-            c.p++;
-        if (!literal(&c, &key) || !at(&c, ':'))
-            break;
-        c.p++;
-        skip_spaces(&c);
-        if (!literal(&c, &value))
-            break;
-        if (str_is(key, "'type'"))
+    while (item(&c, &key, &value)) {
+        if (str_is(key, "type"))
             type = inside(value);
-        else if (str_is(key, "'text'"))
+        else if (str_is(key, "text"))
             text = inside(value);
-        else if (str_is(key, "'thinking'") || str_is(key, "'reasoning'"))
+        else if (str_is(key, "thinking") || str_is(key, "reasoning"))
             thinking = inside(value);
     }
     if (wanted == WANT_TEXT)
@@ -229,17 +235,17 @@ static struct str block_text(struct str block, enum wanted wanted)
 static void put_blocks(struct buf *out, struct str list, enum wanted wanted)
 {
     struct cursor c = { list.p + 1, list.p + list.n };
-    struct str item;
+    struct str block;
 
     for (;;) {
         while (at(&c, ' ') || at(&c, ','))
             c.p++;
-        if (!literal(&c, &item))
+        if (!literal(&c, &block))
             break;
-        if (item.p[0] == '{')
-            put_unescaped(out, block_text(item, wanted));
+        if (block.p[0] == '{')
+            put_unescaped(out, block_text(block, wanted));
         else if (wanted == WANT_TEXT)
-            put_unescaped(out, inside(item));
+            put_unescaped(out, inside(block));
     }
 }
 
@@ -366,6 +372,21 @@ struct str repr_call_text(struct str s, struct buf *scratch)
     return buf_since(scratch, from);
 }
 
+/* The last id='…' in @s, where nothing before it could be read. */
+static struct str last_id(struct str s)
+{
+    static const char mark[] = "id='";
+    size_t n = sizeof(mark) - 1;
+
+    for (size_t i = s.n; i-- > 0;) {
+        struct str here = str_skip(s, i);
+
+        if (str_starts(here, str_make(mark, n)))
+            return str_head(str_skip(here, n), str_find(str_skip(here, n), '\''));
+    }
+    return STR_NONE;
+}
+
 bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value)
 {
     static const char call[] = "Interrupt(";
@@ -386,5 +407,64 @@ bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value)
         else if (str_is(key, "value"))
             *ret_value = value;
     }
+    if (str_absent(*ret_value) && str_absent(*ret_id))
+        *ret_id = last_id(rest);
     return true;
+}
+
+/* --- objects ----------------------------------------------------------------- */
+
+struct str repr_member(struct str s, struct str key)
+{
+    struct cursor c = cursor_of(s);
+    bool dict = at(&c, '{'), call;
+    struct str name, value;
+
+    name = word(&c);
+    call = name.n > 0 && at(&c, '(');
+    if (dict || call)
+        c.p++;
+    else
+        c = cursor_of(s);
+    while (dict ? item(&c, &name, &value) : field(&c, &name, &value))
+        if (str_eq(name, key))
+            return value;
+    return STR_NONE;
+}
+
+/* Is it a number that JSON writes in the same way?  inf, nan and 1_000 are not. */
+static bool is_number(struct str s)
+{
+    size_t i = s.n > 0 && s.p[0] == '-';
+    bool zero = i < s.n && s.p[i] == '0', digits = false;
+
+    for (; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++) {
+        if (digits && zero)
+            return false;
+        digits = true;
+    }
+    if (digits && i + 1 < s.n && s.p[i] == '.')
+        for (i++; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++)
+            ;
+    return digits && i == s.n && s.p[i - 1] != '.';
+}
+
+void repr_put_json(struct buf *out, struct str literal, struct buf *scratch)
+{
+    size_t from = scratch->n;
+
+    if (str_is(literal, "None")) {
+        buf_lit(out, "null");
+    } else if (str_is(literal, "True")) {
+        buf_lit(out, "true");
+    } else if (str_is(literal, "False")) {
+        buf_lit(out, "false");
+    } else if (is_number(literal)) {
+        buf_str(out, literal);
+    } else if (is_string(literal)) {
+        put_unescaped(scratch, inside(literal));
+        json_put_str(out, buf_since(scratch, from));
+    } else {
+        json_put_str(out, literal);
+    }
 }

@@ -23,4 +23,13 @@ struct str repr_call_text(struct str s, struct buf *scratch);
  * when it is not there.  False when there is no Interrupt in @s. */
 bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value);
 
+/* The literal of the member @key of an object: HumanExchange(question='…', …), the same
+ * as pydantic's str() writes it (question='…' context='…'), or {'question': '…'}.  Absent
+ * when @s is none of them, or has no such member before it stops making sense. */
+struct str repr_member(struct str s, struct str key);
+
+/* Appends a literal as JSON: a string, a number, None, True and False as what they are,
+ * anything else as a string that holds its repr.  @scratch has room for @literal. */
+void repr_put_json(struct buf *out, struct str literal, struct buf *scratch);
+
 #endif

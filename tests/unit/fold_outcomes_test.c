@@ -118,6 +118,49 @@ static void a_question_in_words_is_marked_lossy(void **state)
                    "job.interrupt q1 true\n");
 }
 
+static void a_question_in_words_says_what_it_asks(void **state)
+{
+    (void)state;
+    /* langchain_core.load.dumps and json.dumps(default=str) of an Interrupt */
+    interrupts_are(
+        "{'__interrupt__':[{'lc':1,'type':'not_implemented','id':['Interrupt'],'repr':"
+        "'Interrupt(value=HumanExchange(question=`Which (of two)?`, context=`a, b`),"
+        " id=`q1`)'}]}",
+        "id question context lossy", "job.interrupt q1 Which (of two)? a, b true\n");
+    interrupts_are("{'__interrupt__':['Interrupt(value={`context`: `c`, `question`: `Go?`,"
+                   " `id`: `no`}, id=`q1`)']}",
+                   "id question context", "job.interrupt q1 Go? c\n");
+    /* ... of its value alone: repr(), pydantic's str(), a serializable class */
+    interrupts_are(
+        "{'__interrupt__':[{'id':'q1','value':{'lc':1,'type':'not_implemented','id':"
+        "['x','HumanExchange'],'repr':'HumanExchange(question=`Go?`, context=None)'}}]}",
+        "id question context lossy", "job.interrupt q1 Go? null true\n");
+    interrupts_are("{'__interrupt__':[{'id':'q1','value':'question=`Go?` context=7'}]}",
+                   "id question context data",
+                   "job.interrupt q1 Go? 7 question=`Go?` context=7\n");
+    interrupts_are("{'__interrupt__':[{'id':'q1','value':{'lc':1,'type':'constructor','id':"
+                   "['x','HumanExchange'],'kwargs':{'question':'Go?','context':'c'}}}]}",
+                   "id question context lossy", "job.interrupt q1 Go? c -\n");
+}
+
+static void only_a_repr_is_read_as_one(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':[{'id':'q1','value':'Is the question=`x` right?'}]}",
+                   "question lossy", "job.interrupt - -\n");
+    interrupts_are("{'__interrupt__':[{'id':'q1','value':{'repr':'A(question=`x`)'}}]}",
+                   "question lossy", "job.interrupt - -\n");
+    interrupts_are("{'__interrupt__':['Interrupt(value=A(question=`x), id=`q1`)']}",
+                   "id question lossy", "job.interrupt q1 - true\n");
+}
+
+static void a_pause_in_words_is_a_pause(void **state)
+{
+    (void)state;
+    interrupts_are("{'__interrupt__':['Interrupt(value={`kind`: `pause`}, id=`q1`)']}", "id",
+                   "job.paused q1\n");
+}
+
 static void the_root_that_ends_at_a_question_is_interrupted(void **state)
 {
     struct scene s;
@@ -295,6 +338,9 @@ int main(void)
         cmocka_unit_test(a_question_is_asked_once),
         cmocka_unit_test(a_question_without_an_id_gets_one),
         cmocka_unit_test(a_question_in_words_is_marked_lossy),
+        cmocka_unit_test(a_question_in_words_says_what_it_asks),
+        cmocka_unit_test(only_a_repr_is_read_as_one),
+        cmocka_unit_test(a_pause_in_words_is_a_pause),
         cmocka_unit_test(the_root_that_ends_at_a_question_is_interrupted),
         cmocka_unit_test(a_new_root_resumes_the_job),
         cmocka_unit_test(a_pause_is_resumed_too),
