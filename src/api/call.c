@@ -50,8 +50,13 @@ static void on_gone(struct http_request *req, void *data)
         journal_withdraw(&call->journal);
 }
 
-/* The one who asked for work has gone before it came. */
-static void give_back(struct call *call)
+static bool has_work(const struct journal_request *j)
+{
+    return j->op == JOURNAL_LEASE && j->code == 0;
+}
+
+/* The one who asked for work has gone before it came: the request that hands it back. */
+static struct journal_request *give_back(struct call *call)
 {
     struct journal_request *j = &call->journal;
 
@@ -59,7 +64,7 @@ static void give_back(struct call *call)
     j->job = j->row.id;
     j->key = j->row.key;
     j->attempt = j->row.attempt;
-    pouch_put(&call->loop->pouch, j);
+    return j;
 }
 
 static void on_letter(struct letter *letter)
@@ -68,7 +73,7 @@ static void on_letter(struct letter *letter)
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
         token_took_events(call->token, call->journal.accepted, api_now_ms() * 1000);
-    bool is_work = call->journal.op == JOURNAL_LEASE && call->journal.code == 0;
+    bool is_work = has_work(&call->journal);
     bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
     if (call->req != NULL)
         http_on_gone(call->req, NULL, NULL);
@@ -78,7 +83,7 @@ static void on_letter(struct letter *letter)
         http_respond(call->req, 204, NULL, STR_NONE); /* which hardly anybody reads */
     call->req = NULL;
     if (is_work && !is_here)
-        give_back(call);
+        pouch_put(&call->loop->pouch, give_back(call));
     else if (is_here || call->left == NULL || !call->left(call))
         call_free(call);
 }
@@ -89,8 +94,13 @@ static void on_done(struct journal_request *journal)
     struct call *call =
         (struct call *)(void *)((char *)journal - offsetof(struct call, journal));
 
-    if (mailbox_post(call->loop->box, &call->letter) != 0)
-        call_free(call); /* the loop has gone, and its connections with it */
+    if (mailbox_post(call->loop->box, &call->letter) == 0)
+        return;
+    /* The loop has gone, and its connections with it. */
+    if (has_work(journal))
+        journal_post(call->loop->app->journal, give_back(call));
+    else
+        call_free(call);
 }
 
 struct call *call_new(struct http_request *req,

@@ -330,7 +330,8 @@ void journal_settle(struct journal *j)
 {
     j->settling = true;
     j->next_look = 0;
-    (void)journal_turn(j);
+    while (journal_turn(j)) /* also what the answers have led to, such as jobs handed back */
+        ;
 }
 
 int64_t journal_next_ms(struct journal *j)

@@ -151,6 +151,8 @@ static bool give_again(struct journal *j, struct journal_request *req)
 
 static bool give(struct journal *j, struct journal_request *req)
 {
+    if (j->settling)
+        return false; /* nobody could hand it back */
     if (give_again(j, req))
         return true;
     struct live *l = next_for(j, req);
@@ -166,6 +168,10 @@ bool journal_lease(struct journal *j, struct journal_request *req)
     bool known = false;
 
     req->lease_number = ++j->n_leases;
+    if (req->withdrawn) {
+        refuse(req, ERR_NOT_FOUND, "whoever asked for a job has left");
+        return false;
+    }
     for (size_t i = 0; i < req->n_agents; i++)
         known |= leasable(j, req->agents[i]) != NULL;
     if (!known) {

@@ -42,7 +42,7 @@ void journal_answer_row(struct journal_request *req, const struct job_row *row)
         keep(req, row->owner, &out.owner) && keep(req, row->worker, &out.worker) &&
         keep(req, row->holder, &out.holder) && keep(req, row->error, &out.error) &&
         keep(req, row->error_type, &out.error_type) && keep(req, row->outcome, &out.outcome)) {
-        out.idempotency_key = out.request_hash = STR_NONE;
+        out.idempotency_key = out.request_hash = out.request_id = STR_NONE;
         req->row = out;
         return;
     }

@@ -44,6 +44,8 @@ void journal_write_rows(struct journal *j, struct journal_request *req)
     if (!may_write(j, req))
         return;
     req->code = req->write(req, j->opt.store, j->now, &req->why);
+    if (!str_absent(req->job))
+        req->row.owner = STR_NONE; /* the job's own, which may be gone when this is answered */
     if (req->code == 0 || req->code == ERR_REFUSED || req->code == ERR_NOT_FOUND ||
         req->code == ERR_TYPE || req->code == ERR_TOO_LARGE)
         return;

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import socket
+import sqlite3
 
 from gateway import OPENING, PULL, STORY, Server, Stream, Worker, alive, request_bytes, token, until
 from harness import DIALECTS, case, cases, check, contains, equal
@@ -177,3 +179,37 @@ def a_long_poll_does_not_hold_up_the_end():
             until("it is there", lambda: s.get("/v1/workers").json["workers"])
             going(s)
             equal(s.wait(), 0, s.err()[-3000:])  # nobody waits for it
+
+
+def unread(s, client):
+    """Bytes of @client that the server has not read yet; None: they have not arrived."""
+    ends = f":{s.port:04X}", f":{client.getsockname()[1]:04X}"
+    with open("/proc/net/tcp") as f:
+        rows = [row.split() for row in f.readlines()[1:]]
+    return next((int(r[4].split(":")[1], 16) for r in rows if (r[1][-5:], r[2][-5:]) == ends), None)
+
+
+def listens(s):
+    with contextlib.suppress(ConnectionError):
+        socket.create_connection(("127.0.0.1", s.port)).close()
+        return True
+    return False
+
+
+@case
+def a_lease_on_its_way_at_the_end_costs_no_attempt():
+    """Nobody can take the job any more: it is not given, or handed back.  Its only attempt is still there."""
+    with Server(agents={"pull": dict(PULL, attempts=1, lease="2s")}) as s:
+        s.submit(job_id="j")
+        with contextlib.closing(sqlite3.connect(s.data, isolation_level=None)) as db, \
+                contextlib.closing(socket.create_connection(("127.0.0.1", s.port))) as worker:
+            db.execute("BEGIN IMMEDIATE")  # the journal's next turn waits
+            worker.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "wait": 30}))
+            until("it was read", lambda: unread(s, worker) == 0)
+            going(s)
+            until("nobody listens", lambda: not listens(s))
+            db.execute("ROLLBACK")
+            equal(s.wait(), 0, s.err()[-3000:])
+        s.start()
+        equal((s.state("j"), s.job("j")["attempt"]), ("queued", 0))
+        equal(Worker(s).lease().finish(), "succeeded")

@@ -1,4 +1,5 @@
 /* Requests and their answers, turn by turn.  What they do to jobs is the simulator's matter. */
+#include "ingest/agent.h"
 #include "journal/journal.h"
 
 #include <setjmp.h>
@@ -13,6 +14,8 @@ enum { N = 3 };
 struct scene {
     struct store *store;
     struct journal *journal;
+    struct agent *settings;
+    struct journal_agent agent;
 };
 
 static int64_t clock_of(void *arg)
@@ -25,10 +28,16 @@ static int set_up(void **state)
 {
     static struct scene s;
     struct store_options files = { .path = ":memory:" };
-    struct journal_options options = { .clock = clock_of };
+    struct journal_options options = {
+        .clock = clock_of, .agents = &s.agent, .n_agents = 1, .max_calls = 10
+    };
     struct error why;
 
     assert_int_equal(store_open(&files, &s.store, &why), 0);
+    assert_int_equal(agent_new(STR("a"), &s.settings), 0);
+    s.agent = (struct journal_agent){
+        .name = STR("a"), .settings = s.settings, .lease_ms = 60000, .attempts = 1
+    };
     options.store = s.store;
     assert_int_equal(journal_new(&options, &s.journal, &why), 0);
     *state = &s;
@@ -41,6 +50,7 @@ static int tear_down(void **state)
 
     journal_free(s->journal);
     store_close(s->store);
+    agent_free(s->settings);
     return 0;
 }
 
@@ -105,12 +115,134 @@ static void a_chain_is_answered_link_by_link(void **state)
     }
 }
 
+/* --- those who wait ----------------------------------------------------------------- */
+
+static const struct str only_agent = STR("a");
+
+/* A request of @op about the only agent, done at once. */
+static void ask(const struct scene *s, struct journal_request *req, enum journal_op op)
+{
+    static unsigned times;
+
+    req->op = op;
+    req->done = on_done;
+    req->data = &times;
+    req->agents = &only_agent;
+    req->n_agents = 1;
+    arena_init(&req->mem);
+    journal_post(s->journal, req);
+    assert_true(journal_turn(s->journal));
+}
+
+static void submit(const struct scene *s)
+{
+    struct journal_request req = {
+        .row = { .id = STR("j"), .agent = STR("a"), .input = STR("{}") }
+    };
+
+    ask(s, &req, JOURNAL_SUBMIT);
+    assert_int_equal(req.code, 0);
+    arena_done(&req.mem);
+}
+
+/* It was dropped on its way: nobody would hand the job back while the server goes down. */
+static void a_lease_whose_caller_has_left_gets_no_job(void **state)
+{
+    const struct scene *s = *state;
+    struct journal_request gone = { .withdrawn = true, .wait_ms = 1000 };
+    struct journal_request here = { .wait_ms = 1000 };
+
+    submit(s);
+    ask(s, &gone, JOURNAL_LEASE);
+    assert_int_equal(gone.code, ERR_NOT_FOUND);
+    ask(s, &here, JOURNAL_LEASE);
+    assert_int_equal(here.code, 0);
+    assert_int_equal(here.row.attempt, 1);
+    arena_done(&gone.mem);
+    arena_done(&here.mem);
+}
+
+static void a_call_whose_caller_has_left_is_handed_to_nobody(void **state)
+{
+    const struct scene *s = *state;
+    struct journal_request call = { .withdrawn = true,
+                                    .wait_ms = 1000,
+                                    .call = { .id = STR("c"), .name = STR("n") } };
+    struct journal_request taker = { .takes_calls = true };
+
+    ask(s, &call, JOURNAL_CALL);
+    assert_int_equal(call.code, ERR_BUSY);
+    ask(s, &taker, JOURNAL_TAKE);
+    assert_int_equal(taker.code, ERR_NOT_FOUND);
+    arena_done(&call.mem);
+    arena_done(&taker.mem);
+}
+
+/* --- answers ------------------------------------------------------------------------ */
+
+/* The journal's own texts may be freed before the answer is read. */
+static void an_answered_row_has_no_text_of_the_journal(void **state)
+{
+    const struct scene *s = *state;
+    struct journal_request lease = { .request_id = STR("r") };
+
+    submit(s);
+    ask(s, &lease, JOURNAL_LEASE);
+    assert_int_equal(lease.code, 0);
+    assert_true(str_absent(lease.row.request_id));
+    assert_true(str_absent(lease.row.idempotency_key));
+    assert_true(str_absent(lease.row.request_hash));
+    arena_done(&lease.mem);
+}
+
+static int write_nothing(struct journal_request *req,
+                         struct store *store,
+                         int64_t now,
+                         struct error *why)
+{
+    (void)store;
+    (void)now;
+    (void)why;
+    assert_true(str_is(req->row.owner, "o"));
+    return 0;
+}
+
+static void an_owner_is_lent_for_the_writing_only(void **state)
+{
+    const struct scene *s = *state;
+    struct journal_request lease = { 0 };
+    struct journal_request job = {
+        .row = { .id = STR("j"), .agent = STR("a"), .input = STR("{}"), .owner = STR("o") }
+    };
+
+    ask(s, &job, JOURNAL_SUBMIT);
+    ask(s, &lease, JOURNAL_LEASE);
+    assert_int_equal(lease.code, 0);
+    struct journal_request write = {
+        .job = STR("j"), .key = lease.row.key, .attempt = 1, .write = write_nothing
+    };
+    ask(s, &write, JOURNAL_WRITE);
+    assert_int_equal(write.code, 0);
+    assert_true(str_absent(write.row.owner));
+    arena_done(&job.mem);
+    arena_done(&lease.mem);
+    arena_done(&write.mem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_answered_request_can_be_posted_again_alone, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_chain_is_answered_link_by_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lease_whose_caller_has_left_gets_no_job, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_call_whose_caller_has_left_is_handed_to_nobody,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answered_row_has_no_text_of_the_journal, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_owner_is_lent_for_the_writing_only, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
