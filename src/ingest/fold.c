@@ -260,30 +260,43 @@ static int on_section_end(struct fold *f, const struct json *line, const struct 
     return fold_section_end(f, newest_panel(f), ev->section);
 }
 
+/* The execution that @ev, a graph.node_complete, ends: the one with its id, else the newest one
+ * of its node.  NULL when none is open. */
+static struct run *exec_done(struct fold *f, const struct event *ev, const struct run *named)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->top && str_eq(r->node, ev->node) && (r == named || named == NULL))
+            return r;
+    return NULL;
+}
+
 /* graph.node_complete: follows agent.done for a node with a card, and has the step, which that
  * one lacks; stands alone for others. */
 static int on_node_done(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct run *run = NULL;
+    struct run *named = fold_find(f, ev->run);
     struct event start = *ev;
+    int err = 0;
 
     if (f->owed.p != NULL && str_eq(f->owed, ev->node))
         return fold_complete(f, ev->step);
-    for (struct run *r = f->open.prev; run == NULL && r != &f->open; r = r->prev)
-        if (r->top && str_eq(r->node, ev->node))
-            run = r;
-    if (run == NULL && f->last_had_card && key_eq(f->last_node, key_of(SEEN_DERIVED, ev->node)))
-        return 0;
+    if (named != NULL && !(named->top && str_eq(named->node, ev->node))) {
+        named = NULL; /* the id is taken by something else: it says nothing about this node */
+        start.run = STR_NONE;
+    }
+    struct run *run = exec_done(f, ev, named);
+    if (run == NULL &&
+        (named != NULL ||
+         (f->last_had_card && key_eq(f->last_node, key_of(SEEN_DERIVED, ev->node)))))
+        return 0; /* it has ended */
     if (run == NULL) {
         start.type = RUN_CHAIN;
         start.name = ev->node;
         start.top = true;
-        int err = fold_start_run(f, line, &start, &run);
-        if (err != 0)
-            return err;
+        err = fold_start_run(f, line, &start, &run);
     }
     start.output = NULL;
-    return fold_end_run(f, run, &start, STR("ok"));
+    return err == 0 ? fold_end_run(f, run, &start, STR("ok")) : err;
 }
 
 static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)

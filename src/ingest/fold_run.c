@@ -387,10 +387,20 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
     return err;
 }
 
-static int close_retried(struct fold *f, struct run *old)
+/* What describe() may have borrowed from the head of an open run. */
+static int keep_info(struct fold *f, struct run_info *info)
+{
+    bool kept = arena_copy(&f->work, info->parent, &info->parent) &&
+                arena_copy(&f->work, info->section, &info->section);
+
+    return kept ? 0 : ERR_NOMEM;
+}
+
+/* @info is of the run that takes the place of @old. */
+static int close_retried(struct fold *f, struct run *old, struct run_info *info)
 {
     struct record note;
-    int err = 0;
+    int err = keep_info(f, info);
 
     record_init(&note, REC_JOB_UPDATE);
     note.title = STR("retry");
@@ -435,7 +445,7 @@ int fold_start_run(struct fold *f,
     (void)line;
     if (known != NULL) { /* sent twice */
         f->stats.orphans++;
-        *ret = known;
+        *ret = NULL;
         return 0;
     }
     record_init(&rec, REC_RUN_START);
@@ -448,7 +458,7 @@ int fold_start_run(struct fold *f,
         err = fold_resumed(f);
     struct run *old = retried_by(f, ev, &rec.info);
     if (err == 0 && old != NULL)
-        err = close_retried(f, old);
+        err = close_retried(f, old, &rec.info);
     if (err == 0)
         err = fill_start(f, ev, &rec);
     if (err == 0)

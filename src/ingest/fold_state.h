@@ -151,14 +151,19 @@ struct str fold_derive_id(struct fold *f, int *err);
 
 /* --- deciding ---------------------------------------------------------------- */
 
+/* Starts a run.  @ret is the run, which is open; NULL when the id of @ev is that of a run that
+ * has been started before, whether or not it has ended. */
 int fold_start_run(struct fold *f,
                    const struct json *line,
                    const struct event *ev,
                    struct run **ret);
+/* @run is open. */
 int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status);
-/* Emits @rec as the end of @run, with duration and counts, and what follows from it. */
+/* Emits @rec as the end of @run, which is open, with duration and counts, and what follows from
+ * it. */
 int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct str status);
-/* Closes @run without an event: status error, cancelled, interrupted, retried or ok. */
+/* Closes @run, which is open, without an event: status error, cancelled, interrupted, retried
+ * or ok. */
 int fold_close_run(struct fold *f, struct run *run, struct str status, struct str error);
 
 /* What to close, and how. */

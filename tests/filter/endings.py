@@ -105,6 +105,17 @@ def what_is_open_is_closed_innermost_first():
 
 
 @case
+def completions_of_two_nodes_with_one_agent_id():
+    """Two lines that once crashed the program."""
+    done = [{"type": "graph.node_complete", "agent_id": "t1", "node": node} for node in ("a", "b")]
+    for dialect, got in all_dialects(*done).items():
+        check(dialect == "messages" or len(got) > 2, f"{dialect}: {got}")
+    equal([(n, d.get("node")) for n, d in job_of("agent", *done)],
+          [(name, node) for node in ("a", "b") for name in ("agent.spawned", "agent.done", "graph.node_complete")]
+          + [("job.done", None)])
+
+
+@case
 def eof_after_a_root_that_failed_is_failure():
     """Callbacks say it: nothing is open any more, but it did not go well."""
     error = {"method": "on_chain_error", "args": [{"error": "ValueError", "message": "bad"}], "kwargs": {"run_id": ROOT}}

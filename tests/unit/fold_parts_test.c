@@ -91,6 +91,47 @@ static void a_node_is_complete_once_with_its_step(void **state)
     done(&s);
 }
 
+/* An agent_id says which execution it is only where it is that of one of the same node. */
+static void completions_may_share_an_agent_id(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "{'type':'graph.node_complete','agent_id':'t1','node':'a'}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'t1','node':'b'}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'t1','node':'a'}"); /* a repeat */
+    say(&s, "{'type':'agent.spawned','agent_id':'t2','node':'c'}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'t2','node':'d'}");
+    say(&s, "{'type':'agent.tool_call','agent_id':'t2','tool_name':'look'}");
+    say(&s, "{'type':'tool.start','id':'u1','name':'look','metadata':{'agent_id':'t2'}}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'u1','node':'e'}");
+    say(&s, "{'type':'agent.done','agent_id':'t2','node':'c'}");
+    say(&s, "{'type':'job.done'}");
+    expect(&s, "node.start node.end tool.end", "node status",
+           "node.start a -\nnode.end a ok\nnode.start b -\nnode.end b ok\n"
+           "node.start c -\nnode.start d -\nnode.end d ok\nnode.start e -\nnode.end e ok\n"
+           "tool.end c ok\nnode.end c ok\ntool.end c ok\n");
+    done(&s);
+}
+
+/* Two executions of one node are open: the id tells which of them is complete. */
+static void a_completion_with_an_agent_id_ends_that_execution(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "{'type':'agent.spawned','agent_id':'t1','node':'a'}");
+    say(&s, "{'type':'agent.spawned','agent_id':'t2','node':'a'}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'t1','node':'a'}");
+    say(&s, "{'type':'graph.node_complete','agent_id':'t1','node':'a'}"); /* a repeat */
+    say(&s, "{'type':'graph.node_complete','node':'a'}");
+    expect(&s, "node.", "run status",
+           "node.start t1 -\nnode.start t2 -\nnode.end t1 ok\nnode.end t2 ok\n");
+    done(&s);
+}
+
 /* The id that the fold makes up for a tool call of `agent`, which has none. */
 static void made_up_id(struct scene *s, const char *agent, struct buf *id)
 {
@@ -209,6 +250,8 @@ int main(void)
         cmocka_unit_test(updates_alone_make_executions),
         cmocka_unit_test(the_first_token_of_a_namespace_starts_its_execution),
         cmocka_unit_test(a_node_is_complete_once_with_its_step),
+        cmocka_unit_test(completions_may_share_an_agent_id),
+        cmocka_unit_test(a_completion_with_an_agent_id_ends_that_execution),
         cmocka_unit_test(a_made_up_id_is_new_in_its_job),
         cmocka_unit_test(tasks_start_and_end_executions),
         cmocka_unit_test(a_task_that_asks_is_interrupted),

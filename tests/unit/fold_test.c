@@ -79,6 +79,25 @@ static void two_executions_at_once_are_not_mixed_by_parents(void **state)
     done(&s);
 }
 
+/* The section is that of a run which the retry closes. */
+static void a_retry_inherits_from_what_it_closes(void **state)
+{
+    struct scene s;
+    struct where inside = WITH_META("writer", 1, "writer:a|x:b", NULL, NULL, ",'section':'S'");
+    struct where again = TAGGED("writer", 1, "writer:a", "'c1',7", "'graph:step:1'");
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    event(&s, "on_chain_start", "x", "c1", inside, "{}");
+    node_starts(&s, again, "w2");
+    expect(&s, "node. run.", "run section parent status",
+           "run.start root - - -\nnode.start w1 - - -\nrun.start c1 S w1 -\n"
+           "run.end c1 S w1 retried\nnode.end w1 - - retried\nnode.start w2 S c1 -\n");
+    done(&s);
+}
+
 static void a_retried_node_closes_the_old_execution(void **state)
 {
     struct scene s;
@@ -685,6 +704,7 @@ int main(void)
         cmocka_unit_test(second_visit_of_a_node_is_a_new_agent),
         cmocka_unit_test(two_executions_at_once_are_not_mixed_by_namespace),
         cmocka_unit_test(two_executions_at_once_are_not_mixed_by_parents),
+        cmocka_unit_test(a_retry_inherits_from_what_it_closes),
         cmocka_unit_test(a_retried_node_closes_the_old_execution),
         cmocka_unit_test(with_retry_closes_the_try_before),
         cmocka_unit_test(tools_of_a_nested_agent_belong_to_the_top_level_execution),
