@@ -141,6 +141,26 @@ static bool recognise(struct http_request *req,
     return true;
 }
 
+bool api_may_act(struct http_request *req)
+{
+    const struct visitor *v = http_visitor(req);
+
+    if (v->kind == CREDENTIAL_SESSION && http_page(req) != HTTP_PAGE_TRUSTED) {
+        count(req, REFUSAL_ORIGIN);
+        http_respond_error(req, 403,
+                           "with a cookie, a request that changes something must come from a "
+                           "page of this origin (Origin or Sec-Fetch-Site says so)");
+        return false;
+    }
+    if (http_page_may_act(req))
+        return true;
+    count(req, REFUSAL_ORIGIN);
+    http_respond_error(req, 403,
+                       "a request that changes something must not come from a page of another "
+                       "origin, unless it is listed in origins");
+    return false;
+}
+
 bool api_admit(struct http_request *req, const struct http_route *route, void *arg)
 {
     (void)arg;
@@ -151,15 +171,7 @@ bool api_admit(struct http_request *req, const struct http_route *route, void *a
     const struct visitor *v = http_visitor(req);
     if ((v->token->access & route->access) == 0)
         return refuse_scope(req, route->access);
-    if (v->kind == CREDENTIAL_SESSION && !http_is_safe(req) &&
-        http_page(req) != HTTP_PAGE_TRUSTED) {
-        count(req, REFUSAL_ORIGIN);
-        http_respond_error(req, 403,
-                           "with a cookie, a request that changes something must come from a "
-                           "page of this origin (Origin or Sec-Fetch-Site says so)");
-        return false;
-    }
-    return true;
+    return http_is_safe(req) || api_may_act(req);
 }
 
 void api_visitor_free(void *visitor)

@@ -18,6 +18,9 @@ int64_t api_now_ms(void);
 struct token *api_token(const struct http_request *req);
 /* Each false when it has answered. */
 bool api_take_permit(struct http_request *req, struct permit **ret);
+/* Whether it may change something: asked for every method but GET and HEAD before its handler
+ * is called, and by the handlers of GET whose query makes them change something. */
+bool api_may_act(struct http_request *req);
 bool api_may_use_agent(struct http_request *req, struct str agent);
 /* 429, with Retry-After. */
 void api_refuse_limit(struct http_request *req,

@@ -27,7 +27,8 @@ struct call *ask_new(struct http_request *req,
         http_respond_error(req, 404, "there is no graph '%.*s'", STR_ARG(str_head(graph, 80)));
         return NULL;
     }
-    if (!api_may_use_agent(req, graph))
+    /* Its worker is put to work, which may start a process. */
+    if (!api_may_use_agent(req, graph) || !api_may_act(req))
         return NULL;
     if (!agent->takes_calls) {
         http_respond_error(req, 400,

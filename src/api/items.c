@@ -337,7 +337,8 @@ void api_item(struct http_request *req, void *arg)
 
     (void)arg;
     if (str_is(refresh, "true") || str_is(refresh, "1")) {
-        touch(req);
+        if (api_may_act(req))
+            touch(req);
         return;
     }
     struct look *look = items_search_new(req, run_item);

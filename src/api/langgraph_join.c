@@ -73,7 +73,8 @@ static void on_found_join(struct task *task)
 static void join(struct http_request *req, void (*done)(struct task *), bool any_job)
 {
     uint32_t modes;
-    bool is_good = langgraph_read_query_modes(req, &modes);
+    bool cancels = langgraph_flag(req, "cancel_on_disconnect");
+    bool is_good = langgraph_read_query_modes(req, &modes) && (!cancels || api_may_act(req));
     struct look *look = is_good ? langgraph_look_at_run(req, run_join) : NULL;
     struct joining *j = look != NULL ? arena_alloc(&look->mem, sizeof(*j)) : NULL;
 
@@ -84,10 +85,10 @@ static void join(struct http_request *req, void (*done)(struct task *), bool any
         (void)api_no_memory(req);
         return;
     }
-    *j = (struct joining){ .what = *(const struct run_look *)look->data,
-                           .modes = modes,
-                           .cancels = langgraph_flag(req, "cancel_on_disconnect") &&
-                                      (api_token(req)->access & ACCESS_CLIENT) != 0 };
+    *j =
+        (struct joining){ .what = *(const struct run_look *)look->data,
+                          .modes = modes,
+                          .cancels = cancels && (api_token(req)->access & ACCESS_CLIENT) != 0 };
     j->what.any_job = any_job && str_absent(j->what.thread);
     look->data = j;
     look->task.done = done;

@@ -138,18 +138,16 @@ static bool find_route(struct http_request *req, struct str target)
 
 static bool check_origin(struct http_request *req)
 {
-    struct str site = http_header(req, "sec-fetch-site");
-
     req->origin = guard_origin(&http_server_limits(req->loop->server)->guard,
                                http_header(req, "origin"), http_header(req, "host"));
     /* Nobody asks before a page opens a socket, and the browser shows it what comes. */
     if (http_is_safe(req) && !http_asks_upgrade(req))
         return true;
-    if (req->origin == GUARD_FOREIGN)
-        return decline(req, 403, "Origin not allowed");
-    if (req->origin == GUARD_NO_ORIGIN && str_is(site, "cross-site"))
-        return decline(req, 403, "Cross-site request not allowed");
-    return true;
+    if (http_page_may_act(req))
+        return true;
+    return decline(req, 403, "%s",
+                   req->origin == GUARD_FOREIGN ? "Origin not allowed"
+                                                : "Cross-site request not allowed");
 }
 
 static bool check_reserve(struct http_request *req)

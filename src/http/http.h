@@ -164,7 +164,7 @@ struct str http_request_id(const struct http_request *req);
 bool http_is_tls(const struct http_request *req);
 /* It wants to go on in another protocol on this connection; see http_upgrade. */
 bool http_asks_upgrade(const struct http_request *req);
-/* It changes nothing: GET or HEAD. */
+/* GET or HEAD, which change nothing unless their handler says so. */
 bool http_is_safe(const struct http_request *req);
 /* The page that sends it, as its browser says (Origin, Sec-Fetch-Site). */
 enum http_page {
@@ -173,6 +173,9 @@ enum http_page {
     HTTP_PAGE_OTHER,
 };
 enum http_page http_page(const struct http_request *req);
+/* May the page that sends it change something?  Asked here for every method but GET and HEAD,
+ * and for upgrades; a handler of GET that changes something asks it too. */
+bool http_page_may_act(const struct http_request *req);
 
 /* Whom `admit` has recognised: kept with the connection from request to request, so that the
  * next one need not be looked at as closely.  NULL: nobody yet, or the connection is gone. */

@@ -424,6 +424,12 @@ enum http_page http_page(const struct http_request *req)
     return str_absent(site) || str_is(site, "none") ? HTTP_PAGE_UNKNOWN : HTTP_PAGE_OTHER;
 }
 
+bool http_page_may_act(const struct http_request *req)
+{
+    /* Pages of any origin may act where "*" is listed; http_page trusts none of them. */
+    return req->origin == GUARD_ANY || http_page(req) != HTTP_PAGE_OTHER;
+}
+
 void *http_visitor(const struct http_request *req)
 {
     return req->conn != NULL ? req->conn->visitor : NULL;

@@ -75,7 +75,7 @@ def other_pages_can_do_nothing_with_it():
                 ({"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}, 200, 200),
                 ({}, 200, 403),                                    # no browser, or a very old one
                 ({"Sec-Fetch-Site": "none"}, 200, 403),            # typed by hand
-                ({"Sec-Fetch-Site": "same-site"}, 401, 401),       # a neighbour's page
+                ({"Sec-Fetch-Site": "same-site"}, 401, 403),       # a neighbour's page
                 ({"Sec-Fetch-Site": "cross-site"}, 401, 403),
                 ({"Origin": "https://evil.example"}, 401, 403),
                 ({"Origin": "null"}, 401, 403),

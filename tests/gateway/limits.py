@@ -268,6 +268,32 @@ def origins_are_checked():
 
 
 @case
+def a_get_that_changes_something_is_checked_as_any_other_request():
+    """An image of somebody's page is a GET without Origin; nothing must come of it."""
+    with Server("--origins", "https://app.example.com", agents={"pull": PULL}) as s:
+        here = f"http://127.0.0.1:{s.port}"
+        t = s.post("/threads", {}).json["thread_id"]
+        run = s.post(f"/threads/{t}/runs", {"assistant_id": "pull", "input": {}}).json["run_id"]
+        s.request("PUT", "/store/items", {"namespace": ["a"], "key": "k", "value": {}})
+        acts = [f"/runs/{run}/stream?cancel_on_disconnect=1", f"/threads/{t}/runs/{run}/stream?cancel_on_disconnect=true",
+                f"/threads/{t}/runs/{run}/join?cancel_on_disconnect=1", "/store/items?namespace=a&key=k&refresh_ttl=true",
+                "/assistants/pull/schemas", "/assistants/pull/graph", "/assistants/pull/subgraphs"]
+        for path in acts:
+            for page in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"},
+                         {"Origin": "null"}, {"Origin": "https://evil.example", "Sec-Fetch-Site": "same-origin"}):
+                equal(s.get(path, headers=page).status, 403, f"{path} {page}")
+        with Stream(s, f"/runs/{run}/stream", headers={"Sec-Fetch-Site": "cross-site"}) as st:
+            equal(st.status, 200, "to read is no act")
+        equal(s.get("/store/items?namespace=a&key=k", headers={"Sec-Fetch-Site": "cross-site"}).status, 200)
+        equal(s.state(run), "queued")
+        for page in ({"Origin": "https://app.example.com", "Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "none"}, {}):
+            equal(s.get(acts[3], headers=page).status, 200, page)
+        with Stream(s, acts[0], headers={"Origin": here, "Sec-Fetch-Site": "same-origin"}) as st:
+            equal(st.status, 200)
+        s.until_state(run, "cancelled")
+
+
+@case
 def preflights():
     with Server("--origins", "https://app.example.com", agents={"pull": PULL}) as s:
         ask = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST",
