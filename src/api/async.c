@@ -314,7 +314,7 @@ void api_aiq_stream(struct http_request *req, void *arg)
     (void)jobs_read_place(req, STR_NONE, &what); /* the header may be absent */
     if (!what.by_header && id > 0) {
         what.after = (struct cursor){ .seq = (uint64_t)id };
-        what.resumed = true;
+        what.resumed = what.by_path = true;
     }
     if (api_take_permit(req, &what.permit))
         job_stream_open(app_loop_of(req)->streams, req, &what);

@@ -13,7 +13,7 @@ struct job_stream {
     struct stream stream;
     struct feed feed;
     const struct dialect *dialect; /* once it is counted as open */
-    bool by_header, resumed, plain;
+    bool by_header, by_path, resumed, plain;
     void (*left)(struct streams *l, struct str job);
     bool asked_again;
     bool live_said; /* aiq: stream.mode live */
@@ -170,7 +170,7 @@ static void begin(struct job_stream *js)
         return;
     js->dialect = d;
     traffic_opened(s->loop->traffic, s->carrier->transport, d);
-    if (is_aiq(js))
+    if (is_aiq(js) && (!page_is_beyond_end(feed_page(&js->feed)) || js->by_path))
         put_mode(js, STR("polling"));
     stream_pump(s);
 }
@@ -201,7 +201,7 @@ static void on_opened(struct feed *f)
         begin(js);
     else if (page_is_beyond_end(p) && js->by_header && !p->foreign)
         stream_refuse(&js->stream, 204, NULL);
-    else if (page_is_beyond_end(p) && !js->by_header && !js->asked_again && !p->expired &&
+    else if (page_is_beyond_end(p) && js->by_path && !js->asked_again && !p->expired &&
              p->job_seq > 0)
         show_end_again(js, p->job_seq);
     else
@@ -270,6 +270,7 @@ void job_stream_open(struct streams *l,
         return;
     }
     js->by_header = what->by_header;
+    js->by_path = what->by_path;
     js->resumed = what->resumed;
     js->plain = what->plain;
     js->left = what->left;

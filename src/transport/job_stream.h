@@ -13,6 +13,8 @@ struct job_request {
     struct cursor after;
     bool by_header; /* the cursor is a browser's Last-Event-ID */
     bool resumed;   /* a cursor above 0 was given */
+    bool by_path;   /* it is a person's: at the end of a finished job the last frame comes again
+                     */
     bool plain;     /* nothing but the job's frames: no 204, no stream.gap */
     /* The reader has left before the end; NULL: nobody minds. */
     void (*left)(struct streams *l, struct str job);

@@ -1,5 +1,7 @@
 """Events as JSON lines."""
 
+import json
+
 import gateway
 from gateway import PULL, STORY, Server, Worker, play
 from harness import DIALECTS, case, cases, check, contains, equal
@@ -71,6 +73,19 @@ def lines_follow_and_resume():
             equal(st.status, 204)
 
 
+@cases(DIALECTS)
+def nothing_comes_after_the_last_id(dialect):
+    with Server(agents={"pull": PULL}) as server:
+        job = play(server)
+        last = str(server.job(job)["events"])
+        for cursor in {last, server.read(job, dialect)[-1].id}:
+            for more in ({}, {"envelope": 0}):
+                with Lines(server, events(job, dialect, after=cursor, **more)) as st:
+                    equal((st.status, st.rest().ended, st.body), (200, "clean", b""), f"{cursor} {more}")
+                with Lines(server, events(job, dialect, **more), header=cursor) as st:
+                    equal((st.status, st.body), (204, b""), f"{cursor} {more}")
+
+
 @case
 def the_data_alone_without_an_envelope():
     with Server(agents={"pull": PULL}) as server:
@@ -87,6 +102,29 @@ def silence_is_kept_alive_by_objects():
         job = server.submit()
         with Lines(server, events(job, "agent")) as st:
             st.until("two keep-alives", lambda s: s.keep_alives >= 2)
+
+
+@cases(DIALECTS)
+def every_line_has_the_form_that_was_asked_for(dialect):
+    """Also what is said through silence, of a gap, and of a heartbeat; `messages` always has envelopes."""
+    with Server("--keep-alive", "200ms", "--heartbeat", "300ms", agents={"pull": PULL}) as server:
+        job = server.submit()
+        lease = Worker(server).lease()
+        lease.send(*STORY[:7])
+        with BareLines(server, events(job, dialect, envelope=0, after=9999)) as st:
+            st.until("silence", lambda s: sum("stream.keep_alive" in f for f in s.frames) >= 2)
+            if dialect in ("aiq", "raw"):
+                st.until("a heartbeat", lambda s: any("job.heartbeat" in f for f in s.frames))
+            lease.send(*STORY[7:])
+            lease.finish()
+            lines = [json.loads(f) for f in st.rest().frames]
+        if dialect == "messages":
+            check(all("event" in f and "data" in f for f in lines), lines)
+            return
+        check(any(f.get("type") == "stream.gap" for f in lines[:2]), lines[:2])
+        equal([f for f in lines if "stream.keep_alive" in f.values()][0], {"type": "stream.keep_alive"})
+        for f in lines:
+            check(not {"event", "data"} >= set(f) and not {"id", "event", "data"} >= set(f), f"an envelope: {f}")
 
 
 @case

@@ -61,6 +61,16 @@ def pages_have_the_payloads_of_sse():
                 check(limit > 1 or pages > len(want) / 3, f"{pages} pages of {len(want)} events")
 
 
+@cases(DIALECTS)
+def nothing_comes_after_the_last_id(dialect):
+    with Server(agents={"pull": PULL}) as server:
+        job = play(server)
+        last = str(server.job(job)["events"])
+        for cursor in {last, server.read(job, dialect)[-1].id}:
+            page = poll(server, job, dialect, cursor, wait=300)
+            equal((page.frames, page.ended), ([], True), f"{cursor}")
+
+
 @case
 def it_answers_when_something_comes():
     with Server(agents={"pull": PULL}) as server:

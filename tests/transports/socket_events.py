@@ -38,6 +38,18 @@ def messages_have_the_payloads_of_sse():
             equal([f for f in map(unwrap, ws.messages) if f.id], want, f"{dialect} in envelopes")
 
 
+@cases(DIALECTS)
+def nothing_comes_after_the_last_id(dialect):
+    with Server(agents={"pull": PULL}) as server:
+        job = play(server)
+        last = str(server.job(job)["events"])
+        for cursor in {last, server.read(job, dialect)[-1].id}:
+            for envelope in (0, 1):
+                with events_socket(server, job, dialect, after=cursor, query={"envelope": envelope}) as ws:
+                    ws.until_closed(1000, "the job has ended")
+                equal(ws.messages, [], f"{cursor} {envelope}")
+
+
 @case
 def a_cursor_follows_what_came():
     with Server(agents={"pull": PULL}) as server:
@@ -87,16 +99,6 @@ def json_lines_without_envelopes_have_cursors():
         lease.send(*STORY[:6])
         with BareLines(server, events(job, "agent", envelope=0)) as st:
             st.until("a cursor", lambda s: s.frames and is_cursor(s.frames[-1]))
-
-
-@case
-def an_ended_job_ends_at_once():
-    with Server(agents={"pull": PULL}) as server:
-        job = play(server)
-        last = server.read(job, "agent")[-1]
-        with events_socket(server, job, after=last.id) as ws:
-            ws.until_closed(1000, "the job has ended")
-            equal(ws.messages, [last.data], "its end once more")
 
 
 @case
