@@ -873,8 +873,13 @@ export interface StreamCursor {
     id: string;
 }
 
+/** Through silence, between JSON lines with `?envelope=0`. */
+export interface BareKeepAlive {
+    type: "stream.keep_alive";
+}
+
 /** An event by itself: a message of a WebSocket, a JSON line with `?envelope=0`. */
-export type Bare<D extends Exclude<Dialect, "messages">> = Dialects[D][keyof Dialects[D]] | StreamCursor;
+export type Bare<D extends Exclude<Dialect, "messages">> = Dialects[D][keyof Dialects[D]] | StreamCursor | BareKeepAlive;
 
 /** Through silence, between JSON lines. */
 export interface StreamKeepAlive {

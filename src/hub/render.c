@@ -29,7 +29,7 @@ static void end(const struct way *way, struct buf *out, size_t at)
     buf_lit(out, "\r\n");
 }
 
-static bool wraps(const struct way *way)
+bool way_wraps(const struct way *way)
 {
     return way->wrap || !way->dialect->names_itself;
 }
@@ -54,7 +54,7 @@ int way_render(const struct way *way,
                                  .total = frames->total,
                                  .event = frame_name(frames, fr),
                                  .data = frame_data(frames, fr),
-                                 .wrap = wraps(way),
+                                 .wrap = way_wraps(way),
                                  .job = way->with_job ? rec->job_id : STR_NONE };
 
         if (!cursor_before(after, rec->seq, fr->k))
@@ -71,7 +71,7 @@ static void put(const struct way *way, struct str job, struct message_out *m, st
 {
     size_t at;
 
-    m->wrap = wraps(way);
+    m->wrap = way_wraps(way);
     m->job = way->with_job ? job : STR_NONE;
     begin(way, out, &at);
     way->framing->put(m, out);
@@ -109,7 +109,7 @@ void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out)
 {
     char data[64];
 
-    if (way->framing == &framing_sse || wraps(way))
+    if (way->framing == &framing_sse || way_wraps(way))
         return;
     (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
                    (unsigned long long)seq); /* fits */

@@ -45,6 +45,9 @@ static inline bool way_gathers(const struct way *w)
     return (w->variant.modes & MODE_PARTIALS) != 0;
 }
 
+/* Its frames are in envelopes: {"id","event","data"}. */
+bool way_wraps(const struct way *way);
+
 /* Appends what comes after @after of @rec's frames; says how many frames that were. */
 int way_render(const struct way *way,
                const struct record *rec,

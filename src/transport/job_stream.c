@@ -166,6 +166,7 @@ static void begin(struct job_stream *js)
     const struct dialect *d = way_of(js)->dialect;
 
     s->has_beats = d == &dialect_aiq || d == &dialect_raw;
+    s->is_bare = !way_wraps(way_of(js));
     if (!stream_begin(s))
         return;
     js->dialect = d;

@@ -15,7 +15,9 @@ static int64_t look(struct stream *s, int64_t now)
     if (stream_silence_left(s, now) > 0)
         return stream_silence_left(s, now);
     if (!s->sending) /* not an empty line: who reads line by line parses every one */
-        way_put_raw(&way, STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
+        way_put_raw(&way,
+                    s->is_bare ? STR("{\"type\":\"stream.keep_alive\"}\n")
+                               : STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
                     stream_small(s));
     return s->loop->opt.keep_alive_ms;
 }

@@ -80,6 +80,7 @@ struct stream {
     uint8_t why;         /* it ends: enum stream_end */
     bool has_begun : 1;  /* the head was sent */
     bool has_beats : 1;  /* set before it begins */
+    bool is_bare : 1;    /* its frames have no envelope; set before it begins */
     bool sending : 1;    /* http has bytes of ours */
     bool is_paused : 1;  /* nothing is received until `small` has been sent */
     bool finishing : 1;  /* nothing comes but `small` and the end */

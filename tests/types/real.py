@@ -162,8 +162,10 @@ def wrapped():
                 yield from lines_at(url + "&format=ndjson&envelope=0", f'Bare<"{dialect}">')
             yield from lines_at(f"{s.url}/v1/stream?jobs={job},none&dialect={dialect}&format=ndjson", f'Message<"{dialect}">')
         yield from system_topic(s)
-        with urllib.request.urlopen(f"{s.url}/v1/jobs/{s.submit()}/events?dialect=agent&format=ndjson") as lines_of_nothing:
-            yield "StreamKeepAlive", lines_of_nothing.readline().decode()
+        nothing = f"{s.url}/v1/jobs/{s.submit()}/events?dialect=agent&format=ndjson"
+        for type, url in (("StreamKeepAlive", nothing), ("BareKeepAlive", nothing + "&envelope=0")):
+            with urllib.request.urlopen(url) as lines_of_nothing:
+                yield type, lines_of_nothing.readline().decode()
 
 
 def system_topic(s):
@@ -181,7 +183,7 @@ def system_topic(s):
 
 def type_of(line, type):
     """A slow server keeps the stream open between any two lines."""
-    return "StreamKeepAlive" if "stream.keep_alive" in line else type
+    return "StreamKeepAlive" if '"event":"stream.keep_alive"' in line else type
 
 
 def lines_at(url, type):
