@@ -86,6 +86,7 @@ static int read_chain(const struct source_line *in, const struct body *b, struct
         return 0;
     }
     read_common(b, ev);
+    ev->run_is_name = true; /* the document's own example */
     ev->name = json_text(member(b, "chain_name"));
     if (ev->kind == EVENT_RUN_START) {
         /* Our own envelope says "node":null of a chain that is in none, such as the graph. */
@@ -109,6 +110,7 @@ static int read_tool(const struct source_line *in, const struct body *b, struct 
     ev->name = json_text(member(b, "tool_name"));
     if (str_absent(ev->name))
         ev->name = ev->run; /* the document's own example names a tool by its id */
+    ev->run_is_name = str_eq(ev->name, ev->run);
     ev->call = json_text(member(b, "tool_call_id"));
     if (ev->kind == EVENT_RUN_STREAM) {
         ev->kind = EVENT_CUSTOM;
@@ -173,6 +175,7 @@ static int read_model(const struct source_line *in, const struct body *b, struct
     if (err != 0)
         return err;
     ev->run = model_run(in, b, ev->name);
+    ev->run_is_name = str_empty(json_text(member(b, "model_run_id")));
     set_parent(b, ev);
     read_common(b, ev);
     if (ev->kind != EVENT_RUN_START)

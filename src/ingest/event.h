@@ -106,9 +106,10 @@ struct event {
     bool interrupted; /* a callback error that is GraphInterrupt */
     bool pause;
     bool lossy;
-    bool top;     /* run starts: certainly a top-level execution (native agents) */
-    bool derived; /* run starts: made up by the fold, no run was announced */
-    bool owes;    /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
+    bool top;         /* run starts: certainly a top-level execution (native agents) */
+    bool derived;     /* run starts: made up by the fold, no run was announced */
+    bool run_is_name; /* `run` is a name, which every visit and every call repeats */
+    bool owes;        /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
 };
 
 /* Everything absent. */

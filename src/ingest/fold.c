@@ -21,25 +21,34 @@ static int start_job(struct fold *f)
  * (and name, and execution, where the event tells them). */
 static struct run *find_open(struct fold *f, const struct event *ev)
 {
-    struct run *exec = fold_find(f, ev->parent);
+    struct run *exec = fold_find_visit(f, ev, ev->parent);
     bool model = ev->type == RUN_CHAT || ev->type == RUN_LLM;
+    bool any_name = model && !ev->run_is_name;
+    struct str name = ev->kind == EVENT_CUSTOM ? ev->run : ev->name; /* of the tool */
 
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev) {
         bool same =
             r->type == ev->type || (model && (r->type == RUN_CHAT || r->type == RUN_LLM));
 
         if (same && (exec == NULL || r->exec == exec || r == exec) &&
-            (model || ev->name.n == 0 || str_eq(r->head->info.name, ev->name)))
+            (any_name || name.n == 0 || str_eq(r->head->info.name, name)))
             return r;
     }
     return NULL;
 }
 
+/* Is the event's id shared by all calls of that tool or model? */
+static bool calls_by_name(const struct event *ev)
+{
+    return ev->run_is_name && ev->type != RUN_CHAIN;
+}
+
 static struct run *run_of(struct fold *f, const struct event *ev)
 {
-    struct run *run = fold_find(f, ev->run);
+    struct run *run = fold_find_visit(f, ev, ev->run);
+    bool by_looks = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
 
-    if (run == NULL && (ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE))
+    if (by_looks && (run == NULL || (run->head == NULL && calls_by_name(ev))))
         run = find_open(f, ev);
     return run != NULL && run->head != NULL ? run : NULL;
 }
@@ -56,15 +65,18 @@ static int on_model_stream(struct fold *f, const struct json *line, const struct
 {
     struct run *run = run_of(f, ev);
     bool model = run != NULL && (run->type == RUN_CHAT || run->type == RUN_LLM);
+    bool ended = run == NULL && !calls_by_name(ev) && fold_find(f, ev->run) != NULL;
 
-    if (run == NULL ? fold_find(f, ev->run) != NULL : !model) {
-        f->stats.orphans++; /* it has ended, or is something else */
+    if (ended || (run != NULL && !model)) {
+        f->stats.orphans++;
         return 0;
     }
     if (run == NULL) {
         struct event start = *ev;
 
         start.kind = EVENT_RUN_START;
+        /* Senders of these leave out starts, and then ends: it ends with its execution. */
+        start.derived = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
         if (start.name.p == NULL)
             start.name = STR("model");
         int err = fold_start_run(f, line, &start, &run);
@@ -170,7 +182,7 @@ static int on_run_error(struct fold *f, const struct json *line, const struct ev
 
 static int on_custom(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct run *run = fold_find(f, ev->run);
+    struct run *run = calls_by_name(ev) ? run_of(f, ev) : fold_find(f, ev->run);
     const yyjson_val *percent = json_at(ev->data, "percent");
     bool progress = str_is(ev->name, "progress") && percent != NULL;
     struct record rec;

@@ -5,7 +5,9 @@
  *   top level   no ancestor is a node run (where ancestors are known), else a
  *               namespace of one segment
  *   execution   the first top-level node run among ancestors and self, else the newest
- *               open one whose namespace is the first segment of the event's */
+ *               open one whose namespace is the first segment of the event's; for an event
+ *               that tells neither, the newest open one of the node that it names, or the
+ *               newest open one */
 #include "base/error.h"
 #include "base/utf8.h"
 #include "ingest/fold_state.h"
@@ -63,6 +65,24 @@ static bool is_node_run(const struct fold *f, const struct event *ev)
     return has_tag(ev->tags, str_of(tag));
 }
 
+/* The newest open execution, of @node where that is given. */
+static struct run *newest_exec(struct fold *f, struct str node)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->top && (node.p == NULL || str_eq(r->node, node)))
+            return r;
+    return NULL;
+}
+
+struct run *fold_find_visit(struct fold *f, const struct event *ev, struct str id)
+{
+    struct run *run = fold_find(f, id), *visit = NULL;
+
+    if (run != NULL && run->head == NULL && run->top && ev->source == SOURCE_ENVELOPE)
+        visit = newest_exec(f, run->node);
+    return visit != NULL ? visit : run;
+}
+
 /* What the ancestors say.  `known` is false where the source does not tell. */
 struct ancestry {
     bool known;
@@ -99,7 +119,7 @@ static struct ancestry ancestry_of(struct fold *f, const struct event *ev)
         look_up_parents(f, ev, &a);
         return a;
     }
-    struct run *parent = fold_find(f, ev->parent);
+    struct run *parent = fold_find_visit(f, ev, ev->parent);
     if (parent != NULL) {
         a = (struct ancestry){ .known = true,
                                .in_node = parent->depth > 0,
@@ -130,6 +150,46 @@ static bool root_is_open(const struct fold *f)
         if (r->head->info.root)
             return true;
     return false;
+}
+
+/* An event that names neither a parent nor a namespace happens in an execution that is open.
+ * A chain without a node is a graph of its own, not a part of a node. */
+static struct run *exec_around(struct fold *f, const struct event *ev)
+{
+    bool placed = ev->parent.p != NULL || ev->ns.n > 0;
+
+    if (placed || (ev->node.p == NULL && ev->type == RUN_CHAIN))
+        return NULL;
+    return newest_exec(f, ev->node);
+}
+
+static struct run *exec_of(struct fold *f, const struct event *ev, const struct ancestry *a)
+{
+    struct run *exec = a->exec;
+
+    if (exec == NULL && !(a->known && a->in_node))
+        exec = fold_find_exec(f, first_segment(ev->ns));
+    return exec != NULL ? exec : exec_around(f, ev);
+}
+
+/* A root's outcome and output are the job's.  Those of a tool or a retriever never are, and
+ * those of a model only where the source would tell what is around it. */
+static bool may_be_root(const struct event *ev)
+{
+    switch (ev->type) {
+    case RUN_TOOL:
+    case RUN_RETRIEVER:
+        return false;
+    case RUN_CHAT:
+    case RUN_LLM:
+        return ev->source != SOURCE_ENVELOPE && ev->source != SOURCE_NATIVE;
+    case RUN_CHAIN:
+    case RUN_PROMPT:
+    case RUN_PARSER:
+    case RUN_TYPE_MAX:
+        break;
+    }
+    return true;
 }
 
 /* --- the constant part ------------------------------------------------------- */
@@ -243,10 +303,10 @@ static struct str parent_id(const struct event *ev,
                             const struct ancestry *a,
                             const struct run *exec)
 {
-    if (ev->parent.p != NULL)
-        return ev->parent;
     if (a->parent != NULL && a->parent->head != NULL)
         return a->parent->head->info.run;
+    if (ev->parent.p != NULL)
+        return ev->parent;
     return exec != NULL ? exec->id : STR_NONE;
 }
 
@@ -259,18 +319,17 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
     int err = 0;
 
     info->top = node && (ev->top || (a.known ? !a.in_node : count_bars(ev->ns) == 0));
-    struct run *exec = info->top ? NULL : a.exec;
-    if (exec == NULL && !info->top && !(a.known && a.in_node))
-        exec = fold_find_exec(f, first_segment(ev->ns));
+    struct run *exec = info->top ? NULL : exec_of(f, ev, &a);
     struct run *above = a.parent != NULL && a.parent->head != NULL ? a.parent : exec;
     for (struct run *r = f->open.prev; above == NULL && r != &f->open; r = r->prev)
         if (r->head->info.root)
             above = r;
 
-    info->run = ev->run.p != NULL ? ev->run : fold_derive_id(f, &err);
-    info->derived = ev->derived || ev->run.p == NULL;
-    info->root =
-        !node && a.parent == NULL && exec == NULL && ev->node.p == NULL && !root_is_open(f);
+    info->run =
+        ev->run.p != NULL ? ev->run : fold_derive_id(f, ev->run_is_name ? f->seq : 0, &err);
+    info->derived = ev->derived || (ev->run.p == NULL && !ev->run_is_name);
+    info->root = !node && a.parent == NULL && exec == NULL && ev->node.p == NULL &&
+                 may_be_root(ev) && !root_is_open(f);
     info->parent = info->root ? STR_NONE : parent_id(ev, &a, exec);
     info->node = ev->node;
     info->step = ev->step;
@@ -440,10 +499,17 @@ int fold_start_run(struct fold *f,
 {
     struct record rec;
     struct run *known = fold_find(f, ev->run);
+    struct event again;
     bool node = false;
 
     (void)line;
-    if (known != NULL) { /* sent twice */
+    bool called_again =
+        known != NULL && ev->run_is_name && (known->head == NULL || ev->type != RUN_CHAIN);
+    if (called_again) { /* this call gets an id of its own */
+        again = *ev;
+        again.run = STR_NONE;
+        ev = &again;
+    } else if (known != NULL) { /* sent twice */
         f->stats.orphans++;
         *ret = NULL;
         return 0;

@@ -118,6 +118,9 @@ int fold_complete(struct fold *f, int64_t step);
 int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
 
 struct run *fold_find(struct fold *f, struct str run_id);
+/* The same for the id in @ev, a line of the envelope, whose ids may be names: the visit of the
+ * node that is open now, where the one of that id has ended. */
+struct run *fold_find_visit(struct fold *f, const struct event *ev, struct str id);
 /* Newest open execution whose namespace is @segment. */
 struct run *fold_find_exec(struct fold *f, struct str segment);
 
@@ -146,8 +149,9 @@ struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int 
 struct str fold_limit_text(struct fold *f, struct str text, int *err);
 /* Reads @v as a message, whose texts live as long as the event. */
 int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
-/* An id that is new in this job and the same in every rebuild. */
-struct str fold_derive_id(struct fold *f, int *err);
+/* An id that is new in this job and the same in every rebuild, which means that @salt is.  With
+ * salt 0 the record that takes the id must be `derived`: these are counted. */
+struct str fold_derive_id(struct fold *f, uint64_t salt, int *err);
 
 /* --- deciding ---------------------------------------------------------------- */
 

@@ -77,11 +77,11 @@ struct str fold_limit_text(struct fold *f, struct str text, int *err)
     return fold_tmp(f, err);
 }
 
-struct str fold_derive_id(struct fold *f, int *err)
+struct str fold_derive_id(struct fold *f, uint64_t salt, int *err)
 {
     char uuid[KEY_UUID_CHARS];
     struct str copy = STR_NONE;
-    uint64_t ordinal = SEEN_DERIVED + f->n_derived;
+    uint64_t ordinal = SEEN_DERIVED + f->n_derived + (salt << 32);
 
     do { /* a worker may have sent that very id, by reading our own frames */
         key_uuid(key_of(ordinal, f->job), uuid);

@@ -1,0 +1,333 @@
+/* The fold on the documents' own examples, which tell less than real streams do.
+ *
+ * Document 001 (the envelope) puts no node id on tools and models, and its examples name runs
+ * by what they are: node_id "check_and_execute", tool_id "bing_search", and models by their
+ * model.  The sample of document 004 has "metadata": {}.  Document 000 gives tool events no
+ * namespace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fold_story.h"
+
+/* An agent whose nodes all have cards. */
+static void begin_any(struct scene *s)
+{
+    begin_with(s, (struct play_options){ .agent = STR("any") });
+}
+
+/* --- 001: the envelope ---------------------------------------------------------------- */
+
+/* Section "Examples", word for word (in English). */
+#define CHAIN_START                                                                       \
+    "{'event':'on_chain_start','timestamp':'2025-12-03T10:15:30Z','run_id':'run-abc123'," \
+    "'data':{'chain_name':'plan_and_execute','node_id':'check_and_execute','metadata':null}}"
+#define MODEL_STREAM                                                                            \
+    "{'event':'on_chat_model_stream','timestamp':'2025-12-03T10:15:31Z','run_id':'run-abc123'," \
+    "'data':{'model':'gpt-x','chunk':'李白 was born in ','token_index':12}}"
+#define TOOL_ERROR                                                                        \
+    "{'event':'on_tool_end','timestamp':'2025-12-03T10:15:45Z','run_id':'run-abc123',"    \
+    "'data':{'tool_id':'bing_search','output':null,'error':'HTTP 429 Too Many Requests'," \
+    "'duration_ms':1200}}"
+
+/* What its schemas make of the events that have no example. */
+#define TOOL_START                                                                       \
+    "{'event':'on_tool_start','timestamp':'2025-12-03T10:15:44Z','run_id':'run-abc123'," \
+    "'data':{'tool_id':'bing_search','tool_name':'bing_search','input':{'q':'李白'}}}"
+#define TOOL_END                                                                       \
+    "{'event':'on_tool_end','timestamp':'2025-12-03T10:15:47Z','run_id':'run-abc123'," \
+    "'data':{'tool_id':'bing_search','output':{'hits':1},'error':null,'duration_ms':900}}"
+#define MODEL_START                                                                            \
+    "{'event':'on_chat_model_start','timestamp':'2025-12-03T10:15:31Z','run_id':'run-abc123'," \
+    "'data':{'model':'gpt-x','model_version':null,'prompt_id':null}}"
+#define MODEL_END                                                                            \
+    "{'event':'on_chat_model_end','timestamp':'2025-12-03T10:15:32Z','run_id':'run-abc123'," \
+    "'data':{'model':'gpt-x','final_text':null,'error':null,'duration_ms':900}}"
+#define CHAIN_END                                                                       \
+    "{'event':'on_chain_end','timestamp':'2025-12-03T10:15:50Z','run_id':'run-abc123'," \
+    "'data':{'node_id':'check_and_execute','result':{'answer':'Suyab'},'error':null,"   \
+    "'duration_ms':20000}}"
+
+static void the_examples_of_001_are_a_job_that_succeeds(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, MODEL_STREAM);
+    say(&s, TOOL_ERROR); /* of a tool that was not announced */
+    say(&s, CHAIN_END);
+    end_of_stream(&s);
+    expect(&s, "node. job.end", "status", "node.start -\nnode.end ok\njob.end succeeded\n");
+    expect_frames(&s, VIEW_AGENT, "agent.token",
+                  "{'type':'agent.token','agent_id':'check_and_execute','token':'李白 was born "
+                  "in '}\n");
+    done(&s);
+}
+
+static void a_tool_error_that_was_handled_is_not_the_jobs(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, TOOL_START);
+    say(&s, TOOL_ERROR);
+    say(&s, CHAIN_END);
+    end_of_stream(&s);
+    expect(&s, "tool. node.end job.", "exec root status error",
+           "job.start - - - -\n"
+           "tool.start check_and_execute - - -\n"
+           "tool.end check_and_execute - error HTTP 429 Too Many Requests\n"
+           "node.end check_and_execute - ok -\n"
+           "job.end - - succeeded -\n");
+    done(&s);
+}
+
+static void a_tool_that_failed_after_the_last_node_is_not_the_jobs_end(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, CHAIN_END);
+    say(&s, TOOL_START);
+    say(&s, TOOL_ERROR);
+    end_of_stream(&s);
+    expect(&s, "tool.start job.end", "exec root status",
+           "tool.start - - -\njob.end - - succeeded\n");
+    done(&s);
+}
+
+static void names_for_ids_may_come_again(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, MODEL_START);
+    say(&s, MODEL_STREAM);
+    say(&s, MODEL_END);
+    say(&s, TOOL_START);
+    say(&s, TOOL_ERROR);
+    say(&s, TOOL_START);
+    say(&s, TOOL_END);
+    say(&s, MODEL_START);
+    say(&s, MODEL_STREAM);
+    say(&s, MODEL_END);
+    say(&s, CHAIN_END);
+    end_of_stream(&s);
+    expect(&s, "tool. llm. node.end job.end", "exec name index status",
+           "llm.start check_and_execute gpt-x - -\n"
+           "llm.delta check_and_execute gpt-x 0 -\n"
+           "llm.end check_and_execute gpt-x - ok\n"
+           "tool.start check_and_execute bing_search - -\n"
+           "tool.end check_and_execute bing_search - error\n"
+           "tool.start check_and_execute bing_search - -\n"
+           "tool.end check_and_execute bing_search - ok\n"
+           "llm.start check_and_execute gpt-x - -\n"
+           "llm.delta check_and_execute gpt-x 0 -\n"
+           "llm.end check_and_execute gpt-x - ok\n"
+           "node.end check_and_execute plan_and_execute - ok\n"
+           "job.end - - - succeeded\n");
+    done(&s);
+}
+
+static void two_calls_of_a_tool_at_once_are_two(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, TOOL_START);
+    say(&s, TOOL_START);
+    say(&s, TOOL_ERROR);
+    say(&s, TOOL_END);
+    say(&s, CHAIN_END);
+    end_of_stream(&s);
+    expect(&s, "tool. job.end", "status",
+           "tool.start -\ntool.start -\ntool.end error\ntool.end ok\njob.end succeeded\n");
+    done(&s);
+}
+
+#define AGAIN "efab6e2d-8e55-8373-99a5-8fe34146382e" /* made up, and always the same */
+
+/* The second visit has an agent id of its own, and all that says `check_and_execute` is it. */
+static void a_node_that_is_visited_again_is_a_new_agent(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, CHAIN_END);
+    say(&s, CHAIN_START);
+    say(&s, TOOL_START);
+    say(&s, "{'event':'on_chat_model_stream','run_id':'run-abc123','data':{'model':'gpt-x',"
+            "'node_id':'check_and_execute','chunk':'a'}}");
+    say(&s, TOOL_END);
+    say(&s, CHAIN_END);
+    say(&s, CHAIN_END); /* of no visit */
+    end_of_stream(&s);
+    expect(&s, "node. tool. llm.delta job.end", "exec parent status",
+           "node.start check_and_execute - -\n"
+           "node.end check_and_execute - ok\n"
+           "node.start " AGAIN " - -\n"
+           "tool.start " AGAIN " " AGAIN " -\n"
+           "llm.delta " AGAIN " " AGAIN " -\n"
+           "tool.end " AGAIN " " AGAIN " ok\n"
+           "node.end " AGAIN " - ok\n"
+           "job.end - - succeeded\n");
+    done(&s);
+}
+
+/* --- 004: native events --------------------------------------------------------------- */
+
+/* Section "Event Structure", and its sisters. */
+#define NATIVE(type, id, name, data)                                                         \
+    "{'type':'" type "','id':'" id "','name':'" name "','timestamp':'2026-02-16T10:30:00Z'," \
+    "'data':" data ",'metadata':{}}"
+#define SAMPLE                                           \
+    NATIVE("tool.start", "uuid-v4", "tavily_web_search", \
+           "{'input':{'query':'renewable energy GDP impact'},'output':null}")
+
+static void the_sample_of_004_belongs_to_the_workflow_that_runs(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "researcher", "{'input':'q'}"));
+    say(&s, NATIVE("llm.start", "l1", "gpt-x", "{'input':null,'output':null}"));
+    say(&s, NATIVE("llm.chunk", "l1", "gpt-x", "{'chunk':'Hel'}"));
+    say(&s, NATIVE("llm.end", "l1", "gpt-x", "{'input':null,'output':null}"));
+    say(&s, SAMPLE);
+    say(&s, NATIVE("tool.end", "uuid-v4", "tavily_web_search", "{'output':'a text'}"));
+    say(&s, NATIVE("workflow.end", "w1", "researcher", "{'output':null}"));
+    end_of_stream(&s);
+    expect_frames(&s, VIEW_AGENT, "agent. job.",
+                  "{'type':'agent.spawned','agent_id':'w1','agent_name':'researcher','node':"
+                  "'researcher'}\n"
+                  "{'type':'agent.token','agent_id':'w1','token':'Hel'}\n"
+                  "{'type':'agent.tool_call','agent_id':'w1','tool_name':'tavily_web_search',"
+                  "'input_preview':'{\\'query\\':\\'renewable energy GDP impact\\'}'}\n"
+                  "{'type':'agent.tool_result','agent_id':'w1','tool_name':"
+                  "'tavily_web_search','result_summary':'a text'}\n"
+                  "{'type':'agent.done','agent_id':'w1','node':'researcher','elapsed_ms':60}\n"
+                  "{'type':'job.done'}\n");
+    expect(&s, "artifact", "data", ""); /* a tool's output is not the report */
+    done(&s);
+}
+
+static void a_tool_outside_of_workflows_decides_nothing(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, SAMPLE);
+    say(&s, NATIVE("tool.end", "uuid-v4", "tavily_web_search",
+                   "{'output':null,'error':'HTTP 429 Too Many Requests'}"));
+    end_of_stream(&s);
+    expect(&s, "tool.end artifact job.end", "root status",
+           "tool.end - error\njob.end - succeeded\n");
+    done(&s);
+}
+
+static void an_agent_that_is_named_and_unknown_is_nobody_elses(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "researcher", "{'input':'q'}"));
+    say(&s,
+        "{'type':'tool.start','id':'t1','name':'web','data':{},'metadata':{'agent_id':'w9'}}");
+    expect(&s, "tool.start", "exec parent", "tool.start - w9\n");
+    done(&s);
+}
+
+/* --- 000 and plain events ------------------------------------------------------------- */
+
+/* Section 2 lists langgraph_node and langgraph_step for tools, and no namespace. */
+static void a_node_without_a_namespace_is_the_newest_of_that_name(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'event':'on_chain_start','name':'writer','run_id':'w1','tags':[],"
+            "'metadata':{'langgraph_node':'writer','langgraph_step':1},'data':{'input':{}}}");
+    say(&s, "{'event':'on_chain_start','name':'critic','run_id':'c1','tags':[],"
+            "'metadata':{'langgraph_node':'critic','langgraph_step':1},'data':{'input':{}}}");
+    say(&s, "{'event':'on_tool_start','name':'web','run_id':'t1','tags':[],"
+            "'metadata':{'langgraph_node':'writer','langgraph_step':1},'data':{'input':{}}}");
+    say(&s, "{'event':'on_tool_start','name':'web','run_id':'t2','tags':[],"
+            "'metadata':{'langgraph_node':'other','langgraph_step':1},'data':{'input':{}}}");
+    expect(&s, "tool.start", "run exec", "tool.start t1 w1\ntool.start t2 -\n");
+    done(&s);
+}
+
+static void a_run_without_a_node_belongs_to_the_newest_execution(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    root_starts(&s, "root");
+    tool_starts(&s, nowhere, "before", "t0", "{}");
+    node_starts(&s, writer, "w1");
+    tool_starts(&s, nowhere, "web", "t1", "{}");
+    event(&s, "on_tool_error", "web", "t1", nowhere, "{'error':'HTTP 429','input':{}}");
+    node_ends(&s, writer, "w1", "{}");
+    tool_ends(&s, nowhere, "before", "t0", "'a text'");
+    root_ends(&s, "root", "{}");
+    end_of_stream(&s);
+    expect(&s, "tool. artifact job.end", "run exec status",
+           "tool.start t0 - -\n"
+           "tool.start t1 w1 -\n"
+           "tool.end t1 w1 error\n"
+           "tool.end t0 - ok\n"
+           "job.end - - succeeded\n");
+    done(&s);
+}
+
+/* A graph that is called beside another one is not a part of that one's node. */
+static void a_second_graph_is_not_inside_of_a_node(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    root_starts(&s, "another");
+    expect(&s, "run.start", "run exec root", "run.start root - true\nrun.start another - -\n");
+    done(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_examples_of_001_are_a_job_that_succeeds),
+        cmocka_unit_test(a_tool_error_that_was_handled_is_not_the_jobs),
+        cmocka_unit_test(a_tool_that_failed_after_the_last_node_is_not_the_jobs_end),
+        cmocka_unit_test(names_for_ids_may_come_again),
+        cmocka_unit_test(two_calls_of_a_tool_at_once_are_two),
+        cmocka_unit_test(a_node_that_is_visited_again_is_a_new_agent),
+        cmocka_unit_test(the_sample_of_004_belongs_to_the_workflow_that_runs),
+        cmocka_unit_test(a_tool_outside_of_workflows_decides_nothing),
+        cmocka_unit_test(an_agent_that_is_named_and_unknown_is_nobody_elses),
+        cmocka_unit_test(a_node_without_a_namespace_is_the_newest_of_that_name),
+        cmocka_unit_test(a_run_without_a_node_belongs_to_the_newest_execution),
+        cmocka_unit_test(a_second_graph_is_not_inside_of_a_node),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
