@@ -459,10 +459,15 @@ static int emit_job_end(struct fold *f, struct str status, const struct last_wor
 static int succeed(struct fold *f, const yyjson_val *output, struct str outcome)
 {
     struct last_word word = { .output = output, .outcome = outcome };
+    struct str report = STR_NONE;
     int err = fold_close_inside(f, (struct closing){ .status = STR("ok") });
 
     if (err == 0 && output != NULL)
-        err = fold_report(f, output);
+        err = fold_report_text(f, output, &report);
+    if (report.n == 0 && !f->has_report && outcome.p == NULL)
+        report = buf_text(&f->answer);
+    if (err == 0)
+        err = fold_report(f, report);
     return err == 0 ? emit_job_end(f, STR("succeeded"), &word) : err;
 }
 

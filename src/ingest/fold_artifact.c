@@ -5,7 +5,8 @@
  *   citation_source  a URL in the result of a search tool, once per job
  *   output           a long answer of a model without tool calls
  *   citation_use     a known source's URL in such an answer, once per job
- *   output, final_report   the report in the final state
+ *   output, final_report   the report in the final state, or, in a job without a root run, in
+ *                          the output of the last execution
  *
  * Tool names, thresholds and keys are settings of the agent. */
 #include "base/error.h"
@@ -255,9 +256,9 @@ int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message
     return emit_output(f, exec, m->text);
 }
 
-/* The report in a final state: a string under one of the report keys, the last model
- * message, or the output itself when it is a text or a message. */
-int fold_report(struct fold *f, const yyjson_val *output)
+/* A string, one under a report key, the last model message, or the output itself when it is a
+ * message. */
+int fold_report_text(struct fold *f, const yyjson_val *output, struct str *ret)
 {
     const struct name_set *keys = &f->opt.agent->report_keys;
     struct str text = json_text(output);
@@ -276,6 +277,12 @@ int fold_report(struct fold *f, const yyjson_val *output)
         if (m.cls == MESSAGE_AI)
             text = m.text;
     }
+    *ret = text;
+    return 0;
+}
+
+int fold_report(struct fold *f, struct str text)
+{
     if (text.n == 0)
         return 0;
     put_output(f, NULL, text, STR("final_report"));

@@ -144,14 +144,6 @@ static uint32_t count_bars(struct str ns)
     return n;
 }
 
-static bool root_is_open(const struct fold *f)
-{
-    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->head->info.root)
-            return true;
-    return false;
-}
-
 /* An event that names neither a parent nor a namespace happens in an execution that is open.
  * A chain without a node is a graph of its own, not a part of a node. */
 static struct run *exec_around(struct fold *f, const struct event *ev)
@@ -329,7 +321,7 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
         ev->run.p != NULL ? ev->run : fold_derive_id(f, ev->run_is_name ? f->seq : 0, &err);
     info->derived = ev->derived || (ev->run.p == NULL && !ev->run_is_name);
     info->root = !node && a.parent == NULL && exec == NULL && ev->node.p == NULL &&
-                 may_be_root(ev) && !root_is_open(f);
+                 may_be_root(ev) && fold_open_root(f) == NULL;
     info->parent = info->root ? STR_NONE : parent_id(ev, &a, exec);
     info->node = ev->node;
     info->step = ev->step;
@@ -691,6 +683,7 @@ static int end_tool(struct fold *f,
 static int end_root(struct fold *f, struct run *run, const struct event *ev, struct str *status)
 {
     bool waiting = f->n_questions > 0 || f->paused;
+    struct str report = STR_NONE;
     int err;
 
     if (waiting)
@@ -704,8 +697,8 @@ static int end_root(struct fold *f, struct run *run, const struct event *ev, str
     if (waiting)
         *status = STR("interrupted");
     else if (err == 0)
-        err = fold_report(f, ev->output);
-    return err;
+        err = fold_report_text(f, ev->output, &report);
+    return err == 0 ? fold_report(f, report) : err;
 }
 
 int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status)
@@ -730,7 +723,9 @@ int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct
         err = fold_messages(f, run, ev->output);
     if (err != 0)
         return err;
-    rec.output = fold_json(f, ev->output, root, &err);
+    /* What may be the job's result is stored whole. */
+    bool outermost = root || (run->top && !run->derived && fold_open_root(f) == NULL);
+    rec.output = fold_json(f, ev->output, outermost, &err);
     rec.error = fold_limit_text(f, ev->error, &err);
     rec.error_type = ev->error_type;
     if (err != 0)

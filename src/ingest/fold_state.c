@@ -37,6 +37,14 @@ struct run *fold_find_exec(struct fold *f, struct str segment)
     return NULL;
 }
 
+struct run *fold_open_root(const struct fold *f)
+{
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->head->info.root)
+            return r;
+    return NULL;
+}
+
 static struct run *find_by_head(const struct fold *f, uint64_t seq)
 {
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
@@ -91,14 +99,6 @@ static bool has_step_tag(struct str tags)
     return false;
 }
 
-static struct run *newest_root(const struct fold *f)
-{
-    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->head->info.root)
-            return r;
-    return NULL;
-}
-
 static int fill_run(struct fold *f, struct run *run, const struct record *rec)
 {
     const struct run_info *in = &rec->info;
@@ -117,7 +117,7 @@ static int fill_run(struct fold *f, struct run *run, const struct record *rec)
     run->exec = in->top              ? run
                 : in->exec.p != NULL ? table_get(&f->seen, fold_key(f, SEEN_RUN, in->exec))
                                      : NULL;
-    run->root = in->root ? run : parent != NULL ? parent->root : newest_root(f);
+    run->root = in->root ? run : parent != NULL ? parent->root : fold_open_root(f);
     run->depth = (parent != NULL                  ? parent->depth
                   : run->exec != NULL && !in->top ? 1
                                                   : 0) +
@@ -322,6 +322,17 @@ static int apply_message(struct fold *f, const struct record *rec, struct run *r
     return err;
 }
 
+/* Workers send reports too, with their members in any order. */
+static int look_for_report(struct fold *f, struct str data)
+{
+    struct json j;
+    int err = f->has_report ? ERR_TYPE : json_read(&f->reader, data, &j, NULL);
+
+    if (err == 0)
+        f->has_report = str_is(json_text(json_at(j.root, "output_category")), "final_report");
+    return err == ERR_NOMEM ? err : 0;
+}
+
 static int apply_artifact(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
@@ -331,7 +342,7 @@ static int apply_artifact(struct fold *f, const struct record *rec, struct run *
         return mark(f, key_of(SEEN_CITED, rec->id), f);
     if (str_ends(rec->data, STR(",\"output_category\":\"final_report\"}")))
         f->report = key_of(SEEN_REPORT, rec->data);
-    return 0;
+    return look_for_report(f, rec->data);
 }
 
 bool fold_is_report(const struct fold *f, struct str artifact)
@@ -389,10 +400,34 @@ static int apply_root_end(struct fold *f, const struct record *rec)
                : ERR_NOMEM;
 }
 
+/* What an execution without a root around it has put out may be all that the job says. */
+static int keep_answer(struct fold *f, struct str output)
+{
+    struct str text = STR_NONE;
+    struct json j;
+
+    int err = json_read(&f->reader, output, &j, NULL);
+    if (err != 0)
+        return err == ERR_NOMEM ? err : 0;
+    err = fold_report_text(f, j.root, &text);
+    if (err != 0 || text.n == 0)
+        return err;
+    buf_clear(&f->answer);
+    buf_str(&f->answer, text);
+    return f->answer.error;
+}
+
 static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
 {
     if (run == NULL)
         return 0;
+    if (run->top && rec->output.p != NULL && str_is(rec->status, "ok") &&
+        fold_open_root(f) == NULL) {
+        int err = keep_answer(f, rec->output);
+
+        if (err != 0)
+            return err;
+    }
     bool root = run->head->info.root;
     if (rec->owes)
         f->owed = run->node;
@@ -436,6 +471,8 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     if (rec->attempt == RECORD_NO_NUMBER)
         return 0;
     f->events_seen = f->root_failed = f->message_parts = f->state_parts = false;
+    f->has_report = false;
+    buf_clear(&f->answer);
     f->n_calls = 0;
     f->last_found = NULL;
     f->epoch++;
@@ -517,6 +554,7 @@ int fold_replay(struct fold *f, const struct record *rec)
 
     if (rec->seq != f->seq + 1)
         return ERR_TYPE;
+    arena_reset(&f->work);
     if (rec->head_seq != 0)
         run = find_by_head(f, rec->head_seq);
     else if (rec->kind == REC_RUN_INFO || rec->kind == REC_SECTION_END)
@@ -541,6 +579,7 @@ int fold_new(const struct fold_options *options, struct fold **ret)
     arena_init(&f->keep);
     arena_init(&f->work);
     buf_init(&f->tmp, SIZE_MAX / 4);
+    buf_init(&f->answer, SIZE_MAX / 4);
     table_init(&f->seen);
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
     if (!arena_copy(&f->keep, options->job, &f->job)) {
@@ -560,6 +599,7 @@ void fold_free(struct fold *f)
     arena_done(&f->keep);
     arena_done(&f->work);
     buf_done(&f->tmp);
+    buf_done(&f->answer);
     table_done(&f->seen);
     json_reader_done(&f->reader);
     free(f);

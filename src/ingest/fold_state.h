@@ -96,6 +96,8 @@ struct fold {
     uint64_t event_seq; /* of the last record before the event at hand */
     uint64_t n_asked;
     struct key report;    /* the newest; zeros: none */
+    bool has_report;      /* this attempt has one */
+    struct buf answer;    /* text of the last execution's output, where no root is around it */
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
     struct str owed; /* the node whose graph.node_complete has not been said, in keep */
@@ -118,6 +120,7 @@ int fold_complete(struct fold *f, int64_t step);
 int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
 
 struct run *fold_find(struct fold *f, struct str run_id);
+struct run *fold_open_root(const struct fold *f);
 /* The same for the id in @ev, a line of the envelope, whose ids may be names: the visit of the
  * node that is open now, where the one of that id has ended. */
 struct run *fold_find_visit(struct fold *f, const struct event *ev, struct str id);
@@ -200,7 +203,9 @@ int fold_resumed(struct fold *f);
 int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);
 int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text);
 int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message *m);
-int fold_report(struct fold *f, const yyjson_val *output);
+/* The report in a run's output; absent when there is none.  In work memory, or @output's. */
+int fold_report_text(struct fold *f, const yyjson_val *output, struct str *ret);
+int fold_report(struct fold *f, struct str text);
 /* Is it the newest report? */
 bool fold_is_report(const struct fold *f, struct str artifact);
 int fold_artifact_event(struct fold *f, const struct event *ev);

@@ -656,6 +656,33 @@ def the_report_is_the_final_output_when_there_is_no_artifact():
         equal(report(s, id)["has_report"], False, "an object is no text")
 
 
+@case
+def the_report_of_a_worker_without_a_graph_is_its_last_output():
+    """Document 004's events, and 001's: neither has a root run."""
+    def native(type, id, name, **data):
+        return {"type": type, "id": id, "name": name, "timestamp": "2026-02-16T10:30:00Z", "data": data, "metadata": {}}
+
+    def envelope(event, **data):
+        return {"event": event, "timestamp": "2025-12-03T10:15:30Z", "run_id": "run-abc123", "data": data}
+
+    with Server(agents={"pull": PULL}) as s:
+        id = play(s, [native("workflow.start", "w", "deep_researcher", input="q"),
+                      native("tool.start", "t", "tavily_web_search", input={"query": "x"}),
+                      native("tool.end", "t", "tavily_web_search", output="a page"),
+                      native("workflow.end", "w", "deep_researcher", output="The report.")])
+        equal(report(s, id), {"job_id": id, "has_report": True, "report": "The report."})
+        id = play(s, [native("tool.start", "t", "tavily_web_search", input={"query": "x"}),
+                      native("tool.end", "t", "tavily_web_search", output="a page")])
+        equal(report(s, id)["has_report"], False, "a tool's output is not the report")
+        id = play(s, [envelope("on_chain_start", chain_name="plan_and_execute", node_id="check_and_execute", metadata=None),
+                      envelope("on_tool_start", tool_id="bing_search", tool_name="bing_search", input={}),
+                      envelope("on_tool_end", tool_id="bing_search", output=None, error="HTTP 429 Too Many Requests",
+                               duration_ms=1200),
+                      envelope("on_chain_end", node_id="check_and_execute", result={"answer": "Suyab"}, error=None,
+                               duration_ms=20000)])
+        equal(report(s, id), {"job_id": id, "has_report": True, "report": "Suyab"})
+
+
 # Edge case 13.
 @case
 def an_output_that_is_no_json_is_refused():

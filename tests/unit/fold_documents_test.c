@@ -253,6 +253,110 @@ static void an_agent_that_is_named_and_unknown_is_nobody_elses(void **state)
     done(&s);
 }
 
+/* --- the report ----------------------------------------------------------------------- */
+
+#define REPORT(text) \
+    "artifact {'type':'output','content':'" text "','output_category':'final_report'}\n"
+
+static void reports_are(struct scene *s, const char *expected)
+{
+    end_of_stream(s);
+    expect(s, "artifact", "data", expected);
+    done(s);
+}
+
+static void the_result_of_001_is_the_report(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, TOOL_START);
+    say(&s, TOOL_END);
+    say(&s, CHAIN_END);
+    reports_are(&s, REPORT("Suyab"));
+}
+
+static void the_output_of_the_last_workflow_is_the_report(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "planner", "{'input':'q'}"));
+    say(&s, NATIVE("workflow.end", "w1", "planner", "{'output':'a plan'}"));
+    say(&s, NATIVE("workflow.start", "w2", "writer", "{'input':'q'}"));
+    say(&s, NATIVE("tool.start", "t1", "web", "{'input':{}}"));
+    say(&s, NATIVE("tool.end", "t1", "web", "{'output':'a page'}"));
+    say(&s, NATIVE("workflow.end", "w2", "writer", "{'output':'The report.'}"));
+    say(&s, NATIVE("workflow.start", "w3", "cleaner", "{'input':null}"));
+    say(&s, NATIVE("workflow.end", "w3", "cleaner", "{'output':{'n':1}}"));
+    reports_are(&s, REPORT("The report."));
+}
+
+static void a_workflow_that_failed_reports_nothing(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "writer", "{'input':'q'}"));
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'half','error':'cut off'}"));
+    reports_are(&s, "");
+}
+
+/* With its members in another order than ours. */
+static void a_report_that_the_worker_sent_is_the_report(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "writer", "{'input':'q'}"));
+    say(&s, NATIVE("artifact.update", "a1", "report",
+                   "{'output_category':'final_report','type':'output','content':'sent'}"));
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'Done.'}"));
+    reports_are(&s, "artifact {'output_category':'final_report','type':'output','content':"
+                    "'sent'}\n");
+}
+
+static void an_output_that_the_worker_gave_at_the_end_goes_first(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.start", "w1", "writer", "{'input':'q'}"));
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'Done.'}"));
+    say(&s, "{'type':'job.done','output':{'report':'R'}}");
+    reports_are(&s, REPORT("R"));
+}
+
+/* Stream parts alone: what a graph's events would give. */
+static void the_last_update_may_have_the_report(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "['updates',{'planner':{'plan':'p'}}]");
+    say(&s,
+        "['updates',{'writer':{'messages':[{'type':'ai','id':'m1','content':'An answer'}]}}]");
+    reports_are(&s, REPORT("An answer"));
+}
+
+static void a_large_output_of_a_workflow_is_stored_whole(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_with(&s, (struct play_options){ .agent = STR("any"), .field_limit = 16 });
+    say(&s, NATIVE("workflow.start", "w1", "writer", "{'input':'q'}"));
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'longer than the limit'}"));
+    reports_are(&s, REPORT("longer than the limit"));
+}
+
 /* --- 000 and plain events ------------------------------------------------------------- */
 
 /* Section 2 lists langgraph_node and langgraph_step for tools, and no namespace. */
@@ -324,6 +428,13 @@ int main(void)
         cmocka_unit_test(the_sample_of_004_belongs_to_the_workflow_that_runs),
         cmocka_unit_test(a_tool_outside_of_workflows_decides_nothing),
         cmocka_unit_test(an_agent_that_is_named_and_unknown_is_nobody_elses),
+        cmocka_unit_test(the_result_of_001_is_the_report),
+        cmocka_unit_test(the_output_of_the_last_workflow_is_the_report),
+        cmocka_unit_test(a_workflow_that_failed_reports_nothing),
+        cmocka_unit_test(a_report_that_the_worker_sent_is_the_report),
+        cmocka_unit_test(an_output_that_the_worker_gave_at_the_end_goes_first),
+        cmocka_unit_test(the_last_update_may_have_the_report),
+        cmocka_unit_test(a_large_output_of_a_workflow_is_stored_whole),
         cmocka_unit_test(a_node_without_a_namespace_is_the_newest_of_that_name),
         cmocka_unit_test(a_run_without_a_node_belongs_to_the_newest_execution),
         cmocka_unit_test(a_second_graph_is_not_inside_of_a_node),
