@@ -203,6 +203,7 @@ struct http_options server_http_options(struct server *s, const struct server_co
         .host = c->address.host[0] != '\0' ? c->address.host : NULL,
         .port = c->address.port,
         .unix_path = c->address.unix_path[0] != '\0' ? c->address.unix_path : NULL,
+        .unix_mode = c->unix_mode,
         .tls_cert = c->tls_cert,
         .tls_key = c->tls_key,
         .n_loops = c->loops,

@@ -34,6 +34,8 @@ static const struct option server_table[] = {
       "The YAML file; itself a flag or variable only." },
     { "listen", OPTION_LISTEN, 0, AT(listen), "127.0.0.1:8400", 1, MAX_LISTEN, "ADDRESS",
       "Where to listen; port 0 is any free one.  Both kinds: ADDRESS:PORT,unix:PATH." },
+    { "socket_mode", OPTION_TEXT, 0, AT(socket_mode), "0660", 3, 4, "MODE",
+      "Who may use the Unix socket: the octal permissions of its file." },
     { "insecure_listen", OPTION_BOOL, 0, AT(insecure_listen), "false", 0, 0, "",
       "Listen also where other machines get to, though there is no authentication." },
     { "auth", OPTION_CHOICE, 0, AT(auth), "auto", 0, 0, "auto|required|off",

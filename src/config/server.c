@@ -59,14 +59,30 @@ int server_config_check_listen(const struct server_config *config,
                      quote(str_of(config->listen)).z);
 }
 
+static int take_socket_mode(struct loader *l)
+{
+    unsigned mode = 0;
+
+    for (const char *p = l->config->socket_mode; *p >= '0' && *p <= '7'; p++)
+        mode = mode * 8 + (unsigned)(*p - '0');
+    l->config->unix_mode = mode;
+    if (strspn(l->config->socket_mode, "01234567") == strlen(l->config->socket_mode) &&
+        mode >= 0200 && mode <= 0777)
+        return 0;
+    return error_set(l->err, ERR_REFUSED,
+                     "socket_mode: '%s' is not an octal mode such as 0660, with which at least "
+                     "the server's own user may connect",
+                     quote(str_of(l->config->socket_mode)).z);
+}
+
 static int check_tls(struct loader *l)
 {
     const struct server_config *config = l->config;
 
-    if (config->tls_cert != NULL && config->address.unix_path[0] != '\0')
+    if (config->tls_cert != NULL && config->address.host[0] == '\0')
         return error_set(l->err, ERR_REFUSED,
-                         "TLS is not spoken on a Unix socket: listen on an address, or leave "
-                         "tls_cert away");
+                         "TLS is not spoken on a Unix socket: listen on an address too "
+                         "(ADDRESS:PORT,unix:PATH), or leave tls_cert away");
     if ((config->tls_cert == NULL) == (config->tls_key == NULL))
         return 0;
     return error_set(l->err, ERR_REFUSED, "%s is given without %s: TLS needs both",
@@ -215,6 +231,8 @@ static int load(struct loader *l, int argc, char **argv)
         err = loader_read_flags(l, argc, argv);
     if (err == 0)
         err = take_listen(l);
+    if (err == 0)
+        err = take_socket_mode(l);
     if (err == 0)
         err = check_origins(l);
     if (err == 0)

@@ -132,6 +132,8 @@ struct server_config {
 
     char *listen;
     struct listen_address address; /* the same, taken apart */
+    char *socket_mode;             /* as it was written, */
+    unsigned unix_mode;            /* and what it means */
     bool insecure_listen;
     enum auth_mode auth;
     char *token_admin;          /* NULL: none */

@@ -53,6 +53,7 @@ struct http_options {
     const char *host;
     uint16_t port; /* 0: any free one, see http_server_port */
     const char *unix_path;
+    unsigned unix_mode;   /* permissions of the socket's file; 0: what the umask leaves */
     const char *tls_cert; /* PEM file: TLS on the port (not the Unix socket); NULL: none */
     const char *tls_key;  /* its key */
     unsigned n_loops;     /* 0: one per core */

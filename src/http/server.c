@@ -219,6 +219,7 @@ struct bind_to {
         struct sockaddr_un local;
     } address;
     socklen_t n;
+    mode_t mode; /* of a Unix socket; 0: not set */
 };
 
 static void close_fd(int fd)
@@ -257,7 +258,10 @@ static int try_bind(const struct bind_to *to, bool is_shared, bool listens, int 
     int on = 1;
     int fd = make_socket(to->address.any.sa_family);
 
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+    /* bind() makes the file with the socket's own mode, less the umask: so it is never open to
+     * more than it shall be. */
+    if (fd >= 0 && (to->mode == 0 || fchmod(fd, to->mode) == 0) &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
         (!is_shared || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0) &&
         bind(fd, &to->address.any, to->n) == 0 && (!listens || listen(fd, BACKLOG) == 0)) {
         *ret_fd = fd;
@@ -328,7 +332,9 @@ static bool remove_dead_socket(const struct bind_to *to)
 static int bind_unix(struct http_server *s, int *ret, struct error *err)
 {
     const char *path = s->options.unix_path;
-    struct bind_to to = { .address.local.sun_family = AF_UNIX, .n = sizeof(to.address.local) };
+    struct bind_to to = { .address.local.sun_family = AF_UNIX,
+                          .n = sizeof(to.address.local),
+                          .mode = s->options.unix_mode };
     struct stat about = { 0 };
 
     if (path == NULL)
@@ -339,6 +345,12 @@ static int bind_unix(struct http_server *s, int *ret, struct error *err)
     int error = try_bind(&to, false, true, ret);
     if (error == EADDRINUSE && remove_dead_socket(&to))
         error = try_bind(&to, false, true, ret);
+    /* What the umask took away. */
+    if (error == 0 && to.mode != 0 && chmod(path, to.mode) != 0) {
+        error = errno;
+        close_fd(*ret);
+        (void)unlink(path); /* the next start copes with it */
+    }
     if (error != 0)
         return error_set(err, ERR_IO, "cannot listen on %s: %s", path, strerror(error));
     s->has_unix = stat(path, &about) == 0;

@@ -53,7 +53,7 @@ def amount(kind, n):
 
 
 # Texts that are more than that.
-TEXTS = {"redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id}",
+TEXTS = {"socket_mode": "0600", "redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id}",
          "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1"}
 
 

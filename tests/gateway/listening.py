@@ -11,7 +11,7 @@ import tempfile
 import urllib.request
 
 from gateway import PROGRAM, WAIT
-from harness import case, check, equal
+from harness import case, cases, check, contains, equal, spoolwire
 
 
 def tcp_listeners(pid):
@@ -37,9 +37,10 @@ def curl(path, *args):
 
 
 @contextlib.contextmanager
-def serving(folder, listen):
+def serving(folder, listen, *flags, umask=-1):
     """The server, with the first line that it prints."""
-    p = subprocess.Popen([PROGRAM, "serve", "--listen", listen, "--data", os.path.join(folder, "x.db"), "--shutdown-window", "0"],
+    p = subprocess.Popen([PROGRAM, "serve", "--listen", listen, "--data", os.path.join(folder, "x.db"), "--shutdown-window", "0",
+                          *flags], umask=umask,
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
                          env={k: v for k, v in os.environ.items() if not k.startswith("SPOOLWIRE_")})
     try:
@@ -83,3 +84,22 @@ def a_unix_socket_and_an_address():
             equal(json.loads(curl(path, "http://localhost/readyz"))["status"], "ready")
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=WAIT) as a:
                 equal(json.load(a)["status"], "ready")
+
+
+@cases([(0, (), 0o660), (0o077, (), 0o660), (0o027, ("--socket-mode", "0600"), 0o600), (0o077, ("--socket-mode", "666"), 0o666)],
+       name=lambda c: f"umask {c[0]:o} {' '.join(c[1])}")
+def a_unix_socket_has_its_mode_whatever_the_umask(c):
+    umask, flags, mode = c
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s")
+        for _ in range(2):
+            with serving(folder, f"unix:{path}", *flags, umask=umask):
+                equal(oct(os.stat(path).st_mode & 0o7777), oct(mode))
+
+
+@case
+def a_mode_that_is_none_is_refused():
+    for mode in ("0680", "rw-", "1777", "-660", "0000", "066"):
+        done = spoolwire("serve", "--data", "never.db", f"--socket-mode={mode}")
+        check(done.code != 0, mode)
+        contains(done.err, "socket_mode", "is not an octal mode such as 0660")

@@ -1,11 +1,13 @@
 """Requests, as curl and others send them."""
 
 import json
+import os
 import subprocess
+import tempfile
 
 import gateway
 from gateway import PULL, Server, read_answer, request_bytes
-from harness import case, cases, check, equal
+from harness import case, cases, check, contains, equal
 from secure_server import FIRST
 
 TOKEN = "spw_0123456789ab_" + "0123456789abc" * 4  # of this file's servers
@@ -101,3 +103,18 @@ def a_sessions_cookie_is_for_https_only():
         equal(s.post("/v1/jobs", {"agent": "pull"}, headers=page).status, 202)
         plain = {**page, "Origin": s.url.replace("https:", "http:")}
         equal(s.post("/v1/jobs", {"agent": "pull"}, headers=plain).status, 403)
+
+
+@case
+def a_unix_socket_beside_it_is_plain():
+    """Also for the server's own processes, which find it there: the certificate has other names."""
+    agents = {"own": {"command": ["sh", "-c", 'echo "$SPOOLWIRE_URL" >&2; exit 3'], "attempts": 1}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s")
+        with Server(agents=agents, start=False) as s:
+            s.wanted_port = f"{s.wanted_port},unix:{path}"
+            s.start()
+            equal(s.get("/livez").status, 200)
+            equal(curl(s, "--unix-socket", path, "http://localhost/livez"), b'{"status":"alive"}')
+            job = s.submit("own")
+            contains(s.until_state(job, "failed")["error"], f"unix:{path}")
