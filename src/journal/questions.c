@@ -230,6 +230,14 @@ int questions_passed(struct live *l, const struct record *rec)
     return err;
 }
 
+/* No worker has stopped for this pause: the next lease is what it would have been without it, a
+ * start or the answers that nobody has taken yet.  A row of an older server does not say where
+ * the job was paused, but one that was never leased was in the queue. */
+static bool was_paused_in_queue(const struct live *l)
+{
+    return l->row.pause_requested < 0 || l->row.attempt == 0;
+}
+
 static int go_on(struct live *l)
 {
     struct journal *j = l->journal;
@@ -241,8 +249,9 @@ static int go_on(struct live *l)
     if (err != 0)
         return err;
     live_change(l);
+    if (!was_paused_in_queue(l))
+        l->row.resumed = (int64_t)l->row.seq;
     l->row.pause_requested = l->row.answer_by = 0;
-    l->row.resumed = (int64_t)l->row.seq;
     /* People may take their time. */
     if (l->row.run_seconds > 0 && l->row.started != 0)
         l->row.run_deadline = j->now + l->row.run_seconds * 1000;
@@ -558,7 +567,7 @@ void journal_pause(struct journal *j, struct journal_request *req)
     }
     if (err == 0 && !paused) {
         live_change(l);
-        l->row.pause_requested = j->now;
+        l->row.pause_requested = l->state == JOB_QUEUED ? -j->now : j->now;
         l->pause_news = l->state == JOB_RUNNING;
         err = l->state == JOB_QUEUED ? pause_now(l) : 0;
     }
@@ -587,8 +596,8 @@ void journal_resume(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "the job is not paused");
     else if (err == 0) {
         live_change(l);
-        l->row.pause_requested = 0;
         err = paused ? go_on(l) : 0;
+        l->row.pause_requested = 0;
         req->code = 0;
         journal_answer_row(req, &l->row);
     }

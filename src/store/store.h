@@ -44,7 +44,7 @@ struct job_row {
     int64_t expiry_seconds;   /* how long it is kept after its end */
     int64_t cancel_requested; /* when; 0: not */
     int64_t max_running;      /* jobs of its owner at work with which it may begin; 0: any */
-    int64_t pause_requested;  /* the same */
+    int64_t pause_requested;  /* the same; negative: it was paused in the queue */
     int64_t resumed;          /* the record with which it last went on; 0: it never did */
     int64_t answer_by;        /* the first deadline of its open questions; 0: none */
     int64_t thread;           /* the key of its thread; 0: none */

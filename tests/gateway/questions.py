@@ -332,6 +332,41 @@ def a_queued_job_is_paused_and_resumed():
         equal(answer(s, "j", value=1).status, 409)
         equal(s.post("/v1/jobs/j/resume").json["state"], "queued")
         equal(s.post("/v1/jobs/j/resume").status, 409)
+        check("resume" not in Worker(s).ask().json, "it has never run: it starts")
+
+
+def pause_in_queue(s, id):
+    equal(s.post(f"/v1/jobs/{id}/pause").json["state"], "waiting")
+    s.restart()
+    equal(s.post(f"/v1/jobs/{id}/resume").json["state"], "queued")
+
+
+@case
+def a_pause_in_the_queue_does_not_change_the_next_lease():
+    with Server(agents={"pull": dict(ASK, lease="3s")}) as s:
+        s.submit(job_id="returned")
+        Worker(s).lease().hand_back()
+        pause_in_queue(s, "returned")
+        order = Worker(s).ask().json
+        equal((order["job"], order["attempt"], "resume" in order), ("returned", 2, False))
+        ask(s, "answered", interrupt("?", "q"))
+        answer(s, "answered", value=5)
+        pause_in_queue(s, "answered")
+        order = Worker(s).lease()
+        equal((order.order["job"], order.order["resume"]), ("answered", {"q": 5}))
+        order.hand_back()
+        pause_in_queue(s, "answered")
+        equal(Worker(s).ask().json["resume"], {"q": 5}, "again, after it was handed back")
+
+
+@case
+def a_job_that_was_paused_by_its_worker_goes_on_after_a_pause_in_the_queue():
+    with Server(agents={"pull": ASK}) as s:
+        lease = running_job(s, "j")
+        s.post("/v1/jobs/j/pause")
+        equal(lease.finish("interrupted"), "waiting")
+        s.post("/v1/jobs/j/resume")
+        pause_in_queue(s, "j")
         equal(Worker(s).ask().json["resume"], {})
 
 

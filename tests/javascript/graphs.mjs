@@ -60,6 +60,13 @@ export const steps = new StateGraph(Steps)
     .addEdge('third', END)
     .compile();
 
+export const pair = new StateGraph(Steps)
+    .addNode('first', () => ({ done: ['first'] }))
+    .addNode('second', () => ({ done: ['second'] }))
+    .addEdge(START, 'first')
+    .addEdge('first', 'second')
+    .compile();
+
 // Many small events, at a pace that a pause of the server falls into.
 export const counts = new StateGraph(Steps)
     .addNode('count', async (_state, config) => {

@@ -5,6 +5,9 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { Graph } from '../../clients/typescript/src/node/graph.js';
+import { Run } from '../../clients/typescript/src/node/run.js';
+import { Wire } from '../../clients/typescript/src/node/wire.js';
 import { answer, cancel, submit, subscribe } from '../../clients/typescript/src/index.js';
 import { kill, project, Server, start, until } from '../lib/server.js';
 
@@ -27,7 +30,7 @@ before(async () => {
     folder = project({ 'graphs.mjs': path.join(HERE, 'graphs.mjs') });
     const lost = 'lease: 8s, attempts: 3, cancel_grace: 30s'; // for the one whose workers are
     const agents = AGENTS.map((a) => `  ${a}: {pull: true${a === 'steps' ? `, ${lost}` : ''}}\n`);
-    fs.writeFileSync(note('x.yaml'), `demo: false\nagents:\n${agents.join('')}`);
+    fs.writeFileSync(note('x.yaml'), `demo: false\nagents:\n  direct: {pull: true}\n${agents.join('')}`);
     server = await new Server(['serve', '--config', 'x.yaml', '--data', 'x.db'], { cwd: folder }).start();
     worker = work();
 });
@@ -154,6 +157,50 @@ test('a paused job stops behind its step, and goes on', async () => {
     await until('it has ended', async () => (await state(id)) === 'succeeded');
     fs.rmSync(note('go'));
     assert.deepEqual(notes(id), ['first', 'second', 'third']);
+});
+
+test('a job that is paused before its first lease starts', async () => {
+    await kill(worker, 'SIGTERM');
+    const id = await job('makes');
+    const post = (what) => fetch(`${server.url}/v1/jobs/${id}/${what}`, { method: 'POST' });
+
+    assert.equal((await post('pause')).status, 200);
+    assert.equal((await post('resume')).status, 200);
+    worker = work();
+    await until('it has ended', async () => (await state(id)) === 'succeeded');
+});
+
+// An order that no worker of the suite takes.
+async function lease(wire) {
+    await job('direct');
+    return wire.post('/v1/worker/lease', { agents: ['direct'], worker: 'test', wait: 10 });
+}
+
+test('an order to go on with what was never begun is a start', async () => {
+    const graph = await Graph.load(path.join(folder, 'graphs.mjs:makes'));
+    const wire = new Wire({ url: server.url });
+
+    for (const [attempt, resume] of [[1, {}], [2, {}], [2, { q: 'an answer' }]]) {
+        const order = { ...(await lease(wire)), attempt, resume };
+        const finish = await new Run(graph, order, wire, () => {}).run();
+        assert.deepEqual(finish, { status: 'success', output: { done: ['made'] } });
+    }
+    wire.close();
+});
+
+test('a run whose state was changed meanwhile goes on from the change', async () => {
+    const graph = await Graph.load(path.join(folder, 'graphs.mjs:pair'));
+    const wire = new Wire({ url: server.url });
+    const order = { ...(await lease(wire)), run: { interrupt_before: ['second'] } };
+    const work = async (more) => (await new Run(graph, { ...order, ...more }, wire, () => {}).run()).output;
+
+    await work({});
+    const compiled = await graph.compiled({}, new graph.Saver(wire, { job: order.job, lease: order.lease }), undefined);
+    await compiled.updateState({ configurable: { thread_id: order.job } }, { done: ['changed'] });
+    const { done } = await work({ attempt: 2, resume: {} });
+
+    wire.close();
+    assert.deepEqual(done, ['first', 'changed', 'second']);
 });
 
 test('the server is killed in mid-run: nothing is lost and nothing comes twice', async () => {

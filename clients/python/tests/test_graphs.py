@@ -1,12 +1,19 @@
 """Real graphs behind the real program: pull workers, interrupts, lost workers, lost servers."""
 
+import asyncio
 import os
 import signal
 
 import graphs
 import pytest
 from gateway import until
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from support import kinds, noted, text_of, until_in, until_kept, worker_process, working
+
+from spoolwire import GraphSource
+from spoolwire.job import Job, Order
+from spoolwire.runner import GraphAgent
 
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -70,6 +77,59 @@ def test_a_paused_job_stops_at_its_next_step(server, gate):
         server.post(f"/v1/jobs/{job}/resume")
         ended = server.until_state(job, "succeeded", "failed")
     assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+
+
+def test_a_job_that_is_paused_before_its_first_lease_starts(server):
+    job = server.submit("quick", ASK)
+    assert server.post(f"/v1/jobs/{job}/pause").json["state"] == "waiting"
+    server.post(f"/v1/jobs/{job}/resume")
+    with working(server, {"quick": graphs.graph}):
+        ended = server.until_state(job, "succeeded", "failed")
+    assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
+
+
+class Silent:
+    """Takes what a job says, and keeps nothing."""
+
+    async def put(self, event):
+        pass
+
+    def put_now(self, event):
+        pass
+
+    async def flush(self):
+        pass
+
+
+async def worked(agent, **said):
+    order = Order.read({"agent": "quick", "job": "j", "attempt": 1, "input": ASK, **said})
+    return await Job(order, Silent(), None).start(agent.work)
+
+
+@pytest.mark.parametrize("attempt, resume", [(1, {}), (2, {}), (2, {"q": "an answer"})])
+def test_an_order_to_go_on_with_what_was_never_begun_is_a_start(attempt, resume):
+    agent = GraphAgent(GraphSource.of(graphs.graph))
+    finish = asyncio.run(worked(agent, attempt=attempt, resume=resume))
+    assert (finish.status, finish.error) == ("success", None)
+    assert finish.output["log"] == ["think found pool", "slow", "ask", "write"]
+
+
+def test_a_chain_that_is_told_to_go_on_starts():
+    """It keeps no state, so there is nothing else that it could do."""
+    chain = RunnableLambda(lambda given: f"{len(given['messages'])} message")
+    assert asyncio.run(worked(GraphAgent(GraphSource.of(chain)), resume={})).output == "1 message"
+
+
+def test_a_run_whose_state_was_changed_meanwhile_goes_on_from_the_change():
+    async def main():
+        saver = InMemorySaver()
+        graph = graphs.builder.compile(checkpointer=saver, interrupt_before=["slow"])
+        agent = GraphAgent(GraphSource.of(graph))
+        assert (await worked(agent)).status == "interrupted"
+        await graph.aupdate_state({"configurable": {"thread_id": "j"}}, {"log": ["changed"]})
+        return await worked(agent, attempt=2, resume={})
+
+    assert asyncio.run(main()).output["log"] == ["think found pool", "changed", "slow", "ask", "write"]
 
 
 def until_beat(server):

@@ -104,11 +104,10 @@ class Run:
 
     async def _input(self) -> Any:
         order = self._job.order
-        if order.resume is not None:
-            return await self._answers(order.resume)
-        # A worker that was lost may have left checkpoints of this run: go on from there.
-        if order.attempt > 1 and self._keeps_state and await self._has_begun():
-            return None
+        # An earlier attempt, or the run before a pause, may have left checkpoints: go on from
+        # there.  Without any the run starts, whatever the order says.
+        if (order.attempt > 1 or order.resume is not None) and await self._has_begun():
+            return await self._answers(order.resume) if order.resume else None
         if order.run.get("command"):
             return command_of(order.run["command"])
         return order.input
@@ -123,11 +122,14 @@ class Run:
         return Command(resume=values) if values else None
 
     async def _has_begun(self) -> bool:
-        newest = {"configurable": {"thread_id": self._config["configurable"]["thread_id"],
-                                   "checkpoint_ns": ""}}
-        found = await self._graph.checkpointer.aget_tuple(newest)
-        return found is not None and \
-            found.metadata.get("run_id") == self._config["configurable"]["run_id"]
+        """The newest checkpoint need not be this run's own: somebody may have changed the state
+        since."""
+        if not self._keeps_state:
+            return False
+        given = self._config["configurable"]
+        thread = {"configurable": {"thread_id": given["thread_id"], "checkpoint_ns": ""}}
+        found = self._graph.checkpointer.alist(thread, filter={"run_id": given["run_id"]}, limit=1)
+        return len([one async for one in found]) > 0
 
     # --- what comes out -------------------------------------------------------------
 

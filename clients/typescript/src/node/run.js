@@ -166,18 +166,35 @@ export class Run {
         this.#lost.abort();
     }
 
-    async #input() {
-        const { attempt, input, resume, run = {} } = this.order;
-        const { configurable, metadata } = this.config;
+    /** Whether an earlier attempt, or the run before a pause, has left checkpoints.  The newest of the
+     * thread need not be one of them: somebody may have changed the state since. */
+    async #hasBegun() {
+        const { attempt, resume } = this.order;
 
-        if (attempt > 1) {
-            const place = { configurable: { thread_id: configurable.thread_id } };
-            const last = await this.saver.getTuple(place);
-            const isOurs = last?.metadata?.run_id === metadata.run_id;
-            if (isOurs && resume !== undefined && Object.keys(resume).length > 0)
-                return new this.graph.langgraph.Command({ resume });
-            if (isOurs) return null; // goes on behind it
-        }
+        if (attempt <= 1 && !resume) return false;
+        const place = { configurable: { thread_id: threadOf(this.order), checkpoint_ns: '' } };
+        const filter = { run_id: this.config.metadata.run_id };
+        for await (const _ of this.saver.list(place, { filter, limit: 1 })) return true;
+        return false;
+    }
+
+    /** The answers that are still waited for; a worker that was lost may have used the others.
+     * @param {any} compiled @param {Record<string, unknown>} answers */
+    async #answers(compiled, answers) {
+        const { configurable } = this.config;
+        const { tasks } = await compiled.getState({ configurable });
+        const waiting = tasks.flatMap((/** @type {any} */ t) => t.interrupts.map((/** @type {any} */ i) => i.id));
+        const resume = Object.fromEntries(Object.entries(answers).filter(([id]) => waiting.includes(id)));
+
+        if (Object.keys(resume).length === 0) return null;
+        return new this.graph.langgraph.Command({ resume });
+    }
+
+    /** @param {any} compiled */
+    async #input(compiled) {
+        const { input, resume, run = {} } = this.order;
+
+        if (await this.#hasBegun()) return this.#answers(compiled, resume ?? {});
         if (run.command) return commandOf(this.graph.langgraph, run.command);
         return input ?? null;
     }
@@ -254,7 +271,7 @@ export class Run {
         const modes = asked.includes('debug') ? [...MODES, 'debug'] : MODES;
         const read = asked.includes('events') ? this.#events : this.#parts;
 
-        await read.call(this, compiled, await this.#input(), modes);
+        await read.call(this, compiled, await this.#input(compiled), modes);
         await this.#tellLast(compiled);
         if (this.isInterrupted) return { status: 'interrupted' };
         return { status: 'success', output: this.values };
