@@ -118,6 +118,7 @@ static void every_default_is_within_its_bounds(void **state)
 /* --- Every option, in each of three ways --- */
 
 static const char every_option[] = "listen: '[::1]:9'\n"
+                                   "socket_mode: 0600\n"
                                    "insecure_listen: true\n"
                                    "auth: required\n"
                                    "token_admin: spw_x\n"
@@ -189,6 +190,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
 
 static void assert_every_option(const struct server_config *c)
 {
+    assert_int_equal(c->unix_mode, 0600);
     assert_string_equal(c->listen, "[::1]:9");
     assert_string_equal(c->address.host, "::1");
     assert_int_equal(c->address.port, 9);
