@@ -278,6 +278,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
     /* clang-format off: a table */
     static const char *const values[] = {
         "[::1]:9",
+        "0600",
         "true",
         "required",
         "spw_x",
