@@ -69,7 +69,7 @@ void body_put(struct buf *b, const struct exec_http *http, const struct order *o
 {
     struct order plain = *order;
 
-    plain.key = 0; /* the lease is for our own processes */
+    plain.lease_key = NULL; /* the lease is for our own processes */
     switch (http->body) {
     case EXEC_BODY_INPUT:
         put_input(b, order);

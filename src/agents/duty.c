@@ -301,6 +301,7 @@ int duty_init(struct duty *d,
 struct order duty_order(const struct duty *d, const struct journal_request *lease)
 {
     return (struct order){ .job = d->job,
+                           .lease_key = d->host->lease_key,
                            .key = d->key,
                            .attempt = d->attempt,
                            .agent = d->agent,

@@ -612,6 +612,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
         return error_set(err, ERR_NOMEM, "out of memory");
     e->host = (struct host){ .loop = &e->loop,
                              .journal = options->journal,
+                             .lease_key = options->lease_key,
                              .log = options->log,
                              .arg = options->arg,
                              .heartbeat_ms = options->heartbeat_ms,

@@ -60,9 +60,9 @@ void order_put_run(struct buf *b, struct str job, struct str agent, const struct
 void order_put(struct buf *b, const struct order *order)
 {
     put_job(b, order->job, order->attempt);
-    if (order->key != 0) {
+    if (order->lease_key != NULL) {
         buf_lit(b, ",\"lease\":\"");
-        lease_put(b, order->key, order->attempt);
+        lease_put(b, order->lease_key, order->job, order->key, order->attempt);
         buf_char(b, '"');
     }
     buf_lit(b, ",\"agent\":");

@@ -1,6 +1,6 @@
 /* An order: the line that a worker finds on its stdin.
  *
- *     {"job":"a1","attempt":1,"lease":"8.1","agent":"triage","input":{...},"lease_seconds":60}
+ *     {"job":"a1","attempt":1,"lease":"8.1.5f0c…","agent":"triage","input":{...},"lease_seconds":60}
  *
  * The lease is what it shows to save checkpoints (docs/worker-protocol.md).
  *
@@ -32,7 +32,8 @@ struct run_row;
 
 struct order {
     struct str job;
-    int64_t key; /* 0: it is not to have the lease */
+    const unsigned char *lease_key; /* NULL: it is not to have the lease */
+    int64_t key;
     int64_t attempt;
     struct str agent;
     struct str input;          /* JSON; absent: null */

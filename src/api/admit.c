@@ -218,10 +218,17 @@ static bool is_worker_op(enum journal_op op)
            op == JOURNAL_WRITE;
 }
 
+void api_set_lease_caller(struct lease_caller *c, const struct token *t)
+{
+    struct str holder = str_absent(t->owner) ? STR(LEASE_ANYBODY) : t->owner;
+
+    *c = (struct lease_caller){ .holder = t->is_own ? STR_NONE : holder,
+                                .agents = t->agents,
+                                .is_admin = (t->access & ACCESS_ADMIN) != 0 };
+}
+
 void api_set_caller(struct journal_request *j, const struct token *t)
 {
-    bool is_admin = (t->access & ACCESS_ADMIN) != 0;
-
     if (j->op == JOURNAL_SUBMIT || j->op == JOURNAL_THREAD_CREATE ||
         j->op == JOURNAL_THREAD_COPY)
         j->thread_row.owner = t->owner;
@@ -233,7 +240,7 @@ void api_set_caller(struct journal_request *j, const struct token *t)
         j->max_queued = t->limits.queued;
     } else if (!is_worker_op(j->op)) {
         j->reach = &t->reach;
-    } else if (j->op == JOURNAL_LEASE || !is_admin) {
-        j->holder = t->owner;
+    } else {
+        api_set_lease_caller(&j->caller, t);
     }
 }

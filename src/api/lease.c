@@ -1,14 +1,40 @@
 #include "api/lease.h"
 
-#include "jobs/lease.h"
+#include "auth/keeper.h"
 
-bool lease_read(struct call *call)
+static const unsigned char *key_of_leases(const struct app_loop *loop)
 {
-    if (lease_parse(http_query(call->req, "lease"), &call->journal.key, &call->journal.attempt))
-        return true;
-    http_respond_error(call->req, 422,
-                       "the query must have lease=TOKEN, as the answer to the lease gave it");
-    return false;
+    return keeper_lease_key(loop->app->keeper);
+}
+
+bool lease_read(struct http_request *req, struct str job, struct lease_shown *ret)
+{
+    struct lease_text text;
+
+    if (!lease_read_text(http_query(req, "lease"), &text)) {
+        http_respond_error(
+            req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
+        return false;
+    }
+    *ret = (struct lease_shown){ .is_unsigned = str_absent(text.mac) };
+    if (ret->is_unsigned || lease_is_genuine(&text, key_of_leases(app_loop_of(req)), job)) {
+        ret->key = text.key;
+        ret->attempt = text.attempt;
+    }
+    return true;
+}
+
+bool lease_read_job(struct call *call, struct str job)
+{
+    struct journal_request *j = &call->journal;
+    struct lease_shown shown;
+
+    if (!lease_read(call->req, job, &shown))
+        return false;
+    j->key = shown.key;
+    j->attempt = shown.attempt;
+    j->is_unsigned = shown.is_unsigned;
+    return arena_copy(&j->mem, job, &j->job) || api_no_memory(call->req);
 }
 
 bool lease_read_fence(struct call *call)
@@ -22,8 +48,16 @@ bool lease_read_fence(struct call *call)
                            "call=ID of the call");
         return false;
     }
-    if (!arena_copy(&j->mem, job.n > 0 ? job : STR_NONE, &j->job) ||
-        !arena_copy(&j->mem, job.n > 0 ? STR_NONE : id, &j->call.id))
-        return api_no_memory(call->req);
-    return job.n == 0 || lease_read(call);
+    if (job.n > 0)
+        return lease_read_job(call, job);
+    return arena_copy(&j->mem, id, &j->call.id) || api_no_memory(call->req);
+}
+
+void lease_put_member(struct buf *b, const struct call *call)
+{
+    const struct job_row *row = &call->journal.row;
+
+    buf_lit(b, ",\"lease\":\"");
+    lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt);
+    buf_char(b, '"');
 }

@@ -4,10 +4,15 @@
 
 #include "api/api.h"
 
-/* Sets key and attempt from the query's lease=TOKEN; false when the request was answered. */
-bool lease_read(struct call *call);
+/* What the query's lease=TOKEN says of @job: forged when it was not given for that.  False when
+ * the request was answered: it does not look like a lease. */
+bool lease_read(struct http_request *req, struct str job, struct lease_shown *ret);
+/* Sets job, key and attempt of a call from @job and the query's lease. */
+bool lease_read_job(struct call *call, struct str job);
 /* The fence of a write: ?job=JOB&lease=TOKEN, or ?call=ID.  False when it was answered: there
  * is none. */
 bool lease_read_fence(struct call *call);
+/* `,"lease":"…"` of the job that a lease has brought. */
+void lease_put_member(struct buf *b, const struct call *call);
 
 #endif

@@ -6,7 +6,6 @@
 #include "agents/order.h"
 #include "base/error.h"
 #include "dialect/render.h"
-#include "jobs/lease.h"
 
 enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 
@@ -45,9 +44,7 @@ static void answer_lease(struct call *call)
     }
     buf_lit(b, "{\"job\":");
     json_put_str(b, j->row.id);
-    buf_lit(b, ",\"lease\":\"");
-    lease_put(b, j->row.key, j->row.attempt);
-    buf_char(b, '"');
+    lease_put_member(b, call);
     render_number(b, "attempt", j->row.attempt);
     render_number(b, "seq", j->row.producer_seq + 1);
     render_text(b, "agent", j->row.agent);
@@ -79,6 +76,19 @@ static bool read_agents(struct call *call, const yyjson_val *list)
     return true;
 }
 
+/* With the token that asks: another's request, or a place of the server's own, has another
+ * name. */
+static bool keep_request_id(struct call *call, struct str id)
+{
+    char text[SECRET_ID + 1 + MAX_REQUEST_ID];
+
+    memcpy(text, call->token->id, SECRET_ID);
+    text[SECRET_ID] = ':';
+    memcpy(text + SECRET_ID + 1, id.p, id.n);
+    return arena_copy(&call->journal.mem, str_make(text, SECRET_ID + 1 + id.n),
+                      &call->journal.request_id);
+}
+
 static bool read_request_id(struct call *call, const yyjson_val *value)
 {
     struct str id = json_text(value);
@@ -88,12 +98,16 @@ static bool read_request_id(struct call *call, const yyjson_val *value)
                            MAX_REQUEST_ID);
         return false;
     }
-    return arena_copy(&call->journal.mem, id, &call->journal.request_id) ||
-           api_no_memory(call->req);
+    return json_is_null(value) || keep_request_id(call, id) || api_no_memory(call->req);
 }
 
 static bool may_work(struct call *call)
 {
+    if (call->token->is_own) {
+        http_respond_error(call->req, 403,
+                           "this token is a process's, which gets its jobs from the server");
+        return false;
+    }
     for (size_t i = 0; i < call->journal.n_agents; i++)
         if (!api_may_use_agent(call->req, call->journal.agents[i]))
             return false;
@@ -132,17 +146,6 @@ void api_worker_lease(struct http_request *req, void *arg)
 
 /* --- the holder of a lease --------------------------------------------------------- */
 
-/* Sets job, key and attempt; false when the request was answered. */
-static bool read_holder(struct call *call)
-{
-    struct http_request *req = call->req;
-    struct journal_request *j = &call->journal;
-
-    if (!lease_read(call))
-        return false;
-    return arena_copy(&j->mem, http_param(req, "id"), &j->job) || api_no_memory(req);
-}
-
 static void put_wishes(struct buf *b, const struct journal_request *j)
 {
     if (j->cancel)
@@ -179,7 +182,7 @@ void api_worker_events(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    if (!read_holder(call)) {
+    if (!lease_read_job(call, http_param(call->req, "id"))) {
         call_free(call);
         return;
     }
@@ -208,7 +211,7 @@ static void post(struct http_request *req, enum journal_op op)
 
     if (call == NULL)
         return;
-    if (read_holder(call))
+    if (lease_read_job(call, http_param(call->req, "id")))
         call_post(call);
     else
         call_free(call);
@@ -257,7 +260,8 @@ static bool read_finish(struct call *call, struct json_reader *reader)
     struct error err;
     struct json j;
 
-    if (!read_holder(call) || !api_read_body(call->req, reader, buf_text(&call->body), &j))
+    if (!lease_read_job(call, http_param(call->req, "id")) ||
+        !api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
     if (finish_read(j.root, &finish, &err) != 0) {
         http_respond_error(call->req, 422, "%s", err.text);

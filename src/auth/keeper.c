@@ -3,6 +3,7 @@
 
 #include "auth/draft.h"
 #include "auth/spec.h"
+#include "jobs/mac.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct keeper {
     struct token *everybody;   /* ref */
     char own[TOKEN_CHARS + 1]; /* for our processes; or empty */
     unsigned char ticket_key[SECRET_BYTES];
+    unsigned char lease_key[SECRET_BYTES];
     int64_t changes;    /* of the store, when the ring was made; -1: not yet */
     int64_t seen;       /* of them, as the store says; -1: not yet */
     int64_t next_sweep; /* of sessions that have expired */
@@ -230,15 +232,20 @@ static int make_own(struct keeper *k, struct error *err)
     return code;
 }
 
-static int read_ticket_key(struct keeper *k, struct error *err)
+/* The one of the store, which is made when it is first needed. */
+static int read_key(struct keeper *k,
+                    struct str name,
+                    unsigned char ret[SECRET_BYTES],
+                    struct error *err)
 {
     unsigned char fresh[SECRET_BYTES];
     int code = secret_random(fresh, err);
 
     _Static_assert((int)SECRET_BYTES == (int)STORE_SECRET_BYTES, "one is kept in the other");
+    _Static_assert((int)SECRET_BYTES == (int)MAC_KEY, "it signs leases");
     if (code == 0)
-        code = store_secret(k->store, STR("ticket"),
-                            str_make((const char *)fresh, sizeof(fresh)), k->ticket_key, err);
+        code = store_secret(k->store, name, str_make((const char *)fresh, sizeof(fresh)), ret,
+                            err);
     secret_forget(fresh, sizeof(fresh));
     return code;
 }
@@ -274,7 +281,9 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret, struct
     if (code == 0 && options->has_processes)
         code = make_own(k, err);
     if (code == 0)
-        code = read_ticket_key(k, err);
+        code = read_key(k, STR("ticket"), k->ticket_key, err);
+    if (code == 0)
+        code = read_key(k, STR("lease"), k->lease_key, err);
     if (code == 0)
         code = look(k, err);
     if (code != 0) {
@@ -294,6 +303,7 @@ void keeper_free(struct keeper *k)
     token_unref(k->everybody);
     store_close(k->store);
     secret_forget(k->ticket_key, sizeof(k->ticket_key));
+    secret_forget(k->lease_key, sizeof(k->lease_key));
     secret_forget(k->own, sizeof(k->own));
     (void)pthread_cond_destroy(&k->news);
     (void)pthread_mutex_destroy(&k->lock);
@@ -321,6 +331,11 @@ struct keyring *keeper_ring(struct keeper *k)
 const char *keeper_own_token(const struct keeper *k)
 {
     return k->own;
+}
+
+const unsigned char *keeper_lease_key(const struct keeper *k)
+{
+    return k->lease_key;
 }
 
 struct token *keeper_everybody(struct keeper *k)

@@ -44,6 +44,8 @@ uint64_t keeper_generation(const struct keeper *k);
 struct keyring *keeper_ring(struct keeper *k);        /* a reference */
 const char *keeper_own_token(const struct keeper *k); /* for our processes; good until the end
                                                        */
+/* What leases are signed with (jobs/lease.h); good until the end. */
+const unsigned char *keeper_lease_key(const struct keeper *k);
 struct token *keeper_everybody(struct keeper *k); /* borrowed; good while it is not locked */
 
 /* --- requests -------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include "auth/access.h"
 #include "base/error.h"
+#include "jobs/lease.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -184,18 +185,7 @@ void token_revoke(struct token *t, int64_t at)
 
 bool token_has_agent(const struct token *t, struct str agent)
 {
-    struct str list = t->agents;
-
-    if (str_absent(list))
-        return true;
-    while (list.n > 0) {
-        struct str one = str_head(list, str_find(list, ','));
-
-        if (str_eq(one, agent))
-            return true;
-        list = str_skip(list, one.n + 1);
-    }
-    return false;
+    return agents_have(t->agents, agent);
 }
 
 /* --- what it uses ---------------------------------------------------------------- */

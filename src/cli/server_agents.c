@@ -212,6 +212,7 @@ int server_start_agents(struct server *s, struct error *err)
     struct exec_options options = { .agents = s->exec_agents,
                                     .n = s->n_exec,
                                     .journal = s->journal,
+                                    .lease_key = keeper_lease_key(s->keeper),
                                     .log = on_stderr,
                                     .arg = s,
                                     .heartbeat_ms = 0,

@@ -62,17 +62,16 @@ bool journal_call(struct journal *j, struct journal_request *req)
 
 /* --- the worker's side ------------------------------------------------------- */
 
-static bool is_holder(const struct journal_request *call, const struct journal_request *req)
+static bool is_takers(const struct journal_request *call, const struct journal_request *req)
 {
-    return str_absent(req->holder) || str_absent(call->holder) ||
-           str_eq(call->holder, req->holder);
+    return lease_is_callers(&req->caller, call->call.taker, call->agents[0]);
 }
 
 static struct journal_request *find(struct journal *j, const struct journal_request *req)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
         if (c->call.is_taken && !c->call.is_answered && str_eq(c->call.id, req->call.id) &&
-            is_holder(c, req))
+            is_takers(c, req))
             return c;
     return NULL;
 }
@@ -93,7 +92,7 @@ void journal_lost_call(struct journal *j, const struct journal_request *lease)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
         if (c->call.is_taken && !c->call.is_answered && c->request_id.n > 0 &&
-            str_eq(c->request_id, lease->request_id) && is_holder(c, lease))
+            str_eq(c->request_id, lease->request_id) && is_takers(c, lease))
             wait_again(j, c);
 }
 
@@ -137,7 +136,7 @@ static bool give(struct journal *j, struct journal_request *call, struct journal
         !arena_copy(mem, call->call.name, &lease->call.name) ||
         !arena_copy(mem, call->call.params, &lease->call.params) ||
         !arena_copy(mem, call->agents[0], &lease->row.agent) ||
-        !arena_copy(&call->mem, lease->holder, &call->holder) ||
+        !arena_copy(&call->mem, lease->caller.holder, &call->call.taker) ||
         !arena_copy(&call->mem, lease->request_id, &call->request_id))
         return false;
     lease->code = 0;

@@ -363,6 +363,17 @@ static bool is_dead(const struct recovery *r, struct str agent)
     return false;
 }
 
+/* Its worker has a lease that is worth nothing any more.  The server's own need none: what
+ * speaks on a channel, and calls in queues of ARQ, which are asked for by their place. */
+static bool is_unsigned(const struct live *l)
+{
+    enum journal_fed fed = l->agent != NULL ? l->agent->fed : FED_NOT;
+    bool is_own =
+        fed == FED_ALONE || (fed == FED_BESIDE && str_starts(l->row.request_id, STR("arq:")));
+
+    return l->row.unsigned_attempt == l->row.attempt && !is_own;
+}
+
 static int on_open_job(void *arg, const struct job_row *row)
 {
     struct recovery *r = arg;
@@ -372,6 +383,7 @@ static int on_open_job(void *arg, const struct job_row *row)
     r->err = live_add(j, row, &l);
     if (r->err != 0 || l->state != JOB_RUNNING)
         return r->err;
+    l->is_unsigned = is_unsigned(l);
     /* A pull worker may have gone on while we were away; an exec worker went down with us. */
     if (is_dead(r, l->row.agent))
         l->lost_attempt = l->row.attempt;

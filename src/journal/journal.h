@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "ingest/event.h"
 #include "jobs/job.h"
+#include "jobs/lease.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -71,6 +72,7 @@ struct journal_call {
     struct str id, name, params; /* params: JSON */
     bool keeps;                  /* what was answered last will do when no worker is there */
     bool is_taken;               /* a worker has it */
+    struct str taker;            /* whose it is, as the holder of a lease */
     int64_t taken;               /* since */
     bool is_answered;
 };
@@ -121,7 +123,10 @@ struct journal_request {
     struct str job;
     int64_t key; /* row.key of the lease: an id that is used again is another job */
     const struct reach *reach; /* a job outside of it is as good as absent; NULL: all */
-    struct str holder; /* LEASE: remembered with it; else it must be the same; absent: any */
+    /* Who leases jobs and works on them.  LEASE: remembered with it; else it must be the same.
+     */
+    struct lease_caller caller;
+    bool is_unsigned; /* the lease is of an earlier version, whose leases anybody could guess */
     /* SUBMIT: jobs that its owner may have open, and queued; 0: no limit. */
     int64_t max_jobs, max_queued;
     int64_t attempt;
@@ -130,7 +135,8 @@ struct journal_request {
     struct str worker;
     struct str request_id; /* LEASE: asking with the same one again gives the same lease, while
                               it is held; absent: every request is a new one.  A call
-                              that the first one got waits again */
+                              that the first one got waits again.  All callers share one name
+                              space: whoever asks for somebody else says for whom in it */
     const struct str *agents; /* LEASE: the first with work, starting at a different one each
                                  time */
     size_t n_agents;

@@ -9,23 +9,33 @@
 #include "ingest/fold.h"
 #include "journal/live.h"
 
-struct live *journal_leased_job(struct journal *j, struct journal_request *req)
+static void say_lost(const struct live *l, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
-
-    if (l == NULL)
-        return NULL;
-    if (l->row.key != req->key) {
+    if (req->is_unsigned)
+        refuse(req, ERR_REFUSED,
+               "this lease is of an earlier version of the server: lease the job again");
+    else if (l->row.key != req->key)
         refuse(req, ERR_REFUSED, "this lease is of an earlier job with the same id");
-        return NULL;
-    }
-    if (l->state != JOB_RUNNING || l->row.attempt != req->attempt) {
+    else
         refuse(req, ERR_REFUSED,
                "attempt %lld does not hold this job: it is %.*s at attempt %lld",
                (long long)req->attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
+}
+
+struct live *journal_leased_job(struct journal *j, struct journal_request *req)
+{
+    struct lease_shown shown = { req->key, req->attempt, req->is_unsigned };
+    struct live *l = journal_job_of(j, req);
+
+    if (l == NULL && req->code != ERR_CLOSED)
         return NULL;
-    }
-    return l;
+    enum lease_verdict verdict =
+        lease_judge(&req->caller, &shown, l != NULL ? &l->row : &req->row);
+    if (verdict == LEASE_FOREIGN)
+        journal_not_found(req);
+    else if (l != NULL && verdict == LEASE_LOST)
+        say_lost(l, req);
+    return verdict == LEASE_HELD ? l : NULL; /* what is held has not ended */
 }
 
 int64_t live_lease_ms(const struct live *l)
@@ -81,7 +91,7 @@ int journal_begin_attempt(struct live *l, const struct journal_request *req)
     if (err == 0)
         err = live_set_text(&l->row.worker, req->worker);
     if (err == 0)
-        err = live_set_text(&l->row.holder, req->holder);
+        err = live_set_text(&l->row.holder, req->caller.holder);
     if (err == 0)
         err = live_set_request(l, req->request_id);
     if (err != 0)
@@ -142,7 +152,7 @@ static bool give_again(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "the job could not be read from the store yet");
     else if (!is_for(l, req))
         refuse(req, ERR_REFUSED, "this request_id holds a job of another agent");
-    else if (!journal_is_visible(req, &l->row))
+    else if (!lease_is_callers(&req->caller, l->row.holder, l->row.agent))
         refuse(req, ERR_REFUSED, "this request_id is another worker's");
     else
         answer_order(l, req, true);
@@ -213,7 +223,6 @@ void journal_serve_leases(struct journal *j, struct journal_request **answered)
 void journal_hand_back(struct journal *j, struct journal_request *req)
 {
     struct live *l = journal_leased_job(j, req);
-    struct fold *fold;
 
     if (l == NULL)
         return;
@@ -221,15 +230,7 @@ void journal_hand_back(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
         return;
     }
-    int err = l->row.cancel_requested != 0
-                  ? live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE)
-                  : live_fold(l, &fold);
-    if (err == 0 && l->row.cancel_requested == 0) {
-        err = fold_new_attempt(fold, l->row.attempt + 1, STR("handed back by its worker"),
-                               j->now);
-        if (err == 0)
-            err = live_move(l, JOB_QUEUED);
-    }
+    int err = live_requeue(l, STR("handed back by its worker"));
     if (err != 0)
         journal_broke(j, req, err);
     else

@@ -477,6 +477,18 @@ int live_finish(struct live *l, enum job_end end, struct str error, struct str t
     return live_end(l, &word);
 }
 
+int live_requeue(struct live *l, struct str why)
+{
+    struct fold *fold;
+
+    if (l->row.cancel_requested != 0)
+        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    int err = live_fold(l, &fold);
+    if (err == 0)
+        err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
+    return err == 0 ? live_move(l, JOB_QUEUED) : err;
+}
+
 int live_lose_worker(struct live *l, struct str why, struct str type)
 {
     struct fold *fold;

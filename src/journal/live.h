@@ -41,6 +41,7 @@ struct live {
     int64_t behind_since; /* the stored row lacks what happened since; 0: nothing */
     uint64_t told_seq;    /* the last record that was published */
     int64_t lost_attempt; /* its worker was a process of the server that went down; 0: no */
+    bool is_unsigned;     /* it was leased by an earlier version: nobody can hold it any more */
     uint64_t damaged;     /* the first of its records that cannot be read; 0: none */
     bool stale;           /* a failed turn touched it, and the store could not be read since */
     bool capture;         /* somebody wants the records */
@@ -155,6 +156,8 @@ int live_follow_fold(struct live *l);
 /* Its worker is lost: queued again within the budget, else failed.  If it has asked, that is
  * how its attempt ended, at no cost. */
 int live_lose_worker(struct live *l, struct str why, struct str type);
+/* The same at no cost, as when a worker hands it back. */
+int live_requeue(struct live *l, struct str why);
 /* What the turn did is done with. */
 void live_end_turn(struct live *l);
 /* The turn failed: as it is in the store; gone when it is not there. */
@@ -267,6 +270,8 @@ void journal_fail_turn(struct journal *j, const struct error *why);
 void journal_broke(struct journal *j, struct journal_request *req, int code);
 /* Is it there, for who asks? */
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
+/* There is no such job, for who asks. */
+void journal_not_found(struct journal_request *req);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row. */
 struct live *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);

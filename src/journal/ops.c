@@ -65,7 +65,7 @@ int journal_answer_run(struct journal *j, int64_t key, struct journal_request *r
                : ERR_NOMEM;
 }
 
-static void not_found(struct journal_request *req)
+void journal_not_found(struct journal_request *req)
 {
     refuse(req, ERR_NOT_FOUND, "Job not found: %.*s", STR_ARG(str_head(req->job, 100)));
 }
@@ -73,9 +73,7 @@ static void not_found(struct journal_request *req)
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row)
 {
     return reach_includes(req->reach, row->id, row->owner) &&
-           (req->thread_row.key == 0 || req->thread_row.key == row->thread) &&
-           (str_absent(req->holder) || str_absent(row->holder) ||
-            str_eq(req->holder, row->holder));
+           (req->thread_row.key == 0 || req->thread_row.key == row->thread);
 }
 
 struct live *journal_job_of(struct journal *j, struct journal_request *req)
@@ -88,7 +86,7 @@ struct live *journal_job_of(struct journal *j, struct journal_request *req)
         return NULL;
     }
     if (l != NULL && !journal_is_visible(req, &l->row)) {
-        not_found(req);
+        journal_not_found(req);
         return NULL;
     }
     if (l != NULL && !l->deleted && !job_state_is_final(l->state))
@@ -103,7 +101,7 @@ struct live *journal_job_of(struct journal *j, struct journal_request *req)
     if (err == 0 && !journal_is_visible(req, &row))
         err = ERR_NOT_FOUND;
     if (err == ERR_NOT_FOUND)
-        not_found(req);
+        journal_not_found(req);
     else if (err != 0)
         req->code = ERR_BUSY;
     if (err != 0)

@@ -47,6 +47,8 @@ static int look_at(struct journal *j, struct live *l)
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
         return live_lose_worker(l, STR("worker lost: it went down with the server"),
                                 STR("ServerRestart"));
+    if (l->state == JOB_RUNNING && l->is_unsigned && l->row.attempt == l->row.unsigned_attempt)
+        return live_requeue(l, STR("leased by an earlier version of the server"));
     if (l->state == JOB_RUNNING && lease_is_over(j, l))
         return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
     return 0;

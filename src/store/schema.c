@@ -261,6 +261,9 @@ static const char *const steps[] = {
     /* 14: threads that go by themselves. */
     "ALTER TABLE threads ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX threads_expiry ON threads(updated + ttl_ms) WHERE ttl_ms > 0;",
+    /* 15: leases are signed; those that were not are known, and nobody holds them any more. */
+    "ALTER TABLE jobs ADD COLUMN unsigned_attempt INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE jobs SET unsigned_attempt = attempt WHERE state = 'running';",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

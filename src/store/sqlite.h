@@ -29,7 +29,7 @@
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
     TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running) \
-    INT(published) INT(thread) INT(ordinal)
+    INT(published) INT(thread) INT(ordinal) INT(unsigned_attempt)
 #define JOB_INDEXED(TEXT, INT)                                                         \
     TEXT(state) INT(finished) INT(expiry_seconds)
 #define JOB_PLAIN(TEXT, INT)                                                           \

@@ -23,11 +23,11 @@ struct job_row {
     int64_t key;   /* given by the store, and never again */
     struct str id; /* unique */
     struct str agent;
-    struct str state;      /* queued running waiting succeeded failed cancelled */
-    struct str input;      /* JSON */
-    struct str owner;      /* of whoever submitted it; absent: nobody's */
-    struct str worker;     /* who holds the lease, for people */
-    struct str holder;     /* the same by its token's owner; absent: anybody */
+    struct str state;  /* queued running waiting succeeded failed cancelled */
+    struct str input;  /* JSON */
+    struct str owner;  /* of whoever submitted it; absent: nobody's */
+    struct str worker; /* who holds the lease, for people */
+    struct str holder; /* the same by its token's owner (jobs/lease.h); absent: the server */
     struct str request_id; /* what the holder asked for it with; absent: nothing */
     struct str error;
     struct str error_type;
@@ -35,6 +35,7 @@ struct job_row {
     struct str idempotency_key; /* absent: none; unique */
     struct str request_hash;    /* of the body that came with it */
     int64_t attempt;            /* the fence: rises with every lease */
+    int64_t unsigned_attempt;   /* whose lease was given before leases were signed; 0: none */
     int64_t attempts_left;      /* leases that may still be lost */
     int64_t created, updated, started, finished;
     int64_t lease_until;

@@ -33,7 +33,8 @@ def a_lease_brings_the_job():
         s.submit(job_id="j", input={"q": "ä"})
         a = Worker(s).ask()
         equal(a.status, 200)
-        equal(a.json, {"job": "j", "lease": "1.1", "attempt": 1, "seq": 0, "agent": "pull", "input": {"q": "ä"},
+        check(re.fullmatch(r"1\.1\.[0-9a-f]{32}", a.json["lease"]), a.json["lease"])
+        equal(a.json, {"job": "j", "lease": a.json["lease"], "attempt": 1, "seq": 0, "agent": "pull", "input": {"q": "ä"},
                        "lease_seconds": 40, "heartbeat_seconds": 10})
         equal(list(a.json), ["job", "lease", "attempt", "seq", "agent", "input", "lease_seconds", "heartbeat_seconds"])
 
@@ -220,7 +221,8 @@ def the_holder_is_named_in_every_request():
         s.submit(job_id="j")
         lease = Worker(s).lease()
         for what in ("events", "heartbeat", "finish", "return"):
-            for query in ("", "?attempt=1", "?lease=", "?lease=1", "?lease=1.", "?lease=.1", "?lease=1.-1", "?lease=1.1.1"):
+            for query in ("", "?attempt=1", "?lease=", "?lease=1", "?lease=1.", "?lease=.1", "?lease=1.-1", "?lease=1.1.1",
+                          "?lease=1.1.", f"?lease={lease.token}0", f"?lease={lease.token.upper()}x", f"?lease={lease.token}.1"):
                 contains(problem(s.post(f"/v1/worker/jobs/j/{what}{query}", b"{}"), 422), "lease=TOKEN")
             contains(problem(s.post(f"/v1/worker/jobs/nope/{what}?lease=1.1", b'{"status":"success"}'), 404), "nope")
         contains(problem(s.post("/v1/worker/jobs/j/events?lease=1.1&seq=x", b""), 422), "seq")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 
 from gateway import SLOW_BUILD, alive, rss_kb, until
@@ -49,7 +50,9 @@ def the_order_and_the_environment():
         s.until_state(s.submit("a", {"steps": [], "q": "ä\n", "n": [1.0]}, job_id="my-job"), "succeeded")
         with open(s.path("order")) as f:
             text = f.read()
-        equal(json.loads(text), {"job": "my-job", "attempt": 1, "lease": "1.1", "agent": "a", "lease_seconds": 40,
+        lease = json.loads(text)["lease"]
+        check(re.fullmatch(r"1\.1\.[0-9a-f]{32}", lease), lease)
+        equal(json.loads(text), {"job": "my-job", "attempt": 1, "lease": lease, "agent": "a", "lease_seconds": 40,
                                  "input": {"steps": [], "q": "ä\n", "n": [1.0]}, "heartbeat_seconds": 10})
         contains(text, '"n":[1.0]')
         with open(s.path(f"env.{s.pids()[0]}")) as f:

@@ -73,7 +73,7 @@ def a_process_knows_where_its_server_is():
         admin = {"Authorization": f"Bearer {made.json['token']}"}
         own = {"Authorization": f"Bearer {env['SPOOLWIRE_TOKEN']}"}
         equal(s.post("/v1/worker/lease", {"agents": ["p"]}).status, 401)
-        equal(s.post("/v1/worker/lease", {"agents": ["p"]}, headers=own).status, 204)
+        equal(s.post("/v1/worker/lease", {"agents": ["p"]}, headers=own).status, 403, "jobs are given to it")
         equal(s.get("/v1/jobs", headers=own).status, 403)
         equal([t["id"] for t in s.get("/v1/tokens", headers=admin).json["tokens"]], [made.json["id"]], "it is not listed")
         equal(s.request("DELETE", f"/v1/tokens/{env['SPOOLWIRE_TOKEN'][4:16]}", headers=admin).status, 422)

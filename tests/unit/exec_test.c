@@ -248,6 +248,8 @@ static void *play_all(void *arg)
 
 /* --- the scene --------------------------------------------------------------- */
 
+#define LEASE_KEY "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+
 struct scene {
     struct journal journal;
     struct exec_agent agents[2];
@@ -365,6 +367,7 @@ static void start(struct scene *s)
     struct exec_options options = { .agents = s->agents,
                                     .n = s->agents[1].argv != NULL ? 2 : 1,
                                     .journal = &s->journal,
+                                    .lease_key = (const unsigned char *)LEASE_KEY,
                                     .log = on_log,
                                     .arg = &s->journal,
                                     .heartbeat_ms = s->heartbeat_ms,
@@ -512,8 +515,11 @@ static void a_worker_gets_its_job_and_exit_0_ends_the_stream(void **state)
     start(s);
     struct job *job = submit(s, STR("alpha"), "{\"a\":\r\n[1,\n2]}");
     until(s, all_ended);
-    expect_bytes(job, "{\"job\":\"job-1\",\"attempt\":1,\"lease\":\"1.1\",\"agent\":\"alpha\","
-                      "\"input\":{\"a\":  [1, 2]},\"lease_seconds\":60}\n");
+    expect_bytes(
+        job,
+        "{\"job\":\"job-1\",\"attempt\":1,\"lease\":\"1.1.2006a5cf1ad9ad4d3d7d8103ce018ed0\","
+        "\"agent\":\"alpha\","
+        "\"input\":{\"a\":  [1, 2]},\"lease_seconds\":60}\n");
     assert_int_equal(job->end, JOB_END_SUCCEEDED);
     assert_true(job->end_of_stream);
 }

@@ -471,6 +471,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
         "DROP INDEX jobs_owner; ALTER TABLE jobs DROP COLUMN owner;"
         "ALTER TABLE jobs DROP COLUMN holder; ALTER TABLE jobs DROP COLUMN request_id;"
         "ALTER TABLE jobs DROP COLUMN max_running;"
+        "ALTER TABLE jobs DROP COLUMN unsigned_attempt;"
         "DROP TABLE tokens;"
         "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
         "ALTER TABLE records DROP COLUMN batch;"

@@ -1,0 +1,224 @@
+"""A lease is proof: nobody guesses one, and nobody uses another's."""
+
+import re
+import sqlite3
+
+from callers import Locked, id_of, same_but_for
+from gateway import PULL, STORY, Server, Stream, Worker, until
+from harness import case, cases, check, equal
+
+FORM = re.compile(r"(\d+)\.(\d+)\.([0-9a-f]{32})")
+AX = {"ax": PULL, "pull": PULL}
+
+# An exec agent that says its lease as it begins, and then waits to be cancelled.
+TELLTALE = {"command": ["python3", "-c", """if True:
+    import json, sys, time
+    order = json.loads(sys.stdin.readline())
+    print(json.dumps({"type": "llm.chunk", "id": "m", "data": {"chunk": order["lease"]}}), flush=True)
+    time.sleep(600)
+"""], "grace": "1s"}
+
+# Every request that shows a lease: method, path, body.
+SHOWN = [
+    ("POST", "/v1/worker/jobs/{job}/events?lease={lease}", b'{"type":"x"}\n'),
+    ("POST", "/v1/worker/jobs/{job}/heartbeat?lease={lease}", b""),
+    ("POST", "/v1/worker/jobs/{job}/finish?lease={lease}", b'{"status":"success","output":"forged"}'),
+    ("POST", "/v1/worker/jobs/{job}/return?lease={lease}", b""),
+    ("POST", "/v1/worker/threads/{job}/checkpoints?job={job}&lease={lease}",
+     b'{"ns":"","id":"1","checkpoint":{"type":"t","data":""},"metadata":{},"versions":{},"blobs":{}}'),
+    ("POST", "/v1/worker/threads/{job}/writes?job={job}&lease={lease}", b'{"id":"1","task":"t","writes":[]}'),
+    ("POST", "/v1/worker/threads/{job}/state?job={job}&lease={lease}", b'{"id":"1","state":{"values":{}}}'),
+    ("DELETE", "/v1/worker/threads/{job}/checkpoints?job={job}&lease={lease}", b""),
+    ("PUT", "/store/items?job={job}&lease={lease}", b'{"namespace":["n"],"key":"k","value":{"forged":1}}'),
+    ("DELETE", "/store/items?job={job}&lease={lease}", b'{"namespace":["n"],"key":"k"}'),
+    ("GET", "/store/items?namespace=n&key=k&refresh_ttl=true&job={job}&lease={lease}", None),
+]
+
+
+def show(caller, what, job, lease):
+    method, path, body = what
+    return caller.request(method, path.replace("{job}", job).replace("{lease}", lease), body)
+
+
+def nothing_gets_through(caller, job, lease):
+    """The answers are those for a job that does not exist."""
+    absent = "z" * len(job)
+    for what in SHOWN:
+        a = show(caller, what, job, lease)
+        equal(a.status, 404, f"{what[:2]}: {a!r}")
+        same_but_for(a, show(caller, what, absent, lease), {absent: job})
+
+
+def lease_of_process(s, id):
+    """As its process has told it."""
+    with Stream(s, f"/v1/jobs/{id}/events?dialect=raw", headers=s.admin.own) as st:
+        st.until("the process has told its lease", lambda st: any(FORM.search(f.data) for f in st.frames))
+        return next(FORM.search(f.data)[0] for f in st.frames if FORM.search(f.data))
+
+
+@case
+def a_lease_has_a_secret():
+    with Locked() as s:
+        worker = s.caller("worker")
+        for id in ("j1", "j2"):
+            s.admin.submit(job_id=id)
+        one, two = Worker(worker).lease(request_id="r1"), Worker(worker).lease()
+        macs = {FORM.fullmatch(x.token)[3] for x in (one, two)}
+        equal(len(macs), 2, "each has its own")
+        again = Worker(worker).lease(request_id="r1")
+        equal((again.job, again.token), (one.job, one.token), "asked for again, it is the same")
+        one.hand_back()
+        next_one = Worker(worker).lease()
+        equal(next_one.job, "j1")
+        check(FORM.fullmatch(next_one.token)[3] not in macs)
+        s.restart()
+        equal(next_one.beat(), {"cancel": False})
+        equal(two.finish(), "succeeded")
+
+
+@case
+def a_lease_is_not_guessed():
+    """Sequential numbers are no lease, nor is a lease of one's own with the numbers of another."""
+    with Locked(agents={**AX, "e": TELLTALE}) as s:
+        owner, crew, thief = s.caller("client"), s.caller("worker", "--agents", "pull"), s.caller("worker", "--agents", "ax")
+        owner.submit(job_id="victim")
+        owner.submit("e", job_id="running")
+        owner.submit("ax", job_id="own")
+        held = Worker(crew).lease()
+        owner.until_state("running", "running")
+        own = Worker(thief, "ax").lease()
+        mac = FORM.fullmatch(own.token)[3]
+        for job in ("victim", "running"):
+            for key in range(1, 4):
+                for guess in (f"{key}.1", f"{key}.1.{mac}", f"{key}.1.{'0' * 32}", own.token):
+                    nothing_gets_through(thief, job, guess)
+                    nothing_gets_through(s.admin, job, guess)
+        equal(owner.get("/store/items?namespace=n&key=k").json, None)
+        equal((owner.state("victim"), owner.state("running")), ("running", "running"))
+        equal(held.finish(), "succeeded")
+        equal(own.finish(), "succeeded")
+
+
+@case
+def without_a_token_a_lease_is_not_guessed_either():
+    with Server(agents={"pull": PULL, "e": TELLTALE}) as s:
+        s.submit("e", job_id="j")
+        s.until_state("j", "running")
+        nothing_gets_through(s, "j", "1.1")
+        nothing_gets_through(s, "j", f"1.1.{'0' * 32}")
+        equal(s.state("j"), "running")
+
+
+@case
+def the_leases_of_the_server_are_nobody_elses():
+    with Locked(agents={"e": TELLTALE}) as s:
+        owner = s.caller("client")
+        owner.submit("e", job_id="j")
+        lease = lease_of_process(s, "j")
+        for caller in (s.caller("worker"), s.caller("worker", "--agents", "e"), s.admin,
+                       s.caller("client,worker", "--owner", id_of(owner.token))):
+            nothing_gets_through(caller, "j", lease)
+        equal(owner.state("j"), "running")
+
+
+@case
+def a_lease_of_another_owner_is_worth_nothing():
+    with Locked() as s:
+        crew, other = s.caller("worker", "--owner", "crew"), s.caller("worker", "--owner", "other")
+        s.admin.submit(job_id="j")
+        held = Worker(crew).lease()
+        nothing_gets_through(other, "j", held.token)
+        held.send(*STORY)
+        # Another token of the same owner may go on with it.
+        held.worker.server = s.caller("worker", "--owner", "crew")
+        equal(held.finish(), "succeeded")
+        nothing_gets_through(other, "j", held.token)
+
+
+@case
+def a_lease_of_another_agent_is_worth_nothing():
+    with Locked(agents=AX) as s:
+        both = s.caller("worker", "--owner", "crew")
+        ax = s.caller("worker", "--owner", "crew", "--agents", "ax")
+        s.admin.submit(job_id="j")
+        held = Worker(both).lease()
+        nothing_gets_through(ax, "j", held.token)
+        held.hand_back()
+        equal(Worker(both).lease().job, "j")
+        nothing_gets_through(ax, "j", held.token)
+        equal(show(both, SHOWN[0], "j", held.token).status, 409)
+
+
+@case
+def a_lease_that_is_no_longer_current_is_refused():
+    with Locked() as s:
+        crew = s.caller("worker")
+        s.admin.submit(job_id="j")
+        first = Worker(crew).lease()
+        first.hand_back()
+        for what in SHOWN:
+            equal(show(crew, what, "j", first.token).status, 409, what)
+        # It was given, whoever has the job now.
+        second = Worker(s.caller("worker")).lease()
+        for what in SHOWN:
+            equal(show(crew, what, "j", first.token).status, 409, what)
+        equal(second.finish(), "succeeded")
+        for what in SHOWN:
+            equal(show(crew, what, "j", first.token).status, 409, what)
+        # For another job it was never given.
+        s.admin.submit(job_id="k")
+        Worker(s.caller("worker")).lease()
+        nothing_gets_through(crew, "k", first.token)
+
+
+@case
+def a_request_id_is_its_tokens_own():
+    with Locked() as s:
+        callers = [s.caller("worker", "--owner", "crew"), s.caller("worker", "--owner", "crew"), s.caller("worker"), s.admin]
+        for i, caller in enumerate(callers):
+            s.admin.submit(job_id=f"j{i}")
+        leases = [Worker(c).lease(request_id="arq:pull:0") for c in callers]
+        equal([x.job for x in leases], ["j0", "j1", "j2", "j3"])
+        for c, lease in zip(callers, leases):
+            equal(Worker(c).lease(request_id="arq:pull:0").token, lease.token)
+        # The server's own names are never a caller's.
+        with sqlite3.connect(s.data) as db:
+            equal([row[0] for row in db.execute("SELECT request_id FROM jobs ORDER BY key")],
+                  [f"{id_of(c.token)}:arq:pull:0" for c in callers])
+
+
+def downgrade(path, holder):
+    """The file as the version before leases were signed would have left it."""
+    db = sqlite3.connect(path)
+    db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DELETE FROM secrets WHERE name = 'lease';"
+                     "PRAGMA user_version = 14;")
+    db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running'", (holder,))
+    db.commit()
+    db.close()
+
+
+@cases(["locked", "open"])
+def leases_of_the_version_before_are_lost_at_no_cost(how):
+    make = Locked if how == "locked" else Server
+    with make(agents={"pull": dict(PULL, attempts=1)}) as s:
+        asks, works = (s.admin, s.caller("worker", "--owner", "crew")) if how == "locked" else (s, s)
+        asks.submit(job_id="j")
+        asks.submit(job_id="waits")
+        lease = Worker(works).lease()
+        lease.send(*STORY[:2])
+        old = lease.token.rpartition(".")[0]
+        s.terminate()
+        downgrade(s.data, "crew" if how == "locked" else None)
+        s.start()
+        until("it is queued again", lambda: asks.state("j") == "queued")
+        for what in SHOWN:
+            equal(show(works, what, "j", old).status, 409, what)
+        nothing_gets_through(works, "waits", "2.1")
+        if how == "locked":
+            nothing_gets_through(s.caller("worker"), "j", old)
+        # The budget of one attempt is still there.
+        again = {x.job: x for x in (Worker(works).lease(request_id="r"), Worker(works).lease())}
+        equal(sorted(again), ["j", "waits"])
+        equal(asks.job("j")["attempt"], 2)
+        equal(show(works, SHOWN[0], "j", old).status, 409)
+        equal(again["j"].finish(), "succeeded")
