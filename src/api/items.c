@@ -219,22 +219,35 @@ static int get_item(struct buf *b,
     return code;
 }
 
+/* Does the caller hold the job, as the store has it?  0, ERR_NOT_FOUND or ERR_REFUSED. */
+static int judge(const struct look *look,
+                 const struct item_search *s,
+                 const struct job_row *row)
+{
+    struct lease_caller caller;
+
+    api_set_lease_caller(&caller, look->token);
+    enum lease_verdict verdict = lease_judge(&caller, &s->lease, row);
+    return verdict == LEASE_HELD ? 0 : verdict == LEASE_LOST ? ERR_REFUSED : ERR_NOT_FOUND;
+}
+
 bool items_find_owner(struct look *look, struct store *store, struct item_search *s)
 {
-    bool is_admin = (look->token->access & ACCESS_ADMIN) != 0;
     struct error why = { 0 };
     struct job_row row;
 
     if (str_absent(s->job))
         return true;
     int code = store_job_get(store, s->job, &row, &why);
-    if (code == 0 && !is_admin && !str_absent(row.holder) &&
-        !str_eq(row.holder, owner_of(look->token)))
-        code = ERR_NOT_FOUND;
+    if (code == 0)
+        code = judge(look, s, &row);
     if (code == ERR_NOT_FOUND) {
         look->status = 404;
         buf_lit(&look->out, "Job not found: ");
-        buf_str(&look->out, s->job);
+        buf_str(&look->out, str_head(s->job, 100));
+    } else if (code == ERR_REFUSED) {
+        look->status = 409;
+        buf_lit(&look->out, "this lease does not hold the job any more");
     } else if (code != 0) {
         look_broke(look, &why);
     } else if (str_absent(row.owner)) {
@@ -266,10 +279,11 @@ struct look *items_search_new(struct http_request *req,
     if (look == NULL)
         return NULL;
     s->item.owner = owner_of(look->token);
-    if (!is_for_job(req) || arena_copy(&look->mem, http_query(req, "job"), &s->job))
+    if (!is_for_job(req) ||
+        (lease_read(req, http_query(req, "job"), &s->lease) &&
+         (arena_copy(&look->mem, http_query(req, "job"), &s->job) || api_no_memory(req))))
         return look;
     look_free(look);
-    (void)api_no_memory(req);
     return NULL;
 }
 

@@ -13,7 +13,8 @@ enum {
 
 /* What a look looks for; its texts are in the look's memory. */
 struct item_search {
-    struct str job; /* whose owner is meant; absent: `item.owner` is */
+    struct str job;           /* whose owner is meant; absent: `item.owner` is */
+    struct lease_shown lease; /* of that job */
     struct item_row item;
     struct str filter; /* JSON; absent: all */
     struct str words[ITEM_MAX_WORDS];
@@ -38,7 +39,7 @@ void items_put(struct buf *b, const struct item_row *row);
 /* A look with an empty search (its data) of the caller's; NULL when it was answered. */
 struct look *items_search_new(struct http_request *req,
                               void (*run)(struct task *, struct store *));
-/* On the pool: the owner of the job for which a worker asks, if it has that job; else
+/* On the pool: the owner of the job for which a worker asks, if it holds that job; else
  * look->status says why not. */
 bool items_find_owner(struct look *look, struct store *store, struct item_search *s);
 

@@ -32,6 +32,9 @@ SHOWN = [
     ("PUT", "/store/items?job={job}&lease={lease}", b'{"namespace":["n"],"key":"k","value":{"forged":1}}'),
     ("DELETE", "/store/items?job={job}&lease={lease}", b'{"namespace":["n"],"key":"k"}'),
     ("GET", "/store/items?namespace=n&key=k&refresh_ttl=true&job={job}&lease={lease}", None),
+    ("GET", "/store/items?namespace=n&key=k&job={job}&lease={lease}", None),
+    ("POST", "/store/items/search?job={job}&lease={lease}", b'{"namespace_prefix":[]}'),
+    ("POST", "/store/namespaces?job={job}&lease={lease}", b"{}"),
 ]
 
 
@@ -169,6 +172,27 @@ def a_lease_that_is_no_longer_current_is_refused():
         s.admin.submit(job_id="k")
         Worker(s.caller("worker")).lease()
         nothing_gets_through(crew, "k", first.token)
+
+
+@cases(SHOWN[-3:], name=lambda what: what[1].partition("?")[0])
+def items_of_a_job_are_read_by_its_holder(what):
+    with Locked() as s:
+        owner, crew = s.caller("client"), s.caller("worker")
+        for caller, value in ((owner, "the owner's"), (crew, "the worker's")):
+            equal(caller.request("PUT", "/store/items", {"namespace": ["n"], "key": "k", "value": {"v": value}}).status, 204)
+        owner.submit(job_id="j")
+        method, path, body = what
+        without = path.partition("&lease")[0].replace("{job}", "j")
+        equal(crew.request(method, without, body).status, 422, "a job is named with its lease")
+        nothing_gets_through(crew, "j", "1.1")
+        held = Worker(crew).lease()
+        a = show(crew, what, "j", held.token)
+        equal(a.status, 200)
+        check(b"the worker's" not in a.body, a)
+        equal(b"the owner's" in a.body, "namespaces" not in path)
+        nothing_gets_through(s.caller("worker"), "j", held.token)
+        equal(held.finish(), "succeeded")
+        equal(show(crew, what, "j", held.token).status, 409)
 
 
 @case
