@@ -25,7 +25,7 @@ enum { MAX_SETTINGS = 1024 * 1024, MAX_ARGUMENTS = 16 };
 
 #define HOME ".spoolwire"
 
-enum { OPT_CONFIG = FLAG_OWN, OPT_LISTEN, OPT_DATA, OPT_JOBS, OPT_NO_RELOAD };
+enum { OPT_CONFIG = FLAG_OWN, OPT_LISTEN, OPT_DATA, OPT_JOBS, OPT_NO_RELOAD, OPT_IGNORE_AUTH };
 
 static const struct flag flags[] = {
     { OPT_CONFIG, "config", "FILE", NULL,
@@ -37,6 +37,9 @@ static const struct flag flags[] = {
     { OPT_JOBS, "jobs-per-worker", "N", NULL,
       "Runs at a time of each graph; 100 unless given." },
     { OPT_NO_RELOAD, "no-reload", NULL, NULL, "Files that change are not read again." },
+    { OPT_IGNORE_AUTH, "ignore-auth", NULL, NULL,
+      "Start although the project has 'auth', whose handlers are not called: everybody who "
+      "reaches the server may do everything." },
     { 0 },
 };
 
@@ -237,12 +240,37 @@ static void on_hello(const void *arg, const struct server_config *config, const 
 /* --- the command ---------------------------------------------------------------------------
  */
 
+static void warn(const struct dev *d, const char *sentence)
+{
+    (void)fprintf(stderr, "spoolwire %s: %s\n", d->args->path, sentence);
+}
+
+/* A project that is protected elsewhere must not be open here unnoticed. */
+static int look_at_ignored(const struct dev *d, struct error *err)
+{
+    const struct project *p = &d->project;
+    bool goes_on = args_have(d->args, OPT_IGNORE_AUTH);
+
+    if (p->has_auth && !goes_on)
+        return error_set(err, ERR_REFUSED,
+                         "the project has 'auth', and spoolwire does not call its handlers: "
+                         "everybody who reaches the server could do everything; start with "
+                         "--ignore-auth if that is what you want");
+    if (p->has_auth)
+        warn(d, "'auth' is ignored: everybody who reaches the server may do everything");
+    for (size_t i = 0; p->ignored[i] != NULL; i++)
+        warn(d, p->ignored[i]);
+    return 0;
+}
+
 static int prepare(struct dev *d, struct error *err)
 {
     const char *config = args_get(d->args, OPT_CONFIG);
     char path[PATH_MAX + 64];
     int code = project_open(config != NULL ? config : "langgraph.json", &d->project, err);
 
+    if (code == 0)
+        code = look_at_ignored(d, err);
     if (code != 0)
         return code;
     int n = snprintf(d->home, sizeof(d->home), "%s/" HOME, d->project.folder);

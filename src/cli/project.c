@@ -161,6 +161,39 @@ static int read_dependencies(struct project *p, yyjson_val *list, struct error *
     return 0;
 }
 
+/* --- what is not honoured ------------------------------------------------------------------
+ */
+
+/* Null, {} and [] ask for nothing. */
+static bool is_set(yyjson_val *value)
+{
+    return !json_is_null(value) && (!yyjson_is_ctn(value) || yyjson_get_len(value) > 0);
+}
+
+static void note_ignored(struct project *p, const yyjson_val *root)
+{
+    static const struct {
+        const char *name, *sentence;
+    } members[] = {
+        { "http", "'http' is ignored: an app's own routes and middleware, CORS settings and "
+                  "headers for the graphs' config are not supported" },
+        { "ui", "'ui' is ignored: components of the project are not served" },
+        { "store",
+          "'store' is ignored: items are found by namespace and filter, not by meaning, "
+          "and stay until they are deleted" },
+        { "checkpointer", "'checkpointer' is ignored: checkpoints are in spoolwire's database, "
+                          "and stay until their thread is deleted" },
+        { "encryption", "'encryption' is ignored: what is stored is not encrypted" },
+        { "webhooks", "'webhooks' is ignored" },
+    };
+    size_t n = 0;
+
+    p->has_auth = is_set(json_at(root, "auth"));
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (is_set(json_get(root, str_of(members[i].name))) && n < PROJECT_MAX_IGNORED)
+            p->ignored[n++] = members[i].sentence;
+}
+
 static int read_all(struct project *p, struct str text, struct error *err)
 {
     struct json_reader reader;
@@ -174,6 +207,8 @@ static int read_all(struct project *p, struct str text, struct error *err)
         code = read_dependencies(p, json_at(json.root, "dependencies"), err);
     if (code == 0)
         code = read_env(p, json_at(json.root, "env"), err);
+    if (code == 0)
+        note_ignored(p, json.root);
     json_reader_done(&reader);
     return code;
 }

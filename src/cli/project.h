@@ -8,6 +8,8 @@
 
 struct error;
 
+enum { PROJECT_MAX_IGNORED = 8 };
+
 /* Which kit runs a graph. */
 enum kit { KIT_JAVASCRIPT, KIT_PYTHON };
 
@@ -22,6 +24,9 @@ struct project {
     struct project_graph *graphs;
     size_t n_graphs;
     char **places; /* folders that Python modules are in; or NULL */
+    bool has_auth; /* handlers that decide who may do what, which nobody calls here */
+    /* Sentences, each about a member that is there and not honoured; NULL after the last. */
+    const char *ignored[PROJECT_MAX_IGNORED + 1];
 };
 
 /* Reads it, and puts its variables into the environment.  ERR_IO, ERR_SYNTAX, ERR_TYPE,

@@ -128,6 +128,28 @@ test('a project in Python runs as well', async () => {
     assert.equal(tokens.join(''), 'You said: hello. What else?');
 });
 
+test('a project with auth is not served open, and what is not honoured is said', async () => {
+    const graphs = { typed: './typed.ts:graph' };
+    const about = { graphs, auth: { path: './auth.ts:auth' }, http: { app: './app.ts:app' }, ui: { a: './a.tsx' }, store: { ttl: {} } };
+    const write = (what) => fs.writeFileSync(path.join(folder, 'guarded.json'), JSON.stringify(what));
+    const words = ['dev', '--config', 'guarded.json', '--data', 'guarded.db'];
+
+    write(about);
+    const refused = spawnSync(SPOOLWIRE, [...words, '--listen', '127.0.0.1:0'], { encoding: 'utf8', cwd: folder, timeout: 60_000 });
+    assert.equal(refused.status, 3, refused.stderr);
+    assert.match(refused.stderr, /the project has 'auth'.*--ignore-auth/);
+
+    const open = await new Server([...words, '--ignore-auth'], { cwd: folder }).start();
+    await open.stop();
+    for (const name of ['auth', 'http', 'ui', 'store'])
+        assert.equal(open.child.text.match(new RegExp(`'${name}' is ignored`, 'g'))?.length, 1, name);
+
+    write({ graphs, auth: null, http: {}, ui: {} }); // they ask for nothing
+    const plain = await new Server(words, { cwd: folder }).start();
+    await plain.stop();
+    assert.doesNotMatch(plain.child.text, /is ignored/);
+});
+
 test('nothing is overwritten, and what is wrong with a project is said', () => {
     const run = (...words) => spawnSync(SPOOLWIRE, words, { encoding: 'utf8', cwd: folder });
     const dev = (about) => {
