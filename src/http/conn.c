@@ -36,9 +36,10 @@
 
 enum {
     LINGER_MS = 2000,
-    OVER_MS = 3000,       /* for the head of a connection above the limit */
-    DRAIN_MS = 1000,      /* for the first request of a connection, when draining */
-    BODY_WINDOW_MS = 5000 /* in which body_min_rate must be kept on average */
+    OVER_MS = 3000,        /* for the head of a connection above the limit */
+    DRAIN_MS = 1000,       /* for the first request of a connection, when draining */
+    BODY_WINDOW_MS = 5000, /* in which body_min_rate must be kept on average */
+    PROGRESS_LOOKS = 8     /* in the time that a peer may take nothing */
 };
 
 #define TO(state) (1u << (state))
@@ -239,6 +240,8 @@ void conn_drop_request(struct conn *c)
 
 /* --- writing ------------------------------------------------------------------------ */
 
+static void set_deadline(struct conn *c);
+
 struct pending {
     uv_write_t write;
     struct conn *conn; /* borrowed; libuv calls back before it closes */
@@ -258,12 +261,26 @@ static void on_written(uv_write_t *write, int status)
     conn_settle(c);
 }
 
-void conn_count_write(struct conn *c, size_t bytes)
+void conn_count_write(struct conn *c)
 {
     if (c->n_writes++ == 0)
         c->is_timed = false;
-    else
-        c->unsent += bytes; /* or they would look like a lack of progress */
+}
+
+void conn_count_sent(struct conn *c, size_t bytes)
+{
+    uint32_t before = c->sent;
+
+    c->sent += (uint32_t)bytes;
+    if (!c->is_clear)
+        return;
+    c->is_clear = false;
+    c->taken = before;
+    c->taken_ms = (uint32_t)uv_now(&c->loop->uv);
+    if (c->state == CONN_STREAM && c->n_writes == 0) {
+        c->is_timed = false;
+        set_deadline(c);
+    }
 }
 
 /* Copies what the socket did not take. */
@@ -288,7 +305,7 @@ static bool write_later(struct conn *c, struct str a, struct str b)
         conn_close(c, "%s", uv_strerror(err));
         return false;
     }
-    conn_count_write(c, a.n + b.n);
+    conn_count_write(c);
     return true;
 }
 
@@ -302,6 +319,7 @@ bool conn_write(struct conn *c, struct str a, struct str b)
     uv_buf_t both[2] = { uv_buf_of(a), uv_buf_of(b) };
     size_t sent = 0;
 
+    conn_count_sent(c, a.n + b.n);
     if (c->n_writes == 0) { /* else it would overtake them */
         int n = uv_try_write(&c->handle.stream, both, b.n > 0 ? 2 : 1);
         if (n < 0 && n != UV_EAGAIN) {
@@ -517,8 +535,8 @@ static uint64_t time_allowed(const struct conn *c)
 {
     const struct http_limits *o = http_server_limits(c->loop->server);
 
-    if (c->n_writes > 0)
-        return o->write_stall_ms;
+    if (c->n_writes > 0 || (c->state == CONN_STREAM && !c->is_clear))
+        return o->write_stall_ms / PROGRESS_LOOKS;
     if (is_waiting(c) || (c->state == CONN_IDLE && has_line(c)))
         return 0; /* it is for us to go on */
     switch ((enum conn_state)c->state) {
@@ -563,7 +581,6 @@ static void set_deadline(struct conn *c)
     if (c->is_timed)
         return;
     c->is_timed = true;
-    c->unsent = c->n_writes > 0 ? conn_unsent(c) : 0;
     if (ms > 0)
         loop_arm(c->loop, &c->deadline, ms);
     else
@@ -625,16 +642,26 @@ void conn_drain(struct conn *c)
         conn_close(c, "draining");
 }
 
-static void writing_took_long(struct conn *c)
+/* Has the peer taken anything since the last look?  Small writes go out at once also to a peer
+ * that has vanished: the kernel keeps them, and gives up after a quarter of an hour.  So we
+ * look while anything is unacknowledged, whether libuv has it or the kernel. */
+static void look_at_progress(struct conn *c)
 {
+    unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;
     size_t unsent = conn_unsent(c);
+    uint32_t now = (uint32_t)uv_now(&c->loop->uv);
+    uint32_t taken = c->sent - (uint32_t)unsent;
 
-    c->is_stalled = unsent >= c->unsent;
+    c->is_clear = unsent == 0;
+    if (c->is_clear || taken != c->taken)
+        c->taken_ms = now;
+    c->taken = taken;
+    c->is_stalled = now - c->taken_ms >= stall_ms;
     if (!c->is_stalled)
         conn_settle(c);
     else
-        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent",
-                 http_server_limits(c->loop->server)->write_stall_ms, unsent);
+        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent", stall_ms,
+                 unsent);
 }
 
 static void body_took_long(struct conn *c)
@@ -666,8 +693,10 @@ static void deadline_passed(struct conn *c)
     case CONN_LINGER:
         conn_close(c, "done");
         break;
-    case CONN_HANDLING:
     case CONN_STREAM:
+        look_at_progress(c);
+        break;
+    case CONN_HANDLING:
     case CONN_CLOSING:
     case CONN_STATE_MAX:
         break;
@@ -678,7 +707,7 @@ void conn_due(struct conn *c)
 {
     c->is_timed = false;
     if (c->n_writes > 0)
-        writing_took_long(c);
+        look_at_progress(c);
     else if (pipeline_is_ready(c))
         pipeline_send(c);
     else if (can_take_rest(c))
@@ -710,7 +739,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     c->loop = loop;
     c->peer = *peer;
     c->is_over = is_over;
-    c->is_fresh = true;
+    c->is_fresh = c->is_clear = true;
     c->state = CONN_IDLE;
     loop->n_conns++;
     if (is_over)

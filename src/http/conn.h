@@ -46,8 +46,6 @@ struct http_stream {
 struct stream_note {
     uint64_t start_us;
     uint64_t bytes;
-    uint32_t watch_ms;    /* when progress was last looked at, */
-    uint32_t watch_bytes; /* and how much had been sent by then; both may wrap */
     uint16_t status;
     uint16_t path_n;
     uint8_t id_n;
@@ -69,7 +67,9 @@ struct conn {
     struct http_stream stream; /* while STREAM and its ENDING */
     struct stream_note *note;  /* owned, or NULL */
     void *visitor;             /* owned; see http_visitor */
-    size_t unsent;             /* when progress was last looked at */
+    uint32_t sent;             /* bytes that the socket or libuv was given; wraps, as do... */
+    uint32_t taken;    /* ...those that the peer has acknowledged, when last looked at, */
+    uint32_t taken_ms; /* and the time since when there are no more of them */
     struct peer peer;
     uint16_t n_writes; /* that libuv has and that are not out yet */
     uint8_t state;     /* enum conn_state */
@@ -79,6 +79,7 @@ struct conn {
     bool is_over : 1;    /* accepted above the limit: health routes only */
     bool is_chunked : 1; /* the stream */
     bool is_paused : 1;  /* the stream receives nothing */
+    bool is_clear : 1;   /* the peer has taken all, when last looked at */
     bool is_stalled : 1; /* the peer took nothing for too long */
 };
 
@@ -127,8 +128,10 @@ void conn_received(struct conn *c, struct str bytes);
 
 /* Bytes that the peer has not acknowledged. */
 size_t conn_unsent(const struct conn *c);
-/* libuv has taken one more write of @bytes. */
-void conn_count_write(struct conn *c, size_t bytes);
+/* So many bytes are about to be given to the socket or to libuv. */
+void conn_count_sent(struct conn *c, size_t bytes);
+/* libuv has taken one more write. */
+void conn_count_write(struct conn *c);
 
 /* Forgets its request. */
 void conn_drop_request(struct conn *c);

@@ -160,7 +160,7 @@ static void send_later(struct conn *c, struct str rest, const uv_buf_t *left, un
         conn_cut(c, "%s", uv_strerror(err));
         return;
     }
-    conn_count_write(c, rest.n);
+    conn_count_write(c);
     conn_settle(c);
 }
 
@@ -189,6 +189,8 @@ static int seal_slice(struct conn *c, uv_buf_t *pieces, unsigned n)
 static int try_sealed(struct conn *c)
 {
     uv_buf_t bytes = { .base = c->loop->sealed.p, .len = c->loop->sealed.n };
+
+    conn_count_sent(c, bytes.len);
     int sent = c->n_writes == 0 ? uv_try_write(&c->handle.stream, &bytes, 1) : UV_EAGAIN;
 
     return sent == UV_EAGAIN ? 0 : sent;

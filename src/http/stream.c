@@ -79,7 +79,6 @@ static struct stream_note *make_note(const struct http_request *req)
         return NULL;
     *note = (struct stream_note){
         .start_us = req->start_us,
-        .watch_ms = (uint32_t)uv_now(&req->loop->uv),
         .status = (uint16_t)req->status,
         .path_n = (uint16_t)parts[2].n,
         .id_n = (uint8_t)parts[1].n,
@@ -190,7 +189,7 @@ static void on_written(uv_write_t *write, int status)
         c->stream.events->ready(&c->stream, c->stream.data);
 }
 
-static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n, size_t bytes)
+static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n)
 {
     struct stream_write *w = malloc(sizeof(*w));
 
@@ -206,30 +205,8 @@ static void send_later(struct conn *c, const uv_buf_t *pieces, unsigned n, size_
         conn_cut(c, "%s", uv_strerror(err));
         return;
     }
-    conn_count_write(c, bytes);
+    conn_count_write(c);
     conn_settle(c);
-}
-
-/* Small writes go out at once also to a peer that has vanished: the kernel keeps them, and
- * gives up after a quarter of an hour.  So when something is sent, and not more often than
- * a stall may last, we look whether the peer has acknowledged anything since. */
-static void watch_progress(struct conn *c)
-{
-    struct stream_note *note = c->note;
-    unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;
-    uint32_t now = (uint32_t)uv_now(&c->loop->uv);
-
-    if (note == NULL || now - note->watch_ms < stall_ms)
-        return;
-    size_t before = c->unsent;
-    size_t sent = (uint32_t)note->bytes - note->watch_bytes;
-    c->unsent = conn_unsent(c);
-    note->watch_ms = now;
-    note->watch_bytes = (uint32_t)note->bytes;
-    c->is_stalled = before > 0 && c->unsent >= before + sent;
-    if (c->is_stalled)
-        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent", stall_ms,
-                 c->unsent);
 }
 
 /* What is left of @pieces after @sent bytes; returns how many are left. */
@@ -255,8 +232,6 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
     int sent = UV_EAGAIN;
 
     assert(n <= HTTP_STREAM_PIECES);
-    if (c->state == CONN_STREAM && c->n_writes == 0)
-        watch_progress(c);
     if (c->state != CONN_STREAM)
         return false;
     for (unsigned i = 0; i < n; i++)
@@ -267,6 +242,7 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
         memcpy(left, pieces, n * sizeof(pieces[0]));
         return secure_send(c, left, n);
     }
+    conn_count_sent(c, total);
     if (c->n_writes == 0 && total > 0)
         sent = uv_try_write(&c->handle.stream, pieces, n);
     if (total == 0 || (sent >= 0 && (size_t)sent == total))
@@ -276,9 +252,8 @@ bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, uns
         return false;
     }
     memcpy(left, pieces, n * sizeof(pieces[0]));
-    size_t done = sent > 0 ? (size_t)sent : 0;
-    n = skip_sent(left, n, done);
-    send_later(c, left, n, total - done);
+    n = skip_sent(left, n, sent > 0 ? (size_t)sent : 0);
+    send_later(c, left, n);
     return false;
 }
 
