@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "dialect/render.h"
 
-enum { DEFAULT_S = 10, MAX_S = 60, MAX_NAME = 100 };
+enum { DEFAULT_S = 10, MAX_S = 60, MAX_NAME = 100, MAX_NAMED = 32, MAX_DEPTH = 64 };
 
 /* --- the caller -------------------------------------------------------------------- */
 
@@ -34,6 +34,73 @@ static void answer_call(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
+/* These reach what a thread has saved: they are asked by the routes of threads alone. */
+static bool is_open(struct http_request *req, struct str name)
+{
+    if (!str_is(name, "get_state") && !str_is(name, "update_state") &&
+        !str_is(name, "bulk_update_state"))
+        return true;
+    http_respond_error(
+        req, 403,
+        "%.*s is about a thread: use /threads/{thread}/state, which knows whose it "
+        "is",
+        STR_ARG(name));
+    return false;
+}
+
+/* What a member with this name names, if anything. */
+static bool is_name_of(struct str key, bool *ret_is_thread)
+{
+    *ret_is_thread = str_is(key, "thread") || str_is(key, "thread_id");
+    return *ret_is_thread || str_is(key, "job") || str_is(key, "job_id") ||
+           str_is(key, "run") || str_is(key, "run_id");
+}
+
+/* Jobs and threads that @value names, however deep; false: more than there is room for. */
+static bool find_named(const yyjson_val *value, struct journal_named *list, size_t *n)
+{
+    yyjson_val *key, *member;
+    size_t i, max;
+    bool ok = true, is_thread;
+
+    yyjson_arr_foreach((yyjson_val *)value, i, max, member)
+    {
+        ok = ok && find_named(member, list, n);
+    }
+    yyjson_obj_foreach((yyjson_val *)value, i, max, key, member)
+    {
+        struct str id = json_text(member);
+
+        if (!str_absent(id) && is_name_of(json_text(key), &is_thread)) {
+            ok = ok && *n < MAX_NAMED;
+            if (ok)
+                list[(*n)++] = (struct journal_named){ id, is_thread };
+        }
+        ok = ok && find_named(member, list, n);
+    }
+    return ok;
+}
+
+/* Keeps what the params name, to be looked at by the journal. */
+static bool read_named(struct call *call, const yyjson_val *params)
+{
+    struct journal_request *r = &call->journal;
+    struct journal_named *list = arena_alloc(&r->mem, MAX_NAMED * sizeof(*list));
+
+    if (list == NULL)
+        return api_no_memory(call->req);
+    if (!find_named(params, list, &r->n_named)) {
+        http_respond_error(call->req, 422, "\"params\" may name at most %d jobs and threads",
+                           MAX_NAMED);
+        return false;
+    }
+    r->named = list;
+    for (size_t i = 0; i < r->n_named; i++)
+        if (!arena_copy(&r->mem, list[i].id, &list[i].id))
+            return api_no_memory(call->req);
+    return true;
+}
+
 static bool read_question(struct call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
@@ -52,6 +119,8 @@ static bool read_question(struct call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "\"timeout\" must be 1 to %d seconds", MAX_S);
         return false;
     }
+    if (!is_open(call->req, name) || !read_named(call, json_at(j.root, "params")))
+        return false;
     r->wait_ms = timeout * 1000;
     if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id))
         return api_no_memory(call->req);
@@ -99,7 +168,7 @@ void api_call(struct http_request *req, void *arg)
         return;
     call->journal.agents = &agent->name; /* stays as long as the app */
     call->journal.n_agents = 1;
-    call_read(call, 64, read_question);
+    call_read(call, MAX_DEPTH, read_question);
 }
 
 /* --- the worker -------------------------------------------------------------------- */

@@ -43,8 +43,38 @@ static void tell(struct journal *j, const struct journal_request *call)
         events->queued(events->arg, call->agents[0]);
 }
 
+/* Is it there, for who asks?  Else it was refused. */
+static bool is_reached(struct journal *j, struct journal_request *req, struct str id)
+{
+    req->job = id;
+    return journal_job_of(j, req) != NULL || req->code == ERR_CLOSED;
+}
+
+static bool is_thread_reached(struct journal *j, struct journal_request *req, struct str id)
+{
+    struct thread_row row;
+
+    if (is_reached(j, req, id))
+        return true;
+    req->thread_row.id = id;
+    bool is_there = req->code == ERR_NOT_FOUND && journal_thread_of(j, req, &row);
+    req->thread_row.id = STR_NONE;
+    return is_there;
+}
+
+static bool may_name_all(struct journal *j, struct journal_request *req)
+{
+    for (size_t i = 0; i < req->n_named; i++)
+        if (!(req->named[i].is_thread ? is_thread_reached(j, req, req->named[i].id)
+                                      : is_reached(j, req, req->named[i].id)))
+            return false;
+    return true;
+}
+
 bool journal_call(struct journal *j, struct journal_request *req)
 {
+    if (!may_name_all(j, req))
+        return false;
     if (j->n_calls >= j->opt.max_calls) {
         refuse(req, ERR_BUSY, "too many calls wait for workers (max_calls)");
         return false;

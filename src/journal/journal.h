@@ -47,18 +47,19 @@ enum journal_op {
     JOURNAL_CANCEL, /* job, error = the reason */
     JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
     JOURNAL_SETTINGS, /* settings: in the place of those that there were */
-    JOURNAL_CALL,   /* agents (one), call, wait_ms → output or error, when a worker answers */
-    JOURNAL_TAKE,   /* agents → call, if one waits, else ERR_NOT_FOUND: of the server's own
-                       processes */
-    JOURNAL_ANSWER, /* call.id, output or error; neither: it is handed back */
-    JOURNAL_REPLY,  /* job, replies, worker = who: answers to its questions */
-    JOURNAL_PAUSE,  /* job: asks its worker to stop at the next step */
-    JOURNAL_RESUME, /* job */
-    JOURNAL_EXPIRE, /* job: the time for its open questions is over */
-    JOURNAL_WRITE,  /* write; with a job (and key, attempt) or call.id: only while it is held,
-                       and row.owner is the job's while it is written */
-    JOURNAL_FEED,   /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
-                       what came over its channel.  No job: all that run are still being heard */
+    JOURNAL_CALL,     /* agents (one), call, named, wait_ms → output or error, when a worker
+                         answers */
+    JOURNAL_TAKE,     /* agents → call, if one waits, else ERR_NOT_FOUND: of the server's own
+                         processes */
+    JOURNAL_ANSWER,   /* call.id, output or error; neither: it is handed back */
+    JOURNAL_REPLY,    /* job, replies, worker = who: answers to its questions */
+    JOURNAL_PAUSE,    /* job: asks its worker to stop at the next step */
+    JOURNAL_RESUME,   /* job */
+    JOURNAL_EXPIRE,   /* job: the time for its open questions is over */
+    JOURNAL_WRITE,    /* write; with a job (and key, attempt) or call.id: only while it is held,
+                         and row.owner is the job's while it is written */
+    JOURNAL_FEED, /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
+                     what came over its channel.  No job: all that run are still being heard */
     JOURNAL_THREAD_CREATE, /* thread_row.id, .owner, .metadata, …; if_absent */
     JOURNAL_THREAD_PATCH,  /* thread_row.id, .metadata: what is to be changed */
     JOURNAL_THREAD_COPY,   /* thread_row.id; row.id: that of the copy */
@@ -75,6 +76,12 @@ struct journal_call {
     struct str taker;            /* whose it is, as the holder of a lease */
     int64_t taken;               /* since */
     bool is_answered;
+};
+
+/* Something that the params of a call name. */
+struct journal_named {
+    struct str id;
+    bool is_thread; /* or a job without a thread, which has its own id for one; else a job */
 };
 
 /* An answer to a question of a job. */
@@ -150,6 +157,8 @@ struct journal_request {
     struct str output;                       /* FINISH, ANSWER: JSON, or absent.  CALL: out */
     struct journal_reply *replies;           /* REPLY */
     size_t n_replies;
+    const struct journal_named *named; /* CALL: within `reach`, or it is refused */
+    size_t n_named;
     struct str thread; /* WRITE: what the job or the call must be about.  CALL: what it is about
                         */
     journal_write_cb write;           /* WRITE */

@@ -12,8 +12,7 @@ from .run import command_of
 
 async def answer(graph: Any, saver: Any, name: str, params: Mapping[str, Any]) -> Any:
     known = {"graph": drawing, "schemas": schemas_of, "subgraphs": subgraphs,
-             "get_state": get_state, "update_state": update_state,
-             "bulk_update_state": bulk_update_state}
+             "update_state": update_state, "bulk_update_state": bulk_update_state}
     if name not in known:
         raise ValueError(f"there is no call {name!r}; there are: {', '.join(sorted(known))}")
     return await known[name](graph, saver, params)
@@ -34,11 +33,6 @@ async def subgraphs(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
     found = graph.aget_subgraphs(namespace=params.get("namespace"),
                                  recurse=bool(params.get("recurse")))
     return {ns: schemas(subgraph, ns) async for ns, subgraph in found}
-
-
-async def get_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
-    found = await graph.aget_state(config_of(params), subgraphs=bool(params.get("subgraphs")))
-    return snapshot.of_snapshot(found)
 
 
 async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:

@@ -62,11 +62,6 @@ const ANSWERS = {
             found[ns] = await schemas(graph, sub);
         return found;
     },
-    async get_state(_graph, compiled, { thread, checkpoint, config, subgraphs }) {
-        const configurable = { ...config?.configurable, ...checkpoint, thread_id: thread };
-
-        return stateOf(await compiled.getState({ configurable }, { subgraphs: subgraphs ?? false }));
-    },
     async update_state(_graph, compiled, { thread, config, values, as_node }) {
         const configurable = { ...config?.configurable, thread_id: thread };
         const place = await compiled.updateState({ ...config, configurable }, values, as_node ?? undefined);
