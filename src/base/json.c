@@ -323,6 +323,10 @@ bool json_number(const yyjson_val *v, double *ret)
 {
     char text[64];
 
+    if (yyjson_is_num((yyjson_val *)v)) {
+        *ret = yyjson_get_num((yyjson_val *)v); /* a document that json_read() has not read */
+        return true;
+    }
     if (!yyjson_is_raw((yyjson_val *)v))
         return false;
     size_t n = unsafe_yyjson_get_len((yyjson_val *)v);

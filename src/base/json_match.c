@@ -13,13 +13,35 @@ static int order_of_texts(struct str a, struct str b)
     return order != 0 ? order : order_of((double)a.n, (double)b.n);
 }
 
+static bool is_negative(const yyjson_val *v)
+{
+    return yyjson_is_sint((yyjson_val *)v) && yyjson_get_sint((yyjson_val *)v) < 0;
+}
+
+int json_compare_numbers(const yyjson_val *a, const yyjson_val *b)
+{
+    double x = 0, y = 0;
+
+    if (!yyjson_is_int((yyjson_val *)a) || !yyjson_is_int((yyjson_val *)b)) {
+        (void)json_number(a, &x); /* numbers, as the caller has seen */
+        (void)json_number(b, &y);
+        return order_of(x, y);
+    }
+    /* Two's complement: those of one sign are in the order of their bits. */
+    uint64_t m = yyjson_get_uint((yyjson_val *)a), n = yyjson_get_uint((yyjson_val *)b);
+
+    if (is_negative(a) != is_negative(b))
+        return is_negative(a) ? -1 : 1;
+    return m < n ? -1 : m > n;
+}
+
 /* False when they cannot be compared. */
 static bool compare(const yyjson_val *a, const yyjson_val *b, int *ret)
 {
     double x, y;
 
     if (json_number(a, &x) && json_number(b, &y)) {
-        *ret = order_of(x, y);
+        *ret = json_compare_numbers(a, b);
         return true;
     }
     if (str_absent(json_text(a)) || str_absent(json_text(b)))

@@ -4,6 +4,9 @@
 
 #include "base/json.h"
 
+/* Less than 0, 0 or more than 0; both are numbers.  Those of 64 bits are compared exactly. */
+int json_compare_numbers(const yyjson_val *a, const yyjson_val *b);
+
 /* The same value, whatever the order of members; 1 and 1.0 are the same number. */
 bool json_same(const yyjson_val *a, const yyjson_val *b);
 

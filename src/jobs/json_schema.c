@@ -1,12 +1,26 @@
+/* Each word of the standard is a function that says whether the value fits it.
+ *
+ * "Cannot be decided" (a schema that recurses without end, a pattern that takes too long) is
+ * not "does not fit": `not` would turn it around.  So it is remembered in the check itself,
+ * everything fails from then on, and the answer is refused with that reason. */
 #include "jobs/json_schema.h"
 
+#include "base/error.h"
+#include "base/json_match.h"
+#include "jobs/json_schema_words.h"
+#include "jobs/json_twins.h"
+#include "jobs/regex.h"
+
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <yyjson.h>
 
 enum {
-    MAX_DEPTH = 64,   /* of the schema and the value together */
-    MAX_STEPS = 10000 /* a schema can branch without end */
+    MAX_DEPTH = 128,        /* of schemas that were entered and not left */
+    MAX_VALUE_DEPTH = 256,  /* of the value, and of constants in the schema */
+    MAX_STEPS = 100 * 1000, /* a schema can branch without end */
+    PATTERN_STEPS = 20,     /* a search costs more than a look */
 };
 
 struct check {
@@ -14,6 +28,7 @@ struct check {
     struct json_schema_problem *problem;
     int depth;
     int steps;
+    bool undecided; /* and `problem` says why */
     char path[100]; /* in the value: .a[3].b */
     size_t path_n;
 };
@@ -27,12 +42,26 @@ static bool no(struct check *c, const char *format, ...)
     char what[120];
     va_list args;
 
+    if (c->undecided)
+        return false;
     va_start(args, format);
     (void)vsnprintf(what, sizeof(what), format, args); /* cutting is fine */
     va_end(args);
     (void)snprintf(c->problem->text, sizeof(c->problem->text), "%s%.*s %s",
                    c->path_n > 0 ? "" : "it", (int)c->path_n, c->path, what);
     return false;
+}
+
+static bool undecided(struct check *c, const char *why)
+{
+    (void)no(c, "cannot be checked: %s", why);
+    c->undecided = true;
+    return false;
+}
+
+static struct str text_of(yyjson_val *v)
+{
+    return str_make(yyjson_get_str(v), yyjson_get_len(v));
 }
 
 /* --- places ------------------------------------------------------------------ */
@@ -58,17 +87,9 @@ static bool fits_at(struct check *c,
 /* --- types ------------------------------------------------------------------- */
 
 /* Past 2^53 every double is a whole number. */
-static double distance_to_whole(double d)
-{
-    if (d > 9e15 || d < -9e15)
-        return 0;
-    double rest = d - (double)(int64_t)(d < 0 ? d - 0.5 : d + 0.5);
-    return rest < 0 ? -rest : rest;
-}
-
 static bool is_whole(yyjson_val *value)
 {
-    return yyjson_is_int(value) || distance_to_whole(yyjson_get_num(value)) <= 0;
+    return yyjson_is_int(value) || yyjson_get_num(value) == round(yyjson_get_num(value));
 }
 
 static bool has_type(yyjson_val *value, const char *type)
@@ -109,14 +130,7 @@ static bool check_type(struct check *c, yyjson_val *schema, yyjson_val *value)
     return no(c, "is of none of the types that are allowed");
 }
 
-/* --- equality: 1 is 1.0 ------------------------------------------------------ */
-
-static bool equal(yyjson_val *a, yyjson_val *b)
-{
-    if (yyjson_is_num(a) && yyjson_is_num(b))
-        return yyjson_get_num(a) <= yyjson_get_num(b) && yyjson_get_num(a) >= yyjson_get_num(b);
-    return yyjson_equals(a, b);
-}
+/* --- values --------------------------------------------------------------------- */
 
 static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
@@ -124,19 +138,58 @@ static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
     yyjson_val *one = yyjson_obj_get(schema, "const");
     size_t i, max;
 
-    if (one != NULL && !equal(one, value))
+    if (one != NULL && !json_same(one, value))
         return no(c, "is not the one value that is allowed");
     if (!yyjson_is_arr(list))
         return true;
     yyjson_arr_foreach(list, i, max, item)
     {
-        if (equal(item, value))
+        if (json_same(item, value))
             return true;
     }
     return no(c, "is none of the values that are allowed");
 }
 
 /* --- numbers and texts ------------------------------------------------------- */
+
+/* The sign of the value against the limit that @word sets; 0 also when there is none. */
+static int against(yyjson_val *schema,
+                   const char *word,
+                   yyjson_val *value,
+                   yyjson_val **ret_limit)
+{
+    *ret_limit = yyjson_obj_get(schema, word);
+    return yyjson_is_num(*ret_limit) ? json_compare_numbers(value, *ret_limit) : 0;
+}
+
+/* Decimal fractions are not exact: 0.3 is a multiple of 0.1. */
+static bool is_multiple(yyjson_val *value, yyjson_val *of)
+{
+    if (yyjson_is_uint(value) && yyjson_is_uint(of))
+        return yyjson_get_uint(value) % yyjson_get_uint(of) == 0;
+    double times = yyjson_get_num(value) / yyjson_get_num(of);
+    return isfinite(times) && fabs(times - round(times)) <= 1e-9;
+}
+
+static bool check_number(struct check *c, yyjson_val *schema, yyjson_val *value)
+{
+    yyjson_val *is;
+
+    if (!yyjson_is_num(value))
+        return true;
+    if (against(schema, "minimum", value, &is) < 0)
+        return no(c, "must be at least %g", yyjson_get_num(is));
+    if (against(schema, "maximum", value, &is) > 0)
+        return no(c, "must be at most %g", yyjson_get_num(is));
+    if (against(schema, "exclusiveMinimum", value, &is) <= 0 && yyjson_is_num(is))
+        return no(c, "must be more than %g", yyjson_get_num(is));
+    if (against(schema, "exclusiveMaximum", value, &is) >= 0 && yyjson_is_num(is))
+        return no(c, "must be less than %g", yyjson_get_num(is));
+    is = yyjson_obj_get(schema, "multipleOf");
+    if (yyjson_is_num(is) && yyjson_get_num(is) > 0 && !is_multiple(value, is))
+        return no(c, "must be a multiple of %g", yyjson_get_num(is));
+    return true;
+}
 
 static bool limit(yyjson_val *schema, const char *word, double *ret)
 {
@@ -145,25 +198,6 @@ static bool limit(yyjson_val *schema, const char *word, double *ret)
     if (!yyjson_is_num(v))
         return false;
     *ret = yyjson_get_num(v);
-    return true;
-}
-
-static bool check_number(struct check *c, yyjson_val *schema, yyjson_val *value)
-{
-    double n = yyjson_get_num(value), is;
-
-    if (!yyjson_is_num(value))
-        return true;
-    if (limit(schema, "minimum", &is) && n < is)
-        return no(c, "must be at least %g", is);
-    if (limit(schema, "maximum", &is) && n > is)
-        return no(c, "must be at most %g", is);
-    if (limit(schema, "exclusiveMinimum", &is) && n <= is)
-        return no(c, "must be more than %g", is);
-    if (limit(schema, "exclusiveMaximum", &is) && n >= is)
-        return no(c, "must be less than %g", is);
-    if (limit(schema, "multipleOf", &is) && is > 0 && distance_to_whole(n / is) > 1e-9)
-        return no(c, "must be a multiple of %g", is);
     return true;
 }
 
@@ -193,20 +227,56 @@ static size_t count_points(yyjson_val *text)
     return n;
 }
 
-/* --- lists and objects ------------------------------------------------------- */
+/* Is @pattern found in @text? */
+static bool has_match(struct check *c, struct str pattern, struct str text)
+{
+    c->steps += PATTERN_STEPS;
+    enum regex_result found = regex_search(pattern, text);
+
+    if (found == REGEX_TOO_SLOW)
+        return undecided(c, "a pattern takes too long");
+    return found == REGEX_YES;
+}
+
+static bool check_text(struct check *c, yyjson_val *schema, yyjson_val *value)
+{
+    yyjson_val *pattern = yyjson_obj_get(schema, "pattern");
+
+    if (!yyjson_is_str(value))
+        return true;
+    if (!check_count(c, schema, "minLength", "maxLength", count_points(value), "characters"))
+        return false;
+    return !yyjson_is_str(pattern) || has_match(c, text_of(pattern), text_of(value)) ||
+           no(c, "must match the pattern %.60s", yyjson_get_str(pattern));
+}
+
+/* --- lists ---------------------------------------------------------------------- */
+
+static bool check_contained(struct check *c, yyjson_val *schema, yyjson_val *value)
+{
+    yyjson_val *wanted = yyjson_obj_get(schema, "contains"), *item;
+    double least = 1, most = 0;
+    size_t i, max, n = 0;
+
+    if (wanted == NULL)
+        return true;
+    (void)limit(schema, "minContains", &least);
+    yyjson_arr_foreach(value, i, max, item) n += fits_at(c, NULL, i, wanted, item);
+    if ((double)n < least)
+        return no(c, "must contain at least %g items of the kind that is asked for", least);
+    if (limit(schema, "maxContains", &most) && (double)n > most)
+        return no(c, "must contain at most %g items of the kind that is asked for", most);
+    return true;
+}
 
 static bool check_unique(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
-    size_t n = yyjson_arr_size(value);
-
     if (!yyjson_is_true(yyjson_obj_get(schema, "uniqueItems")))
         return true;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < i; k++)
-            if (c->steps++ > MAX_STEPS ||
-                equal(yyjson_arr_get(value, i), yyjson_arr_get(value, k)))
-                return no(c, "must not have the same item twice");
-    return true;
+    int twins = json_has_twins(value);
+    if (twins < 0)
+        return undecided(c, "out of memory");
+    return twins == 0 || no(c, "must not have the same item twice");
 }
 
 static bool check_items(struct check *c, yyjson_val *schema, yyjson_val *value)
@@ -226,45 +296,106 @@ static bool check_items(struct check *c, yyjson_val *schema, yyjson_val *value)
         if (of != NULL && !fits_at(c, NULL, i, of, item))
             return false;
     }
-    return check_unique(c, schema, value);
+    return check_contained(c, schema, value) && check_unique(c, schema, value);
 }
 
-static bool check_required(struct check *c, yyjson_val *schema, yyjson_val *value)
+/* --- objects -------------------------------------------------------------------- */
+
+static yyjson_val *member_of(yyjson_val *object, yyjson_val *name)
 {
-    yyjson_val *list = yyjson_obj_get(schema, "required"), *name;
+    return yyjson_obj_getn(object, yyjson_get_str(name), yyjson_get_len(name));
+}
+
+static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
+{
+    yyjson_val *name;
     size_t i, max;
 
-    yyjson_arr_foreach(list, i, max, name)
+    yyjson_arr_foreach(names, i, max, name)
     {
-        if (yyjson_is_str(name) &&
-            yyjson_obj_getn(value, yyjson_get_str(name), yyjson_get_len(name)) == NULL)
+        if (yyjson_is_str(name) && member_of(value, name) == NULL)
             return no(c, "must have \"%.60s\"", yyjson_get_str(name));
     }
     return true;
 }
 
+/* What a member that is there asks of the whole. */
+static bool check_dependent(struct check *c, yyjson_val *schema, yyjson_val *value)
+{
+    yyjson_val *required = yyjson_obj_get(schema, "dependentRequired"), *name, *is;
+    yyjson_val *schemas = yyjson_obj_get(schema, "dependentSchemas");
+    size_t i, max;
+
+    yyjson_obj_foreach(required, i, max, name, is)
+    {
+        if (member_of(value, name) != NULL && !has_all(c, is, value))
+            return false;
+    }
+    yyjson_obj_foreach(schemas, i, max, name, is)
+    {
+        if (member_of(value, name) != NULL && !fits(c, is, value))
+            return false;
+    }
+    return true;
+}
+
+static bool check_by_pattern(struct check *c,
+                             yyjson_val *patterns,
+                             yyjson_val *name,
+                             yyjson_val *member,
+                             bool *known)
+{
+    yyjson_val *pattern, *of;
+    size_t i, max;
+
+    yyjson_obj_foreach(patterns, i, max, pattern, of)
+    {
+        bool found = has_match(c, text_of(pattern), text_of(name));
+
+        if (c->undecided || (found && !fits_at(c, yyjson_get_str(name), 0, of, member)))
+            return false;
+        *known = *known || found;
+    }
+    return true;
+}
+
+static bool check_member(struct check *c,
+                         yyjson_val *schema,
+                         yyjson_val *name,
+                         yyjson_val *member)
+{
+    yyjson_val *of = member_of(yyjson_obj_get(schema, "properties"), name);
+    yyjson_val *others = yyjson_obj_get(schema, "additionalProperties");
+    yyjson_val *names = yyjson_obj_get(schema, "propertyNames");
+    bool known = of != NULL;
+
+    if (names != NULL && !fits_at(c, yyjson_get_str(name), 0, names, name))
+        return false;
+    if (of != NULL && !fits_at(c, yyjson_get_str(name), 0, of, member))
+        return false;
+    if (!check_by_pattern(c, yyjson_obj_get(schema, "patternProperties"), name, member, &known))
+        return false;
+    if (known || others == NULL)
+        return true;
+    return yyjson_is_false(others) ? no(c, "must not have \"%.60s\"", yyjson_get_str(name))
+                                   : fits_at(c, yyjson_get_str(name), 0, others, member);
+}
+
 static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
-    yyjson_val *properties = yyjson_obj_get(schema, "properties"), *name, *member;
-    yyjson_val *others = yyjson_obj_get(schema, "additionalProperties");
+    yyjson_val *name, *member;
     size_t i, max;
 
     if (!yyjson_is_obj(value))
         return true;
-    if (!check_required(c, schema, value) ||
+    if (!has_all(c, yyjson_obj_get(schema, "required"), value) ||
         !check_count(c, schema, "minProperties", "maxProperties", yyjson_obj_size(value),
-                     "members"))
+                     "members") ||
+        !check_dependent(c, schema, value))
         return false;
     yyjson_obj_foreach(value, i, max, name, member)
     {
-        yyjson_val *of =
-            yyjson_obj_getn(properties, yyjson_get_str(name), yyjson_get_len(name));
-
-        if (of == NULL && yyjson_is_false(others))
-            return no(c, "must not have \"%.60s\"", yyjson_get_str(name));
-        if (of == NULL)
-            of = others;
-        if (of != NULL && !fits_at(c, yyjson_get_str(name), 0, of, member))
+        if (!check_member(c, schema, name, member))
             return false;
     }
     return true;
@@ -294,19 +425,28 @@ static bool check_combined(struct check *c, yyjson_val *schema, yyjson_val *valu
         return no(c, "must fit exactly one of what is allowed");
     if (not != NULL && fits(c, not, value))
         return no(c, "is what is not allowed");
-    return true;
+    return !c->undecided;
+}
+
+static bool check_branches(struct check *c, yyjson_val *schema, yyjson_val *value)
+{
+    yyjson_val *condition = yyjson_obj_get(schema, "if"), *branch;
+
+    if (condition == NULL)
+        return true;
+    branch = yyjson_obj_get(schema, fits(c, condition, value) ? "then" : "else");
+    return branch == NULL || fits(c, branch, value);
 }
 
 static bool check_reference(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
     yyjson_val *ref = yyjson_obj_get(schema, "$ref");
-    const char *to = yyjson_get_str(ref);
 
-    if (to == NULL)
+    if (!yyjson_is_str(ref))
         return true;
-    yyjson_val *target = to[0] == '#' ? yyjson_ptr_get(c->root, to + 1) : NULL;
+    yyjson_val *target = json_schema_resolve(c->root, text_of(ref));
     return target != NULL ? fits(c, target, value)
-                          : no(c, "cannot be checked: no %.60s in the schema", to);
+                          : undecided(c, "a $ref leads to nothing in the schema");
 }
 
 static bool fits(struct check *c, yyjson_val *schema, yyjson_val *value)
@@ -314,16 +454,39 @@ static bool fits(struct check *c, yyjson_val *schema, yyjson_val *value)
     if (yyjson_is_bool(schema))
         return yyjson_is_true(schema) || no(c, "must not be there");
     if (c->depth == MAX_DEPTH || c->steps++ > MAX_STEPS)
-        return no(c, "cannot be checked: the schema goes too deep");
+        return undecided(c, "the schema goes too deep");
     c->depth++;
     bool ok = check_type(c, schema, value) && check_values(c, schema, value) &&
-              check_number(c, schema, value) &&
-              (!yyjson_is_str(value) || check_count(c, schema, "minLength", "maxLength",
-                                                    count_points(value), "characters")) &&
+              check_number(c, schema, value) && check_text(c, schema, value) &&
               check_items(c, schema, value) && check_members(c, schema, value) &&
-              check_combined(c, schema, value) && check_reference(c, schema, value);
+              check_combined(c, schema, value) && check_branches(c, schema, value) &&
+              check_reference(c, schema, value);
     c->depth--;
-    return ok;
+    return ok && !c->undecided;
+}
+
+/* Comparing values recurses. */
+static bool is_deeper(yyjson_val *v, int than)
+{
+    yyjson_val *item, *name;
+    bool deeper = false;
+    size_t i, max;
+
+    if (than == 0)
+        return true;
+    if (yyjson_is_arr(v)) {
+        yyjson_arr_foreach(v, i, max, item) deeper = deeper || is_deeper(item, than - 1);
+    } else {
+        yyjson_obj_foreach(v, i, max, name, item) deeper = deeper || is_deeper(item, than - 1);
+    }
+    return deeper;
+}
+
+static bool check_all(struct check *c, yyjson_val *value)
+{
+    if (is_deeper(c->root, MAX_VALUE_DEPTH) || is_deeper(value, MAX_VALUE_DEPTH))
+        return undecided(c, "it is nested too deep");
+    return fits(c, c->root, value);
 }
 
 bool json_schema_check(struct str schema, struct str value, struct json_schema_problem *ret)
@@ -331,7 +494,7 @@ bool json_schema_check(struct str schema, struct str value, struct json_schema_p
     yyjson_doc *of = yyjson_read(schema.p, schema.n, 0);
     yyjson_doc *doc = yyjson_read(value.p, value.n, 0);
     struct check c = { .root = yyjson_doc_get_root(of), .problem = ret };
-    bool ok = of != NULL && doc != NULL ? fits(&c, c.root, yyjson_doc_get_root(doc))
+    bool ok = of != NULL && doc != NULL ? check_all(&c, yyjson_doc_get_root(doc))
                                         : no(&c, "cannot be read as JSON");
 
     yyjson_doc_free(of);

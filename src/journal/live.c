@@ -442,8 +442,14 @@ static enum job_state state_after(enum job_end end)
 
 int live_follow_fold(struct live *l)
 {
+    struct error *refused = &l->journal->bad_question;
     struct fold_end end;
 
+    if (refused->code != 0) {
+        refused->code = 0;
+        if (l->fold != NULL && !fold_ended(l->fold))
+            return live_finish(l, JOB_END_FAILED, str_of(refused->text), STR("QuestionSchema"));
+    }
     if (l->fold == NULL || !fold_ended(l->fold) || job_state_is_final(l->state))
         return 0;
     fold_end(l->fold, &end);

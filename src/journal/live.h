@@ -117,6 +117,7 @@ struct journal {
     uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */
     uint64_t bad_lines;
     struct error bad_why;
+    struct error bad_question; /* of the job that is being fed; code 0: none */
     uint64_t bad_line;
     struct inbox *inbox; /* owned; see inbox.h */
 };

@@ -113,6 +113,20 @@ static int answer_again(struct live *l, const struct question_row *row)
     return err;
 }
 
+/* A question whose answers cannot be checked as its schema wants ends its job, when all of the
+ * batch has been taken in (live_follow_fold). */
+static bool is_checkable(struct live *l, const struct question_row *row)
+{
+    struct json_schema_problem problem;
+
+    if (row->schema.p == NULL || json_schema_usable(row->schema, &problem))
+        return true;
+    (void)error_set(&l->journal->bad_question, ERR_TYPE,
+                    "the schema of question %.*s cannot be used: %s",
+                    STR_ARG(str_head(row->id, 60)), problem.text);
+    return false;
+}
+
 int questions_asked(struct live *l, const struct record *rec)
 {
     struct journal *j = l->journal;
@@ -135,6 +149,10 @@ int questions_asked(struct live *l, const struct record *rec)
     buf_init(&texts, SIZE_MAX / 4);
     if (rec->data.p != NULL && json_read(&j->reader, rec->data, &json, NULL) == 0)
         read_terms(json.root, &row, &texts);
+    if (texts.error == 0 && !is_checkable(l, &row)) {
+        buf_done(&texts);
+        return 0;
+    }
     int err =
         texts.error != 0 ? texts.error : store_question_insert(j->opt.store, &row, &j->failure);
     buf_done(&texts);

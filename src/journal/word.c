@@ -33,6 +33,7 @@ int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
     intake_stats(j->intake, &before);
     intake_begin(j->intake, fold);
     j->bad_lines = 0;
+    j->bad_question.code = 0;
     err = intake_feed(j->intake, bytes, j->now);
     if (err == 0)
         err = intake_end(j->intake, j->now);

@@ -16,5 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!json_schema_check(str_head(in, at), str_skip(in, at + 1), &problem) &&
         memchr(problem.text, '\0', sizeof(problem.text)) == NULL)
         abort();
+    memset(&problem, 'x', sizeof(problem));
+    if (!json_schema_usable(str_head(in, at), &problem) &&
+        (problem.text[0] == '\0' || memchr(problem.text, '\0', sizeof(problem.text)) == NULL))
+        abort();
     return 0;
 }

@@ -161,6 +161,32 @@ def a_schema_is_kept_to():
 
 
 @case
+def a_schema_is_checked_as_a_whole():
+    schema = {"type": "object", "additionalProperties": False, "patternProperties": {"^x-": {"type": "integer"}},
+              "properties": {"tags": {"uniqueItems": True}, "mail": {"pattern": r"^\S+@\S+$"}},
+              "if": {"required": ["mail"]}, "then": {"required": ["tags"]}}
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"question": "?", "schema": schema}, "q"))
+        for value, why in (({"x-a": "1"}, "x-a must be of type integer"), ({"y": 1}, '"y"'), ({"mail": "a"}, "pattern"),
+                           ({"mail": "a@b"}, '"tags"'), ({"tags": [1, 1.0]}, "twice")):
+            a = answer(s, "j", value=value)
+            equal(a.status, 422, repr(a))
+            contains(a.detail, why)
+        equal(answer(s, "j", value={"x-a": 1, "mail": "a@b", "tags": list(range(500))}).status, 200)
+
+
+@case
+def a_question_whose_schema_cannot_be_used_fails_its_job():
+    with Server(agents={"pull": ASK}) as s:
+        ask(s, "j", interrupt({"question": "?", "schema": {"unevaluatedProperties": False}}, "q"), finish=False)
+        s.until_state("j", "failed")
+        contains(s.job("j")["error"], "the schema of question q cannot be used", '"unevaluatedProperties" is not supported')
+        equal(s.job("j")["error_type"], "QuestionSchema")
+        equal(asked(s), [])
+        equal(answer(s, "j", value=1).status, 409)
+
+
+@case
 def a_question_that_nobody_answers_fails_its_job():
     with Server(agents={"pull": dict(ASK, answer_deadline="400ms")}) as s:
         ask(s, "j", interrupt("?", "q"))

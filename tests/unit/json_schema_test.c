@@ -2,6 +2,8 @@
 #include "jobs/json_schema.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -96,10 +98,89 @@ static void a_problem_says_where(void **state)
     assert_string_equal(problem.text, "it must be of type string");
 }
 
+/* The word that is wrong begins the reason. */
+static void what_cannot_be_checked_is_refused(void **state)
+{
+    static const char *const unusable[][2] = {
+        { "{\"unevaluatedProperties\":false}", "\"unevaluatedProperties\" is not supported" },
+        { "{\"items\":{\"$dynamicRef\":\"#a\"}}", "\"$dynamicRef\" is not supported" },
+        { "{\"not\":{\"$ref\":\"#/none\"}}",
+          "\"$ref\" leads to nothing in this schema: #/none" },
+        { "{\"$ref\":\"other.json\"}", "\"$ref\" leads to nothing in this schema: other.json" },
+        { "{\"pattern\":\"(\"}", "\"pattern\" has the pattern (: missing closing parenthesis" },
+        { "{\"pattern\":\"(*UCP)a\"}", "\"pattern\" has the pattern (*UCP)a: a group that" },
+        { "{\"pattern\":\"\\\\Aa\"}", "\"pattern\" has the pattern \\Aa: an escape that" },
+        { "{\"patternProperties\":{\"[\":{}}}", "\"patternProperties\" has the pattern [" },
+        { "{\"items\":[{}]}", "\"items\" must be a schema" },
+        { "{\"type\":\"text\"}", "\"type\" must be a type" },
+        { "{\"minLength\":-1}", "\"minLength\" must not be negative" },
+        { "{\"multipleOf\":0}", "\"multipleOf\" must be more than 0" },
+        { "{\"required\":[1]}", "\"required\" must be a list of names" },
+        { "{\"properties\":{\"a\":{\"$id\":\"b\"}}}", "\"$id\" is supported at the top" },
+        { "[]", "\"schema\" must be an object" },
+        { "{", "\"schema\" cannot be read as JSON" },
+    };
+    struct json_schema_problem problem;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(unusable) / sizeof(unusable[0]); i++)
+        if (json_schema_usable(str_of(unusable[i][0]), &problem) ||
+            strncmp(problem.text, unusable[i][1], strlen(unusable[i][1])) != 0)
+            fail_msg("%s: %s", unusable[i][0], problem.text);
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++)
+        if (strstr(examples[i].schema, "none") == NULL &&
+            !json_schema_usable(str_of(examples[i].schema), &problem))
+            fail_msg("%s: %s", examples[i].schema, problem.text);
+}
+
+static void check_undecided(const char *schema, const char *value, const char *why)
+{
+    struct json_schema_problem problem;
+
+    if (json_schema_check(str_of(schema), str_of(value), &problem) ||
+        strstr(problem.text, why) == NULL)
+        fail_msg("%s: %s", schema, problem.text);
+}
+
+/* `not` does not turn "cannot be checked" into "fits", nor does another branch hide it. */
+static void what_is_undecided_never_fits(void **state)
+{
+    (void)state;
+    check_undecided("{\"not\":{\"$ref\":\"#/none\"}}", "1", "a $ref leads to nothing");
+    check_undecided("{\"anyOf\":[{\"$ref\":\"#/none\"},true]}", "1", "a $ref leads to nothing");
+    check_undecided("{\"not\":{\"$ref\":\"#\"}}", "1", "the schema goes too deep");
+    check_undecided("{\"if\":{\"$ref\":\"#\"},\"else\":true}", "1", "the schema goes too deep");
+    check_undecided("{\"not\":{\"pattern\":\"^(a+)+$\"}}",
+                    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"", "a pattern takes too long");
+}
+
+static void any_number_of_distinct_items_is_unique(void **state)
+{
+    enum { ITEMS = 20000 };
+    char *list = malloc(ITEMS * 8);
+    struct json_schema_problem problem;
+    size_t n = 0;
+
+    (void)state;
+    assert_non_null(list);
+    for (int i = 0; i < ITEMS; i++)
+        n += (size_t)sprintf(list + n, "%c%d", i == 0 ? '[' : ',', i);
+    list[n++] = ']';
+    assert_true(json_schema_check(STR("{\"uniqueItems\":true}"), str_make(list, n), &problem));
+    list[n - 1] = ',';
+    memcpy(list + n, "7]", 2);
+    assert_false(
+        json_schema_check(STR("{\"uniqueItems\":true}"), str_make(list, n + 2), &problem));
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_hold),
+        cmocka_unit_test(what_cannot_be_checked_is_refused),
+        cmocka_unit_test(what_is_undecided_never_fits),
+        cmocka_unit_test(any_number_of_distinct_items_is_unique),
         cmocka_unit_test(a_problem_says_where),
     };
 

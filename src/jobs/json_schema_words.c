@@ -1,0 +1,368 @@
+/* Which words there are, and whether a schema can be used at all. */
+#include "jobs/json_schema_words.h"
+
+#include "base/error.h"
+#include "jobs/json_schema.h"
+#include "jobs/regex.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *word;
+    enum word_kind kind;
+} words[] = {
+    { "$anchor", WORD_ANCHOR },
+    { "$defs", WORD_NAMED },
+    { "$dynamicAnchor", WORD_UNSUPPORTED },
+    { "$dynamicRef", WORD_UNSUPPORTED },
+    { "$id", WORD_ID },
+    { "$recursiveAnchor", WORD_UNSUPPORTED },
+    { "$recursiveRef", WORD_UNSUPPORTED },
+    { "$ref", WORD_REF },
+    { "$vocabulary", WORD_UNSUPPORTED },
+    { "additionalItems", WORD_UNSUPPORTED },
+    { "additionalProperties", WORD_SCHEMA },
+    { "allOf", WORD_SCHEMAS },
+    { "anyOf", WORD_SCHEMAS },
+    { "contains", WORD_SCHEMA },
+    { "definitions", WORD_NAMED },
+    { "dependencies", WORD_UNSUPPORTED },
+    { "dependentRequired", WORD_NAMES_BY_NAME },
+    { "dependentSchemas", WORD_NAMED },
+    { "else", WORD_SCHEMA },
+    { "enum", WORD_LIST },
+    { "exclusiveMaximum", WORD_NUMBER },
+    { "exclusiveMinimum", WORD_NUMBER },
+    { "if", WORD_SCHEMA },
+    { "items", WORD_SCHEMA },
+    { "maxContains", WORD_COUNT },
+    { "maxItems", WORD_COUNT },
+    { "maxLength", WORD_COUNT },
+    { "maxProperties", WORD_COUNT },
+    { "maximum", WORD_NUMBER },
+    { "minContains", WORD_COUNT },
+    { "minItems", WORD_COUNT },
+    { "minLength", WORD_COUNT },
+    { "minProperties", WORD_COUNT },
+    { "minimum", WORD_NUMBER },
+    { "multipleOf", WORD_DIVISOR },
+    { "not", WORD_SCHEMA },
+    { "oneOf", WORD_SCHEMAS },
+    { "pattern", WORD_PATTERN },
+    { "patternProperties", WORD_BY_PATTERN },
+    { "prefixItems", WORD_SCHEMAS },
+    { "properties", WORD_NAMED },
+    { "propertyNames", WORD_SCHEMA },
+    { "required", WORD_NAMES },
+    { "then", WORD_SCHEMA },
+    { "type", WORD_TYPE },
+    { "unevaluatedItems", WORD_UNSUPPORTED },
+    { "unevaluatedProperties", WORD_UNSUPPORTED },
+    { "uniqueItems", WORD_BOOL },
+};
+
+enum word_kind word_kind_of(struct str word)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_eq(word, str_of(words[i].word)))
+            return words[i].kind;
+    return WORD_NOTE;
+}
+
+static struct str text_of(yyjson_val *v)
+{
+    return str_make(yyjson_get_str(v), yyjson_get_len(v));
+}
+
+/* --- references ------------------------------------------------------------------ */
+
+static yyjson_val *find_anchor(yyjson_val *schema, struct str name, int depth);
+
+/* In the schemas that stand behind one word. */
+static yyjson_val *find_below(enum word_kind kind,
+                              yyjson_val *value,
+                              struct str name,
+                              int depth)
+{
+    yyjson_val *found = NULL, *item, *key;
+    size_t i, max;
+
+    if (kind == WORD_SCHEMA)
+        return find_anchor(value, name, depth);
+    if (kind == WORD_SCHEMAS) {
+        yyjson_arr_foreach(value, i, max, item)
+        {
+            if (found == NULL)
+                found = find_anchor(item, name, depth);
+        }
+    } else if (kind == WORD_NAMED || kind == WORD_BY_PATTERN) {
+        yyjson_obj_foreach(value, i, max, key, item)
+        {
+            if (found == NULL)
+                found = find_anchor(item, name, depth);
+        }
+    }
+    return found;
+}
+
+static yyjson_val *find_anchor(yyjson_val *schema, struct str name, int depth)
+{
+    yyjson_val *anchor = yyjson_obj_get(schema, "$anchor"), *found = NULL, *word, *value;
+    size_t i, max;
+
+    if (depth > JSON_SCHEMA_DEPTH)
+        return NULL;
+    if (yyjson_is_str(anchor) && str_eq(text_of(anchor), name))
+        return schema;
+    yyjson_obj_foreach(schema, i, max, word, value)
+    {
+        if (found == NULL)
+            found = find_below(word_kind_of(text_of(word)), value, name, depth + 1);
+    }
+    return found;
+}
+
+static int hex_of(char c)
+{
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                    : -1;
+}
+
+/* The pointer of a URI's fragment: %25 is a percent sign. */
+static yyjson_val *follow_pointer(yyjson_val *root, struct str pointer)
+{
+    char plain[256];
+    size_t n = 0;
+
+    if (pointer.n >= sizeof(plain))
+        return NULL;
+    for (size_t i = 0; i < pointer.n; i++) {
+        bool escaped = pointer.p[i] == '%' && i + 2 < pointer.n &&
+                       hex_of(pointer.p[i + 1]) >= 0 && hex_of(pointer.p[i + 2]) >= 0;
+
+        plain[n++] = escaped ? (char)(hex_of(pointer.p[i + 1]) * 16 + hex_of(pointer.p[i + 2]))
+                             : pointer.p[i];
+        i += escaped ? 2 : 0;
+    }
+    return yyjson_ptr_getn(root, plain, n);
+}
+
+yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref)
+{
+    struct str id = text_of(yyjson_obj_get(root, "$id"));
+
+    id = str_head(id, str_find(id, '#'));
+    if (id.n > 0 && str_starts(ref, id))
+        ref = str_skip(ref, id.n);
+    if (ref.n == 0)
+        return root;
+    if (ref.p[0] != '#')
+        return NULL;
+    ref = str_skip(ref, 1);
+    if (ref.n == 0 || ref.p[0] == '/')
+        return follow_pointer(root, ref);
+    return find_anchor(root, ref, 0);
+}
+
+/* --- is it usable? --------------------------------------------------------------- */
+
+struct walk {
+    yyjson_val *root;
+    struct json_schema_problem *problem;
+    int depth;
+};
+
+static bool walk_schema(struct walk *w, yyjson_val *schema);
+
+static bool no(struct walk *w, struct str word, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool no(struct walk *w, struct str word, const char *format, ...)
+{
+    char why[140];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof(why), format, args); /* cutting is fine */
+    va_end(args);
+    (void)snprintf(w->problem->text, sizeof(w->problem->text), "\"%.*s\" %s",
+                   STR_ARG(str_head(word, 40)), why);
+    return false;
+}
+
+static bool is_type(yyjson_val *v)
+{
+    static const char *const types[] = { "null",   "boolean", "object", "array",
+                                         "number", "string",  "integer" };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (yyjson_equals_str(v, types[i]))
+            return true;
+    return false;
+}
+
+static bool all_of(yyjson_val *list, bool (*is)(yyjson_val *))
+{
+    yyjson_val *item;
+    size_t i, max;
+
+    if (!yyjson_is_arr(list))
+        return false;
+    yyjson_arr_foreach(list, i, max, item)
+    {
+        if (!is(item))
+            return false;
+    }
+    return true;
+}
+
+static bool is_text(yyjson_val *v)
+{
+    return yyjson_is_str(v);
+}
+
+static bool is_names_by_name(yyjson_val *object)
+{
+    yyjson_val *name, *list;
+    size_t i, max;
+
+    if (!yyjson_is_obj(object))
+        return false;
+    yyjson_obj_foreach(object, i, max, name, list)
+    {
+        if (!all_of(list, is_text))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_list(struct walk *w, struct str word, yyjson_val *list)
+{
+    yyjson_val *item;
+    size_t i, max;
+
+    if (yyjson_arr_size(list) == 0)
+        return no(w, word, "must be a list of schemas, and not empty");
+    yyjson_arr_foreach(list, i, max, item)
+    {
+        if (!walk_schema(w, item))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_pattern(struct walk *w, struct str word, struct str pattern)
+{
+    struct error err;
+
+    return regex_check(pattern, &err) ||
+           no(w, word, "has the pattern %.*s: %s", STR_ARG(str_head(pattern, 60)), err.text);
+}
+
+static bool walk_named(struct walk *w, struct str word, yyjson_val *object, bool by_pattern)
+{
+    yyjson_val *name, *item;
+    size_t i, max;
+
+    if (!yyjson_is_obj(object))
+        return no(w, word, "must be an object of schemas");
+    yyjson_obj_foreach(object, i, max, name, item)
+    {
+        if ((by_pattern && !walk_pattern(w, word, text_of(name))) || !walk_schema(w, item))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_number(struct walk *w, struct str word, enum word_kind kind, yyjson_val *v)
+{
+    if (!yyjson_is_num(v))
+        return no(w, word, "must be a number");
+    if (kind == WORD_DIVISOR && yyjson_get_num(v) <= 0)
+        return no(w, word, "must be more than 0");
+    if (kind == WORD_COUNT && yyjson_get_num(v) < 0)
+        return no(w, word, "must not be negative");
+    return true;
+}
+
+static bool walk_word(struct walk *w, struct str word, yyjson_val *v)
+{
+    enum word_kind kind = word_kind_of(word);
+
+    switch (kind) {
+    case WORD_SCHEMA:
+        return yyjson_is_obj(v) || yyjson_is_bool(v) ? walk_schema(w, v)
+                                                     : no(w, word, "must be a schema");
+    case WORD_SCHEMAS:
+        return walk_list(w, word, v);
+    case WORD_NAMED:
+    case WORD_BY_PATTERN:
+        return walk_named(w, word, v, kind == WORD_BY_PATTERN);
+    case WORD_TYPE:
+        return is_type(v) || all_of(v, is_type) ||
+               no(w, word, "must be a type, or a list of types");
+    case WORD_NUMBER:
+    case WORD_DIVISOR:
+    case WORD_COUNT:
+        return walk_number(w, word, kind, v);
+    case WORD_BOOL:
+        return yyjson_is_bool(v) || no(w, word, "must be true or false");
+    case WORD_LIST:
+        return yyjson_is_arr(v) || no(w, word, "must be a list");
+    case WORD_NAMES:
+        return all_of(v, is_text) || no(w, word, "must be a list of names");
+    case WORD_NAMES_BY_NAME:
+        return is_names_by_name(v) || no(w, word, "must be an object of lists of names");
+    case WORD_PATTERN:
+        return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
+               walk_pattern(w, word, text_of(v));
+    case WORD_REF:
+        return json_schema_resolve(w->root, text_of(v)) != NULL ||
+               no(w, word, "leads to nothing in this schema: %.*s",
+                  STR_ARG(str_head(text_of(v), 80)));
+    case WORD_ANCHOR:
+        return yyjson_is_str(v) || no(w, word, "must be a text");
+    case WORD_ID:
+        return w->depth == 1 || no(w, word, "is supported at the top of the schema only");
+    case WORD_UNSUPPORTED:
+        return no(w, word, "is not supported");
+    case WORD_NOTE:
+        break;
+    }
+    return true;
+}
+
+static bool walk_schema(struct walk *w, yyjson_val *schema)
+{
+    yyjson_val *word, *value;
+    size_t i, max;
+    bool ok = true;
+
+    if (yyjson_is_bool(schema))
+        return true;
+    if (!yyjson_is_obj(schema))
+        return no(w, STR("schema"), "must be an object, true or false");
+    if (w->depth == JSON_SCHEMA_DEPTH)
+        return no(w, STR("schema"), "is nested more than %d deep", JSON_SCHEMA_DEPTH);
+    w->depth++;
+    yyjson_obj_foreach(schema, i, max, word, value)
+    {
+        ok = ok && walk_word(w, text_of(word), value);
+    }
+    w->depth--;
+    return ok;
+}
+
+bool json_schema_usable(struct str schema, struct json_schema_problem *ret)
+{
+    yyjson_doc *doc = yyjson_read(schema.p, schema.n, 0);
+    struct walk w = { .root = yyjson_doc_get_root(doc), .problem = ret };
+
+    ret->text[0] = '\0';
+    bool ok =
+        doc != NULL ? walk_schema(&w, w.root) : no(&w, STR("schema"), "cannot be read as JSON");
+    yyjson_doc_free(doc);
+    return ok;
+}

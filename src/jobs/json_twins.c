@@ -1,0 +1,97 @@
+/* Items are sorted by a hash that is the same for values that are the same; those that share
+ * one are compared. */
+#include "jobs/json_twins.h"
+
+#include "base/error.h"
+#include "base/json_match.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+
+struct hashed {
+    uint64_t hash;
+    yyjson_val *value;
+};
+
+static uint64_t hash_value(yyjson_val *v);
+
+static uint64_t hash_bytes(uint64_t space, const void *p, size_t n)
+{
+    return key_of(space, str_make(p, n)).a;
+}
+
+static uint64_t hash_items(yyjson_val *list)
+{
+    uint64_t hash = yyjson_arr_size(list);
+    yyjson_val *item;
+    size_t i, max;
+
+    yyjson_arr_foreach(list, i, max, item)
+    {
+        uint64_t pair[2] = { hash, hash_value(item) };
+
+        hash = hash_bytes(YYJSON_TYPE_ARR, pair, sizeof(pair));
+    }
+    return hash;
+}
+
+static uint64_t hash_members(yyjson_val *object)
+{
+    uint64_t hash = yyjson_obj_size(object);
+    yyjson_val *name, *member;
+    size_t i, max;
+
+    yyjson_obj_foreach(object, i, max, name, member)
+    {
+        uint64_t pair[2] = { hash_value(name), hash_value(member) };
+
+        hash += hash_bytes(YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* in any order */
+    }
+    return hash;
+}
+
+static uint64_t hash_value(yyjson_val *v)
+{
+    double number;
+
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_NUM:
+        number = yyjson_get_num(v) + 0.0; /* -0 is 0 */
+        return hash_bytes(YYJSON_TYPE_NUM, &number, sizeof(number));
+    case YYJSON_TYPE_STR:
+        return hash_bytes(YYJSON_TYPE_STR, yyjson_get_str(v), yyjson_get_len(v));
+    case YYJSON_TYPE_ARR:
+        return hash_items(v);
+    case YYJSON_TYPE_OBJ:
+        return hash_members(v);
+    default:
+        return unsafe_yyjson_get_tag(v);
+    }
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct hashed *x = a, *y = b;
+
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+int json_has_twins(yyjson_val *list)
+{
+    size_t n = yyjson_arr_size(list), i, max;
+    struct hashed *all = n > 1 ? calloc(n, sizeof(*all)) : NULL;
+    yyjson_val *item;
+    int found = 0;
+
+    if (n <= 1)
+        return 0;
+    if (all == NULL)
+        return ERR_NOMEM;
+    yyjson_arr_foreach(list, i, max, item) all[i] = (struct hashed){ hash_value(item), item };
+    qsort(all, n, sizeof(*all), by_hash);
+    for (i = 0; i < n && !found; i++)
+        for (size_t k = i + 1; k < n && all[k].hash == all[i].hash && !found; k++)
+            found = json_same(all[i].value, all[k].value);
+    free(all);
+    return found;
+}

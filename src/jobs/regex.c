@@ -1,0 +1,294 @@
+/* Compiles a pattern for each use: schemas of answers are used once or twice in their life.
+ *
+ * The translation walks over the pattern once.  It passes most bytes on; it replaces
+ *   \uXXXX and \u{X}     by PCRE2's \x{X}, joining the halves of a surrogate pair
+ *   \s and \S            by the white space of ECMA-262, which includes Unicode's
+ *   \p{Letter} and such  by the short names of general categories, the only ones PCRE2 10.42
+ * has and refuses escapes of letters and groups that only PCRE2 knows. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "jobs/regex.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <pcre2.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    MATCH_STEPS = 10000, /* of backtracking, … */
+    STEPS_PER_BYTE = 10, /* and these for each byte of the text */
+    MAX_NESTING = 100,   /* parentheses */
+    HEAP_KIB = 8 * 1024,
+};
+
+#define WHITESPACE "\\s\\x{A0}\\x{FEFF}\\p{Zs}\\x{2028}\\x{2029}"
+
+struct translation {
+    struct str in;
+    size_t at;
+    bool in_class; /* between [ and ] */
+    struct buf *out;
+    struct error *err;
+};
+
+static bool refuse(struct translation *t, const char *why)
+{
+    (void)error_set(t->err, ERR_TYPE, "%s at byte %zu of the pattern", why, t->at);
+    return false;
+}
+
+/* --- \u -------------------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+        return (c | 0x20) - 'a' + 10;
+    return -1;
+}
+
+/* The number of @n hexadecimal digits at @at, or with @n = 0 of those up to a brace; -1: none.
+ */
+static int32_t read_hex(const struct translation *t, size_t at, size_t n, size_t *ret_end)
+{
+    int32_t value = 0;
+    size_t i = at;
+
+    for (; i < t->in.n && (n == 0 || i < at + n) && hex_digit(t->in.p[i]) >= 0; i++)
+        if ((value = value * 16 + hex_digit(t->in.p[i])) > 0x10FFFF)
+            return -1;
+    *ret_end = i;
+    return i == at || (n != 0 && i < at + n) ? -1 : value;
+}
+
+/* `at` is behind the \u. */
+static bool translate_code_point(struct translation *t)
+{
+    bool braced = t->at < t->in.n && t->in.p[t->at] == '{';
+    size_t end = 0;
+    int32_t low, c = read_hex(t, t->at + braced, braced ? 0 : 4, &end);
+
+    if (c < 0 || (braced && (end >= t->in.n || t->in.p[end] != '}')))
+        return refuse(t, "\\u without the digits of a code point");
+    end += braced;
+    if (c >= 0xD800 && c < 0xDC00 && str_starts(str_skip(t->in, end), STR("\\u")) &&
+        (low = read_hex(t, end + 2, 4, &end)) >= 0xDC00 && low < 0xE000)
+        c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+    if (c >= 0xD800 && c < 0xE000)
+        return refuse(t, "half of a surrogate pair");
+    t->at = end;
+    char text[16];
+    buf_put(t->out, text, (size_t)snprintf(text, sizeof(text), "\\x{%X}", (unsigned)c));
+    return true;
+}
+
+/* --- \p -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *is;
+} categories[] = {
+    { "Cased_Letter", "L&" },
+    { "Close_Punctuation", "Pe" },
+    { "Connector_Punctuation", "Pc" },
+    { "Control", "Cc" },
+    { "Currency_Symbol", "Sc" },
+    { "Dash_Punctuation", "Pd" },
+    { "Decimal_Number", "Nd" },
+    { "Enclosing_Mark", "Me" },
+    { "Final_Punctuation", "Pf" },
+    { "Format", "Cf" },
+    { "Initial_Punctuation", "Pi" },
+    { "LC", "L&" },
+    { "Letter", "L" },
+    { "Letter_Number", "Nl" },
+    { "Line_Separator", "Zl" },
+    { "Lowercase_Letter", "Ll" },
+    { "Mark", "M" },
+    { "Math_Symbol", "Sm" },
+    { "Modifier_Letter", "Lm" },
+    { "Modifier_Symbol", "Sk" },
+    { "Nonspacing_Mark", "Mn" },
+    { "Number", "N" },
+    { "Open_Punctuation", "Ps" },
+    { "Other", "C" },
+    { "Other_Letter", "Lo" },
+    { "Other_Number", "No" },
+    { "Other_Punctuation", "Po" },
+    { "Other_Symbol", "So" },
+    { "Paragraph_Separator", "Zp" },
+    { "Private_Use", "Co" },
+    { "Punctuation", "P" },
+    { "Separator", "Z" },
+    { "Space_Separator", "Zs" },
+    { "Spacing_Mark", "Mc" },
+    { "Surrogate", "Cs" },
+    { "Symbol", "S" },
+    { "Titlecase_Letter", "Lt" },
+    { "Unassigned", "Cn" },
+    { "Uppercase_Letter", "Lu" },
+    { "digit", "Nd" },
+    { "punct", "P" },
+};
+
+static struct str category_of(struct str name)
+{
+    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
+        if (str_eq(name, str_of(categories[i].name)))
+            return str_of(categories[i].is);
+    return name;
+}
+
+/* `at` is behind the \p or \P. */
+static bool translate_property(struct translation *t, char letter)
+{
+    struct str rest = str_skip(t->in, t->at);
+    size_t end = str_find(rest, '}');
+
+    if (rest.n == 0 || rest.p[0] != '{' || end == rest.n)
+        return refuse(t, "\\p without a property in braces");
+    struct str name = str_make(rest.p + 1, end - 1);
+    if (str_starts(name, STR("General_Category=")))
+        name = str_skip(name, sizeof("General_Category=") - 1);
+    else if (str_starts(name, STR("gc=")))
+        name = str_skip(name, 3);
+    t->at += end + 1;
+    buf_char(t->out, '\\');
+    buf_char(t->out, letter);
+    buf_char(t->out, '{');
+    buf_str(t->out, category_of(name));
+    buf_char(t->out, '}');
+    return true;
+}
+
+/* --- everything ------------------------------------------------------------------ */
+
+static bool translate_space(struct translation *t, char letter)
+{
+    if (t->in_class && letter == 'S') /* no class of PCRE2 can say it inside another */
+        return refuse(t, "\\S inside of brackets is not supported");
+    if (!t->in_class)
+        buf_str(t->out, letter == 'S' ? STR("[^") : STR("["));
+    buf_lit(t->out, WHITESPACE);
+    if (!t->in_class)
+        buf_char(t->out, ']');
+    return true;
+}
+
+static bool translate_escape(struct translation *t)
+{
+    static const char known[] = "dDwWbBfnrtvcxk0123456789";
+    char c = t->at + 1 < t->in.n ? t->in.p[t->at + 1] : '\0';
+
+    t->at += 2;
+    if (c == 'u')
+        return translate_code_point(t);
+    if (c == 'p' || c == 'P')
+        return translate_property(t, c);
+    if (c == 's' || c == 'S')
+        return translate_space(t, c);
+    if (c == 'v') {
+        buf_lit(t->out, "\\x0B"); /* PCRE2's is all vertical space */
+        return true;
+    }
+    bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+    if (c == '\0' || (letter && strchr(known, c) == NULL))
+        return refuse(t, "an escape that ECMA-262 does not have");
+    buf_char(t->out, '\\');
+    buf_char(t->out, c);
+    return true;
+}
+
+/* Only (?: (?= (?! (?< may stand there. */
+static bool is_foreign_group(struct str rest)
+{
+    if (rest.n < 2 || (rest.p[1] != '?' && rest.p[1] != '*'))
+        return false;
+    return rest.p[1] == '*' || rest.n < 3 || strchr(":=!<", rest.p[2]) == NULL;
+}
+
+static bool translate(struct translation *t)
+{
+    while (t->at < t->in.n) {
+        char c = t->in.p[t->at];
+
+        if (c == '\\') {
+            if (!translate_escape(t))
+                return false;
+            continue;
+        }
+        if (c == '\0' || (!t->in_class && c == '(' && is_foreign_group(str_skip(t->in, t->at))))
+            return refuse(t, "a group that ECMA-262 does not have");
+        if (c == '[' && t->in_class)
+            buf_char(t->out, '\\'); /* [[:alpha:]] is PCRE2's */
+        if (c == '[' || c == ']')
+            t->in_class = c == '[';
+        buf_char(t->out, c);
+        t->at++;
+    }
+    return true;
+}
+
+/* NULL, and why, when it cannot be used. */
+static pcre2_code *compile(struct str pattern, struct error *err)
+{
+    const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |
+                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
+    struct buf out;
+    struct translation t = { .in = pattern, .out = &out, .err = err };
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    pcre2_code *code = NULL;
+    PCRE2_UCHAR8 why[120] = "";
+    size_t at = 0;
+    int number = 0;
+
+    buf_init(&out, 64 * (size_t)REGEX_MAX_BYTES);
+    if (pattern.n > REGEX_MAX_BYTES) {
+        (void)error_set(err, ERR_TOO_LARGE, "a pattern may have %d bytes", REGEX_MAX_BYTES);
+    } else if (translate(&t) && out.error == 0 && context != NULL) {
+        (void)pcre2_set_parens_nest_limit(context, MAX_NESTING);
+        code = pcre2_compile((PCRE2_SPTR8)(out.n > 0 ? out.p : ""), out.n, options, &number,
+                             &at, context);
+        if (code == NULL && pcre2_get_error_message(number, why, sizeof(why)) != 0)
+            (void)error_set(err, ERR_TYPE, "%s", (const char *)why);
+    } else if (out.error != 0 || context == NULL) {
+        (void)error_set(err, ERR_NOMEM, "out of memory");
+    }
+    pcre2_compile_context_free(context);
+    buf_done(&out);
+    return code;
+}
+
+bool regex_check(struct str pattern, struct error *err)
+{
+    pcre2_code *code = compile(pattern, err);
+
+    pcre2_code_free(code);
+    return code != NULL;
+}
+
+enum regex_result regex_search(struct str pattern, struct str text)
+{
+    struct error err;
+    pcre2_code *code = compile(pattern, &err);
+    pcre2_match_data *found = code != NULL ? pcre2_match_data_create(1, NULL) : NULL;
+    pcre2_match_context *context = pcre2_match_context_create(NULL);
+    int n = PCRE2_ERROR_NOMEMORY;
+
+    if (code == NULL && err.code == ERR_TYPE)
+        n = PCRE2_ERROR_NOMATCH;
+    if (found != NULL && context != NULL) {
+        uint64_t steps = MATCH_STEPS + STEPS_PER_BYTE * (uint64_t)text.n;
+
+        (void)pcre2_set_match_limit(context, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
+        (void)pcre2_set_heap_limit(context, HEAP_KIB);
+        n = pcre2_match(code, (PCRE2_SPTR8)(text.n > 0 ? text.p : ""), text.n, 0, 0, found,
+                        context);
+    }
+    pcre2_match_context_free(context);
+    pcre2_match_data_free(found);
+    pcre2_code_free(code);
+    return n >= 0 ? REGEX_YES : n == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_TOO_SLOW;
+}

@@ -1,0 +1,24 @@
+/* Regular expressions as JSON Schema has them: ECMA-262 in Unicode mode, found anywhere in a
+ * text.
+ *
+ * PCRE2 does the matching.  What ECMA-262 spells differently is translated, and what it does
+ * not have is refused, so that a pattern means here what it means in a browser. */
+#ifndef JOBS_REGEX_H
+#define JOBS_REGEX_H
+
+#include "base/str.h"
+
+enum { REGEX_MAX_BYTES = 4096 }; /* of a pattern */
+
+struct error;
+
+enum regex_result { REGEX_NO, REGEX_YES, REGEX_TOO_SLOW };
+
+/* Can @pattern be used?  If not, @err says why. */
+bool regex_check(struct str pattern, struct error *err);
+
+/* REGEX_TOO_SLOW: it backtracks too much, or memory ran out.  A pattern that cannot be used
+ * matches nothing. */
+enum regex_result regex_search(struct str pattern, struct str text);
+
+#endif
