@@ -79,8 +79,8 @@ bool jobs_make_id(struct arena *mem, struct str *ret)
 /* What was asked for, and where. */
 static bool hash_request(struct call *call)
 {
-    struct key k = key_of(7, buf_text(&call->body));
-    struct key path = key_of(8, http_path(call->req));
+    struct key k = key_stable(7, buf_text(&call->body));
+    struct key path = key_stable(8, http_path(call->req));
     char hash[40];
 
     k.a ^= path.a + call->item;

@@ -51,7 +51,7 @@ int keyring_add(struct keyring *k, struct token *t)
     int err = make_room(k);
 
     if (err == 0)
-        err = table_put(&k->by_id, key_of(0, str_make(t->id, SECRET_ID)), t);
+        err = table_put(&k->by_id, table_key(&k->by_id, 0, str_make(t->id, SECRET_ID)), t);
 
     if (err == 0)
         k->all[k->n++] = token_ref(t);
@@ -60,7 +60,7 @@ int keyring_add(struct keyring *k, struct token *t)
 
 struct token *keyring_find(const struct keyring *k, struct str id)
 {
-    struct token *t = table_get(&k->by_id, key_of(0, id));
+    struct token *t = table_get(&k->by_id, table_key(&k->by_id, 0, id));
 
     return t != NULL && str_eq(id, str_make(t->id, SECRET_ID)) ? t : NULL;
 }

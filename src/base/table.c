@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 /* --- keys: two lanes of multiply-and-fold over eight bytes at a time --------- */
 
@@ -21,10 +22,10 @@ static uint64_t load(const char *p, size_t n)
     return word;
 }
 
-struct key key_of(uint64_t space, struct str text)
+static struct key hash(struct key secret, uint64_t space, struct str text)
 {
-    uint64_t a = space * 0x9E3779B97F4A7C15u ^ 0xA0761D6478BD642Fu;
-    uint64_t b = (text.n + 1) * 0xE7037ED1A0B428DBu ^ space;
+    uint64_t a = space * 0x9E3779B97F4A7C15u ^ 0xA0761D6478BD642Fu ^ secret.a;
+    uint64_t b = (text.n + 1) * 0xE7037ED1A0B428DBu ^ space ^ secret.b;
     size_t at = 0;
 
     for (; at < text.n; at += 8) {
@@ -36,6 +37,16 @@ struct key key_of(uint64_t space, struct str text)
     a = fold64(a ^ text.n, 0x1D8E4E27C47D124Fu);
     b = fold64(b ^ a, 0xEB44ACCAB455D165u);
     return (struct key){ a, b };
+}
+
+struct key key_stable(uint64_t space, struct str text)
+{
+    return hash((struct key){ 0 }, space, text);
+}
+
+struct key table_key(const struct table *t, uint64_t space, struct str text)
+{
+    return hash(t->secret, space, text);
 }
 
 void key_uuid(struct key k, char out[KEY_UUID_CHARS])
@@ -58,9 +69,18 @@ void key_uuid(struct key k, char out[KEY_UUID_CHARS])
 
 enum { FIRST_SLOTS = 64 };
 
+/* From the random bytes that the kernel gives each process.  They guard the stack, too, so only
+ * a hash of them is kept. */
+static struct key secret_of_process(void)
+{
+    const char *bytes = (const char *)(uintptr_t)getauxval(AT_RANDOM);
+
+    return bytes != NULL ? key_stable(0, str_make(bytes, 16)) : (struct key){ 0 };
+}
+
 void table_init(struct table *t)
 {
-    *t = (struct table){ 0 };
+    *t = (struct table){ .secret = secret_of_process() };
 }
 
 void table_done(struct table *t)

@@ -1,7 +1,8 @@
 /* A hash table from 128-bit keys to pointers.
  *
  * Keys are hashes themselves: what is remembered of an id, however long, is sixteen
- * bytes.  Two different ids that share them are not expected to meet. */
+ * bytes.  The hash is keyed with random bytes of the process, so that nobody outside can choose
+ * ids that share one.  Whoever keeps the id beside its value compares it all the same. */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
@@ -13,8 +14,9 @@ struct key {
     uint64_t a, b;
 };
 
-/* The key of @text in the name space @space (so that one table holds many kinds). */
-struct key key_of(uint64_t space, struct str text);
+/* The same for the same text in every process, for ids that are derived and digests that are
+ * stored.  Whoever chooses the text can choose the key. */
+struct key key_stable(uint64_t space, struct str text);
 
 static inline bool key_eq(struct key x, struct key y)
 {
@@ -31,6 +33,7 @@ struct table_slot {
 };
 
 struct table {
+    struct key secret;        /* of the process */
     struct table_slot *slots; /* owned */
     size_t n;
     size_t cap; /* a power of two, or 0 */
@@ -38,6 +41,10 @@ struct table {
 
 void table_init(struct table *t);
 void table_done(struct table *t);
+
+/* The key of @text in the name space @space (so that one table holds many kinds); other tables
+ * of this process give the same. */
+struct key table_key(const struct table *t, uint64_t space, struct str text);
 
 void *table_get(const struct table *t, struct key k);
 /* Adds, or replaces (which cannot fail); @value is not NULL.  ERR_NOMEM leaves the table as

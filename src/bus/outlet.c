@@ -21,7 +21,9 @@ void outlets_done(struct outlets *all)
 
 struct outlet *outlets_find(const struct outlets *all, struct str id)
 {
-    return table_get(&all->by_id, key_of(0, id));
+    struct outlet *o = table_get(&all->by_id, table_key(&all->by_id, 0, id));
+
+    return o != NULL && str_eq(outlet_id(o), id) ? o : NULL;
 }
 
 struct outlet *outlets_add(struct outlets *all, const struct job_row *row)
@@ -29,7 +31,7 @@ struct outlet *outlets_add(struct outlets *all, const struct job_row *row)
     struct outlet *o = calloc(1, sizeof(*o));
 
     if (o == NULL || row->id.n > OUTLET_MAX_ID ||
-        table_put(&all->by_id, key_of(0, row->id), o) != 0) {
+        table_put(&all->by_id, table_key(&all->by_id, 0, row->id), o) != 0) {
         free(o);
         return NULL;
     }
@@ -48,7 +50,7 @@ struct outlet *outlets_add(struct outlets *all, const struct job_row *row)
 void outlets_disown(struct outlets *all, struct outlet *o)
 {
     if (outlets_find(all, outlet_id(o)) == o)
-        table_remove(&all->by_id, key_of(0, outlet_id(o)));
+        table_remove(&all->by_id, table_key(&all->by_id, 0, outlet_id(o)));
 }
 
 void outlets_discard(struct outlets *all, struct outlet *o)

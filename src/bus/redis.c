@@ -140,7 +140,7 @@ static int64_t next_pause(struct redis *r)
 {
     char uuid[KEY_UUID_CHARS];
     int64_t pause = r->pause_ms;
-    uint64_t chance = random_uuid(uuid) ? key_of(0, str_make(uuid, sizeof(uuid))).a : 0;
+    uint64_t chance = random_uuid(uuid) ? key_stable(0, str_make(uuid, sizeof(uuid))).a : 0;
 
     r->pause_ms = pause * 2 < PAUSE_MAX_MS ? pause * 2 : PAUSE_MAX_MS;
     return pause / 2 + (int64_t)(chance % (uint64_t)(pause / 2 + 1));

@@ -151,7 +151,7 @@ static struct feed *feed_new(struct subscriber *s, struct str job)
 {
     struct feed *f = calloc(1, sizeof(*f));
 
-    if (f == NULL || table_put(&s->feeds, key_of(0, job), f) != 0) {
+    if (f == NULL || table_put(&s->feeds, table_key(&s->feeds, 0, job), f) != 0) {
         free(f);
         return NULL;
     }
@@ -171,7 +171,7 @@ static void feed_free(struct feed *f)
 {
     struct subscriber *s = f->owner;
 
-    table_remove(&s->feeds, key_of(0, id_of(f)));
+    table_remove(&s->feeds, table_key(&s->feeds, 0, id_of(f)));
     f->prev->next = f->next;
     f->next->prev = f->prev;
     batch_done(&f->filling);
@@ -365,9 +365,16 @@ static void on_check(uv_check_t *check)
 
 /* --- from Redis ------------------------------------------------------------------ */
 
+static struct feed *find_feed(const struct subscriber *s, struct str job)
+{
+    struct feed *f = table_get(&s->feeds, table_key(&s->feeds, 0, job));
+
+    return f != NULL && str_eq(id_of(f), job) ? f : NULL;
+}
+
 static void take(struct subscriber *s, struct str job, struct str payload)
 {
-    struct feed *f = table_get(&s->feeds, key_of(0, job));
+    struct feed *f = find_feed(s, job);
     struct payload_about about = payload_read(&s->reader, payload);
 
     if (f == NULL)
@@ -387,7 +394,7 @@ static void take_mark(struct subscriber *s, struct str text)
 {
     char id[MARK_JOB_MAX];
     struct str job = str_make(id, marks_read(s->opt.marks, text, id));
-    const struct feed *f = job.n > 0 ? table_get(&s->feeds, key_of(0, job)) : NULL;
+    const struct feed *f = job.n > 0 ? find_feed(s, job) : NULL;
 
     if (job.n > 0 && (f == NULL || is_idle(f)))
         marks_stored(s->opt.marks, job);

@@ -159,7 +159,7 @@ static void keep_head(struct audit *a, const struct record *rec)
     a->kept[a->n_kept++] = copy;
     a->err = table_put(&a->heads, head_key(rec->seq), copy);
     if (a->err == 0 && a->job.alone && rec->info.run.n > 0)
-        a->err = table_put(&a->heads, key_of(SPACE_HEAD, rec->info.run), copy);
+        a->err = table_put(&a->heads, table_key(&a->heads, SPACE_HEAD, rec->info.run), copy);
 }
 
 /* Gives a record that stands alone the head it has in the store. */
@@ -169,7 +169,7 @@ static void find_own_head(struct audit *a, struct record *rec)
 
     if (rec->info.run.n == 0 || begins_run(rec->kind) || rec->kind == REC_RUN_INFO)
         return;
-    head = table_get(&a->heads, key_of(SPACE_HEAD, rec->info.run));
+    head = table_get(&a->heads, table_key(&a->heads, SPACE_HEAD, rec->info.run));
     if (head == NULL || !str_eq(head->info.section, rec->info.section) ||
         !str_eq(head->info.exec, rec->info.exec))
         return;
@@ -197,7 +197,7 @@ static void find_head(struct audit *a, struct record *rec)
 static void check_runs(struct audit *a, const struct record *rec)
 {
     struct str run = record_info(rec)->run;
-    struct key key = key_of(SPACE_OPEN, run);
+    struct key key = table_key(&a->open, SPACE_OPEN, run);
 
     if (!is_whole(a) || run.n == 0)
         return;

@@ -16,8 +16,8 @@ void demo_emit_init(struct demo_emit *e, const struct demo_job *job, struct demo
 {
     *e =
         (struct demo_emit){ .job = job, .sink = sink, .lanes = 1, .chance = job->options.seed };
-    e->story = key_of(job->options.seed, job->id);
-    e->attempt = key_of(e->story.a ^ (uint64_t)job->attempt, job->id);
+    e->story = key_stable(job->options.seed, job->id);
+    e->attempt = key_stable(e->story.a ^ (uint64_t)job->attempt, job->id);
     arena_init(&e->mem);
     buf_init(&e->line, MAX_LINE);
 }
@@ -67,13 +67,13 @@ void demo_new_id(struct demo_emit *e, char out[KEY_UUID_CHARS + 1])
     char label[32];
 
     (void)snprintf(label, sizeof(label), "%llu", (unsigned long long)e->n_ids++);
-    key_uuid(key_of(e->attempt.a ^ e->attempt.b, str_of(label)), out);
+    key_uuid(key_stable(e->attempt.a ^ e->attempt.b, str_of(label)), out);
     out[KEY_UUID_CHARS] = '\0';
 }
 
 void demo_fixed_id(const struct demo_emit *e, const char *label, char out[KEY_UUID_CHARS + 1])
 {
-    key_uuid(key_of(e->story.a ^ e->story.b, str_of(label)), out);
+    key_uuid(key_stable(e->story.a ^ e->story.b, str_of(label)), out);
     out[KEY_UUID_CHARS] = '\0';
 }
 

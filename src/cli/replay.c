@@ -65,7 +65,8 @@ static int keep_head(struct replay *r, const struct record *rec)
     }
     int err = record_new(rec, &r->kept[r->n_kept]);
     if (err == 0)
-        err = table_put(&r->heads, key_of(0, rec->info.run), r->kept[r->n_kept++]);
+        err =
+            table_put(&r->heads, table_key(&r->heads, 0, rec->info.run), r->kept[r->n_kept++]);
     return err;
 }
 
@@ -80,8 +81,9 @@ static bool same_info(const struct record *head, const struct record *rec)
 
 static int restore_head(struct replay *r, struct record *rec)
 {
-    struct record *head =
-        rec->info.run.n > 0 ? table_get(&r->heads, key_of(0, rec->info.run)) : NULL;
+    struct record *head = rec->info.run.n > 0
+                              ? table_get(&r->heads, table_key(&r->heads, 0, rec->info.run))
+                              : NULL;
 
     if (head != NULL && same_info(head, rec)) {
         rec->head_seq = head->seq;

@@ -345,7 +345,7 @@ static void job_id(struct translate *t, size_t i, bool standard, char out[128])
         uint64_t salt =
             standard && !t->fixed_clock ? (uint64_t)on_clock(t) ^ (uint64_t)getpid() << 44 : 0;
 
-        key_uuid(key_of(salt + i, str_of(t->file)), out);
+        key_uuid(key_stable(salt + i, str_of(t->file)), out);
         out[KEY_UUID_CHARS] = '\0';
     } else if (i == 0) {
         (void)snprintf(out, 128, "%s", t->job);

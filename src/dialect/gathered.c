@@ -15,6 +15,8 @@ struct gathered_message {
     struct buf calls;  /* tool_call_chunks */
     struct buf usage, response, extra;
     uint64_t complete; /* the record that had it in the state; 0: none yet */
+    size_t id_n;
+    char id[];
 };
 
 enum { N_PARTS = 6 };
@@ -227,7 +229,10 @@ static void empty(struct gathered_message *m)
 
 static struct gathered_message *find(const struct gathered *g, struct str id)
 {
-    return str_empty(id) ? NULL : table_get(&g->messages, key_of(0, id));
+    struct gathered_message *m =
+        str_empty(id) ? NULL : table_get(&g->messages, table_key(&g->messages, 0, id));
+
+    return m != NULL && str_eq(str_make(m->id, m->id_n), id) ? m : NULL;
 }
 
 static struct gathered_message *find_or_add(struct gathered *g, struct str id)
@@ -236,11 +241,13 @@ static struct gathered_message *find_or_add(struct gathered *g, struct str id)
 
     if (m != NULL)
         return m;
-    m = calloc(1, sizeof(*m));
+    m = calloc(1, sizeof(*m) + id.n);
     if (m == NULL)
         return NULL;
     empty(m);
-    if (table_put(&g->messages, key_of(0, id), m) == 0)
+    memcpy(m->id, id.p, id.n);
+    m->id_n = id.n;
+    if (table_put(&g->messages, table_key(&g->messages, 0, id), m) == 0)
         return m;
     free(m);
     return NULL;

@@ -130,7 +130,7 @@ static void detach(struct topic *t)
         return;
     t->detached = true;
     hub_shared_unwant(t->hub->shared, job, t->hub->index);
-    table_remove(&t->hub->topics, key_of(0, job));
+    table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
 }
 
 /* An id may be used again: keys rise.  What is kept of an earlier job is forgotten, and who
@@ -157,7 +157,7 @@ static void remove_topic(struct topic *t)
 
     if (!t->detached) {
         hub_shared_unwant(t->hub->shared, job, t->hub->index);
-        table_remove(&t->hub->topics, key_of(0, job));
+        table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
     }
     free(t);
 }
@@ -271,9 +271,16 @@ static void on_turn(struct letter *letter)
         h->turn_posted = mailbox_post(h->box, &h->turn) == 0;
 }
 
+static struct topic *find_topic(const struct hub *h, struct str job)
+{
+    struct topic *t = table_get(&h->topics, table_key(&h->topics, 0, job));
+
+    return t != NULL && str_eq(str_make(t->job, t->job_n), job) ? t : NULL;
+}
+
 void hub_take(struct hub *h, const struct news *news)
 {
-    struct topic *t = table_get(&h->topics, key_of(0, news->job));
+    struct topic *t = find_topic(h, news->job);
 
     if (t == NULL)
         return;
@@ -316,7 +323,8 @@ static struct topic *add_topic(struct hub *h, struct str job)
 {
     struct topic *t = calloc(1, sizeof(*t));
 
-    if (t == NULL || job.n > sizeof(t->job) || table_put(&h->topics, key_of(0, job), t) != 0) {
+    if (t == NULL || job.n > sizeof(t->job) ||
+        table_put(&h->topics, table_key(&h->topics, 0, job), t) != 0) {
         free(t);
         return NULL;
     }
@@ -324,7 +332,7 @@ static struct topic *add_topic(struct hub *h, struct str job)
     memcpy(t->job, job.p, job.n);
     t->job_n = job.n;
     if (hub_shared_want(h->shared, job, h->index) != 0) {
-        table_remove(&h->topics, key_of(0, job));
+        table_remove(&h->topics, table_key(&h->topics, 0, job));
         free(t);
         return NULL;
     }
@@ -333,7 +341,7 @@ static struct topic *add_topic(struct hub *h, struct str job)
 
 int hub_join(struct hub *h, struct str job, const struct way *way, struct reader *r)
 {
-    struct topic *t = table_get(&h->topics, key_of(0, job));
+    struct topic *t = find_topic(h, job);
 
     if (t == NULL)
         t = add_topic(h, job);

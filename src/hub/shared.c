@@ -79,7 +79,7 @@ static uintptr_t bits_of(const struct hub_shared *s, struct key k)
 
 int hub_shared_want(struct hub_shared *s, struct str job, unsigned index)
 {
-    struct key k = key_of(0, job);
+    struct key k = table_key(&s->wanted, 0, job);
 
     (void)pthread_mutex_lock(&s->lock);
     int err = table_put(&s->wanted, k, (void *)(bits_of(s, k) | (uintptr_t)1 << index));
@@ -89,7 +89,7 @@ int hub_shared_want(struct hub_shared *s, struct str job, unsigned index)
 
 void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index)
 {
-    struct key k = key_of(0, job);
+    struct key k = table_key(&s->wanted, 0, job);
 
     (void)pthread_mutex_lock(&s->lock);
     uintptr_t left = bits_of(s, k) & ~((uintptr_t)1 << index);
@@ -103,7 +103,7 @@ void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index)
 static uintptr_t who_wants(struct hub_shared *s, struct str job)
 {
     (void)pthread_mutex_lock(&s->lock);
-    uintptr_t bits = bits_of(s, key_of(0, job));
+    uintptr_t bits = bits_of(s, table_key(&s->wanted, 0, job));
     (void)pthread_mutex_unlock(&s->lock);
     return bits;
 }

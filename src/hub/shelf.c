@@ -51,14 +51,15 @@ void sheet_unref(struct sheet *sheet)
 
 /* --- entries -------------------------------------------------------------------- */
 
-static struct key key_of_place(const struct place *p)
+static struct key key_of_place(const struct shelf *s, const struct place *p)
 {
     uint64_t parts[WAY_PARTS + 4] = {
         [WAY_PARTS] = p->after.seq, p->after.k, p->max_frames, p->max_bytes
     };
 
     way_parts(&p->way, parts);
-    return key_of((uint64_t)p->key, str_make((const char *)parts, sizeof(parts)));
+    return table_key(&s->entries, (uint64_t)p->key,
+                     str_make((const char *)parts, sizeof(parts)));
 }
 
 static size_t weight(const struct entry *e)
@@ -148,7 +149,7 @@ static void begin_reading(struct shelf *s, struct key key)
 
 struct sheet *shelf_get(struct shelf *s, const struct place *place, uint64_t last_seq)
 {
-    struct key key = key_of_place(place);
+    struct key key = key_of_place(s, place);
     struct sheet *sheet = NULL;
     struct entry *e;
 
@@ -173,7 +174,7 @@ struct sheet *shelf_get(struct shelf *s, const struct place *place, uint64_t las
 void shelf_put(struct shelf *s, const struct place *place, struct sheet *sheet)
 {
     (void)pthread_mutex_lock(&s->lock);
-    struct entry *e = table_get(&s->entries, key_of_place(place));
+    struct entry *e = table_get(&s->entries, key_of_place(s, place));
     if (e != NULL && e->sheet == NULL && sheet != NULL) {
         e->sheet = sheet_ref(sheet);
         s->n_bytes += sheet->bytes.cap;

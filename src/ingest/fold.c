@@ -298,8 +298,8 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
     }
     struct run *run = exec_done(f, ev, named);
     if (run == NULL &&
-        (named != NULL ||
-         (f->last_had_card && key_eq(f->last_node, key_of(SEEN_DERIVED, ev->node)))))
+        (named != NULL || (f->last_had_card &&
+                           key_eq(f->last_node, table_key(&f->seen, SEEN_DERIVED, ev->node)))))
         return 0; /* it has ended */
     if (run == NULL) {
         start.type = RUN_CHAIN;

@@ -164,7 +164,8 @@ int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str t
         int err = 0;
         struct str normal = url.n <= MAX_URL_BYTES ? normal_url(f, url, &err) : STR_NONE;
 
-        if (err == 0 && normal.p != NULL && !fold_seen(f, key_of(SEEN_URL, normal))) {
+        if (err == 0 && normal.p != NULL &&
+            !fold_seen(f, table_key(&f->seen, SEEN_URL, normal))) {
             put_citation(f, STR("citation_source"), url);
             buf_lit(&f->tmp, ",\"tool\":");
             json_put_str(&f->tmp, tool);
@@ -186,8 +187,9 @@ static int cite(struct fold *f, struct run *exec, struct str text)
         int err = 0;
         struct str normal = url.n <= MAX_URL_BYTES ? normal_url(f, url, &err) : STR_NONE;
 
-        if (err == 0 && normal.p != NULL && fold_seen(f, key_of(SEEN_URL, normal)) &&
-            !fold_seen(f, key_of(SEEN_CITED, normal))) {
+        if (err == 0 && normal.p != NULL &&
+            fold_seen(f, table_key(&f->seen, SEEN_URL, normal)) &&
+            !fold_seen(f, table_key(&f->seen, SEEN_CITED, normal))) {
             put_citation(f, STR("citation_use"), url);
             buf_char(&f->tmp, '}');
             err = emit_artifact(f, exec, url, normal);

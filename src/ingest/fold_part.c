@@ -33,7 +33,7 @@ static struct str question_id(struct fold *f, struct str id, int *err)
 
     if (id.n > 0)
         return id;
-    key_uuid(key_of(UINT32_MAX + f->n_asked, f->job), uuid);
+    key_uuid(key_stable(UINT32_MAX + f->n_asked, f->job), uuid);
     if (!arena_copy(&f->work, str_make(uuid, sizeof(uuid)), &copy))
         *err = ERR_NOMEM;
     return copy;

@@ -393,7 +393,7 @@ static struct str history(struct fold *f, const yyjson_val *input, int *err)
 
 static struct str announced_call(const struct fold *f, const struct run_info *info)
 {
-    struct key name = key_of(SEEN_DERIVED, info->name);
+    struct key name = table_key(&f->seen, SEEN_DERIVED, info->name);
 
     for (size_t i = 0; i < f->n_calls; i++) {
         const struct pending_call *c = &f->call[i];
@@ -561,7 +561,7 @@ static void fill_counts(const struct run *run, struct record *rec)
 /* After the end of the run that made a section. */
 static int end_section_of(struct fold *f, struct run *run, struct run *exec, struct str section)
 {
-    struct key k = fold_section_key(SEEN_SECTION, exec, section);
+    struct key k = fold_section_key(f, SEEN_SECTION, exec, section);
 
     if (section.p == NULL || table_get(&f->seen, k) != run)
         return 0;
@@ -572,7 +572,7 @@ int fold_section_end(struct fold *f, struct run *exec, struct str section)
 {
     struct record rec;
 
-    if (fold_seen(f, fold_section_key(SEEN_SECTION_END, exec, section)))
+    if (fold_seen(f, fold_section_key(f, SEEN_SECTION_END, exec, section)))
         return 0;
     record_init(&rec, REC_SECTION_END);
     rec.text = section;

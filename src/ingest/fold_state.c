@@ -22,6 +22,8 @@ struct run *fold_find(struct fold *f, struct str run_id)
     if (last != NULL && last->head != NULL && str_eq(last->head->info.run, run_id))
         return last;
     last = table_get(&f->seen, fold_key(f, SEEN_RUN, run_id));
+    if (last != NULL && last->head != NULL && !str_eq(last->head->info.run, run_id))
+        return NULL; /* another id with the same key */
     if (last != NULL)
         f->last_found = last;
     return last;
@@ -71,9 +73,12 @@ struct key fold_owner_key(const struct fold *f, const struct run *exec, struct s
     return k;
 }
 
-struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section)
+struct key fold_section_key(const struct fold *f,
+                            enum seen_space space,
+                            const struct run *exec,
+                            struct str section)
 {
-    struct key k = key_of((uint64_t)space, section);
+    struct key k = table_key(&f->seen, (uint64_t)space, section);
 
     k.b ^= exec != NULL ? exec->start_seq * 0x9E3779B97F4A7C15u : 0;
     return k;
@@ -189,7 +194,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     f->message_parts |= run->derived && (run->type == RUN_CHAT || run->type == RUN_LLM);
     f->n_derived += rec->info.derived;
     /* The first run with a section is its outermost: its end is the section's end. */
-    struct key section = fold_section_key(SEEN_SECTION, run->exec, rec->info.section);
+    struct key section = fold_section_key(f, SEEN_SECTION, run->exec, rec->info.section);
     if (rec->info.section.p != NULL && run->panel && !fold_seen(f, section))
         err = mark(f, section, run);
     if (err == 0)
@@ -202,7 +207,7 @@ static int apply_start(struct fold *f, const struct record *rec)
 static void apply_end(struct fold *f, struct run *run)
 {
     if (run->top) {
-        f->last_node = key_of(SEEN_DERIVED, run->node);
+        f->last_node = table_key(&f->seen, SEEN_DERIVED, run->node);
         f->last_had_card = run->card;
     }
     run->prev->next = run->next;
@@ -257,8 +262,9 @@ static void add_call(struct fold *f, struct run *exec, struct str name, struct s
 
     if (f->n_calls == MAX_PENDING_CALLS || id.n == 0 || id.n > sizeof(c->id))
         return;
-    *c =
-        (struct pending_call){ .name = key_of(SEEN_DERIVED, name), .exec = exec, .id_n = id.n };
+    *c = (struct pending_call){ .name = table_key(&f->seen, SEEN_DERIVED, name),
+                                .exec = exec,
+                                .id_n = id.n };
     memcpy(c->id, id.p, id.n);
     f->n_calls++;
 }
@@ -337,22 +343,22 @@ static int apply_artifact(struct fold *f, const struct record *rec, struct run *
 {
     (void)run;
     if (str_starts(rec->data, STR("{\"type\":\"citation_source\"")))
-        return mark(f, key_of(SEEN_URL, rec->id), f);
+        return mark(f, table_key(&f->seen, SEEN_URL, rec->id), f);
     if (str_starts(rec->data, STR("{\"type\":\"citation_use\"")))
-        return mark(f, key_of(SEEN_CITED, rec->id), f);
+        return mark(f, table_key(&f->seen, SEEN_CITED, rec->id), f);
     if (str_ends(rec->data, STR(",\"output_category\":\"final_report\"}")))
-        f->report = key_of(SEEN_REPORT, rec->data);
+        f->report = table_key(&f->seen, SEEN_REPORT, rec->data);
     return look_for_report(f, rec->data);
 }
 
 bool fold_is_report(const struct fold *f, struct str artifact)
 {
-    return key_eq(f->report, key_of(SEEN_REPORT, artifact));
+    return key_eq(f->report, table_key(&f->seen, SEEN_REPORT, artifact));
 }
 
 static int apply_section_end(struct fold *f, const struct record *rec, struct run *exec)
 {
-    return mark(f, fold_section_key(SEEN_SECTION_END, exec, rec->text), f);
+    return mark(f, fold_section_key(f, SEEN_SECTION_END, exec, rec->text), f);
 }
 
 static int apply_job(struct fold *f, const struct record *rec, struct run *run)

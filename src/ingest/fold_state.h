@@ -131,12 +131,15 @@ struct run *fold_find_exec(struct fold *f, struct str segment);
  * what is remembered of runs and messages is told apart by attempt; sources are the job's. */
 static inline struct key fold_key(const struct fold *f, enum seen_space space, struct str text)
 {
-    return key_of((uint64_t)space + f->epoch * 64, text);
+    return table_key(&f->seen, (uint64_t)space + f->epoch * 64, text);
 }
 
 bool fold_seen(const struct fold *f, struct key k);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
-struct key fold_section_key(enum seen_space space, const struct run *exec, struct str section);
+struct key fold_section_key(const struct fold *f,
+                            enum seen_space space,
+                            const struct run *exec,
+                            struct str section);
 
 /* --- helpers of the deciding files (fold_text.c) ----------------------------- */
 

@@ -84,7 +84,7 @@ struct str fold_derive_id(struct fold *f, uint64_t salt, int *err)
     uint64_t ordinal = SEEN_DERIVED + f->n_derived + (salt << 32);
 
     do { /* a worker may have sent that very id, by reading our own frames */
-        key_uuid(key_of(ordinal, f->job), uuid);
+        key_uuid(key_stable(ordinal, f->job), uuid);
         ordinal += (uint64_t)1 << 32;
     } while (fold_seen(f, fold_key(f, SEEN_RUN, str_make(uuid, sizeof(uuid)))));
     if (!arena_copy(&f->work, str_make(uuid, sizeof(uuid)), &copy))

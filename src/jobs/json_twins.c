@@ -13,14 +13,14 @@ struct hashed {
     yyjson_val *value;
 };
 
-static uint64_t hash_value(yyjson_val *v);
+static uint64_t hash_value(const struct table *t, yyjson_val *v);
 
-static uint64_t hash_bytes(uint64_t space, const void *p, size_t n)
+static uint64_t hash_bytes(const struct table *t, uint64_t space, const void *p, size_t n)
 {
-    return key_of(space, str_make(p, n)).a;
+    return table_key(t, space, str_make(p, n)).a;
 }
 
-static uint64_t hash_items(yyjson_val *list)
+static uint64_t hash_items(const struct table *t, yyjson_val *list)
 {
     uint64_t hash = yyjson_arr_size(list);
     yyjson_val *item;
@@ -28,14 +28,14 @@ static uint64_t hash_items(yyjson_val *list)
 
     yyjson_arr_foreach(list, i, max, item)
     {
-        uint64_t pair[2] = { hash, hash_value(item) };
+        uint64_t pair[2] = { hash, hash_value(t, item) };
 
-        hash = hash_bytes(YYJSON_TYPE_ARR, pair, sizeof(pair));
+        hash = hash_bytes(t, YYJSON_TYPE_ARR, pair, sizeof(pair));
     }
     return hash;
 }
 
-static uint64_t hash_members(yyjson_val *object)
+static uint64_t hash_members(const struct table *t, yyjson_val *object)
 {
     uint64_t hash = yyjson_obj_size(object);
     yyjson_val *name, *member;
@@ -43,27 +43,27 @@ static uint64_t hash_members(yyjson_val *object)
 
     yyjson_obj_foreach(object, i, max, name, member)
     {
-        uint64_t pair[2] = { hash_value(name), hash_value(member) };
+        uint64_t pair[2] = { hash_value(t, name), hash_value(t, member) };
 
-        hash += hash_bytes(YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* in any order */
+        hash += hash_bytes(t, YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* in any order */
     }
     return hash;
 }
 
-static uint64_t hash_value(yyjson_val *v)
+static uint64_t hash_value(const struct table *t, yyjson_val *v)
 {
     double number;
 
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_NUM:
         number = yyjson_get_num(v) + 0.0; /* -0 is 0 */
-        return hash_bytes(YYJSON_TYPE_NUM, &number, sizeof(number));
+        return hash_bytes(t, YYJSON_TYPE_NUM, &number, sizeof(number));
     case YYJSON_TYPE_STR:
-        return hash_bytes(YYJSON_TYPE_STR, yyjson_get_str(v), yyjson_get_len(v));
+        return hash_bytes(t, YYJSON_TYPE_STR, yyjson_get_str(v), yyjson_get_len(v));
     case YYJSON_TYPE_ARR:
-        return hash_items(v);
+        return hash_items(t, v);
     case YYJSON_TYPE_OBJ:
-        return hash_members(v);
+        return hash_members(t, v);
     default:
         return unsafe_yyjson_get_tag(v);
     }
@@ -80,6 +80,7 @@ int json_has_twins(yyjson_val *list)
 {
     size_t n = yyjson_arr_size(list), i, max;
     struct hashed *all = n > 1 ? calloc(n, sizeof(*all)) : NULL;
+    struct table keyed; /* for its hash */
     yyjson_val *item;
     int found = 0;
 
@@ -87,7 +88,9 @@ int json_has_twins(yyjson_val *list)
         return 0;
     if (all == NULL)
         return ERR_NOMEM;
-    yyjson_arr_foreach(list, i, max, item) all[i] = (struct hashed){ hash_value(item), item };
+    table_init(&keyed);
+    yyjson_arr_foreach(list, i, max, item) all[i] =
+        (struct hashed){ hash_value(&keyed, item), item };
     qsort(all, n, sizeof(*all), by_hash);
     for (i = 0; i < n && !found; i++)
         for (size_t k = i + 1; k < n && all[k].hash == all[i].hash && !found; k++)

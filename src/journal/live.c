@@ -85,25 +85,34 @@ enum { IDS, REQUESTS };
 
 struct live *live_find(struct journal *j, struct str id)
 {
-    return table_get(&j->lives, key_of(IDS, id));
+    struct live *l = table_get(&j->lives, table_key(&j->lives, IDS, id));
+
+    return l != NULL && str_eq(l->row.id, id) ? l : NULL;
 }
 
 struct live *live_find_lease(struct journal *j, struct str request_id)
 {
-    return request_id.p != NULL ? table_get(&j->lives, key_of(REQUESTS, request_id)) : NULL;
+    struct live *l = request_id.p != NULL
+                         ? table_get(&j->lives, table_key(&j->lives, REQUESTS, request_id))
+                         : NULL;
+
+    return l != NULL && str_eq(l->row.request_id, request_id) ? l : NULL;
 }
 
 static int enter_request(struct live *l)
 {
     struct str id = l->row.request_id;
 
-    return id.p != NULL ? table_put(&l->journal->lives, key_of(REQUESTS, id), l) : 0;
+    return id.p != NULL
+               ? table_put(&l->journal->lives, table_key(&l->journal->lives, REQUESTS, id), l)
+               : 0;
 }
 
 static void leave_request(struct live *l)
 {
     if (live_find_lease(l->journal, l->row.request_id) == l)
-        table_remove(&l->journal->lives, key_of(REQUESTS, l->row.request_id));
+        table_remove(&l->journal->lives,
+                     table_key(&l->journal->lives, REQUESTS, l->row.request_id));
 }
 
 int live_set_request(struct live *l, struct str request_id)
@@ -154,7 +163,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = ERR_TYPE;
     l->row.state = str_of(job_state_name(l->state));
     if (err == 0)
-        err = table_put(&j->lives, key_of(IDS, l->row.id), l);
+        err = table_put(&j->lives, table_key(&j->lives, IDS, l->row.id), l);
     if (err == 0)
         err = enter_request(l);
     if (err == 0)
@@ -165,7 +174,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
     }
     if (err != 0) {
         owner_leave(l);
-        table_remove(&j->lives, key_of(IDS, row->id));
+        table_remove(&j->lives, table_key(&j->lives, IDS, row->id));
         leave_request(l);
         free_row(&l->row);
         free(l);
@@ -202,7 +211,7 @@ void live_remove(struct live *l)
     owner_release(l->owner);
     owner_leave(l);
     runs_leave(l);
-    table_remove(&j->lives, key_of(IDS, l->row.id));
+    table_remove(&j->lives, table_key(&j->lives, IDS, l->row.id));
     leave_request(l);
     for (size_t i = 0; i < j->n_all; i++) {
         if (j->all[i] == l) {

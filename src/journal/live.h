@@ -66,6 +66,8 @@ struct owner {
     struct key key;
     size_t n_jobs, n_queued, n_running;
     struct queue held; /* jobs that may not begin while so many others are at work */
+    size_t name_n;
+    char name[];
 };
 
 /* A thread with runs that have not ended. */

@@ -9,10 +9,14 @@
 #include "journal/live.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct owner *find(const struct journal *j, struct str name)
 {
-    return str_absent(name) ? NULL : table_get(&j->owners, key_of(0, name));
+    struct owner *o =
+        str_absent(name) ? NULL : table_get(&j->owners, table_key(&j->owners, 0, name));
+
+    return o != NULL && str_eq(str_make(o->name, o->name_n), name) ? o : NULL;
 }
 
 const struct owner *owner_find(const struct journal *j, struct str name)
@@ -28,10 +32,12 @@ int owner_join(struct live *l)
     if (str_absent(l->row.owner))
         return 0;
     if (o == NULL) {
-        o = calloc(1, sizeof(*o));
+        o = calloc(1, sizeof(*o) + l->row.owner.n);
         if (o == NULL)
             return ERR_NOMEM;
-        o->key = key_of(0, l->row.owner);
+        memcpy(o->name, l->row.owner.p, l->row.owner.n);
+        o->name_n = l->row.owner.n;
+        o->key = table_key(&j->owners, 0, l->row.owner);
         queue_init(&o->held);
         if (table_put(&j->owners, o->key, o) != 0) {
             free(o);

@@ -54,7 +54,7 @@ int places_init(struct places *p, struct str list, size_t max, struct error *err
 {
     size_t n = count_items(list);
 
-    *p = (struct places){ .mark = (uint32_t)key_of(0, list).a };
+    *p = (struct places){ .mark = (uint32_t)key_stable(0, list).a };
     if (n > max)
         return error_set(err, ERR_LIMIT, "at most %zu jobs share a connection", max);
     p->jobs = calloc(n + 1, sizeof(*p->jobs));

@@ -128,7 +128,7 @@ enum { TAG_CHARS = 34 };
 
 static struct str tag_of(struct str document, char out[TAG_CHARS + 1])
 {
-    struct key k = key_of(0, document);
+    struct key k = key_stable(0, document);
 
     (void)snprintf(out, TAG_CHARS + 1, "\"%016llx%016llx\"", (unsigned long long)k.a,
                    (unsigned long long)k.b); /* fits */

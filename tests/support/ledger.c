@@ -138,7 +138,7 @@ static const char *book(const struct rule *rule,
     if (id.n == 0)
         return "a start or an end without an id";
     e->mark = rule->mark;
-    e->key = key_of((uint64_t)rule->family, id);
+    e->key = key_stable((uint64_t)rule->family, id);
     /* The envelope's job is its outermost chain. */
     if (rule->view == VIEW_ENVELOPE && rule->family == CHAINS && rule->mark == MARK_END)
         e->terminal = str_eq(id, job);

@@ -16,7 +16,7 @@ static struct key key_number(unsigned i)
     char text[16];
     int n = snprintf(text, sizeof(text), "id-%u", i);
 
-    return key_of(1, str_make(text, (size_t)n));
+    return key_stable(1, str_make(text, (size_t)n));
 }
 
 static void an_empty_table_has_nothing(void **state)
@@ -98,14 +98,29 @@ static void removing_leaves_the_others(void **state)
 static void spaces_and_lengths_tell_keys_apart(void **state)
 {
     (void)state;
-    assert_true(key_eq(key_of(1, STR("id")), key_of(1, STR("id"))));
-    assert_false(key_eq(key_of(1, STR("id")), key_of(2, STR("id"))));
-    assert_false(key_eq(key_of(1, STR("id")), key_of(1, STR("id\0"))));
-    assert_false(key_eq(key_of(1, STR("")), key_of(1, STR("\0"))));
-    assert_false(key_eq(key_of(1, STR("")), key_of(2, STR(""))));
-    assert_true(key_eq(key_of(1, STR("")), key_of(1, STR_NONE)));
-    assert_false(key_eq(key_of(1, STR("12345678")), key_of(1, STR("12345679"))));
-    assert_false(key_eq(key_of(1, STR("123456789")), key_of(1, STR("223456789"))));
+    assert_true(key_eq(key_stable(1, STR("id")), key_stable(1, STR("id"))));
+    assert_false(key_eq(key_stable(1, STR("id")), key_stable(2, STR("id"))));
+    assert_false(key_eq(key_stable(1, STR("id")), key_stable(1, STR("id\0"))));
+    assert_false(key_eq(key_stable(1, STR("")), key_stable(1, STR("\0"))));
+    assert_false(key_eq(key_stable(1, STR("")), key_stable(2, STR(""))));
+    assert_true(key_eq(key_stable(1, STR("")), key_stable(1, STR_NONE)));
+    assert_false(key_eq(key_stable(1, STR("12345678")), key_stable(1, STR("12345679"))));
+    assert_false(key_eq(key_stable(1, STR("123456789")), key_stable(1, STR("223456789"))));
+}
+
+/* Otherwise anybody could choose ids that collide. */
+static void keys_of_a_table_depend_on_the_process(void **state)
+{
+    struct table t, other;
+
+    (void)state;
+    table_init(&t);
+    table_init(&other);
+    assert_false(key_eq(table_key(&t, 1, STR("id")), key_stable(1, STR("id"))));
+    assert_true(key_eq(table_key(&t, 1, STR("id")), table_key(&other, 1, STR("id"))));
+    assert_false(key_eq(table_key(&t, 1, STR("id")), table_key(&t, 2, STR("id"))));
+    table_done(&t);
+    table_done(&other);
 }
 
 static void assert_uuid(const char text[KEY_UUID_CHARS], char version)
@@ -156,6 +171,7 @@ int main(void)
         cmocka_unit_test(putting_again_replaces),
         cmocka_unit_test(removing_leaves_the_others),
         cmocka_unit_test(spaces_and_lengths_tell_keys_apart),
+        cmocka_unit_test(keys_of_a_table_depend_on_the_process),
         cmocka_unit_test(a_uuid_has_its_form),
         cmocka_unit_test(a_random_uuid_is_another_each_time),
     };
