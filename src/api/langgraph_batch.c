@@ -1,5 +1,5 @@
-/* Several runs at once: all assistants are found first, then the runs are made one after
- * another, and the answer has them all. */
+/* Several runs at once, all or none: all assistants are found first, then all runs are read,
+ * and made by one request to the journal. */
 #include "api/assistants.h"
 
 enum { MAX_BATCH = 100 };
@@ -63,52 +63,89 @@ static bool read_ids(struct look *look, struct json_reader *reader)
     return true;
 }
 
-/* --- one after another --------------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------------------- */
 
-static void answer_item(struct call *call);
-
-static bool read_item(struct call *call, struct json_reader *reader)
+static void answer_all(struct call *first)
 {
-    const struct batch *batch = call->found->data;
-    struct buf *out = &call->found->out;
+    struct buf *out = &first->out;
+
+    if (langgraph_refused_run(first))
+        return;
+    buf_char(out, '[');
+    for (const struct call *call = first; call != NULL; call = call->then) {
+        if (call != first)
+            buf_char(out, ',');
+        langgraph_put_new_run(out, &call->journal);
+    }
+    buf_char(out, ']');
+    api_json(first->req, 200, out);
+}
+
+/* NULL when it was answered. */
+static struct call *read_item(struct look *look, yyjson_val *list, size_t i)
+{
+    const struct batch *batch = look->data;
+    struct call *call = call_new(look->req, JOURNAL_SUBMIT, answer_all);
+
+    if (call == NULL)
+        return NULL;
+    call->item = i;
+    call->assistant = &batch->rows[i];
+    if (!langgraph_read_run(call, yyjson_arr_get(list, i))) {
+        call_free(call);
+        return NULL;
+    }
+    buf_done(&call->body); /* there may be a hundred copies of it */
+    return call;
+}
+
+/* The first one, which owns the others; NULL when it was answered. */
+static struct call *read_items(struct look *look, yyjson_val *list)
+{
+    const struct batch *batch = look->data;
+    struct call *first = NULL, *last = NULL;
+
+    for (size_t i = 0; i < batch->n; i++) {
+        struct call *call = read_item(look, list, i);
+
+        if (call == NULL) {
+            call_free(first);
+            return NULL;
+        }
+        if (first == NULL) {
+            first = call;
+        } else {
+            last->then = call;
+            last->journal.more = &call->journal;
+        }
+        last = call;
+    }
+    return first;
+}
+
+/* Takes @look. */
+static void make_all(struct look *look)
+{
+    const struct batch *batch = look->data;
+    struct json_reader reader;
     struct json json;
 
-    if (call->item == batch->n) {
-        buf_char(out, ']');
-        api_json(call->req, 200, out);
-        return false;
+    struct call *first = NULL;
+
+    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
+    if (batch->n == 0)
+        http_respond(look->req, 200, "application/json", STR("[]"));
+    else if (json_read(&reader, http_body(look->req), &json, NULL) != 0)
+        (void)api_no_memory(look->req); /* it could be read before */
+    else
+        first = read_items(look, json.root);
+    json_reader_done(&reader);
+    if (first != NULL) {
+        first->found = look; /* the assistants */
+        call_post(first);
+    } else {
+        look_free(look);
     }
-    if (json_read(reader, buf_text(&call->body), &json, NULL) != 0)
-        return api_no_memory(call->req); /* it could be read before */
-    call->assistant = &batch->rows[call->item];
-    return langgraph_read_run(call, yyjson_arr_get(json.root, call->item));
-}
-
-/* Takes @found. */
-static void make_item(struct http_request *req, struct look *found, size_t item)
-{
-    struct call *call = call_new(req, JOURNAL_SUBMIT, answer_item);
-
-    if (call == NULL) {
-        look_free(found);
-        return;
-    }
-    call->found = found;
-    call->item = item;
-    call_read(call, LANGGRAPH_MAX_DEPTH, read_item);
-}
-
-static void answer_item(struct call *call)
-{
-    struct look *found = call->found;
-
-    if (langgraph_refused_run(call))
-        return;
-    if (call->item > 0)
-        buf_char(&found->out, ',');
-    langgraph_put_new_run(&found->out, &call->journal);
-    call->found = NULL;
-    make_item(call->req, found, call->item + 1);
 }
 
 static void on_found(struct task *task)
@@ -120,8 +157,7 @@ static void on_found(struct task *task)
         return;
     }
     http_on_gone(look->req, NULL, NULL);
-    buf_char(&look->out, '[');
-    make_item(look->req, look, 0);
+    make_all(look);
 }
 
 void api_run_batch(struct http_request *req, void *arg)

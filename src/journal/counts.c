@@ -70,6 +70,16 @@ static bool is_workers(const struct journal_request *req)
            (req->op == JOURNAL_WRITE && !str_absent(req->job));
 }
 
+/* Of a submit, and of those that were made with it. */
+static uint64_t count_new(const struct journal_request *first)
+{
+    uint64_t n = 0;
+
+    for (const struct journal_request *r = first; r != NULL; r = r->more)
+        n += !r->existed;
+    return n;
+}
+
 /* Returns how many batches were acknowledged. */
 static uint64_t count_requests(struct journal_counts *counts,
                                const struct journal_request *answered)
@@ -77,8 +87,10 @@ static uint64_t count_requests(struct journal_counts *counts,
     uint64_t batches = 0;
 
     for (const struct journal_request *r = answered; r != NULL; r = r->next) {
-        if (r->code == 0 && ((r->op == JOURNAL_SUBMIT && !r->existed) || r->made))
+        if (r->code == 0 && r->made)
             counter_add(&counts->submitted, 1);
+        if (r->code == 0 && r->op == JOURNAL_SUBMIT)
+            counter_add(&counts->submitted, count_new(r));
         if (is_workers(r) && r->code == ERR_REFUSED)
             counter_add(&counts->fenced, 1);
         if ((r->op != JOURNAL_APPEND && r->op != JOURNAL_FEED) || r->code != 0)

@@ -136,6 +136,8 @@ struct journal_request {
     bool is_unsigned; /* the lease is of an earlier version, whose leases anybody could guess */
     /* SUBMIT: jobs that its owner may have open, and queued; 0: no limit. */
     int64_t max_jobs, max_queued;
+    /* SUBMIT: further jobs, made with this one or not at all; their `done` is not called. */
+    struct journal_request *more;
     int64_t attempt;
     int64_t producer_seq; /* -1: none */
     struct str bytes;

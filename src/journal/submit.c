@@ -51,22 +51,42 @@ static void fill_row(const struct journal *j,
         row->expiry_seconds = j->opt.default_expiry_seconds;
 }
 
+/* @n: of those that have not ended, or that wait. */
+static void refuse_number(struct journal_request *req,
+                          uint64_t n,
+                          uint64_t n_new,
+                          int64_t most,
+                          const char *what)
+{
+    if (n_new == 1)
+        refuse(req, ERR_LIMIT, "%lld jobs of yours %s, and that is the most", (long long)most,
+               what);
+    else
+        refuse(
+            req, ERR_LIMIT,
+            "%llu jobs of yours %s: with %llu more there would be more than %lld, so none of "
+            "them was made",
+            (unsigned long long)n, what, (unsigned long long)n_new, (long long)most);
+}
+
+/* Together with those that are made with it. */
 static bool has_too_many(const struct journal *j, struct journal_request *req)
 {
     const struct owner *o = owner_find(j, req->row.owner);
+    uint64_t n_jobs = o != NULL ? o->n_jobs : 0, n_queued = o != NULL ? o->n_queued : 0, n = 0;
 
-    if (o != NULL && req->max_jobs > 0 && o->n_jobs >= (uint64_t)req->max_jobs)
-        refuse(req, ERR_LIMIT, "%lld jobs of yours have not ended, and that is the most",
-               (long long)req->max_jobs);
-    else if (o != NULL && req->max_queued > 0 && o->n_queued >= (uint64_t)req->max_queued)
-        refuse(req, ERR_LIMIT, "%lld jobs of yours wait for a worker, and that is the most",
-               (long long)req->max_queued);
+    for (const struct journal_request *r = req; r != NULL; r = r->more)
+        n++;
+    if (req->max_jobs > 0 && n_jobs + n > (uint64_t)req->max_jobs)
+        refuse_number(req, n_jobs, n, req->max_jobs, "have not ended");
+    else if (req->max_queued > 0 && n_queued + n > (uint64_t)req->max_queued)
+        refuse_number(req, n_queued, n, req->max_queued, "wait for a worker");
     else
         return false;
     return true;
 }
 
-void journal_submit(struct journal *j, struct journal_request *req)
+static void submit_one(struct journal *j, struct journal_request *req)
 {
     const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
     bool is_run = !str_absent(req->run.kwargs);
@@ -114,4 +134,23 @@ void journal_submit(struct journal *j, struct journal_request *req)
     }
     req->code = 0;
     journal_answer_row(req, &l->row);
+}
+
+void journal_submit(struct journal *j, struct journal_request *req)
+{
+    for (const struct journal_request *r = req->more; r != NULL; r = r->more) {
+        if (journal_agent_of(j, r->row.agent) == NULL) {
+            refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(r->row.agent, 80)));
+            return;
+        }
+    }
+    submit_one(j, req);
+    for (struct journal_request *r = req->more; r != NULL && req->code == 0; r = r->more) {
+        submit_one(j, r);
+        if (r->code == 0)
+            continue;
+        /* Hardly anything is left that could refuse it: take back the whole turn. */
+        (void)error_set(&j->failure, r->code, "%.200s", r->why.text);
+        journal_broke(j, req, r->code);
+    }
 }

@@ -207,6 +207,41 @@ def several_at_once():
         equal(s.post("/threads/search", {}).json, [], "their threads are nobody's to see")
 
 
+CLIENT, ADMIN = (f"spw_{c * 12}_" + "0123456789abc" * 4 for c in "12")
+AS_CLIENT = {"Authorization": f"Bearer {CLIENT}"}
+
+
+def batch(s, n, key=None, **last):
+    runs = [{"assistant_id": "agent", "input": {"n": i}} for i in range(n)]
+    runs[-1].update(last)
+    return s.post("/runs/batch", runs, headers={**AS_CLIENT, **({"Idempotency-Key": key} if key else {})})
+
+
+def n_jobs(s):
+    return len(s.get("/v1/jobs?limit=500", headers=AS_CLIENT).json["jobs"])
+
+
+@cases(["jobs", "queued"])
+def several_are_made_all_or_none(limit):
+    """Above a token's limit, and when one of them cannot be read."""
+    with serve(f"--max-{limit}-per-token", "4", "--auth-tokens", f"a@client:{CLIENT},b@admin:{ADMIN}") as s:
+        equal(batch(s, 1).status, 200)
+        a = batch(s, 4)
+        equal((a.status, n_jobs(s)), (429, 1), repr(a))
+        contains(a.detail, "with 4 more there would be more than 4")
+        equal(batch(s, 2, multitask_strategy="none").status, 422)
+        equal(batch(s, 2, stream_mode="none").status, 422)
+        equal(batch(s, 2, assistant_id="none").status, 404)
+        equal(n_jobs(s), 1)
+        first = batch(s, 3, key="k")
+        equal((first.status, n_jobs(s)), (200, 4), repr(first))
+        again = batch(s, 3, key="k")
+        equal((again.status, [r["run_id"] for r in again.json]), (200, [r["run_id"] for r in first.json]), "they are not new")
+        equal((batch(s, 1).status, n_jobs(s)), (429, 4))
+        metrics = s.get("/metrics", headers={"Authorization": f"Bearer {ADMIN}"}).body.decode()
+        contains(metrics, "spoolwire_jobs_submitted_total 4\n")
+
+
 @case
 def the_same_request_again_is_the_same_run():
     with serve() as s:
