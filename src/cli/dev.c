@@ -129,13 +129,13 @@ static void put_command(struct dev *d, const struct project_graph *g, const char
     buf_lit(out, "    command: [");
     put_word(out, program);
     if (g->kit == KIT_PYTHON) {
-        buf_lit(out, ", -m, spoolwire, run, ");
+        buf_lit(out, ", -m, spoolwire, run, --fail-jobs, ");
     } else {
         (void)snprintf(kit, sizeof(kit), "%s/kit/javascript/bin/spoolwire-run.js", d->home);
         /* A process of many runs stays small: Node lets its heap double before it looks. */
         buf_lit(out, ", --max-semi-space-size=4, --heap-growing-percent=30, ");
         put_word(out, kit);
-        buf_lit(out, ", ");
+        buf_lit(out, ", --fail-jobs, ");
     }
     put_word(out, g->spec);
     buf_lit(out, "]\n");

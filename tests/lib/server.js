@@ -38,10 +38,10 @@ export async function freePort() {
 }
 
 // A folder with the suite's packages, and files of the test.
-export function project(files = {}) {
+export function project(files = {}, packages = PACKAGES) {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'spoolwire-js-'));
 
-    fs.symlinkSync(path.join(PACKAGES, 'node_modules'), path.join(folder, 'node_modules'));
+    fs.symlinkSync(path.join(packages, 'node_modules'), path.join(folder, 'node_modules'));
     for (const [name, from] of Object.entries(files)) fs.copyFileSync(from, path.join(folder, name));
     return folder;
 }

@@ -2,7 +2,9 @@
 /**
  * Puts a graph to work.
  *
- *     spoolwire-run FILE:EXPORT                    as a process of a pool, for `command:` with `pool:`
+ *     spoolwire-run FILE:EXPORT                    as a process of a pool, for `command:` with `pool:`;
+ *                                                  with --fail-jobs a graph that cannot be loaded
+ *                                                  fails its jobs, instead of ending the process
  *     spoolwire-run --pull AGENT=FILE:EXPORT ...   as a worker that comes for its jobs
  *
  * The server is that of SPOOLWIRE_URL and SPOOLWIRE_TOKEN; a pool's process gets both from it.
@@ -10,13 +12,13 @@
 import { inspect, parseArgs } from 'node:util';
 
 import { Graph } from '../src/node/graph.js';
-import { servePool } from '../src/node/pool.js';
+import { BrokenGraph, servePool } from '../src/node/pool.js';
 import { Wire } from '../src/node/wire.js';
 import { Worker } from '../src/node/worker.js';
 
 const OLDEST_NODE = 20;
 
-const USAGE = `usage: spoolwire-run FILE:EXPORT
+const USAGE = `usage: spoolwire-run [--fail-jobs] FILE:EXPORT
        spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] AGENT=FILE:EXPORT...`;
 
 /** @param {string} why @returns {never} */
@@ -42,11 +44,26 @@ async function pull(words, { url, token, concurrency }) {
     await worker.run();
 }
 
+/** Our own words are enough; of what a graph's file throws, the place is needed too.
+ * @param {any} error */
+const told = (error) => (error?.constructor === Error ? error.message : inspect(error));
+
+/** @param {string} spec @returns {Promise<Graph | BrokenGraph>} */
+async function loadOrFail(spec) {
+    try {
+        return await Graph.load(spec);
+    } catch (error) {
+        console.error(`spoolwire-run: ${told(error)}`);
+        return new BrokenGraph(spec, error);
+    }
+}
+
 async function main() {
     const { values, positionals } = parseArgs({
         allowPositionals: true,
         options: {
             pull: { type: 'boolean' },
+            'fail-jobs': { type: 'boolean' },
             url: { type: 'string' },
             token: { type: 'string' },
             concurrency: { type: 'string' },
@@ -61,11 +78,11 @@ async function main() {
     if (values.pull) return pull(positionals, values);
     if (positionals.length !== 1) refuse('one graph for each pool');
     if (process.env.SPOOLWIRE_JOB) refuse("this process was started for one job: give its agent a pool ('pool: {size: 1}')");
-    return servePool(await Graph.load(positionals[0]), new Wire(values));
+    const load = values['fail-jobs'] ? loadOrFail : Graph.load;
+    return servePool(await load(positionals[0]), new Wire(values));
 }
 
 // A promise that nobody waits for is one run's trouble, and not that of all others.
 process.on('unhandledRejection', (reason) => console.error(reason));
 
-// Our own words are enough; of what a graph's file throws, the place is needed too.
-main().catch((error) => refuse(error?.constructor === Error ? error.message : inspect(error)));
+main().catch((error) => refuse(told(error)));

@@ -12,8 +12,9 @@ import logging
 import os
 import sys
 
+from .agent import Agent, BrokenAgent
 from .client import Client
-from .errors import SpoolwireError
+from .errors import GraphLoadError, SpoolwireError
 from .pool import Pool, claim_stdout
 from .runner import GraphAgent
 from .source import GraphSource
@@ -36,6 +37,9 @@ def arguments() -> argparse.ArgumentParser:
     run.add_argument("--stream", choices=["events", "modes"], default="events",
                      help="what jobs send: astream_events, with every tool and model call, or "
                           "stream modes alone")
+    run.add_argument("--fail-jobs", action="store_true",
+                     help="a graph that cannot be loaded fails its jobs, instead of ending the "
+                          "process of the pool")
     run.add_argument("--spool", metavar="FOLDER",
                      help="where events wait, with --pull, when the server is away for long")
     return parser
@@ -51,8 +55,22 @@ async def pull(args: argparse.Namespace) -> None:
 async def serve_pool(args: argparse.Namespace, stdout: int) -> None:
     known = args.url or os.environ.get("SPOOLWIRE_URL")
     client = Client(args.url, args.token) if known else None
-    agent = GraphAgent(GraphSource.of(args.graph), client=client, stream=args.stream)
-    await Pool(agent, client, stdout).run()
+    await Pool(load(args, client), client, stdout).run()
+
+
+def load(args: argparse.Namespace, client: Client | None) -> Agent:
+    try:
+        return GraphAgent(GraphSource.of(args.graph), client=client, stream=args.stream)
+    except (Exception, SystemExit) as e:
+        if not args.fail_jobs:
+            raise
+        logging.getLogger("spoolwire").error("%s could not be loaded", args.graph, exc_info=e)
+        return BrokenAgent(GraphLoadError(f"{args.graph} could not be loaded: {named(e)}"))
+
+
+def named(e: BaseException) -> str:
+    """Our own errors say enough; of others, the kind is needed too."""
+    return str(e) if isinstance(e, SpoolwireError) else f"{type(e).__name__}: {e}"
 
 
 def main() -> None:

@@ -35,6 +35,19 @@ class HandlerAgent:
         raise ValueError(f"this agent does not know the call {name!r}")
 
 
+class BrokenAgent:
+    """A graph that could not be loaded: every job, and every call, gets the reason."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def work(self, job: Job) -> Any:
+        raise self._error
+
+    async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
+        raise self._error
+
+
 def agent_of(thing: Any, **how: Any) -> Agent:
     """@thing as an agent: a handler, a graph, or "module.py:graph"."""
     if hasattr(thing, "work") and hasattr(thing, "call"):

@@ -38,3 +38,7 @@ class Interrupted(SpoolwireError):
 
 class HandBack(SpoolwireError):
     """Raised by a handler: the job goes back into the queue, at no cost."""
+
+
+class GraphLoadError(SpoolwireError):
+    """The graph of this process could not be loaded; its jobs fail with the reason."""

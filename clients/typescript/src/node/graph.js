@@ -1,16 +1,25 @@
 /**
  * A graph as its project exports it: `./src/agent.mjs:graph`.
  *
- * The export may be a compiled graph, one that is not compiled yet, or a function that makes one
- * for a run's config.
+ * The export may be a compiled graph, one that is not compiled yet, an agent of LangChain
+ * (`createAgent()`, `createDeepAgent()`), or a function that makes one of these for a run's config.
  */
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { registerLogger } from './logger.js';
 import { langgraph } from './peer.js';
 import { saverClass } from './saver.js';
 import { storeClass } from './store.js';
 import { importing } from './typescript.js';
+
+/** An agent of LangChain is a wrapper: what runs, and can be cloned, is the compiled graph inside.
+ * @param {any} graph */
+function unwrap(graph) {
+    const inner = graph?.graph;
+
+    return typeof inner?.stream === 'function' && inner.builder ? inner : graph;
+}
 
 export class Graph {
     /** @param {string} file @param {string} name @param {any} exported @param {any} lib */
@@ -31,12 +40,14 @@ export class Graph {
         const name = spec.slice(colon + 1);
 
         if (!fs.existsSync(file)) throw new Error(`${file} does not exist`);
+        const lib = await langgraph(path.dirname(file));
+        registerLogger(lib);
         const module = await importing(file);
         if (!(name in module)) {
             const names = Object.keys(module).join(', ') || 'nothing';
             throw new Error(`${file} exports no ${name}; it exports ${names}`);
         }
-        return new Graph(file, name, await module[name], await langgraph(path.dirname(file)));
+        return new Graph(file, name, await module[name], lib);
     }
 
     /**
@@ -50,6 +61,7 @@ export class Graph {
         if (typeof graph === 'function' && typeof graph.stream !== 'function')
             graph = await graph(config);
         if (typeof graph?.compile === 'function') graph = graph.compile();
+        graph = unwrap(graph);
         if (typeof graph?.stream !== 'function')
             throw new Error(`${this.file}: ${this.name} is no graph`);
         return Object.assign(Object.create(Object.getPrototypeOf(graph)), graph, {

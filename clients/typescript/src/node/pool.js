@@ -43,6 +43,16 @@ class Lines {
     }
 }
 
+/** A graph that could not be loaded: every job, and every call, gets the reason. */
+export class BrokenGraph {
+    /** @param {string} spec @param {unknown} error */
+    constructor(spec, error) {
+        const { name, message } = error instanceof Error ? error : new Error(String(error));
+
+        this.error = `${spec} could not be loaded: ${name === 'Error' ? '' : `${name}: `}${message}`;
+    }
+}
+
 class Pool {
     lines = new Lines();
     /** @type {Map<string, Run>} */
@@ -50,7 +60,7 @@ class Pool {
     /** @type {Set<Promise<void>>} */
     going = new Set();
 
-    /** @param {import('./graph.js').Graph} graph @param {import('./wire.js').Wire} wire */
+    /** @param {import('./graph.js').Graph | BrokenGraph} graph @param {import('./wire.js').Wire} wire */
     constructor(graph, wire) {
         this.graph = graph;
         this.wire = wire;
@@ -77,6 +87,11 @@ class Pool {
         // The beginning of every line about this job; the rest is JSON already.
         const head = `{"job":${JSON.stringify(order.job)},"attempt":${order.attempt},`;
         let isQuiet = false;
+        if (this.graph instanceof BrokenGraph) {
+            const finish = { status: 'failure', error: this.graph.error, error_type: 'GraphLoadError' };
+            await this.lines.put(`${head}"finish":${encode(finish)}}`);
+            return;
+        }
         const run = new Run(this.graph, order, this.wire, (event) => {
             isQuiet = false;
             return this.lines.put(`${head}"event":${event}}`);
@@ -98,13 +113,16 @@ class Pool {
 
     /** @param {any} order */
     async #answer({ call, agent }) {
-        const answer = await answerCall(this.graph, this.wire, call, agent);
+        const answer =
+            this.graph instanceof BrokenGraph
+                ? { error: this.graph.error }
+                : await answerCall(this.graph, this.wire, call, agent);
 
         await this.lines.put(encode({ call: call.id, ...answer }));
     }
 }
 
-/** @param {import('./graph.js').Graph} graph @param {import('./wire.js').Wire} wire */
+/** @param {import('./graph.js').Graph | BrokenGraph} graph @param {import('./wire.js').Wire} wire */
 export async function servePool(graph, wire) {
     const pool = new Pool(graph, wire);
 
