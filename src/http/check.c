@@ -58,14 +58,44 @@ static bool decline(struct http_request *req, int status, const char *format, ..
     return false;
 }
 
+/* "http://host:port/path?query" in its halves; false for any other form. */
+static bool split_absolute(struct str target, struct str *ret_host, struct str *ret_path)
+{
+    size_t colon = str_find(target, ':');
+    struct str scheme = str_head(target, colon), rest = str_skip(target, colon);
+    size_t n = 0;
+
+    if ((!header_is(scheme, "http") && !header_is(scheme, "https")) ||
+        !str_starts(rest, STR("://")))
+        return false;
+    rest = str_skip(rest, 3);
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+        n++;
+    *ret_host = str_head(rest, n);
+    *ret_path = str_skip(rest, n);
+    return true;
+}
+
+struct str request_target(const struct http_request *req, struct str *ret_host)
+{
+    struct str target = parser_target(&req->parser), path;
+
+    *ret_host = http_header(req, "host");
+    return split_absolute(target, ret_host, &path) ? path : target;
+}
+
 static bool check_target(struct http_request *req, struct str target)
 {
     bool is_asterisk = str_is(target, "*") && strcmp(req->method, "OPTIONS") == 0;
+    bool is_absolute = target.p != parser_target(&req->parser).p;
 
     if (is_asterisk)
         return true;
-    if (target.n == 0 || target.p[0] != '/' || strcmp(req->method, "CONNECT") == 0)
-        return decline(req, 400, "The request's target must be a path");
+    if (strcmp(req->method, "CONNECT") == 0 ||
+        (!is_absolute && (target.n == 0 || target.p[0] != '/')))
+        return decline(req, 400, "The request's target must be a path or a URL");
+    if (is_absolute && (req->host.n == 0 || str_find(req->host, '@') < req->host.n))
+        return decline(req, 400, "The request's target must name a host, and no user");
     if (str_find(target, '#') < target.n)
         return decline(req, 400, "The request's target must not have a fragment");
     return true;
@@ -73,7 +103,7 @@ static bool check_target(struct http_request *req, struct str target)
 
 static bool check_host(struct http_request *req)
 {
-    struct str host = http_header(req, "host");
+    struct str host = req->host;
 
     /* No browser reaches a Unix socket, and HTTP/1.0 may come without. */
     if (req->conn->peer.is_unix || str_absent(host))
@@ -120,7 +150,7 @@ static bool decode_params(struct http_request *req)
 static bool find_route(struct http_request *req, struct str target)
 {
     size_t mark = str_find(target, '?');
-    struct str path = str_head(target, mark);
+    struct str path = mark > 0 ? str_head(target, mark) : STR("/"); /* of a URL without one */
     struct str query = str_skip(target, mark + 1);
 
     if (!buf_reserve(&req->decoded, 2 * path.n + query_room(query)))
@@ -139,7 +169,7 @@ static bool find_route(struct http_request *req, struct str target)
 static bool check_origin(struct http_request *req)
 {
     req->origin = guard_origin(&http_server_limits(req->loop->server)->guard,
-                               http_header(req, "origin"), http_header(req, "host"));
+                               http_header(req, "origin"), req->host);
     /* Nobody asks before a page opens a socket, and the browser shows it what comes. */
     if (http_is_safe(req) && !http_asks_upgrade(req))
         return true;
@@ -239,7 +269,7 @@ static void accept_body(struct http_request *req)
 
 void request_check(struct http_request *req)
 {
-    struct str target = parser_target(&req->parser);
+    struct str target = request_target(req, &req->host);
 
     req->method = llhttp_method_name((llhttp_method_t)req->parser.llhttp.method);
     req->keep_alive = llhttp_should_keep_alive(&req->parser.llhttp) != 0;

@@ -131,6 +131,7 @@ static const struct {
     { 421, "Misdirected Request" },
     { 422, "Unprocessable Content" },
     { 425, "Too Early" },
+    { 426, "Upgrade Required" },
     { 428, "Precondition Required" },
     { 429, "Too Many Requests" },
     { 431, "Request Header Fields Too Large" },

@@ -70,7 +70,7 @@ bool pipeline_pass(struct conn *c)
 static bool takes_part(struct http_request *req)
 {
     struct router_match match = { 0 };
-    struct str target = parser_target(&req->parser);
+    struct str host, target = request_target(req, &host);
     const char *method = llhttp_method_name((llhttp_method_t)req->parser.llhttp.method);
 
     router_find(req->loop->server->router, str_of(method),

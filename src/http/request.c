@@ -82,7 +82,7 @@ static void reset(struct http_request *req)
     buf_clear(&req->decoded);
     buf_clear(&req->headers);
     buf_clear(&req->answer);
-    req->path = req->query = STR_NONE;
+    req->path = req->query = req->host = STR_NONE;
     req->origin = GUARD_NO_ORIGIN;
     req->preflight = 0;
     req->id_n = 0;

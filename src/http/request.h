@@ -28,6 +28,7 @@ struct http_request {
     struct buf decoded;        /* path, parameters and query; does not move once filled */
     struct str path;
     struct str query; /* see query_find */
+    struct str host;  /* whom it asked for; absent: HTTP/1.0 need not say */
     enum guard_origin origin;
     unsigned preflight; /* methods to name in the answer */
     char id[REQUEST_ID_MAX];
@@ -80,6 +81,9 @@ void request_log(struct http_request *req, struct str why);
 
 /* --- check.c ------------------------------------------------------------------------ */
 
+/* Path and query of its target, and the host that it names: that of a URL in the target's place
+ * (which all servers take, RFC 9112 3.2.2), else the header's. */
+struct str request_target(const struct http_request *req, struct str *ret_host);
 /* The head is complete: answers, or lets the body come. */
 void request_check(struct http_request *req);
 /* Answers with an error and closes, also in the middle of reading. */

@@ -6,6 +6,7 @@ and fails at its deadline.
 """
 
 import contextlib
+import http
 import json
 import os
 import re
@@ -69,11 +70,17 @@ class Answer:
         return f"{self.status} {self.headers} {self.body[:500]!r}"
 
 
+def reason(status):
+    """As RFC 9110 has it, which has renamed some."""
+    return {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable",
+            422: "Unprocessable Content"}.get(status) or http.HTTPStatus(status).phrase
+
+
 def parse_head(head):
     """Status and headers; every line must be one that we meant to write."""
     rows = head.decode("ascii").split("\r\n")
-    status = re.fullmatch(r"HTTP/1\.1 (\d{3}) [A-Za-z -]+", rows[0])
-    check(status, f"not a status line: {rows[0]!r}")
+    status = re.fullmatch(r"HTTP/1\.1 (\d{3}) ([A-Za-z -]+)", rows[0])
+    check(status and status[2] == reason(int(status[1])), f"not a status line: {rows[0]!r}")
     headers = {}
     for row in rows[1:]:
         name, colon, value = row.partition(": ")

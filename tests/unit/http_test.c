@@ -210,6 +210,7 @@ static void every_status_has_a_text(void **state)
 {
     (void)state;
     assert_string_equal(status_text(404), "Not Found");
+    assert_string_equal(status_text(426), "Upgrade Required");
     assert_string_equal(status_text(299), "OK");
     assert_string_equal(status_text(599), "Error");
     assert_true(status_has_no_body(204) && status_has_no_body(304) && !status_has_no_body(200));
