@@ -271,6 +271,20 @@ static struct str finish_reason(const struct message *m)
     return reason.p != NULL ? reason : json_text(json_at(m->response, "stop_reason"));
 }
 
+/* What the end says, else what was streamed: the envelope and native events need not repeat it.
+ */
+static struct str final_text(struct fold *f,
+                             const struct event *ev,
+                             const struct run *run,
+                             int *err)
+{
+    bool repeats_it = ev->source != SOURCE_NATIVE && ev->source != SOURCE_ENVELOPE;
+
+    if (ev->has_message && (repeats_it || ev->message.text.n > 0))
+        return fold_limit_text(f, ev->message.text, err);
+    return ev->kind == EVENT_RUN_END ? fold_streamed_text(f, run, err) : STR_NONE;
+}
+
 static int fill_end(struct fold *f, const struct event *ev, struct run *run, struct record *rec)
 {
     const struct message *m = &ev->message;
@@ -281,11 +295,10 @@ static int fill_end(struct fold *f, const struct event *ev, struct run *run, str
     rec->error_type = ev->error_type;
     if (run->message.p != NULL)
         rec->message = run->message;
+    rec->text = final_text(f, ev, run, &err);
     if (!ev->has_message)
         return err;
     rec->message = message_id(f, run, m->id, &err);
-    if (m->text.n > 0 || ev->source != SOURCE_NATIVE) /* llm.end does not repeat it */
-        rec->text = fold_limit_text(f, m->text, &err);
     if (m->reasoning.n > 0)
         rec->reasoning = fold_limit_text(f, m->reasoning, &err);
     if (m->calls != NULL)

@@ -443,7 +443,9 @@ static int whole_message(struct fold *f,
         rec.info.ns = ev->ns;
         rec.info.meta = fold_json(f, ev->meta, false, &err);
     }
-    return err == 0 ? fold_emit(f, &rec, run) : err;
+    if (err != 0 || fold_was_sent(f, id, m->text, rec.data))
+        return err;
+    return fold_emit(f, &rec, run);
 }
 
 static struct str made_up_id(struct fold *f,
@@ -568,8 +570,8 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
     if (ev->message.cls != MESSAGE_AI || !ev->message.chunk) {
         struct str id = ev->message.id;
 
-        if (id.n == 0 || fold_seen(f, fold_key(f, SEEN_MESSAGE, id)) ||
-            ev->message.cls == MESSAGE_NONE || ev->message.cls == MESSAGE_GENERATION)
+        if (id.n == 0 || ev->message.cls == MESSAGE_NONE ||
+            ev->message.cls == MESSAGE_GENERATION)
             return 0;
         return whole_message(f, &ev->message, message != NULL ? message : ev->data, id, NULL,
                              ev);

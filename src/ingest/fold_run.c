@@ -607,6 +607,8 @@ int fold_close_run(struct fold *f, struct run *run, struct str status, struct st
     rec.error = error;
     if (rec.kind == REC_LLM_END && run->message.p != NULL)
         rec.message = run->message;
+    if (rec.kind == REC_LLM_END && str_is(status, "ok"))
+        rec.text = fold_streamed_text(f, run, &err);
     return err == 0 ? fold_emit_end(f, run, &rec, status) : err;
 }
 

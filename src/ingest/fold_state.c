@@ -8,6 +8,7 @@
 #include "ingest/fold_state.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 
@@ -73,6 +74,43 @@ struct key fold_owner_key(const struct fold *f, const struct run *exec, struct s
     return k;
 }
 
+/* Of a run that is open or closed. */
+static bool has_said(const struct fold *f, const struct run *run, struct str text)
+{
+    size_t n = run->head != NULL ? run->text.n : run->said_n;
+    struct key said =
+        run->head != NULL ? table_key(&f->seen, SEEN_TEXT, buf_text(&run->text)) : run->said;
+
+    if (!run->keeps_text)
+        return true; /* its end says it whole */
+    return text.n == run->streamed &&
+           key_eq(said, table_key(&f->seen, SEEN_TEXT, str_head(text, n)));
+}
+
+bool fold_was_sent(const struct fold *f, struct str id, struct str text, struct str data)
+{
+    const void *found = table_get(&f->seen, fold_key(f, SEEN_MESSAGE, id));
+    const struct sent *sent = found;
+
+    if (found == NULL || found == f)
+        return false;
+    return sent->run != NULL ? has_said(f, sent->run, text)
+                             : key_eq(sent->data, table_key(&f->seen, SEEN_TEXT, data));
+}
+
+static int mark_sent(struct fold *f, struct str id, struct sent what)
+{
+    struct key k = fold_key(f, SEEN_MESSAGE, id);
+    void *found = table_get(&f->seen, k);
+    struct sent *sent =
+        found == NULL || found == f ? arena_alloc(&f->keep, sizeof(*sent)) : found;
+
+    if (sent == NULL)
+        return ERR_NOMEM;
+    *sent = what;
+    return mark(f, k, sent);
+}
+
 struct key fold_section_key(const struct fold *f,
                             enum seen_space space,
                             const struct run *exec,
@@ -119,6 +157,8 @@ static int fill_run(struct fold *f, struct run *run, const struct record *rec)
     run->panel = in->panel;
     run->counted = in->counted;
     run->derived = in->derived;
+    /* Of the formats only events and callbacks have tags, and they repeat the text. */
+    run->keeps_text = in->derived || in->tags.p == NULL;
     run->exec = in->top              ? run
                 : in->exec.p != NULL ? table_get(&f->seen, fold_key(f, SEEN_RUN, in->exec))
                                      : NULL;
@@ -174,6 +214,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     if (run == NULL)
         return ERR_NOMEM;
     *run = (struct run){ 0 };
+    buf_init(&run->text, f->opt.field_limit);
     int err = fill_run(f, run, rec);
     if (err == 0)
         err = mark(f, fold_key(f, SEEN_RUN, rec->info.run), run);
@@ -217,6 +258,9 @@ static void apply_end(struct fold *f, struct run *run)
         f->last_found = NULL;
     record_unref(run->head);
     run->head = NULL;
+    run->said = table_key(&f->seen, SEEN_TEXT, buf_text(&run->text));
+    run->said_n = run->text.n;
+    buf_done(&run->text);
     free(run->meta_raw);
     run->meta_raw = NULL;
     run->meta_raw_n = run->meta_raw_cap = 0;
@@ -237,10 +281,26 @@ static int apply_info(struct fold *f, const struct record *rec, struct run *run)
     return 0;
 }
 
+/* As much as is needed to say it at the end, and to know it again. */
+static int keep_text(struct fold *f, struct run *run, struct str text)
+{
+    bool whole = run->text.n == run->streamed; /* so far */
+
+    if (!run->keeps_text)
+        return 0;
+    if (whole)
+        buf_str(&run->text, utf8_head_bytes(text, f->opt.field_limit - run->text.n));
+    run->streamed += text.n;
+    return run->text.error;
+}
+
 static int apply_delta(struct fold *f, const struct record *rec, struct run *run)
 {
     if (run == NULL || rec->mirror)
         return 0;
+    int err = keep_text(f, run, rec->text);
+    if (err != 0)
+        return err;
     run->deltas++;
     run->half = rec->half != RECORD_NO_NUMBER ? (uint32_t)rec->half : 0;
     run->finish |= rec->last;
@@ -249,7 +309,7 @@ static int apply_delta(struct fold *f, const struct record *rec, struct run *run
     /* A message keeps its first id; one longer than an id should be is not kept. */
     if (rec->message.n <= MAX_MESSAGE_ID && !arena_copy(&f->keep, rec->message, &run->message))
         return ERR_NOMEM;
-    int err = mark(f, fold_key(f, SEEN_MESSAGE, rec->message), run);
+    err = mark_sent(f, rec->message, (struct sent){ .run = run });
     struct key owner = fold_owner_key(f, run->exec, rec->message);
     if (err == 0 && !fold_seen(f, owner))
         err = mark(f, owner, run);
@@ -322,7 +382,8 @@ static int apply_message(struct fold *f, const struct record *rec, struct run *r
 {
     (void)run;
     f->message_parts |= rec->head_seq == 0;
-    int err = mark(f, fold_key(f, SEEN_MESSAGE, rec->message), f);
+    int err = mark_sent(f, rec->message,
+                        (struct sent){ .data = table_key(&f->seen, SEEN_TEXT, rec->data) });
     if (err == 0 && rec->call.p != NULL)
         err = mark(f, fold_key(f, SEEN_CALL, rec->call), f);
     return err;

@@ -17,14 +17,15 @@
 enum seen_space {
     SEEN_RUN = 1, /* run id -> struct run */
     SEEN_OWNER,   /* execution and message id -> the run whose tokens count */
-    SEEN_MESSAGE, /* message id: streamed or sent whole */
+    SEEN_MESSAGE, /* message id -> struct sent, or the fold itself: not sent, but known */
     SEEN_CALL,    /* tool call id whose message was sent */
     SEEN_SECTION, /* execution and section -> the run that makes it */
     SEEN_SECTION_END,
     SEEN_URL,
     SEEN_CITED,
     SEEN_DERIVED, /* for made-up ids, which depend on its number; never stored */
-    SEEN_REPORT   /* for telling reports apart; never stored */
+    SEEN_REPORT,  /* for telling reports apart; never stored */
+    SEEN_TEXT     /* for telling messages apart; never stored */
 };
 
 struct run {
@@ -35,6 +36,9 @@ struct run {
     struct str id;           /* executions only, after closing too */
     struct str node;         /* executions only, after closing too */
     struct str message;      /* models: the message id of its first delta */
+    struct buf text; /* models, while open: the text of its deltas, to the field limit */
+    struct key said; /* models, after closing: of that text */
+    size_t said_n, streamed; /* bytes of that text, and of all deltas */
     char *meta_raw;          /* owned; metadata as it last stood in a line: only a cache */
     size_t meta_raw_n;
     size_t meta_raw_cap;
@@ -46,6 +50,13 @@ struct run {
     uint32_t depth; /* node runs above it, itself included when it is one */
     enum run_type type;
     bool node_run, top, card, panel, counted, derived, repeat, finish;
+    bool keeps_text; /* a model whose end need not say its text */
+};
+
+/* What was sent last under a message id. */
+struct sent {
+    const struct run *run; /* that streamed it; NULL: it was sent whole */
+    struct key data;       /* of a whole message's JSON */
 };
 
 /* A tool call that a model has announced and no tool run has taken yet. */
@@ -136,6 +147,8 @@ static inline struct key fold_key(const struct fold *f, enum seen_space space, s
 
 bool fold_seen(const struct fold *f, struct key k);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
+/* Was this what was sent last under the id @id: @text streamed, or @data whole? */
+bool fold_was_sent(const struct fold *f, struct str id, struct str text, struct str data);
 struct key fold_section_key(const struct fold *f,
                             enum seen_space space,
                             const struct run *exec,
@@ -153,6 +166,8 @@ struct str fold_tmp(struct fold *f, int *err);
 struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err);
 /* A text cut to the field limit with a mark that says so. */
 struct str fold_limit_text(struct fold *f, struct str text, int *err);
+/* The text of @run's deltas, limited likewise; absent when there were none. */
+struct str fold_streamed_text(struct fold *f, const struct run *run, int *err);
 /* Reads @v as a message, whose texts live as long as the event. */
 int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
 /* An id that is new in this job and the same in every rebuild, which means that @salt is.  With

@@ -65,16 +65,27 @@ struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int 
     return fold_tmp(f, err);
 }
 
-struct str fold_limit_text(struct fold *f, struct str text, int *err)
+/* Of a text of @bytes bytes, of which at least the beginning is in @text. */
+static struct str limited(struct fold *f, struct str text, size_t bytes, int *err)
 {
-    if (text.n <= f->opt.field_limit)
+    if (bytes <= f->opt.field_limit)
         return text;
     buf_clear(&f->tmp);
     buf_str(&f->tmp, utf8_head(text, MARKER_PREVIEW));
     buf_lit(&f->tmp, "… [");
-    buf_u64(&f->tmp, text.n);
+    buf_u64(&f->tmp, bytes);
     buf_lit(&f->tmp, " bytes, over the field limit]");
     return fold_tmp(f, err);
+}
+
+struct str fold_limit_text(struct fold *f, struct str text, int *err)
+{
+    return limited(f, text, text.n, err);
+}
+
+struct str fold_streamed_text(struct fold *f, const struct run *run, int *err)
+{
+    return run->streamed > 0 ? limited(f, buf_text(&run->text), run->streamed, err) : STR_NONE;
 }
 
 struct str fold_derive_id(struct fold *f, uint64_t salt, int *err)

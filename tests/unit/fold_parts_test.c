@@ -52,7 +52,7 @@ static void the_first_token_of_a_namespace_starts_its_execution(void **state)
            "llm.start u1 4 -\n"
            "llm.delta u1 4 a\n"
            "llm.delta u1 4 b\n"
-           "llm.end u1 4 -\n"
+           "llm.end u1 4 ab\n"
            "node.end u1 4 -\n");
     done(&s);
 }
@@ -244,6 +244,117 @@ static void an_event_name_that_is_not_utf8_is_a_bad_line(void **state)
     done(&s);
 }
 
+/* --- messages ------------------------------------------------------------------------- */
+
+static void part_of(struct scene *s, const char *message)
+{
+    say(s,
+        "['messages',[%s,{'langgraph_node':'n','langgraph_step':1,"
+        "'langgraph_checkpoint_ns':'n:1'}]]",
+        message);
+}
+
+/* What three calls of pushMessage and one with a RemoveMessage give. */
+static void a_message_that_changes_is_sent_again(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    part_of(&s, "{'type':'ai','id':'m1','content':'one'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'two'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'two'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'one'}");
+    part_of(&s, "{'type':'remove','id':'m1','content':''}");
+    part_of(&s, "{'type':'remove','id':'m1','content':''}");
+    expect(&s, "message", "message data",
+           "message m1 {'type':'ai','id':'m1','content':'one'}\n"
+           "message m1 {'type':'ai','id':'m1','content':'two'}\n"
+           "message m1 {'type':'ai','id':'m1','content':'one'}\n"
+           "message m1 {'type':'remove','id':'m1','content':''}\n");
+    done(&s);
+}
+
+static void a_message_that_was_streamed_is_sent_whole_when_it_differs(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'Hel'}");
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'lo'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'Hello'}");
+    say(&s, "['updates',{'n':{'x':1}}]"); /* which ends the model too */
+    part_of(&s, "{'type':'ai','id':'m1','content':'Hello'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'Hello!'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'Hello'}");
+    expect(&s, "message llm.delta", "text data",
+           "llm.delta Hel -\n"
+           "llm.delta lo -\n"
+           "message - {'type':'ai','id':'m1','content':'Hello!'}\n"
+           "message - {'type':'ai','id':'m1','content':'Hello'}\n");
+    done(&s);
+}
+
+/* Only the beginning of a long text is kept. */
+static void a_long_message_that_was_streamed_is_known_again(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_with(&s, (struct play_options){ .field_limit = 8 });
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'12345'}");
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'67890'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'1234567890'}");
+    say(&s, "['updates',{'n':{'x':1}}]");
+    part_of(&s, "{'type':'ai','id':'m1','content':'1234567890'}");
+    part_of(&s, "{'type':'ai','id':'m1','content':'123456789'}");
+    expect(&s, "message llm.end", "text data",
+           "llm.end 12345678… [10 bytes, over the field limit] -\n"
+           "message - {'type':'ai','id':'m1','content':'123456789'}\n");
+    done(&s);
+}
+
+/* --- the final text ------------------------------------------------------------------- */
+
+static void a_model_that_was_only_streamed_has_its_final_text(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'Hel'}");
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'lo'}");
+    say(&s, "['updates',{'n':{'x':1}}]");
+    say(&s, "{'type':'agent.spawned','agent_id':'a1','agent_name':'critic','node':'critic'}");
+    say(&s, "{'type':'agent.token','agent_id':'a1','token':'Fi'}");
+    say(&s, "{'type':'agent.token','agent_id':'a1','token':'ne'}");
+    say(&s, "{'type':'agent.done','agent_id':'a1','node':'critic'}");
+    say(&s, "{'type':'llm.start','id':'l1','name':'gpt-x','data':{},'metadata':{}}");
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'O'},'metadata':{}}");
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'K'},'metadata':{}}");
+    say(&s, "{'type':'llm.end','id':'l1','name':'gpt-x','data':{},'metadata':{}}");
+    say(&s, "{'event':'on_chat_model_stream','run_id':'r','data':{'model':'m','chunk':'So'}}");
+    say(&s,
+        "{'event':'on_chat_model_end','run_id':'r','data':{'model':'m','final_text':null}}");
+    expect(&s, "llm.end", "text", "llm.end Hello\nllm.end Fine\nllm.end OK\nllm.end So\n");
+    done(&s);
+}
+
+static void a_model_that_was_cut_off_has_none(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'O'},'metadata':{}}");
+    say(&s, "{'type':'llm.end','id':'l1','name':'gpt-x','data':{'error':'cut off'}}");
+    part_of(&s, "{'type':'AIMessageChunk','id':'m1','content':'Hel'}");
+    assert_int_equal(play_finish(&s.play, JOB_END_FAILED, STR("lost"), s.ms), 0);
+    expect(&s, "llm.end", "status text", "llm.end error -\nllm.end error -\n");
+    done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +368,11 @@ int main(void)
         cmocka_unit_test(a_task_that_asks_is_interrupted),
         cmocka_unit_test(parts_beside_events_make_no_executions_and_no_tokens),
         cmocka_unit_test(parts_keep_their_namespace),
+        cmocka_unit_test(a_message_that_changes_is_sent_again),
+        cmocka_unit_test(a_message_that_was_streamed_is_sent_whole_when_it_differs),
+        cmocka_unit_test(a_long_message_that_was_streamed_is_known_again),
+        cmocka_unit_test(a_model_that_was_only_streamed_has_its_final_text),
+        cmocka_unit_test(a_model_that_was_cut_off_has_none),
         cmocka_unit_test(an_event_name_that_is_not_utf8_is_a_bad_line),
     };
 

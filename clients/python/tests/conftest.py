@@ -25,6 +25,7 @@ AGENTS = {
     "pull": {"pull": True},
     "graph": {"pull": True, "attempts": 3, "lease": "3s"},
     "made": {"pull": True},
+    "pushing": {"pull": True},
     "quick": {"pull": True, "attempts": 3, "lease": "1s"},
     "silent": {"pull": True, "attempts": 3, "lease": "4s"},
 }

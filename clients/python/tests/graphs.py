@@ -8,12 +8,12 @@ from itertools import cycle
 from typing import Annotated, Any
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.config import get_store, get_stream_writer
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import add_messages, push_message
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -145,3 +145,13 @@ context_builder = StateGraph(State, context_schema=Context)
 context_builder.add_node("configured", configured)
 context_builder.add_edge(START, "configured")
 with_context = context_builder.compile()
+
+
+def push(state: State) -> Any:
+    for text in ("one", "two", "two", "three"):
+        push_message(AIMessage(text, id="pushed"))
+    push_message(RemoveMessage(id="pushed"), state_key=None)
+    return {"log": ["push"]}
+
+
+pushing = line_of(push).compile()

@@ -16,7 +16,8 @@ def client(server):
 
 @pytest.fixture(scope="module")
 def worker(server):
-    with working(server, {"graph": graphs.graph, "made": graphs.with_context}):
+    with working(server, {"graph": graphs.graph, "made": graphs.with_context,
+                          "pushing": graphs.pushing}):
         yield
 
 
@@ -34,6 +35,15 @@ def test_a_question_of_a_thread_is_answered_by_its_next_run(server, worker):
         assert (await sdk.threads.get(thread))["status"] == "idle"
         again = await sdk.runs.wait(thread, "graph", input=ASK)
         assert again["log"] == [*ended["log"], "think found pool", "slow", "ask", "write"]
+    asyncio.run(main())
+
+
+def test_a_message_that_is_pushed_again_is_streamed_again(server, worker):
+    async def main():
+        said = [p.data[0] async for p in client(server).runs.stream(None, "pushing", input={},
+                                                                   stream_mode=["messages-tuple"]) if p.event == "messages"]
+        assert [(m["type"], m["content"], m["id"]) for m in said] == [
+            ("ai", "one", "pushed"), ("ai", "two", "pushed"), ("ai", "three", "pushed"), ("remove", "", "pushed")]
     asyncio.run(main())
 
 
