@@ -247,6 +247,7 @@ void api_list(struct http_request *req, void *arg);
 void api_job(struct http_request *req, void *arg);
 void api_delete(struct http_request *req, void *arg);
 void api_cancel(struct http_request *req, void *arg);
+void api_release(struct http_request *req, void *arg);
 void api_events(struct http_request *req, void *arg);
 void api_answer(struct http_request *req, void *arg);
 void api_pause(struct http_request *req, void *arg);

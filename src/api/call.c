@@ -258,6 +258,7 @@ void api_put_job(struct buf *b, const struct job_row *row)
                   row->finished != 0 ? row->finished + row->expiry_seconds * 1000 : 0);
     buf_lit(b, ",\"expired\":");
     buf_str(b, row->first_seq > 1 ? STR("true") : STR("false"));
+    render_text(b, "set_aside", row->set_aside != 0 ? STR(JOURNAL_SET_ASIDE_WHY) : STR_NONE);
     buf_char(b, '}');
 }
 

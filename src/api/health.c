@@ -16,6 +16,7 @@
 enum {
     FAILED_MS = 30000, /* so long a failed commit is news, unless one succeeds */
     STUCK_MS = 10000,  /* the journal looks around several times a second */
+    MAX_READY_BYTES = 4096,
     LOW_DISK_BYTES = 256 * 1024 * 1024 /* then somebody should act */
 };
 
@@ -40,14 +41,41 @@ void api_livez(struct http_request *req, void *arg)
     http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
 }
 
+static int put_id(void *arg, const struct job_row *row)
+{
+    struct buf *b = arg;
+
+    if (b->p[b->n - 1] != '[')
+        buf_char(b, ',');
+    json_put_str(b, row->id);
+    return b->n > MAX_READY_BYTES;
+}
+
+static void run_ready(struct task *task, struct store *store)
+{
+    struct buf *b = &look_of(task)->out;
+
+    buf_lit(b, "{\"status\":\"ready\",\"set_aside\":[");
+    (void)store_jobs_set_aside(store, put_id, b, NULL); /* as far as they can be read */
+    buf_lit(b, "]}");
+}
+
+/* Without a look at the store, unless jobs are set aside: their ids are there. */
 void api_readyz(struct http_request *req, void *arg)
 {
     struct app *app = arg;
 
-    if (atomic_load(&app->draining))
+    if (atomic_load(&app->draining)) {
         http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
-    else
+        return;
+    }
+    if (counter_get(&journal_counts(app->journal)->set_aside) == 0) {
         http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
+        return;
+    }
+    struct look *look = look_new(req, STR(""), run_ready);
+    if (look != NULL)
+        look_post(look);
 }
 
 /* --- the parts ------------------------------------------------------------------------- */

@@ -415,6 +415,20 @@ void api_aiq_cancel(struct http_request *req, void *arg)
     jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
 }
 
+static void answer_release(struct call *call)
+{
+    if (call_refused(call))
+        return;
+    api_put_job(&call->out, &call->journal.row);
+    api_json(call->req, 200, &call->out);
+}
+
+void api_release(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_RELEASE, answer_release, false);
+}
+
 void api_delete(struct http_request *req, void *arg)
 {
     (void)arg;

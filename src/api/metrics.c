@@ -260,12 +260,14 @@ static void put_appends(struct expose *e, const struct journal_counts *c)
 static void put_jobs(struct expose *e, const struct journal_counts *c)
 {
     uint64_t jobs = get(&c->jobs), queued = get(&c->queued), running = get(&c->running);
+    uint64_t set_aside = get(&c->set_aside), known = queued + running + set_aside;
 
     expose_family(e, "spoolwire_jobs", "gauge", "Jobs that are not final.");
     expose_value(e, "state=\"queued\"", queued);
     expose_value(e, "state=\"running\"", running);
-    /* The three may be from two moments. */
-    expose_value(e, "state=\"waiting\"", jobs > queued + running ? jobs - queued - running : 0);
+    /* They may be from two moments. */
+    expose_value(e, "state=\"waiting\"", jobs > known ? jobs - known : 0);
+    expose_value(e, "state=\"set_aside\"", set_aside);
     expose_counter(e, "spoolwire_jobs_submitted_total", get(&c->submitted), "New jobs.");
     expose_family(e, "spoolwire_jobs_finished_total", "counter", "Jobs that have ended.");
     expose_value(e, "outcome=\"succeeded\",reason=\"worker\"", get(&c->succeeded));

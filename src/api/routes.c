@@ -27,6 +27,7 @@ const struct http_route api_routes[] = {
     { "GET", "/v1/jobs/{id}", api_job, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "DELETE", "/v1/jobs/{id}", api_delete, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
     { "POST", "/v1/jobs/{id}/cancel", api_cancel, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "POST", "/v1/jobs/{id}/release", api_release, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "POST", "/v1/jobs/{id}/answer", api_answer, BODY_INPUT, HTTP_ROUTE_PROBLEM,
       ACCESS_CLIENT },
     { "POST", "/v1/jobs/{id}/pause", api_pause, BODY_PLAIN, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },

@@ -142,7 +142,7 @@ static void help_usage(const struct command *c, const char *path, struct buf *ou
     buf_lit(out, "Usage: spoolwire ");
     buf_str(out, str_of(path));
     if (c->parts != NULL)
-        buf_lit(out, " COMMAND");
+        buf_str(out, c->run != NULL ? STR(" [COMMAND]") : STR(" COMMAND"));
     buf_lit(out, " [OPTION…]");
     if (c->arguments != NULL) {
         buf_char(out, ' ');
@@ -239,7 +239,7 @@ void command_help(const struct command *c, const char *path, struct buf *out)
     if (c->parts != NULL)
         help_parts(c, out);
     help_flags(c, out);
-    if (c->parts == NULL)
+    if (c->parts == NULL || c->run != NULL)
         help_exits(c, out);
 }
 
@@ -285,7 +285,7 @@ int command_run(const struct command *c, const char *path, int argc, char **argv
     struct args args = { .command = c, .path = path };
     bool help = false;
 
-    if (c->parts != NULL)
+    if (c->parts != NULL && (c->run == NULL || (argc > 1 && argv[1][0] != '-')))
         return run_part(c, path, argc, argv);
     if (c->start != NULL)
         return c->start(argc, argv);

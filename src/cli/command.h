@@ -59,7 +59,7 @@ struct command {
     unsigned takes;    /* COMMAND_… */
     unsigned min_words, max_words;
     const struct command *const *parts; /* "config" has "show"; up to NULL.  NULL: none */
-    /* One of these, or parts. */
+    /* One of these, or parts; with `run` and parts, `run` is for a line without a command. */
     int (*run)(const struct args *args);
     int (*start)(int argc, char **argv); /* reads its arguments itself */
 };

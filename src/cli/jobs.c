@@ -225,11 +225,38 @@ static const struct flag flags[] = {
     { 0 },
 };
 
+static int tell_released(const struct remote *r, struct str job, struct client_reply *reply)
+{
+    (void)job;
+    return remote_write(r, reply);
+}
+
+static int run_release(const struct args *args)
+{
+    return remote_each(args, "POST", "/release", tell_released);
+}
+
+static const struct command command_release = {
+    .name = "release",
+    .arguments = "JOB…",
+    .about = "free jobs that are set aside",
+    .story = "A job over which the server has crashed twice is set aside: it can be read, and "
+             "nothing is done to it.  This makes it go on.  A job that was at work is queued "
+             "again, at no cost.  If the server crashes over it again, it is set aside again.  "
+             "Needs a token with the scope admin.",
+    .exits = "0 they go on",
+    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .min_words = 1,
+    .max_words = COMMAND_MANY,
+    .run = run_release,
+};
+
 const struct command command_jobs = {
     .name = "jobs",
     .about = "list the jobs",
     .story = "Lists the server's jobs, the newest first.  With --json one a line.",
     .flags = flags,
     .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .parts = (const struct command *const[]){ &command_release, NULL },
     .run = run,
 };

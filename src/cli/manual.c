@@ -58,7 +58,7 @@ static void put_command(void *arg, const struct command *c, const char *path)
 {
     struct buf *out = arg;
 
-    if (c->parts != NULL)
+    if (c->parts != NULL && c->run == NULL)
         return; /* they stand for it */
     buf_lit(out, ".SS spoolwire ");
     buf_str(out, str_of(path));

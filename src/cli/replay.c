@@ -262,8 +262,8 @@ static int make_store(struct replay *r)
 
 static void remove_folder(const struct replay *r)
 {
-    static const char *const names[] = { "run.db", "run.db-wal", "run.db-shm", "run.db.lock",
-                                         "socket" };
+    static const char *const names[] = { "run.db",      "run.db-wal",     "run.db-shm",
+                                         "run.db.lock", "run.db.folding", "socket" };
     char path[160];
 
     if (r->folder[0] == '\0')

@@ -119,6 +119,7 @@ static void stop(struct server *s)
     api_done(&s->app);
     keeper_free(s->keeper);
     hub_shared_free(s->hub_shared);
+    breadcrumb_close(&s->breadcrumb);
     store_close(s->store);
     free(s->exec_agents);
     free(s->exec_names);

@@ -19,6 +19,7 @@ struct server {
     char **argv;
     struct generation *now; /* owned; the settings */
     struct store *store;
+    struct breadcrumb breadcrumb; /* of the job being folded; or not open */
     struct journal *journal;
     struct hub_shared *hub_shared;
     struct pool *pool;

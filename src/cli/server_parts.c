@@ -54,6 +54,35 @@ static void on_stuck(void *arg, struct str why)
     log_end(&out);
 }
 
+static void on_suspected(void *arg, struct str job, bool set_aside, struct str why)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "suspect");
+    buf_lit(&out, ",\"job\":");
+    json_put_str(&out, job);
+    buf_lit(&out, ",\"set_aside\":");
+    buf_str(&out, set_aside ? STR("true") : STR("false"));
+    buf_lit(&out, ",\"why\":");
+    json_put_str(&out, why);
+    log_end(&out);
+}
+
+/* Without it the server works; a job over which it crashes is not found out. */
+static void open_breadcrumb(struct server *s)
+{
+    struct error err;
+    struct buf out;
+
+    if (breadcrumb_open(s->store, &s->breadcrumb, &err) == 0)
+        return;
+    log_begin(&out, "suspect");
+    buf_lit(&out, ",\"why\":");
+    json_put_str(&out, str_of(err.text));
+    log_end(&out);
+}
+
 static void on_tokens_changed(void *arg)
 {
     struct server *s = arg;
@@ -114,11 +143,14 @@ int server_start_journal(struct server *s, struct error *err)
         .max_field = c->max_field,
         .max_calls = c->max_calls,
         .clock = log_now,
-        .events = { on_wanted, on_published, on_queued, on_stuck, s },
+        .events = { on_wanted, on_published, on_queued, on_stuck, on_suspected, s },
     };
     int code = store_open(&store, &s->store, err);
 
     journal.store = s->store;
+    if (code == 0)
+        open_breadcrumb(s);
+    journal.breadcrumb = s->breadcrumb;
     if (code == 0)
         code = journal_new(&journal, &s->journal, err);
     if (code == 0 && hub_shared_new(&s->hub_shared) != 0)

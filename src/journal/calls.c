@@ -47,7 +47,7 @@ static void tell(struct journal *j, const struct journal_request *call)
 static bool is_reached(struct journal *j, struct journal_request *req, struct str id)
 {
     req->job = id;
-    return journal_job_of(j, req) != NULL || req->code == ERR_CLOSED;
+    return journal_find_job(j, req) != NULL || req->code == ERR_CLOSED;
 }
 
 static bool is_thread_reached(struct journal *j, struct journal_request *req, struct str id)

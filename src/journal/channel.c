@@ -131,7 +131,8 @@ static void renew_all(struct journal *j)
 {
     for (size_t i = 0; i < j->n_all; i++)
         if (j->all[i]->state == JOB_RUNNING && j->all[i]->agent != NULL &&
-            j->all[i]->agent->fed == FED_ALONE && !j->all[i]->stale)
+            j->all[i]->agent->fed == FED_ALONE && !j->all[i]->stale &&
+            j->all[i]->row.set_aside == 0)
             journal_renew(j->all[i]);
 }
 

@@ -149,6 +149,7 @@ void journal_count_look(struct journal *j)
     counter_set(&counts->jobs, j->n_all);
     counter_set(&counts->queued, j->n_queued);
     counter_set(&counts->running, j->n_running);
+    counter_set(&counts->set_aside, j->n_set_aside);
     counter_set(&counts->waiting_leases, leases);
     counter_set(&counts->oldest_queued, (uint64_t)oldest);
 }

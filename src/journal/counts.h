@@ -24,7 +24,7 @@ struct journal_counts {
     struct counter last_failure; /* of a commit; the same */
 
     /* Now: */
-    struct counter jobs, queued, running, waiting_leases;
+    struct counter jobs, queued, running, set_aside, waiting_leases;
     struct counter oldest_queued; /* since when; milliseconds since 1970, 0: none */
 
     /* Since the start, of what was committed: */

@@ -266,7 +266,9 @@ static struct journal_request *do_all(struct journal *j, struct journal_request 
         struct journal_request *req = list;
 
         list = req->next;
-        if (journal_do(j, req))
+        bool waits = journal_do(j, req);
+        breadcrumb_set(&j->opt.breadcrumb, 0);
+        if (waits)
             continue;
         req->next = answered;
         answered = req;
@@ -307,6 +309,7 @@ bool journal_turn(struct journal *j)
         answered = do_all(j, list);
         journal_look_at_time(j);
         journal_serve_leases(j, &answered);
+        breadcrumb_set(&j->opt.breadcrumb, 0);
         err = commit(j);
     }
     if (err != 0) {
@@ -378,10 +381,12 @@ static int on_open_job(void *arg, const struct job_row *row)
 {
     struct recovery *r = arg;
     struct journal *j = r->journal;
+    struct job_row taken = *row;
     struct live *l;
 
-    r->err = live_add(j, row, &l);
-    if (r->err != 0 || l->state != JOB_RUNNING)
+    suspects_take(j, &taken);
+    r->err = live_add(j, &taken, &l);
+    if (r->err != 0 || l->state != JOB_RUNNING || l->row.set_aside != 0)
         return r->err;
     l->is_unsigned = is_unsigned(l);
     /* A pull worker may have gone on while we were away; an exec worker went down with us. */
@@ -399,5 +404,9 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
     j->now = j->opt.clock(j->opt.clock_arg);
     counter_set(&j->counts.last_turn, (uint64_t)j->now); /* not stuck before the first */
     int code = store_open_jobs(j->opt.store, on_open_job, &r, err);
-    return code == 0 && r.err != 0 ? error_set(err, r.err, "%s", error_name(r.err)) : code;
+    if (code == 0 && r.err != 0)
+        code = error_set(err, r.err, "%s", error_name(r.err));
+    if (code == 0)
+        suspects_recovered(j);
+    return code;
 }

@@ -21,6 +21,7 @@
 #include "ingest/event.h"
 #include "jobs/job.h"
 #include "jobs/lease.h"
+#include "store/breadcrumb.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -46,6 +47,7 @@ enum journal_op {
     JOURNAL_COUNT,  /* agents → accepted: how many of their jobs wait */
     JOURNAL_CANCEL, /* job, error = the reason */
     JOURNAL_DELETE, /* job: cancelled if it is not final, then gone */
+    JOURNAL_RELEASE,  /* job: it is set aside no longer, and no suspect */
     JOURNAL_SETTINGS, /* settings: in the place of those that there were */
     JOURNAL_CALL,     /* agents (one), call, named, wait_ms → output or error, when a worker
                          answers */
@@ -238,6 +240,8 @@ struct publication {
     struct str error;
 };
 
+#define JOURNAL_SET_ASIDE_WHY "the server crashed twice while it took in the events of this job"
+
 struct journal_events {
     /* May readers want @job's records as they come?  A hint. */
     bool (*wanted)(void *arg, struct str job);
@@ -247,6 +251,8 @@ struct journal_events {
     void (*queued)(void *arg, struct str agent);
     /* Nothing can be stored from now on, and why; absent: it can again. */
     void (*stuck)(void *arg, struct str why);
+    /* At the start: the server crashed over this job, or it was set aside. */
+    void (*suspected)(void *arg, struct str job, bool set_aside, struct str why);
     void *arg;
 };
 
@@ -281,6 +287,7 @@ struct journal_settings {
 
 struct journal_options {
     struct store *store;                /* borrowed; the one that writes */
+    struct breadcrumb breadcrumb;       /* of the job being folded; or not open */
     const struct journal_agent *agents; /* borrowed */
     size_t n_agents;
     int64_t default_expiry_seconds;

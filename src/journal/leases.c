@@ -25,7 +25,7 @@ static void say_lost(const struct live *l, struct journal_request *req)
 struct live *journal_leased_job(struct journal *j, struct journal_request *req)
 {
     struct lease_shown shown = { req->key, req->attempt, req->is_unsigned };
-    struct live *l = journal_job_of(j, req);
+    struct live *l = journal_find_job(j, req);
 
     if (l == NULL && req->code != ERR_CLOSED)
         return NULL;
@@ -33,6 +33,8 @@ struct live *journal_leased_job(struct journal *j, struct journal_request *req)
         lease_judge(&req->caller, &shown, l != NULL ? &l->row : &req->row);
     if (verdict == LEASE_FOREIGN)
         journal_not_found(req);
+    else if (l != NULL && suspects_refuse(l, req))
+        return NULL;
     else if (l != NULL && verdict == LEASE_LOST)
         say_lost(l, req);
     return verdict == LEASE_HELD ? l : NULL; /* what is held has not ended */

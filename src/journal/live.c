@@ -5,6 +5,7 @@
 #include "journal/live.h"
 
 #include "ingest/fold.h"
+#include "journal/crash.h"
 
 #include <stdlib.h>
 
@@ -143,6 +144,10 @@ static void count_state(struct live *l, int n)
     struct journal *j = l->journal;
     size_t running = l->state == JOB_RUNNING ? (size_t)n : 0;
 
+    if (l->row.set_aside != 0) {
+        j->n_set_aside += (size_t)n;
+        return; /* it takes nobody's place */
+    }
     j->n_running += running;
     j->n_queued += l->state == JOB_QUEUED ? (size_t)n : 0;
     if (l->owner == NULL)
@@ -303,7 +308,11 @@ static int on_record(void *arg, const struct record *rec)
     else if (rec->kind == REC_STATE_VALUES || rec->kind == REC_RUN_END ||
              rec->kind == REC_JOB_END)
         err = runs_saw(l, rec);
-    return err == 0 ? capture(l, rec) : err;
+    if (err == 0)
+        err = capture(l, rec);
+    breadcrumb_set(&j->opt.breadcrumb, l->row.key); /* the fold goes on; another may have been
+                                                       looked at */
+    return err;
 }
 
 /* --- the fold ---------------------------------------------------------------- */
@@ -337,6 +346,7 @@ static int on_stored(void *arg, uint64_t seq, struct str stored)
 {
     struct rebuild *r = arg;
     struct record rec;
+    crash_if_told(stored);
     int err = record_decode(&r->live->journal->reader, stored, &rec, NULL);
     bool good = err == 0 && rec.seq == seq;
 
@@ -376,6 +386,7 @@ int live_fold(struct live *l, struct fold **ret)
         .arg = l,
     };
 
+    breadcrumb_set(&j->opt.breadcrumb, l->row.key);
     if (l->fold == NULL) {
         struct fold *fold = NULL;
         int err = fold_new(&options, &fold);
@@ -526,6 +537,15 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
         return live_finish(l, JOB_END_FAILED, why, type);
     err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
     return err == 0 ? live_move(l, JOB_QUEUED) : err;
+}
+
+void live_set_aside(struct live *l, int64_t since)
+{
+    live_dequeue(l);
+    count_state(l, -1);
+    l->row.set_aside = since;
+    count_state(l, 1);
+    owner_release(l->owner);
 }
 
 /* --- turns ------------------------------------------------------------------- */

@@ -82,6 +82,7 @@ struct journal {
     struct table owners;          /* of live jobs -> struct owner */
     struct table threads;         /* of live jobs -> struct thread */
     size_t n_running, n_queued;   /* jobs */
+    size_t n_set_aside;           /* which are in neither */
     struct queue *queues;         /* one per agent, same index */
     struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
     size_t lease_turn;            /* whose agent is looked at first */
@@ -163,6 +164,8 @@ int live_lose_worker(struct live *l, struct str why, struct str type);
 int live_requeue(struct live *l, struct str why);
 /* What the turn did is done with. */
 void live_end_turn(struct live *l);
+/* Nothing is done to it since @since; 0: it goes on. */
+void live_set_aside(struct live *l, int64_t since);
 /* The turn failed: as it is in the store; gone when it is not there. */
 void live_reload(struct live *l);
 
@@ -179,6 +182,16 @@ void owner_leave(struct live *l);
 bool owner_has_room(const struct live *l);
 /* Some job of its has ended or the like: those that may begin now go to their queues. */
 void owner_release(struct owner *o); /* may be NULL */
+
+/* --- suspects.c -------------------------------------------------------------- */
+
+/* Of a job that is set aside nothing is done: true, and it was refused. */
+bool suspects_refuse(const struct live *l, struct journal_request *req);
+/* After a crash: is it the one that was being folded?  Changes the row, before it is added. */
+void suspects_take(struct journal *j, struct job_row *row);
+/* All are added: stores what suspects_take has changed, and tells. */
+void suspects_recovered(struct journal *j);
+void journal_release(struct journal *j, struct journal_request *req);
 
 /* --- queue.c ----------------------------------------------------------------- */
 
@@ -275,7 +288,9 @@ void journal_broke(struct journal *j, struct journal_request *req, int code);
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
 /* There is no such job, for who asks. */
 void journal_not_found(struct journal_request *req);
-/* The job of a request; a job that is final answers ERR_CLOSED with its row. */
+/* The job of a request; a job that is final answers ERR_CLOSED with its row.  journal_job_of
+ * also refuses one that is set aside. */
+struct live *journal_find_job(struct journal *j, struct journal_request *req);
 struct live *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);
 /* And what a run has besides. */

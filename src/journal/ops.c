@@ -76,7 +76,7 @@ bool journal_is_visible(const struct journal_request *req, const struct job_row 
            (req->thread_row.key == 0 || req->thread_row.key == row->thread);
 }
 
-struct live *journal_job_of(struct journal *j, struct journal_request *req)
+struct live *journal_find_job(struct journal *j, struct journal_request *req)
 {
     struct live *l = live_find(j, req->job);
     struct job_row row;
@@ -109,6 +109,13 @@ struct live *journal_job_of(struct journal *j, struct journal_request *req)
     journal_answer_row(req, &row);
     refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row.state));
     return NULL;
+}
+
+struct live *journal_job_of(struct journal *j, struct journal_request *req)
+{
+    struct live *l = journal_find_job(j, req);
+
+    return l != NULL && suspects_refuse(l, req) ? NULL : l;
 }
 
 /* --- to stop a job, and to forget it ------------------------------------------ */
@@ -160,7 +167,9 @@ int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t
 {
     int err = 0;
 
-    if (l != NULL && !job_state_is_final(l->state))
+    if (l != NULL && l->row.set_aside != 0 && !job_state_is_final(l->state))
+        err = live_move(l, JOB_CANCELLED); /* its fold is not touched */
+    else if (l != NULL && !job_state_is_final(l->state))
         err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
     if (l != NULL) {
         live_touch(l);
@@ -208,6 +217,7 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_RETURN] = journal_hand_back,
         [JOURNAL_CANCEL] = cancel,
         [JOURNAL_DELETE] = delete_job,
+        [JOURNAL_RELEASE] = journal_release,
         [JOURNAL_LOSE] = journal_lose,
         [JOURNAL_COUNT] = journal_count_waiting,
         [JOURNAL_SETTINGS] = journal_set_settings,

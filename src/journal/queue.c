@@ -38,7 +38,7 @@ static struct queue *queue_of(const struct live *l)
 
 void live_enqueue(struct live *l)
 {
-    if (l->agent == NULL || l->next != NULL || !runs_may_begin(l))
+    if (l->agent == NULL || l->next != NULL || l->row.set_aside != 0 || !runs_may_begin(l))
         return;
     l->held = !owner_has_room(l);
     struct queue *q = queue_of(l);

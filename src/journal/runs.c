@@ -118,7 +118,7 @@ bool runs_may_begin(const struct live *l)
 void runs_release(struct live *l)
 {
     if (l->state != JOB_QUEUED || l->next != NULL || l->agent == NULL || l->stale ||
-        l->deleted || !runs_may_begin(l))
+        l->deleted || l->row.set_aside != 0 || !runs_may_begin(l))
         return;
     /* From now on it waits for a worker. */
     if (l->row.started == 0 && l->row.queue_deadline != 0) {

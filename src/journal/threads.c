@@ -294,10 +294,12 @@ bool threads_may_enter(struct journal *j,
         req->code = ERR_BUSY;
     if (err != 0)
         return false;
-    if (!str_is(req->run.strategy, "reject"))
+    if (str_is(req->run.strategy, "enqueue"))
         return true;
     for (const struct live *l = runs_first(j, ret_thread->key); l != NULL; l = l->next_run) {
-        if (is_open(l)) {
+        if (is_open(l) && suspects_refuse(l, req))
+            return false; /* it cannot be stopped */
+        if (is_open(l) && str_is(req->run.strategy, "reject")) {
             refuse(req, ERR_TYPE, "%s", BUSY);
             return false;
         }

@@ -23,6 +23,8 @@ static int look_at(struct journal *j, struct live *l)
 
     if (l->deleted || job_state_is_final(l->state))
         return 0; /* it ended in this very turn */
+    if (l->row.set_aside != 0)
+        return 0;
     if (l->damaged != 0) {
         (void)snprintf(why, sizeof(why), "damaged: record %llu of this job cannot be read",
                        (unsigned long long)l->damaged);
@@ -63,6 +65,7 @@ static void look_once(struct journal *j, struct live *l)
         return;
     if (look_at(j, l) != 0)
         journal_fail_turn(j, NULL);
+    breadcrumb_set(&j->opt.breadcrumb, 0);
     if (l->behind_since != 0 && (j->settling || j->now - l->behind_since >= ROW_EVERY_MS))
         live_change(l);
     l->cancel_news |= was_running && job_state_is_final(l->state);

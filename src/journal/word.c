@@ -4,6 +4,7 @@
  * acknowledged again and stored once. */
 #include "ingest/fold.h"
 #include "ingest/intake.h"
+#include "journal/crash.h"
 #include "journal/live.h"
 
 static void on_bad_line(void *arg, uint64_t line, const struct error *why)
@@ -34,6 +35,7 @@ int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
     intake_begin(j->intake, fold);
     j->bad_lines = 0;
     j->bad_question.code = 0;
+    crash_if_told(bytes);
     err = intake_feed(j->intake, bytes, j->now);
     if (err == 0)
         err = intake_end(j->intake, j->now);

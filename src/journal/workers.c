@@ -42,7 +42,7 @@ static bool put_all(struct journal *j, struct journal_request *req)
     for (size_t i = 0; ok && i < j->n_all && n < MAX_WORKERS; i++) {
         const struct live *l = j->all[i];
 
-        if (l->state == JOB_RUNNING && !l->deleted &&
+        if (l->state == JOB_RUNNING && !l->deleted && l->row.set_aside == 0 &&
             reach_includes(req->reach, l->row.id, l->row.owner))
             ok = put_holder(l, mem, &req->workers[n++]);
     }

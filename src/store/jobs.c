@@ -13,13 +13,15 @@
 /* In the order of SELECT_JOBS. */
 static void read_row(sqlite3_stmt *stmt, struct job_row *row)
 {
-    int n = 5;
+    int n = 7;
 
     row->key = sqlite3_column_int64(stmt, 0);
     row->input = column_text(stmt, 1);
     row->seq = (uint64_t)sqlite3_column_int64(stmt, 2);
     row->first_seq = (uint64_t)sqlite3_column_int64(stmt, 3);
     row->producer_seq = sqlite3_column_int64(stmt, 4);
+    row->crashed = sqlite3_column_int64(stmt, 5); /* NULL is 0, here and in the next */
+    row->set_aside = sqlite3_column_int64(stmt, 6);
 #define READ_TEXT(column) row->column = column_text(stmt, n++);
 #define READ_INT(column)  row->column = sqlite3_column_int64(stmt, n++);
     JOB_FIXED(READ_TEXT, READ_INT)

@@ -255,6 +255,8 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
     if (code == 0)
         code = run_for_job(s, STATEMENT_RUN_DELETE, key, NULL, err);
     if (code == 0)
+        code = run_for_job(s, STATEMENT_SUSPECT_DELETE, key, NULL, err);
+    if (code == 0)
         code = run_for_job(s, STATEMENT_JOB_DELETE, key, &n, err);
     if (code == 0 && n == 0)
         return error_set(err, ERR_NOT_FOUND, "there is no job %" PRId64, key);

@@ -264,6 +264,12 @@ static const char *const steps[] = {
     /* 15: leases are signed; those that were not are known, and nobody holds them any more. */
     "ALTER TABLE jobs ADD COLUMN unsigned_attempt INTEGER NOT NULL DEFAULT 0;"
     "UPDATE jobs SET unsigned_attempt = attempt WHERE state = 'running';",
+    /* 16: jobs over which the server has crashed. */
+    "CREATE TABLE suspects ("
+    "  job INTEGER PRIMARY KEY,"
+    "  crashed INTEGER NOT NULL,"
+    "  set_aside INTEGER NOT NULL"
+    ") STRICT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

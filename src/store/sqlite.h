@@ -6,6 +6,8 @@
  *     schema.c      whose file it is, and bringing it up to date
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
+ *     suspects.c    jobs over which the server has crashed
+ *     breadcrumb.c       the mapped page that names the job being folded
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
@@ -61,6 +63,7 @@ enum statement {
     STATEMENT_JOBS_OF_OWNER,
     STATEMENT_OPEN_JOBS,
     STATEMENT_UNPUBLISHED_JOBS,
+    STATEMENT_JOBS_SET_ASIDE,
     STATEMENT_RECORDS,
     STATEMENT_RECORD,
     STATEMENT_COUNTS,
@@ -101,6 +104,8 @@ enum statement {
     STATEMENT_JOB_PUBLISHED,
     STATEMENT_JOB_WITHDRAW,
     STATEMENT_JOB_DELETE,
+    STATEMENT_SUSPECT_PUT,
+    STATEMENT_SUSPECT_DELETE,
     STATEMENT_INPUT_DELETE,
     STATEMENT_RECORDS_DELETE,
     STATEMENT_RUN_CUT,

@@ -41,7 +41,9 @@
 #define SELECT_JOBS                                                                    \
     "SELECT key, (SELECT input FROM inputs WHERE job = key),"                          \
     " ifnull((SELECT max(id) & 1073741823 " RUNS_SINCE "), seq), first_seq,"           \
-    " ifnull((SELECT batch " RUNS_SINCE " ORDER BY id DESC LIMIT 1), producer_seq)" ALL_NAMES   \
+    " ifnull((SELECT batch " RUNS_SINCE " ORDER BY id DESC LIMIT 1), producer_seq)," \
+    " (SELECT crashed FROM suspects WHERE job = key),"                                 \
+    " (SELECT set_aside FROM suspects WHERE job = key)" ALL_NAMES                      \
     " FROM jobs "
 #define IS_FINAL "WHERE state IN ('succeeded', 'failed', 'cancelled') "
 #define BEFORE                                                                         \
@@ -112,6 +114,8 @@ static const char *const sql[STATEMENT_MAX] = {
                     "ORDER BY key",
     [STATEMENT_UNPUBLISHED_JOBS] =
         SELECT_JOBS "INDEXED BY jobs_unpublished WHERE published >= 0 ORDER BY key",
+    [STATEMENT_JOBS_SET_ASIDE] =
+        SELECT_JOBS "WHERE key IN (SELECT job FROM suspects WHERE set_aside > 0) ORDER BY key",
     [STATEMENT_RECORDS] = "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id",
     [STATEMENT_RECORD] =
         "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
@@ -184,6 +188,9 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_PUBLISHED] = "UPDATE jobs SET published = ? WHERE key = ?",
     [STATEMENT_JOB_WITHDRAW] = "UPDATE jobs SET first_seq = ? WHERE key = ?",
     [STATEMENT_JOB_DELETE] = "DELETE FROM jobs WHERE key = ?",
+    [STATEMENT_SUSPECT_PUT] = "INSERT OR REPLACE INTO suspects(job, crashed, set_aside) "
+                              "VALUES(?, ?, ?)",
+    [STATEMENT_SUSPECT_DELETE] = "DELETE FROM suspects WHERE job = ?",
     [STATEMENT_INPUT_DELETE] = "DELETE FROM inputs WHERE job = ?",
     [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id IN "
                                  "(SELECT id FROM records WHERE id BETWEEN ? AND ? LIMIT ?)",

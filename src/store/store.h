@@ -54,6 +54,8 @@ struct job_row {
     int64_t values_seq;       /* its last record of the graph's whole state; 0: none yet */
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     int64_t published;        /* the last record that Redis was told of; -1: it needs no more */
+    int64_t crashed;          /* out: when the server last crashed over it; 0: never */
+    int64_t set_aside;        /* out: since when nothing is done to it any more; 0: it is not */
     uint64_t seq;             /* of its last record */
     uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
 };
@@ -97,6 +99,13 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* Sets `published`.  A job that is not there is no error. */
 int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err);
+/* The server crashed over the job at @crashed (0: it did not), and it is set aside since
+ * @set_aside (0: it is not). */
+int store_suspect(struct store *s,
+                  int64_t job,
+                  int64_t crashed,
+                  int64_t set_aside,
+                  struct error *err);
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
 /* A run of a job's records: those that follow its last one, up to @last, a line each with
@@ -156,6 +165,9 @@ int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *e
 
 /* All with something to publish, or that may come to have it; the same. */
 int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+
+/* All that are set aside, oldest first. */
+int store_jobs_set_aside(struct store *s, store_job_cb cb, void *arg, struct error *err);
 
 typedef int (*store_record_cb)(void *arg, uint64_t seq, struct str stored);
 /* Records with seq > @after in order, until @limit rows or @max_bytes or the callback

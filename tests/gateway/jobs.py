@@ -8,7 +8,7 @@ from gateway import (OPENING, PULL, STORY, Server, Stream, Worker, at_once, inte
 from harness import DIALECTS, case, cases, check, contains, equal
 
 MEMBERS = ["job_id", "agent", "owner", "state", "outcome", "error", "error_type", "attempt", "worker", "cancel_requested", "events",
-           "created_at", "started_at", "finished_at", "expires_at", "expired"]
+           "created_at", "started_at", "finished_at", "expires_at", "expired", "set_aside"]
 
 
 def problem(a, status):

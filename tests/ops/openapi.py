@@ -244,7 +244,7 @@ def it_is_served_as_it_is_written():
 def a_false_answer_would_be_seen():
     job = {"job_id": "x", "agent": "a", "owner": None, "state": "queued", "outcome": None, "error": None, "error_type": None, "attempt": 0,
            "worker": None, "cancel_requested": False, "events": 1, "created_at": None, "started_at": None, "finished_at": None,
-           "expires_at": None, "expired": False, "output": None}
+           "expires_at": None, "expired": False, "set_aside": None, "output": None}
 
     def ok(body, status=200, kind="application/json"):
         try:
@@ -290,6 +290,7 @@ def tour(s):
     Lines(s, f"/v1/stream?jobs={id}").rest().close()
     equal(s.post(f"/v1/jobs/{id}/cancel").status, 409)
     other = s.submit()
+    equal(s.post(f"/v1/jobs/{other}/release").status, 200)
     equal(s.post(f"/v1/jobs/{other}/cancel").status, 200)
     equal(s.request("DELETE", f"/v1/jobs/{other}").status, 204)
     a = s.post("/v1/jobs/async/submit", {"agent_type": "pull", "input": "x"})

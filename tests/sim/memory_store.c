@@ -415,6 +415,29 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     next.created = job->row.created;
     next.published = job->row.published;
     next.first_seq = job->row.first_seq;
+    next.crashed = job->row.crashed;
+    next.set_aside = job->row.set_aside;
+    job->texts = copy_row(&next, &job->row, NULL);
+    return 0;
+}
+
+int store_suspect(struct store *s,
+                  int64_t key,
+                  int64_t crashed,
+                  int64_t set_aside,
+                  struct error *err)
+{
+    int code = store_begin_write(s, DISK_UPDATE, err);
+    struct disk_job *job = code == 0 ? find_key(s->disk, key) : NULL;
+
+    if (job == NULL)
+        return code;
+    struct undo *u = remember(s->disk, UNDO_ROW, job);
+    struct job_row next = job->row;
+    u->row = job->row;
+    u->texts = job->texts;
+    next.crashed = crashed;
+    next.set_aside = set_aside;
     job->texts = copy_row(&next, &job->row, NULL);
     return 0;
 }

@@ -761,6 +761,7 @@ static void check_granted(struct call *c)
     case JOURNAL_EXPIRE:
         check_moved_on(c);
         return;
+    case JOURNAL_RELEASE:
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
     case JOURNAL_SETTINGS:

@@ -16,6 +16,9 @@ struct scene {
     struct journal *journal;
     struct agent *settings;
     struct journal_agent agent;
+    struct breadcrumb breadcrumb;
+    int64_t folding;      /* what it said while a job was folded */
+    bool told, set_aside; /* of a suspect */
 };
 
 static int64_t clock_of(void *arg)
@@ -24,13 +27,47 @@ static int64_t clock_of(void *arg)
     return 1700000000000;
 }
 
+/* Asked from inside of a fold, when it emits its first record of a turn. */
+static bool on_wanted(void *arg, struct str job)
+{
+    struct scene *s = arg;
+
+    (void)job;
+    s->folding = breadcrumb_get(&s->breadcrumb);
+    return false;
+}
+
+static void on_suspected(void *arg, struct str job, bool set_aside, struct str why)
+{
+    struct scene *s = arg;
+
+    assert_true(str_is(job, "j") && why.n > 0);
+    s->told = true;
+    s->set_aside = set_aside;
+}
+
+static void start(struct scene *s)
+{
+    struct journal_options options = {
+        .store = s->store,
+        .breadcrumb = s->breadcrumb,
+        .clock = clock_of,
+        .agents = &s->agent,
+        .n_agents = 1,
+        .max_calls = 10,
+        .events = { .wanted = on_wanted, .suspected = on_suspected, .arg = s },
+    };
+    struct error why;
+
+    s->told = s->set_aside = false;
+    assert_int_equal(journal_new(&options, &s->journal, &why), 0);
+    assert_int_equal(journal_recover(s->journal, NULL, 0, &why), 0);
+}
+
 static int set_up(void **state)
 {
     static struct scene s;
     struct store_options files = { .path = ":memory:" };
-    struct journal_options options = {
-        .clock = clock_of, .agents = &s.agent, .n_agents = 1, .max_calls = 10
-    };
     struct error why;
 
     assert_int_equal(store_open(&files, &s.store, &why), 0);
@@ -38,8 +75,8 @@ static int set_up(void **state)
     s.agent = (struct journal_agent){
         .name = STR("a"), .settings = s.settings, .lease_ms = 60000, .attempts = 1
     };
-    options.store = s.store;
-    assert_int_equal(journal_new(&options, &s.journal, &why), 0);
+    assert_int_equal(breadcrumb_open(s.store, &s.breadcrumb, &why), 0);
+    start(&s);
     *state = &s;
     return 0;
 }
@@ -49,6 +86,7 @@ static int tear_down(void **state)
     struct scene *s = *state;
 
     journal_free(s->journal);
+    breadcrumb_close(&s->breadcrumb);
     store_close(s->store);
     agent_free(s->settings);
     return 0;
@@ -229,6 +267,90 @@ static void an_owner_is_lent_for_the_writing_only(void **state)
     arena_done(&write.mem);
 }
 
+/* --- crashes -------------------------------------------------------------------------- */
+
+static void the_job_being_folded_is_named(void **state)
+{
+    struct scene *s = *state;
+    struct journal_request lease = { 0 };
+
+    submit(s);
+    assert_int_equal(breadcrumb_get(&s->breadcrumb), 0);
+    ask(s, &lease, JOURNAL_LEASE);
+    s->folding = 0;
+    struct journal_request finish = { .job = STR("j"), .key = lease.row.key, .attempt = 1 };
+    ask(s, &finish, JOURNAL_FINISH);
+    assert_int_equal(finish.code, 0);
+    assert_int_equal(s->folding, lease.row.key);
+    assert_int_equal(breadcrumb_get(&s->breadcrumb), 0);
+    arena_done(&lease.mem);
+    arena_done(&finish.mem);
+}
+
+/* As a crash leaves it. */
+static void crash_over(struct scene *s, int64_t key)
+{
+    journal_free(s->journal);
+    breadcrumb_set(&s->breadcrumb, key);
+    start(s);
+}
+
+static int64_t key_of_job(const struct scene *s)
+{
+    struct job_row row;
+    struct error why;
+
+    assert_int_equal(store_job_get(s->store, STR("j"), &row, &why), 0);
+    return row.key;
+}
+
+static int code_of(const struct scene *s, enum journal_op op)
+{
+    struct journal_request req = { .job = STR("j") };
+
+    ask(s, &req, op);
+    arena_done(&req.mem);
+    return req.code;
+}
+
+static void a_second_crash_sets_a_job_aside(void **state)
+{
+    struct scene *s = *state;
+
+    submit(s);
+    int64_t key = key_of_job(s);
+    crash_over(s, key);
+    assert_true(s->told && !s->set_aside);
+    assert_int_equal(breadcrumb_get(&s->breadcrumb), 0);
+    crash_over(s, key + 1); /* nobody's: it was never stored */
+    assert_false(s->told);
+    crash_over(s, key);
+    assert_true(s->told && s->set_aside);
+    assert_int_equal(code_of(s, JOURNAL_CANCEL), ERR_REFUSED);
+    assert_int_equal(code_of(s, JOURNAL_LEASE), ERR_NOT_FOUND);
+    crash_over(s, 0);
+    assert_true(s->told && s->set_aside);
+    assert_int_equal(code_of(s, JOURNAL_RELEASE), 0);
+    assert_int_equal(code_of(s, JOURNAL_LEASE), 0);
+    crash_over(s, key);
+    assert_true(s->told && !s->set_aside);
+    assert_int_equal(code_of(s, JOURNAL_DELETE), 0);
+}
+
+static void a_job_that_is_set_aside_is_deleted_without_a_fold(void **state)
+{
+    struct scene *s = *state;
+
+    submit(s);
+    int64_t key = key_of_job(s);
+    crash_over(s, key);
+    crash_over(s, key);
+    s->folding = 0;
+    assert_int_equal(code_of(s, JOURNAL_DELETE), 0);
+    assert_int_equal(s->folding, 0);
+    assert_int_equal(code_of(s, JOURNAL_RELEASE), ERR_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +363,10 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_answered_row_has_no_text_of_the_journal, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_job_being_folded_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_second_crash_sets_a_job_aside, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_job_that_is_set_aside_is_deleted_without_a_fold,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_owner_is_lent_for_the_writing_only, set_up,
                                         tear_down),
     };

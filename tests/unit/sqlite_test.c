@@ -2,13 +2,16 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <pthread.h>
 #include <sqlite3.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "store/breadcrumb.h"
 #include "store_fixture.h"
 
 /* --- SQLite: files ---------------------------------------------------------------- */
@@ -445,6 +448,56 @@ static void tokens_are_made_beside_a_server(void **state)
     (void)add_job(f->w, "j", "a", "queued");
 }
 
+/* --- the breadcrumb ------------------------------------------------------------------ */
+
+static void a_breadcrumb_outlives_its_process(void **state)
+{
+    struct fixture *f = *state;
+    struct breadcrumb crumb = { 0 };
+    int status = 0;
+
+    open_both(f);
+    pid_t child = fork();
+    if (child == 0) {
+        struct error why;
+
+        if (breadcrumb_open(f->w, &crumb, &why) != 0)
+            _exit(1);
+        breadcrumb_set(&crumb, 77);
+        (void)raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    ok(breadcrumb_open(f->w, &crumb, err));
+    assert_int_equal(breadcrumb_get(&crumb), 77);
+    breadcrumb_close(&crumb);
+    expect_mode(f, ".folding");
+}
+
+/* What is in the page is of another boot, or not ours. */
+static void a_foreign_breadcrumb_says_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct breadcrumb crumb = { 0 };
+    char path[160];
+
+    open_both(f);
+    (void)snprintf(path, sizeof(path), "%s.folding", f->path);
+    for (long at = 0; at <= 16; at += 16) {
+        ok(breadcrumb_open(f->w, &crumb, err));
+        breadcrumb_set(&crumb, 77);
+        breadcrumb_close(&crumb);
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, at, SEEK_SET), 0);
+        assert_int_equal(fputc('?', file), '?');
+        assert_int_equal(fclose(file), 0);
+        ok(breadcrumb_open(f->w, &crumb, err));
+        assert_int_equal(breadcrumb_get(&crumb), 0);
+        breadcrumb_close(&crumb);
+    }
+}
+
 static void an_older_file_is_brought_up_to_date(void **state)
 {
     struct fixture *f = *state;
@@ -457,6 +510,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
     close_both(f);
     make_file(
         f,
+        "DROP TABLE suspects;"
         "DROP INDEX jobs_unpublished; ALTER TABLE jobs DROP COLUMN published;"
         "DROP TABLE assistants; DROP TABLE items; DROP TABLE checkpoints; DROP TABLE channels; DROP TABLE run_writes;"
         "DROP TABLE run_states; DROP TABLE threads; DROP TABLE runs; DROP INDEX jobs_thread;"
@@ -482,6 +536,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
     struct job_row row = get_job(f->r, "j");
     assert_true(str_absent(row.owner) && str_absent(row.holder));
     assert_true(str_absent(row.request_id));
+    assert_true(row.crashed == 0 && row.set_aside == 0);
     refused(store_job_get(f->r, STR("expired"), &row, err), ERR_NOT_FOUND);
     expire_until(f->w, 0);
     assert_int_equal(count(f->r, expired), 0);
@@ -496,6 +551,8 @@ int main(void)
         sqlite_only(a_second_writer_is_refused_and_disturbs_nobody),
         sqlite_only(tokens_are_made_beside_a_server),
         sqlite_only(an_older_file_is_brought_up_to_date),
+        sqlite_only(a_breadcrumb_outlives_its_process),
+        sqlite_only(a_foreign_breadcrumb_says_nothing),
         sqlite_only(files_of_others_are_refused_and_left_alone),
         sqlite_only(what_is_no_database_is_refused),
         sqlite_only(the_last_to_close_moves_the_wal_if_it_is_the_writer),

@@ -128,7 +128,7 @@ static inline int setup(void **state)
 
 static inline void remove_files(const struct fixture *f)
 {
-    static const char *const ends[] = { "", "-wal", "-shm", "-journal", ".lock" };
+    static const char *const ends[] = { "", "-wal", "-shm", "-journal", ".lock", ".folding" };
     char path[160];
 
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {

@@ -479,6 +479,42 @@ static void a_deleted_job_takes_its_records_with_it(void **state)
 
 /* --- transactions ----------------------------------------------------------------- */
 
+static int count_row(void *arg, const struct job_row *row)
+{
+    (void)row;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static void suspects_are_remembered(void **state)
+{
+    struct fixture *f = *state;
+    size_t n = 0;
+    int64_t key = add_job(f->w, "j", "a", "queued");
+
+    (void)add_job(f->w, "other", "a", "queued");
+    ok(store_begin(f->w, err));
+    ok(store_suspect(f->w, key, 5, 0, err));
+    ok(store_commit(f->w, err));
+    struct job_row row = get_job(f->r, "j");
+    assert_true(row.crashed == 5 && row.set_aside == 0);
+    ok(store_jobs_set_aside(f->r, count_row, &n, err));
+    assert_int_equal(n, 0);
+    ok(store_begin(f->w, err));
+    ok(store_suspect(f->w, key, 6, 7, err));
+    ok(store_job_update(f->w, &row, err)); /* which has nothing to say about it */
+    ok(store_commit(f->w, err));
+    row = get_job(f->r, "j");
+    assert_true(row.crashed == 6 && row.set_aside == 7);
+    ok(store_jobs_set_aside(f->r, count_row, &n, err));
+    assert_int_equal(n, 1);
+    ok(store_begin(f->w, err));
+    ok(store_suspect(f->w, key, 0, 0, err));
+    ok(store_commit(f->w, err));
+    row = get_job(f->r, "j");
+    assert_true(row.crashed == 0 && row.set_aside == 0);
+}
+
 static void readers_see_what_is_committed(void **state)
 {
     struct fixture *f = *state;
@@ -837,6 +873,7 @@ int main(void)
         shared(a_row_knows_what_came_after_it),
         shared(a_record_is_stored_once),
         shared(a_deleted_job_takes_its_records_with_it),
+        shared(suspects_are_remembered),
         shared(readers_see_what_is_committed),
         shared(a_rollback_leaves_nothing),
         shared(closing_in_a_transaction_stores_nothing),
