@@ -169,6 +169,8 @@ static void answer_events(struct call *call)
     render_number(b, "rejected", (int64_t)j->rejected);
     if (j->rejected > 0)
         render_text(b, "error", str_of(j->why.text));
+    if (j->repeated > 0)
+        buf_lit(b, ",\"repeated\":true");
     buf_char(b, ',');
     put_wishes(b, j);
     api_json(call->req, 200, b);

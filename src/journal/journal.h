@@ -196,8 +196,9 @@ struct journal_request {
     uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
                               has got the same lease; 0: anyway */
     uint64_t accepted, rejected;
-    uint64_t repeated, missing; /* FEED: by the numbers of its lines */
-    bool made;                  /* FEED: the job is new */
+    /* FEED: lines, by their numbers.  APPEND: 1 when its batch was stored before. */
+    uint64_t repeated, missing;
+    bool made; /* FEED: the job is new */
     struct journal_worker *workers;
     size_t n_workers;
     int64_t lease_ms;

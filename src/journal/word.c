@@ -54,6 +54,7 @@ void journal_append(struct journal *j, struct journal_request *req)
     journal_answer_lease(l, req);
     if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq) {
         j->tally.repeated++;
+        req->repeated = 1;
         return; /* it came before: acknowledged again, stored once */
     }
     if (req->producer_seq > l->row.producer_seq + 1) {

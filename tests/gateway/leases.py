@@ -241,9 +241,8 @@ def a_repeated_batch_is_stored_once():
         lease = Worker(s).lease()
         equal(lease.append(*OPENING, seq=0), {"accepted": 3, "rejected": 0, "cancel": False})
         for _ in range(3):
-            a = lease.append(*OPENING, seq=0)
-            equal((a["rejected"], a["cancel"]), (0, False))
-        lease.append(token("a"), token("b"), seq=1)
+            equal(lease.append(*OPENING, seq=0), {"accepted": 0, "rejected": 0, "repeated": True, "cancel": False})
+        equal(lease.append(token("a"), token("b"), seq=1), {"accepted": 2, "rejected": 0, "cancel": False})
         lease.append(*OPENING, seq=0)
         lease.append(token("a"), token("b"), seq=1)
         lease.append(token("other words, same number"), seq=1)
