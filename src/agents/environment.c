@@ -108,7 +108,8 @@ static void write_own(char **list, char *text, const struct own *own, size_t n)
         list[i] = text;
         memcpy(text, own[i].key.p, own[i].key.n);
         text += own[i].key.n;
-        memcpy(text, own[i].value.p, own[i].value.n);
+        if (own[i].value.n > 0)
+            memcpy(text, own[i].value.p, own[i].value.n);
         text += own[i].value.n;
         *text++ = '\0';
     }
@@ -131,28 +132,40 @@ static char **make(const struct environment *env, const struct own *own, size_t 
     return list;
 }
 
+#define TOKEN "SPOOLWIRE_TOKEN="
+
+/* The agent's own value wins. */
+static bool has_token(const struct environment *env)
+{
+    return has(env->all, env->n, STR(TOKEN));
+}
+
 char **environment_for(const struct environment *env,
                        struct str job,
                        int64_t attempt,
-                       struct str agent)
+                       struct str agent,
+                       struct str token)
 {
     char digits[24];
 
     (void)snprintf(digits, sizeof(digits), "%lld", (long long)attempt); /* fits */
     const struct own own[] = { { STR("SPOOLWIRE_JOB="), job },
                                { STR("SPOOLWIRE_ATTEMPT="), str_of(digits) },
-                               { STR("SPOOLWIRE_AGENT="), agent } };
-    return make(env, own, sizeof(own) / sizeof(own[0]));
+                               { STR("SPOOLWIRE_AGENT="), agent },
+                               { STR(TOKEN), token } };
+    return make(env, own, sizeof(own) / sizeof(own[0]) - has_token(env));
 }
 
 char **environment_for_pool(const struct environment *env,
                             struct str agent,
-                            unsigned concurrency)
+                            unsigned concurrency,
+                            struct str token)
 {
     char digits[24];
 
     (void)snprintf(digits, sizeof(digits), "%u", concurrency); /* fits */
     const struct own own[] = { { STR("SPOOLWIRE_CONCURRENCY="), str_of(digits) },
-                               { STR("SPOOLWIRE_AGENT="), agent } };
-    return make(env, own, sizeof(own) / sizeof(own[0]));
+                               { STR("SPOOLWIRE_AGENT="), agent },
+                               { STR(TOKEN), token } };
+    return make(env, own, sizeof(own) / sizeof(own[0]) - has_token(env));
 }

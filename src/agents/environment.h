@@ -21,15 +21,18 @@ void environment_done(struct environment *env);
 /* KEY=VALUE, unless the agent has a value of its own. */
 int environment_add(struct environment *env, const char *entry);
 
-/* One worker's: the agent's, and who it is.  One block, to be freed with free(); it borrows
- * the agent's texts.  NULL when memory ran out. */
+/* One worker's: the agent's, and who it is.  @token is its own, unless the agent has a value
+ * for that.  One block, to be freed with free(); it borrows the agent's texts.  NULL when
+ * memory ran out. */
 char **environment_for(const struct environment *env,
                        struct str job,
                        int64_t attempt,
-                       struct str agent);
+                       struct str agent,
+                       struct str token);
 /* The same for a process that has up to @concurrency jobs at a time. */
 char **environment_for_pool(const struct environment *env,
                             struct str agent,
-                            unsigned concurrency);
+                            unsigned concurrency,
+                            struct str token);
 
 #endif

@@ -613,6 +613,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
     e->host = (struct host){ .loop = &e->loop,
                              .journal = options->journal,
                              .lease_key = options->lease_key,
+                             .process_key = options->process_key,
                              .log = options->log,
                              .arg = options->arg,
                              .heartbeat_ms = options->heartbeat_ms,

@@ -103,7 +103,8 @@ struct exec_options {
     const struct exec_agent *agents; /* with all they point to: borrowed, outlive the manager */
     size_t n;
     struct journal *journal;        /* borrowed; stopped after the manager */
-    const unsigned char *lease_key; /* borrowed; what leases are signed with (jobs/lease.h) */
+    const unsigned char *lease_key; /* borrowed; what leases are signed with (jobs/lease.h), */
+    const unsigned char *process_key; /* and tokens of processes (jobs/process_token.h) */
     /* A line of stderr, as valid UTF-8; also what the manager has to say of the job's
      * process, as "spoolwire: ...".  On the manager's thread.  May be NULL. */
     void (*log)(void *arg, struct str job, struct str agent, struct str line);

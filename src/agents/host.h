@@ -21,9 +21,10 @@ struct host {
     struct journal *journal;
     void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
     void *arg;
-    const unsigned char *lease_key; /* what leases are signed with (jobs/lease.h) */
-    int64_t heartbeat_ms;           /* 0: a quarter of the lease */
-    uv_buf_t scratch;               /* where reads go */
+    const unsigned char *lease_key;   /* what leases are signed with (jobs/lease.h) */
+    const unsigned char *process_key; /* and tokens of processes (jobs/process_token.h) */
+    int64_t heartbeat_ms;             /* 0: a quarter of the lease */
+    uv_buf_t scratch;                 /* where reads go */
     struct exec_counts *counts;
     struct dialer *dialer;        /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */

@@ -15,6 +15,7 @@
 #include "agents/report.h"
 #include "agents/resident.h"
 #include "agents/verdict.h"
+#include "jobs/process_token.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -502,9 +503,14 @@ static const struct child_events child_events = { .output = on_output,
 static int start(struct member *m)
 {
     const struct exec_agent *a = m->opt.agent;
+    struct buf token;
+
+    buf_init(&token, MAX_SAID);
+    process_token_put(&token, m->opt.host->process_key, 0, a->name);
     struct child_spec spec = { .argv = a->argv,
                                .env = environment_for_pool(m->opt.env, a->name,
-                                                           pool_of(m)->concurrency),
+                                                           pool_of(m)->concurrency,
+                                                           buf_text(&token)),
                                .cwd = a->cwd,
                                .keeps_input = true,
                                .grace_ms = exec_grace_ms(a),
@@ -515,6 +521,7 @@ static int start(struct member *m)
     buf_init(&nothing, MAX_SAID);
     int err = spec.env == NULL ? UV_ENOMEM : child_start(&m->child, &spec, &nothing);
     free(spec.env);
+    buf_done(&token);
     return err;
 }
 

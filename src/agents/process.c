@@ -8,6 +8,7 @@
 #include "agents/order.h"
 #include "agents/tail.h"
 #include "agents/verdict.h"
+#include "jobs/process_token.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -96,9 +97,13 @@ static int spawn(struct process *p, char **env, struct buf *line)
 static bool start(struct hands *h, const struct order *order)
 {
     struct process *p = process_of(h);
-    char **env = environment_for(h->env, order->job, order->attempt, order->agent);
-    struct buf line;
+    struct buf line, token;
 
+    buf_init(&token, MAX_ORDER);
+    process_token_put(&token, h->host->process_key, order->key, order->agent);
+    char **env =
+        environment_for(h->env, order->job, order->attempt, order->agent, buf_text(&token));
+    buf_done(&token);
     tail_init(&p->tail, on_error_line, p);
     child_init(&p->child, h->host->loop, h->host->scratch, &child_events, p);
     buf_init(&line, MAX_ORDER);

@@ -224,6 +224,7 @@ void api_set_lease_caller(struct lease_caller *c, const struct token *t)
 
     *c = (struct lease_caller){ .holder = t->is_own ? STR_NONE : holder,
                                 .agents = t->agents,
+                                .only_key = t->only_key,
                                 .is_admin = (t->access & ACCESS_ADMIN) != 0 };
 }
 

@@ -67,10 +67,13 @@ static struct str owner_of(const struct token *t)
     return t != NULL && !str_absent(t->owner) ? t->owner : STR("");
 }
 
-/* It asks for a job's sake.  Only workers may: others could name anybody's. */
+/* It asks for a job's sake.  Only workers may: others could name anybody's.  Our own processes
+ * must: they have no items. */
 static bool is_for_job(struct http_request *req)
 {
-    return http_query(req, "job").n > 0 && (api_token(req)->access & ACCESS_WORKER) != 0;
+    const struct token *t = api_token(req);
+
+    return t->is_own || (http_query(req, "job").n > 0 && (t->access & ACCESS_WORKER) != 0);
 }
 
 /* --- writing ------------------------------------------------------------------------- */
@@ -115,7 +118,7 @@ static bool read_place(struct call *call, const yyjson_val *body, struct item_ro
     row->owner = owner_of(call->token);
     return items_read_ns(call->req, mem, json_at(body, "namespace"), &row->ns) &&
            read_key(call->req, mem, json_text(json_at(body, "key")), &row->key) &&
-           (!is_for_job(call->req) || lease_read_fence(call));
+           (!is_for_job(call->req) || lease_read_job(call, http_query(call->req, "job")));
 }
 
 static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t *ret_ms)
@@ -339,7 +342,7 @@ static void touch(struct http_request *req)
     row->owner = owner_of(call->token);
     if (read_query_ns(req, &call->journal.mem, &row->ns) &&
         read_key(req, &call->journal.mem, http_query(req, "key"), &row->key) &&
-        (!is_for_job(req) || lease_read_fence(call)))
+        (!is_for_job(req) || lease_read_job(call, http_query(call->req, "job"))))
         call_post(call);
     else
         call_free(call);

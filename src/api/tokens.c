@@ -119,7 +119,7 @@ void api_tokens(struct http_request *req, void *arg)
     buf_init(&out, SIZE_MAX / 4);
     buf_lit(&out, "{\"tokens\":[");
     for (size_t i = 0; i < ring->n; i++) {
-        if (ring->all[i]->parent != NULL || ring->all[i]->is_own)
+        if (ring->all[i]->parent != NULL)
             continue; /* sessions come and go */
         if (n++ > 0)
             buf_char(&out, ',');

@@ -1,6 +1,7 @@
 #include "auth/gate.h"
 
 #include "auth/access.h"
+#include "jobs/process_token.h"
 
 #include <stdlib.h>
 
@@ -47,9 +48,9 @@ static int visitor_new(struct token *t, const struct credential *c, struct visit
     v->token = token_ref(t);
     v->kind = c->kind;
     v->until = INT64_MAX;
-    if (c->kind != CREDENTIAL_TICKET && c->text.n > 0) {
+    if (c->kind != CREDENTIAL_TICKET && c->text.n <= sizeof(v->text) && c->text.n > 0) {
         v->n = c->text.n;
-        memcpy(v->text, c->text.p, v->n); /* fits: it was read as a token */
+        memcpy(v->text, c->text.p, v->n);
     }
     *ret = v;
     return 0;
@@ -120,14 +121,29 @@ static int find_ticket(const struct keyring *ring,
     return check_good(t, now, err);
 }
 
-int gate_admit(struct gate *g,
-               const struct credential *c,
-               int64_t now,
-               struct visitor **ret,
-               struct error *err)
+/* A token of its own for each visitor: it is made from what its text says. */
+static int find_process(const struct keeper *k,
+                        const struct credential *c,
+                        struct token **ret,
+                        struct error *err)
+{
+    struct process_token text;
+
+    if (c->kind != CREDENTIAL_TOKEN ||
+        !process_token_read(c->text, keeper_process_key(k), &text))
+        return unknown(err);
+    int code = token_new_process(str_make(text.agent, text.agent_n), text.key, ret);
+    return code == 0 ? 0 : error_set(err, code, "out of memory");
+}
+
+static int admit(struct gate *g,
+                 const struct credential *c,
+                 int64_t now,
+                 struct token **ret,
+                 int64_t *ret_until,
+                 struct error *err)
 {
     const struct keyring *ring = gate_ring(g);
-    int64_t until = INT64_MAX;
     struct token *t = NULL;
     int code = 0;
 
@@ -138,18 +154,35 @@ int gate_admit(struct gate *g,
                          "a token is needed: Authorization: Bearer spw_…, made by `spoolwire "
                          "token create`");
     else if (c->kind == CREDENTIAL_TICKET)
-        code = find_ticket(ring, c, now, &t, &until, err);
+        code = find_ticket(ring, c, now, &t, ret_until, err);
+    else if (process_token_looks_like(c->text))
+        return find_process(g->keeper, c, ret, err);
     else
         code = find_token(ring, c, now, &t, err);
-    if (code == 0) {
-        struct credential none = { CREDENTIAL_NONE, STR_NONE, STR_NONE };
-
-        code = visitor_new(t, gate_is_open(g) ? &none : c, ret);
-        if (code != 0)
-            return error_set(err, code, "out of memory");
-        (*ret)->until = until;
-    }
+    if (code == 0)
+        *ret = token_ref(t);
     return code;
+}
+
+int gate_admit(struct gate *g,
+               const struct credential *c,
+               int64_t now,
+               struct visitor **ret,
+               struct error *err)
+{
+    struct credential none = { CREDENTIAL_NONE, STR_NONE, STR_NONE };
+    int64_t until = INT64_MAX;
+    struct token *t = NULL;
+    int code = admit(g, c, now, &t, &until, err);
+
+    if (code != 0)
+        return code;
+    code = visitor_new(t, gate_is_open(g) ? &none : c, ret);
+    token_unref(t);
+    if (code != 0)
+        return error_set(err, code, "out of memory");
+    (*ret)->until = until;
+    return 0;
 }
 
 size_t gate_make_ticket(struct gate *g,

@@ -26,7 +26,8 @@ struct visitor {
     enum credential_kind kind;
     int64_t until;          /* milliseconds since 1970: when its ticket expires, or never */
     size_t n;               /* bytes of `text` */
-    char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets */
+    char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets,
+                               nor of processes, whose are long */
 };
 
 struct gate {

@@ -13,12 +13,12 @@ enum { LOOK_EVERY_MS = 100, SWEEP_EVERY_MS = 60000 };
 
 struct keeper {
     struct keeper_options opt;
-    struct store *store;       /* owned */
-    struct keyring *given;     /* ref; the tokens of the configuration */
-    struct token *everybody;   /* ref */
-    char own[TOKEN_CHARS + 1]; /* for our processes; or empty */
+    struct store *store;     /* owned */
+    struct keyring *given;   /* ref; the tokens of the configuration */
+    struct token *everybody; /* ref */
     unsigned char ticket_key[SECRET_BYTES];
     unsigned char lease_key[SECRET_BYTES];
+    unsigned char process_key[SECRET_BYTES]; /* stored nowhere */
     int64_t changes;    /* of the store, when the ring was made; -1: not yet */
     int64_t seen;       /* of them, as the store says; -1: not yet */
     int64_t next_sweep; /* of sessions that have expired */
@@ -100,17 +100,9 @@ static void end_missing(const struct keyring *before, const struct keyring *afte
             token_revoke(before->all[i], now);
 }
 
-static bool has_tokens(const struct keyring *ring)
-{
-    for (size_t i = 0; i < ring->n; i++)
-        if (!ring->all[i]->is_own)
-            return true;
-    return false;
-}
-
 static void update_lock(struct keeper *k, const struct keyring *ring)
 {
-    if (k->opt.is_off || (!k->opt.is_required && !has_tokens(ring)))
+    if (k->opt.is_off || (!k->opt.is_required && ring->n == 0))
         return;
     atomic_store(&k->locked, true);
     token_revoke(k->everybody, now_ms(k));
@@ -211,27 +203,6 @@ static int read_specs(struct keeper *k, const struct keeper_options *o, struct e
                                  why.text[0] != '\0' ? why.text : error_name(code));
 }
 
-static int make_own(struct keeper *k, struct error *err)
-{
-    struct token *t = NULL;
-    struct draft d;
-    int code = draft_init(&d, now_ms(k), err);
-
-    if (code == 0) {
-        d.row.scopes = STR("worker");
-        d.row.name = STR("own processes");
-        code = token_new(&d.row, &k->opt.limits, NULL, &t, err);
-    }
-    if (code == 0) {
-        t->is_configured = t->is_own = true;
-        memcpy(k->own, d.text, sizeof(k->own));
-        code = keyring_add(k->given, t);
-    }
-    token_unref(t);
-    draft_done(&d);
-    return code;
-}
-
 /* The one of the store, which is made when it is first needed. */
 static int read_key(struct keeper *k,
                     struct str name,
@@ -278,8 +249,8 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret, struct
                    : error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
         code = read_specs(k, options, err);
-    if (code == 0 && options->has_processes)
-        code = make_own(k, err);
+    if (code == 0)
+        code = secret_random(k->process_key, err);
     if (code == 0)
         code = read_key(k, STR("ticket"), k->ticket_key, err);
     if (code == 0)
@@ -304,7 +275,7 @@ void keeper_free(struct keeper *k)
     store_close(k->store);
     secret_forget(k->ticket_key, sizeof(k->ticket_key));
     secret_forget(k->lease_key, sizeof(k->lease_key));
-    secret_forget(k->own, sizeof(k->own));
+    secret_forget(k->process_key, sizeof(k->process_key));
     (void)pthread_cond_destroy(&k->news);
     (void)pthread_mutex_destroy(&k->lock);
     free(k);
@@ -328,9 +299,9 @@ struct keyring *keeper_ring(struct keeper *k)
     return ring;
 }
 
-const char *keeper_own_token(const struct keeper *k)
+const unsigned char *keeper_process_key(const struct keeper *k)
 {
-    return k->own;
+    return k->process_key;
 }
 
 const unsigned char *keeper_lease_key(const struct keeper *k)

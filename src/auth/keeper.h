@@ -21,7 +21,6 @@ struct keeper_options {
     bool is_off;        /* never locked */
     const char *admin;  /* a token of the configuration, for the scope admin; or NULL */
     char *const *specs; /* more of them, as spec.h says, NULL-terminated; or NULL */
-    bool has_processes; /* a token is made for them, for the scope worker; it locks nothing */
     struct token_limits limits;
     int64_t (*clock)(void *arg); /* milliseconds since 1970 */
     /* On the keeper's thread: some tokens are new, or good no longer. */
@@ -41,9 +40,9 @@ void keeper_free(struct keeper *k); /* may be NULL */
 /* From any thread. */
 bool keeper_is_locked(const struct keeper *k);
 uint64_t keeper_generation(const struct keeper *k);
-struct keyring *keeper_ring(struct keeper *k);        /* a reference */
-const char *keeper_own_token(const struct keeper *k); /* for our processes; good until the end
-                                                       */
+struct keyring *keeper_ring(struct keeper *k); /* a reference */
+/* What tokens of our processes are signed with (jobs/process_token.h); good until the end. */
+const unsigned char *keeper_process_key(const struct keeper *k);
 /* What leases are signed with (jobs/lease.h); good until the end. */
 const unsigned char *keeper_lease_key(const struct keeper *k);
 struct token *keeper_everybody(struct keeper *k); /* borrowed; good while it is not locked */

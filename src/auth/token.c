@@ -139,6 +139,23 @@ int token_new(const struct token_row *row,
     return 0;
 }
 
+int token_new_process(struct str agent, int64_t key, struct token **ret)
+{
+    struct token_row row = { .scopes = STR("worker"), .agents = agent };
+    struct token *t = make();
+
+    if (t == NULL || copy_texts(t, &row) != 0) {
+        token_unref(t);
+        return ERR_NOMEM;
+    }
+    memset(t->id, '0', SECRET_ID);
+    t->access = access_of_scopes(t->scopes);
+    t->is_own = true;
+    t->only_key = key;
+    *ret = t;
+    return 0;
+}
+
 int token_new_everybody(struct token **ret)
 {
     struct token *t = make();

@@ -39,7 +39,8 @@ struct token {
     struct token_limits limits;
     int64_t created, expires; /* milliseconds since 1970; 0: never */
     bool is_configured;       /* it is not in the store */
-    bool is_own;              /* of the server's own processes: nobody has made it */
+    bool is_own;              /* a process's that the server has started (process_token.h) */
+    int64_t only_key;         /* of such a one: the job that it is for; 0: any of its agent */
 
     atomic_int_least64_t revoked; /* when; 0: not */
     atomic_int_least64_t ends;    /* the first moment at which it is not good */
@@ -54,6 +55,8 @@ int token_new(const struct token_row *row,
               struct token *parent,
               struct token **ret,
               struct error *err);
+/* For a process of ours: it works for @agent, on the job of that key (0: any) alone. */
+int token_new_process(struct str agent, int64_t key, struct token **ret);
 /* For a server without a lock: everyone may do everything.  Owns no jobs. */
 int token_new_everybody(struct token **ret);
 struct token *token_ref(struct token *t);

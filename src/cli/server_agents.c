@@ -213,6 +213,7 @@ int server_start_agents(struct server *s, struct error *err)
                                     .n = s->n_exec,
                                     .journal = s->journal,
                                     .lease_key = keeper_lease_key(s->keeper),
+                                    .process_key = keeper_process_key(s->keeper),
                                     .log = on_stderr,
                                     .arg = s,
                                     .heartbeat_ms = 0,
@@ -257,14 +258,11 @@ static void put_address(const struct server *s, char *ret, size_t n)
 /* After HTTP: a process may want to talk to us as soon as it is there. */
 int server_start_processes(struct server *s, struct error *err)
 {
-    char url[PATH_MAX + 32] = "SPOOLWIRE_URL=", token[128] = "SPOOLWIRE_TOKEN=";
-    char *const more[] = { url, token, NULL };
+    char url[PATH_MAX + 32] = "SPOOLWIRE_URL=";
+    char *const more[] = { url, NULL };
 
     if (s->exec == NULL)
         return 0;
     put_address(s, url + strlen(url), sizeof(url) - strlen(url));
-    (void)strcat(token, keeper_own_token(s->keeper)); /* fits */
-    int code = exec_start(s->exec, more, err);
-    explicit_bzero(token, sizeof(token));
-    return code;
+    return exec_start(s->exec, more, err);
 }

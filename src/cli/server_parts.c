@@ -209,7 +209,6 @@ int server_start_keeper(struct server *s, struct error *err)
         .is_off = c->auth == AUTH_OFF,
         .admin = c->token_admin,
         .specs = c->auth_tokens,
-        .has_processes = s->n_exec > 0,
         .limits = { .jobs = c->max_jobs_per_token,
                     .queued = c->max_queued_per_token,
                     .running = c->max_running_per_token,

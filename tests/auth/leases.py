@@ -1,9 +1,10 @@
 """A lease is proof: nobody guesses one, and nobody uses another's."""
 
+import json
 import re
 import sqlite3
 
-from callers import Locked, id_of, same_but_for
+from callers import Caller, Locked, id_of, same_but_for
 from gateway import PULL, STORY, Server, Stream, Worker, until
 from harness import case, cases, check, equal
 
@@ -246,3 +247,90 @@ def leases_of_the_version_before_are_lost_at_no_cost(how):
         equal(asks.job("j")["attempt"], 2)
         equal(show(works, SHOWN[0], "j", old).status, 409)
         equal(again["j"].finish(), "succeeded")
+
+
+# --- the server's own processes ------------------------------------------------------------------
+
+# Does what the job's input asks for, with its own token, and tells what was answered.
+BUSYBODY = """if True:
+    import json, os, sys, urllib.error, urllib.request
+    def run(order):
+        told = []
+        for method, path, body in order["input"]:
+            path = path.replace("{lease}", order["lease"])
+            request = urllib.request.Request(os.environ["SPOOLWIRE_URL"] + path, method=method,
+                data=None if body is None else json.dumps(body).encode(),
+                headers={"Authorization": "Bearer " + os.environ["SPOOLWIRE_TOKEN"]})
+            try:
+                with urllib.request.urlopen(request) as a:
+                    told.append([a.status, a.read().decode()])
+            except urllib.error.HTTPError as e:
+                told.append([e.code, e.read().decode()])
+        return {"token": os.environ["SPOOLWIRE_TOKEN"], "lease": order["lease"], "told": told}
+"""
+EXEC = {"command": ["python3", "-c", BUSYBODY + """
+    out = run(json.loads(sys.stdin.readline()))
+    print(json.dumps({"type": "job.done", "output": out}), flush=True)
+"""]}
+POOL = {"command": ["python3", "-c", BUSYBODY + """
+    print('{"ready":true}', flush=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "input" in order:
+            print(json.dumps({"job": order["job"], "attempt": order["attempt"],
+                              "finish": {"status": "success", "output": run(order)}}), flush=True)
+"""], "pool": {"size": 1}}
+
+
+def ask_process(s, agent, id, requests):
+    s.admin.submit(agent, requests, job_id=id)
+    s.admin.until_state(id, "succeeded")
+    end = [f for f in s.admin.read(id, "raw") if f.event == "job.end" or '"output"' in f.data][-1]
+    found = json.loads(re.search(r'"output":(\{"token":.*\]\]\})', end.data)[1])
+    return found
+
+
+@cases({"exec": EXEC, "pool": POOL})
+def a_process_works_for_its_job_and_no_other(kind):
+    with Locked(agents={"e": {"exec": EXEC, "pool": POOL}[kind], "f": EXEC, "ax": PULL, "pull": PULL}) as s:
+        crew = s.caller("worker")
+        s.admin.submit("ax", job_id="waits")
+        s.admin.submit(job_id="other")
+        other = Worker(crew).lease()
+        place = {"namespace": ["n"], "key": "k"}
+        good = [["PUT", "/store/items?job=j&lease={lease}", {**place, "value": {"v": 1}}],
+                ["GET", "/store/items?namespace=n&key=k&job=j&lease={lease}", None],
+                ["POST", "/v1/worker/threads/j/writes?job=j&lease={lease}", {"id": "1", "task": "t", "writes": []}]]
+        bad = [["POST", "/v1/worker/lease", {"agents": ["ax"]}],
+               ["POST", "/v1/worker/lease", {"agents": ["e"]}],
+               ["POST", f"/v1/worker/jobs/other/events?lease={other.token}", None],
+               ["POST", "/v1/worker/jobs/other/heartbeat?lease={lease}", None],
+               ["PUT", "/store/items", {**place, "value": {"v": 2}}],
+               ["GET", "/store/items?namespace=n&key=k", None],
+               ["POST", "/store/namespaces", {}],
+               ["GET", "/v1/jobs", None],
+               ["POST", "/v1/jobs", {"agent": "pull"}]]
+        found = ask_process(s, "e", "j", good + bad)
+        equal([x[0] for x in found["told"]], [204, 200, 200, 403, 403, 404, 404, 422, 422, 422, 403, 403], found["told"])
+        equal(json.loads(found["told"][1][1])["value"], {"v": 1})
+        equal(s.admin.get("/store/items?namespace=n&key=k").json["value"], {"v": 1}, "they are the job's owner's")
+        equal((s.admin.state("waits"), s.admin.state("other")), ("queued", "running"))
+        # What it has is worth nothing for the next job, and when its own has ended.
+        last = Caller(s, found["token"])
+        equal(last.post(f"/v1/worker/jobs/j/heartbeat?lease={found['lease']}").status, 409)
+        for agent, id in (("e", "k"), ("f", "l")):
+            s.admin.submit(agent, [], job_id=id)
+            s.admin.until_state(id, "succeeded")
+        again = ask_process(s, "f", "m", [["POST", f"/v1/worker/jobs/j/heartbeat?lease={found['lease']}", None]])
+        equal(again["told"][0][0], 404, "a process of another agent")
+        if kind == "exec":
+            again = ask_process(s, "e", "n", [["POST", f"/v1/worker/jobs/j/heartbeat?lease={found['lease']}", None]])
+            equal(again["told"][0][0], 404, "a process of another job")
+            check(again["token"] != found["token"])
+        # Nor is it worth anything once it is changed, or for another server.
+        name, key, mac, agent = found["token"].split("_")
+        for text in (f"{name}_{int(key) + 1}_{mac}_{agent}", f"{name}_{key}_{'0' * 32}_{agent}", f"{name}_{key}_{mac}_6178",
+                     f"{name}_{key}_{mac}_{agent}0", f"{name}_{key}_{mac}", "spp_", "spp___"):
+            equal(Caller(s, text).post("/v1/worker/jobs/j/heartbeat?lease=1.1").status, 401, text)
+        s.restart()
+        equal(last.post(f"/v1/worker/jobs/j/heartbeat?lease={found['lease']}").status, 401)

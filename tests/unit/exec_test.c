@@ -368,6 +368,7 @@ static void start(struct scene *s)
                                     .n = s->agents[1].argv != NULL ? 2 : 1,
                                     .journal = &s->journal,
                                     .lease_key = (const unsigned char *)LEASE_KEY,
+                                    .process_key = (const unsigned char *)LEASE_KEY,
                                     .log = on_log,
                                     .arg = &s->journal,
                                     .heartbeat_ms = s->heartbeat_ms,
@@ -646,6 +647,7 @@ static void the_environment_says_who_and_hides_secrets(void **state)
     until(s, all_ended);
     assert_int_equal(unsetenv("SPOOLWIRE_TOKEN"), 0);
     expect_bytes(job, "SPOOLWIRE_AGENT=alpha\nSPOOLWIRE_ATTEMPT=1\nSPOOLWIRE_JOB=job-1\n"
+                      "SPOOLWIRE_TOKEN=spp_1_790449918455c60a3f5b4853833464ca_616c706861\n"
                       "SPOOLWIRE_URL=http://x\nTEST_BASE=agent\nTEST_KEPT=kept\n");
 }
 

@@ -141,7 +141,7 @@ export class Run {
         this.signal = this.#stop.signal;
         const fence = order.lease === undefined ? {} : { job: order.job, lease: order.lease };
         this.saver = new graph.Saver(wire, fence, this.#lost.signal);
-        this.store = new graph.Store(wire);
+        this.store = new graph.Store(wire, fence);
         /** @type {Promise<void>[]} */
         this.told = [];
         /** @type {any} */

@@ -15,10 +15,22 @@ const itemOf = (item) =>
 /** @param {{ BaseStore: any }} langgraph the package of the graph's project */
 export function storeClass({ BaseStore }) {
     return class SpoolwireStore extends BaseStore {
-        /** @param {import('./wire.js').Wire} wire */
-        constructor(wire) {
+        /**
+         * @param {import('./wire.js').Wire} wire
+         * @param {{ job: string, lease: string } | {}} [fence] of a job, whose owner's items these
+         *     are; else they are those of the token's owner
+         */
+        constructor(wire, fence = {}) {
             super();
             this.wire = wire;
+            this.fence = fence;
+        }
+
+        /** @param {string} method @param {string} what @param {string} [body] @param {Record<string, string>} [query] */
+        #ask(method, what, body, query) {
+            const text = new URLSearchParams({ ...query, ...this.fence }).toString();
+
+            return this.wire.request(method, `/store/${what}${text && '?'}${text}`, body);
         }
 
         /** @param {any[]} operations one after another: a batch may read what it has written */
@@ -34,21 +46,21 @@ export function storeClass({ BaseStore }) {
             if ('namespacePrefix' in o) return this.#search(o);
             if ('matchConditions' in o || 'maxDepth' in o) return this.#namespaces(o);
             if ('value' in o) return this.#put(o);
-            const place = new URLSearchParams({ namespace: o.namespace.join('.'), key: o.key });
-            return itemOf(await this.wire.request('GET', `/store/items?${place}`)) ?? null;
+            const place = { namespace: o.namespace.join('.'), key: o.key };
+            return itemOf(await this.#ask('GET', 'items', undefined, place)) ?? null;
         }
 
         /** @param {any} o */
         async #put({ namespace, key, value, index }) {
             await (value === null
-                ? this.wire.request('DELETE', '/store/items', encode({ namespace, key }))
-                : this.wire.request('PUT', '/store/items', encode({ namespace, key, value, index })));
+                ? this.#ask('DELETE', 'items', encode({ namespace, key }))
+                : this.#ask('PUT', 'items', encode({ namespace, key, value, index })));
         }
 
         /** @param {any} o */
         async #search({ namespacePrefix, filter, limit, offset, query }) {
             const body = { namespace_prefix: namespacePrefix, filter, limit, offset, query };
-            const { items } = await this.wire.request('POST', '/store/items/search', encode(body));
+            const { items } = await this.#ask('POST', 'items/search', encode(body));
 
             return items.map(itemOf);
         }
@@ -64,7 +76,7 @@ export function storeClass({ BaseStore }) {
                 limit,
                 offset,
             };
-            const answer = await this.wire.request('POST', '/store/namespaces', encode(body));
+            const answer = await this.#ask('POST', 'namespaces', encode(body));
 
             return answer.namespaces;
         }
