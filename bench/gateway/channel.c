@@ -1,9 +1,11 @@
 /* Either end of a Redis channel, as fast as hiredis goes.
  *
- *   channel publish SOCKET JOBS COUNT FILE   COUNT messages, the lines of FILE over and over,
- * in turn to jobs:b0:events, jobs:b1:events, …, 1000 at a time; prints when it began channel
- * count SOCKET COUNT               subscribes to jobs:*:events, prints `ready`, counts so many
- * messages and prints when the last one came
+ *   channel publish SOCKET JOBS COUNT FILE
+ *           COUNT messages, the lines of FILE over and over, in turn to jobs:b0:events,
+ *           jobs:b1:events, …, 1000 at a time; prints when it began
+ *   channel count SOCKET COUNT
+ *           subscribes to jobs:*:events, prints `ready`, counts so many messages and prints
+ *           when the last one came
  *
  * Times are seconds of the monotonic clock. */
 #include <hiredis/hiredis.h>

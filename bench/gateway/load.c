@@ -8,8 +8,9 @@
  *   get=/v1/jobs/b%d/...   the readers' path; %d is the job
  *   writers=1 depth=1      connections, and requests that each has unanswered at most
  *   post=/v1/worker/...    the writers' path, a second %d is the job's key (its number + 1);
- * each writer goes round the jobs that are its own body=FILE events=10    what is posted, and
- * how many events are in it repeat=1               posts to one job before the next one's turn
+ *                          each writer goes round the jobs that are its own
+ *   body=FILE events=10    what is posted, and how many events are in it
+ *   repeat=1               posts to one job before the next one's turn
  *   rate=0                 posts per second in all, whatever the answers; 0: as they come
  *   warm=0.5 seconds=2     what comes before, and what counts
  *   until=0                instead: until reader 0 has so many frames

@@ -215,9 +215,11 @@ static void read_rows(struct reading *r)
 static void read_sheet(struct reading *r)
 {
     struct page *p = r->page;
-    struct place place = {
-        .key = r->key, .way = p->way, .after = p->after, .max_frames = p->max_frames
-    };
+    struct place place = { .key = r->key,
+                           .way = p->way,
+                           .after = p->after,
+                           .max_frames = p->max_frames,
+                           .max_bytes = p->max_bytes };
 
     r->hole = false;
     sheet_unref(p->sheet);

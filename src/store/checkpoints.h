@@ -3,9 +3,9 @@
  *     checkpoint   (thread, ns, id): its bytes, and the version of each channel
  *     channel      (thread, ns, channel, version): a value, shared by the checkpoints that
  *                  have that version
- *     write        (thread, ns, checkpoint, task, idx; run): what a task has given before the
- * next checkpoint is there state        (thread, ns, id; run): the same as JSON, for those who
- * are no graph
+ *     write        (thread, ns, checkpoint, task, idx; run): what a task has given before
+ *                  the next checkpoint is there
+ *     state        (thread, ns, id; run): the same as JSON, for those who are no graph
  *
  * What another run has written in the place of a write or a state hides it, as long as that run
  * is not forgotten.
