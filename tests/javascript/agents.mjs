@@ -46,4 +46,4 @@ export const outer = new StateGraph(MessagesAnnotation)
     .addEdge(START, 'inner');
 
 export const made = async ({ configurable }) =>
-    createAgent({ model: calls([]), tools: [], systemPrompt: `For ${configurable.graph_id}` });
+    createAgent({ model: calls([]), tools: [], systemPrompt: `For ${configurable.graph_id} ${configurable.colour}` });

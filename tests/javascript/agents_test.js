@@ -82,8 +82,8 @@ test('a deep agent runs, and its subagent is a graph below it', async () => {
 
 test('an agent inside of a graph, and one that a function makes', async () => {
     assert.deepEqual(types(await wait('outer')), ['human', 'ai']);
-    const made = await wait('made');
-    assert.match(made.messages.at(-1).content, /^For made/);
+    const made = await wait('made', { config: { configurable: { colour: 'red' } } });
+    assert.match(made.messages.at(-1).content, /^For made red/);
 });
 
 test('what it looks like and what it takes can be asked', async () => {

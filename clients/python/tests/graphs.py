@@ -4,8 +4,9 @@ import asyncio
 import operator
 import os
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import cycle
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, RemoveMessage
@@ -16,7 +17,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages, push_message
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
+from pydantic import BaseModel
 from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from langgraph_sdk.runtime import ServerRuntime
 
 ANSWER = "The pool is exhausted because sessions leak."
 
@@ -94,6 +99,19 @@ async def make(config: Any) -> Any:
     return builder
 
 
+async def make_with_runtime(config: RunnableConfig, runtime: "ServerRuntime") -> Any:
+    """Says what it was called with."""
+    ran = runtime.execution_runtime
+    said = f"{runtime.access_context} {ran and ran.context} {config['configurable'].get('colour')}"
+
+    async def tell(state: State) -> Any:
+        await runtime.store.aput(("made",), "for", {"a": "run"})
+        return {"log": [said]}
+
+    note(f"made:{runtime.access_context}")
+    return line_of(tell)
+
+
 @asynccontextmanager
 async def managed():
     note("open")
@@ -155,3 +173,32 @@ def push(state: State) -> Any:
 
 
 pushing = line_of(push).compile()
+
+
+@dataclass
+class Defaults:
+    colour: str = "blue"
+    size: int = 3
+
+
+@dataclass
+class Required:
+    colour: str
+
+
+class Model(BaseModel):
+    colour: str = "green"
+
+
+def show_context(state: State, runtime: Runtime[Any]) -> Any:
+    return {"log": [repr(runtime.context)]}
+
+
+def with_schema(schema: Any) -> Any:
+    made = StateGraph(State, context_schema=schema)
+    made.add_node("show_context", show_context)
+    made.add_edge(START, "show_context")
+    return made.compile()
+
+
+with_defaults = with_schema(Defaults)

@@ -204,6 +204,28 @@ def test_a_function_may_open_and_close_what_its_graph_needs(server):
     assert len(noted("close")) == before + 1
 
 
+def test_a_function_is_told_what_its_graph_is_for(server):
+    where = f"{os.path.dirname(graphs.__file__)}/graphs.py:make_with_runtime"
+    with working(server, {"made": where}):
+        plain = server.until_state(server.submit("made", ASK), "succeeded", "failed")
+        assert plain["output"]["log"] == ["threads.create_run {} None"], plain
+        ended = server.post("/runs/wait", {"assistant_id": "made", "input": ASK, "context": {"colour": "red"}})
+        assert ended.json["log"] == ["threads.create_run {'colour': 'red'} red"]
+        assert "tell" in {n["id"] for n in server.get("/assistants/made/graph").json["nodes"]}
+        assert len(noted("made:assistants.read")) == 1
+
+
+def test_a_run_without_a_context_has_the_defaults_of_its_schema(server):
+    with working(server, {"made": graphs.with_defaults}):
+        plain = server.until_state(server.submit("made", ASK), "succeeded", "failed")
+        assert plain["output"]["log"] == ["Defaults(colour='blue', size=3)"], plain
+        for sent, expected in (({}, "Defaults(colour='blue', size=3)"),
+                               ({"context": {"size": 4}}, "Defaults(colour='blue', size=4)"),
+                               ({"config": {"configurable": {"colour": "grey"}}}, "Defaults(colour='grey', size=3)")):
+            ended = server.post("/runs/wait", {"assistant_id": "made", "input": ASK, **sent})
+            assert ended.json["log"] == [expected], ended
+
+
 def test_modes_alone(server):
     with working(server, {"graph": graphs.outer}, stream="modes"):
         job = server.submit("graph", ASK)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from . import snapshot
@@ -28,12 +29,40 @@ def config_of(order: Order) -> dict[str, Any]:
     run = order.run
     config = dict(run.get("config") or {})
     at = {k: v for k, v in (run.get("checkpoint") or {}).items() if v is not None}
-    config["configurable"] = {**(config.get("configurable") or {}), **at,
+    # Graphs that know no context find its values where those of a config are.
+    config["configurable"] = {**(run.get("context") or {}), **(config.get("configurable") or {}), **at,
                               "thread_id": order.thread or order.job,
                               "run_id": run.get("run_id") or order.job}
     config["metadata"] = {**(config.get("metadata") or {}), **(run.get("metadata") or {}),
                           "run_attempt": order.attempt}
     return config
+
+
+def context_of(graph: Any, run: Mapping[str, Any]) -> Any:
+    """What nodes find as `runtime.context`, as with LangGraph's own server: what the client has sent, or
+    the values of its config that go by the same names; the graph's schema has defaults for the
+    rest.  None when nothing was sent, and the schema needs something."""
+    sent = run.get("context") or {}
+    schema = getattr(graph, "context_schema", None)
+    if schema is None:
+        return sent
+    try:
+        names = (graph.get_context_jsonschema() or {}).get("properties") or {}
+    except Exception:
+        return sent  # it has no JSON Schema, so what it takes is not known
+    sent = sent or (run.get("config") or {}).get("configurable") or {}
+    context = {k: v for k, v in sent.items() if k in names}
+    return context if context or can_be_empty(schema) else None
+
+
+def can_be_empty(schema: Any) -> bool:
+    if not is_dataclass(schema) and not hasattr(schema, "model_validate"):
+        return True  # a TypedDict
+    try:
+        schema()
+    except Exception:
+        return False
+    return True
 
 
 def command_of(said: Mapping[str, Any]) -> Any:
@@ -147,9 +176,11 @@ class Run:
             return options  # a chain
         more = [m for m in self._asked if m not in MODES and m not in SAID_BY_OTHERS]
         options |= {"stream_mode": MODES + more, "subgraphs": True}
-        for name in ("interrupt_before", "interrupt_after", "context", "durability"):
+        for name in ("interrupt_before", "interrupt_after", "durability"):
             if run.get(name):
                 options[name] = run[name]
+        if (context := context_of(self._graph, run)) is not None:
+            options["context"] = context
         if not self._keeps_state:
             options.pop("durability", None)
         elif (named := run.get("interrupt_before") or self._graph.interrupt_before_nodes) != "*":

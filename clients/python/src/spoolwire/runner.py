@@ -13,6 +13,7 @@ from typing import Any
 
 from . import questions
 from .client import Client
+from .factory import READ, RUN, USES, Use
 from .job import Fence, Job
 from .run import Run, config_of
 from .source import GraphSource
@@ -35,18 +36,28 @@ class GraphAgent:
         self._memory: Any = None
 
     async def work(self, job: Job) -> Any:
-        config = config_of(job.order)
-        async with self._source.open(config) as graph:
-            graph, saver = self._equipped(graph, job.order.fence, job.flush)
+        order = job.order
+        config, store = config_of(order), self._store(order.fence)
+        use = Use(RUN, store, order.run.get("context"))
+        async with self._source.open(config, use) as graph:
+            graph, saver = self._equipped(graph, store, order.fence, job.flush)
             return await Run(graph, saver, job, config, self._stream).run()
 
     async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
         config = {"configurable": dict((params.get("config") or {}).get("configurable") or {})}
-        async with self._source.open(config) as graph:
-            graph, saver = self._equipped(graph, fence, None)
+        store = self._store(fence)
+        async with self._source.open(config, Use(USES.get(name, READ), store)) as graph:
+            graph, saver = self._equipped(graph, store, fence, None)
             return await questions.answer(graph, saver, name, params)
 
-    def _equipped(self, graph: Any, fence: Fence, flush: Any) -> tuple[Any, Any]:
+    def _store(self, fence: Fence) -> Any:
+        if self._client is None:
+            return None
+        from .store import SpoolwireStore
+
+        return SpoolwireStore(self._client, fence=fence)
+
+    def _equipped(self, graph: Any, store: Any, fence: Fence, flush: Any) -> tuple[Any, Any]:
         """The graph with a checkpointer and a store, and the checkpointer if it is ours."""
         if not hasattr(graph, "checkpointer") or not hasattr(graph, "copy"):
             return graph, None  # a chain
@@ -54,10 +65,8 @@ class GraphAgent:
         saver = None
         if graph.checkpointer is None:
             update["checkpointer"] = saver = self._saver(fence, flush)
-        if graph.store is None and self._client is not None:
-            from .store import SpoolwireStore
-
-            update["store"] = SpoolwireStore(self._client, fence=fence)
+        if graph.store is None and store is not None:
+            update["store"] = store
         return (graph.copy(update) if update else graph), saver
 
     def _saver(self, fence: Fence, flush: Any) -> Any:

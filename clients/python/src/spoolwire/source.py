@@ -2,8 +2,8 @@
 
     "agent.py:graph"  "package.module:graph"  "./src/agent.py:make_graph"
 
-A function may take the run's config, be asynchronous, and return (or be) a context manager, as
-with LangGraph's own server.
+A function may take the run's config and a runtime (factory.py), be asynchronous, and return (or be)
+a context manager, as with LangGraph's own server.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from .errors import SourceError
+from .factory import Use, make
 
 
 class GraphSource:
@@ -39,12 +40,12 @@ class GraphSource:
         return cls(load(thing), thing) if isinstance(thing, str) else cls(thing)
 
     @asynccontextmanager
-    async def open(self, config: Mapping[str, Any]) -> AsyncIterator[Any]:
-        """The graph for one run."""
+    async def open(self, config: Mapping[str, Any], use: Use = Use()) -> AsyncIterator[Any]:
+        """The graph for one run, or for what else it is used."""
         if is_graph(self._thing):
             yield self._thing
             return
-        made = self._thing(config) if takes_config(self._thing) else self._thing()
+        made = make(self._thing, self.name, config, use)
         if inspect.isawaitable(made):
             made = await made
         if hasattr(made, "__aenter__"):
@@ -69,13 +70,6 @@ def compiled(graph: Any, name: str) -> Any:
     if hasattr(graph, "compile"):
         return graph.compile()
     raise SourceError(f"{name} has made {type(graph).__name__}, which is no graph")
-
-
-def takes_config(make: Any) -> bool:
-    kinds = inspect.Parameter
-    return any(p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
-               and p.default is kinds.empty
-               for p in inspect.signature(make).parameters.values())
 
 
 def load(where: str) -> Any:

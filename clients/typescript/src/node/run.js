@@ -72,7 +72,7 @@ function configOf(order) {
             ...(checkpoint?.checkpoint_map ? { checkpoint_map: checkpoint.checkpoint_map } : {}),
         },
         metadata: { ...rest.metadata, ...metadata, run_id: order.job, run_attempt: order.attempt },
-        ...(context && Object.keys(context).length > 0 ? { context } : {}),
+        ...(context ? { context } : {}),
         ...(run.interrupt_before ? { interruptBefore: run.interrupt_before } : {}),
         ...(run.interrupt_after ? { interruptAfter: run.interrupt_after } : {}),
         ...(run.durability ? { durability: run.durability } : {}),
