@@ -142,9 +142,19 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
 
 /* --- chains and nodes -------------------------------------------------------- */
 
+/* A worker may give its graph, or a node, the job's id: then the job's own start and end are
+ * its. */
+static bool is_the_job(const struct record *rec)
+{
+    return str_eq(record_info(rec)->run, rec->job_id);
+}
+
 static void on_node_start(const struct record *rec, struct frames *out)
 {
     const struct run_info *info = record_info(rec);
+
+    if (is_the_job(rec))
+        return;
     struct buf *b = begin(out, rec, "on_chain_start", "chain_name");
 
     if (b == NULL)
@@ -172,6 +182,9 @@ static void put_stream(const struct record *rec, struct str id, struct frames *o
 static void on_node_end(const struct record *rec, struct frames *out)
 {
     const struct run_info *info = record_info(rec);
+
+    if (is_the_job(rec))
+        return;
     struct buf *b = begin(out, rec, "on_chain_end", "node_id");
 
     if (b == NULL)
@@ -184,15 +197,9 @@ static void on_node_end(const struct record *rec, struct frames *out)
     end(out);
 }
 
-/* A worker may give its graph the job's id: then the job's own start and end are its. */
-static bool is_the_job(const struct record *rec)
-{
-    return str_eq(record_info(rec)->run, rec->job_id);
-}
-
 static void on_run_start(const struct record *rec, struct frames *out)
 {
-    if (is_chain(record_info(rec)) && !is_the_job(rec))
+    if (is_chain(record_info(rec)))
         on_node_start(rec, out);
 }
 
@@ -206,7 +213,7 @@ static void on_run_stream(const struct record *rec, struct frames *out)
 
 static void on_run_end(const struct record *rec, struct frames *out)
 {
-    if (is_chain(record_info(rec)) && !is_the_job(rec))
+    if (is_chain(record_info(rec)))
         on_node_end(rec, out);
 }
 

@@ -283,6 +283,15 @@ static int read_line(const struct source_line *in, enum event_source from, struc
     return read_as(from, in, ev);
 }
 
+/* An id without a character names nothing. */
+static void drop_empty_ids(struct event *ev)
+{
+    if (ev->run.n == 0)
+        ev->run = STR_NONE;
+    if (ev->parent.n == 0)
+        ev->parent = STR_NONE;
+}
+
 int event_read(const struct json *line,
                struct str sse_event,
                enum event_source from,
@@ -312,6 +321,7 @@ int event_read(const struct json *line,
         members_read(inner.root, &in.top);
     }
     int code = read_line(&in, from, ret);
+    drop_empty_ids(ret);
     if (code == 0 && scratch->error != 0)
         return error_set(err, scratch->error, "%s", error_name(scratch->error));
     return code;

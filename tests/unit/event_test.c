@@ -819,6 +819,18 @@ static void the_agents_of_agent_are_read(void **state)
     refuses(state, "{\"type\":\"agent.token\",\"token\":7}", ERR_TYPE, "token");
 }
 
+static void an_empty_id_is_none(void **state)
+{
+    const struct event *ev =
+        read(state, "{\"type\":\"llm.chunk\",\"id\":\"\",\"data\":{\"chunk\":\"x\"}}");
+
+    assert_true(str_absent(ev->run));
+    ev =
+        read(state, "{\"event\":\"on_chain_start\",\"run_id\":\"r\",\"name\":\"n\",\"tags\":[],"
+                    "\"metadata\":{},\"data\":{},\"parent_ids\":[\"\"]}");
+    assert_true(str_absent(ev->parent));
+}
+
 static void the_graph_and_panel_of_agent_are_read(void **state)
 {
     const struct event *ev =
@@ -1103,6 +1115,7 @@ int main(void)
         cmocka_unit_test(the_type_may_be_the_sse_event),
         cmocka_unit_test(the_workers_word_on_the_end_is_taken),
         cmocka_unit_test(the_agents_of_agent_are_read),
+        cmocka_unit_test(an_empty_id_is_none),
         cmocka_unit_test(the_graph_and_panel_of_agent_are_read),
         cmocka_unit_test(a_forced_source_takes_nothing_else),
         cmocka_unit_test(any_member_may_have_any_type),

@@ -253,19 +253,15 @@ static void empty_parents_of_version_1_leave_it_to_the_namespace(void **state)
     done(&s);
 }
 
-static void a_run_with_the_jobs_own_id_is_said_once(void **state)
+/* The job is the envelope's outermost chain, so that a chain with its id would be said twice.
+ */
+static void settles_as_envelope(struct scene *s)
 {
-    struct scene s;
-
-    (void)state;
-    begin(&s);
-    root_starts(&s, "job-1");
-    root_ends(&s, "job-1", "{}");
-    end_of_stream(&s);
     struct ledger ledger;
+
     ledger_init(&ledger);
-    for (size_t i = 0; i < s.play.stored.n; i++) {
-        struct str rest = tape_at(&s.play.frames_of[VIEW_ENVELOPE], i);
+    for (size_t i = 0; i < s->play.stored.n; i++) {
+        struct str rest = tape_at(&s->play.frames_of[VIEW_ENVELOPE], i);
         struct sse_frame frame;
         struct entry entry;
 
@@ -278,6 +274,32 @@ static void a_run_with_the_jobs_own_id_is_said_once(void **state)
     }
     assert_null(ledger_settle(&ledger, VIEW_ENVELOPE));
     ledger_done(&ledger);
+}
+
+static void a_run_with_the_jobs_own_id_is_said_once(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "job-1");
+    root_ends(&s, "job-1", "{}");
+    end_of_stream(&s);
+    settles_as_envelope(&s);
+    done(&s);
+}
+
+static void a_node_with_the_jobs_own_id_is_said_once(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "{'type':'agent.spawned','agent_id':'job-1','node':'writer'}");
+    say(&s, "{'type':'agent.token','agent_id':'job-1','token':'x'}");
+    say(&s, "{'type':'agent.done','agent_id':'job-1','node':'writer'}");
+    end_of_stream(&s);
+    settles_as_envelope(&s);
     done(&s);
 }
 
@@ -714,6 +736,7 @@ int main(void)
         cmocka_unit_test(empty_parents_of_version_1_leave_it_to_the_namespace),
         cmocka_unit_test(plumbing_is_ignored),
         cmocka_unit_test(a_run_with_the_jobs_own_id_is_said_once),
+        cmocka_unit_test(a_node_with_the_jobs_own_id_is_said_once),
         cmocka_unit_test(section_comes_from_metadata_first),
         cmocka_unit_test(section_comes_from_the_nearest_map_key),
         cmocka_unit_test(section_comes_from_the_namespace),
