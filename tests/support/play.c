@@ -173,6 +173,24 @@ int play_feed(struct play *p, struct str bytes, int64_t ms)
     return intake_feed(p->intake, bytes, at(ms));
 }
 
+int play_step(struct play *p, struct str message, int64_t ms)
+{
+    if (!str_starts(message, STR("!")))
+        return play_feed(p, message, ms);
+    if (fold_ended(p->fold))
+        return 0;
+    int err = fold_begin(p->fold, at(ms));
+    if (err == 0 && str_starts(message, STR("!attempt")))
+        err = fold_new_attempt(p->fold, 2, STR("lost"), at(ms));
+    else if (err == 0 && str_starts(message, STR("!cancel")))
+        err = fold_cancel_requested(p->fold, STR("enough"), at(ms));
+    else if (err == 0 && str_starts(message, STR("!pause")))
+        err = fold_pause(p->fold, at(ms));
+    else if (err == 0)
+        err = fold_resume(p->fold, at(ms));
+    return err;
+}
+
 int play_end(struct play *p, int64_t ms)
 {
     int err = intake_end(p->intake, at(ms));
@@ -257,7 +275,7 @@ static bool read_all(struct recording *r, FILE *file)
 /* A message is a line, or in server-sent events all lines up to a blank one. */
 static void find_cuts(struct recording *r)
 {
-    bool sse = r->n > 0 && r->bytes[0] != '{' && r->bytes[0] != '[';
+    bool sse = r->n > 0 && strchr("{[!", r->bytes[0]) == NULL;
     size_t line = 0, cap = 0;
 
     for (size_t i = 0; i < r->n; i++) {

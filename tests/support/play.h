@@ -93,6 +93,9 @@ void play_done(struct play *p);
 
 /* At @ms after the job's beginning. */
 int play_feed(struct play *p, struct str bytes, int64_t ms);
+/* One message of a recording: bytes, or a line that begins with '!' and says what the server
+ * does: !attempt, !cancel, !pause, !resume. */
+int play_step(struct play *p, struct str message, int64_t ms);
 int play_end(struct play *p, int64_t ms);
 int play_finish(struct play *p, enum job_end end, struct str error, int64_t ms);
 
