@@ -32,10 +32,13 @@ def test_an_unknown_call_is_an_error(server):
 
 
 def test_a_state_is_read(server):
+    """With its subgraphs a state is asked of a worker; the others are stored."""
     with working(server, {"graph": graphs.graph}):
-        job = server.submit("graph", {"messages": [], "ask": True})
-        server.until_state(job, "waiting", "failed")
-        state = ask(server, "get_state", {"thread": job})
+        thread = server.post("/threads", {}).json["thread_id"]
+        order = {"assistant_id": "graph", "input": {"messages": [], "ask": True}}
+        assert server.post(f"/threads/{thread}/runs/wait", order).status == 200
+        state = server.get(f"/threads/{thread}/state?subgraphs=true").json
         assert state["next"] == ["ask"]
         assert state["tasks"][0]["interrupts"][0]["value"]["question"] == "Which environment?"
-        server.post(f"/v1/jobs/{job}/cancel")
+        a = server.post("/v1/agents/graph/call", {"name": "get_state", "params": {"thread": thread}})
+        assert a.status == 403 and "/threads/{thread}/state" in a.detail
