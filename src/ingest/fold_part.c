@@ -315,6 +315,31 @@ static int ends_by_updates(struct fold *f, const yyjson_val *updates)
     return err;
 }
 
+/* A node that hands over to another one of the parent graph, Command(graph=PARENT), has no end
+ * of its own: the root's update for it is the end.  An update that an ended execution of that
+ * node has still to get (one of several at the same time, or the visit before) is that one's.
+ */
+static int ends_by_handing_over(struct fold *f, const yyjson_val *updates)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)updates);
+    yyjson_val *key;
+    int err = 0;
+
+    if (json_at(updates, "__metadata__") != NULL)
+        return 0; /* out of a cache: no execution of this run */
+    while (err == 0 && (key = yyjson_obj_iter_next(&it)) != NULL) {
+        struct str node = json_text(key);
+        struct run *run = exec_to_end(f, node);
+
+        if (run == NULL || run->derived || fold_updates_due(f, node) > 0)
+            continue;
+        err = fold_close_inside(f, (struct closing){ .exec = run, .status = STR("ok") });
+        if (err == 0)
+            err = end_exec(f, run, yyjson_obj_iter_get_val(key), STR_NONE);
+    }
+    return err;
+}
+
 static struct str task_error(const yyjson_val *error)
 {
     struct str text = json_text(error);
@@ -631,6 +656,8 @@ int fold_part(struct fold *f,
         err = by_debug(f, data);
     else if (alone && top && ev->mode == PART_VALUES && interrupts == NULL)
         err = by_values(f);
+    else if (ev->kind == EVENT_RUN_STREAM && top && ev->mode == PART_UPDATES)
+        err = ends_by_handing_over(f, data); /* a root's chunk, which is in order with events */
     if (err == 0)
         err = store_part(f, ev, data);
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)

@@ -74,6 +74,37 @@ struct key fold_owner_key(const struct fold *f, const struct run *exec, struct s
     return k;
 }
 
+/* Of one run of the graph. */
+static struct key updates_key(const struct fold *f, const struct run *root, struct str node)
+{
+    struct key k = fold_key(f, SEEN_UPDATES, node);
+
+    k.b ^= root != NULL ? root->start_seq * 0x9E3779B97F4A7C15u : 0;
+    return k;
+}
+
+uint64_t fold_updates_due(const struct fold *f, struct str node)
+{
+    const uint64_t *due = table_get(&f->seen, updates_key(f, fold_open_root(f), node));
+
+    return due != NULL ? *due : 0;
+}
+
+static int expect_update(struct fold *f, const struct run *exec)
+{
+    struct key k = updates_key(f, exec->root, exec->node);
+    uint64_t *due = table_get(&f->seen, k);
+
+    if (due == NULL) {
+        due = arena_alloc(&f->keep, sizeof(*due));
+        if (due == NULL)
+            return ERR_NOMEM;
+        *due = 0;
+    }
+    ++*due;
+    return mark(f, k, due);
+}
+
 /* Of a run that is open or closed. */
 static bool has_said(const struct fold *f, const struct run *run, struct str text)
 {
@@ -498,6 +529,12 @@ static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
     bool root = run->head->info.root;
     if (rec->owes)
         f->owed = run->node;
+    if (run->top && !run->derived && str_is(rec->status, "ok")) {
+        int err = expect_update(f, run);
+
+        if (err != 0)
+            return err;
+    }
     apply_end(f, run);
     return root ? apply_root_end(f, rec) : 0;
 }
@@ -506,6 +543,29 @@ static int apply_values(struct fold *f, const struct record *rec, struct run *ru
 {
     (void)run;
     f->state_parts |= rec->info.ns.n == 0;
+    return 0;
+}
+
+/* The root's word on what nodes have put out: {"node": update}. */
+static int apply_updates(struct fold *f, const struct record *rec, struct run *run)
+{
+    const struct run *root = fold_open_root(f);
+    struct json j;
+    yyjson_val *key;
+
+    (void)run;
+    if (rec->info.ns.n > 0 || !f->events_seen)
+        return 0;
+    int err = json_read(&f->reader, rec->data, &j, NULL);
+    if (err != 0)
+        return err == ERR_NOMEM ? err : 0;
+    yyjson_obj_iter it = yyjson_obj_iter_with(j.root);
+    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+        uint64_t *due = table_get(&f->seen, updates_key(f, root, json_text(key)));
+
+        if (due != NULL && *due > 0)
+            --*due;
+    }
     return 0;
 }
 
@@ -550,18 +610,31 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_UPDATE] = apply_update,      [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
-    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
-    [REC_NODE_COMPLETE] = apply_complete, [REC_LLM_START] = apply_starts,
-    [REC_LLM_DELTA] = apply_delta,        [REC_LLM_END] = apply_model_end,
-    [REC_LLM_REPEAT] = apply_repeat,      [REC_TOOL_START] = apply_starts,
-    [REC_TOOL_END] = apply_ends,          [REC_RETRIEVER_START] = apply_starts,
-    [REC_RETRIEVER_END] = apply_ends,     [REC_STATE_VALUES] = apply_values,
-    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,
+    [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
+    [REC_JOB_START] = apply_job,
+    [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question,
+    [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,
+    [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,
+    [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,
+    [REC_NODE_END] = apply_ends,
+    [REC_NODE_COMPLETE] = apply_complete,
+    [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,
+    [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,
+    [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,
+    [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,
+    [REC_STATE_VALUES] = apply_values,
+    [REC_STATE_UPDATES] = apply_updates,
+    [REC_MESSAGE] = apply_message,
+    [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 

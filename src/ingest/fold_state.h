@@ -25,7 +25,8 @@ enum seen_space {
     SEEN_CITED,
     SEEN_DERIVED, /* for made-up ids, which depend on its number; never stored */
     SEEN_REPORT,  /* for telling reports apart; never stored */
-    SEEN_TEXT     /* for telling messages apart; never stored */
+    SEEN_TEXT,    /* for telling messages apart; never stored */
+    SEEN_UPDATES  /* node -> how many of its ended executions have no update yet */
 };
 
 struct run {
@@ -146,6 +147,9 @@ static inline struct key fold_key(const struct fold *f, enum seen_space space, s
 }
 
 bool fold_seen(const struct fold *f, struct key k);
+/* Executions of @node in the graph that runs which have ended well, and whose update the root
+ * has not sent yet. */
+uint64_t fold_updates_due(const struct fold *f, struct str node);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
 /* Was this what was sent last under the id @id: @text streamed, or @data whole? */
 bool fold_was_sent(const struct fold *f, struct str id, struct str text, struct str data);

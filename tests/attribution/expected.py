@@ -10,7 +10,7 @@ from story import Story
 with open(recording("expected-attribution.json")) as f:
     EXPECTED = json.load(f)
 
-equal(len(EXPECTED), 41, "files in expected-attribution.json")
+equal(len(EXPECTED), 42, "files in expected-attribution.json")
 
 
 def content(name):

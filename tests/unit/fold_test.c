@@ -720,6 +720,85 @@ static void a_question_in_words_over_the_limit_is_still_json(void **state)
     done(&s);
 }
 
+/* --- handing over --------------------------------------------------------------------- */
+
+/* A real run: `alice`, a subgraph, returns Command(goto="bob", graph=Command.PARENT). */
+static void a_node_that_hands_over_has_ended_well(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    feed_file(&s, "py-g-command-parent.lcdump.ndjson");
+    end_of_stream(&s);
+    expect(&s, "run.end node. message job.end", "node name depth status",
+           "node.start alice alice 0 -\n"
+           "node.start alice inner 1 -\n"
+           "node.end alice inner 1 ok\n"
+           "run.end alice LangGraph - ok\n"
+           "message alice alice 0 -\n"
+           "node.end alice alice 0 ok\n"
+           "node.start bob bob 0 -\n"
+           "message bob bob 0 -\n"
+           "node.end bob bob 0 ok\n"
+           "run.end - LangGraph - ok\n"
+           "job.end - - - succeeded\n");
+    done(&s);
+}
+
+static void a_node_may_hand_over_on_every_visit(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    for (int i = 0; i < 2; i++) {
+        node_starts(&s, (struct where)JS("writer", 1, i == 0 ? "writer:a" : "writer:b"),
+                    i == 0 ? "w1" : "w2");
+        root_streams(&s, "root", "{'writer':{'x':1}}");
+    }
+    root_ends(&s, "root", "{}");
+    expect(&s, "node.end state.", "run status",
+           "node.end w1 ok\nstate.updates - -\nnode.end w2 ok\nstate.updates - -\n");
+    done(&s);
+}
+
+/* JavaScript sends the update of a visit when the next one has begun. */
+static void an_update_of_the_visit_before_ends_nothing(void **state)
+{
+    const struct where again = JS("writer", 2, "writer:b");
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    node_ends(&s, writer, "w1", "{}");
+    node_starts(&s, again, "w2");
+    root_streams(&s, "root", "{'writer':{'x':1}}");
+    expect(&s, "node.end", "run status", "node.end w1 ok\n");
+    root_streams(&s, "root", "{'writer':{'x':1}}"); /* and this one hands over */
+    expect(&s, "node.end", "run status", "node.end w1 ok\nnode.end w2 ok\n");
+    done(&s);
+}
+
+static void an_update_of_one_of_two_at_once_ends_only_that(void **state)
+{
+    const struct where other = JS("writer", 1, "writer:b");
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    node_starts(&s, other, "w2");
+    node_ends(&s, other, "w2", "{}");
+    root_streams(&s, "root", "['updates',{'writer':{'x':1}}]");
+    expect(&s, "node.end", "run status", "node.end w2 ok\n");
+    done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -760,6 +839,10 @@ int main(void)
         cmocka_unit_test(states_and_the_final_output_are_exempt),
         cmocka_unit_test(long_words_of_an_error_are_cut_with_a_mark),
         cmocka_unit_test(a_question_in_words_over_the_limit_is_still_json),
+        cmocka_unit_test(a_node_that_hands_over_has_ended_well),
+        cmocka_unit_test(a_node_may_hand_over_on_every_visit),
+        cmocka_unit_test(an_update_of_the_visit_before_ends_nothing),
+        cmocka_unit_test(an_update_of_one_of_two_at_once_ends_only_that),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
