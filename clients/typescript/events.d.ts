@@ -122,6 +122,8 @@ export interface JobFailed {
     type: "job.failed";
     error: string;
     status?: "cancelled";
+    /** What else is known of the error, such as the `stderr` of a process. */
+    details?: JsonObject;
 }
 
 export interface AgentEvents {
@@ -169,7 +171,8 @@ export interface ChainStream {
     node_id: string;
     node: string | null;
     chunk: Json;
-    progress: null;
+    /** As the worker sent it. */
+    progress: number | null;
 }
 
 export interface ChainEnd {
@@ -184,8 +187,9 @@ export interface ChainEnd {
 
 export interface ChatModelStart extends Owner {
     model: string | null;
-    model_version: null;
-    prompt_id: null;
+    /** As the worker sent them. */
+    model_version: string | null;
+    prompt_id: string | null;
     model_run_id: string;
 }
 
@@ -248,7 +252,8 @@ export interface Resume {
 export interface ErrorData {
     phase: "queue" | "worker" | "node" | "server";
     message: string;
-    details: { error_type: string } | null;
+    /** With `error_type`, where it is known. */
+    details: JsonObject | null;
 }
 
 export interface EnvelopeEvents {
@@ -520,7 +525,8 @@ export type AiqUpdate =
     | Aiq<"job.update", Resume, null, string, "resume">
     | Aiq<"job.update", Note, null, string, string>;
 
-export interface AiqError extends Aiq<"job.error", { error: string; error_type: string | null }, null, string, null> {
+export interface AiqError
+    extends Aiq<"job.error", { error: string; error_type: string | null; details?: JsonObject }, null, string, null> {
     error: string;
 }
 
@@ -648,6 +654,7 @@ export interface RawJobEnd extends RawRecord<"job.end"> {
     outcome?: Outcome;
     error?: string;
     error_type?: string;
+    details?: JsonObject;
     output?: Json;
 }
 
@@ -655,6 +662,7 @@ export interface RawJobError extends RawRecord<"job.error"> {
     phase: "queue" | "worker" | "node" | "server";
     error: string;
     error_type?: string;
+    details?: JsonObject;
 }
 
 export interface RawJobUpdate extends RawAnywhere<"job.update"> {
@@ -710,11 +718,15 @@ export interface RawNodeComplete extends RawRecord<"node.complete"> {
 
 export interface RawRunStream extends RawOfRun<"run.stream"> {
     data: Json;
+    /** The progress that came with it. */
+    percent?: number;
     lossy?: true;
 }
 
 export interface RawLlmStart extends RawStart<"llm.start"> {
     count?: number;
+    model_version?: string;
+    prompt_id?: string;
 }
 
 /** A token that only repeats another for the output panel belongs to no run. */

@@ -585,7 +585,7 @@ static enum outcome judge(const struct hands *hands, struct buf *error, struct s
         return OUTCOME_CANCELLED;
     buf_str(error, buf_text(&a->result.error));
     *ret_type = buf_text(&a->result.error_type);
-    return OUTCOME_FAILED;
+    return OUTCOME_RAISED;
 }
 
 static struct str output(const struct hands *hands)

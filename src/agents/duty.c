@@ -107,6 +107,8 @@ static void send_last(struct duty *d)
     req->error = d->last.error;
     req->error_type = d->last.error_type;
     req->output = d->last.output;
+    req->details = d->last.details;
+    req->phase = d->last.phase;
     d->last_sent = true;
     post_send(&d->word, d->host->journal);
 }
@@ -174,6 +176,8 @@ void duty_end(struct duty *d, const struct duty_word *word)
         d->last.error_type = STR_NONE;
     if (!arena_copy(&d->mem, word->output, &d->last.output))
         d->last.output = STR_NONE;
+    if (!arena_copy(&d->mem, word->details, &d->last.details))
+        d->last.details = STR_NONE;
     duty_go_on(d);
 }
 

@@ -40,7 +40,9 @@ struct duty_word {
     enum job_end end;
     bool interrupted, end_of_stream;
     struct str error, error_type;
-    struct str output; /* JSON */
+    struct str output;  /* JSON */
+    struct str details; /* JSON: what else is known of the error */
+    struct str phase;   /* of a failure; absent: the journal decides */
 };
 
 struct duty {

@@ -1,7 +1,8 @@
 /* How a worker says that a job has ended, over stdio and over HTTP alike:
  *
  *     {"status":"success","output":{"report":"..."}}
- *     {"status":"failure","error":"no such repository","error_type":"ValueError"} */
+ *     {"status":"failure","error":"no such repository","error_type":"ValueError",
+ *      "details":{"url":"..."}} */
 #ifndef AGENTS_FINISH_H
 #define AGENTS_FINISH_H
 
@@ -13,11 +14,13 @@ struct finish {
     bool interrupted;
     struct str error, error_type; /* absent, or borrowed */
     const yyjson_val *output;     /* borrowed; NULL: none */
+    const yyjson_val *details;    /* of a failure: an object, borrowed; NULL: none */
 };
 
 /* ERR_TYPE when the status is none. */
 int finish_read(const yyjson_val *object, struct finish *ret, struct error *err);
-/* The output as JSON; nothing when there is none. */
+/* The output or the details as JSON; nothing when there are none. */
 void finish_put_output(struct buf *b, const struct finish *finish);
+void finish_put_details(struct buf *b, const struct finish *finish);
 
 #endif

@@ -31,6 +31,7 @@ struct hands_events {
 enum outcome {
     OUTCOME_WELL,
     OUTCOME_FAILED,
+    OUTCOME_RAISED,    /* failed: the worker's own exception, in its own words */
     OUTCOME_CANCELLED, /* by somebody else than us */
     OUTCOME_LOST       /* not by the job's own fault: another try may go better */
 };
@@ -56,6 +57,8 @@ struct hands_ops {
     bool (*has_ended)(const struct hands *h);
     /* When that is so.  Puts why it did not go well. */
     enum outcome (*judge)(const struct hands *h, struct buf *error, struct str *ret_type);
+    /* What else is known of that, as a JSON object or nothing.  NULL: nothing. */
+    void (*details)(const struct hands *h, struct buf *out);
     /* When that went well: what the job has made, as JSON or absent.  NULL: the end is the end
      * of a stream, and the journal says what it means. */
     struct str (*output)(const struct hands *h);

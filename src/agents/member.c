@@ -274,11 +274,13 @@ static void fail_to_start(struct member *m)
 }
 
 /* What its end means for the jobs that it had. */
-static void desert_all(struct member *m, struct str why, struct str type)
+static void desert_all(struct member *m, struct str why, struct str type, struct str details)
 {
     struct duty_word word = { .op = m->hands_back ? JOURNAL_RETURN : JOURNAL_LOSE,
                               .error = why,
-                              .error_type = type };
+                              .error_type = type,
+                              .details = details,
+                              .phase = STR("worker") };
 
     for (struct seat *s = m->seats; s != NULL; s = s->next)
         if (s->state != SEAT_LEFT)
@@ -290,23 +292,28 @@ static void on_over(struct child *c)
     struct member *m = c->owner;
     bool is_wanted = m->state == MEMBER_LEAVING;
     struct str type = STR("ProcessFault");
-    struct buf why;
+    struct buf why, details;
+    bool is_raised;
 
     tail_end(&m->tail);
     if (c->signal == 0 && m->fault == NULL)
         lines_end(&m->lines); /* half a line of one that was killed is nothing */
     buf_init(&why, MAX_VERDICT);
+    buf_init(&details, MAX_VERDICT);
     buf_lit(&why, "its process ended: ");
     if (m->fault != NULL)
         buf_str(&why, str_of(m->fault));
     else if (c->trouble != 0)
         buf_str(&why, str_of(uv_strerror(c->trouble)));
     else
-        type = verdict_put(&why, c->status, c->signal, &m->tail);
+        type = verdict_put(&why, c->status, c->signal, &m->tail, &is_raised);
+    if (m->fault == NULL && c->trouble == 0)
+        verdict_put_details(&details, c->status, c->signal, &m->tail);
     move(m, MEMBER_GONE);
     m->opt.events->over(m, is_wanted ? STR_NONE : buf_text(&why)); /* first: no place here */
-    desert_all(m, buf_text(&why), type);
+    desert_all(m, buf_text(&why), type, details.n > 0 ? buf_text(&details) : STR_NONE);
     buf_done(&why);
+    buf_done(&details);
     close_handles(m);
 }
 

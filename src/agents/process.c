@@ -180,13 +180,23 @@ static enum outcome judge(const struct hands *h, struct buf *error, struct str *
 
     if (trouble == 0 && c->status == 0 && c->signal == 0)
         return OUTCOME_WELL;
+    bool is_raised = false;
     if (trouble == 0) {
-        *ret_type = verdict_put(error, c->status, c->signal, &p->tail);
+        *ret_type = verdict_put(error, c->status, c->signal, &p->tail, &is_raised);
     } else {
         put_never_started(h->agent, trouble, error);
         *ret_type = STR("SpawnFailed");
     }
-    return OUTCOME_FAILED;
+    return is_raised ? OUTCOME_RAISED : OUTCOME_FAILED;
+}
+
+static void put_details(const struct hands *h, struct buf *out)
+{
+    const struct process *p = process_seen(h);
+    const struct child *c = &p->child;
+
+    if (p->start_error == 0 && c->trouble == 0)
+        verdict_put_details(out, c->status, c->signal, &p->tail);
 }
 
 /* --- making ------------------------------------------------------------------ */
@@ -201,6 +211,7 @@ static const struct hands_ops ops = { .source = "stdout",
                                       .abandon = abandon,
                                       .has_ended = has_ended,
                                       .judge = judge,
+                                      .details = put_details,
                                       .close = close_child };
 
 struct hands *process_new(const struct hands *common)

@@ -149,17 +149,22 @@ static void finish(struct seat *s, const struct finish *f)
                               .interrupted = f->interrupted,
                               .error = f->error,
                               .error_type = f->error_type };
-    struct buf output;
+    struct buf output, details;
 
     buf_init(&output, MAX_ORDER);
+    buf_init(&details, MAX_ORDER);
     finish_put_output(&output, f);
+    finish_put_details(&details, f);
     if (output.n > 0)
         word.output = buf_text(&output);
-    if (output.error != 0)
+    if (details.n > 0)
+        word.details = buf_text(&details);
+    if (output.error != 0 || details.error != 0)
         on_refused(&s->duty, STR("out of memory for the worker's output"));
     else if (!s->duty.has_last)
         duty_end(&s->duty, &word);
     buf_done(&output);
+    buf_done(&details);
     leave(s, true);
 }
 

@@ -1,6 +1,8 @@
 #include "agents/verdict.h"
 
 #include "agents/tail.h"
+#include "agents/traceback.h"
+#include "base/json.h"
 
 #include <signal.h>
 
@@ -34,21 +36,47 @@ static void put_status(struct buf *out, int64_t status)
     buf_i64(out, status);
 }
 
-struct str verdict_put(struct buf *out, int64_t status, int signal, const struct tail *tail)
-{
-    struct str last = tail_last(tail), text = tail_text(tail);
+/* Interpreters exit with it when nobody has caught an exception. */
+enum { STATUS_UNCAUGHT = 1 };
 
+struct str verdict_put(struct buf *out,
+                       int64_t status,
+                       int signal,
+                       const struct tail *tail,
+                       bool *ret_raised)
+{
+    struct str last = tail_last(tail);
+    struct exception e;
+
+    *ret_raised =
+        signal == 0 && status == STATUS_UNCAUGHT && traceback_read(tail_text(tail), &e);
     if (signal != 0)
         put_signal(out, signal);
+    else if (*ret_raised)
+        buf_str(out, e.message);
     else if (last.p != NULL)
         buf_str(out, last);
     else
         put_status(out, status);
+    if (*ret_raised && !str_absent(e.type))
+        return e.type;
+    return signal != 0 ? STR("Signal") : STR("ExitStatus");
+}
+
+void verdict_put_details(struct buf *out, int64_t status, int signal, const struct tail *tail)
+{
+    struct str text = tail_text(tail);
+
     while (text.n > 0 && text.p[text.n - 1] == '\n')
         text.n--;
-    if (last.p != NULL && (signal != 0 || text.n > last.n)) {
-        buf_lit(out, "\nstderr:\n");
-        buf_str(out, text);
+    if (signal != 0)
+        buf_lit(out, "{\"signal\":");
+    else
+        buf_lit(out, "{\"exit_status\":");
+    buf_i64(out, signal != 0 ? signal : status);
+    if (text.n > 0) {
+        buf_lit(out, ",\"stderr\":");
+        json_put_str(out, text);
     }
-    return signal != 0 ? STR("Signal") : STR("ExitStatus");
+    buf_char(out, '}');
 }

@@ -41,8 +41,9 @@ struct work {
     struct duty duty;
     struct hands *hands; /* owned */
     uv_timer_t beat;
-    unsigned n_open;  /* of: duty, beat, hands that began */
-    struct buf error; /* why it failed */
+    unsigned n_open;    /* of: duty, beat, hands that began */
+    struct buf error;   /* why it failed */
+    struct buf details; /* of that, as JSON */
     struct str error_type;
     bool has_begun; /* the hands; before that they are nothing but memory */
     bool is_deaf;   /* nobody listens to them any more */
@@ -136,6 +137,7 @@ static void free_when_closed(struct work *w)
         return;
     w->opt.ended(w->opt.arg, w);
     buf_done(&w->error);
+    buf_done(&w->details);
     free(w->hands);
     free(w);
 }
@@ -171,8 +173,11 @@ static void fill_finish(struct work *w, struct duty_word *word)
     const struct hands_ops *ops = w->hands->ops;
     enum outcome outcome = OUTCOME_FAILED;
 
-    if (w->fate != FATE_CANCELLED && w->error.n == 0)
+    if (w->fate != FATE_CANCELLED && w->error.n == 0) {
         outcome = ops->judge(w->hands, &w->error, &w->error_type);
+        if (outcome != OUTCOME_WELL && ops->details != NULL)
+            ops->details(w->hands, &w->details);
+    }
     if (w->fate == FATE_CANCELLED || outcome == OUTCOME_CANCELLED) {
         word->end = JOB_END_CANCELLED;
         return;
@@ -188,6 +193,9 @@ static void fill_finish(struct work *w, struct duty_word *word)
     word->end = JOB_END_FAILED;
     word->error = buf_text(&w->error);
     word->error_type = w->error_type;
+    word->details =
+        w->details.n > 0 && w->details.error == 0 ? buf_text(&w->details) : STR_NONE;
+    word->phase = outcome == OUTCOME_RAISED ? STR_NONE : STR("worker");
 }
 
 static void end_duty(struct work *w)
@@ -339,6 +347,7 @@ static struct work *make(const struct work_options *options,
     w->hands->job = w->duty.job;
     w->duty.source = w->hands->ops->source;
     buf_init(&w->error, MAX_ERROR);
+    buf_init(&w->details, MAX_ERROR);
     (void)uv_timer_init(host->loop, &w->beat); /* cannot fail */
     w->beat.data = w;
     w->n_open = 2;

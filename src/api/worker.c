@@ -243,14 +243,16 @@ static void answer_finish(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
-static bool keep_output(struct journal_request *r, const struct finish *finish)
+static bool keep_json(struct journal_request *r,
+                      void (*put)(struct buf *, const struct finish *),
+                      const struct finish *finish,
+                      struct str *ret)
 {
     struct buf json;
 
     buf_init(&json, SIZE_MAX / 4);
-    finish_put_output(&json, finish);
-    bool ok =
-        json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), &r->output));
+    put(&json, finish);
+    bool ok = json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), ret));
     buf_done(&json);
     return ok;
 }
@@ -273,7 +275,8 @@ static bool read_finish(struct call *call, struct json_reader *reader)
     r->interrupted = finish.interrupted;
     return (arena_copy(&r->mem, finish.error, &r->error) &&
             arena_copy(&r->mem, finish.error_type, &r->error_type) &&
-            keep_output(r, &finish)) ||
+            keep_json(r, finish_put_output, &finish, &r->output) &&
+            keep_json(r, finish_put_details, &finish, &r->details)) ||
            api_no_memory(call->req);
 }
 

@@ -150,6 +150,7 @@ static void on_end(struct live *l, const yyjson_val *data, bool good)
 {
     struct str error = json_text(json_at(data, "error"));
     struct str status = json_text(json_at(data, "status"));
+    struct str words = json_text(json_at(json_at(data, "details"), "stderr"));
 
     l->ended = true;
     on_resumed(l);
@@ -167,6 +168,11 @@ static void on_end(struct live *l, const yyjson_val *data, bool good)
     buf_clear(&l->line);
     visible_put_lines(&l->line, error);
     live_keep_text(l, buf_text(&l->line), STYLE_RED);
+    if (words.n == 0 || str_eq(words, error))
+        return;
+    buf_clear(&l->line);
+    visible_put_lines(&l->line, words); /* what its process said last */
+    live_keep_text(l, buf_text(&l->line), STYLE_DIM);
 }
 
 static void on_token(struct live *l, const yyjson_val *data)

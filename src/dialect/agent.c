@@ -203,6 +203,8 @@ static void put_job_failed(const struct record *rec, struct frames *out)
     render_text(b, "error", render_error(rec));
     if (str_is(rec->status, "cancelled"))
         buf_lit(b, ",\"status\":\"cancelled\"");
+    if (!str_absent(rec->details))
+        render_json(b, "details", rec->details);
     render_end(out);
 }
 

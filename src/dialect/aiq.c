@@ -354,6 +354,8 @@ static void on_job_error(const struct record *rec, struct frames *out)
     buf_lit(b, ",\"data\":{\"error\":");
     json_put_str_or_null(b, rec->error);
     render_text(b, "error_type", rec->error_type);
+    if (!str_absent(rec->details))
+        render_json(b, "details", rec->details);
     buf_lit(b, "},\"metadata\":null");
     render_text(b, "error", rec->error);
     render_end(out);

@@ -87,6 +87,22 @@ static void on_job_end(const struct record *rec, struct frames *out)
     end(out);
 }
 
+/* The error's class before what the record has in its own object. */
+static void put_details(const struct record *rec, struct buf *b)
+{
+    struct str more = str_skip(rec->details, 1); /* behind the brace */
+
+    if (str_absent(rec->error_type)) {
+        render_json(b, "details", rec->details);
+        return;
+    }
+    buf_lit(b, ",\"details\":{\"error_type\":");
+    json_put_str(b, rec->error_type);
+    if (more.n > 1)
+        buf_char(b, ',');
+    buf_str(b, more.n > 0 ? more : STR("}"));
+}
+
 static void on_job_error(const struct record *rec, struct frames *out)
 {
     struct buf *b = begin(out, rec, "on_error", "phase");
@@ -95,13 +111,7 @@ static void on_job_error(const struct record *rec, struct frames *out)
         return;
     json_put_str_or_null(b, rec->phase);
     render_text(b, "message", rec->error);
-    if (str_absent(rec->error_type)) {
-        buf_lit(b, ",\"details\":null");
-    } else {
-        buf_lit(b, ",\"details\":{\"error_type\":");
-        json_put_str(b, rec->error_type);
-        buf_char(b, '}');
-    }
+    put_details(rec, b);
     end(out);
 }
 
@@ -175,7 +185,7 @@ static void put_stream(const struct record *rec, struct str id, struct frames *o
     json_put_str_or_null(b, id);
     render_text(b, "node", record_info(rec)->node);
     render_json(b, "chunk", rec->data);
-    buf_lit(b, ",\"progress\":null");
+    render_json(b, "progress", rec->percent);
     end(out);
 }
 
@@ -234,7 +244,8 @@ static void on_llm_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->model);
-    buf_lit(b, ",\"model_version\":null,\"prompt_id\":null");
+    render_text(b, "model_version", rec->model_version);
+    render_text(b, "prompt_id", rec->prompt_id);
     render_text(b, "model_run_id", info->run);
     put_owner(b, info);
     end(out);

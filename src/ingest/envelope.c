@@ -30,6 +30,12 @@ static void set_parent(const struct body *b, struct event *ev)
     ev->parents_known = true;
 }
 
+/* Numbers are kept as they were written. */
+static bool is_number(const yyjson_val *v)
+{
+    return yyjson_is_num((yyjson_val *)v) || yyjson_is_raw((yyjson_val *)v);
+}
+
 /* A start's members; an end or a stream has a part of them. */
 static void read_common(const struct body *b, struct event *ev)
 {
@@ -44,6 +50,7 @@ static void read_common(const struct body *b, struct event *ev)
     ev->elapsed = json_int(member(b, "duration_ms"), ev->elapsed);
     ev->input = member(b, "input");
     ev->chunk = member(b, "chunk");
+    ev->progress = is_number(member(b, "progress")) ? member(b, "progress") : NULL;
     ev->output = either(member(b, "output"), member(b, "result"));
 }
 
@@ -178,6 +185,8 @@ static int read_model(const struct source_line *in, const struct body *b, struct
     ev->run_is_name = str_empty(json_text(member(b, "model_run_id")));
     set_parent(b, ev);
     read_common(b, ev);
+    ev->model_version = json_text(member(b, "model_version"));
+    ev->prompt_id = json_text(member(b, "prompt_id"));
     if (ev->kind != EVENT_RUN_START)
         read_model_text(in, b, ev);
     read_failure(in, b, ev);
@@ -186,11 +195,27 @@ static int read_model(const struct source_line *in, const struct body *b, struct
 
 /* --- events outside of runs -------------------------------------------------- */
 
+static struct str known_phase(struct str phase)
+{
+    static const char *const known[] = { "queue", "worker", "node", "server" };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (str_eq(phase, str_of(known[i])))
+            return phase;
+    return STR_NONE;
+}
+
 static int read_fatal(const struct source_line *in, const struct body *b, struct event *ev)
 {
+    struct str type = json_text(json_at(member(b, "details"), "error_type"));
+
     ev->kind = EVENT_JOB_END;
     ev->end = JOB_END_FAILED;
     read_error(either(member(b, "message"), member(b, "error")), in->scratch, ev);
+    if (!str_empty(type))
+        ev->error_type = type;
+    ev->details = member(b, "details");
+    ev->phase = known_phase(json_text(member(b, "phase")));
     return 0;
 }
 

@@ -58,7 +58,9 @@ const char *part_mode_name(enum part_mode mode)
 
 void event_init(struct event *ev)
 {
-    static const struct event empty = { .step = RECORD_NO_NUMBER, .elapsed = RECORD_NO_NUMBER };
+    static const struct event empty = { .step = RECORD_NO_NUMBER,
+                                        .count = RECORD_NO_NUMBER,
+                                        .elapsed = RECORD_NO_NUMBER };
 
     *ev = empty;
 }

@@ -102,8 +102,14 @@ struct event {
     struct str preview; /* tools of `agent`'s events: the preview that was sent */
     struct str error;
     struct str error_type;
-    int64_t elapsed;  /* as sent, or RECORD_NO_NUMBER */
-    bool interrupted; /* a callback error that is GraphInterrupt */
+    const yyjson_val *details; /* job ends: what else is known of the error, or NULL */
+    struct str phase;          /* job ends: where it failed, if the sender says so */
+    struct str model_version;  /* model starts: as sent */
+    struct str prompt_id;
+    const yyjson_val *progress; /* streams: a number, or NULL */
+    int64_t count;              /* model starts: messages or prompts, if the sender says it */
+    int64_t elapsed;            /* as sent, or RECORD_NO_NUMBER */
+    bool interrupted;           /* a callback error that is GraphInterrupt */
     bool pause;
     bool lossy;
     bool top;         /* run starts: certainly a top-level execution (native agents) */

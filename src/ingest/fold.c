@@ -131,6 +131,7 @@ static int on_run_stream(struct fold *f, const struct json *line, const struct e
     record_init(&rec, REC_RUN_STREAM);
     rec.lossy = ev->lossy;
     rec.data = fold_json(f, ev->chunk, false, &err);
+    rec.percent = fold_json(f, ev->progress, false, &err);
     return err == 0 ? fold_emit(f, &rec, run) : err;
 }
 
@@ -311,12 +312,34 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
     return err == 0 ? fold_end_run(f, run, &start, STR("ok")) : err;
 }
 
+/* An object without the error's class, which the record has already. */
+static struct str details_of(struct fold *f, const yyjson_val *v, int *err)
+{
+    struct str details;
+
+    if (v == NULL || yyjson_is_obj((yyjson_val *)v)) {
+        details = fold_json_skip(f, v, STR("error_type"), err);
+        return str_is(details, "{}") ? STR_NONE : details;
+    }
+    buf_clear(&f->tmp);
+    buf_lit(&f->tmp, "{\"value\":");
+    message_flatten(&f->tmp, v, STR_NONE);
+    buf_char(&f->tmp, '}');
+    return fold_tmp(f, err);
+}
+
 static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct last_word word = { ev->end, ev->error, ev->error_type, ev->output, STR_NONE };
+    struct last_word word = { .end = ev->end,
+                              .error = ev->error,
+                              .error_type = ev->error_type,
+                              .output = ev->output,
+                              .phase = ev->phase };
+    int err = 0;
 
     (void)line;
-    return fold_finish(f, &word, f->ts);
+    word.details = details_of(f, ev->details, &err);
+    return err == 0 ? fold_finish(f, &word, f->ts) : err;
 }
 
 static int (*const on_kind[EVENT_KIND_MAX])(struct fold *,
@@ -427,16 +450,17 @@ int fold_answered(struct fold *f, struct str ids, int64_t ts)
 
 /* --- the end of the job ------------------------------------------------------ */
 
-static int emit_why(struct fold *f, enum record_kind kind, struct str error, struct str type)
+static int emit_why(struct fold *f, enum record_kind kind, const struct last_word *word)
 {
     struct record rec;
     int err = 0;
 
     record_init(&rec, kind);
-    rec.error = fold_limit_text(f, error, &err);
+    rec.error = fold_limit_text(f, word->error, &err);
     if (kind == REC_JOB_ERROR) {
-        rec.error_type = type;
-        rec.phase = STR("worker");
+        rec.error_type = word->error_type;
+        rec.details = fold_limit_json(f, word->details, &err);
+        rec.phase = word->phase;
     }
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
@@ -450,6 +474,7 @@ static int emit_job_end(struct fold *f, struct str status, const struct last_wor
     rec.status = status;
     rec.error = fold_limit_text(f, word->error, &err);
     rec.error_type = word->error_type;
+    rec.details = fold_limit_json(f, word->details, &err);
     rec.outcome = word->outcome;
     rec.output = fold_json(f, word->output, true, &err);
     rec.elapsed = f->ts - f->start_ts;
@@ -471,15 +496,30 @@ static int succeed(struct fold *f, const yyjson_val *output, struct str outcome)
     return err == 0 ? emit_job_end(f, STR("succeeded"), &word) : err;
 }
 
-static int fail(struct fold *f, struct str error, struct str type)
+/* An exception that ends the job was raised in the execution that has just failed, or in one
+ * that is still open. */
+static bool fails_in_node(const struct fold *f)
 {
-    struct last_word word = { .error = error.p != NULL ? error : STR("failed"),
-                              .error_type = type };
+    bool open = false;
+
+    for (struct run *r = f->open.next; !open && r != &f->open; r = r->next)
+        open = r->top;
+    return open || f->node_failed;
+}
+
+static int fail(struct fold *f, const struct last_word *why)
+{
+    struct last_word word = { .error = why->error.p != NULL ? why->error : STR("failed"),
+                              .error_type = why->error_type,
+                              .details = why->details,
+                              .phase = why->phase };
+
+    if (word.phase.p == NULL)
+        word.phase = fails_in_node(f) ? STR("node") : STR("worker");
     int err =
         fold_close_inside(f, (struct closing){ .status = STR("error"), .error = word.error });
-
     if (err == 0)
-        err = emit_why(f, REC_JOB_ERROR, word.error, type);
+        err = emit_why(f, REC_JOB_ERROR, &word);
     return err == 0 ? emit_job_end(f, STR("failed"), &word) : err;
 }
 
@@ -489,7 +529,7 @@ static int cancel(struct fold *f, struct str reason)
     int err = fold_close_inside(f, (struct closing){ .status = STR("cancelled") });
 
     if (err == 0)
-        err = emit_why(f, REC_JOB_CANCELLED, word.error, STR_NONE);
+        err = emit_why(f, REC_JOB_CANCELLED, &word);
     return err == 0 ? emit_job_end(f, STR("cancelled"), &word) : err;
 }
 
@@ -515,7 +555,7 @@ int fold_finish(struct fold *f, const struct last_word *word, int64_t ts)
     case JOB_END_NONE:
         break;
     }
-    return fail(f, word->error, word->error_type);
+    return fail(f, word);
 }
 
 int fold_end_of_stream(struct fold *f, int64_t ts)
@@ -532,8 +572,13 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
         return cancel(f, STR("cancelled by user"));
     if (f->n_questions > 0 || f->paused)
         return fold_close_inside(f, (struct closing){ .status = STR("interrupted") });
-    if (n_real > 0)
-        return fail(f, STR("the stream ended while runs were still open"),
-                    STR("IncompleteStream"));
-    return f->root_failed ? fail(f, f->failure, f->failure_type) : succeed(f, NULL, STR_NONE);
+    if (n_real > 0) {
+        struct last_word cut = { .error = STR("the stream ended while runs were still open"),
+                                 .error_type = STR("IncompleteStream"),
+                                 .phase = STR("worker") };
+
+        return fail(f, &cut);
+    }
+    struct last_word failure = { .error = f->failure, .error_type = f->failure_type };
+    return f->root_failed ? fail(f, &failure) : succeed(f, NULL, STR_NONE);
 }

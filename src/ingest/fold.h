@@ -76,6 +76,8 @@ struct last_word {
     struct str error, error_type; /* why; absent for a success */
     const yyjson_val *output;     /* of a success; NULL: none was given */
     struct str outcome;           /* of a success: "interrupted", or absent */
+    struct str details;           /* of a failure: JSON, what else is known of it; or absent */
+    struct str phase; /* of a failure: queue, worker, node, server; absent: by what ran */
 };
 /* Ends the job from outside. */
 int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);

@@ -415,7 +415,9 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
     case RUN_CHAT:
     case RUN_LLM:
         rec->kind = REC_LLM_START;
-        rec->count = count_messages(ev->input);
+        rec->count = ev->count != RECORD_NO_NUMBER ? ev->count : count_messages(ev->input);
+        rec->model_version = ev->model_version;
+        rec->prompt_id = ev->prompt_id;
         break;
     case RUN_TOOL:
         rec->kind = REC_TOOL_START;

@@ -263,6 +263,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     f->step_tags |= has_step_tag(rec->info.tags);
     f->events_seen |= !rec->info.derived;
     f->root_failed &= !rec->info.root;
+    f->node_failed &= !rec->info.top;
     f->message_parts |= run->derived && (run->type == RUN_CHAT || run->type == RUN_LLM);
     f->n_derived += rec->info.derived;
     /* The first run with a section is its outermost: its end is the section's end. */
@@ -527,6 +528,8 @@ static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
             return err;
     }
     bool root = run->head->info.root;
+    if (run->top)
+        f->node_failed = str_is(rec->status, "error");
     if (rec->owes)
         f->owed = run->node;
     if (run->top && !run->derived && str_is(rec->status, "ok")) {
@@ -600,6 +603,7 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     f->events_seen = f->root_failed = f->message_parts = f->state_parts = false;
     f->has_report = false;
     buf_clear(&f->answer);
+    f->node_failed = false;
     f->n_calls = 0;
     f->last_found = NULL;
     f->epoch++;

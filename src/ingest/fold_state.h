@@ -99,7 +99,8 @@ struct fold {
     bool message_parts; /* stream parts have carried messages */
     bool state_parts;   /* and the state of the graph that runs */
     bool paused;
-    bool root_failed;                 /* the root run that ended last did not end well */
+    bool root_failed; /* the root run that ended last did not end well */
+    bool node_failed; /* nor did the execution that ended last; no other has begun since */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
     uint64_t epoch;                          /* how many attempts have begun anew */
@@ -172,6 +173,8 @@ struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int 
 struct str fold_limit_text(struct fold *f, struct str text, int *err);
 /* The text of @run's deltas, limited likewise; absent when there were none. */
 struct str fold_streamed_text(struct fold *f, const struct run *run, int *err);
+/* JSON that is there already; a marker as above when it is over the field limit. */
+struct str fold_limit_json(struct fold *f, struct str json, int *err);
 /* Reads @v as a message, whose texts live as long as the event. */
 int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
 /* An id that is new in this job and the same in every rebuild, which means that @salt is.  With

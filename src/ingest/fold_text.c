@@ -54,6 +54,16 @@ struct str fold_json(struct fold *f, const yyjson_val *v, bool exempt, int *err)
     return fold_tmp(f, err);
 }
 
+struct str fold_limit_json(struct fold *f, struct str json, int *err)
+{
+    if (json.n <= f->opt.field_limit)
+        return json;
+    buf_clear(&f->tmp);
+    buf_str(&f->tmp, json);
+    marker(f);
+    return fold_tmp(f, err);
+}
+
 struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err)
 {
     if (v == NULL)

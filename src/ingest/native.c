@@ -96,9 +96,15 @@ static int read_workflow(const struct source_line *in, const struct native *n, s
 
 static int read_llm(const struct source_line *in, const struct native *n, struct event *ev)
 {
+    const yyjson_val *prompts =
+        either(json_at(in->top.metadata, "prompt_count"), inner(n, "prompt_count"));
+    const yyjson_val *messages =
+        either(json_at(in->top.metadata, "message_count"), inner(n, "message_count"));
+
     read_run(in, n, ev);
-    if (json_at(in->top.metadata, "prompt_count") != NULL)
+    if (prompts != NULL)
         ev->type = RUN_LLM;
+    ev->count = json_int(either(prompts, messages), ev->count);
     return 0;
 }
 
@@ -188,6 +194,7 @@ static void read_job_error(const struct source_line *in,
         ev->error = otherwise;
     if (!str_absent(type))
         ev->error_type = type;
+    ev->details = either(inner(n, "details"), top(n, "details"));
 }
 
 static void read_job_output(const struct native *n, struct event *ev)

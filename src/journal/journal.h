@@ -157,6 +157,8 @@ struct journal_request {
     bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
     struct str error;
     struct str error_type;
+    struct str details; /* FINISH, LOSE: of a failure, a JSON object; or absent */
+    struct str phase;   /* likewise: where it failed, a literal; absent: by what ran */
     const struct journal_settings *settings; /* borrowed, with all it names, until the end */
     struct str output;                       /* FINISH, ANSWER: JSON, or absent.  CALL: out */
     struct journal_reply *replies;           /* REPLY */

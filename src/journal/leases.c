@@ -245,7 +245,10 @@ void journal_lose(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return;
-    int err = live_lose_worker(l, req->error, req->error_type);
+    struct last_word word = { .error = req->error,
+                              .error_type = req->error_type,
+                              .details = req->details };
+    int err = live_lose(l, &word);
     if (err != 0)
         journal_broke(j, req, err);
     else

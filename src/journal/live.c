@@ -496,9 +496,21 @@ int live_end(struct live *l, const struct last_word *word)
     return err == 0 ? live_follow_fold(l) : err;
 }
 
+/* Where a job is that the journal itself ends. */
+static struct str phase_of(struct str type)
+{
+    if (str_is(type, "QueueDeadline"))
+        return STR("queue");
+    if (str_is(type, "ServerRestart") || str_is(type, "DamagedRecord"))
+        return STR("server");
+    return STR("worker");
+}
+
 int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
 {
-    struct last_word word = { .end = end, .error = error, .error_type = type };
+    struct last_word word = {
+        .end = end, .error = error, .error_type = type, .phase = phase_of(type)
+    };
 
     return live_end(l, &word);
 }
@@ -517,8 +529,18 @@ int live_requeue(struct live *l, struct str why)
 
 int live_lose_worker(struct live *l, struct str why, struct str type)
 {
+    struct last_word word = { .error = why, .error_type = type };
+
+    return live_lose(l, &word);
+}
+
+int live_lose(struct live *l, const struct last_word *word)
+{
+    struct last_word last = *word;
     struct fold *fold;
 
+    last.end = JOB_END_FAILED;
+    last.phase = phase_of(word->error_type);
     if (l->row.cancel_requested != 0)
         return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     int err = live_fold(l, &fold);
@@ -534,8 +556,8 @@ int live_lose_worker(struct live *l, struct str why, struct str type)
     else
         l->journal->tally.retried++;
     if (l->row.attempts_left == 0)
-        return live_finish(l, JOB_END_FAILED, why, type);
-    err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
+        return live_end(l, &last);
+    err = fold_new_attempt(fold, l->row.attempt + 1, word->error, l->journal->now);
     return err == 0 ? live_move(l, JOB_QUEUED) : err;
 }
 

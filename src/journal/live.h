@@ -160,6 +160,7 @@ int live_follow_fold(struct live *l);
 /* Its worker is lost: queued again within the budget, else failed.  If it has asked, that is
  * how its attempt ended, at no cost. */
 int live_lose_worker(struct live *l, struct str why, struct str type);
+int live_lose(struct live *l, const struct last_word *word);
 /* The same at no cost, as when a worker hands it back. */
 int live_requeue(struct live *l, struct str why);
 /* What the turn did is done with. */

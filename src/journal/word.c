@@ -128,7 +128,11 @@ int journal_stop_at_question(struct live *l)
 /* By the worker's word; its output was JSON when it came, and has its limits. */
 static int end_as_told(struct live *l, const struct journal_request *req)
 {
-    struct last_word word = { req->end, req->error, req->error_type, NULL, STR_NONE };
+    struct last_word word = { .end = req->end,
+                              .error = req->error,
+                              .error_type = req->error_type,
+                              .details = req->details,
+                              .phase = req->phase };
     struct journal *j = l->journal;
     struct json json;
     int err =

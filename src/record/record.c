@@ -20,9 +20,9 @@
 #define OWN_NUMBERS(X)  X(attempt) X(elapsed) X(index) X(count) X(chains) X(llms) X(tools) X(half)
 #define OWN_FLAGS(X)    X(first) X(last) X(lossy) X(tool) X(mirror) X(owes)
 #define OWN_TEXTS(X)    X(job) X(agent) X(id) X(title) X(status) X(outcome) X(phase) X(error) X(error_type) \
-                        X(message) X(text) X(reasoning) X(call) X(preview) X(note)
+                        X(message) X(text) X(reasoning) X(call) X(preview) X(note) X(model_version) X(prompt_id)
 #define OWN_JSONS(X)    X(percent) X(content) X(calls) X(usage) X(response) X(extra) X(input) X(output) \
-                        X(data) X(question) X(context) X(resolves) X(open) X(seen)
+                        X(data) X(question) X(context) X(resolves) X(open) X(seen) X(details)
 /* clang-format on */
 
 struct field {

@@ -32,9 +32,9 @@ struct json_reader;
 enum record_kind {
     /* The job.  job.start is always record 1, job.end always the last one. */
     REC_JOB_START, /* job, agent, attempt */
-    REC_JOB_END,   /* status: succeeded|failed|cancelled; outcome, error, error_type, elapsed,
-                      output */
-    REC_JOB_ERROR, /* before a failed end: error, error_type, phase */
+    REC_JOB_END,   /* status: succeeded|failed|cancelled; outcome, error, error_type, details,
+                      elapsed, output */
+    REC_JOB_ERROR, /* before a failed end: error, error_type, details, phase */
     REC_JOB_CANCELLED,        /* before a cancelled end: error = the reason */
     REC_JOB_CANCEL_REQUESTED, /* error = the reason */
     REC_JOB_UPDATE,           /* title = "retry" or the sender's word; text */
@@ -44,7 +44,7 @@ enum record_kind {
     /* Runs that are neither node, model, tool nor retriever: graphs, chains, prompts, parsers.
      */
     REC_RUN_START,  /* input */
-    REC_RUN_STREAM, /* data = the chunk; of a node run too */
+    REC_RUN_STREAM, /* data = the chunk; of a node run too; percent = its progress */
     REC_RUN_END,    /* status, error, error_type, elapsed, output */
     REC_RUN_INFO,   /* nothing but a new constant part, for the run's later records */
     /* Node runs of a graph, at any depth; the top-level ones are the executions. */
@@ -52,7 +52,7 @@ enum record_kind {
     REC_NODE_END,      /* as run.end, and chains, llms, tools; owes */
     REC_NODE_COMPLETE, /* what an execution's end owed: node, step */
     /* Models. */
-    REC_LLM_START,  /* count = messages or prompts */
+    REC_LLM_START,  /* count = messages or prompts; model_version, prompt_id */
     REC_LLM_DELTA,  /* message, text, reasoning, content, calls, usage, response, extra, index,
                        first */
     REC_LLM_END,    /* message, text = final text, calls, usage, response, reasoning, status,
@@ -125,13 +125,15 @@ struct record {
     struct str phase;   /* queue worker node server */
     struct str error;
     struct str error_type;
-    struct str message;   /* message id */
-    struct str text;      /* the new text of a delta; the final text of an end */
-    struct str reasoning; /* the new reasoning text */
-    struct str preview;   /* cut input or result, for a card */
-    struct str call;      /* tool call id */
-    struct str percent;   /* JSON number, as sent */
-    struct str note;      /* text beside percent */
+    struct str message;       /* message id */
+    struct str text;          /* the new text of a delta; the final text of an end */
+    struct str reasoning;     /* the new reasoning text */
+    struct str preview;       /* cut input or result, for a card */
+    struct str call;          /* tool call id */
+    struct str model_version; /* of a model start, where the worker says it */
+    struct str prompt_id;     /* likewise */
+    struct str percent;       /* JSON number, as sent */
+    struct str note;          /* text beside percent */
 
     struct str content;  /* JSON: list content of a delta, where it is not just text */
     struct str calls;    /* JSON: tool_call_chunks of a delta; tool_calls of an end */
@@ -146,6 +148,7 @@ struct record {
     struct str resolves; /* JSON list */
     struct str open;     /* JSON list: all questions that are open, when there are several */
     struct str seen;     /* JSON list: message ids that were there before */
+    struct str details;  /* JSON: what else is known of an error */
 
     int64_t attempt;
     int64_t elapsed; /* milliseconds since the run's start */

@@ -84,12 +84,12 @@ def sections_side_by_side():
 
 @case
 def how_it_ended():
-    agents = {"bad": {"command": ["sh", "-c", "echo 'no such luck' >&2; exit 1"]}, "pull": PULL}
+    agents = {"bad": {"command": ["sh", "-c", "echo 'first words' >&2; echo 'no such luck' >&2; exit 1"]}, "pull": PULL}
     with Server(agents=agents) as s:
         s.submit("bad", job_id="b")
         with tail(s, "b") as t:
             equal(t.wait(), 1)
-            contains(clean(t), "✘ failed", "no such luck")
+            contains(clean(t), "✘ failed", "no such luck", "first words")
         lease = begin(s, *OPENING, token("half a word"), job="c")
         with tail(s, "c") as t:
             t.until("half a word")

@@ -45,8 +45,8 @@ def a_crash_without_a_budget_fails(value):
         for job in (s.until_state(id, "failed"), s.until_state(other, "failed")):
             equal((job["error_type"], job["attempt"]), (kind, 1))
             contains(job["error"], "its process ended", words)
-            if kind == "Signal":
-                contains(job["error"], "last words")
+            details = s.read(job["job_id"], "raw")[-1].json["details"]
+            equal(details, {"signal": 11, "stderr": "last words"} if kind == "Signal" else {"exit_status": step[1]})
         s.until_state(s.do(["say", "y"]), "succeeded")
 
 

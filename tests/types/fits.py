@@ -126,5 +126,6 @@ def a_member_of_another_type_is_noticed():
     def change(_, value, __):
         for member, v in value.items():
             if member not in ANYTHING:
-                yield member, lambda o, m=member, v=v: o.update({m: "text" if not isinstance(v, (str, type(None))) else 17})
+                other = [17] if v is None else 17 if isinstance(v, str) else "text"
+                yield member, lambda o, m=member, other=other: o.update({m: other})
     is_refused(change)

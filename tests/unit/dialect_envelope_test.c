@@ -56,7 +56,14 @@ static void envelope_says_errors_questions_and_answers(void **state)
     rec.error = STR("boom");
     expect(&dialect_envelope, &rec,
            ENVELOPE("on_error") "{'phase':'worker','message':'boom','details':null}}\n");
+    rec.details = STR("{\"url\":\"x\"}");
+    expect(&dialect_envelope, &rec,
+           ENVELOPE("on_error") "{'phase':'worker','message':'boom','details':{'url':'x'}}}\n");
     rec.error_type = STR("ValueError");
+    expect(&dialect_envelope, &rec,
+           ENVELOPE("on_error") "{'phase':'worker','message':'boom',"
+                                "'details':{'error_type':'ValueError','url':'x'}}}\n");
+    rec.details = STR_NONE;
     expect(&dialect_envelope, &rec,
            ENVELOPE("on_error") "{'phase':'worker','message':'boom',"
                                 "'details':{'error_type':'ValueError'}}}\n");

@@ -46,7 +46,7 @@ struct job {
     size_t largest; /* batch */
     enum job_end end;
     bool end_of_stream;
-    char error[8192], error_type[32];
+    char error[8192], error_type[32], details[8192];
 };
 
 struct journal {
@@ -157,6 +157,7 @@ static int play_loss(struct journal *j, struct job *job, struct journal_request 
         return ERR_BUSY;
     copy(job->error, sizeof(job->error), req->error);
     copy(job->error_type, sizeof(job->error_type), req->error_type);
+    copy(job->details, sizeof(job->details), req->details);
     job->state = QUEUED;
     j->running--;
     j->n_lost++;
@@ -183,6 +184,7 @@ static int play_end(struct journal *j, struct job *job, struct journal_request *
     job->end_of_stream = req->end_of_stream;
     copy(job->error, sizeof(job->error), req->error);
     copy(job->error_type, sizeof(job->error_type), req->error_type);
+    copy(job->details, sizeof(job->details), req->details);
     j->running--;
     return j->closed_at_finish ? ERR_CLOSED : 0;
 }
@@ -562,10 +564,30 @@ static void a_failure_has_the_last_line_of_stderr_and_the_tail(void **state)
     until(s, all_ended);
     assert_int_equal(job->end, JOB_END_FAILED);
     assert_false(job->end_of_stream);
-    assert_string_equal(job->error, "Boom: no\nstderr:\n"
-                                    "Traceback\nbad \xEF\xBF\xBD byte\nBoom: no");
+    assert_string_equal(job->error, "Boom: no");
+    assert_string_equal(job->details, "{\"exit_status\":3,\"stderr\":\"Traceback\\nbad "
+                                      "\xEF\xBF\xBD byte\\nBoom: no\"}");
     assert_string_equal(job->error_type, "ExitStatus");
     assert_true(logged(s, "Traceback\nbad \xEF\xBF\xBD byte\nBoom: no\n"));
+}
+
+static void an_exception_is_the_error_and_its_class_the_type(void **state)
+{
+    struct scene *s = *state;
+    struct job *job = start_one(s, "cat >&2 <<'END'\n"
+                                   "Traceback (most recent call last):\n"
+                                   "  File \"graph.py\", line 5, in node\n"
+                                   "    raise e\n"
+                                   "shop.NoRepository: none at x:1\n"
+                                   "During task with name 'writer' and id '1'\n"
+                                   "END\n"
+                                   "exit 1");
+
+    until(s, all_ended);
+    assert_string_equal(job->error, "none at x:1");
+    assert_string_equal(job->error_type, "NoRepository");
+    assert_non_null(strstr(job->details, "{\"exit_status\":1,\"stderr\":\"Traceback (most"));
+    assert_non_null(strstr(job->details, "During task with name 'writer' and id '1'\"}"));
 }
 
 static void the_tail_is_the_last_4_kib_from_a_lines_beginning(void **state)
@@ -575,9 +597,10 @@ static void the_tail_is_the_last_4_kib_from_a_lines_beginning(void **state)
         s, "i=0; while [ $i -lt 3000 ]; do echo \"line $i\" >&2; i=$((i+1)); done; exit 1");
 
     until(s, all_ended);
-    assert_true(strlen(job->error) <= 4096 + 64);
-    assert_true(strlen(job->error) > 4000);
-    assert_memory_equal(job->error, "line 2999\nstderr:\nline 2", 24);
+    assert_string_equal(job->error, "line 2999");
+    assert_true(strlen(job->details) > 4000);
+    assert_true(strlen(job->details) <= 4096 + 512 + 64); /* each newline is two bytes */
+    assert_memory_equal(job->details, "{\"exit_status\":1,\"stderr\":\"line 2", 33);
 }
 
 static void without_stderr_the_status_is_the_error(void **state)
@@ -587,6 +610,7 @@ static void without_stderr_the_status_is_the_error(void **state)
 
     until(s, all_ended);
     assert_string_equal(job->error, "exit status 3");
+    assert_string_equal(job->details, "{\"exit_status\":3}");
 }
 
 static void a_signal_is_named(void **state)
@@ -596,7 +620,8 @@ static void a_signal_is_named(void **state)
 
     until(s, all_ended);
     assert_int_equal(job->end, JOB_END_FAILED);
-    assert_string_equal(job->error, "killed by signal 11 (SIGSEGV)\nstderr:\nwhy");
+    assert_string_equal(job->error, "killed by signal 11 (SIGSEGV)");
+    assert_string_equal(job->details, "{\"signal\":11,\"stderr\":\"why\"}");
     assert_string_equal(job->error_type, "Signal");
     expect_bytes(job, "{}\n"); /* half a line is no event */
 }
@@ -1281,6 +1306,7 @@ int main(void)
         TEST(a_job_that_nobody_reads_is_no_failure),
         TEST(a_failure_has_the_last_line_of_stderr_and_the_tail),
         TEST(the_tail_is_the_last_4_kib_from_a_lines_beginning),
+        TEST(an_exception_is_the_error_and_its_class_the_type),
         TEST(without_stderr_the_status_is_the_error),
         TEST(a_signal_is_named),
         TEST(a_process_that_cannot_start_is_a_failure),

@@ -6,6 +6,100 @@
 
 #include "fold_story.h"
 
+/* --- failures --------------------------------------------------------------------------- */
+
+#define SENT(name, members) \
+    "{'event':'" name "','timestamp':'t','run_id':'job-1','data':{" members "}}"
+
+static void what_an_envelope_says_comes_back_in_one(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, SENT("on_chain_start", "'chain_name':'plan','node_id':'n1','metadata':null"));
+    say(&s, SENT("on_chat_model_start",
+                 "'model':'gpt','model_version':'v4','prompt_id':'p-7','node_id':'n1'"));
+    say(&s, SENT("on_chain_stream", "'node_id':'n1','chunk':'half','progress':0.50"));
+    say(&s, SENT("on_chain_stream", "'node_id':'n1','chunk':'more','progress':'much'"));
+    say(&s, SENT("on_error", "'phase':'queue','message':'no space','details':{'error_type':"
+                             "'DiskFull','free':0}"));
+    expect(&s, "llm.start run.stream job.", "model_version prompt_id percent phase details",
+           "job.start - - - - -\n"
+           "llm.start v4 p-7 - - -\n"
+           "run.stream - - 0.50 - -\n"
+           "run.stream - - - - -\n"
+           "job.error - - - queue {'free':0}\n"
+           "job.end - - - - {'free':0}\n");
+    done(&s);
+}
+
+static void failure_is(const char *line, const char *expected)
+{
+    struct scene s;
+
+    begin(&s);
+    say(&s, "%s", line);
+    expect(&s, "job.error", "error error_type phase details", expected);
+    done(&s);
+}
+
+static void details_are_an_object_without_the_class(void **state)
+{
+    (void)state;
+    failure_is(SENT("on_error", "'phase':'moon','message':'x','details':['a']"),
+               "job.error x - worker {'value':['a']}\n");
+    failure_is(SENT("on_error", "'message':'x','details':{'error_type':'E'}"),
+               "job.error x E worker -\n");
+    failure_is("{'type':'job.failed','error':'x','details':{'stderr':'y'}}",
+               "job.error x - worker {'stderr':'y'}\n");
+    failure_is("{'type':'job.error','data':{'error':'x','error_type':'E','details':{'a':1}}}",
+               "job.error x E worker {'a':1}\n");
+}
+
+static void an_exception_in_a_node_fails_in_the_node(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s); /* the execution is open */
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    say(&s, "{'type':'job.failed','error':'boom'}");
+    expect(&s, "job.error", "phase", "job.error node\n");
+    done(&s);
+    begin(&s); /* it has failed */
+    say(&s, SENT("on_chain_start", "'chain_name':'plan','node_id':'n1','metadata':null"));
+    say(&s, SENT("on_chain_end", "'node_id':'n1','result':null,'error':'boom'"));
+    say(&s, SENT("on_chain_end", "'node_id':'job-1','result':null,'error':'boom'"));
+    expect(&s, "job.error", "phase", "job.error node\n");
+    done(&s);
+    begin(&s); /* it went well: the worker failed behind it */
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    node_ends(&s, writer, "w1", "{}");
+    say(&s, "{'type':'job.failed','error':'boom'}");
+    expect(&s, "job.error", "phase", "job.error worker\n");
+    done(&s);
+}
+
+static void the_count_that_was_sent_is_kept(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "{'type':'llm.start','id':'a','name':'gpt','metadata':{'message_count':3}}");
+    say(&s, "{'type':'llm.start','id':'b','name':'gpt','metadata':{'prompt_count':2}}");
+    say(&s, "{'type':'llm.start','id':'c','name':'gpt','data':{'message_count':4,'input':"
+            "{'messages':[[]]}}}");
+    say(&s, "{'type':'llm.start','id':'d','name':'gpt','metadata':{'message_count':'x'}}");
+    expect(&s, "llm.start", "count type",
+           "llm.start 3 chat_model\nllm.start 2 llm\nllm.start 4 chat_model\n"
+           "llm.start - chat_model\n");
+    done(&s);
+}
+
 /* --- questions ------------------------------------------------------------------------ */
 
 static void interrupts_are(const char *chunk, const char *fields, const char *expected)
@@ -329,6 +423,10 @@ static void the_report_is_in_the_final_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_an_envelope_says_comes_back_in_one),
+        cmocka_unit_test(details_are_an_object_without_the_class),
+        cmocka_unit_test(an_exception_in_a_node_fails_in_the_node),
+        cmocka_unit_test(the_count_that_was_sent_is_kept),
         cmocka_unit_test(a_plain_chunk_may_hold_a_question),
         cmocka_unit_test(a_chunk_with_its_mode_may_hold_a_question),
         cmocka_unit_test(a_chunk_with_its_namespace_may_hold_a_question),

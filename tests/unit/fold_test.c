@@ -521,7 +521,7 @@ static void a_failure_closes_what_is_open_as_error(void **state)
            "job.start - - - - -\n"
            "node.end w1 error no disk - -\n"
            "run.end root error no disk - -\n"
-           "job.error - - no disk OSError worker\n"
+           "job.error - - no disk OSError node\n"
            "job.end - failed no disk OSError -\n");
     done(&s);
 }

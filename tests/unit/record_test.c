@@ -166,7 +166,7 @@ static void every_field_reads_back(void **state)
         "\"reasoning\":\"24\",\"preview\":\"25\",\"call\":\"26\",\"percent\":27.0,"
         "\"note\":\"28\",\"content\":[29],\"calls\":[30],\"usage\":{},\"response\":{\"x\":{}},"
         "\"extra\":{},\"input\":31,\"output\":null,\"data\":\"32\",\"question\":\"33\","
-        "\"context\":true,\"resolves\":[],\"seen\":[],\"attempt\":34,\"elapsed\":35,"
+        "\"context\":true,\"resolves\":[],\"seen\":[],\"details\":{},\"model_version\":\"41\",\"prompt_id\":\"42\",\"attempt\":34,\"elapsed\":35,"
         "\"index\":36,\"count\":37,\"chains\":38,\"llms\":39,\"tools\":40,\"half\":55357,"
         "\"first\":true,\"last\":true,\"lossy\":true,\"tool\":true,\"mirror\":true,\"owes\":true}";
     struct fixture *f = *state;
