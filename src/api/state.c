@@ -6,6 +6,7 @@
 #include "api/jobs.h"
 
 #include "base/error.h"
+#include "base/table.h"
 #include "dialect/render.h"
 #include "record/record.h"
 
@@ -18,6 +19,7 @@ struct folding {
     struct json_reader reader, inner;
     struct buf tools, outputs, found, cited, todos, files;
     size_t n_tools, n_outputs, n_found, n_cited, n_files;
+    struct table urls; /* that are in found and cited */
     struct buf report;
     bool has_report;
     struct buf output; /* the job's own, else that of the root run that ended last */
@@ -135,6 +137,30 @@ static void put_output(struct folding *f, const struct record *rec)
     buf_str(&f->outputs, str_skip(data, 1)); /* without its brace: the members go on */
 }
 
+/* What a citation is about.  The fold's own have it as `url`; a worker may send nothing but
+ * the content, or name the artifact after it. */
+static struct str citation_url(const yyjson_val *data, struct str title)
+{
+    struct str url = json_text(json_at(data, "url"));
+    struct str content = json_text(json_at(data, "content"));
+
+    if (url.n > 0)
+        return url;
+    return str_starts(content, STR("http://")) || str_starts(content, STR("https://")) ? content
+                                                                                       : title;
+}
+
+static void put_url(struct folding *f, struct str url, struct buf *urls, size_t *n)
+{
+    struct key key = table_key(&f->urls, (uint64_t)(urls == &f->cited), url);
+
+    if (url.n == 0 || table_get(&f->urls, key) != NULL)
+        return;
+    f->err = table_put(&f->urls, key, f);
+    comma(urls, n);
+    json_put_str(urls, url);
+}
+
 static void put_artifact(struct folding *f, const struct record *rec)
 {
     struct json j;
@@ -151,11 +177,9 @@ static void put_artifact(struct folding *f, const struct record *rec)
         comma(&f->files, &f->n_files);
         buf_str(&f->files, rec->data);
     } else if (str_is(type, "citation_source")) {
-        comma(&f->found, &f->n_found);
-        json_put_str_or_null(&f->found, rec->title);
+        put_url(f, citation_url(j.root, rec->title), &f->found, &f->n_found);
     } else if (str_is(type, "citation_use")) {
-        comma(&f->cited, &f->n_cited);
-        json_put_str_or_null(&f->cited, rec->title);
+        put_url(f, citation_url(j.root, rec->title), &f->cited, &f->n_cited);
     } else if (str_is(json_text(json_at(j.root, "output_category")), "final_report")) {
         buf_clear(&f->report);
         json_put_value(&f->report, content);
@@ -231,6 +255,7 @@ static void folding_init(struct folding *f, struct look *look)
         buf_init(all[i], SIZE_MAX / 4);
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
     json_reader_init(&f->inner, SIZE_MAX / 64, 256);
+    table_init(&f->urls);
 }
 
 static void folding_done(struct folding *f)
@@ -242,6 +267,7 @@ static void folding_done(struct folding *f)
         buf_done(all[i]);
     json_reader_done(&f->reader);
     json_reader_done(&f->inner);
+    table_done(&f->urls);
 }
 
 /* --- answers ------------------------------------------------------------------------- */

@@ -606,6 +606,19 @@ def artifacts_are_folded():
         equal(report(s, "j")["report"], "# The \"report\"\n")
 
 
+@case
+def sources_are_the_urls_of_citations():
+    """Of what workers announce themselves, too: not its name, and each URL once."""
+    a, b, c = (f"https://e.com/{x}" for x in "abc")
+    with Server(agents={"pull": PULL}) as s:
+        id = play(s, [root_start(), artifact("citation_source", "A page", "c", url=a), artifact("citation_source", b, url=b),
+                      artifact("citation_source", "again", "c", url=a), artifact("citation_source", c, "n"),
+                      artifact("citation_source", "no URL at all"), artifact("citation_use", "[1]", "c", url=a),
+                      artifact("citation_use", "a word", b), root_end()])
+        equal(state(s, id)["artifacts"]["sources"],
+              {"found": 3, "cited": 2, "found_urls": [a, b, c], "cited_urls": [a, b]})
+
+
 # Edge case 14.
 @case
 def single_artifacts():
