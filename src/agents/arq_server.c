@@ -109,25 +109,42 @@ static void on_aborted(void *arg, const redisReply *reply)
 
 /* --- ticks ------------------------------------------------------------------- */
 
-static void tell_health(struct arq_server *s, int64_t now)
+/* In the words of ARQ's own workers, which its tools read. */
+static void put_health(struct arq_server *s, long long n_queued)
 {
     const struct arq_server_counts *c = &s->desk.counts;
     struct desk_number life = desk_number_of(s->desk.opt.health_ms + 1000);
     char key[SERVING_MAX_ID + 100], text[200], when[32];
-    time_t seconds = (time_t)(now / 1000);
+    time_t seconds = (time_t)(desk_now() / 1000);
     struct tm tm;
 
-    if (now < s->health_at)
-        return;
-    s->health_at = now + s->desk.opt.health_ms;
     (void)gmtime_r(&seconds, &tm);
     (void)strftime(when, sizeof(when), "%b-%d %H:%M:%S", &tm);
     (void)snprintf(key, sizeof(key), "%.200s:health-check", s->desk.opt.queue); /* all fit */
     (void)snprintf(text, sizeof(text),
-                   "%s j_complete=%llu j_failed=%llu j_retried=0 j_ongoing=%zu", when,
-                   (unsigned long long)counter_get(&c->done),
-                   (unsigned long long)counter_get(&c->failed), s->n_servings);
+                   "%s j_complete=%llu j_failed=%llu j_retried=0 j_ongoing=%zu queued=%lld",
+                   when, (unsigned long long)counter_get(&c->done),
+                   (unsigned long long)counter_get(&c->failed), s->n_servings, n_queued);
     DESK_TELL(&s->desk, STR("PSETEX"), str_of(key), str_of(life.text), str_of(text));
+}
+
+static void on_queue_length(void *arg, const redisReply *reply)
+{
+    struct arq_server *s = arg;
+
+    s->n_flying--;
+    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER && !s->desk.is_stopping)
+        put_health(s, reply->integer);
+    close_when_idle(s);
+}
+
+static void tell_health(struct arq_server *s, int64_t now)
+{
+    if (now < s->health_at)
+        return;
+    s->health_at = now + s->desk.opt.health_ms;
+    (void)desk_send(&s->desk, DESK_ARGS(STR("ZCARD"), desk_queue(&s->desk)), on_queue_length, s,
+                    &s->n_flying); /* when Redis is away, there is nobody to tell */
 }
 
 static void read_ids(struct arq_server *s, int64_t now)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import tempfile
 import time
 
@@ -205,6 +206,9 @@ def somebody_is_there():
     with consumer(c.redis, c.queue) as s:
         until("it says so", lambda: c.redis.client().exists(f"{c.queue}:health-check"))
         equal(asyncio.run(async_check_health(settings(c.redis), queue_name=c.queue)), 0)
+        text = c.redis.client().get(f"{c.queue}:health-check").decode()
+        check(re.fullmatch(r"\w{3}-\d\d [\d:]{8} j_complete=0 j_failed=0 j_retried=0 j_ongoing=0 queued=0", text),
+              f"as ARQ's own workers say it: {text}")
         s.terminate()
         equal(c.redis.client().exists(f"{c.queue}:health-check"), 0)
 
