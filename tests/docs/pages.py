@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from document import ROOT
 from harness import PROGRAM, case, cases, check, equal, spoolwire
@@ -52,6 +53,24 @@ def what_the_program_says_about_itself_is_in_the_documents():
     done = subprocess.run([os.path.join(ROOT, "scripts", "docs"), "--check", os.path.dirname(PROGRAM)], cwd=ROOT,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     equal(done.returncode, 0, f"make docs: {done.stdout}")
+
+
+@case
+def what_pip_leaves_behind_is_ignored_and_not_embedded():
+    """`pip install ./clients/python`, as the documents say, builds in the tree."""
+    left = ["clients/python/build/lib/spoolwire/job.py", "clients/python/src/spoolwire.egg-info/PKG-INFO"]
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        done = subprocess.run(["git", "check-ignore", *left], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        equal(done.stdout.split(), left)
+    with tempfile.TemporaryDirectory(prefix="spoolwire-docs-") as folder:
+        for path in ("src/spoolwire/job.py", "src/spoolwire.egg-info/PKG-INFO"):
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w") as f:
+                f.write("x\n")
+        out, deps = os.path.join(folder, "out.c"), os.path.join(folder, "out.d")
+        subprocess.run([os.path.join(ROOT, "scripts", "embed-tree"), out, deps, folder, "python=src"], check=True)
+        with open(out) as f:
+            equal(re.findall(r'"(python/[^"]+)"', f.read()), ["python/spoolwire/job.py"])
 
 
 @case
