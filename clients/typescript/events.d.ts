@@ -23,7 +23,7 @@ export type JsonObject = { [key: string]: Json };
 export interface Truncated {
     truncated: true;
     bytes: number;
-    preview: string;
+    preview?: string;
 }
 
 /** UTC with milliseconds: `2026-02-16T10:30:00.123Z`. */
@@ -55,7 +55,7 @@ export interface AgentToken {
 export interface AgentToolCall {
     type: "agent.tool_call";
     agent_id: string;
-    tool_name: string;
+    tool_name: string | null;
     /** JSON, cut to a few dozen characters. */
     input_preview: string;
 }
@@ -63,7 +63,7 @@ export interface AgentToolCall {
 export interface AgentToolResult {
     type: "agent.tool_result";
     agent_id: string;
-    tool_name: string;
+    tool_name: string | null;
     result_summary: string;
     status?: BadEnd;
 }
@@ -213,7 +213,7 @@ export interface ChatModelEnd extends Owner {
 
 export interface ToolStart extends Owner {
     tool_id: string;
-    tool_name: string;
+    tool_name: string | null;
     tool_call_id: string | null;
     input: Json;
 }
@@ -225,7 +225,7 @@ export interface ToolStream extends Owner {
 
 export interface ToolEnd extends Owner {
     tool_id: string;
-    tool_name: string;
+    tool_name: string | null;
     tool_call_id: string | null;
     output: Json;
     error: string | null;
@@ -326,7 +326,8 @@ export interface LangChainEvent {
         | "on_tool_error"
         | "on_custom_event";
     data: Json;
-    name: string;
+    /** Null where the worker has sent none. */
+    name: string | null;
     tags: Json[];
     run_id: string;
     metadata: JsonObject;
@@ -399,7 +400,7 @@ export interface NodeEnd {
 export interface NodesToolStart {
     type: "tool.start";
     run_id: string;
-    tool: string;
+    tool: string | null;
     node: string | null;
     run_path: string;
     timestamp: Timestamp;
@@ -409,7 +410,7 @@ export interface NodesToolStart {
 export interface NodesToolEnd {
     type: "tool.end";
     run_id: string;
-    tool: string;
+    tool: string | null;
     node: string | null;
     run_path: string;
     timestamp: Timestamp;
@@ -460,7 +461,7 @@ export interface Place {
 }
 
 export interface WorkflowPlace {
-    workflow: string;
+    workflow: string | null;
     agent_id: string;
 }
 
@@ -494,16 +495,16 @@ export interface ToolPlace extends Place {
     tool_call_id?: string;
 }
 
-/** An artifact that a worker announces itself is passed on as it is. */
+/** An artifact that a worker announces itself is passed on as it is, and may lack what is optional here. */
 export type Artifact =
-    | { type: "todo"; content: Json; source: "agent" | "orchestrator"; workflow?: string }
-    | { type: "file"; content: Json; file_path: string | null }
-    | { type: "citation_source"; content: string; url: string; tool: string; workflow?: string }
-    | { type: "citation_use"; content: string; url: string }
+    | { type: "todo"; content: Json; source?: "agent" | "orchestrator"; workflow?: string }
+    | { type: "file"; content: Json; file_path?: string | null; workflow?: string }
+    | { type: "citation_source"; content: string; url?: string; tool?: string; workflow?: string }
+    | { type: "citation_use"; content: string; url?: string; workflow?: string }
     | {
           type: "output";
           content: string;
-          output_category: "draft" | "research_notes" | "intermediate" | "final_report";
+          output_category?: "draft" | "research_notes" | "intermediate" | "final_report";
           workflow?: string;
       };
 
@@ -540,6 +541,8 @@ export type AiqStatusName<S extends string> = S | Lowercase<S>;
 /** The last event of a job. */
 export interface AiqEnd extends Aiq<"job.status", null, null, string, null> {
     status: AiqStatusName<"SUCCESS" | "FAILURE" | "INTERRUPTED">;
+    /** The reader has come back after the end: this is its first status. */
+    reconnected?: true;
     error?: string;
     outcome?: Outcome;
 }
@@ -563,13 +566,13 @@ export type JobHeartbeat = Aiq<"job.heartbeat", { uptime_seconds: number }, null
 export type JobShutdown = Aiq<"job.shutdown", { message: string }, null, null, null>;
 
 export interface AiqEvents {
-    "workflow.start": Aiq<"workflow.start", Input, WorkflowPlace, string, string>;
-    "workflow.end": Aiq<"workflow.end", Output, WorkflowPlace & EndPlace, string, string>;
+    "workflow.start": Aiq<"workflow.start", Input, WorkflowPlace, string>;
+    "workflow.end": Aiq<"workflow.end", Output, WorkflowPlace & EndPlace, string>;
     "llm.start": Aiq<"llm.start", null, LlmStartPlace>;
     "llm.chunk": Aiq<"llm.chunk", { chunk: string }, Place>;
     "llm.end": Aiq<"llm.end", null, LlmEndPlace>;
-    "tool.start": Aiq<"tool.start", Input, ToolPlace, string, string>;
-    "tool.end": Aiq<"tool.end", Output, ToolPlace & EndPlace, string, string>;
+    "tool.start": Aiq<"tool.start", Input, ToolPlace, string>;
+    "tool.end": Aiq<"tool.end", Output, ToolPlace & EndPlace, string>;
     "artifact.update": Aiq<"artifact.update", Artifact, Place>;
     "job.update": AiqUpdate;
     "job.error": AiqError;
@@ -621,7 +624,8 @@ export interface RunPart {
 /** What happened in a run. */
 export interface RawOfRun<Kind extends string> extends RawRecord<Kind>, RunPart {
     run: string;
-    name: string;
+    /** Absent where the worker has sent none. */
+    name?: string;
     path: string;
 }
 
@@ -768,12 +772,12 @@ export interface RawLlmEnd extends RawOfRun<"llm.end"> {
 
 export interface RawToolStart extends RawStart<"tool.start"> {
     call?: string;
-    preview: string;
+    preview?: string;
 }
 
 export interface RawToolEnd extends RawEnd<"tool.end"> {
     call?: string;
-    preview: string;
+    preview?: string;
 }
 
 export interface RawState<Kind extends string> extends RawAnywhere<Kind> {
@@ -788,7 +792,7 @@ export interface RawMessage extends RawAnywhere<"message"> {
     lossy?: true;
 }
 
-export interface RawSectionEnd extends RawOfRun<"section.end"> {
+export interface RawSectionEnd extends RawAnywhere<"section.end"> {
     text: string;
 }
 

@@ -121,20 +121,11 @@ static bool parse_size(const char *text, size_t max, size_t *ret)
 
 static int parse_modes(const char *text, uint32_t *ret)
 {
-    struct str rest = str_of(text);
+    struct error err;
 
-    *ret = 0;
-    do {
-        struct str name = str_head(rest, str_find(rest, ','));
-        uint32_t mode = str_is(name, "all") ? UINT32_MAX : mode_find(name);
-
-        if (mode == 0)
-            return cli_usage_error("translate", "there is no stream mode '%.*s'",
-                                   STR_ARG(name));
-        *ret |= mode;
-        rest = str_skip(rest, name.n + 1);
-    } while (rest.n > 0);
-    return EXIT_OK;
+    return mode_list(str_of(text), ret, &err) == 0
+               ? EXIT_OK
+               : cli_usage_error("translate", "%s", err.text);
 }
 
 static int set_limit(struct translate *t, int id, const char *value)

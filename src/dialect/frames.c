@@ -129,13 +129,13 @@ int mode_list(struct str list, uint32_t *ret, struct error *err)
 
     while (list.n > 0) {
         struct str name = str_head(list, str_find(list, ','));
-        uint32_t mode = mode_find(name);
+        uint32_t mode = str_is(name, "all") ? (uint32_t)MODE_ALL : mode_find(name);
 
         if (mode == 0)
             return error_set(err, ERR_TYPE,
                              "there is no stream mode '%.*s': modes are values, updates, "
                              "messages-tuple, custom, events, tasks, checkpoints and debug, "
-                             "with commas between",
+                             "with commas between, or all",
                              STR_ARG(str_head(name, 40)));
         all |= mode;
         list = str_skip(list, name.n + 1);

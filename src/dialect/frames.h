@@ -33,13 +33,14 @@ enum {
     MODE_CHECKPOINTS = 1 << 6,
     MODE_DEBUG = 1 << 7,
     MODE_PARTIALS = 1 << 8, /* messages as they grow; only with what was gathered of them */
+    MODE_ALL = MODE_PARTIALS - 1, /* the old form of messages is asked for by itself */
     MODE_DEFAULT = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES | MODE_CUSTOM
 };
 
 /* The mode of that name ("messages-tuple" is messages too), or 0. */
 uint32_t mode_find(struct str name);
-/* Those of a list with commas; the default ones when it is empty.  ERR_TYPE: there is no such
- * mode, and the text says so. */
+/* Those of a list with commas, `all` among them; the default ones when it is empty.  ERR_TYPE:
+ * there is no such mode, and the text says so. */
 int mode_list(struct str list, uint32_t *ret, struct error *err);
 
 /* The closed list of what a reader may choose within a dialect. */

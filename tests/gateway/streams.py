@@ -448,6 +448,8 @@ def variants_of_messages():
         equal(names(modes="messages-tuple"), {"messages"})
         check("events" in names(modes="events,values"), names(modes="events,values"))
         full = with_ids(s.read(id, "messages", modes="values,updates,messages,custom,events,tasks,checkpoints,debug"))
+        equal(with_ids(s.read(id, "messages", modes="all")), full)
+        equal(with_ids(s.read(id, "messages", modes="values,all")), full)
         for mode in ("values", "messages", "events"):
             part = with_ids(s.read(id, "messages", modes=mode))
             have = {f.id: f for f in full}

@@ -16,7 +16,7 @@ LOOSE = {"values", "updates", "custom", "tasks", "checkpoints", "debug"}
 WHERE_KNOWN = {"run", "parent", "exec", "node", "ns", "name", "type", "section", "model", "path", "step", "depth", "root", "top",
                "card", "panel", "counted", "derived", "tags", "meta", "parents", "message", "text", "index", "count", "title",
                "note", "input", "output", "error", "error_type", "call", "response", "usage", "id", "chains", "llms", "tools",
-               "first", "last", "calls", "content", "reasoning", "seen", "lossy", "tool", "attempt", "mirror", "owes"}
+               "first", "last", "calls", "content", "reasoning", "seen", "lossy", "tool", "attempt", "mirror", "owes", "preview"}
 
 
 @once

@@ -42,6 +42,15 @@ LINES = [
     {"type": "graph.resumed"},
     {"type": "graph.interrupt", "question": "A or B?", "value": {"question": "A or B?"}},
     {"type": "output.token", "token": "x", "section": "report"},
+    # Members that a worker leaves out.
+    {"type": "output.section_done", "section": "report"},
+    *[{"type": "artifact.update", "name": kind, "data": {"type": kind, "content": "x"}}
+      for kind in ("todo", "file", "citation_source", "citation_use", "output")],
+    {"event": "on_tool_start", "run_id": "x", "tags": [], "metadata": {}, "parent_ids": ["r"], "data": {"input": {}}},
+    {"event": "on_custom_event", "run_id": "x", "name": None, "tags": [], "metadata": {}, "parent_ids": ["r"], "data": {"metres": 2}},
+    {"event": "on_chain_start", "run_id": "y", "tags": [], "metadata": {}, "parent_ids": ["r"], "data": {}},
+    {"event": "on_chat_model_start", "run_id": "z", "tags": [], "metadata": {}, "parent_ids": ["r"], "data": {}},
+    {"event": "on_tool_stream", "timestamp": "t", "run_id": "job-1", "data": {"tool_id": "x", "chunk": "half"}},
 ]
 ENDS = [
     [{"type": "workflow.end", "id": "w", "name": "deep_research", "data": {"output": "y"}}, {"type": "job.done", "output": {"report": "y"}}],

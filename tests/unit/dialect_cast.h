@@ -12,7 +12,7 @@
 
 #define TIME "2026-02-16T10:30:00.123Z"
 
-enum { MODE_ALL = 0xFF, MAX_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 static const struct variant usual = { .modes = MODE_DEFAULT };
 static const struct variant all_modes = { .modes = MODE_ALL };
