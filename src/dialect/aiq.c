@@ -406,6 +406,8 @@ static void on_job_end(const struct record *rec, struct frames *out)
     buf_lit(b, ",\"data\":null,\"metadata\":null");
     render_text(b, "status",
                 aiq_status_name(terminal_status(rec->status), out->variant->aiq_compat));
+    if (out->variant->reconnected)
+        buf_lit(b, ",\"reconnected\":true");
     if (!str_empty(rec->error))
         render_text(b, "error", rec->error);
     if (!str_absent(rec->outcome))

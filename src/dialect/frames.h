@@ -46,10 +46,11 @@ int mode_list(struct str list, uint32_t *ret, struct error *err);
 /* The closed list of what a reader may choose within a dialect. */
 struct error;
 struct variant {
-    uint32_t modes;  /* messages; nodes: MODE_EVENTS tells progress */
-    bool subgraphs;  /* messages */
-    bool aiq_compat; /* aiq: lower-case statuses, as its 2.x page compares them */
-    bool stored;     /* raw: the stored form, without the head inlined */
+    uint32_t modes;   /* messages; nodes: MODE_EVENTS tells progress */
+    bool subgraphs;   /* messages */
+    bool aiq_compat;  /* aiq: lower-case statuses, as its 2.x page compares them */
+    bool stored;      /* raw: the stored form, without the head inlined */
+    bool reconnected; /* aiq: the terminal status is the first one of a reader who came back */
 };
 
 enum { FRAMES_MAX = 8 }; /* of one record */

@@ -27,7 +27,8 @@ static inline void way_parts(const struct way *w, uint64_t parts[WAY_PARTS])
     parts[2] = w->variant.modes;
     parts[3] = (uint64_t)w->chunked | (uint64_t)w->wrap << 1 |
                (uint64_t)w->variant.subgraphs << 2 | (uint64_t)w->variant.aiq_compat << 3 |
-               (uint64_t)w->variant.stored << 4 | (uint64_t)w->with_job << 5;
+               (uint64_t)w->variant.stored << 4 | (uint64_t)w->with_job << 5 |
+               (uint64_t)w->variant.reconnected << 6;
 }
 
 static inline bool way_eq(const struct way *a, const struct way *b)

@@ -44,6 +44,7 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     f->gathered = NULL;
     p->reach = f->reach;
     p->max_frames = f->max_frames;
+    p->way.variant.reconnected = f->reconnected;
     p->beginning_if_foreign = !f->is_open;
     if (f->loop->opt.page_bytes > 0)
         p->max_bytes = f->loop->opt.page_bytes;
@@ -82,7 +83,10 @@ static enum feed_next turn_page(struct feed *f)
     f->gathered = p->gathered;
     p->gathered = NULL;
     drop_page(f);
-    return is_last ? FEED_CAUGHT_UP : fetch_more(f);
+    if (!is_last)
+        return fetch_more(f);
+    f->reconnected = false;
+    return FEED_CAUGHT_UP;
 }
 
 static bool has_gap(const struct page *p)
@@ -151,9 +155,11 @@ int feed_open(struct feed *f,
               const struct feed_events *events,
               const struct feed_request *what)
 {
-    *f = (struct feed){
-        .loop = l, .events = events, .reach = what->reach, .max_frames = what->max_frames
-    };
+    *f = (struct feed){ .loop = l,
+                        .events = events,
+                        .reach = what->reach,
+                        .max_frames = what->max_frames,
+                        .reconnected = what->reconnected };
     f->reader.wake = on_wake;
     if (what->job.n > sizeof(f->page->job))
         return ERR_NOT_FOUND;

@@ -38,6 +38,7 @@ struct feed {
     bool fetching;                    /* the pool has the page */
     bool is_open;                     /* the first page was there */
     bool page_given, gap_given;
+    bool reconnected; /* pages until it has caught up are those of a reader who came back */
     bool closed;
 };
 
@@ -47,6 +48,7 @@ struct feed_request {
     struct way way;
     struct cursor after;
     size_t max_frames; /* of a page; 0: no limit */
+    bool reconnected;  /* until it has caught up, as variant.reconnected has it */
 };
 
 /* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed. */

@@ -252,7 +252,9 @@ void job_stream_open(struct streams *l,
     struct feed_request feed = { .job = what->job,
                                  .reach = permit_reach(what->permit),
                                  .way = what->way,
-                                 .after = what->after };
+                                 .after = what->after,
+                                 .reconnected =
+                                     what->resumed && what->way.dialect == &dialect_aiq };
 
     if (l->draining || http_is_over(req)) {
         permit_free(what->permit);

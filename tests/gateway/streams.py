@@ -158,6 +158,39 @@ def a_finished_job_replays_and_ends():
 
 
 @case
+def the_end_of_a_finished_job_says_that_its_reader_has_come_back():
+    """The same frame otherwise, and only of a reader who names a place."""
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*STORY)
+        lease.finish("failure", error="it broke")
+        end = s.aiq("j").rest().frames[-1]
+        check("reconnected" not in end.json, "a first visit is none")
+        for header, last in (("3", None), (None, "3"), (None, end.id)):
+            st = s.aiq("j", last, header).rest()
+            equal((st.ended, st.frames[-1].id), ("clean", end.id))
+            equal(st.frames[-1].json, dict(end.json, reconnected=True), (header, last))
+        after = s.read("j", "aiq", after=3)
+        equal(after[-1].json, dict(end.json, reconnected=True))
+        for beginning in ("0", "-1"):
+            equal(s.aiq("j", beginning).rest().frames[-1].data, end.data, beginning)
+
+
+@case
+def the_end_that_a_reader_sees_live_is_not_its_first_status():
+    with Server(agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        with s.aiq("j", 3) as st:
+            st.until_event("job.status")
+            lease.finish()
+            st.rest()
+            equal([f.json.get("reconnected") for f in st.frames if f.event == "job.status"], [True, None])
+
+
+@case
 def a_waiting_job_stays_open_and_running():
     with Server(agents={"pull": PULL}) as s:
         s.submit(job_id="j")
