@@ -1,5 +1,13 @@
-/* Checkpoints are read again: one, or those of a thread, with their channels and writes. */
+/* Checkpoints are read again: one, or those of a thread, with their channels and writes.
+ *
+ * A worker reads what its job, or the call that it answers, is about: the journal looks at the
+ * fence, as it does before a write, and then the store is read.  An administrator needs none.
+ */
+#include "api/admit.h"
+#include "api/lease.h"
 #include "api/reading.h"
+
+#include "auth/access.h"
 
 #include "base/base64.h"
 #include "base/error.h"
@@ -151,6 +159,49 @@ static bool read_search(struct look *look, const yyjson_val *of)
     return !r.failed;
 }
 
+/* --- the fence -------------------------------------------------------------------- */
+
+static int write_nothing(struct journal_request *req,
+                         struct store *store,
+                         int64_t now,
+                         struct error *why)
+{
+    (void)req;
+    (void)store;
+    (void)now;
+    (void)why;
+    return 0;
+}
+
+/* The caller holds what it asks for: now it is read. */
+static void answer_fenced(struct call *call)
+{
+    struct look *look = call->found;
+
+    if (call_refused(call))
+        return;
+    call->found = NULL;
+    look->req = call->req;
+    look_post(look);
+}
+
+static bool is_free(struct http_request *req)
+{
+    return (api_token(req)->access & ACCESS_ADMIN) != 0 && http_query(req, "job").n == 0 &&
+           http_query(req, "call").n == 0;
+}
+
+static bool read_fenced(struct call *call, struct json_reader *reader)
+{
+    struct journal_request *j = &call->journal;
+    struct json body;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &body) &&
+           read_search(call->found, body.root) && lease_read_fence(call) &&
+           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread) ||
+            api_no_memory(call->req));
+}
+
 static void search(struct http_request *req, bool is_list)
 {
     struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
@@ -159,7 +210,17 @@ static void search(struct http_request *req, bool is_list)
     if (look == NULL)
         return;
     s->is_list = is_list;
-    look_read(look, MAX_DEPTH, read_search);
+    if (is_free(req)) {
+        look_read(look, MAX_DEPTH, read_search);
+        return;
+    }
+    struct call *call = call_new_write(req, write_nothing, 1, answer_fenced);
+    if (call == NULL) {
+        look_free(look);
+        return;
+    }
+    call->found = look;
+    call_read(call, MAX_DEPTH, read_fenced);
 }
 
 void api_checkpoint_get(struct http_request *req, void *arg)

@@ -44,7 +44,7 @@ bool lease_read_fence(struct call *call)
 
     if (job.n == 0 && id.n == 0) {
         http_respond_error(call->req, 422,
-                           "the query must have job=JOB&lease=TOKEN of the job that writes, or "
+                           "the query must have job=JOB&lease=TOKEN of the job that asks, or "
                            "call=ID of the call");
         return false;
     }

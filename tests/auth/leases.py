@@ -36,6 +36,8 @@ SHOWN = [
     ("GET", "/store/items?namespace=n&key=k&job={job}&lease={lease}", None),
     ("POST", "/store/items/search?job={job}&lease={lease}", b'{"namespace_prefix":[]}'),
     ("POST", "/store/namespaces?job={job}&lease={lease}", b"{}"),
+    ("POST", "/v1/worker/threads/{job}/checkpoints/get?job={job}&lease={lease}", b"{}"),
+    ("POST", "/v1/worker/threads/{job}/checkpoints/list?job={job}&lease={lease}", b"{}"),
 ]
 
 
@@ -175,7 +177,7 @@ def a_lease_that_is_no_longer_current_is_refused():
         nothing_gets_through(crew, "k", first.token)
 
 
-@cases(SHOWN[-3:], name=lambda what: what[1].partition("?")[0])
+@cases(SHOWN[-5:-2], name=lambda what: what[1].partition("?")[0])
 def items_of_a_job_are_read_by_its_holder(what):
     with Locked() as s:
         owner, crew = s.caller("client"), s.caller("worker")
@@ -215,7 +217,7 @@ def a_request_id_is_its_tokens_own():
 def downgrade(path, holder):
     """The file as the version before leases were signed would have left it."""
     db = sqlite3.connect(path)
-    db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DELETE FROM secrets WHERE name = 'lease';"
+    db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DROP TABLE suspects; DELETE FROM secrets WHERE name = 'lease';"
                      "PRAGMA user_version = 14;")
     db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running'", (holder,))
     db.commit()
@@ -247,6 +249,38 @@ def leases_of_the_version_before_are_lost_at_no_cost(how):
         equal(asks.job("j")["attempt"], 2)
         equal(show(works, SHOWN[0], "j", old).status, 409)
         equal(again["j"].finish(), "succeeded")
+
+
+READS = [("POST", "/v1/worker/threads/{thread}/checkpoints/get", b"{}"),
+         ("POST", "/v1/worker/threads/{thread}/checkpoints/list", b"{}")]
+
+
+@cases(READS, name=lambda what: what[1].rpartition("/")[2])
+def checkpoints_are_read_by_the_holder_of_their_thread(what):
+    method, path, body = what
+    with Locked() as s:
+        crew, other = s.caller("worker"), s.caller("worker")
+        for id in ("mine", "hers"):
+            s.admin.submit(job_id=id)
+        mine, hers = Worker(other).lease(), Worker(crew).lease()
+        for held, caller in ((mine, other), (hers, crew)):
+            equal(show(caller, SHOWN[4], held.job, held.token).status, 200)
+
+        def read(caller, thread, query=""):
+            return caller.request(method, path.replace("{thread}", thread) + query, body)
+        fence = f"?job=mine&lease={mine.token}"
+        equal(read(other, "mine").status, 422)
+        a = read(other, "mine", fence)
+        equal(a.status, 200)
+        check(b'"id":"1"' in a.body, a)
+        # Nothing of another's thread, whichever way it is named, and whether it is there or not.
+        for query in (fence, f"?job=hers&lease={mine.token}", f"?job=hers&lease={hers.token}", "?job=hers&lease=2.1", "?call=x"):
+            a = read(other, "hers", query)
+            check(a.status in (404, 409), repr(a))
+            same_but_for(a, read(other, "zzzz", query.replace("hers", "zzzz")), {"zzzz": "hers"})
+        equal(read(s.admin, "hers").status, 200, "an administrator may")
+        equal(mine.finish(), "succeeded")
+        equal(read(other, "mine", fence).status, 409)
 
 
 # --- the server's own processes ------------------------------------------------------------------

@@ -90,8 +90,7 @@ def test_a_stale_lease_writes_nothing(server, saver, lease):
         graph = graphs.line_of(graphs.nested).compile(checkpointer=saver)
         await graph.ainvoke({"log": ["a"]}, config(lease))
         stale = SpoolwireSaver(Client(server.url), fence={**lease, "lease": "1.999"})
-        graph = graphs.line_of(graphs.nested).compile(checkpointer=stale)
         with pytest.raises(LeaseLost):
-            await graph.ainvoke({"log": ["b"]}, config(lease))
+            await graphs.line_of(graphs.nested).compile(checkpointer=stale).ainvoke({"log": ["b"]}, config(lease))
         assert (await graph.aget_state(config(lease))).values["log"] == ["a", "nested"]
     run(main())

@@ -20,6 +20,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from . import blocking
 from .client import Client, part
 from .errors import LeaseLost, Refused
+from .outbox import GONE
 
 LISTED_AT_ONCE = 50
 
@@ -183,7 +184,7 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
             answer = await self._client.request(
                 "POST", f"/v1/worker/threads/{part(str(thread))}/{what}", body, query=self._fence)
         except Refused as e:
-            if e.status == 409:
+            if e.status in GONE:
                 raise LeaseLost(e.detail) from None
             raise
         return answer.json()
