@@ -12,6 +12,7 @@
  *     "mode" and "payload"                        a stream part
  *     "type":"values", … and "data"               a stream part
  *     "type":"tool.start", …                      native
+ *     "__interrupt__"                             a stream part
  *     a list                                      a stream part */
 #include "ingest/event.h"
 
@@ -194,6 +195,8 @@ static int detect(const struct source_line *in, enum event_source *ret)
     else if (str_starts(json_text(m->method), STR("on_")))
         *ret = SOURCE_CALLBACK;
     else if (json_at(root, "mode") != NULL && json_at(root, "payload") != NULL)
+        *ret = SOURCE_MODES;
+    else if (json_at(root, "__interrupt__") != NULL)
         *ret = SOURCE_MODES;
     else if (yyjson_is_obj(in->json->root) && str_find(in->sse_event, '.') < in->sse_event.n)
         *ret = SOURCE_NATIVE; /* its type is the SSE event name */

@@ -5,6 +5,7 @@
  *     [mode, payload]    [namespace, mode, payload]
  *     event: values|writer:1   data: payload         LangGraph Server, LangGraph.js
  *     [message, metadata]                            mode messages alone, by its looks
+ *     {"__interrupt__":[…]}                          mode updates alone, or a state
  *
  * The payload of a messages part is a message and its metadata; the metadata's namespace
  * is the better one (Python strips a segment from the part's own). */
@@ -157,6 +158,11 @@ static int read_object(const struct source_line *in, struct event *ev)
     const yyjson_val *payload = mode != NULL ? json_at(root, "payload") : in->top.data;
     struct str word;
 
+    if (mode == NULL && in->top.type == NULL && json_at(root, "__interrupt__") != NULL) {
+        bool alone = unsafe_yyjson_get_len((yyjson_val *)root) == 1;
+
+        return read_part(in, alone ? STR("updates") : STR("values"), root, ev);
+    }
     int err = mode != NULL ? need_text(in, mode, "mode", &word)
                            : need_text(in, in->top.type, "type", &word);
     if (err == 0)

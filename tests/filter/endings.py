@@ -49,6 +49,15 @@ def eof_after_an_interrupt_is_waiting():
 
 
 @case
+def a_bare_interrupt_is_waiting():
+    """Document 000, section 7: a worker that prints what it has found under the key."""
+    for bare in ({"__interrupt__": [{"id": "i1", "value": {"question": "Q?"}}]}, {"__interrupt__": {"value": "Q?"}}):
+        done = translate("--to", "agent", "--job", "j", stdin=lines(root_start(), node_start(), bare))
+        equal([f.event for f in parse_sse(done.out)], ["agent.spawned", "graph.interrupt", "agent.done"])
+        equal(done.err, "", "no bad line")
+
+
+@case
 def eof_with_an_interrupt_and_runs_still_open_is_waiting():
     """A worker that stops without the root's end."""
     got = job_of("agent", root_start(), node_start(), INTERRUPT)

@@ -378,6 +378,39 @@ static void a_node_without_a_namespace_is_the_newest_of_that_name(void **state)
     done(&s);
 }
 
+/* Section 7: `if "__interrupt__" in event`, and what a worker prints then. */
+static void a_bare_interrupt_is_a_question(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s,
+        "{'__interrupt__':[{'value':{'question':'Which one?','context':'two pools'},'id':'q1'}]}");
+    end_of_stream(&s);
+    assert_int_equal(s.play.n_bad, 0);
+    expect(&s, "job. state.", "id question context",
+           "job.start - - -\njob.interrupt q1 Which one? two pools\n");
+    done(&s);
+}
+
+/* What graph.invoke returns when it stops at a question. */
+static void a_state_with_an_interrupt_is_both(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'n':1,'__interrupt__':[{'value':'Which one?','id':'q1'}]}");
+    end_of_stream(&s);
+    assert_int_equal(s.play.n_bad, 0);
+    expect(&s, "job. state. node.", "id data",
+           "job.start - -\n"
+           "state.values - {'n':1,'__interrupt__':[{'value':'Which one?','id':'q1'}]}\n"
+           "job.interrupt q1 Which one?\n");
+    done(&s);
+}
+
 static void a_run_without_a_node_belongs_to_the_newest_execution(void **state)
 {
     struct scene s;
@@ -436,6 +469,8 @@ int main(void)
         cmocka_unit_test(the_last_update_may_have_the_report),
         cmocka_unit_test(a_large_output_of_a_workflow_is_stored_whole),
         cmocka_unit_test(a_node_without_a_namespace_is_the_newest_of_that_name),
+        cmocka_unit_test(a_bare_interrupt_is_a_question),
+        cmocka_unit_test(a_state_with_an_interrupt_is_both),
         cmocka_unit_test(a_run_without_a_node_belongs_to_the_newest_execution),
         cmocka_unit_test(a_second_graph_is_not_inside_of_a_node),
     };
