@@ -211,6 +211,9 @@ def test_a_function_is_told_what_its_graph_is_for(server):
         assert plain["output"]["log"] == ["threads.create_run {} None"], plain
         ended = server.post("/runs/wait", {"assistant_id": "made", "input": ASK, "context": {"colour": "red"}})
         assert ended.json["log"] == ["threads.create_run {'colour': 'red'} red"]
+        ended = server.post("/runs/wait", {"assistant_id": "made", "input": ASK,
+                                           "config": {"configurable": {"colour": "grey"}}})
+        assert ended.json["log"] == ["threads.create_run {'colour': 'grey'} grey"]
         assert "tell" in {n["id"] for n in server.get("/assistants/made/graph").json["nodes"]}
         assert len(noted("made:assistants.read")) == 1
 

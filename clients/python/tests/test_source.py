@@ -121,7 +121,7 @@ def test_the_runtime_says_what_the_graph_is_for():
     assert (read.access_context, read.execution_runtime, read.store) == ("threads.read", None, "store")
 
 
-CONFIG = {"config": {"configurable": {"colour": "grey", "thread_id": "t"}}}
+CONFIG = {"config": {"configurable": {"colour": "grey", "thread_id": "t", "x-trace": "1"}}}
 
 
 @pytest.mark.parametrize("schema, sent, expected", [
@@ -134,6 +134,7 @@ CONFIG = {"config": {"configurable": {"colour": "grey", "thread_id": "t"}}}
     (graphs.Required, {}, None),
     (graphs.Required, {"context": {"colour": "red"}}, {"colour": "red"}),
     (None, {}, {}),
+    (None, CONFIG, {"colour": "grey"}),
     (None, {"context": {"any": 1}}, {"any": 1}),
 ])
 def test_the_context_of_a_run(schema, sent, expected):

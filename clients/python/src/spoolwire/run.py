@@ -21,6 +21,7 @@ log = logging.getLogger("spoolwire")
 MODES = ["values", "updates", "messages", "custom", "tasks", "checkpoints"]
 Parts = AsyncGenerator[tuple[Sequence[str], str, Any], None]  # namespace, mode, payload
 SAID_BY_OTHERS = {"messages-tuple", "events"}  # of a client's modes: no modes of the graph's own
+ADDED_BY_SERVER = {"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "user-agent"}
 LAST_LOOK = 5.0  # seconds for the state of a run that was cancelled or has failed
 
 
@@ -38,19 +39,27 @@ def config_of(order: Order) -> dict[str, Any]:
     return config
 
 
+def sent_context(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run gives to its graph, as LangGraph's own server sees it: its context, or what its client
+    has put into config.configurable, without what servers add there."""
+    if run.get("context"):
+        return dict(run["context"])
+    given = (run.get("config") or {}).get("configurable") or {}
+    return {k: v for k, v in given.items() if k not in ADDED_BY_SERVER
+            and not k.startswith(("x-", "__", "langgraph_", "checkpoint_"))}
+
+
 def context_of(graph: Any, run: Mapping[str, Any]) -> Any:
-    """What nodes find as `runtime.context`, as with LangGraph's own server: what the client has sent, or
-    the values of its config that go by the same names; the graph's schema has defaults for the
-    rest.  None when nothing was sent, and the schema needs something."""
-    sent = run.get("context") or {}
+    """What nodes find as `runtime.context`: of what was sent that which the graph's schema knows, with the
+    schema's defaults for the rest.  None when nothing was sent, and the schema needs something."""
+    sent = sent_context(run)
     schema = getattr(graph, "context_schema", None)
     if schema is None:
         return sent
     try:
         names = (graph.get_context_jsonschema() or {}).get("properties") or {}
     except Exception:
-        return sent  # it has no JSON Schema, so what it takes is not known
-    sent = sent or (run.get("config") or {}).get("configurable") or {}
+        return run.get("context")  # it has no JSON Schema, so what it takes is not known
     context = {k: v for k, v in sent.items() if k in names}
     return context if context or can_be_empty(schema) else None
 

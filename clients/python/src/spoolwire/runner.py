@@ -15,7 +15,7 @@ from . import questions
 from .client import Client
 from .factory import READ, RUN, USES, Use
 from .job import Fence, Job
-from .run import Run, config_of
+from .run import Run, config_of, sent_context
 from .source import GraphSource
 
 log = logging.getLogger("spoolwire")
@@ -38,7 +38,7 @@ class GraphAgent:
     async def work(self, job: Job) -> Any:
         order = job.order
         config, store = config_of(order), self._store(order.fence)
-        use = Use(RUN, store, order.run.get("context"))
+        use = Use(RUN, store, sent_context(order.run))
         async with self._source.open(config, use) as graph:
             graph, saver = self._equipped(graph, store, order.fence, job.flush)
             return await Run(graph, saver, job, config, self._stream).run()
