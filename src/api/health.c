@@ -20,6 +20,8 @@ enum {
     LOW_DISK_BYTES = 256 * 1024 * 1024 /* then somebody should act */
 };
 
+#define LOST "the database was deleted, moved or replaced: nothing is stored; the log says more"
+
 /* From good to bad. */
 enum health { HEALTH_OK, HEALTH_DEGRADED, HEALTH_FAILING, HEALTH_DRAINING };
 
@@ -69,6 +71,11 @@ void api_readyz(struct http_request *req, void *arg)
         http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
         return;
     }
+    if (counter_get(&journal_counts(app->journal)->lost) != 0) {
+        http_respond(req, 503, "application/json",
+                     STR("{\"status\":\"failing\",\"reason\":\"" LOST "\"}"));
+        return;
+    }
     if (counter_get(&journal_counts(app->journal)->set_aside) == 0) {
         http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
         return;
@@ -104,15 +111,17 @@ static enum health put_store(struct buf *b, struct store *store)
     struct job_row row;
     bool is_readable = store_job_get(store, STR(""), &row, NULL) == ERR_NOT_FOUND;
     bool is_there = store_disk(store, &disk, NULL) == 0;
+    bool is_lost = store_is_lost(store);
     bool is_low = is_there && disk.free < LOW_DISK_BYTES;
-    enum health health = !is_readable || !is_there ? HEALTH_FAILING
-                         : is_low                  ? HEALTH_DEGRADED
-                                                   : HEALTH_OK;
+    enum health health = is_lost || !is_readable || !is_there ? HEALTH_FAILING
+                         : is_low                             ? HEALTH_DEGRADED
+                                                              : HEALTH_OK;
 
     begin_part(b, "store", health,
-               !is_readable || !is_there ? STR("the database cannot be read")
-               : is_low                  ? STR("the disk is almost full")
-                                         : STR_NONE);
+               is_lost                     ? STR(LOST)
+               : !is_readable || !is_there ? STR("the database cannot be read")
+               : is_low                    ? STR("the disk is almost full")
+                                           : STR_NONE);
     render_number(b, "bytes", (int64_t)disk.file);
     render_number(b, "wal_bytes", (int64_t)disk.wal);
     render_number(b, "disk_free_bytes", (int64_t)disk.free);

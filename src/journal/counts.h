@@ -22,6 +22,7 @@ struct journal_counts {
     struct counter last_commit;  /* of a change; milliseconds since 1970, 0: none yet */
     struct counter last_turn;    /* the same; there are several a second */
     struct counter last_failure; /* of a commit; the same */
+    struct counter lost;         /* 1: because the database was deleted, moved or replaced */
 
     /* Now: */
     struct counter jobs, queued, running, set_aside, waiting_leases;

@@ -237,6 +237,7 @@ static void tell_stuck(struct journal *j, bool failed)
 
     if (failed)
         j->failed_at = j->now;
+    counter_set(&j->counts.lost, failed && store_is_lost(j->opt.store));
     if (j->stuck != stuck && events->stuck != NULL)
         events->stuck(events->arg, stuck ? str_of(j->failure.text) : STR_NONE);
     j->stuck = stuck;

@@ -7,6 +7,10 @@
  * stays, since removing it would let two servers lock two files of one name.  Its content
  * is the holder's process id, for the message only.
  *
+ * A file that is deleted, or replaced by another, stays open and takes everything, and nobody
+ * finds it again.  So before each commit the names are looked at: they must still be those of
+ * the files that were opened.
+ *
  * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the
  * database drops them for the whole process.  So the database is never opened here, but
  * for the one time when it does not exist yet. */
@@ -22,6 +26,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+enum { MAX_PATH = 4096 };
 
 static char *join(const char *a, const char *between, const char *b)
 {
@@ -169,6 +175,61 @@ int file_create(const struct store *s, struct error *err)
     return rc == 0 ? 0
                    : error_set(err, ERR_IO, "cannot make %s private: %s", s->name,
                                strerror(number));
+}
+
+static const char *const
+    file_ends[FILE_MAX] = { [FILE_DATABASE] = "", [FILE_WAL] = "-wal", [FILE_SHM] = "-shm" };
+
+static int say_lost(const struct store *s, enum file file, bool replaced, struct error *err)
+{
+    if (file == FILE_DATABASE && replaced)
+        return error_set(err, ERR_IO,
+                         "%s was replaced by another file: nothing is stored until the old one "
+                         "is back, or the server is restarted with the new one",
+                         s->name);
+    if (file == FILE_DATABASE)
+        return error_set(err, ERR_IO,
+                         "%s was deleted or moved: nothing is stored until it is back (while "
+                         "the server runs, /proc/%ld/fd still has it)",
+                         s->name, (long)getpid());
+    return error_set(err, ERR_IO,
+                     "%s%s was deleted or replaced: nothing is stored until the server is "
+                     "restarted",
+                     s->name, file_ends[file]);
+}
+
+static int check_one(struct store *s, enum file file, struct error *err)
+{
+    struct file_id *id = &s->files[file];
+    char path[MAX_PATH];
+    struct stat st;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s%s", s->path, file_ends[file]) >= sizeof(path))
+        return 0; /* which SQLite cannot open either */
+    bool is_there = stat(path, &st) == 0;
+    if (!is_there && errno != ENOENT && errno != ENOTDIR)
+        return 0; /* it cannot be known */
+    if (is_there && id->number == 0)
+        *id = (struct file_id){ st.st_dev, st.st_ino };
+    if (id->number == 0 || (is_there && st.st_dev == id->device && st.st_ino == id->number))
+        return 0;
+    return say_lost(s, file, is_there, err);
+}
+
+int file_check(struct store *s, struct error *err)
+{
+    int code = 0;
+
+    if (strcmp(s->path, ":memory:") == 0)
+        return 0;
+    for (unsigned i = 0; i < FILE_MAX && code == 0; i++)
+        code = check_one(s, (enum file)i, err);
+    return code;
+}
+
+bool store_is_lost(struct store *s)
+{
+    return file_check(s, NULL) != 0;
 }
 
 void file_sync_folder(const struct store *s)

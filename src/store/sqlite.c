@@ -245,6 +245,7 @@ static int open_store(const struct store_options *options,
         store_close(s);
         return code;
     }
+    (void)file_check(s, NULL); /* from now on they must be these */
     *ret = s;
     return 0;
 }
@@ -311,14 +312,17 @@ int store_commit(struct store *s, struct error *err)
     if (s->transaction == TRANSACTION_FAILED)
         (void)error_set(err, code, "%s", s->failure.text);
     else
+        code = file_check(s, err);
+    if (code == 0)
         code = statement_run(s, STATEMENT_COMMIT, err);
     if (code == 0) {
         s->transaction = TRANSACTION_NONE;
         return 0;
     }
     store_rollback(s);
-    /* On a full disk this may make room: what is in the file need not be in the WAL, which
-     * is then written from its start again. */
+    /* What is in a WAL that was deleted is saved by this.  On a full disk it may make room:
+     * what is in the file need not be in the WAL, which is then written from its start again.
+     */
     if (code == ERR_IO)
         checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
     return code;

@@ -25,6 +25,7 @@
 #include "store/store.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 /* The columns of a job, with a macro for each type.  Key, input, seq, first_seq and
  * producer_seq are not in the lists: each is special in its own way. */
@@ -174,6 +175,14 @@ enum transaction {
     TRANSACTION_FAILED
 };
 
+/* The files that hold what is stored, and which ones they are. */
+enum file { FILE_DATABASE, FILE_WAL, FILE_SHM, FILE_MAX };
+
+struct file_id {
+    dev_t device;
+    ino_t number; /* 0: not known yet */
+};
+
 struct store {
     sqlite3 *db;                             /* owned */
     sqlite3_stmt *statements[STATEMENT_MAX]; /* owned; a reader has only those that read */
@@ -185,11 +194,12 @@ struct store {
     bool relaxed; /* commits are not synced */
     unsigned busy_ms;
     enum transaction transaction;
-    struct error failure; /* while TRANSACTION_FAILED: why */
-    int wal_frames;       /* after the last commit */
-    int checkpoint_at;    /* frames */
-    int64_t wal_room;     /* bytes; see wal.c */
-    struct buf texts;     /* of the row that was handed out last */
+    struct error failure;           /* while TRANSACTION_FAILED: why */
+    struct file_id files[FILE_MAX]; /* as they were opened */
+    int wal_frames;                 /* after the last commit */
+    int checkpoint_at;              /* frames */
+    int64_t wal_room;               /* bytes; see wal.c */
+    struct buf texts;               /* of the row that was handed out last */
 };
 
 /* --- file.c ---------------------------------------------------------------------- */
@@ -200,6 +210,8 @@ int file_name(struct store *s, const char *path, struct error *err);
 int file_lock(struct store *s, struct error *err);
 /* Makes it, empty and for its owner only, unless it is there. */
 int file_create(const struct store *s, struct error *err);
+/* Are they still the files that were opened?  ERR_IO, and which one is not. */
+int file_check(struct store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
 void file_sync_folder(const struct store *s);
 

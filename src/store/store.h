@@ -376,6 +376,9 @@ int store_backup(struct store *s, const char *path, struct error *err);
 /* Gives free pages back to the file system; only for the one that writes. */
 int store_vacuum(struct store *s, struct error *err);
 
+/* Was one of its files deleted, moved or replaced since it was opened?  Then commits fail. */
+bool store_is_lost(struct store *s);
+
 /* Where it lives, in bytes; does not look into it. */
 struct store_disk {
     uint64_t file, wal;

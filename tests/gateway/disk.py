@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -262,3 +263,106 @@ def readers_of_a_damaged_job_get_what_there_is_and_stop(where):
         check(0 < len(whole) - len(kept) < 400 or where == "all", gap)
         equal([e["id"] for e in events if e["event"] != "stream.gap"], kept)
         equal([f.id for f in st.stored if f.event != "stream.gap"], kept)
+
+
+LOST = {
+    "deleted": lambda d: os.remove(d),
+    "moved": lambda d: os.rename(d, d + ".away"),
+    "replaced": lambda d: (os.rename(d, d + ".away"), open(d, "w").close()),
+    "WAL deleted": lambda d: os.remove(d + "-wal"),
+    "WAL replaced": lambda d: (os.rename(d + "-wal", d + ".away"), open(d + "-wal", "w").close()),
+    "SHM deleted": lambda d: os.remove(d + "-shm"),
+    "folder renamed": lambda d: os.rename(os.path.dirname(d), os.path.dirname(d) + ".away"),
+}
+
+
+class InFolder(Server):
+    """Its database is in a folder of its own."""
+
+    def __init__(self, **more):
+        super().__init__(start=False, **more)
+        os.mkdir(os.path.join(self.folder, "data"))
+        self.data = os.path.join(self.folder, "data", "x.db")
+        self.start()
+
+
+@cases(LOST)
+def a_database_that_is_gone_takes_nothing_more(how):
+    """What would be lost is not acknowledged, and it is said what has happened, also without a request."""
+    with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        events = s.job("j")["events"]
+        LOST[how](s.data)
+        for a in (lease.try_append(token("lost"), seq=lease.seq + 1), s.post("/v1/jobs", {"agent": "pull"}),
+                  s.post("/v1/jobs/j/cancel")):
+            equal(a.status, 503, repr(a))
+            check("deleted" in a.detail or "replaced" in a.detail, a.detail)
+        until("it is noticed", lambda: s.get("/readyz").status == 503)
+        equal(s.get("/readyz").json["status"], "failing")
+        a = s.get("/healthz")
+        equal((a.status, a.json["store"]["status"]), (503, "failing"))
+        contains(a.json["store"]["reason"], "deleted, moved or replaced")
+        says = [row for row in s.err().splitlines() if '"event":"store"' in row]
+        equal(len(says), 1, f"said once: {says}")
+        contains(says[0], '"stuck":true', "nothing is stored", "x.db")
+        equal(s.get("/livez").status, 200)
+        equal(s.job("j")["events"], events, "readers go on")
+
+
+@cases({n: LOST[n] for n in ("moved", "folder renamed")})
+def a_database_that_comes_back_goes_on(how):
+    with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        LOST[how](s.data)
+        equal(lease.try_append(token("a"), seq=0).status, 503)
+        if how == "moved":
+            os.rename(s.data + ".away", s.data)
+        else:
+            os.rename(os.path.dirname(s.data) + ".away", os.path.dirname(s.data))
+        until("it goes on", lambda: lease.try_append(token("a"), seq=0).status == 200)
+        until("it is ready", lambda: s.get("/readyz").status == 200)
+        events = s.job("j")["events"]
+        s.restart(s.kill)
+        equal(s.job("j")["events"], events)
+
+
+@case
+def a_deleted_database_is_found_in_proc():
+    """As the runbook says."""
+    with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        events = s.job("j")["events"]
+        for end in ("", "-wal", "-shm"):
+            os.remove(s.data + end)
+        until("it is noticed", lambda: s.get("/readyz").status == 503)
+        held = f"/proc/{s.pid}/fd"
+        for fd in os.listdir(held):
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile: not one of these
+                name = os.readlink(f"{held}/{fd}").removesuffix(" (deleted)")
+                if name in (s.data, s.data + "-wal"):
+                    shutil.copy(f"{held}/{fd}", name)
+        s.kill()
+        s.start()
+        equal((s.state("j"), s.job("j")["events"]), ("running", events))
+        lease.send(token("b"))
+
+
+@cases({n: LOST[n] for n in ("WAL deleted", "SHM deleted")})
+def what_was_in_a_lost_wal_is_saved(how):
+    with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
+        s.submit(job_id="j")
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        events = s.job("j")["events"]
+        LOST[how](s.data)
+        until("it is noticed", lambda: s.get("/readyz").status == 503)
+        s.kill()
+        s.start()
+        equal((s.state("j"), s.job("j")["events"]), ("running", events))
+        lease.send(token("b"))
+        equal(lease.finish(), "succeeded")
