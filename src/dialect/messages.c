@@ -31,6 +31,32 @@ static struct str or_list(struct str json)
     return str_absent(json) ? STR("[]") : json;
 }
 
+static bool names_node(struct str meta)
+{
+    for (size_t at = 0; at < meta.n; at++)
+        if (str_starts(str_skip(meta, at), STR("\"langgraph_node\":")))
+            return true;
+    return false;
+}
+
+/* The metadata as it was sent.  Events that are not LangGraph's own do not name their node in
+ * it, which clients look for. */
+static void put_metadata(struct buf *b, const struct run_info *info)
+{
+    struct str meta = or_object(info->meta);
+    bool of_langgraph = !str_absent(info->ns) || info->step != RECORD_NO_NUMBER;
+
+    if (of_langgraph || str_absent(info->node) || names_node(meta)) {
+        buf_str(b, meta);
+        return;
+    }
+    buf_lit(b, "{\"langgraph_node\":");
+    json_put_str(b, info->node);
+    if (meta.n > 2)
+        buf_char(b, ',');
+    buf_str(b, str_skip(meta, 1));
+}
+
 /* --- message objects --------------------------------------------------------- */
 
 /* From additional_kwargs to usage_metadata; the text of @type is a literal of ours. */
@@ -165,7 +191,7 @@ static void end_event(const struct record *rec, struct str name, struct frames *
     buf_str(b, or_list(info->tags));
     render_text(b, "run_id", info->run);
     buf_lit(b, ",\"metadata\":");
-    buf_str(b, or_object(info->meta));
+    put_metadata(b, info);
     if (!str_absent(info->parents))
         render_json(b, "parent_ids", info->parents);
     render_end(out);
@@ -354,7 +380,7 @@ static struct buf *begin_tuple(const struct record *rec, struct frames *out)
 static void end_tuple(const struct record *rec, struct frames *out)
 {
     buf_char(&out->body, ',');
-    buf_str(&out->body, or_object(record_info(rec)->meta));
+    put_metadata(&out->body, record_info(rec));
     buf_char(&out->body, ']');
     frames_end(out);
 }
@@ -368,7 +394,7 @@ static void put_message_metadata(const struct record *rec, struct frames *out)
     buf_char(b, '{');
     json_put_str(b, rec->message);
     buf_lit(b, ":{\"metadata\":");
-    buf_str(b, or_object(record_info(rec)->meta));
+    put_metadata(b, record_info(rec));
     buf_lit(b, "}}");
     frames_end(out);
 }

@@ -253,6 +253,36 @@ static void an_agent_that_is_named_and_unknown_is_nobody_elses(void **state)
     done(&s);
 }
 
+/* --- the metadata of `messages` ------------------------------------------------------- */
+
+#define TUPLE(text, id, meta)                                                      \
+    "[{'content':'" text "','additional_kwargs':{},'response_metadata':{},'type':" \
+    "'AIMessageChunk','id':'" id "','tool_calls':[],'invalid_tool_calls':[],"      \
+    "'tool_call_chunks':[]}," meta "]\n"
+
+/* Section 5 of document 000, and 004's sample; metadata that is there stays. */
+static void messages_name_the_node_that_is_known(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'type':'agent.spawned','agent_id':'a1','agent_name':'critic','node':'critic'}");
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'a'},'metadata':{}}");
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'b'},"
+            "'metadata':{'agent_id':'a1','n':1}}");
+    say(&s, "{'type':'llm.chunk','id':'l1','name':'gpt-x','data':{'chunk':'c'},"
+            "'metadata':{'langgraph_node':'critic'}}");
+    say(&s, "{'type':'agent.done','agent_id':'a1','node':'critic'}");
+    say(&s, "{'type':'llm.chunk','id':'l4','name':'gpt-x','data':{'chunk':'d'},'metadata':{}}");
+    expect_frames(&s, VIEW_MESSAGES, "messages",
+                  TUPLE("a", "lc_run--l1", "{'langgraph_node':'critic'}") TUPLE(
+                      "b", "lc_run--l1", "{'langgraph_node':'critic','agent_id':'a1','n':1}")
+                      TUPLE("c", "lc_run--l1", "{'langgraph_node':'critic'}")
+                          TUPLE("d", "lc_run--l4", "{}"));
+    done(&s);
+}
+
 /* --- the report ----------------------------------------------------------------------- */
 
 #define REPORT(text) \
@@ -461,6 +491,7 @@ int main(void)
         cmocka_unit_test(the_sample_of_004_belongs_to_the_workflow_that_runs),
         cmocka_unit_test(a_tool_outside_of_workflows_decides_nothing),
         cmocka_unit_test(an_agent_that_is_named_and_unknown_is_nobody_elses),
+        cmocka_unit_test(messages_name_the_node_that_is_known),
         cmocka_unit_test(the_result_of_001_is_the_report),
         cmocka_unit_test(the_output_of_the_last_workflow_is_the_report),
         cmocka_unit_test(a_workflow_that_failed_reports_nothing),
