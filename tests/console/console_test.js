@@ -131,10 +131,10 @@ test("a run that goes on is seen at its end, until somebody goes up", async () =
 
 test("failure, cancellation and interruption look like what they are", async () => {
   const lease = await server.play("c-node-throws.ndjson", "throws");
-  await lease.finish("failure", { error: "boom at the end" }).catch(() => {});
+  await lease.finish("failure", { error: "boom at the end", details: { stderr: "Traceback: its last words" } }).catch(() => {});
   await onPage("/runs/throws", {}, async (page) => {
     await state(page, "Failed");
-    await page.locator(".verdict.is-failed").waitFor();
+    await page.locator(".verdict.is-failed", { hasText: "Traceback: its last words" }).waitFor();
     await page.locator(".card.is-error .wrong").first().waitFor();
     assert.ok((await page.locator(".moment.is-error").count()) > 0);
     assert.equal(await page.getByRole("button", { name: "Cancel" }).count(), 0);

@@ -117,6 +117,15 @@ test("a failure says where, and a text is what its tokens were", () => {
   for (const [run, text] of texts) assert.equal(big.runs.get(run).text, text);
 });
 
+test("a process that failed is shown with its last words", () => {
+  const start = { seq: 1, ts: 1, kind: "job.start", job: "j", agent: "a", attempt: 1 };
+  const end = { seq: 2, ts: 2, kind: "job.end", status: "failed", error: "no", error_type: "ValueError" };
+  const s = fold([start, { ...end, details: { exit_status: 1, stderr: "Traceback\nValueError: no" } }]);
+  assert.deepEqual([s.error, s.errorType, s.stderr], ["no", "ValueError", "Traceback\nValueError: no"]);
+  assert.equal(fold([start, end]).stderr, undefined);
+  assert.equal(fold([start, { ...end, details: { url: "x" } }]).stderr, undefined);
+});
+
 test("a section is being written until it is said to be complete, or its execution is over", () => {
   for (const recording of recordings) {
     const s = fold(records(recording));

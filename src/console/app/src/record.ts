@@ -37,6 +37,7 @@ export interface Rec {
   status?: string;
   outcome?: string;
   phase?: string;
+  details?: { stderr?: Json };
   error?: string;
   error_type?: string;
   elapsed?: number;

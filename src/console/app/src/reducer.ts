@@ -131,6 +131,7 @@ export interface State {
   outcome?: string;
   error?: string;
   errorType?: string;
+  stderr?: string; // the last words of a process that failed
   start: number;
   ts: number; // of the last record
   end?: number;
@@ -494,6 +495,7 @@ function takeEnd(s: State, rec: Rec): void {
   s.outcome = rec.outcome;
   s.error = rec.error ?? s.error;
   s.errorType = rec.error_type ?? s.errorType;
+  s.stderr = rec.details?.stderr === undefined ? undefined : asText(rec.details.stderr);
   s.end = rec.ts;
   s.output = rec.output;
   for (const q of s.questions) q.isOpen = false;

@@ -257,7 +257,8 @@ export class RunPage implements Page {
     if (s.status !== "failed" && s.status !== "cancelled") return false;
     const where = s.cards.filter((id) => s.runs.get(id)!.status === "error").at(-1);
     return h("div", { class: `verdict is-${s.status}`, role: "status" },
-      h("div", { class: "verdict-text" }, h("strong", null, s.status === "cancelled" ? "Cancelled" : plain(s.errorType ?? "Failed")), " ", plain(s.error ?? "")),
+      h("div", { class: "verdict-text" }, h("strong", null, s.status === "cancelled" ? "Cancelled" : plain(s.errorType ?? "Failed")), " ", plain(s.error ?? ""),
+        s.stderr !== undefined && s.stderr !== s.error && ["\n\n", plain(s.stderr)]),
       where !== undefined && h("button", { type: "button", onclick: () => this.show(where) }, "Show where"));
   }
 
