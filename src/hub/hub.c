@@ -27,6 +27,7 @@ struct channel {
 };
 
 struct topic {
+    struct topic *prev, *next; /* of the hub */
     struct hub *hub;
     struct channel *channels;
     int64_t key; /* of the newest job of that id that is known of; 0: none */
@@ -40,7 +41,8 @@ struct hub {
     struct hub_shared *shared; /* borrowed */
     struct mailbox *box;       /* borrowed */
     unsigned index;            /* among the loops */
-    struct table topics;       /* job id -> struct topic */
+    struct table topics;       /* job id -> struct topic; without those that are detached */
+    struct topic all;          /* list head */
     struct frames frames;
     struct channel due; /* head of the ring of channels with readers to wake */
     struct letter turn;
@@ -159,6 +161,8 @@ static void remove_topic(struct topic *t)
         hub_shared_unwant(t->hub->shared, job, t->hub->index);
         table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
     }
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
     free(t);
 }
 
@@ -295,6 +299,23 @@ void hub_take(struct hub *h, const struct news *news)
     }
 }
 
+/* Their windows may end too early, and the last news of a job may be what was lost. */
+static void topic_missed(struct topic *t)
+{
+    for (struct channel *c = t->channels; c != NULL; c = c->next) {
+        for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
+            r->has_missed = true;
+        due_add(t->hub, c);
+    }
+}
+
+void hub_missed(struct hub *h)
+{
+    for (struct topic *t = h->all.next; t != &h->all; t = t->next)
+        topic_missed(t);
+    hub_tell(h, NULL);
+}
+
 /* --- joining and leaving -------------------------------------------------------- */
 
 static struct channel *find_channel(struct topic *t, const struct way *way)
@@ -336,6 +357,9 @@ static struct topic *add_topic(struct hub *h, struct str job)
         free(t);
         return NULL;
     }
+    t->next = &h->all;
+    t->prev = h->all.prev;
+    t->prev->next = h->all.prev = t;
     return t;
 }
 
@@ -357,6 +381,7 @@ int hub_join(struct hub *h, struct str job, const struct way *way, struct reader
     }
     r->channel = c;
     r->block = NULL;
+    r->has_missed = false;
     r->next = &c->readers;
     r->prev = c->readers.prev;
     r->prev->next = r;
@@ -444,6 +469,10 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     if (r->gone)
         return HUB_GONE;
     if (!more_here(r)) {
+        if (r->has_missed) {
+            r->has_missed = false;
+            return HUB_BEHIND;
+        }
         if (!c->window.known || r->seq >= c->window.last)
             return HUB_WAIT;
         if (at_end(r))
@@ -529,6 +558,7 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     h->box = box;
     histogram_init(&h->delivery, &scale_latency);
     h->due.due_next = h->due.due_prev = &h->due;
+    h->all.next = h->all.prev = &h->all;
     h->turn.deliver = on_turn;
     h->listeners.next = h->listeners.prev = &h->listeners;
     table_init(&h->topics);

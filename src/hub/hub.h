@@ -46,8 +46,9 @@ struct reader {
     uint64_t seq;        /* the last record that was given out */
     struct block *block; /* ref; where the next bytes are, or NULL: look for it */
     size_t offset;
-    bool done; /* the terminal record was given out */
-    bool gone; /* the job was deleted */
+    bool done;       /* the terminal record was given out */
+    bool gone;       /* the job was deleted */
+    bool has_missed; /* news were lost: what is stored must be looked at */
     /* New bytes may be there, or the job is gone.  Never from inside a hub_reader call. */
     void (*wake)(struct reader *r);
 };
@@ -83,7 +84,7 @@ struct change {
     struct question_news question; /* id absent: it is about the job's own state */
 };
 
-/* Somebody who wants to know.  The owner embeds it and sets `hear`. */
+/* Somebody who wants to know.  The owner embeds it and sets `hear`; NULL: changes were lost. */
 struct listener {
     struct listener *prev, *next;
     void (*hear)(struct listener *l, const struct change *change);

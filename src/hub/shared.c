@@ -10,9 +10,11 @@
 enum { MAX_QUESTION = 4096 }; /* a longer one is not in the news: whoever wants it asks */
 
 struct home {
-    struct hub *hub;     /* borrowed */
-    struct mailbox *box; /* borrowed */
-    struct buf scratch;  /* the loop's own */
+    struct hub *hub;       /* borrowed */
+    struct mailbox *box;   /* borrowed */
+    struct buf scratch;    /* the loop's own */
+    struct letter missed;  /* there was no memory for another */
+    atomic_bool is_missed; /* it is on its way */
 };
 
 struct hub_shared {
@@ -46,6 +48,21 @@ void hub_shared_free(struct hub_shared *s)
     free(s);
 }
 
+static void on_missed(struct letter *letter)
+{
+    struct home *home = (struct home *)(void *)((char *)letter - offsetof(struct home, missed));
+
+    atomic_store(&home->is_missed, false);
+    hub_missed(home->hub);
+}
+
+/* The next news may be long in coming, and after the last there are none. */
+static void tell_missed(struct home *home)
+{
+    if (!atomic_exchange(&home->is_missed, true))
+        (void)mailbox_post(home->box, &home->missed); /* or its loop has ended */
+}
+
 int hub_shared_add(struct hub_shared *s,
                    struct hub *h,
                    struct mailbox *box,
@@ -55,7 +72,9 @@ int hub_shared_add(struct hub_shared *s,
 
     (void)pthread_mutex_lock(&s->lock);
     if (s->n_homes < HUB_MAX_LOOPS) {
-        s->homes[s->n_homes] = (struct home){ .hub = h, .box = box };
+        s->homes[s->n_homes].hub = h;
+        s->homes[s->n_homes].box = box;
+        s->homes[s->n_homes].missed.deliver = on_missed;
         buf_init(&s->homes[s->n_homes].scratch, SIZE_MAX / 4);
         *ret_index = s->n_homes++;
         err = 0;
@@ -204,8 +223,10 @@ static void spread(const struct publication *pub,
     struct rumour *r =
         malloc(sizeof(*r) + pub->job.n + pub->agent.n + pub->owner.n + n_question);
 
-    if (r == NULL)
-        return; /* as if it had not been heard */
+    if (r == NULL) {
+        tell_missed(home);
+        return;
+    }
     char *at = r->texts;
     r->letter.deliver = on_rumour;
     r->hub = home->hub;
@@ -252,8 +273,9 @@ void hub_published(void *shared, const struct publication *pubs, size_t n)
                 continue;
             struct news *news = news_of(&pubs[i], s->homes[k].hub);
 
-            /* Without memory the readers learn of it with the next news. */
-            if (news != NULL && mailbox_post(s->homes[k].box, &news->letter) != 0)
+            if (news == NULL)
+                tell_missed(&s->homes[k]);
+            else if (mailbox_post(s->homes[k].box, &news->letter) != 0)
                 news_free(news);
         }
     }

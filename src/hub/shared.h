@@ -38,5 +38,7 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 /* On the hub's loop. */
 void hub_tell(struct hub *h, const struct change *change);
 void hub_take(struct hub *h, const struct news *news);
+/* Something was lost on the way to it, nobody knows what: all readers look again. */
+void hub_missed(struct hub *h);
 
 #endif

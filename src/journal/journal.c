@@ -79,7 +79,6 @@ void journal_free(struct journal *j)
     free(j->queues);
     free(j->agents);
     free(j->all);
-    free(j->pubs);
     free(j);
 }
 
@@ -153,54 +152,63 @@ static void tell_queued(struct journal *j)
     }
 }
 
+/* Told a few at a time: whatever memory there is, nobody is left out. */
+struct telling {
+    struct journal *journal;
+    size_t n;
+    struct publication pubs[64];
+};
+
+static void tell_all(struct telling *t)
+{
+    const struct journal_events *events = &t->journal->opt.events;
+
+    if (t->n > 0 && events->published != NULL)
+        events->published(events->arg, t->pubs, t->n);
+    t->n = 0;
+}
+
+static struct publication *next_told(struct telling *t)
+{
+    if (t->n == sizeof(t->pubs) / sizeof(t->pubs[0]))
+        tell_all(t);
+    return &t->pubs[t->n++];
+}
+
+static struct publication news_of(const struct journal *j, const struct live *l)
+{
+    return (struct publication){ .job = l->row.id,
+                                 .agent = l->row.agent,
+                                 .owner = l->row.owner,
+                                 .key = l->row.key,
+                                 .state = l->state,
+                                 .state_changed = l->state_news,
+                                 .gone = l->deleted,
+                                 .cancel_requested = l->cancel_news,
+                                 .pause_requested = l->pause_news,
+                                 .attempt = l->row.attempt,
+                                 .ts = j->now,
+                                 .since_us = j->since_us,
+                                 .last_seq = l->row.seq,
+                                 .records = l->records,
+                                 .n_records = l->n_records,
+                                 .questions = l->questions,
+                                 .error = l->row.error };
+}
+
 static void publish(struct journal *j)
 {
-    const struct journal_events *events = &j->opt.events;
-    size_t n = 0;
+    struct telling t;
 
+    t.journal = j;
+    t.n = 0;
     for (struct live *l = j->touched; l != NULL; l = l->next_touched)
-        n += has_news(l);
-    for (size_t i = 0; i < j->gone.n; i++)
-        n += j->gone.p[i] == '\0';
-    if (n == 0) {
-        tell_queued(j);
-        return;
-    }
-    if (n > j->cap_pubs) {
-        struct publication *pubs = realloc(j->pubs, n * sizeof(*pubs));
-
-        if (pubs == NULL)
-            return; /* readers look by themselves, only later */
-        j->pubs = pubs;
-        j->cap_pubs = n;
-    }
-    n = 0;
-    for (struct live *l = j->touched; l != NULL; l = l->next_touched) {
-        if (!has_news(l))
-            continue;
-        j->pubs[n++] = (struct publication){ .job = l->row.id,
-                                             .agent = l->row.agent,
-                                             .owner = l->row.owner,
-                                             .key = l->row.key,
-                                             .state = l->state,
-                                             .state_changed = l->state_news,
-                                             .gone = l->deleted,
-                                             .cancel_requested = l->cancel_news,
-                                             .pause_requested = l->pause_news,
-                                             .attempt = l->row.attempt,
-                                             .ts = j->now,
-                                             .since_us = j->since_us,
-                                             .last_seq = l->row.seq,
-                                             .records = l->records,
-                                             .n_records = l->n_records,
-                                             .questions = l->questions,
-                                             .error = l->row.error };
-    }
+        if (has_news(l))
+            *next_told(&t) = news_of(j, l);
     for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
          id += strlen(id) + 1)
-        j->pubs[n++] = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
-    if (events->published != NULL)
-        events->published(events->arg, j->pubs, n);
+        *next_told(&t) = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
+    tell_all(&t);
     tell_queued(j);
 }
 

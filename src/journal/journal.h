@@ -248,7 +248,7 @@ struct publication {
 struct journal_events {
     /* May readers want @job's records as they come?  A hint. */
     bool (*wanted)(void *arg, struct str job);
-    /* After each commit that changed something. */
+    /* After each commit that changed something; in several calls when there is much. */
     void (*published)(void *arg, const struct publication *pubs, size_t n);
     /* A job of @agent waits for a worker, or a call does. */
     void (*queued)(void *arg, struct str agent);

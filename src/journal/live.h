@@ -113,8 +113,6 @@ struct journal {
     size_t n_all, cap_all;
     struct arena mem; /* of this turn */
     struct buf gone;  /* ids of final jobs that this turn has deleted, each with a NUL behind */
-    struct publication *pubs;
-    size_t cap_pubs;
     struct journal_counts counts;
     struct tally tally; /* of this turn */
     uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */

@@ -69,7 +69,12 @@ static void on_change(struct listener *l, const struct change *c)
 {
     struct mux *m = (struct mux *)(void *)((char *)l - offsetof(struct mux, watch.listener));
 
-    if (!m->has_begun || !reach_includes(permit_reach(m->stream.permit), c->job, c->owner))
+    if (c == NULL && m->has_begun) {
+        m->watch.has_missed = true;
+        stream_pump(&m->stream);
+    }
+    if (c == NULL || !m->has_begun ||
+        !reach_includes(permit_reach(m->stream.permit), c->job, c->owner))
         return;
     if (stream_small(&m->stream)->n > MAX_WAITING) {
         m->watch.has_missed = true;

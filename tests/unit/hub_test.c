@@ -1,0 +1,161 @@
+/* The hub: news that are lost for lack of memory. */
+#include "hub/hub.h"
+
+#include "framing/framing.h"
+#include "hub/render.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <uv.h>
+
+#include "failing_malloc.h"
+
+struct fixture {
+    uv_loop_t loop;
+    struct mailbox *box;
+    struct hub_shared *shared;
+    struct hub *hub;
+    struct reader reader;
+    struct listener listener;
+    unsigned n_wakes, n_missed, n_heard;
+};
+
+static void on_wake(struct reader *r)
+{
+    struct fixture *f =
+        (struct fixture *)(void *)((char *)r - offsetof(struct fixture, reader));
+
+    f->n_wakes++;
+}
+
+static void on_change(struct listener *l, const struct change *change)
+{
+    struct fixture *f =
+        (struct fixture *)(void *)((char *)l - offsetof(struct fixture, listener));
+
+    f->n_heard += change != NULL;
+    f->n_missed += change == NULL;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct way way = { .dialect = dialect_find(STR("raw")), .framing = &framing_ndjson };
+
+    assert_non_null(f);
+    assert_int_equal(uv_loop_init(&f->loop), 0);
+    assert_int_equal(mailbox_new(&f->loop, &f->box), 0);
+    assert_int_equal(hub_shared_new(&f->shared), 0);
+    assert_int_equal(hub_new(f->shared, f->box, &f->hub), 0);
+    f->reader.wake = on_wake;
+    assert_int_equal(hub_join(f->hub, STR("j"), &way, &f->reader), 0);
+    hub_reader_moved(&f->reader, 1, 5, false);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    hub_leave(f->hub, &f->reader);
+    mailbox_close(f->box);
+    (void)uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    hub_free(f->hub);
+    hub_shared_free(f->shared);
+    mailbox_free(f->box);
+    free(f);
+    return 0;
+}
+
+static void publish(struct fixture *f, uint64_t last_seq, bool without_memory)
+{
+    struct publication pub = { .job = STR("j"),
+                               .agent = STR("a"),
+                               .key = 1,
+                               .state = JOB_SUCCEEDED,
+                               .state_changed = true,
+                               .last_seq = last_seq };
+
+    if (without_memory)
+        skip_without_failing_allocations();
+    fail_at = without_memory ? 1 : 0;
+    n_allocations = 0;
+    hub_published(f->shared, &pub, 1);
+    fail_at = 0;
+    for (int i = 0; i < 3; i++)
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static enum hub_next next(struct fixture *f)
+{
+    struct str bytes;
+
+    return hub_reader_next(&f->reader, &bytes);
+}
+
+/* Also the last, after which no other comes. */
+static void a_reader_whose_news_were_lost_looks_at_what_is_stored(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(next(f), HUB_WAIT);
+    publish(f, 6, true);
+    assert_int_equal(f->n_wakes, 1);
+    assert_int_equal(next(f), HUB_BEHIND);
+    assert_int_equal(next(f), HUB_WAIT); /* once: its page is being read */
+    hub_reader_moved(&f->reader, 1, 6, true);
+    assert_int_equal(next(f), HUB_END);
+}
+
+/* It was read before the commit that it was not told of. */
+static void a_page_that_was_on_its_way_does_not_count(void **state)
+{
+    struct fixture *f = *state;
+
+    publish(f, 6, true);
+    hub_reader_moved(&f->reader, 1, 5, false);
+    assert_int_equal(next(f), HUB_BEHIND);
+}
+
+static void whoever_listens_to_all_jobs_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    f->listener.hear = on_change;
+    hub_listen(f->hub, &f->listener);
+    publish(f, 6, true);
+    assert_int_equal(f->n_missed, 1);
+    publish(f, 7, false);
+    assert_int_equal(f->n_heard, 1);
+    assert_int_equal(f->n_missed, 1);
+    hub_unlisten(f->hub, &f->listener);
+}
+
+static void news_that_arrive_wake_nobody_for_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    publish(f, 5, false);
+    assert_int_equal(f->n_wakes, 1);
+    assert_int_equal(next(f), HUB_WAIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_reader_whose_news_were_lost_looks_at_what_is_stored,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_page_that_was_on_its_way_does_not_count, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(whoever_listens_to_all_jobs_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(news_that_arrive_wake_nobody_for_nothing, set_up,
+                                        tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
