@@ -13,6 +13,7 @@ const SAYS = { messages: [{ role: 'user', content: 'hello' }] };
 const GRAPHS = {
     ...Object.fromEntries(['agent', 'deep', 'outer', 'made'].map((name) => [name, `./agents.mjs:${name}`])),
     broken: './broken.mjs:graph',
+    exits: './exits.mjs:graph',
     snake: './broken.py:graph',
 };
 let folder;
@@ -21,6 +22,7 @@ let server;
 before(async () => {
     folder = project({ 'agents.mjs': path.join(HERE, 'agents.mjs') }, process.env.AGENT_PACKAGES);
     fs.writeFileSync(path.join(folder, 'broken.mjs'), 'throw new RangeError("no key");\nexport const graph = 1;');
+    fs.writeFileSync(path.join(folder, 'exits.mjs'), 'process.exit(7);\nexport const graph = 1;');
     fs.writeFileSync(path.join(folder, 'broken.py'), 'raise ValueError("no key")\n');
     fs.writeFileSync(path.join(folder, 'langgraph.json'), JSON.stringify({ graphs: GRAPHS }));
     server = await new Server(['dev'], { cwd: folder }).start();
@@ -103,6 +105,7 @@ test('what a graph logs is in the log, with the node that is at work', async () 
 test('a graph that cannot be loaded fails its runs and calls with the reason', async () => {
     for (const [name, reason] of [
         ['broken', './broken.mjs:graph could not be loaded: RangeError: no key'],
+        ['exits', './exits.mjs:graph could not be loaded: it ended the process with the status 7'],
         ['snake', './broken.py:graph could not be loaded: ValueError: no key'],
     ]) {
         const { job_id } = await submit(name, SAYS, server);
@@ -111,7 +114,7 @@ test('a graph that cannot be loaded fails its runs and calls with the reason', a
 
         assert.equal(events.at(-1).data.type, 'job.failed');
         assert.deepEqual([state, error, error_type], ['failed', reason, 'GraphLoadError']);
-        await assert.rejects(server.get(`/assistants/${name}/graph`), /no key/);
+        await assert.rejects(server.get(`/assistants/${name}/graph`), /could not be loaded/);
         assert.ok((await wait(name)).__error__, 'a client of LangGraph’s is told');
     }
 });

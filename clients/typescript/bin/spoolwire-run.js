@@ -50,11 +50,19 @@ const told = (error) => (error?.constructor === Error ? error.message : inspect(
 
 /** @param {string} spec @returns {Promise<Graph | BrokenGraph>} */
 async function loadOrFail(spec) {
+    const { exit } = process;
+
+    // A module that gives up by itself, for the lack of a key perhaps, has failed to load too.
+    process.exit = (code) => {
+        throw new Error(`it ended the process with the status ${code ?? process.exitCode ?? 0}`);
+    };
     try {
         return await Graph.load(spec);
     } catch (error) {
         console.error(`spoolwire-run: ${told(error)}`);
         return new BrokenGraph(spec, error);
+    } finally {
+        process.exit = exit;
     }
 }
 
