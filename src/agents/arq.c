@@ -18,13 +18,13 @@
 #include "agents/hands.h"
 #include "agents/host.h"
 #include "agents/order.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "bus/marks.h"
 #include "bus/redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     MAX_PAYLOAD = 64 * 1024 * 1024,
@@ -64,7 +64,7 @@ struct arq {
     char health_key[300];
     int64_t lease_ms;
     int64_t created; /* milliseconds since 1970, like the next */
-    int64_t due;     /* when it may start */
+    int64_t due;     /* when it may start; on the steady clock */
     struct look look;
     struct arq_result result;
     struct mark mark;
@@ -94,14 +94,6 @@ static const struct exec_arq *settings_of(const struct arq *a)
 static struct arq_line *line_of(const struct arq *a)
 {
     return a->hands.host->arq;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -240,15 +232,23 @@ static void on_enqueued(void *arg, const redisReply *reply)
         wait_ms(a, SOON_MS); /* somebody was faster, or it is not known: the next look tells */
 }
 
+/* How long until it may start. */
+static int64_t put_off_ms(const struct arq *a)
+{
+    int64_t left = a->due - clock_steady_ms();
+
+    return left > 0 ? left : 0;
+}
+
 static bool send_job(struct arq *a)
 {
-    int64_t now = now_ms(), expires = settings_of(a)->expires_ms;
+    int64_t wait = put_off_ms(a), expires = settings_of(a)->expires_ms;
     char life[24], due[24];
 
     if (expires <= 0)
-        expires = a->due - now + EXTRA_MS;
-    (void)snprintf(life, sizeof(life), "%lld", (long long)(expires > 0 ? expires : 1));
-    (void)snprintf(due, sizeof(due), "%lld", (long long)a->due); /* both fit */
+        expires = wait + EXTRA_MS;
+    (void)snprintf(life, sizeof(life), "%lld", (long long)expires);
+    (void)snprintf(due, sizeof(due), "%lld", (long long)(clock_wall_ms() + wait)); /* fit */
     TELL(a, STR("MULTI"));
     TELL(a, STR("PSETEX"), str_of(a->job_key), str_of(life), buf_text(&a->payload));
     TELL(a, STR("ZADD"), queue_of(a), str_of(due), str_of(a->id));
@@ -314,7 +314,7 @@ static bool is_alive(struct arq *a)
     a->has_begun |= l->found[LOOK_IN_PROGRESS];
     if (l->found[LOOK_IN_PROGRESS])
         return l->found[LOOK_HEALTH] || !a->has_health;
-    return l->found[LOOK_SCORE] && (!a->has_begun || l->score > (double)now_ms());
+    return l->found[LOOK_SCORE] && (!a->has_begun || l->score > (double)clock_wall_ms());
 }
 
 static void judge_look(struct arq *a)
@@ -463,8 +463,8 @@ static void abort_job(struct arq *a)
     if (!redis_is_connected(line_of(a)->redis))
         return;
     a->is_aborted = true;
-    (void)snprintf(now, sizeof(now), "%lld", (long long)now_ms()); /* fits */
-    if (!a->has_begun && a->due > now_ms()) {
+    (void)snprintf(now, sizeof(now), "%lld", (long long)clock_wall_ms()); /* fits */
+    if (!a->has_begun && put_off_ms(a) > 0) {
         TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
         TELL(a, STR("ZADD"), queue_of(a), STR("1"), str_of(a->id));
     }
@@ -621,18 +621,17 @@ static bool start(struct hands *hands, const struct order *order)
     struct arq *a = arq_of(hands);
     const struct exec_arq *s = settings_of(a);
     bool goes_on = !str_absent(order->resume) && s->resume_function != NULL;
-    int64_t now = now_ms();
 
     (void)uv_timer_init(hands->host->loop, &a->timer); /* cannot fail */
     a->timer.data = a;
     a->lease_ms = order->lease_ms;
     a->created = order->created;
-    a->due = now + s->defer_ms;
+    a->due = clock_steady_ms() + s->defer_ms;
     arq_result_init(&a->result);
     buf_init(&a->payload, MAX_PAYLOAD);
     name_keys(a, order);
     if (arq_put_job(&a->payload, s->form, str_of(goes_on ? s->resume_function : s->function),
-                    goes_on ? s->resume_args : s->args, order, now, &a->why) != 0) {
+                    goes_on ? s->resume_args : s->args, order, clock_wall_ms(), &a->why) != 0) {
         a->trouble = TROUBLE_PAYLOAD;
         a->phase = PHASE_OVER;
         return false;

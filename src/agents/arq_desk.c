@@ -1,15 +1,6 @@
 #include "agents/arq_desk.h"
 
 #include <stdio.h>
-#include <time.h>
-
-int64_t desk_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void desk_say(const struct arq_desk *d, struct str job, const char *what)
 {

@@ -18,8 +18,6 @@ struct arq_desk {
     bool is_stopping;
 };
 
-/* Milliseconds since 1970. */
-int64_t desk_now(void);
 void desk_say(const struct arq_desk *d, struct str job, const char *what);
 struct str desk_queue(const struct arq_desk *d);
 

@@ -4,6 +4,7 @@
 #include "agents/arq_server.h"
 
 #include "agents/arq_serving.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "loop/mailbox.h"
 
@@ -21,7 +22,7 @@ struct arq_server {
     uv_timer_t tick;
     struct serving *servings; /* owned */
     size_t n_servings;
-    int64_t health_at;
+    int64_t health_at; /* on the steady clock */
     unsigned n_flying;
     bool is_reading; /* ids are on their way */
     bool is_closed;
@@ -115,7 +116,7 @@ static void put_health(struct arq_server *s, long long n_queued)
     const struct arq_server_counts *c = &s->desk.counts;
     struct desk_number life = desk_number_of(s->desk.opt.health_ms + 1000);
     char key[SERVING_MAX_ID + 100], text[200], when[32];
-    time_t seconds = (time_t)(desk_now() / 1000);
+    time_t seconds = (time_t)(clock_wall_ms() / 1000);
     struct tm tm;
 
     (void)gmtime_r(&seconds, &tm);
@@ -138,8 +139,10 @@ static void on_queue_length(void *arg, const redisReply *reply)
     close_when_idle(s);
 }
 
-static void tell_health(struct arq_server *s, int64_t now)
+static void tell_health(struct arq_server *s)
 {
+    int64_t now = clock_steady_ms();
+
     if (now < s->health_at)
         return;
     s->health_at = now + s->desk.opt.health_ms;
@@ -147,9 +150,10 @@ static void tell_health(struct arq_server *s, int64_t now)
                     &s->n_flying); /* when Redis is away, there is nobody to tell */
 }
 
-static void read_ids(struct arq_server *s, int64_t now)
+/* Scores are on the wall clock, which other processes share. */
+static void read_ids(struct arq_server *s)
 {
-    struct desk_number until = desk_number_of(now);
+    struct desk_number until = desk_number_of(clock_wall_ms());
     struct desk_number limit = desk_number_of(READ_MORE + 5 * (int64_t)s->desk.opt.max_jobs);
 
     if (s->is_reading || s->n_servings >= s->desk.opt.max_jobs)
@@ -164,7 +168,6 @@ static void read_ids(struct arq_server *s, int64_t now)
 static void on_tick(uv_timer_t *timer)
 {
     struct arq_server *s = timer->data;
-    int64_t now = desk_now();
 
     for (struct serving *t = s->servings, *next; t != NULL; t = next) {
         next = t->next;
@@ -172,8 +175,8 @@ static void on_tick(uv_timer_t *timer)
     }
     if (s->desk.is_stopping || !redis_is_connected(s->desk.redis))
         return;
-    read_ids(s, now);
-    tell_health(s, now);
+    read_ids(s);
+    tell_health(s);
     if (s->desk.opt.allow_abort && s->n_servings > 0)
         (void)desk_send(&s->desk,
                         DESK_ARGS(STR("ZRANGE"), STR("arq:abort"), STR("0"), STR("-1")),

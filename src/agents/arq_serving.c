@@ -10,6 +10,7 @@
  * when the last is answered. */
 #include "agents/arq_serving.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bus/redis.h"
 #include "jobs/job.h"
@@ -122,7 +123,7 @@ static void write_result(struct serving *t)
 static void end(struct serving *t, bool is_success)
 {
     t->ending.is_success = is_success;
-    t->ending.finished = desk_now();
+    t->ending.finished = clock_wall_ms();
     t->phase = SERVING_WRITING;
     write_result(t);
 }
@@ -159,7 +160,7 @@ static void take_output(struct serving *t, const struct job_row *row)
 
 static void renew(struct serving *t)
 {
-    int64_t now = desk_now(), lease = t->desk->opt.lease_ms;
+    int64_t now = clock_steady_ms(), lease = t->desk->opt.lease_ms;
 
     if (now < t->renew_at)
         return;
@@ -414,8 +415,8 @@ static void fetch(struct serving *t)
     char retry[SERVING_MAX_ID + 32];
 
     t->phase = SERVING_FETCHING;
-    t->ending.started = desk_now();
-    t->renew_at = t->ending.started + o->lease_ms / 3;
+    t->ending.started = clock_wall_ms();
+    t->renew_at = clock_steady_ms() + o->lease_ms / 3;
     counter_add(&t->desk->counts.taken, 1);
     (void)snprintf(retry, sizeof(retry), "arq:retry:%s", t->id); /* fits */
     if (!(ASK(t, on_job, STR("GET"), str_of(t->key)) &&
@@ -434,7 +435,7 @@ static void on_score(void *arg, const redisReply *reply)
     if (landed(t))
         return;
     if (reply != NULL && reply->type == REDIS_REPLY_STRING &&
-        strtod(reply->str, NULL) <= (double)desk_now() && !t->desk->is_stopping)
+        strtod(reply->str, NULL) <= (double)clock_wall_ms() && !t->desk->is_stopping)
         fetch(t);
     else
         hand_back(t);

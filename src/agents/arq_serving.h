@@ -33,7 +33,7 @@ struct serving {
     char job[80]; /* ours */
     struct arq_ending ending;
     struct buf output, error, error_type; /* of the ending */
-    int64_t renew_at;                     /* milliseconds since 1970 */
+    int64_t renew_at;                     /* on the steady clock */
     unsigned n_flying;
     bool is_read; /* `call` is good */
     bool is_aborted;

@@ -10,19 +10,11 @@
 
 #include "auth/access.h"
 #include "auth/permit.h"
+#include "base/clock.h"
 #include "http/header.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <time.h>
-
-int64_t api_now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- what is shown --------------------------------------------------------------- */
 
@@ -128,7 +120,7 @@ static bool recognise(struct http_request *req,
     struct credential c = { .kind = CREDENTIAL_NONE };
     struct visitor *v = NULL;
     struct error why = { 0 };
-    int64_t now = api_now_ms();
+    int64_t now = clock_steady_ms();
 
     if (!gate_is_open(gate))
         c = find_credential(req, route);

@@ -12,8 +12,6 @@
 bool api_admit(struct http_request *req, const struct http_route *route, void *app);
 void api_visitor_free(void *visitor);
 
-int64_t api_now_ms(void);
-
 /* The caller's; borrowed while its connection is there.  NULL on public routes. */
 struct token *api_token(const struct http_request *req);
 /* Each false when it has answered. */

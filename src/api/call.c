@@ -3,6 +3,7 @@
 
 #include "auth/permit.h"
 #include "base/error.h"
+#include "base/histogram.h"
 #include "dialect/aiq.h"
 #include "dialect/render.h"
 
@@ -72,7 +73,7 @@ static void on_letter(struct letter *letter)
     struct call *call = (struct call *)(void *)((char *)letter - offsetof(struct call, letter));
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
-        token_took_events(call->token, call->journal.accepted, api_now_ms() * 1000);
+        token_took_events(call->token, call->journal.accepted, (int64_t)monotonic_us());
     bool is_work = has_work(&call->journal);
     bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
     if (call->req != NULL)
@@ -108,7 +109,8 @@ struct call *call_new(struct http_request *req,
                       void (*answer)(struct call *))
 {
     struct token *token = api_token(req);
-    int64_t wait = op == JOURNAL_APPEND ? token_events_wait_ms(token, api_now_ms() * 1000) : 0;
+    int64_t wait =
+        op == JOURNAL_APPEND ? token_events_wait_ms(token, (int64_t)monotonic_us()) : 0;
     struct call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
 
     if (wait > 0) {

@@ -8,10 +8,9 @@
 #include "api/api.h"
 
 #include "base/error.h"
+#include "base/histogram.h"
 #include "dialect/render.h"
 #include "journal/counts.h"
-
-#include <time.h>
 
 enum {
     FAILED_MS = 30000, /* so long a failed commit is news, unless one succeeds */
@@ -87,14 +86,6 @@ void api_readyz(struct http_request *req, void *arg)
 
 /* --- the parts ------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void begin_part(struct buf *b, const char *name, enum health health, struct str why)
 {
     buf_lit(b, ",\"");
@@ -130,13 +121,18 @@ static enum health put_store(struct buf *b, struct store *store)
     return health;
 }
 
+/* Not on the wall clock: it may be set in between. */
+static bool is_within(uint64_t us, uint64_t ms)
+{
+    return monotonic_us() - us <= ms * 1000;
+}
+
 static enum health put_journal(struct buf *b, const struct journal_counts *c)
 {
-    int64_t now = now_ms();
-    int64_t failure = (int64_t)counter_get(&c->last_failure);
+    uint64_t failure = counter_get(&c->last_failure_us);
     bool is_failing =
-        failure > (int64_t)counter_get(&c->last_commit) && now - failure < FAILED_MS;
-    bool is_stuck = now - (int64_t)counter_get(&c->last_turn) > STUCK_MS;
+        failure > counter_get(&c->last_commit_us) && is_within(failure, FAILED_MS);
+    bool is_stuck = !is_within(counter_get(&c->last_turn_us), STUCK_MS);
     enum health health = is_failing || is_stuck ? HEALTH_FAILING : HEALTH_OK;
 
     begin_part(b, "journal", health,

@@ -8,6 +8,7 @@
 #include "api/admit.h"
 #include "api/lease.h"
 #include "auth/access.h"
+#include "base/clock.h"
 #include "dialect/render.h"
 
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
@@ -269,7 +270,7 @@ static void run_item(struct task *task, struct store *store)
     struct error why = { 0 };
 
     if (items_find_owner(look, store, s) &&
-        get_item(&look->out, store, &s->item, api_now_ms(), &why) != 0)
+        get_item(&look->out, store, &s->item, clock_wall_ms(), &why) != 0)
         look_broke(look, &why);
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/admit.h"
 #include "api/langgraph.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json_match.h"
 
@@ -115,8 +116,8 @@ static void run_search(struct task *task, struct store *store)
     buf_init(&s.all, SIZE_MAX / 4);
     int code = str_absent(q->filter) ? 0 : json_read(&s.filter, q->filter, &s.wanted, &why);
     if (code == 0)
-        code =
-            store_items(store, q->item.owner, q->item.ns, api_now_ms(), on_candidate, &s, &why);
+        code = store_items(store, q->item.owner, q->item.ns, clock_wall_ms(), on_candidate, &s,
+                           &why);
     if (code == 0 && s.err != 0)
         code = error_set(&why, s.err, "%s", error_name(s.err));
     if (code == 0 && q->n_words > 0 && s.n > 0)
@@ -278,7 +279,7 @@ static void run_namespaces(struct task *task, struct store *store)
     if (!items_find_owner(look, store, q))
         return;
     buf_lit(&look->out, "{\"namespaces\":[");
-    int code = store_namespaces(store, q->item.owner, api_now_ms(), on_ns, &n, &why);
+    int code = store_namespaces(store, q->item.owner, clock_wall_ms(), on_ns, &n, &why);
     buf_lit(&look->out, "]}");
     if (code != 0)
         look_broke(look, &why);

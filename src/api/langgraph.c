@@ -5,6 +5,7 @@
 #include "api/admit.h"
 #include "api/jobs.h"
 #include "api/shape.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "dialect/render.h"
 #include "jobs/reach.h"
@@ -215,7 +216,7 @@ bool langgraph_make_id(struct arena *mem, struct str *ret)
 {
     char uuid[KEY_UUID_CHARS];
 
-    return random_uuid_at(api_now_ms(), uuid) &&
+    return random_uuid_at(clock_wall_ms(), uuid) &&
            arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
 }
 

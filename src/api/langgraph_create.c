@@ -80,7 +80,7 @@ static bool read_delay(struct call *call, const yyjson_val *value)
                            "year");
         return false;
     }
-    call->journal.row.not_before = seconds > 0 ? api_now_ms() + seconds * 1000 : 0;
+    call->journal.delay_ms = seconds * 1000;
     return true;
 }
 

@@ -16,7 +16,6 @@
 #include "record/record.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { LABELS = 160 };
 
@@ -34,13 +33,9 @@ static void put_histogram(struct expose *e,
     expose_histogram(e, "", h);
 }
 
-static uint64_t since(uint64_t ms)
+static uint64_t since(uint64_t us)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    return ms != 0 && now_ms > ms ? (now_ms - ms) * 1000 : 0;
+    return us != 0 ? monotonic_us() - us : 0;
 }
 
 /* --- requests ------------------------------------------------------------------------ */
@@ -287,7 +282,7 @@ static void put_jobs(struct expose *e, const struct journal_counts *c)
                   "From a cancel request to the job's end.");
     expose_family(e, "spoolwire_job_oldest_queued_seconds", "gauge",
                   "How long the oldest job that waits for a worker has waited; 0: none does.");
-    expose_seconds(e, "", since(get(&c->oldest_queued)));
+    expose_seconds(e, "", since(get(&c->oldest_queued_us)));
 }
 
 static void put_leases(struct expose *e, const struct journal_counts *c)
@@ -420,6 +415,8 @@ static void put_store(struct expose *e, const struct journal_counts *c, struct s
                    "Commits that failed: nothing of them is stored.");
     expose_counter(e, "spoolwire_retention_deleted_total", get(&c->expired),
                    "Rows that were removed because their time was over.");
+    expose_counter(e, "spoolwire_clock_steps_total", get(&c->clock_steps),
+                   "Times that the system's clock was set; timers went on.");
     if (store_disk(store, &disk, NULL) != 0)
         return;
     expose_gauge(e, "spoolwire_store_bytes", disk.file, "Size of the database.");

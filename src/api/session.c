@@ -8,6 +8,7 @@
 #include "api/errand.h"
 #include "api/jobs.h"
 
+#include "base/clock.h"
 #include "dialect/render.h"
 
 #include <stdio.h>
@@ -49,7 +50,8 @@ static void run_ticket(struct task *task, struct store *store)
 static void answer_ticket(struct look *look)
 {
     char text[TICKET_CHARS + 1];
-    int64_t expires_s = api_now_ms() / 1000 + (int64_t)(intptr_t)look->data;
+    int64_t life_s = (int64_t)(intptr_t)look->data;
+    int64_t expires_s = gate_ticket_expiry_s(&look->loop->gate, clock_steady_ms(), life_s);
 
     if (look->status != 200) {
         http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
@@ -61,7 +63,7 @@ static void answer_ticket(struct look *look)
         http_respond_error(look->req, 503, "the ticket cannot be signed");
         return;
     }
-    put_ticket(look, str_make(text, n), expires_s);
+    put_ticket(look, str_make(text, n), clock_wall_ms() / 1000 + life_s);
     keep_private(look->req);
     api_json(look->req, 201, &look->out);
 }
@@ -211,7 +213,7 @@ void api_login(struct http_request *req, void *arg)
     struct errand *e = errand_new(req, KEEPER_CREATE, answer_login);
     if (e == NULL)
         return;
-    if (draft_init(&e->draft, api_now_ms(), &why) != 0) {
+    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
         http_respond_error(req, 503, "%s", why.text);
         errand_free(e);
         return;

@@ -2,6 +2,7 @@
 #include "api/admit.h"
 #include "api/errand.h"
 
+#include "base/clock.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -234,7 +235,7 @@ static bool read_create(struct errand *e, struct json_reader *reader)
 
     if (!api_read_body(e->req, reader, http_body(e->req), &j))
         return false;
-    if (draft_init(&e->draft, api_now_ms(), &why) != 0) {
+    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
         http_respond_error(e->req, 503, "%s", why.text);
         return false;
     }

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { TICKET_SLACK_MS = 1000 }; /* tickets have whole seconds */
+
 void gate_init(struct gate *g, struct keeper *keeper)
 {
     *g = (struct gate){ .keeper = keeper, .ring = keeper_ring(keeper) };
@@ -101,7 +103,13 @@ static int find_token(const struct keyring *ring,
     return check_good(t, now, err);
 }
 
-static int find_ticket(const struct keyring *ring,
+/* One that is good for longer than any is made for was made before the clock was set back. */
+static bool ticket_is_good(const struct gate *g, int64_t until, int64_t now)
+{
+    return now < until && until - now <= keeper_ticket_life_ms(g->keeper) + TICKET_SLACK_MS;
+}
+
+static int find_ticket(const struct gate *g,
                        const struct credential *c,
                        int64_t now,
                        struct token **ret,
@@ -111,13 +119,14 @@ static int find_ticket(const struct keyring *ring,
     struct ticket_text text;
 
     if (!ticket_text_read(c->text, &text) ||
-        !ticket_text_signed(ring->ticket_key, &text, c->job))
+        !ticket_text_signed(g->ring->ticket_key, &text, c->job))
         return error_set(err, ERR_NOT_FOUND, "this is no ticket for this job");
-    struct token *t = keyring_find(ring, text.id);
-    if (t == NULL || now >= text.expires * 1000)
+    struct token *t = keyring_find(g->ring, text.id);
+    int64_t until = text.expires * 1000 - keeper_ticket_offset(g->keeper);
+    if (t == NULL || !ticket_is_good(g, until, now))
         return error_set(err, ERR_CLOSED, "the ticket has expired");
     *ret = t;
-    *ret_until = text.expires * 1000;
+    *ret_until = until;
     return check_good(t, now, err);
 }
 
@@ -154,7 +163,7 @@ static int admit(struct gate *g,
                          "a token is needed: Authorization: Bearer spw_…, made by `spoolwire "
                          "token create`");
     else if (c->kind == CREDENTIAL_TICKET)
-        code = find_ticket(ring, c, now, &t, ret_until, err);
+        code = find_ticket(g, c, now, &t, ret_until, err);
     else if (process_token_looks_like(c->text))
         return find_process(g->keeper, c, ret, err);
     else
@@ -183,6 +192,11 @@ int gate_admit(struct gate *g,
         return error_set(err, code, "out of memory");
     (*ret)->until = until;
     return 0;
+}
+
+int64_t gate_ticket_expiry_s(const struct gate *g, int64_t now, int64_t life_s)
+{
+    return (now + keeper_ticket_offset(g->keeper)) / 1000 + life_s;
 }
 
 size_t gate_make_ticket(struct gate *g,

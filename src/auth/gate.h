@@ -24,7 +24,7 @@ struct credential {
 struct visitor {
     struct token *token; /* ref */
     enum credential_kind kind;
-    int64_t until;          /* milliseconds since 1970: when its ticket expires, or never */
+    int64_t until;          /* when its ticket expires, or never; as `now` below */
     size_t n;               /* bytes of `text` */
     char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets,
                                nor of processes, whose are long */
@@ -43,6 +43,8 @@ const struct keyring *gate_ring(struct gate *g);
 /* Nobody has to show anything. */
 bool gate_is_open(const struct gate *g);
 
+/* `now` is milliseconds of the steady clock. */
+
 /* Is it the same as before, and still good?  @v may be NULL. */
 bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now);
 /* Looks it up.  ERR_NOT_FOUND (nothing shown, or nothing that we know), ERR_CLOSED (expired
@@ -54,6 +56,8 @@ int gate_admit(struct gate *g,
                struct error *err);
 void visitor_free(struct visitor *v); /* may be NULL */
 
+/* For a ticket that is made now. */
+int64_t gate_ticket_expiry_s(const struct gate *g, int64_t now, int64_t life_s);
 /* A ticket of @t for @job; its length, or 0 when OpenSSL cannot. */
 size_t gate_make_ticket(struct gate *g,
                         const struct token *t,

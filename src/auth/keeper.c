@@ -19,9 +19,10 @@ struct keeper {
     unsigned char ticket_key[SECRET_BYTES];
     unsigned char lease_key[SECRET_BYTES];
     unsigned char process_key[SECRET_BYTES]; /* stored nowhere */
+    int64_t ticket_offset;                   /* from the steady clock to that of tickets */
     int64_t changes;    /* of the store, when the ring was made; -1: not yet */
     int64_t seen;       /* of them, as the store says; -1: not yet */
-    int64_t next_sweep; /* of sessions that have expired */
+    int64_t next_sweep; /* of sessions that have expired; on the steady clock */
     bool in_trouble;    /* and it was said */
     atomic_bool locked;
     atomic_uint_least64_t generation;
@@ -40,6 +41,11 @@ static int64_t now_ms(const struct keeper *k)
     return k->opt.clock(k->opt.arg);
 }
 
+static int64_t steady_ms(const struct keeper *k)
+{
+    return k->opt.steady != NULL ? k->opt.steady(k->opt.arg) : now_ms(k);
+}
+
 /* --- making a ring --------------------------------------------------------------- */
 
 struct reading {
@@ -55,6 +61,8 @@ static struct token *known(const struct keeper *k, const struct token_row *row)
 
     if (t == NULL || t->is_configured)
         return NULL;
+    /* Moved with a clock that was set.  When it ends is known since it was read. */
+    atomic_store(&t->expires, row->expires);
     if (row->revoked != 0 && atomic_load(&t->revoked) == 0)
         token_revoke(t, row->revoked);
     return token_ref(t);
@@ -71,8 +79,11 @@ static int on_row(void *arg, const struct token_row *row)
         token_unref(t);
         return 0; /* the configuration has it too, or has the session's token no longer */
     }
-    if (t == NULL)
+    if (t == NULL) {
         r->err = token_new(row, &r->keeper->opt.limits, parent, &t, NULL);
+        if (r->err == 0 && row->expires != 0)
+            token_end_at(t, row->expires + steady_ms(r->keeper) - now_ms(r->keeper));
+    }
     if (r->err == ERR_REFUSED) { /* not written by us: nobody gets in with it */
         r->err = 0;
         return 0;
@@ -239,6 +250,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret, struct
     if (k == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     k->opt = *options;
+    k->ticket_offset = now_ms(k) - steady_ms(k);
     k->opt.admin = NULL; /* these are borrowed for this call only */
     k->opt.specs = NULL;
     k->last = &k->first;
@@ -314,6 +326,16 @@ struct token *keeper_everybody(struct keeper *k)
     return k->everybody;
 }
 
+int64_t keeper_ticket_life_ms(const struct keeper *k)
+{
+    return k->opt.ticket_life_ms;
+}
+
+int64_t keeper_ticket_offset(const struct keeper *k)
+{
+    return k->ticket_offset;
+}
+
 /* --- the thread ------------------------------------------------------------------ */
 
 static int create(struct keeper *k, struct keeper_request *req)
@@ -361,11 +383,11 @@ static bool has_expired_session(const struct keyring *ring, int64_t now)
 
 static int sweep(struct keeper *k, struct error *err)
 {
-    int64_t now = now_ms(k);
+    int64_t now = now_ms(k), steady = steady_ms(k);
 
-    if (now < k->next_sweep)
+    if (steady < k->next_sweep)
         return 0;
-    k->next_sweep = now + SWEEP_EVERY_MS;
+    k->next_sweep = steady + SWEEP_EVERY_MS;
     return has_expired_session(k->ring, now) ? store_sessions_expire(k->store, now, err) : 0;
 }
 

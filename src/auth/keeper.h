@@ -22,7 +22,10 @@ struct keeper_options {
     const char *admin;  /* a token of the configuration, for the scope admin; or NULL */
     char *const *specs; /* more of them, as spec.h says, NULL-terminated; or NULL */
     struct token_limits limits;
+    int64_t ticket_life_ms;      /* the longest that one is made for */
     int64_t (*clock)(void *arg); /* milliseconds since 1970 */
+    /* Milliseconds that only rise; tokens end by it.  NULL: the clock is never set. */
+    int64_t (*steady)(void *arg);
     /* On the keeper's thread: some tokens are new, or good no longer. */
     void (*changed)(void *arg);
     /* Tokens cannot be read: the ones that are known stay. */
@@ -46,6 +49,11 @@ const unsigned char *keeper_process_key(const struct keeper *k);
 /* What leases are signed with (jobs/lease.h); good until the end. */
 const unsigned char *keeper_lease_key(const struct keeper *k);
 struct token *keeper_everybody(struct keeper *k); /* borrowed; good while it is not locked */
+
+int64_t keeper_ticket_life_ms(const struct keeper *k);
+/* Tickets are on the wall clock as it was when the server began, however it was set since: this
+ * is from the steady clock to that. */
+int64_t keeper_ticket_offset(const struct keeper *k);
 
 /* --- requests -------------------------------------------------------------------- */
 

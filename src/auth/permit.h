@@ -21,7 +21,7 @@ void permit_free(struct permit *p); /* may be NULL */
 const struct reach *permit_reach(const struct permit *p);
 /* Without a permit, always. */
 bool permit_holds(const struct permit *p, int64_t now);
-/* When it ends for certain, in milliseconds since 1970; INT64_MAX: not known. */
+/* When it ends for certain, on the steady clock, as @now is; INT64_MAX: not known. */
 int64_t permit_until(const struct permit *p);
 
 #endif

@@ -124,9 +124,8 @@ int token_new(const struct token_row *row,
                                        limit_of(row->max_streams, limits->streams),
                                        limit_of(row->max_events, limits->events) };
     t->created = row->created;
-    t->expires = row->expires;
-    if (row->expires != 0)
-        atomic_store(&t->ends, row->expires);
+    atomic_store(&t->expires, row->expires);
+    token_end_at(t, row->expires);
     if (row->revoked != 0)
         token_revoke(t, row->revoked);
     code = copy_texts(t, row);
@@ -192,6 +191,12 @@ bool token_is_good(const struct token *t, int64_t now)
 {
     return now < atomic_load_explicit(&t->ends, memory_order_relaxed) &&
            (t->parent == NULL || token_is_good(t->parent, now));
+}
+
+void token_end_at(struct token *t, int64_t at)
+{
+    if (at != 0 && atomic_load(&t->revoked) == 0)
+        atomic_store(&t->ends, at);
 }
 
 void token_revoke(struct token *t, int64_t at)

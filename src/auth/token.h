@@ -37,10 +37,11 @@ struct token {
     char *texts;                                  /* owned */
     struct reach reach;
     struct token_limits limits;
-    int64_t created, expires; /* milliseconds since 1970; 0: never */
-    bool is_configured;       /* it is not in the store */
-    bool is_own;              /* a process's that the server has started (process_token.h) */
-    int64_t only_key;         /* of such a one: the job that it is for; 0: any of its agent */
+    int64_t created;              /* milliseconds since 1970 */
+    atomic_int_least64_t expires; /* the same; 0: never */
+    bool is_configured;           /* it is not in the store */
+    bool is_own;      /* a process's that the server has started (process_token.h) */
+    int64_t only_key; /* of such a one: the job that it is for; 0: any of its agent */
 
     atomic_int_least64_t revoked; /* when; 0: not */
     atomic_int_least64_t ends;    /* the first moment at which it is not good */
@@ -63,6 +64,8 @@ struct token *token_ref(struct token *t);
 void token_unref(struct token *t); /* may be NULL */
 
 bool token_is_good(const struct token *t, int64_t now);
+/* It is good until then (0: no matter when), on the clock that token_is_good is asked with. */
+void token_end_at(struct token *t, int64_t at);
 /* Ends it at @at (0: it has ended before anything began). */
 void token_revoke(struct token *t, int64_t at);
 

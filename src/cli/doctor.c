@@ -5,6 +5,7 @@
  * moments that are far apart there and come here at once.  A silent one: what is cut although
  * nothing has ended was cut by a hop.  What else hops do shows in the head of the answer.
  * Both jobs are deleted afterwards. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/visible.h"
 #include "cli/client_impl.h"
@@ -84,7 +85,7 @@ static void tell(struct doctor *d,
 static void take_record(struct watch_stream *w, struct str data)
 {
     struct json json;
-    int64_t now = moment_now();
+    int64_t now = clock_wall_ms(); /* as in the record */
 
     if (json_read(&w->reader, data, &json, NULL) != 0)
         return;
@@ -98,7 +99,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
     struct watch_stream *w = arg;
     struct str rest = str_make(bytes, size * n);
 
-    w->last_ms = moment_now();
+    w->last_ms = clock_steady_ms();
     if (w->first_ms == 0)
         w->first_ms = w->last_ms;
     while (rest.n > 0) {
@@ -164,7 +165,7 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
     struct watch_stream *w = arg;
 
     (void)a, (void)b, (void)c, (void)d;
-    w->at_limit = moment_now() - w->asked_ms > w->limit_ms;
+    w->at_limit = clock_steady_ms() - w->asked_ms > w->limit_ms;
     return w->at_limit; /* anything but 0 ends it */
 }
 
@@ -187,7 +188,7 @@ static bool read_stream(struct watch_stream *w, const char *path)
         (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
         (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
         (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, w);
-        w->asked_ms = moment_now();
+        w->asked_ms = clock_steady_ms();
         w->ended = curl_easy_perform(curl) == CURLE_OK;
         (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &w->status);
         (void)curl_easy_getinfo(curl, CURLINFO_HTTP_VERSION, &w->version);
@@ -298,8 +299,9 @@ static void judge_end(struct doctor *d, const struct watch_stream *w)
 
 static void judge_silence(struct doctor *d, const struct watch_stream *w)
 {
-    double silent = (double)(moment_now() - (w->last_ms > 0 ? w->last_ms : w->asked_ms)) / 1000;
-    double all = (double)(moment_now() - w->asked_ms) / 1000;
+    double silent =
+        (double)(clock_steady_ms() - (w->last_ms > 0 ? w->last_ms : w->asked_ms)) / 1000;
+    double all = (double)(clock_steady_ms() - w->asked_ms) / 1000;
     char text[MAX_TEXT];
 
     if (w->at_limit) {
@@ -410,7 +412,7 @@ static int reach(struct doctor *d)
 {
     struct client_reply reply;
     char text[MAX_TEXT];
-    int64_t began = moment_now();
+    int64_t began = clock_steady_ms();
 
     client_reply_init(&reply);
     int code = remote_get(&d->remote, "/livez", &reply);
@@ -422,7 +424,7 @@ static int reach(struct doctor *d)
     if (code != EXIT_OK)
         return code;
     (void)snprintf(text, sizeof(text), "a server answers after %lld ms",
-                   (long long)(moment_now() - began));
+                   (long long)(clock_steady_ms() - began));
     tell(d, true, "server", text, NULL);
     return EXIT_OK;
 }

@@ -1,5 +1,6 @@
 /* `spoolwire interrupts`: the questions that wait for an answer, once or as they come and go.
  */
+#include "base/clock.h"
 #include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/grid.h"
@@ -143,7 +144,7 @@ static int list(const struct args *args, struct pages pages)
     static const char *const titles[] = {
         "JOB", "INTERRUPT", "WAITS", "LEFT", "QUESTION", NULL
     };
-    struct listing l = { .args = args, .now = moment_now() };
+    struct listing l = { .args = args, .now = clock_wall_ms() };
     struct term term;
 
     (void)term_open(&term, NULL); /* cannot fail for NULL */

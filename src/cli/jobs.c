@@ -3,6 +3,7 @@
  * A page is read, and each of its jobs taken, until there are enough of them, or none left,
  * or they become too old.  Lines for programs are written as the pages come; rows for people
  * at the end, when it is known how wide they are. */
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/grid.h"
 #include "cli/moment.h"
@@ -170,7 +171,7 @@ static int read_options(struct listing *l)
     const char *since = args_get(l->args, OPT_SINCE), *limit = args_get(l->args, OPT_LIMIT);
     int64_t span;
 
-    l->now = moment_now();
+    l->now = clock_wall_ms();
     l->limit = args_have(l->args, OPT_ALL) ? INT64_MAX : USUAL_LIMIT;
     if (limit != NULL &&
         (!amount_parse(AMOUNT_COUNT, str_of(limit), &l->limit) || l->limit == 0))

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* sigtimedwait, strcasestr */
 #include "cli/live.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/visible.h"
@@ -55,7 +56,7 @@ static struct card *card_of(struct live *l, const yyjson_val *data, struct str n
     struct card **at = place_of(l, id);
 
     if (*at == NULL)
-        *at = card_new(id, name.n > 0 ? name : STR("agent"), moment_now());
+        *at = card_new(id, name.n > 0 ? name : STR("agent"), clock_steady_ms());
     return *at;
 }
 
@@ -69,7 +70,7 @@ static void on_done(struct live *l, const yyjson_val *data)
     if (c == NULL)
         return;
     live_keep_card(l, c, json_text(json_at(data, "status")),
-                   json_int(json_at(data, "elapsed_ms"), moment_now() - c->began_ms));
+                   json_int(json_at(data, "elapsed_ms"), clock_steady_ms() - c->began_ms));
     *at = c->next;
     if (l->speaker == c)
         l->speaker = NULL;
@@ -180,7 +181,7 @@ static void on_token(struct live *l, const yyjson_val *data)
     struct card *c = card_of(l, data, STR_NONE);
 
     if (l->n_tokens++ == 0)
-        l->first_token_ms = moment_now();
+        l->first_token_ms = clock_steady_ms();
     l->speaker = c;
     if (c != NULL)
         card_say(c, STR(""), json_text(json_at(data, "token")));
@@ -259,7 +260,7 @@ static void take_signals(struct live *l)
 
 static int draw(struct live *l)
 {
-    int64_t now = moment_now();
+    int64_t now = clock_steady_ms();
 
     take_signals(l);
     if (!l->ended)
@@ -286,7 +287,7 @@ static int on_rest(void *arg)
 {
     struct live *l = arg;
 
-    return l->ended || moment_now() - l->drawn_ms >= DRAW_MS ? draw(l) : 0;
+    return l->ended || clock_steady_ms() - l->drawn_ms >= DRAW_MS ? draw(l) : 0;
 }
 
 static void on_note(void *arg, const char *why)
@@ -347,7 +348,7 @@ struct live *live_new(struct term *term, struct str job, struct client *answers)
     json_reader_init(&l->reader, SIZE_MAX / 64, 256);
     buf_init(&l->line, 64 * 1024 * 1024);
     l->marks = speaks_utf8() ? &marks_utf8 : &marks_ascii;
-    l->began_ms = moment_now();
+    l->began_ms = clock_steady_ms();
     (void)snprintf(l->job, sizeof(l->job), "%.*s", STR_ARG(job));
     if (answers != NULL)
         l->prompt = prompt_new(answers, job, on_told, l); /* or questions are only shown */

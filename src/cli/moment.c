@@ -52,11 +52,3 @@ void moment_put_span(struct buf *b, int64_t ms)
         return;
     }
 }
-
-int64_t moment_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}

@@ -14,7 +14,4 @@ bool moment_parse(struct str text, int64_t *ret);
 /* "0.4s", "12s", "3m", "2h", "5d": the largest unit that fits. */
 void moment_put_span(struct buf *b, int64_t ms);
 
-/* Milliseconds since 1970. */
-int64_t moment_now(void);
-
 #endif

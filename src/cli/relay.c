@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE /* struct linger */
 #include "cli/relay.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/moment.h"
@@ -82,7 +83,7 @@ static void wait_until(int64_t ms)
 {
     int64_t left;
 
-    while ((left = ms - moment_now()) > 0)
+    while ((left = ms - clock_steady_ms()) > 0)
         client_sleep_ms(left);
 }
 
@@ -96,7 +97,7 @@ static void wait_for_time(struct pipe *p)
     if (o->speed <= 0 || seq == 0 || seq > o->n_made)
         return;
     if (began == 0) {
-        int64_t now = moment_now();
+        int64_t now = clock_steady_ms();
 
         if (!atomic_compare_exchange_strong(&p->relay->began_ms, &began, now))
             now = began; /* somebody was faster */

@@ -6,6 +6,7 @@
  * run, from the server's own code, in any dialect and from any place.  The relay gives them
  * their pace, and the faults that were asked for.  Everything is gone afterwards. */
 #define _GNU_SOURCE /* mkdtemp */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -224,7 +225,7 @@ static int fill_store(struct replay *r, struct store *store, struct error *err)
                            .created = r->first_ms,
                            .updated = r->last_ms,
                            .started = r->first_ms,
-                           .finished = moment_now(),
+                           .finished = clock_wall_ms(),
                            .expiry_seconds = 365 * 24 * 3600,
                            .producer_seq = -1,
                            .seq = r->seq,

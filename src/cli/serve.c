@@ -48,9 +48,9 @@ static int wait_signal(const sigset_t *set, int64_t ms)
 /* Only while the journal moves: a server that stores nothing is better started again. */
 static void feed_watchdog(struct server *s, int64_t every_ms)
 {
-    int64_t last = (int64_t)counter_get(&journal_counts(s->journal)->last_turn);
+    uint64_t last = counter_get(&journal_counts(s->journal)->last_turn_us);
 
-    if (log_now(NULL) - last < every_ms)
+    if (monotonic_us() - last < (uint64_t)every_ms * 1000)
         notify("WATCHDOG=1");
 }
 

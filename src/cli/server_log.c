@@ -1,12 +1,12 @@
 #include "cli/server_log.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "dialect/render.h"
 
 #include <limits.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A log line of at most PIPE_BUF bytes, and only where there is room, so that a log that
@@ -21,11 +21,8 @@ static void write_log(const struct buf *line)
 
 int64_t log_now(void *arg)
 {
-    struct timespec now;
-
     (void)arg;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_wall_ms();
 }
 
 /* A line of the log, for whoever looks after the machine. */

@@ -3,6 +3,7 @@
 #include "cli/server.h"
 
 #include "api/admit.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/server_log.h"
 
@@ -83,6 +84,25 @@ static void open_breadcrumb(struct server *s)
     log_end(&out);
 }
 
+static void on_stepped(void *arg, int64_t ms, bool was_down)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "clock");
+    buf_lit(&out, ",\"stepped_ms\":");
+    buf_i64(&out, ms);
+    buf_lit(&out, ",\"while\":");
+    buf_str(&out, was_down ? STR("\"down\"") : STR("\"running\""));
+    log_end(&out);
+}
+
+static int64_t steady_now(void *arg)
+{
+    (void)arg;
+    return clock_steady_ms();
+}
+
 static void on_tokens_changed(void *arg)
 {
     struct server *s = arg;
@@ -143,7 +163,8 @@ int server_start_journal(struct server *s, struct error *err)
         .max_field = c->max_field,
         .max_calls = c->max_calls,
         .clock = log_now,
-        .events = { on_wanted, on_published, on_queued, on_stuck, on_suspected, s },
+        .steady = steady_now,
+        .events = { on_wanted, on_published, on_queued, on_stuck, on_suspected, on_stepped, s },
     };
     int code = store_open(&store, &s->store, err);
 
@@ -214,7 +235,9 @@ int server_start_keeper(struct server *s, struct error *err)
                     .running = c->max_running_per_token,
                     .streams = c->max_streams_per_token,
                     .events = c->max_events_per_token },
+        .ticket_life_ms = c->ticket_life_ms,
         .clock = log_now,
+        .steady = steady_now,
         .changed = on_tokens_changed,
         .trouble = on_token_trouble,
         .arg = s,

@@ -5,6 +5,7 @@
 #include "auth/draft.h"
 #include "auth/token.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/client.h"
@@ -41,11 +42,11 @@ enum { SEEN_MS = 5000, LOOK_MS = 5 };
 static int until_seen(const struct args *args, struct store *store)
 {
     struct error err = { 0 };
-    int64_t changes = 0, seen = -1, until = moment_now() + SEEN_MS;
+    int64_t changes = 0, seen = -1, until = clock_steady_ms() + SEEN_MS;
 
     int code = store_token_changes(store, &changes, &err);
     while (code == 0 && (code = store_tokens_seen(store, &seen, &err)) == 0 && seen < changes &&
-           moment_now() < until)
+           clock_steady_ms() < until)
         client_sleep_ms(LOOK_MS);
     if (code != 0)
         return cli_trouble(args->path, "%s", err.text);
@@ -176,7 +177,7 @@ static int run_create(const struct args *args)
     struct draft d;
     struct error err;
 
-    if (draft_init(&d, moment_now(), &err) != 0)
+    if (draft_init(&d, clock_wall_ms(), &err) != 0)
         return cli_trouble(args->path, "%s", err.text);
     int code = fill_row(args, &d.row);
     if (code == EXIT_OK)
@@ -267,7 +268,7 @@ static int run_list(const struct args *args)
 {
     static const char *const titles[] = { "ID",      "SCOPE", "OWNER", "JOBS", "CREATED",
                                           "EXPIRES", "STATE", "NAME",  NULL };
-    struct listing l = { .json = args_have(args, FLAG_JSON), .now = moment_now() };
+    struct listing l = { .json = args_have(args, FLAG_JSON), .now = clock_wall_ms() };
     struct store *store = NULL;
     struct error err;
     struct term term;
@@ -304,7 +305,7 @@ static int revoke_one(const struct args *args, struct store *store, struct str w
     if (!secret_valid_id(word))
         return cli_usage_error(args->path, "'%s' is not the id of a token",
                                quote(str_head(word, SECRET_ID)).z);
-    if (store_token_revoke(store, word, moment_now(), &err) != 0)
+    if (store_token_revoke(store, word, clock_wall_ms(), &err) != 0)
         return cli_trouble(args->path, "%s", err.text);
     if (args_have(args, FLAG_JSON))
         printf("{\"id\":\"%.*s\",\"revoked\":true}\n", STR_ARG(word));

@@ -477,7 +477,7 @@ static int emit_job_end(struct fold *f, struct str status, const struct last_wor
     rec.details = fold_limit_json(f, word->details, &err);
     rec.outcome = word->outcome;
     rec.output = fold_json(f, word->output, true, &err);
-    rec.elapsed = f->ts - f->start_ts;
+    rec.elapsed = fold_since(f, f->start_ts);
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 

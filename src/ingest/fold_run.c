@@ -589,7 +589,7 @@ int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct st
     struct run *exec = run->exec;
 
     rec->status = status;
-    rec->elapsed = f->ts - run->start_ts;
+    rec->elapsed = fold_since(f, run->start_ts);
     fill_counts(run, rec);
     if (run->panel && str_eq(status, STR("ok")) &&
         !arena_copy(&f->work, run->head->info.section, &section))

@@ -652,6 +652,11 @@ static int apply(struct fold *f, const struct record *rec, struct run *run)
 
 /* --- the two ways in --------------------------------------------------------- */
 
+int64_t fold_since(const struct fold *f, int64_t ts)
+{
+    return f->ts > ts ? f->ts - ts : 0;
+}
+
 int fold_emit(struct fold *f, struct record *rec, struct run *run)
 {
     if (f->owed.p != NULL && rec->kind != REC_NODE_COMPLETE) {

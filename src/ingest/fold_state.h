@@ -121,6 +121,9 @@ struct fold {
 
 /* --- fold_state.c ------------------------------------------------------------ */
 
+/* Milliseconds since @ts; never less than 0, even when the clock was set back. */
+int64_t fold_since(const struct fold *f, int64_t ts);
+
 /* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
  * that it belongs to, whose head it then names; NULL for records without one. */
 int fold_emit(struct fold *f, struct record *rec, struct run *run);

@@ -117,14 +117,16 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
     counter_add(&counts->repeated, turn->repeated);
     for (const struct live *l = j->touched; l != NULL; l = l->next_touched)
         count_job(counts, l, j->now);
-    if (j->touched != NULL || j->gone.n > 0)
+    if (j->touched != NULL || j->gone.n > 0) {
         counter_set(&counts->last_commit, (uint64_t)j->now);
+        counter_set(&counts->last_commit_us, monotonic_us());
+    }
 }
 
 void journal_count_failed(struct journal *j, const struct journal_request *answered)
 {
     counter_add(&j->counts.failed_commits, 1);
-    counter_set(&j->counts.last_failure, (uint64_t)j->now);
+    counter_set(&j->counts.last_failure_us, monotonic_us());
     for (const struct journal_request *r = answered; r != NULL; r = r->next)
         if (r->op == JOURNAL_APPEND && r->code == ERR_BUSY)
             counter_add(&j->counts.not_stored, 1);
@@ -133,7 +135,7 @@ void journal_count_failed(struct journal *j, const struct journal_request *answe
 void journal_count_look(struct journal *j)
 {
     struct journal_counts *counts = &j->counts;
-    uint64_t leases = 0;
+    uint64_t leases = 0, now_us = monotonic_us();
     int64_t oldest = 0;
 
     for (size_t i = 0; i < j->opt.n_agents; i++) {
@@ -145,11 +147,13 @@ void journal_count_look(struct journal *j)
     }
     for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
         leases++;
-    counter_set(&counts->last_turn, (uint64_t)j->now);
+    counter_set(&counts->last_turn_us, now_us);
     counter_set(&counts->jobs, j->n_all);
     counter_set(&counts->queued, j->n_queued);
     counter_set(&counts->running, j->n_running);
     counter_set(&counts->set_aside, j->n_set_aside);
     counter_set(&counts->waiting_leases, leases);
-    counter_set(&counts->oldest_queued, (uint64_t)oldest);
+    /* May wrap around: it is older than the clock. */
+    counter_set(&counts->oldest_queued_us,
+                oldest != 0 ? now_us - (uint64_t)(j->now - oldest) * 1000 : 0);
 }

@@ -19,14 +19,17 @@ enum failure {
 
 struct journal_counts {
     struct counter requests, commits, failed_commits;
-    struct counter last_commit;  /* of a change; milliseconds since 1970, 0: none yet */
-    struct counter last_turn;    /* the same; there are several a second */
-    struct counter last_failure; /* of a commit; the same */
-    struct counter lost;         /* 1: because the database was deleted, moved or replaced */
+    struct counter last_commit; /* of a change; milliseconds since 1970, 0: none yet */
+    /* As monotonic_us() tells it; 0: none yet. */
+    struct counter last_commit_us;
+    struct counter last_turn_us; /* there are several a second */
+    struct counter last_failure_us;
+    struct counter lost;        /* 1: because the database was deleted, moved or replaced */
+    struct counter clock_steps; /* that were followed: see clock.c */
 
     /* Now: */
     struct counter jobs, queued, running, set_aside, waiting_leases;
-    struct counter oldest_queued; /* since when; milliseconds since 1970, 0: none */
+    struct counter oldest_queued_us; /* since when; the same */
 
     /* Since the start, of what was committed: */
     struct counter records[REC_KIND_MAX];

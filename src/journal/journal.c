@@ -114,7 +114,8 @@ static int store_rows(struct journal *j)
             return err;
         l->behind_since = 0;
     }
-    return journal_store_run(j);
+    int err = journal_store_run(j);
+    return err == 0 ? journal_note_time(j) : err;
 }
 
 static int commit(struct journal *j)
@@ -302,7 +303,7 @@ bool journal_turn(struct journal *j)
 {
     struct journal_request *list = inbox_take(j->inbox, &j->since_us);
 
-    j->now = j->opt.clock(j->opt.clock_arg);
+    j->now = journal_time(j);
     if (list == NULL && j->now < next_time(j))
         return false;
     j->turn_failed = false;
@@ -335,6 +336,7 @@ bool journal_turn(struct journal *j)
     journal_expire(j);
     store_checkpoint(j->opt.store); /* only when there is enough to move */
     j->last_turn = j->now;
+    journal_follow_clock(j);
     return true;
 }
 
@@ -348,7 +350,7 @@ void journal_settle(struct journal *j)
 
 int64_t journal_next_ms(struct journal *j)
 {
-    int64_t left = next_time(j) - j->opt.clock(j->opt.clock_arg);
+    int64_t left = next_time(j) - journal_time(j);
 
     return left < 1 ? 1 : left > 1000 ? 1000 : left;
 }
@@ -410,9 +412,11 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
 {
     struct recovery r = { .journal = j, .dead = dead, .n_dead = n_dead };
 
-    j->now = j->opt.clock(j->opt.clock_arg);
-    counter_set(&j->counts.last_turn, (uint64_t)j->now); /* not stuck before the first */
-    int code = store_open_jobs(j->opt.store, on_open_job, &r, err);
+    int code = journal_start_clock(j, err);
+    if (code != 0)
+        return code;
+    counter_set(&j->counts.last_turn_us, monotonic_us()); /* not stuck before the first */
+    code = store_open_jobs(j->opt.store, on_open_job, &r, err);
     if (code == 0 && r.err != 0)
         code = error_set(err, r.err, "%s", error_name(r.err));
     if (code == 0)

@@ -175,6 +175,7 @@ struct journal_request {
     struct thread_row thread_row;
     struct run_row run; /* SUBMIT: with kwargs it is a run.  LEASE: out */
     struct str resume;  /* SUBMIT: what the run answers its thread's questions with: JSON */
+    int64_t delay_ms;   /* SUBMIT: it may not begin before */
     bool if_absent;     /* THREAD_CREATE: one that is there is fine.  SUBMIT: makes one */
     bool rolls_back;    /* CANCEL: as if the run had never been */
     bool takes_calls;   /* LEASE, TAKE: call.id, when it is present, is the answer instead of a
@@ -256,6 +257,9 @@ struct journal_events {
     void (*stuck)(void *arg, struct str why);
     /* At the start: the server crashed over this job, or it was set aside. */
     void (*suspected)(void *arg, struct str job, bool set_aside, struct str why);
+    /* The wall clock was set by @ms, while the server ran or was down, and all stored times
+     * have been moved with it. */
+    void (*stepped)(void *arg, int64_t ms, bool was_down);
     void *arg;
 };
 
@@ -298,6 +302,8 @@ struct journal_options {
     size_t max_line, max_depth, max_field; /* 0: defaults */
     size_t max_calls;                      /* that wait at a time */
     int64_t (*clock)(void *arg);           /* milliseconds since 1970 */
+    /* Milliseconds that only rise; NULL: the clock is never set. */
+    int64_t (*steady)(void *arg);
     void *clock_arg;
     struct journal_events events;
 };

@@ -92,7 +92,9 @@ struct journal {
     struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
     struct run run;
     struct json_reader reader;
-    int64_t now;
+    int64_t now;       /* see clock.c */
+    int64_t offset;    /* from the steady clock to it */
+    int64_t noted;     /* the time that was stored last */
     int64_t next_look; /* at leases and deadlines */
     int64_t last_turn; /* when it began: nothing is heard while a turn lasts */
     /* Nobody could be heard before: commits failed, or the whole process stood still. */
@@ -357,6 +359,17 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered);
 /* --- workers.c --------------------------------------------------------------- */
 
 void journal_workers(struct journal *j, struct journal_request *req);
+
+/* --- clock.c ----------------------------------------------------------------- */
+
+/* What time it is. */
+int64_t journal_time(const struct journal *j);
+/* Sets the time, before anything is read from the store. */
+int journal_start_clock(struct journal *j, struct error *err);
+/* Goes along when the wall clock was set. */
+void journal_follow_clock(struct journal *j);
+/* Stores what time it is, now and then. */
+int journal_note_time(struct journal *j);
 
 /* --- time.c ------------------------------------------------------------------ */
 

@@ -110,6 +110,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
     if (is_run ? !threads_may_enter(j, req, &thread) : threads_have(j, req, row.id))
         return;
     fill_row(j, agent, &row);
+    row.not_before = req->delay_ms > 0 ? j->now + req->delay_ms : 0;
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
     if (err == 0)
         err = store_job_insert(j->opt.store, &row, &j->failure);

@@ -270,6 +270,8 @@ static const char *const steps[] = {
     "  crashed INTEGER NOT NULL,"
     "  set_aside INTEGER NOT NULL"
     ") STRICT;",
+    /* 17: when the server last wrote, to notice a clock that was set back since. */
+    "CREATE TABLE clock (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

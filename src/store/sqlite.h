@@ -93,6 +93,7 @@ enum statement {
     STATEMENT_TOKENS,
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
+    STATEMENT_TIME_NOTED,
     /* writing */
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
@@ -155,6 +156,14 @@ enum statement {
     STATEMENT_RUN_INSERT,
     STATEMENT_RUN_FORGET,
     STATEMENT_RUN_DELETE,
+    STATEMENT_TIME_NOTE,
+    STATEMENT_MOVE_OPEN_JOBS, /* these seven in this order: clock.c */
+    STATEMENT_MOVE_FINAL_JOBS,
+    STATEMENT_MOVE_QUESTIONS,
+    STATEMENT_MOVE_ITEMS,
+    STATEMENT_MOVE_SUSPECTS,
+    STATEMENT_MOVE_THREADS,
+    STATEMENT_MOVE_TOKENS,
     STATEMENT_TOKEN_INSERT,
     STATEMENT_TOKEN_REVOKE,
     STATEMENT_SESSIONS_OF,
@@ -239,6 +248,8 @@ void statements_finalize(struct store *s);
 
 /* Steps a statement that gives no rows, and resets it. */
 int statement_run(struct store *s, enum statement id, struct error *err);
+/* The one number that a statement without parameters gives. */
+int statement_number(struct store *s, enum statement id, int64_t *ret, struct error *err);
 
 /* Binding in the order of the question marks; the first error sticks. */
 struct binder {

@@ -172,6 +172,10 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
+    /* A row may be newer than the note. */
+    [STATEMENT_TIME_NOTED] =
+        "SELECT max(ifnull((SELECT at FROM clock), 0), ifnull((SELECT max(updated) FROM jobs "
+        "WHERE state IN ('queued', 'running', 'waiting')), 0))",
 
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
@@ -301,6 +305,31 @@ static const char *const sql[STATEMENT_MAX] = {
         "INSERT INTO token_changes VALUES(1, ?) ON CONFLICT DO UPDATE SET n = excluded.n",
     [STATEMENT_SECRET_INSERT] = "INSERT INTO secrets VALUES(?, ?) ON CONFLICT DO NOTHING",
     [STATEMENT_SECRET] = "SELECT value FROM secrets WHERE name = ?",
+    [STATEMENT_TIME_NOTE] =
+        "INSERT INTO clock VALUES(0, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+    /* A time of 0 is none, and stays so. */
+    [STATEMENT_MOVE_OPEN_JOBS] =
+        "UPDATE jobs SET updated = updated + ?1, "
+        "lease_until = iif(lease_until = 0, 0, lease_until + ?1), "
+        "queue_deadline = iif(queue_deadline = 0, 0, queue_deadline + ?1), "
+        "run_deadline = iif(run_deadline = 0, 0, run_deadline + ?1), "
+        "answer_by = iif(answer_by = 0, 0, answer_by + ?1), "
+        "not_before = iif(not_before = 0, 0, not_before + ?1), "
+        "cancel_requested = iif(cancel_requested = 0, 0, cancel_requested + ?1), "
+        "pause_requested = iif(pause_requested = 0, 0, pause_requested + ?1) "
+        "WHERE state IN ('queued', 'running', 'waiting')",
+    /* `finished` is what people read: what moves is how long after it the job is kept. */
+    [STATEMENT_MOVE_FINAL_JOBS] =
+        "UPDATE jobs SET expiry_seconds = expiry_seconds + ?1 / 1000 " IS_FINAL,
+    [STATEMENT_MOVE_QUESTIONS] =
+        "UPDATE questions SET asked = asked + ?1, expires = iif(expires = 0, 0, expires + ?1) "
+        "WHERE answered = 0",
+    [STATEMENT_MOVE_ITEMS] = "UPDATE items SET expires = expires + ?1 WHERE expires > 0",
+    [STATEMENT_MOVE_SUSPECTS] =
+        "UPDATE suspects SET crashed = iif(crashed = 0, 0, crashed + ?1)",
+    [STATEMENT_MOVE_THREADS] = "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0",
+    [STATEMENT_MOVE_TOKENS] = "UPDATE tokens SET expires = expires + ?1 WHERE expires > 0 "
+                              "AND created NOT BETWEEN ?2 AND ?3",
 };
 
 /* Whose words another may use, at store_open_beside: nothing about jobs. */
@@ -340,6 +369,18 @@ int statement_run(struct store *s, enum statement id, struct error *err)
     int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
 
     (void)sqlite3_reset(s->statements[id]); /* repeats the error */
+    return code;
+}
+
+int statement_number(struct store *s, enum statement id, int64_t *ret, struct error *err)
+{
+    struct binder b = statement_bind(s, id);
+    int rc = sqlite3_step(b.stmt);
+    int code = rc == SQLITE_ROW ? 0 : fault(s, rc, err);
+
+    if (code == 0)
+        *ret = sqlite3_column_int64(b.stmt, 0);
+    (void)sqlite3_reset(b.stmt); /* repeats the error */
     return code;
 }
 

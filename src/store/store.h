@@ -122,6 +122,11 @@ int store_append(struct store *s,
                  struct str stored,
                  int64_t batch,
                  struct error *err);
+/* The wall clock was set: everything that is stored to happen later (leases, deadlines,
+ * retention, tokens) is moved by @by milliseconds, to @now's clock. */
+int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);
+/* Notes that it is @now. */
+int store_note_time(struct store *s, int64_t now, struct error *err);
 /* Retention.  A final job that was kept for its time loses its input and all its records but
  * its ending: job.end, and what says why it failed or was cancelled.  @keep_ms later it goes
  * itself.  Does about @limit rows' worth of that; says how much it was, 0 when there is
@@ -162,6 +167,9 @@ int store_jobs(struct store *s,
                struct error *err);
 /* All that are not final, oldest first: what a start-up has to look after. */
 int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+
+/* The latest time that was noted or that an open job was written at; 0: none. */
+int store_time_noted(struct store *s, int64_t *ret, struct error *err);
 
 /* All with something to publish, or that may come to have it; the same. */
 int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);

@@ -196,24 +196,12 @@ int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *er
     return code;
 }
 
-static int read_number(struct store *s, enum statement id, int64_t *ret, struct error *err)
-{
-    struct binder b = statement_bind(s, id);
-    int rc = sqlite3_step(b.stmt);
-    int code = rc == SQLITE_ROW ? 0 : fault(s, rc, err);
-
-    if (code == 0)
-        *ret = sqlite3_column_int64(b.stmt, 0);
-    (void)sqlite3_reset(b.stmt); /* repeats the error */
-    return code;
-}
-
 int store_token_changes(struct store *s, int64_t *ret, struct error *err)
 {
-    return read_number(s, STATEMENT_TOKEN_CHANGES, ret, err);
+    return statement_number(s, STATEMENT_TOKEN_CHANGES, ret, err);
 }
 
 int store_tokens_seen(struct store *s, int64_t *ret, struct error *err)
 {
-    return read_number(s, STATEMENT_TOKENS_SEEN, ret, err);
+    return statement_number(s, STATEMENT_TOKENS_SEEN, ret, err);
 }

@@ -3,6 +3,7 @@
 #include "transport/job_stream.h"
 
 #include "auth/permit.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "dialect/aiq.h"
 #include "transport/feed.h"
@@ -53,7 +54,7 @@ static void put_mode(struct job_stream *js, struct str mode)
     struct buf payload;
 
     buf_init(&payload, 4096);
-    aiq_put_stream_mode(&payload, wall_ms(), mode);
+    aiq_put_stream_mode(&payload, clock_wall_ms(), mode);
     put_frame(js, STR("stream.mode"), &payload);
 }
 
@@ -63,7 +64,7 @@ static void put_status(struct job_stream *js, enum job_state state)
     struct buf payload;
 
     buf_init(&payload, 4096);
-    aiq_put_job_status(&payload, wall_ms(),
+    aiq_put_job_status(&payload, clock_wall_ms(),
                        aiq_status_name(status, way_of(js)->variant.aiq_compat), STR_NONE,
                        js->resumed);
     js->resumed = false;
@@ -85,7 +86,7 @@ static void on_beat(struct stream *s)
     struct buf payload;
 
     buf_init(&payload, 4096);
-    aiq_put_heartbeat(&payload, wall_ms(), (uint64_t)(streams_now() - s->began) / 1000);
+    aiq_put_heartbeat(&payload, clock_wall_ms(), (uint64_t)(streams_now() - s->began) / 1000);
     put_frame(js, STR("job.heartbeat"), &payload);
 }
 
@@ -97,7 +98,7 @@ static void on_shut_down(struct stream *s)
     if (!s->has_beats)
         return; /* neither has its dialect a word for this */
     buf_init(&payload, 4096);
-    aiq_put_shutdown(&payload, wall_ms());
+    aiq_put_shutdown(&payload, clock_wall_ms());
     put_frame(js, STR("job.shutdown"), &payload);
 }
 

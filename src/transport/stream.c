@@ -1,6 +1,7 @@
 #include "transport/stream.h"
 
 #include "auth/permit.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -205,7 +206,7 @@ int64_t stream_silence_left(const struct stream *s, int64_t now)
 
 static void schedule(struct stream *s, int64_t now, int64_t next)
 {
-    int64_t permitted = permit_until(s->permit) - wall_ms();
+    int64_t permitted = permit_until(s->permit) - clock_steady_ms();
 
     if (permitted < next)
         next = permitted;
@@ -221,7 +222,7 @@ static bool leave(struct stream *s, int64_t now)
 {
     const struct carrier *c = s->carrier;
 
-    if (!permit_holds(s->permit, wall_ms())) {
+    if (!permit_holds(s->permit, clock_steady_ms())) {
         c->leave(s, STREAM_AUTH_EXPIRED, "its token or ticket is good no longer");
     } else if (s->loop->draining) {
         if (!s->sending && s->cargo->shut_down != NULL)

@@ -1,24 +1,16 @@
 #include "transport/streams.h"
 
 #include "auth/permit.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/poll.h"
 #include "transport/stream.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 int64_t streams_now(void)
 {
     return (int64_t)(monotonic_us() / 1000);
-}
-
-int64_t wall_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 unsigned streams_jitter(struct streams *l, unsigned n)
@@ -53,7 +45,7 @@ int streams_new(struct http_loop *loop,
     *l = (struct streams){
         .http = loop, .hub = hub, .pool = pool, .box = box, .traffic = traffic, .opt = *options
     };
-    l->seed = (unsigned)wall_ms();
+    l->seed = (unsigned)clock_wall_ms();
     wheel_init(&l->wheel, (uint64_t)streams_now());
     (void)uv_timer_init(http_loop_uv(loop), &l->timer); /* cannot fail */
     l->timer.data = l;
@@ -104,7 +96,7 @@ static void check_permit(struct wheel_entry *e)
 {
     struct stream *s = stream_of_deadline(e);
 
-    if (!permit_holds(s->permit, wall_ms()))
+    if (!permit_holds(s->permit, clock_steady_ms()))
         wheel_hurry(&s->loop->wheel, e);
 }
 

@@ -61,9 +61,8 @@ struct streams {
     size_t n_drained; /* and how many have their place in it */
 };
 
-/* For intervals; for times that are told, there is wall_ms. */
+/* For intervals; for times that are told, there is clock_wall_ms. */
 int64_t streams_now(void);
-int64_t wall_ms(void);
 /* Below @n, and different for everyone. */
 unsigned streams_jitter(struct streams *l, unsigned n);
 

@@ -134,7 +134,7 @@ static void enter_thread(struct sim *s, struct call *c)
     c->req.run.assistant = c->req.run.metadata = c->req.run.kwargs = STR("{}");
     c->req.run.strategy =
         strategies[chance_of(&s->chance, 700) ? 0 : 1 + chance_below(&s->chance, 2)];
-    c->req.row.not_before = chance_of(&s->chance, 100) ? s->now + 3000 : 0;
+    c->req.delay_ms = chance_of(&s->chance, 100) ? 3000 : 0;
 }
 
 static void submit(struct sim *s, struct submission *sub)

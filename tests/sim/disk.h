@@ -60,6 +60,7 @@ enum disk_op {
     DISK_EXPIRE,
     DISK_QUESTION,
     DISK_THREAD,
+    DISK_CLOCK,
     DISK_GET, /* from here on: reading */
     DISK_BY_KEY,
     DISK_OPEN_JOBS,
@@ -67,6 +68,7 @@ enum disk_op {
     DISK_RECORD,
     DISK_QUESTIONS,
     DISK_THREADS,
+    DISK_NOTED,
     DISK_OP_MAX
 };
 
@@ -85,6 +87,8 @@ struct disk_job *disk_jobs(struct disk *d);
 /* As they are committed. */
 const struct disk_questions *disk_questions(const struct disk *d);
 const struct disk_threads *disk_threads(const struct disk *d);
+/* By how much stored times were moved in all. */
+int64_t disk_moved(const struct disk *d);
 struct disk_job *disk_find(struct disk *d, struct str id); /* NULL: none of that id */
 
 /* --- faults ------------------------------------------------------------------- */

@@ -92,10 +92,11 @@ static void hand_out(struct store *s, const struct disk_job *job, struct job_row
 
 const char *disk_op_name(enum disk_op op)
 {
-    static const char *const names[DISK_OP_MAX] = {
-        "begin",  "commit", "insert", "update", "delete",  "append", "expire",    "question",
-        "thread", "get",    "by_key", "open",   "records", "record", "questions", "threads"
-    };
+    static const char *const names[DISK_OP_MAX] = { "begin",   "commit",  "insert", "update",
+                                                    "delete",  "append",  "expire", "question",
+                                                    "thread",  "clock",   "get",    "by_key",
+                                                    "open",    "records", "record", "questions",
+                                                    "threads", "noted" };
 
     return names[op];
 }
@@ -307,6 +308,8 @@ void disk_crash(struct disk *d)
     undo_to(d, 0);
     disk_questions_copy(&d->questions, &d->safe_questions);
     disk_threads_copy(&d->threads, &d->safe_threads);
+    d->moved = d->safe_moved;
+    d->noted = d->safe_noted;
     disk_runs_copy(&d->runs, &d->safe_runs);
     (void)end_transaction(d); /* nobody hears of it */
 }
@@ -351,6 +354,8 @@ int store_commit(struct store *s, struct error *err)
     }
     disk_questions_copy(&d->safe_questions, &d->questions);
     disk_threads_copy(&d->safe_threads, &d->threads);
+    d->safe_moved = d->moved;
+    d->safe_noted = d->noted;
     disk_runs_copy(&d->safe_runs, &d->runs);
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
@@ -581,6 +586,96 @@ int store_expire(struct store *s,
         }
     }
     *ret_n = n;
+    return 0;
+}
+
+/* --- the clock ---------------------------------------------------------------- */
+
+int64_t disk_moved(const struct disk *d)
+{
+    return d->safe_moved;
+}
+
+static void move(int64_t *time, int64_t by)
+{
+    if (*time != 0)
+        *time += by;
+}
+
+static void move_job(struct disk *d, struct disk_job *job, int64_t by)
+{
+    struct undo *u = remember(d, UNDO_ROW, job);
+    struct job_row *row = &job->row;
+    enum job_state state;
+
+    u->row = job->row;
+    u->texts = job->texts;
+    job->texts = copy_row(&u->row, row, NULL);
+    if (job_state_find(row->state, &state) && job_state_is_final(state)) {
+        row->expiry_seconds += by / 1000;
+        return;
+    }
+    row->updated += by;
+    move(&row->lease_until, by);
+    move(&row->queue_deadline, by);
+    move(&row->run_deadline, by);
+    move(&row->answer_by, by);
+    move(&row->not_before, by);
+    move(&row->cancel_requested, by);
+    move(&row->pause_requested, by);
+    move(&row->crashed, by);
+}
+
+int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
+{
+    struct disk *d = s->disk;
+    int code = store_begin_write(s, DISK_CLOCK, err);
+
+    (void)now;
+    if (code != 0)
+        return code;
+    for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
+        if (!job->gone)
+            move_job(d, job, by);
+    for (size_t i = 0; i < d->questions.n; i++) {
+        struct question_row *q = &d->questions.rows[i];
+
+        if (q->answered == 0) {
+            q->asked += by;
+            move(&q->expires, by);
+        }
+    }
+    for (size_t i = 0; i < d->threads.n; i++)
+        if (d->threads.rows[i].ttl_ms > 0)
+            d->threads.rows[i].updated += by;
+    d->moved += by;
+    return 0;
+}
+
+int store_note_time(struct store *s, int64_t now, struct error *err)
+{
+    int code = store_begin_write(s, DISK_CLOCK, err);
+
+    if (code == 0)
+        s->disk->noted = now;
+    return code;
+}
+
+int store_time_noted(struct store *s, int64_t *ret, struct error *err)
+{
+    int code = store_fault(s, DISK_NOTED, err);
+    int64_t noted = s->disk->noted;
+
+    if (code != 0)
+        return code;
+    for (const struct disk_job *job = s->disk->jobs; job != NULL; job = job->next) {
+        enum job_state state;
+
+        if (!job->gone && job_state_find(job->row.state, &state) &&
+            !job_state_is_final(state) && job->row.updated > noted)
+            noted = job->row.updated;
+    }
+    *ret = noted;
     return 0;
 }
 

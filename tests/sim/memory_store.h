@@ -22,6 +22,8 @@ struct disk {
     struct disk_questions questions, safe_questions;
     struct disk_threads threads, safe_threads;
     struct disk_runs runs, safe_runs;
+    int64_t moved, safe_moved;
+    int64_t noted, safe_noted;
     int64_t last_thread;
     int64_t last_key;
     struct undo *undo; /* owned */

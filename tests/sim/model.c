@@ -344,6 +344,7 @@ static void check_row(struct model *m, struct truth *t)
 {
     const struct job_row *row = &t->job->row;
     bool final = truth_is_final(t), running = t->state == JOB_RUNNING;
+    int64_t now = sim_stored_now(m->sim);
 
     /* While it runs its records may be ahead of its row. */
     if (final ? row->seq != t->job->n : row->seq > t->job->n)
@@ -368,14 +369,16 @@ static void check_row(struct model *m, struct truth *t)
                  id_of(t), row->attempts_left, t->n_lost, t->agent->attempts);
     if (str_is(row->error_type, "DamagedRecord"))
         sim_fail(m->sim, "%s: %.*s", id_of(t), STR_ARG(row->error));
-    if (str_is(row->error_type, "QueueDeadline") && m->sim->now < row->queue_deadline)
+    check_questions(m, t);
+    if (job_state_is_final(t->state_before))
+        return; /* its deadlines are those of the clock at its end */
+    if (str_is(row->error_type, "QueueDeadline") && now < row->queue_deadline)
         sim_fail(m->sim, "%s: failed before its queue deadline", id_of(t));
-    if (str_is(row->error_type, "RunDeadline") && m->sim->now < row->run_deadline)
+    if (str_is(row->error_type, "RunDeadline") && now < row->run_deadline)
         sim_fail(m->sim, "%s: failed before its run deadline", id_of(t));
-    if (str_is(row->error_type, "AnswerDeadline") && m->sim->now < row->answer_by &&
+    if (str_is(row->error_type, "AnswerDeadline") && now < row->answer_by &&
         !is_expired_by_word(m->sim, t))
         sim_fail(m->sim, "%s: failed before its answer deadline", id_of(t));
-    check_questions(m, t);
 }
 
 static void take_job(struct model *m, struct disk_job *job, struct json_reader *reader)
@@ -394,7 +397,7 @@ static void take_job(struct model *m, struct disk_job *job, struct json_reader *
     if (job->row.first_seq != 1 && !job_state_is_final(t->state_before))
         sim_fail(m->sim, "%s: retention takes away what is not final", id_of(t));
     if (job->row.first_seq != t->first_seq &&
-        m->sim->now <= job->row.finished + job->row.expiry_seconds * 1000)
+        sim_stored_now(m->sim) <= job->row.finished + job->row.expiry_seconds * 1000)
         sim_fail(m->sim, "%s expires too early", id_of(t));
     t->first_seq = job->row.first_seq;
     if (job->gone) { /* what it wrote while going is of no interest */
@@ -539,7 +542,7 @@ static void check_held(struct call *c)
         t->lease_attempt = r->attempt;
         t->leased_until = c->sim->now + t->agent->lease_ms;
         if (r->cancel != (t->job->row.cancel_requested != 0) && t->created != m->n_commits &&
-            !r->cancel && t->job->row.cancel_requested < c->sim->now)
+            !r->cancel && t->job->row.cancel_requested < sim_stored_now(c->sim))
             complain(c, "it does not tell of the cancellation");
     }
     if (c->batch != NULL && c->batch->begun != 1)
@@ -621,7 +624,7 @@ static void check_expired(struct call *c, const struct truth *t)
 
     for (size_t i = 0; i < q->n && !truth_is_final(t); i++)
         if (q->rows[i].job == t->job->row.key && q->rows[i].answered == 0 &&
-            q->rows[i].asked < c->sim->now)
+            q->rows[i].asked < sim_stored_now(c->sim))
             complain(c, "a question is still open");
 }
 
@@ -854,7 +857,9 @@ static void check_due(struct sim *s, const struct truth *t)
 {
     const struct job_row *row = &t->job->row;
     const struct server *server = &s->server;
-    int64_t seen = s->now - 250, lease = row->lease_until, cancel = row->cancel_requested;
+    int64_t stored = sim_stored_now(s) - s->now; /* from our time to that of rows */
+    int64_t seen = s->now - 250, seen_row = seen + stored;
+    int64_t lease = row->lease_until - stored, cancel = row->cancel_requested - stored;
 
     if (server->good_since < 0 || seen < server->good_since)
         return;
@@ -875,16 +880,33 @@ static void check_due(struct sim *s, const struct truth *t)
         cancel + t->agent->cancel_grace_ms < seen)
         sim_fail(s, "%s: its cancel should have been forced %" PRId64 " ms ago", id_of(t),
                  s->now - cancel - t->agent->cancel_grace_ms);
-    if (t->state == JOB_RUNNING && row->run_deadline != 0 && row->run_deadline < seen &&
+    if (t->state == JOB_RUNNING && row->run_deadline != 0 && row->run_deadline < seen_row &&
         t->running_since < seen)
         sim_fail(s, "%s: past its run deadline", id_of(t));
     if (t->state == JOB_QUEUED && row->started == 0 && row->queue_deadline != 0 &&
-        row->queue_deadline < seen && row->thread == 0)
+        row->queue_deadline < seen_row && row->thread == 0)
         sim_fail(s, "%s: past its queue deadline", id_of(t));
-    if (t->state == JOB_WAITING && t->waiting_since < seen && first_expiry(s, t) < seen)
+    if (t->state == JOB_WAITING && t->waiting_since < seen && first_expiry(s, t) < seen_row)
         sim_fail(s, "%s: past its answer deadline", id_of(t));
     if (t->state != JOB_RUNNING && !truth_is_final(t) && row->cancel_requested != 0)
         sim_fail(s, "%s is %.*s although it was cancelled", id_of(t), STR_ARG(row->state));
+}
+
+/* No timer is further away than it is long, whatever the wall clock has done. */
+static void check_far(struct sim *s, const struct truth *t)
+{
+    const struct job_row *row = &t->job->row;
+    int64_t now = sim_stored_now(s) + 1000; /* smaller steps are not followed */
+
+    if (row->lease_until > now + t->agent->lease_ms)
+        sim_fail(s, "%s: its lease runs out in %" PRId64 " ms", id_of(t),
+                 row->lease_until - now);
+    if (row->run_deadline > now + row->run_seconds * 1000)
+        sim_fail(s, "%s: its run deadline is in %" PRId64 " ms", id_of(t),
+                 row->run_deadline - now);
+    if (row->queue_deadline > now + t->agent->queue_ms)
+        sim_fail(s, "%s: its queue deadline is in %" PRId64 " ms", id_of(t),
+                 row->queue_deadline - now);
 }
 
 static void check_stats(struct sim *s)
@@ -899,6 +921,7 @@ static void check_stats(struct sim *s)
         queued += t->state == JOB_QUEUED;
         running += t->state == JOB_RUNNING;
         check_due(s, t);
+        check_far(s, t);
     }
     if (counter_get(&counts->jobs) != jobs || counter_get(&counts->queued) != queued ||
         counter_get(&counts->running) != running)

@@ -12,9 +12,28 @@ static void must(int err)
 
 /* --- starting ------------------------------------------------------------------- */
 
-static int64_t clock_of(void *arg)
+static int64_t wall_of(void *arg)
+{
+    const struct sim *s = arg;
+
+    return s->now + s->skew;
+}
+
+static int64_t steady_of(void *arg)
 {
     return ((struct sim *)arg)->now;
+}
+
+/* It is told of once, and by how much. */
+static void on_stepped(void *arg, int64_t ms, bool was_down)
+{
+    struct sim *s = arg;
+
+    sim_note(s, "the journal follows a clock that was set by %lld ms while %s", (long long)ms,
+             was_down ? "it was down" : "it ran");
+    if (!was_down && sim_stored_now(s) != s->now + s->skew)
+        sim_fail(s, "a step of %lld ms, and %lld are left", (long long)ms,
+                 (long long)(s->now + s->skew - sim_stored_now(s)));
 }
 
 static bool on_wanted(void *arg, struct str job)
@@ -64,11 +83,13 @@ static int start_journal(struct sim *s)
         .n_agents = s->p.n_agents,
         .default_expiry_seconds = s->p.expiry_s,
         .history_ms = s->p.history_ms,
-        .clock = clock_of,
+        .clock = wall_of,
+        .steady = steady_of,
         .clock_arg = s,
         .events = { .wanted = on_wanted,
                     .published = on_published,
                     .queued = on_queued,
+                    .stepped = on_stepped,
                     .arg = s },
     };
     struct error err;
@@ -100,22 +121,24 @@ void server_start(struct sim *s)
             sim_fail(s, "recovery failed without a fault");
         disk_heal(s->disk);
     }
+    server->base = s->skew - disk_moved(s->disk);
 }
 
 /* --- turns ---------------------------------------------------------------------- */
 
 static void plan_faults(struct sim *s)
 {
-    static const enum disk_op writes[] = { DISK_BEGIN,  DISK_COMMIT, DISK_COMMIT,
-                                           DISK_INSERT, DISK_UPDATE, DISK_DELETE,
-                                           DISK_APPEND, DISK_APPEND, DISK_EXPIRE };
+    static const enum disk_op writes[] = { DISK_BEGIN,  DISK_COMMIT, DISK_COMMIT, DISK_INSERT,
+                                           DISK_UPDATE, DISK_DELETE, DISK_APPEND, DISK_APPEND,
+                                           DISK_EXPIRE, DISK_CLOCK };
     static const enum disk_op reads[] = { DISK_GET, DISK_GET, DISK_BY_KEY, DISK_RECORDS };
     struct chance *c = &s->chance;
 
     if (s->draining)
         return;
     if (chance_of(c, s->p.fault_permille))
-        disk_fail(s->disk, true, writes[chance_below(c, 9)], (unsigned)chance_between(c, 1, 4));
+        disk_fail(s->disk, true, writes[chance_below(c, 10)],
+                  (unsigned)chance_between(c, 1, 4));
     if (chance_of(c, s->p.read_fault_permille))
         disk_fail(s->disk, true, reads[chance_below(c, 4)], (unsigned)chance_between(c, 1, 3));
     if (chance_of(c, s->p.fault_permille / 10))
@@ -240,8 +263,10 @@ void server_crash(struct sim *s)
     disk_heal(s->disk);
     if (chance_of(&s->chance, 300))
         s->now += chance_between(&s->chance, 0, 90000);
+    if (chance_of(&s->chance, s->p.clock_permille * 20))
+        sim_set_clock(s);
     fake_clock_set(s->now);
     if (chance_of(&s->chance, s->p.read_fault_permille * 5))
-        disk_fail(s->disk, true, DISK_OPEN_JOBS, 1);
+        disk_fail(s->disk, true, chance_of(&s->chance, 500) ? DISK_OPEN_JOBS : DISK_NOTED, 1);
     server_start(s);
 }

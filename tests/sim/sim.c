@@ -83,6 +83,7 @@ static void draw_profile(struct sim *s)
         .read_fault_permille = calm || chance_of(c, 500) ? 0 : (unsigned)chance_below(c, 40),
         .crash_permille = calm ? 0 : (unsigned)chance_below(c, 10),
         .jump_permille = (unsigned)chance_below(c, 12),
+        .clock_permille = chance_of(c, 500) ? 0 : (unsigned)chance_below(c, 15),
         .lost_permille = calm ? 0 : (unsigned)chance_below(c, 120),
         .silent_permille = (unsigned)chance_below(c, 25),
         .turn_weight = (unsigned)chance_between(c, 40, 300),
@@ -141,6 +142,24 @@ bool sim_is_dead(const struct sim *s, struct str agent)
     return false;
 }
 
+/* --- the clock --------------------------------------------------------------------- */
+
+int64_t sim_stored_now(const struct sim *s)
+{
+    return s->now + s->server.base + disk_moved(s->disk);
+}
+
+void sim_set_clock(struct sim *s)
+{
+    enum { MINUTE = 60000, DAY = 24 * 60 * MINUTE };
+    static const int64_t steps[] = { -10 * MINUTE, -30ll * DAY, DAY, -3 * MINUTE, 5000, -5000 };
+    size_t i = chance_below(&s->chance, 8);
+    int64_t by = i < 6 ? steps[i] : chance_between(&s->chance, 0, 4000) - 2000;
+
+    s->skew += by;
+    sim_note(s, "the clock is set by %" PRId64 " ms", by);
+}
+
 /* --- steps ------------------------------------------------------------------------ */
 
 static void step_worker(struct sim *s)
@@ -183,6 +202,8 @@ static void step_time(struct sim *s)
         sim_note(s, "time jumps by %" PRId64 " ms", ms);
     }
     server_pass_time(s, ms);
+    if (chance_of(&s->chance, s->p.clock_permille))
+        sim_set_clock(s);
 }
 
 /* Retention comes, whoever is just reading. */

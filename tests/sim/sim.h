@@ -49,6 +49,7 @@ struct profile {
     unsigned read_fault_permille; /* per turn: a read fails */
     unsigned crash_permille;      /* per step */
     unsigned jump_permille;       /* per step: time jumps */
+    unsigned clock_permille;      /* per step: the wall clock is set */
     unsigned lost_permille;       /* per reply: it never arrives */
     unsigned silent_permille;     /* per worker's step */
     unsigned turn_weight, submit_weight, settle_weight;
@@ -79,6 +80,8 @@ struct server {
     struct pool *pool;
     struct loop loops[MAX_LOOPS];
     int64_t recovered_at;
+    int64_t base; /* from the steady clock to the journal's time, without what has moved since
+                   */
     int64_t failed_at;  /* the last turn that failed */
     int64_t good_since; /* turns have worked since then; -1: the last one did not */
     int64_t last_turn;
@@ -103,7 +106,8 @@ struct sim {
     bool verbose;
     struct chance chance;
     struct profile p;
-    int64_t now;
+    int64_t now;  /* the steady clock */
+    int64_t skew; /* from it to the wall clock: that is set now and then */
     unsigned step;
     struct disk *disk;
     struct server server;
@@ -133,6 +137,11 @@ void sim_note(struct sim *s, const char *format, ...) __attribute__((format(prin
 /* Something does not hold: reports it and ends the process. */
 _Noreturn void sim_fail(struct sim *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Now, as times are stored: see journal/clock.c. */
+int64_t sim_stored_now(const struct sim *s);
+/* Somebody sets the wall clock. */
+void sim_set_clock(struct sim *s);
 
 /* Do the workers of @agent die with the server? */
 bool sim_is_dead(const struct sim *s, struct str agent);

@@ -441,6 +441,7 @@ static int setup(void **state)
     (void)snprintf(f->path, sizeof(f->path), "%s/x.db", f->folder);
     f->now = 1000;
     f->options = (struct keeper_options){
+        .ticket_life_ms = 3600000,
         .store = { .path = f->path, .relaxed = true, .busy_ms = 20000 },
         .clock = on_clock,
         .changed = on_changed,

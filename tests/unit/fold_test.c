@@ -36,6 +36,23 @@ static void second_visit_of_a_node_is_a_new_agent(void **state)
     done(&s);
 }
 
+static void nothing_takes_less_than_no_time(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    s.ms = 600000;
+    root_starts(&s, "root");
+    node_starts(&s, writer, "w1");
+    s.ms = 0; /* the clock was set back */
+    node_ends(&s, writer, "w1", "{}");
+    root_ends(&s, "root", "{}");
+    end_of_stream(&s);
+    expect(&s, "node.end job.end", "elapsed", "node.end 0\njob.end 0\n");
+    done(&s);
+}
+
 static void two_executions_at_once_are_not_mixed_by_namespace(void **state)
 {
     const struct where one = JS("writer", 1, "writer:a"), two = JS("writer", 1, "writer:b");
@@ -803,6 +820,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(second_visit_of_a_node_is_a_new_agent),
+        cmocka_unit_test(nothing_takes_less_than_no_time),
         cmocka_unit_test(two_executions_at_once_are_not_mixed_by_namespace),
         cmocka_unit_test(two_executions_at_once_are_not_mixed_by_parents),
         cmocka_unit_test(a_retry_inherits_from_what_it_closes),

@@ -527,7 +527,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
         "ALTER TABLE jobs DROP COLUMN max_running;"
         "ALTER TABLE jobs DROP COLUMN unsigned_attempt;"
         "DROP TABLE tokens;"
-        "DROP TABLE token_changes; DROP TABLE secrets; DROP VIEW job_runs;"
+        "DROP TABLE token_changes; DROP TABLE secrets; DROP TABLE clock; DROP VIEW job_runs;"
         "ALTER TABLE records DROP COLUMN batch;"
         "CREATE VIEW job_records AS SELECT id FROM records; PRAGMA user_version=1");
     refused(f->backend->open_reader(f, &s, err), ERR_REFUSED);

@@ -786,6 +786,113 @@ static void readers_follow_in_their_own_threads(void **state)
     }
 }
 
+/* --- the clock ---------------------------------------------------------------------- */
+
+static void move(struct store *s, int64_t by, int64_t now)
+{
+    ok(store_begin(s, err));
+    ok(store_move_times(s, by, now, err));
+    ok(store_note_time(s, now, err));
+    ok(store_commit(s, err));
+}
+
+static void deadlines_move_with_the_clock(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row open = a_full_job(), plain = a_job("plain", "a", "queued");
+
+    open.finished = 0;
+    open.answer_by = 1700000000008;
+    open.not_before = 1700000000009;
+    open.pause_requested = 1700000000011;
+    insert(f->w, &open);
+    insert(f->w, &plain);
+    (void)add_final(f->w, "final", "succeeded", 1000, 5);
+    struct job_row final = get_job(f->r, "final");
+    int64_t length = final.expiry_seconds, ended = final.finished;
+
+    move(f->w, -600000, 1699999400000);
+    struct job_row got = get_job(f->r, "job-1");
+    assert_int_equal(got.created, open.created); /* what has happened stays */
+    assert_int_equal(got.started, open.started);
+    assert_int_equal(got.updated, open.updated - 600000);
+    assert_int_equal(got.lease_until, open.lease_until - 600000);
+    assert_int_equal(got.queue_deadline, open.queue_deadline - 600000);
+    assert_int_equal(got.run_deadline, open.run_deadline - 600000);
+    assert_int_equal(got.answer_by, open.answer_by - 600000);
+    assert_int_equal(got.not_before, open.not_before - 600000);
+    assert_int_equal(got.cancel_requested, open.cancel_requested - 600000);
+    assert_int_equal(got.pause_requested, open.pause_requested - 600000);
+    got = get_job(f->r, "plain");
+    assert_int_equal(got.lease_until + got.queue_deadline + got.run_deadline + got.answer_by +
+                         got.not_before + got.cancel_requested + got.pause_requested,
+                     0);
+    got = get_job(f->r, "final");
+    assert_int_equal(got.finished, ended);
+    assert_int_equal(got.expiry_seconds, length - 600);
+    move(f->w, 600000, 1700000000000);
+    got = get_job(f->r, "job-1");
+    assert_int_equal(got.lease_until, open.lease_until);
+    got = get_job(f->r, "final");
+    assert_int_equal(got.expiry_seconds, length);
+}
+
+static int on_expiry(void *arg, const struct token_row *row)
+{
+    int64_t *expires = arg;
+
+    expires[row->id.p[0] - 'a'] = row->expires;
+    return 0;
+}
+
+static void tokens_move_unless_they_are_on_the_new_clock(void **state)
+{
+    struct fixture *f = *state;
+    struct token_row old = a_token("a", NULL), fresh = a_token("b", NULL),
+                     never = a_token("c", NULL);
+    int64_t expires[3];
+
+    old.created = 100000;
+    old.expires = 200000;
+    fresh.created = 59000;
+    fresh.expires = 99000;
+    ok(store_token_insert(f->w, &old, err));
+    ok(store_token_insert(f->w, &fresh, err));
+    ok(store_token_insert(f->w, &never, err));
+    move(f->w, -50000, 60000);
+    ok(store_tokens(f->r, on_expiry, expires, err));
+    assert_int_equal(expires[0], 150000);
+    assert_int_equal(expires[1], 99000);
+    assert_int_equal(expires[2], 0);
+    int64_t n = 0;
+    ok(store_token_changes(f->r, &n, err));
+    assert_int_equal(n, 4); /* whoever has them in memory reads them again */
+}
+
+static void the_latest_time_is_noted(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row open = a_job("j", "a", "queued"), final = a_job("k", "a", "failed");
+    int64_t noted = -1;
+
+    ok(store_time_noted(f->w, &noted, err));
+    assert_int_equal(noted, 0);
+    open.updated = 500;
+    final.updated = 900;
+    insert(f->w, &open);
+    insert(f->w, &final);
+    ok(store_time_noted(f->w, &noted, err));
+    assert_int_equal(noted, 500);
+    for (int64_t at = 700; at >= 600; at -= 100) {
+        ok(store_begin(f->w, err));
+        ok(store_note_time(f->w, at, err));
+        ok(store_commit(f->w, err));
+        reopen(f);
+        ok(store_time_noted(f->w, &noted, err));
+        assert_int_equal(noted, at);
+    }
+}
+
 /* --- tokens ------------------------------------------------------------------------- */
 
 static int64_t changes(struct store *s)
@@ -885,6 +992,9 @@ int main(void)
         shared(retention_goes_in_small_steps),
         shared(a_deleted_job_is_swept_in_small_steps),
         shared(stats_count),
+        shared(deadlines_move_with_the_clock),
+        shared(tokens_move_unless_they_are_on_the_new_clock),
+        shared(the_latest_time_is_noted),
         shared(tokens_come_out_as_they_went_in),
         shared(sessions_end),
         shared(a_secret_stays_the_same),
