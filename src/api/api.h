@@ -199,7 +199,7 @@ void look_post(struct look *look);
 void look_read(struct look *look,
                size_t depth,
                bool (*read)(struct look *look, const yyjson_val *body));
-/* On the pool: the store does not work; 500, and why. */
+/* On the pool: the store does not work; 500 (503: for now), and why. */
 void look_broke(struct look *look, const struct error *why);
 /* task.done, unless somebody sets another: answers, and frees it. */
 void look_answer(struct task *task);

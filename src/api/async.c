@@ -224,7 +224,10 @@ static bool read_submit(struct call *call, struct json_reader *reader)
     struct error err;
     struct json j;
 
-    if (json_read(reader, buf_text(&call->body), &j, &err) != 0) {
+    int code = json_read(reader, buf_text(&call->body), &j, &err);
+    if (code == ERR_NOMEM)
+        return api_no_memory(call->req);
+    if (code != 0) {
         refuse_json(call->req, &err);
         return false;
     }

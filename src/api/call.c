@@ -34,7 +34,7 @@ bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret)
 void api_json(struct http_request *req, int status, struct buf *out)
 {
     if (out->error != 0)
-        http_respond_error(req, 500, "out of memory");
+        (void)api_no_memory(req);
     else
         http_respond(req, status, "application/json", buf_text(out));
 }
@@ -291,6 +291,8 @@ bool api_read_body(struct http_request *req,
 
     if (code == 0 && yyjson_is_obj(ret->root))
         return true;
+    if (code == ERR_NOMEM)
+        return api_no_memory(req);
     http_respond_error(req, 422, "the body must be a JSON object%s%s", code != 0 ? ": " : "",
                        code != 0 ? err.text : "");
     return false;

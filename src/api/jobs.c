@@ -130,6 +130,10 @@ bool jobs_fill_submit(struct call *call,
     size_t most = app_settings(call->loop->app)->max_input;
     buf_init(&json, most);
     json_put_value(&json, input);
+    if (json.error == ERR_NOMEM) {
+        buf_done(&json);
+        return api_no_memory(call->req);
+    }
     if (json.error != 0) {
         http_respond_error(call->req, 413, "the input is larger than %zu bytes (max_input)",
                            most);

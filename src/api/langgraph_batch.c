@@ -45,8 +45,11 @@ static bool read_ids(struct look *look, struct json_reader *reader)
     struct batch *batch = look->data;
     struct json json;
 
-    if (json_read(reader, http_body(look->req), &json, NULL) != 0 ||
-        !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
+    int code = json_read(reader, http_body(look->req), &json, NULL);
+
+    if (code == ERR_NOMEM)
+        return api_no_memory(look->req);
+    if (code != 0 || !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
         http_respond_error(look->req, 422, "the body must be a list of at most %d runs",
                            MAX_BATCH);
         return false;

@@ -226,11 +226,13 @@ static void find_assistant(struct http_request *req,
     struct json json;
 
     json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
-    bool is_body = json_read(&reader, http_body(req), &json, NULL) == 0;
-    struct str id = is_body
+    int code = json_read(&reader, http_body(req), &json, NULL);
+    struct str id = code == 0
                         ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
                         : STR_NONE;
-    if (id.n > 0)
+    if (code == ERR_NOMEM)
+        (void)api_no_memory(req);
+    else if (id.n > 0)
         langgraph_with_assistant(req, id, then);
     else
         then(req, NULL);

@@ -1,6 +1,7 @@
 #include "api/lease.h"
 
 #include "auth/keeper.h"
+#include "base/error.h"
 
 static const unsigned char *key_of_leases(const struct app_loop *loop)
 {
@@ -17,7 +18,10 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
         return false;
     }
     *ret = (struct lease_shown){ .is_unsigned = str_absent(text.mac) };
-    if (ret->is_unsigned || lease_is_genuine(&text, key_of_leases(app_loop_of(req)), job)) {
+    int code = ret->is_unsigned ? 0 : lease_check(&text, key_of_leases(app_loop_of(req)), job);
+    if (code == ERR_NOMEM)
+        return api_no_memory(req);
+    if (code == 0) {
         ret->key = text.key;
         ret->attempt = text.attempt;
     }

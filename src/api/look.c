@@ -50,8 +50,10 @@ struct look *look_new(struct http_request *req,
 {
     struct look *look = look_new_for(app_loop_of(req), api_token(req), job, run);
 
-    if (look == NULL)
+    if (look == NULL && job.n > sizeof(look->job))
         http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
+    else if (look == NULL)
+        (void)api_no_memory(req);
     else
         look->req = req;
     return look;
@@ -123,7 +125,8 @@ void look_read(struct look *look,
 
 void look_broke(struct look *look, const struct error *why)
 {
-    look->status = 500;
+    /* Of these it is known that they pass. */
+    look->status = why->code == ERR_NOMEM || why->code == ERR_BUSY ? 503 : 500;
     buf_clear(&look->out);
     buf_str(&look->out, str_of(why->text));
 }

@@ -58,18 +58,26 @@ static void answer_lease(struct call *call)
     api_json(call->req, 200, b);
 }
 
+static bool are_names(const yyjson_val *list)
+{
+    size_t n = yyjson_arr_size((yyjson_val *)list);
+
+    for (size_t i = 0; i < n; i++)
+        if (json_text(yyjson_arr_get((yyjson_val *)list, i)).p == NULL)
+            return false;
+    return n > 0 && n <= MAX_AGENTS;
+}
+
+/* False: no memory. */
 static bool read_agents(struct call *call, const yyjson_val *list)
 {
     size_t n = yyjson_arr_size((yyjson_val *)list);
-    struct str *agents =
-        n > 0 && n <= MAX_AGENTS ? arena_alloc(&call->journal.mem, n * sizeof(*agents)) : NULL;
+    struct str *agents = arena_alloc(&call->journal.mem, n * sizeof(*agents));
 
-    if (agents == NULL)
-        return false;
     for (size_t i = 0; i < n; i++)
-        if (!arena_copy(&call->journal.mem, json_text(yyjson_arr_get((yyjson_val *)list, i)),
-                        &agents[i]) ||
-            agents[i].p == NULL)
+        if (agents == NULL ||
+            !arena_copy(&call->journal.mem, json_text(yyjson_arr_get((yyjson_val *)list, i)),
+                        &agents[i]))
             return false;
     call->journal.agents = agents;
     call->journal.n_agents = n;
@@ -126,13 +134,17 @@ static bool read_lease(struct call *call, struct json_reader *reader)
         return false;
     call->journal.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
     call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
-    if (read_agents(call, json_at(j.root, "agents")) &&
-        arena_copy(&call->journal.mem, worker.p != NULL ? str_head(worker, 100) : STR("worker"),
-                   &call->journal.worker))
-        return may_work(call);
-    http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
-                       MAX_AGENTS);
-    return false;
+    if (!are_names(json_at(j.root, "agents"))) {
+        http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
+                           MAX_AGENTS);
+        return false;
+    }
+    if (!read_agents(call, json_at(j.root, "agents")) ||
+        !arena_copy(&call->journal.mem,
+                    worker.p != NULL ? str_head(worker, 100) : STR("worker"),
+                    &call->journal.worker))
+        return api_no_memory(call->req);
+    return may_work(call);
 }
 
 void api_worker_lease(struct http_request *req, void *arg)

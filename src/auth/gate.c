@@ -118,8 +118,12 @@ static int find_ticket(const struct gate *g,
 {
     struct ticket_text text;
 
-    if (!ticket_text_read(c->text, &text) ||
-        !ticket_text_signed(g->ring->ticket_key, &text, c->job))
+    int code = ticket_text_read(c->text, &text)
+                   ? ticket_text_check(g->ring->ticket_key, &text, c->job)
+                   : ERR_REFUSED;
+    if (code == ERR_NOMEM)
+        return error_set(err, code, "out of memory");
+    if (code != 0)
         return error_set(err, ERR_NOT_FOUND, "this is no ticket for this job");
     struct token *t = keyring_find(g->ring, text.id);
     int64_t until = text.expires * 1000 - keeper_ticket_offset(g->keeper);
@@ -138,10 +142,13 @@ static int find_process(const struct keeper *k,
 {
     struct process_token text;
 
-    if (c->kind != CREDENTIAL_TOKEN ||
-        !process_token_read(c->text, keeper_process_key(k), &text))
+    int code = c->kind == CREDENTIAL_TOKEN
+                   ? process_token_read(c->text, keeper_process_key(k), &text)
+                   : ERR_REFUSED;
+    if (code == ERR_REFUSED)
         return unknown(err);
-    int code = token_new_process(str_make(text.agent, text.agent_n), text.key, ret);
+    if (code == 0)
+        code = token_new_process(str_make(text.agent, text.agent_n), text.key, ret);
     return code == 0 ? 0 : error_set(err, code, "out of memory");
 }
 

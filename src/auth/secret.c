@@ -191,12 +191,15 @@ bool ticket_text_read(struct str text, struct ticket_text *ret)
     return true;
 }
 
-bool ticket_text_signed(const unsigned char key[SECRET_BYTES],
-                        const struct ticket_text *ticket,
-                        struct str job)
+int ticket_text_check(const unsigned char key[SECRET_BYTES],
+                      const struct ticket_text *ticket,
+                      struct str job)
 {
     char mac[SECRET_CHARS];
 
-    return sign(key, ticket->expires, ticket->id, job, mac) &&
-           secret_equal(mac, ticket->mac.p, SECRET_CHARS);
+    if (job.n > MAX_SIGNED / 2)
+        return ERR_REFUSED; /* no job is called that */
+    if (!sign(key, ticket->expires, ticket->id, job, mac))
+        return ERR_NOMEM;
+    return secret_equal(mac, ticket->mac.p, SECRET_CHARS) ? 0 : ERR_REFUSED;
 }

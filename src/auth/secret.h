@@ -59,9 +59,10 @@ size_t ticket_text_make(const unsigned char key[SECRET_BYTES],
                         struct str id,
                         struct str job,
                         char ret[TICKET_CHARS + 1]);
-/* Did the owner of @key make it for @job? */
-bool ticket_text_signed(const unsigned char key[SECRET_BYTES],
-                        const struct ticket_text *ticket,
-                        struct str job);
+/* Did the owner of @key make it for @job?  0; ERR_REFUSED: not; ERR_NOMEM: OpenSSL cannot say.
+ */
+int ticket_text_check(const unsigned char key[SECRET_BYTES],
+                      const struct ticket_text *ticket,
+                      struct str job);
 
 #endif

@@ -59,14 +59,15 @@ bool lease_read_text(struct str text, struct lease_text *ret)
     return true;
 }
 
-bool lease_is_genuine(const struct lease_text *lease,
-                      const unsigned char secret[MAC_KEY],
-                      struct str job)
+int lease_check(const struct lease_text *lease,
+                const unsigned char secret[MAC_KEY],
+                struct str job)
 {
     char text[MAX_SIGNED];
     struct str whole = signed_text(text, job, lease->key, lease->attempt);
 
-    return !str_absent(lease->mac) && !str_absent(whole) && mac_is(secret, whole, lease->mac);
+    return str_absent(lease->mac) || str_absent(whole) ? ERR_REFUSED
+                                                       : mac_check(secret, whole, lease->mac);
 }
 
 /* --- who shows it -------------------------------------------------------------- */

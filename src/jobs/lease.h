@@ -31,10 +31,10 @@ void lease_put(struct buf *b,
                int64_t attempt);
 /* False: @text is none. */
 bool lease_read_text(struct str text, struct lease_text *ret);
-/* Has the server given it for @job? */
-bool lease_is_genuine(const struct lease_text *lease,
-                      const unsigned char secret[MAC_KEY],
-                      struct str job);
+/* Has the server given it for @job?  0; ERR_REFUSED: it has not; ERR_NOMEM. */
+int lease_check(const struct lease_text *lease,
+                const unsigned char secret[MAC_KEY],
+                struct str job);
 
 /* --- who shows it -------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 #include "jobs/mac.h"
 
+#include "base/error.h"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -21,12 +23,15 @@ bool mac_make(const unsigned char key[MAC_KEY], struct str text, char ret[MAC_CH
     return true;
 }
 
-bool mac_is(const unsigned char key[MAC_KEY], struct str text, struct str mac)
+int mac_check(const unsigned char key[MAC_KEY], struct str text, struct str mac)
 {
     char own[MAC_CHARS];
 
-    return mac.n == MAC_CHARS && mac_make(key, text, own) &&
-           CRYPTO_memcmp(own, mac.p, MAC_CHARS) == 0;
+    if (mac.n != MAC_CHARS)
+        return ERR_REFUSED;
+    if (!mac_make(key, text, own))
+        return ERR_NOMEM;
+    return CRYPTO_memcmp(own, mac.p, MAC_CHARS) == 0 ? 0 : ERR_REFUSED;
 }
 
 bool mac_valid(struct str mac)

@@ -11,8 +11,9 @@ enum { MAC_KEY = 32 /* bytes */, MAC_CHARS = 32 };
 
 /* False when OpenSSL cannot: then nothing may be taken for signed. */
 bool mac_make(const unsigned char key[MAC_KEY], struct str text, char ret[MAC_CHARS]);
-/* Is @mac the signature of @text?  Takes the same time wherever it differs. */
-bool mac_is(const unsigned char key[MAC_KEY], struct str text, struct str mac);
+/* Is @mac the signature of @text?  Takes the same time wherever it differs.  0, ERR_REFUSED: it
+ * is not, or ERR_NOMEM: OpenSSL cannot say. */
+int mac_check(const unsigned char key[MAC_KEY], struct str text, struct str mac);
 /* Does it look like one? */
 bool mac_valid(struct str mac);
 

@@ -1,5 +1,7 @@
 #include "jobs/process_token.h"
 
+#include "base/error.h"
+
 #include <stdio.h>
 
 #define PREFIX "spp_"
@@ -60,9 +62,9 @@ static bool read_agent(struct str hex, struct process_token *ret)
     return true;
 }
 
-bool process_token_read(struct str text,
-                        const unsigned char secret[MAC_KEY],
-                        struct process_token *ret)
+int process_token_read(struct str text,
+                       const unsigned char secret[MAC_KEY],
+                       struct process_token *ret)
 {
     struct str rest = str_skip(text, sizeof(PREFIX) - 1);
     struct str key = str_head(rest, str_find(rest, '_'));
@@ -71,8 +73,9 @@ bool process_token_read(struct str text,
     rest = str_skip(rest, key.n + 1);
     struct str mac = str_head(rest, str_find(rest, '_'));
     rest = str_skip(rest, mac.n + 1);
-    return process_token_looks_like(text) && str_number(key, &ret->key) &&
-           read_agent(rest, ret) &&
-           mac_is(secret, signed_text(whole, ret->key, str_make(ret->agent, ret->agent_n)),
-                  mac);
+    if (!process_token_looks_like(text) || !str_number(key, &ret->key) ||
+        !read_agent(rest, ret))
+        return ERR_REFUSED;
+    return mac_check(secret, signed_text(whole, ret->key, str_make(ret->agent, ret->agent_n)),
+                     mac);
 }

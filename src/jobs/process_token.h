@@ -27,9 +27,9 @@ void process_token_put(struct buf *b,
                        int64_t key,
                        struct str agent);
 bool process_token_looks_like(struct str text);
-/* False: it is none that the owner of @secret has made. */
-bool process_token_read(struct str text,
-                        const unsigned char secret[MAC_KEY],
-                        struct process_token *ret);
+/* 0; ERR_REFUSED: it is none that the owner of @secret has made; ERR_NOMEM. */
+int process_token_read(struct str text,
+                       const unsigned char secret[MAC_KEY],
+                       struct process_token *ret);
 
 #endif

@@ -59,8 +59,9 @@ void mux_take(struct mux *m, struct str text)
     struct str job;
 
     json_reader_init(&reader, m->stream.loop->opt.websocket.message + 1, MAX_DEPTH);
-    if (order_read(&reader, text, &order, &job, &err) != 0)
-        mux_put_error(m, job, 422, err.text);
+    int code = order_read(&reader, text, &order, &job, &err);
+    if (code != 0)
+        mux_put_error(m, job, code == ERR_NOMEM ? 503 : 422, err.text);
     else if (order.kind == ORDER_SUBSCRIBE)
         take_subscribe(m, &order);
     else

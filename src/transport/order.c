@@ -60,7 +60,10 @@ int order_read(struct json_reader *reader,
     struct json j;
 
     *ret_job = STR_NONE;
-    if (json_read(reader, text, &j, NULL) != 0 || !yyjson_is_obj(j.root))
+    int read = json_read(reader, text, &j, NULL);
+    if (read == ERR_NOMEM)
+        return error_set(err, read, "out of memory");
+    if (read != 0 || !yyjson_is_obj(j.root))
         return error_set(err, ERR_SYNTAX, "a message must be a JSON object");
     struct str type = json_text(json_at(j.root, "type"));
     if (!str_is(type, "subscribe") && !str_is(type, "unsubscribe"))

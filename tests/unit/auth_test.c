@@ -107,16 +107,16 @@ static void a_ticket_is_for_one_job_and_one_moment(void **state)
     assert_true(ticket_text_read(str_of(text), &t));
     assert_int_equal(t.expires, 1700000000);
     assert_true(str_is(t.id, "0123456789ab"));
-    assert_true(ticket_text_signed(a_key, &t, STR("job-1")));
-    assert_false(ticket_text_signed(a_key, &t, STR("job-2")));
-    assert_false(ticket_text_signed(a_key, &t, STR("job-1 ")));
-    assert_false(ticket_text_signed(a_key, &t, STR("")));
-    assert_false(ticket_text_signed(other_key, &t, STR("job-1")));
+    assert_int_equal(ticket_text_check(a_key, &t, STR("job-1")), 0);
+    assert_int_equal(ticket_text_check(a_key, &t, STR("job-2")), ERR_REFUSED);
+    assert_int_equal(ticket_text_check(a_key, &t, STR("job-1 ")), ERR_REFUSED);
+    assert_int_equal(ticket_text_check(a_key, &t, STR("")), ERR_REFUSED);
+    assert_int_equal(ticket_text_check(other_key, &t, STR("job-1")), ERR_REFUSED);
     t.expires++;
-    assert_false(ticket_text_signed(a_key, &t, STR("job-1")));
+    assert_int_equal(ticket_text_check(a_key, &t, STR("job-1")), ERR_REFUSED);
     t.expires--;
     t.id = STR("0123456789ac");
-    assert_false(ticket_text_signed(a_key, &t, STR("job-1")));
+    assert_int_equal(ticket_text_check(a_key, &t, STR("job-1")), ERR_REFUSED);
 }
 
 static void a_ticket_that_was_touched_is_none(void **state)
@@ -130,9 +130,9 @@ static void a_ticket_that_was_touched_is_none(void **state)
         memcpy(touched, text, n);
         touched[i] = touched[i] == '1' ? '2' : '1';
         assert_false(ticket_text_read(str_make(touched, n), &t) &&
-                     ticket_text_signed(a_key, &t, STR("j")));
+                     ticket_text_check(a_key, &t, STR("j")) == 0);
         assert_false(ticket_text_read(str_make(text, i), &t) &&
-                     ticket_text_signed(a_key, &t, STR("j")));
+                     ticket_text_check(a_key, &t, STR("j")) == 0);
     }
     assert_false(ticket_text_read(STR("spt_01_0123456789ab_x"), &t));
 }
