@@ -33,16 +33,26 @@ static void hold(const char *property, const char *wrong, const struct test *t)
     abort();
 }
 
-static void check_job(struct recording in, const struct setting *setting, size_t pick)
+/* Takes over @in.  With @again, the frames of a view that we read ourselves are then a job,
+ * too. */
+static void check_job(struct recording in, const uint8_t *head, bool again)
 {
+    static const size_t read_back[] = { VIEW_AGENT, VIEW_ENVELOPE, VIEW_MESSAGES, VIEW_AIQ };
     struct test t;
-    const char *wrong = test_init(&t, in, setting);
+    const char *wrong = test_init(&t, in, &settings[head[0] % 4]);
 
-    t.pick = pick;
+    t.pick = 1 + (size_t)head[1] + (size_t)head[2] * 251;
     hold("it can be played", wrong, &t);
     for (size_t i = 0; i < N_PROPERTIES; i++)
         if (!properties[i].sensible)
             hold(properties[i].name, properties[i].holds(&t), &t);
+    if (again) {
+        struct recording frames;
+
+        recording_init(&frames, "its frames",
+                       buf_text(&t.play.frames_of[read_back[head[3] % 4]].bytes));
+        check_job(frames, head, false);
+    }
     test_done(&t);
 }
 
@@ -59,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)fwrite(lines.p, 1, lines.n, stdout);
     recording_init(&in, "the sequence", buf_text(&lines));
     buf_done(&lines);
-    check_job(in, &settings[data[0] % 4], 1 + (size_t)data[1] + (size_t)data[2] * 251);
+    check_job(in, data, data[3] % 8 < 4);
     return 0;
 }
 
