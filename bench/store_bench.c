@@ -225,7 +225,7 @@ static void store_batch(struct writer *w, size_t batch, size_t n_jobs)
         }
     }
     must(store_commit(w->store, &err), &err);
-    store_checkpoint(w->store);
+    store_compact(w->store);
 }
 
 /* --- measuring -------------------------------------------------------------------- */

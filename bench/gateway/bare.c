@@ -128,16 +128,16 @@ static double append(const char *folder, long batch, double seconds, double *ret
 
 /* --- replay --------------------------------------------------------------------------- */
 
-struct heads {
+struct headers {
     struct record *at[MAX_HEADS];
     size_t n;
 };
 
-static const struct record *find_head(const struct heads *heads, uint64_t seq)
+static const struct record *find_header(const struct headers *headers, uint64_t seq)
 {
-    for (size_t i = heads->n; i-- > 0;)
-        if (heads->at[i]->seq == seq)
-            return heads->at[i];
+    for (size_t i = headers->n; i-- > 0;)
+        if (headers->at[i]->seq == seq)
+            return headers->at[i];
     die("a head is not there");
     return NULL;
 }
@@ -145,9 +145,9 @@ static const struct record *find_head(const struct heads *heads, uint64_t seq)
 /* What it takes to render records, and what came of it. */
 struct rendering {
     const char *job;
-    struct way way;
+    struct stream_format way;
     struct json_reader reader;
-    struct heads heads;
+    struct headers headers;
     struct frames frames;
     struct buf out;
     size_t n_events, n_bytes;
@@ -160,13 +160,13 @@ static void render_line(struct rendering *r, struct str line)
 
     if (record_decode(&r->reader, line, &rec, NULL) != 0)
         die("decode");
-    if (rec.head_seq != 0)
-        rec.head = find_head(&r->heads, rec.head_seq);
+    if (rec.header_seq != 0)
+        rec.head = find_header(&r->headers, rec.header_seq);
     rec.job_id = str_of(r->job);
-    if (way_render(&r->way, &rec, (struct cursor){ 0 }, &r->frames, &r->out, &n) != 0)
+    if (stream_format_render(&r->way, &rec, (struct cursor){ 0 }, &r->frames, &r->out, &n) != 0)
         die("render");
-    if (rec.head_seq == 0 && rec.info.run.p != NULL &&
-        (r->heads.n == MAX_HEADS || record_new(&rec, &r->heads.at[r->heads.n++]) != 0))
+    if (rec.header_seq == 0 && rec.info.run.p != NULL &&
+        (r->headers.n == MAX_HEADS || record_new(&rec, &r->headers.at[r->headers.n++]) != 0))
         die("too many heads");
     r->n_events++;
 }
@@ -199,8 +199,8 @@ static void rendering_init(struct rendering *r, const char *job)
 
 static void rendering_done(struct rendering *r)
 {
-    for (size_t i = 0; i < r->heads.n; i++)
-        record_unref(r->heads.at[i]);
+    for (size_t i = 0; i < r->headers.n; i++)
+        record_unref(r->headers.at[i]);
     frames_done(&r->frames);
     json_reader_done(&r->reader);
     buf_done(&r->out);

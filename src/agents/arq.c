@@ -35,7 +35,7 @@ enum {
 
 enum phase { PHASE_ENQUEUE, PHASE_FOLLOW, PHASE_SETTLE, PHASE_OVER };
 
-enum trouble {
+enum arq_trouble {
     TROUBLE_NONE,
     TROUBLE_PAYLOAD,  /* the arguments cannot be written */
     TROUBLE_REDIS,    /* Redis has refused a command */
@@ -47,7 +47,7 @@ enum trouble {
 
 enum look_at { LOOK_RESULT, LOOK_IN_PROGRESS, LOOK_SCORE, LOOK_JOB, LOOK_HEALTH, LOOK_MAX };
 
-struct look {
+struct arq_poll {
     bool found[LOOK_MAX];
     double score;
     unsigned n; /* answers so far */
@@ -55,19 +55,19 @@ struct look {
 };
 
 struct arq {
-    struct hands hands; /* first */
+    struct executor executor; /* first */
     uv_timer_t timer;
     enum phase phase;
-    enum trouble trouble;
+    enum arq_trouble trouble;
     struct buf payload;
     char id[96], job_key[128], result_key[128], in_progress_key[128], retry_key[128];
     char health_key[300];
     int64_t lease_ms;
     int64_t created; /* milliseconds since 1970, like the next */
     int64_t due;     /* when it may start; on the steady clock */
-    struct look look;
+    struct arq_poll look;
     struct arq_result result;
-    struct mark mark;
+    struct stored_mark mark;
     struct error why;   /* of the trouble */
     unsigned n_flying;  /* commands without an answer, and the mark */
     unsigned n_missing; /* looks in a row that found nothing */
@@ -81,19 +81,19 @@ struct arq {
     bool is_closing;
 };
 
-static struct arq *arq_of(struct hands *h)
+static struct arq *arq_of(struct executor *h)
 {
     return (struct arq *)(void *)h;
 }
 
 static const struct exec_arq *settings_of(const struct arq *a)
 {
-    return &a->hands.agent->arq;
+    return &a->executor.agent->arq;
 }
 
 static struct arq_line *line_of(const struct arq *a)
 {
-    return a->hands.host->arq;
+    return a->executor.host->arq;
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -149,7 +149,7 @@ static void on_closed(struct arq *a)
         return;
     buf_done(&a->payload);
     arq_result_done(&a->result);
-    a->hands.events->closed(a->hands.owner); /* a is gone */
+    a->executor.events->closed(a->executor.owner); /* a is gone */
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -174,9 +174,9 @@ static bool landed(struct arq *a)
 /* The mark, unless it is there already. */
 static void take_back(struct arq *a)
 {
-    struct marks *marks = a->hands.host->marks;
+    struct stored_marks *marks = a->executor.host->marks;
 
-    if (marks != NULL && marks_drop(marks, &a->mark))
+    if (marks != NULL && stored_marks_drop(marks, &a->mark))
         a->n_flying--;
 }
 
@@ -191,10 +191,10 @@ static void finish(struct arq *a)
     bool is_unwanted = a->trouble != TROUBLE_NONE || a->give_up != 0;
     if (is_unwanted && !a->has_result && !a->is_left)
         forget(a);
-    a->hands.events->over(a->hands.owner, true);
+    a->executor.events->over(a->executor.owner, true);
 }
 
-static void fail(struct arq *a, enum trouble trouble)
+static void fail(struct arq *a, enum arq_trouble trouble)
 {
     a->trouble = trouble;
     finish(a);
@@ -213,7 +213,7 @@ static bool is_refusal(struct arq *a, const redisReply *reply)
 static void follow(struct arq *a)
 {
     a->phase = PHASE_FOLLOW;
-    a->last_sign = uv_now(a->hands.host->loop);
+    a->last_sign = uv_now(a->executor.host->loop);
     wait_ms(a, 0);
 }
 
@@ -308,7 +308,7 @@ static void take_result(struct arq *a, struct str bytes)
 /* Is there a sign that somebody has it, or may still take it? */
 static bool is_alive(struct arq *a)
 {
-    const struct look *l = &a->look;
+    const struct arq_poll *l = &a->look;
 
     a->has_health |= l->found[LOOK_HEALTH];
     a->has_begun |= l->found[LOOK_IN_PROGRESS];
@@ -319,8 +319,8 @@ static bool is_alive(struct arq *a)
 
 static void judge_look(struct arq *a)
 {
-    const struct look *l = &a->look;
-    uint64_t now = uv_now(a->hands.host->loop);
+    const struct arq_poll *l = &a->look;
+    uint64_t now = uv_now(a->executor.host->loop);
     bool is_gone = !l->found[LOOK_IN_PROGRESS] && !l->found[LOOK_SCORE];
 
     a->n_missing = is_gone ? a->n_missing + 1 : 0;
@@ -356,7 +356,7 @@ static void begin_anew(struct arq *a)
     wait_ms(a, 0);
 }
 
-static void on_mark(struct mark *mark)
+static void on_mark(struct stored_mark *mark)
 {
     struct arq *a = (struct arq *)(void *)((char *)mark - offsetof(struct arq, mark));
 
@@ -376,18 +376,18 @@ static void on_marked(void *arg, const redisReply *reply)
 /* What the worker published before its result is before our mark. */
 static void settle(struct arq *a)
 {
-    struct marks *marks = a->hands.host->marks;
+    struct stored_marks *marks = a->executor.host->marks;
 
     a->phase = PHASE_SETTLE;
-    a->mark.home = a->hands.host->box;
+    a->mark.home = a->executor.host->box;
     a->mark.came = on_mark;
-    if (marks == NULL || !marks_put(marks, &a->mark, a->hands.job)) {
+    if (marks == NULL || !stored_marks_put(marks, &a->mark, a->executor.job)) {
         wait_ms(a, 0);
         return;
     }
     a->n_flying++;
     wait_ms(a, settings_of(a)->settle_ms);
-    (void)ASK(a, on_marked, STR("PUBLISH"), marks_channel(marks),
+    (void)ASK(a, on_marked, STR("PUBLISH"), stored_marks_channel(marks),
               str_make(a->mark.text, sizeof(a->mark.text))); /* else the time passes */
 }
 
@@ -398,7 +398,7 @@ static void looked(struct arq *a)
         return;
     }
     if (a->look.is_broken) {
-        a->last_sign = uv_now(a->hands.host->loop); /* the silence is Redis's */
+        a->last_sign = uv_now(a->executor.host->loop); /* the silence is Redis's */
         if (a->give_up != 0 && a->last_sign >= a->give_up)
             finish(a);
     } else if (a->has_result) {
@@ -413,7 +413,7 @@ static void looked(struct arq *a)
 
 static void take_answer(struct arq *a, enum look_at at, const redisReply *reply)
 {
-    struct look *l = &a->look;
+    struct arq_poll *l = &a->look;
 
     if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
         l->is_broken = true;
@@ -443,7 +443,7 @@ static void on_look(void *arg, const redisReply *reply)
 
 static void look(struct arq *a)
 {
-    a->look = (struct look){ 0 };
+    a->look = (struct arq_poll){ 0 };
     if (!redis_is_connected(line_of(a)->redis) ||
         !(ASK(a, on_look, STR("GET"), str_of(a->result_key)) &&
           ASK(a, on_look, STR("EXISTS"), str_of(a->in_progress_key)) &&
@@ -493,25 +493,25 @@ static void on_timer(uv_timer_t *timer)
 
 /* --- what it is told --------------------------------------------------------- */
 
-static void do_nothing(struct hands *hands)
+static void do_nothing(struct executor *executor)
 {
-    (void)hands; /* it says nothing that could wait */
+    (void)executor; /* it says nothing that could wait */
 }
 
-static void stop(struct hands *hands)
+static void stop(struct executor *executor)
 {
-    struct arq *a = arq_of(hands);
+    struct arq *a = arq_of(executor);
 
     if (a->give_up == 0)
-        a->give_up = uv_now(hands->host->loop) + (uint64_t)exec_grace_ms(hands->agent);
+        a->give_up = uv_now(executor->host->loop) + (uint64_t)exec_grace_ms(executor->agent);
     if (a->phase != PHASE_SETTLE && a->phase != PHASE_OVER)
         wait_ms(a, 0);
 }
 
 /* Another has it now, or nobody will. */
-static void drop(struct hands *hands)
+static void drop(struct executor *executor)
 {
-    struct arq *a = arq_of(hands);
+    struct arq *a = arq_of(executor);
 
     if (a->phase == PHASE_FOLLOW && !a->has_result)
         forget(a);
@@ -519,18 +519,18 @@ static void drop(struct hands *hands)
     wait_ms(a, 0);
 }
 
-static void leave(struct hands *hands)
+static void leave(struct executor *executor)
 {
-    struct arq *a = arq_of(hands);
+    struct arq *a = arq_of(executor);
 
     a->is_left = true;
     if (a->phase != PHASE_OVER)
         wait_ms(a, 0);
 }
 
-static bool has_ended(const struct hands *hands)
+static bool has_ended(const struct executor *executor)
 {
-    const struct arq *a = (const struct arq *)(const void *)hands;
+    const struct arq *a = (const struct arq *)(const void *)executor;
 
     return a->has_result || a->phase == PHASE_OVER;
 }
@@ -573,9 +573,11 @@ static enum outcome judge_trouble(const struct arq *a, struct buf *b, struct str
     return OUTCOME_WELL;
 }
 
-static enum outcome judge(const struct hands *hands, struct buf *error, struct str *ret_type)
+static enum outcome judge(const struct executor *executor,
+                          struct buf *error,
+                          struct str *ret_type)
 {
-    const struct arq *a = (const struct arq *)(const void *)hands;
+    const struct arq *a = (const struct arq *)(const void *)executor;
 
     if (a->trouble != TROUBLE_NONE)
         return judge_trouble(a, error, ret_type);
@@ -588,23 +590,23 @@ static enum outcome judge(const struct hands *hands, struct buf *error, struct s
     return OUTCOME_RAISED;
 }
 
-static struct str output(const struct hands *hands)
+static struct str output(const struct executor *executor)
 {
-    const struct arq *a = (const struct arq *)(const void *)hands;
+    const struct arq *a = (const struct arq *)(const void *)executor;
 
     return a->result.output.n > 0 ? buf_text(&a->result.output) : STR_NONE;
 }
 
 /* --- making and closing ------------------------------------------------------ */
 
-static void name_keys(struct arq *a, const struct order *order)
+static void name_keys(struct arq *a, const struct assignment *assignment)
 {
     const char *health = settings_of(a)->health_key;
-    struct str job = str_head(order->job, 64);
+    struct str job = str_head(assignment->job, 64);
 
-    if (order->resumed > 0)
+    if (assignment->resumed > 0)
         (void)snprintf(a->id, sizeof(a->id), "%.*s:%lld", STR_ARG(job),
-                       (long long)order->resumed);
+                       (long long)assignment->resumed);
     else
         (void)snprintf(a->id, sizeof(a->id), "%.*s", STR_ARG(job));
     (void)snprintf(a->job_key, sizeof(a->job_key), "arq:job:%s", a->id);
@@ -616,22 +618,23 @@ static void name_keys(struct arq *a, const struct order *order)
                    health != NULL ? "" : ":health-check");
 }
 
-static bool start(struct hands *hands, const struct order *order)
+static bool start(struct executor *executor, const struct assignment *assignment)
 {
-    struct arq *a = arq_of(hands);
+    struct arq *a = arq_of(executor);
     const struct exec_arq *s = settings_of(a);
-    bool goes_on = !str_absent(order->resume) && s->resume_function != NULL;
+    bool goes_on = !str_absent(assignment->resume) && s->resume_function != NULL;
 
-    (void)uv_timer_init(hands->host->loop, &a->timer); /* cannot fail */
+    (void)uv_timer_init(executor->host->loop, &a->timer); /* cannot fail */
     a->timer.data = a;
-    a->lease_ms = order->lease_ms;
-    a->created = order->created;
+    a->lease_ms = assignment->lease_ms;
+    a->created = assignment->created;
     a->due = clock_steady_ms() + s->defer_ms;
     arq_result_init(&a->result);
     buf_init(&a->payload, MAX_PAYLOAD);
-    name_keys(a, order);
+    name_keys(a, assignment);
     if (arq_put_job(&a->payload, s->form, str_of(goes_on ? s->resume_function : s->function),
-                    goes_on ? s->resume_args : s->args, order, clock_wall_ms(), &a->why) != 0) {
+                    goes_on ? s->resume_args : s->args, assignment, clock_wall_ms(),
+                    &a->why) != 0) {
         a->trouble = TROUBLE_PAYLOAD;
         a->phase = PHASE_OVER;
         return false;
@@ -640,31 +643,31 @@ static bool start(struct hands *hands, const struct order *order)
     return true;
 }
 
-static void close_timer(struct hands *hands)
+static void close_timer(struct executor *executor)
 {
-    uv_close((uv_handle_t *)&arq_of(hands)->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&arq_of(executor)->timer, on_timer_closed);
 }
 
-static const struct hands_ops ops = { .source = "the queue", /* says nothing */
-                                      .start = start,
-                                      .pause = do_nothing,
-                                      .resume = do_nothing,
-                                      .stop = stop,
-                                      .kill = drop,
-                                      .abandon = leave,
-                                      .leave = leave,
-                                      .has_ended = has_ended,
-                                      .judge = judge,
-                                      .output = output,
-                                      .close = close_timer };
+static const struct executor_ops ops = { .source = "the queue", /* says nothing */
+                                         .start = start,
+                                         .pause = do_nothing,
+                                         .resume = do_nothing,
+                                         .stop = stop,
+                                         .kill = drop,
+                                         .abandon = leave,
+                                         .leave = leave,
+                                         .has_ended = has_ended,
+                                         .judge = judge,
+                                         .output = output,
+                                         .close = close_timer };
 
-struct hands *arq_new(const struct hands *common)
+struct executor *arq_new(const struct executor *common)
 {
     struct arq *a = calloc(1, sizeof(*a));
 
     if (a == NULL)
         return NULL;
-    a->hands = *common;
-    a->hands.ops = &ops;
-    return &a->hands;
+    a->executor = *common;
+    a->executor.ops = &ops;
+    return &a->executor;
 }

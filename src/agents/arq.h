@@ -1,4 +1,4 @@
-/* A job of an ARQ queue as the hands of a work: somebody else's Python worker does it.
+/* A job of an ARQ queue as the executor of a task: somebody else's Python worker does it.
  *
  *     start ──enqueue──▶ waits in the queue ──▶ in progress ──▶ result ──▶ over
  *                             │                     │ no sign of its worker for as long as
@@ -12,7 +12,7 @@
 
 #include "base/str.h"
 
-struct hands;
+struct executor;
 struct redis;
 
 /* The connection that all of them use.  Only one at a time may watch keys on it. */
@@ -22,6 +22,6 @@ struct arq_line {
 };
 
 /* Takes over what @common says, but for its ops.  NULL: out of memory. */
-struct hands *arq_new(const struct hands *common);
+struct executor *arq_new(const struct executor *common);
 
 #endif

@@ -9,7 +9,7 @@
 
 struct mailbox;
 
-struct arq_desk {
+struct arq_context {
     struct arq_server_options opt;
     struct mailbox *box; /* owned by the server, as the next two */
     struct redis *redis;
@@ -18,28 +18,29 @@ struct arq_desk {
     bool is_stopping;
 };
 
-void desk_say(const struct arq_desk *d, struct str job, const char *what);
-struct str desk_queue(const struct arq_desk *d);
+void arq_context_say(const struct arq_context *d, struct str job, const char *what);
+struct str arq_context_queue(const struct arq_context *d);
 
 /* A number as an argument of a command. */
-struct desk_number {
+struct arq_number {
     char text[24];
 };
 
-struct desk_number desk_number_of(int64_t value);
+struct arq_number arq_context_number_of(int64_t value);
 
 /* False: Redis is away, or no memory; @cb is not called.  Else it counts in @flying (may be
  * NULL) until @cb takes it back. */
-bool desk_send(struct arq_desk *d,
-               const struct str *args,
-               size_t n,
-               redis_reply_cb cb,
-               void *arg,
-               unsigned *flying);
+bool arq_context_send(struct arq_context *d,
+                      const struct str *args,
+                      size_t n,
+                      redis_reply_cb cb,
+                      void *arg,
+                      unsigned *flying);
 
-#define DESK_ARGS(...) \
+#define ARQ_CONTEXT_ARGS(...) \
     (struct str[]){ __VA_ARGS__ }, sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str)
 /* Forgotten as soon as it is sent. */
-#define DESK_TELL(d, ...) ((void)desk_send((d), DESK_ARGS(__VA_ARGS__), NULL, NULL, NULL))
+#define ARQ_CONTEXT_TELL(d, ...) \
+    ((void)arq_context_send((d), ARQ_CONTEXT_ARGS(__VA_ARGS__), NULL, NULL, NULL))
 
 #endif

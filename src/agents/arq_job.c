@@ -63,7 +63,7 @@ static void put_bool(const struct writer *w, bool value)
         buf_str(w->out, value ? STR("true") : STR("false"));
 }
 
-/* The name of the next member. */
+/* The name of the next pool process. */
 static void put_key(const struct writer *w, struct str key)
 {
     char last = w->out->n > 0 && w->out->error == 0 ? w->out->p[w->out->n - 1] : '{';
@@ -97,7 +97,7 @@ static void end(const struct writer *w)
 
 /* What the words are of. */
 struct meaning {
-    const struct order *order;
+    const struct assignment *assignment;
     const yyjson_val *input, *resume;
 };
 
@@ -113,11 +113,11 @@ static const yyjson_val *only_answer(const yyjson_val *resume)
 static void put_word(const struct writer *w, const struct meaning *m, struct str word)
 {
     if (str_is(word, "job_id"))
-        put_text(w, m->order->job);
+        put_text(w, m->assignment->job);
     else if (str_is(word, "agent"))
-        put_text(w, m->order->agent);
+        put_text(w, m->assignment->agent);
     else if (str_is(word, "attempt"))
-        put_int(w, m->order->attempt);
+        put_int(w, m->assignment->attempt);
     else if (str_is(word, "resume"))
         put_value(w, m->resume);
     else if (str_is(word, "answer"))
@@ -205,11 +205,11 @@ int arq_put_job(struct buf *out,
                 enum arq_form form,
                 struct str function,
                 char *const *words,
-                const struct order *order,
+                const struct assignment *assignment,
                 int64_t now_ms,
                 struct error *err)
 {
-    struct meaning m = { .order = order };
+    struct meaning m = { .assignment = assignment };
     struct writer w = { out, form };
     struct json_reader input, resume;
     struct json json;
@@ -217,12 +217,12 @@ int arq_put_job(struct buf *out,
 
     json_reader_init(&input, MAX_BYTES, MAX_DEPTH);
     json_reader_init(&resume, MAX_BYTES, MAX_DEPTH);
-    if (!str_absent(order->input)) {
-        code = json_read(&input, order->input, &json, err);
+    if (!str_absent(assignment->input)) {
+        code = json_read(&input, assignment->input, &json, err);
         m.input = code == 0 ? json.root : NULL;
     }
-    if (code == 0 && !str_absent(order->resume)) {
-        code = json_read(&resume, order->resume, &json, err);
+    if (code == 0 && !str_absent(assignment->resume)) {
+        code = json_read(&resume, assignment->resume, &json, err);
         m.resume = code == 0 ? json.root : NULL;
     }
     if (code == 0) {

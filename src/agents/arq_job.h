@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-struct order;
+struct assignment;
 
 enum arq_form { ARQ_PICKLE, ARQ_JSON };
 
@@ -22,7 +22,7 @@ int arq_put_job(struct buf *out,
                 enum arq_form form,
                 struct str function,
                 char *const *words,
-                const struct order *order,
+                const struct assignment *assignment,
                 int64_t now_ms,
                 struct error *err);
 

@@ -24,7 +24,8 @@ enum {
     RETRY_LIFE_S = 88400 /* as ARQ has it */
 };
 
-#define ASK(t, cb, ...) desk_send((t)->desk, DESK_ARGS(__VA_ARGS__), (cb), (t), &(t)->n_flying)
+#define ASK(t, cb, ...) \
+    arq_context_send((t)->context, ARQ_CONTEXT_ARGS(__VA_ARGS__), (cb), (t), &(t)->n_flying)
 
 /* --- its end ----------------------------------------------------------------- */
 
@@ -44,7 +45,7 @@ static void let_go(struct serving *t)
 /* Whoever comes next may take it at once. */
 static void hand_back(struct serving *t)
 {
-    DESK_TELL(t->desk, STR("DEL"), str_of(t->in_progress));
+    ARQ_CONTEXT_TELL(t->context, STR("DEL"), str_of(t->in_progress));
     let_go(t);
 }
 
@@ -63,7 +64,7 @@ static bool landed(struct serving *t)
 static void on_written(void *arg, const redisReply *reply)
 {
     struct serving *t = arg;
-    struct arq_desk *d = t->desk;
+    struct arq_context *d = t->context;
 
     if (landed(t))
         return;
@@ -76,12 +77,12 @@ static void on_written(void *arg, const redisReply *reply)
 
 static void put_ending(struct serving *t, struct buf *out)
 {
-    struct arq_desk *d = t->desk;
+    struct arq_context *d = t->context;
 
     t->ending.output = t->output.n > 0 ? buf_text(&t->output) : STR_NONE;
     t->ending.error = buf_text(&t->error);
     t->ending.error_type = t->error_type.n > 0 ? buf_text(&t->error_type) : STR_NONE;
-    t->ending.queue = desk_queue(d);
+    t->ending.queue = arq_context_queue(d);
     t->ending.id = str_of(t->id);
     arq_put_result(out, d->opt.form, &t->call, &t->ending);
 }
@@ -89,8 +90,8 @@ static void put_ending(struct serving *t, struct buf *out)
 /* As ARQ's own: all of it, or nothing. */
 static void write_result(struct serving *t)
 {
-    struct arq_desk *d = t->desk;
-    struct desk_number life = desk_number_of(d->opt.keep_result_ms);
+    struct arq_context *d = t->context;
+    struct arq_number life = arq_context_number_of(d->opt.keep_result_ms);
     char key[SERVING_MAX_ID + 32], retry[SERVING_MAX_ID + 32];
     struct buf result;
 
@@ -110,12 +111,13 @@ static void write_result(struct serving *t)
         buf_clear(&result);
         put_ending(t, &result);
     }
-    DESK_TELL(d, STR("MULTI"));
+    ARQ_CONTEXT_TELL(d, STR("MULTI"));
     if (d->opt.keep_result_ms > 0)
-        DESK_TELL(d, STR("SET"), str_of(key), buf_text(&result), STR("PX"), str_of(life.text));
-    DESK_TELL(d, STR("ZREM"), STR("arq:abort"), str_of(t->id));
-    DESK_TELL(d, STR("ZREM"), desk_queue(d), str_of(t->id));
-    DESK_TELL(d, STR("DEL"), str_of(t->in_progress), str_of(retry), str_of(t->key));
+        ARQ_CONTEXT_TELL(d, STR("SET"), str_of(key), buf_text(&result), STR("PX"),
+                         str_of(life.text));
+    ARQ_CONTEXT_TELL(d, STR("ZREM"), STR("arq:abort"), str_of(t->id));
+    ARQ_CONTEXT_TELL(d, STR("ZREM"), arq_context_queue(d), str_of(t->id));
+    ARQ_CONTEXT_TELL(d, STR("DEL"), str_of(t->in_progress), str_of(retry), str_of(t->key));
     (void)ASK(t, on_written, STR("EXEC")); /* if not, the next tick tries again */
     buf_done(&result);
 }
@@ -132,7 +134,7 @@ static void fail(struct serving *t, const char *why)
 {
     buf_clear(&t->error);
     buf_str(&t->error, str_of(why));
-    desk_say(t->desk, str_of(t->job), why);
+    arq_context_say(t->context, str_of(t->job), why);
     end(t, false);
 }
 
@@ -152,7 +154,7 @@ static void take_output(struct serving *t, const struct job_row *row)
     struct str stored;
 
     json_reader_init(&lines, SIZE_MAX / 64, 256);
-    if (store_record(t->desk->store, row->key, row->seq, &stored, NULL) == 0 &&
+    if (store_record(t->context->store, row->key, row->seq, &stored, NULL) == 0 &&
         record_decode(&lines, stored, &rec, NULL) == 0 && rec.output.p != NULL)
         buf_str(&t->output, rec.output);
     json_reader_done(&lines);
@@ -160,17 +162,18 @@ static void take_output(struct serving *t, const struct job_row *row)
 
 static void renew(struct serving *t)
 {
-    int64_t now = clock_steady_ms(), lease = t->desk->opt.lease_ms;
+    int64_t now = clock_steady_ms(), lease = t->context->opt.lease_ms;
 
     if (now < t->renew_at)
         return;
     /* Set, not prolonged: it may have run out while Redis was away. */
-    struct desk_number life = desk_number_of(lease);
-    DESK_TELL(t->desk, STR("PSETEX"), str_of(t->in_progress), str_of(life.text), STR("1"));
+    struct arq_number life = arq_context_number_of(lease);
+    ARQ_CONTEXT_TELL(t->context, STR("PSETEX"), str_of(t->in_progress), str_of(life.text),
+                     STR("1"));
     t->renew_at = now + lease / 3;
 }
 
-static void on_cancelled(struct post *p)
+static void on_cancelled(struct mailbox_call *p)
 {
     struct serving *t = p->owner;
 
@@ -186,15 +189,15 @@ static void cancel(struct serving *t)
         return;
     t->cancel_told = true;
     t->post.answered = on_cancelled;
-    struct journal_request *req = post_begin(&t->post, JOURNAL_CANCEL);
+    struct journal_request *req = mailbox_call_begin(&t->post, JOURNAL_CANCEL);
     req->job = str_of(t->job);
     req->error = STR("aborted in ARQ");
-    post_send(&t->post, t->desk->opt.journal);
+    mailbox_call_send(&t->post, t->context->opt.journal);
 }
 
 static void look(struct serving *t)
 {
-    struct arq_desk *d = t->desk;
+    struct arq_context *d = t->context;
     enum job_state state;
     struct job_row row;
     int err = store_job_get(d->store, str_of(t->job), &row, NULL);
@@ -224,7 +227,7 @@ static void look(struct serving *t)
 
 /* --- telling the journal ----------------------------------------------------- */
 
-static void on_told(struct post *p)
+static void on_told(struct mailbox_call *p)
 {
     struct serving *t = p->owner;
     struct journal_request *req = &p->req;
@@ -266,9 +269,10 @@ static void tell_journal(struct serving *t)
     if (t->post.is_flying)
         return;
     t->post.answered = on_told;
-    struct journal_request *req = post_begin(&t->post, expires   ? JOURNAL_EXPIRE
-                                                       : answers ? JOURNAL_REPLY
-                                                                 : JOURNAL_SUBMIT);
+    struct journal_request *req =
+        mailbox_call_begin(&t->post, expires   ? JOURNAL_EXPIRE
+                                     : answers ? JOURNAL_ANSWER_QUESTION
+                                               : JOURNAL_SUBMIT);
     req->job = str_of(t->job);
     if (answers) {
         t->reply = (struct journal_reply){ .value = buf_text(&t->input) };
@@ -278,14 +282,14 @@ static void tell_journal(struct serving *t)
     } else if (!expires) {
         submit(t, req);
     }
-    post_send(&t->post, t->desk->opt.journal);
+    mailbox_call_send(&t->post, t->context->opt.journal);
 }
 
 /* --- what is to be done ------------------------------------------------------ */
 
 static bool find_function(struct serving *t)
 {
-    const struct arq_server_options *o = &t->desk->opt;
+    const struct arq_server_options *o = &t->context->opt;
 
     t->function = NULL;
     for (size_t i = 0; i < o->n; i++)
@@ -349,7 +353,7 @@ static void read_call(struct serving *t, const redisReply *reply)
 
     if (reply->type != REDIS_REPLY_STRING) {
         fail(t, "job expired");
-    } else if (arq_task_read(&t->call, t->desk->opt.form, str_make(reply->str, reply->len),
+    } else if (arq_task_read(&t->call, t->context->opt.form, str_make(reply->str, reply->len),
                              &err) != 0) {
         (void)snprintf(why, sizeof(why), "unable to deserialize job: %s", err.text);
         fail(t, why);
@@ -390,7 +394,7 @@ static void on_unaborted(void *arg, const redisReply *reply)
 static void on_fetched(void *arg, const redisReply *reply)
 {
     struct serving *t = arg;
-    int64_t max = t->desk->opt.max_tries;
+    int64_t max = t->context->opt.max_tries;
     char why[64];
 
     (void)reply; /* that the key of its tries lasts */
@@ -410,14 +414,14 @@ static void on_fetched(void *arg, const redisReply *reply)
 
 static void fetch(struct serving *t)
 {
-    const struct arq_server_options *o = &t->desk->opt;
-    struct desk_number life = desk_number_of(RETRY_LIFE_S);
+    const struct arq_server_options *o = &t->context->opt;
+    struct arq_number life = arq_context_number_of(RETRY_LIFE_S);
     char retry[SERVING_MAX_ID + 32];
 
     t->phase = SERVING_FETCHING;
     t->ending.started = clock_wall_ms();
     t->renew_at = clock_steady_ms() + o->lease_ms / 3;
-    counter_add(&t->desk->counts.taken, 1);
+    counter_add(&t->context->counts.taken, 1);
     (void)snprintf(retry, sizeof(retry), "arq:retry:%s", t->id); /* fits */
     if (!(ASK(t, on_job, STR("GET"), str_of(t->key)) &&
           ASK(t, on_try, STR("INCR"), str_of(retry)) &&
@@ -435,7 +439,7 @@ static void on_score(void *arg, const redisReply *reply)
     if (landed(t))
         return;
     if (reply != NULL && reply->type == REDIS_REPLY_STRING &&
-        strtod(reply->str, NULL) <= (double)clock_wall_ms() && !t->desk->is_stopping)
+        strtod(reply->str, NULL) <= (double)clock_wall_ms() && !t->context->is_stopping)
         fetch(t);
     else
         hand_back(t);
@@ -448,30 +452,30 @@ static void on_in_progress(void *arg, const redisReply *reply)
     if (landed(t))
         return;
     if (reply == NULL || reply->type != REDIS_REPLY_STATUS ||
-        !ASK(t, on_score, STR("ZSCORE"), desk_queue(t->desk), str_of(t->id)))
+        !ASK(t, on_score, STR("ZSCORE"), arq_context_queue(t->context), str_of(t->id)))
         let_go(t); /* somebody else has it */
 }
 
 /* --- from outside ------------------------------------------------------------ */
 
-struct serving *serving_new(struct arq_desk *d,
+struct serving *serving_new(struct arq_context *d,
                             struct str id,
                             void (*over)(struct serving *),
                             void *owner)
 {
-    struct desk_number life = desk_number_of(d->opt.lease_ms);
+    struct arq_number life = arq_context_number_of(d->opt.lease_ms);
     struct serving *t = id.n <= SERVING_MAX_ID ? calloc(1, sizeof(*t)) : NULL;
 
     if (t == NULL)
         return NULL;
-    t->desk = d;
+    t->context = d;
     t->over = over;
     t->owner = owner;
     (void)snprintf(t->id, sizeof(t->id), "%.*s", STR_ARG(id)); /* all fit */
     (void)snprintf(t->in_progress, sizeof(t->in_progress), "arq:in-progress:%s", t->id);
     (void)snprintf(t->key, sizeof(t->key), "arq:job:%s", t->id);
     arq_task_init(&t->call);
-    post_init(&t->post, d->box, t, on_told);
+    mailbox_call_init(&t->post, d->box, t, on_told);
     buf_init(&t->input, MAX_RESULT);
     buf_init(&t->output, MAX_RESULT);
     buf_init(&t->error, MAX_RESULT);
@@ -486,7 +490,7 @@ struct serving *serving_new(struct arq_desk *d,
 void serving_free(struct serving *t)
 {
     arq_task_done(&t->call);
-    post_done(&t->post);
+    mailbox_call_done(&t->post);
     buf_done(&t->input);
     buf_done(&t->output);
     buf_done(&t->error);

@@ -22,12 +22,12 @@ struct serving {
     struct serving *next; /* its owner's */
     void *owner;
     void (*over)(struct serving *t);
-    struct arq_desk *desk; /* borrowed */
+    struct arq_context *context; /* borrowed */
     enum serving_phase phase;
     char id[SERVING_MAX_ID + 1], in_progress[SERVING_MAX_ID + 32], key[SERVING_MAX_ID + 32];
     struct arq_task call;
     const struct arq_function *function; /* NULL: the one that ends waiting */
-    struct post post;
+    struct mailbox_call post;
     struct buf input; /* JSON: of the job, or its answer */
     struct journal_reply reply;
     char job[80]; /* ours */
@@ -43,7 +43,7 @@ struct serving {
 
 /* Begins to take the call of that id; NULL: no memory, or no Redis.  @over is called when it is
  * done or somebody else has it, never from inside this call, and frees it. */
-struct serving *serving_new(struct arq_desk *d,
+struct serving *serving_new(struct arq_context *d,
                             struct str id,
                             void (*over)(struct serving *),
                             void *owner);

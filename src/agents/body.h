@@ -12,8 +12,8 @@
 
 struct buf;
 struct exec_http;
-struct order;
+struct assignment;
 
-void body_put(struct buf *b, const struct exec_http *http, const struct order *order);
+void body_put(struct buf *b, const struct exec_http *http, const struct assignment *assignment);
 
 #endif

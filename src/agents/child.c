@@ -10,7 +10,7 @@
  * write for ever; after the kill no more is read than a pipe can hold.
  *
  * The child is reaped when we hear of its exit, so its number may be given to others then,
- * but not while its process group has a member: has_leftovers says whether it had. */
+ * but not while its process group has a pool process: has_leftovers says whether it had. */
 #include "agents/child.h"
 
 #include "agents/leash.h"
@@ -305,7 +305,7 @@ static int spawn(struct child *c, const struct child_spec *spec, const struct en
         stdio[i].data.fd = ends->child[i];
     }
     own(c, &c->process); /* a spawn that fails, too, leaves a handle to be closed */
-    int err = leash_spawn(c->in.loop, &c->process, &options);
+    int err = child_guard_spawn(c->in.loop, &c->process, &options);
     if (err == 0)
         c->pid = c->process.pid;
     return err;

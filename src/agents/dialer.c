@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct dialer {
+struct http_client {
     CURLM *multi; /* owned */
     uv_loop_t *loop;
     uv_timer_t timer;
@@ -16,13 +16,13 @@ struct dialer {
 
 struct plug {
     uv_poll_t poll;
-    struct dialer *dialer;
+    struct http_client *client;
     curl_socket_t socket;
 };
 
 /* --- what came --------------------------------------------------------------- */
 
-static void report(struct dialer *d)
+static void report(struct http_client *d)
 {
     CURLMsg *msg;
     int left;
@@ -40,7 +40,7 @@ static void report(struct dialer *d)
     }
 }
 
-static void act(struct dialer *d, curl_socket_t socket, int events)
+static void act(struct http_client *d, curl_socket_t socket, int events)
 {
     int running;
 
@@ -55,7 +55,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                 (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0) |
                 (status < 0 ? CURL_CSELECT_ERR : 0);
 
-    act(p->dialer, p->socket, ready);
+    act(p->client, p->socket, ready);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -67,7 +67,7 @@ static void on_timeout(uv_timer_t *timer)
 
 static int on_timer(CURLM *multi, long ms, void *arg)
 {
-    struct dialer *d = arg;
+    struct http_client *d = arg;
 
     (void)multi;
     if (ms < 0)
@@ -77,7 +77,7 @@ static int on_timer(CURLM *multi, long ms, void *arg)
     return 0;
 }
 
-static struct plug *plug_new(struct dialer *d, curl_socket_t socket)
+static struct plug *plug_new(struct http_client *d, curl_socket_t socket)
 {
     struct plug *p = calloc(1, sizeof(*p));
 
@@ -86,7 +86,7 @@ static struct plug *plug_new(struct dialer *d, curl_socket_t socket)
         return NULL;
     }
     p->poll.data = p;
-    p->dialer = d;
+    p->client = d;
     p->socket = socket;
     return p;
 }
@@ -98,7 +98,7 @@ static void on_plug_closed(uv_handle_t *handle)
 
 static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void *data)
 {
-    struct dialer *d = arg;
+    struct http_client *d = arg;
     struct plug *p = data;
     int events =
         (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
@@ -120,22 +120,22 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void
 
 /* --- transfers --------------------------------------------------------------- */
 
-bool dialer_add(struct dialer *d, struct dialed *t)
+bool http_client_add(struct http_client *d, struct dialed *t)
 {
     return curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t) == CURLE_OK &&
            curl_multi_add_handle(d->multi, t->easy) == CURLM_OK;
 }
 
-void dialer_remove(struct dialer *d, struct dialed *t)
+void http_client_remove(struct http_client *d, struct dialed *t)
 {
     (void)curl_multi_remove_handle(d->multi, t->easy); /* it is there, or was */
 }
 
 /* --- making and closing ------------------------------------------------------ */
 
-struct dialer *dialer_new(uv_loop_t *loop)
+struct http_client *http_client_new(uv_loop_t *loop)
 {
-    struct dialer *d = calloc(1, sizeof(*d));
+    struct http_client *d = calloc(1, sizeof(*d));
 
     if (d == NULL)
         return NULL;
@@ -160,7 +160,7 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-void dialer_close(struct dialer *d)
+void http_client_close(struct http_client *d)
 {
     (void)curl_multi_cleanup(d->multi); /* every transfer was removed */
     uv_close((uv_handle_t *)&d->timer, on_closed);

@@ -1,4 +1,4 @@
-/* A dialer: libcurl's transfers on a libuv loop.
+/* A HTTP client: libcurl's transfers on a libuv loop.
  *
  * Loop thread only.  libcurl may not be called from inside its own callbacks, but for what its
  * manual allows there: what they find out is acted on later. */
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-struct dialer;
+struct http_client;
 
 /* A transfer; its owner keeps it until it is done or was removed. */
 struct dialed {
@@ -19,13 +19,13 @@ struct dialed {
 };
 
 /* NULL: out of memory, or without libcurl. */
-struct dialer *dialer_new(uv_loop_t *loop);
+struct http_client *http_client_new(uv_loop_t *loop);
 /* When no transfer is left.  Its memory goes when the loop has closed its handles. */
-void dialer_close(struct dialer *d);
+void http_client_close(struct http_client *d);
 
 /* False: it cannot begin. */
-bool dialer_add(struct dialer *d, struct dialed *t);
+bool http_client_add(struct http_client *d, struct dialed *t);
 /* Closes its connection at once. */
-void dialer_remove(struct dialer *d, struct dialed *t);
+void http_client_remove(struct http_client *d, struct dialed *t);
 
 #endif

@@ -11,7 +11,7 @@ enum { FIRST_RETRY_MS = 100, LAST_RETRY_MS = 2000, DEFAULT_LEASE_MS = 60000 };
 
 /* --- words for people -------------------------------------------------------- */
 
-void duty_remark(const struct duty *d, const char *what, const char *why)
+void lease_session_remark(const struct lease_session *d, const char *what, const char *why)
 {
     char line[400];
 
@@ -21,26 +21,26 @@ void duty_remark(const struct duty *d, const char *what, const char *why)
 
 /* --- the end ----------------------------------------------------------------- */
 
-static void free_when_closed(struct duty *d)
+static void free_when_closed(struct lease_session *d)
 {
     if (!d->is_closed || d->beat.is_flying)
         return;
     outbox_done(&d->outbox);
-    post_done(&d->word);
-    post_done(&d->beat);
+    mailbox_call_done(&d->word);
+    mailbox_call_done(&d->beat);
     arena_done(&d->mem);
     d->events->closed(d);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    struct duty *d = handle->data;
+    struct lease_session *d = handle->data;
 
     d->is_closed = true;
     free_when_closed(d);
 }
 
-void duty_close(struct duty *d)
+void lease_session_close(struct lease_session *d)
 {
     if (d->is_closing)
         return;
@@ -48,7 +48,7 @@ void duty_close(struct duty *d)
     uv_close((uv_handle_t *)&d->retry, on_timer_closed);
 }
 
-static void set_over(struct duty *d)
+static void set_over(struct lease_session *d)
 {
     if (d->is_over)
         return;
@@ -56,7 +56,7 @@ static void set_over(struct duty *d)
     d->events->over(d);
 }
 
-static void stop_retrying(struct duty *d)
+static void stop_retrying(struct lease_session *d)
 {
     if (!d->is_retrying)
         return;
@@ -65,12 +65,12 @@ static void stop_retrying(struct duty *d)
 }
 
 /* The journal has given the job to another, ended it, or deleted it. */
-static void lose(struct duty *d, int code, const char *why)
+static void lose(struct lease_session *d, int code, const char *why)
 {
     if (d->last_sent || d->is_gone)
         return;
     d->is_gone = true;
-    duty_remark(d, "the job is lost", why);
+    lease_session_remark(d, "the job is lost", why);
     outbox_drop(&d->outbox);
     stop_retrying(d);
     d->events->lost(d, code);
@@ -78,9 +78,11 @@ static void lose(struct duty *d, int code, const char *why)
 
 /* --- what is said to the journal --------------------------------------------- */
 
-static struct journal_request *begin(struct duty *d, struct post *p, enum journal_op op)
+static struct journal_request *begin(struct lease_session *d,
+                                     struct mailbox_call *p,
+                                     enum journal_op op)
 {
-    struct journal_request *req = post_begin(p, op);
+    struct journal_request *req = mailbox_call_begin(p, op);
 
     req->job = d->job;
     req->key = d->key;
@@ -88,16 +90,16 @@ static struct journal_request *begin(struct duty *d, struct post *p, enum journa
     return req;
 }
 
-static void send_batch(struct duty *d)
+static void send_batch(struct lease_session *d)
 {
     struct journal_request *req = begin(d, &d->word, JOURNAL_APPEND);
 
     req->producer_seq = d->outbox.seq;
     req->bytes = buf_text(&d->outbox.batch);
-    post_send(&d->word, d->host->journal);
+    mailbox_call_send(&d->word, d->host->journal);
 }
 
-static void send_last(struct duty *d)
+static void send_last(struct lease_session *d)
 {
     struct journal_request *req = begin(d, &d->word, d->last.op);
 
@@ -110,27 +112,27 @@ static void send_last(struct duty *d)
     req->details = d->last.details;
     req->phase = d->last.phase;
     d->last_sent = true;
-    post_send(&d->word, d->host->journal);
+    mailbox_call_send(&d->word, d->host->journal);
 }
 
 static void on_retry(uv_timer_t *timer)
 {
-    struct duty *d = timer->data;
+    struct lease_session *d = timer->data;
 
     d->is_retrying = false;
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
 /* False when there is no later. */
-static bool try_later(struct duty *d, const char *why)
+static bool try_later(struct lease_session *d, const char *why)
 {
     if (d->host->is_stopping) {
-        duty_remark(d, "left to recovery", why);
+        lease_session_remark(d, "left to recovery", why);
         d->is_gone = true;
         return false;
     }
     if (d->retry_ms == 0)
-        duty_remark(d, "trying again until it is stored", why);
+        lease_session_remark(d, "trying again until it is stored", why);
     d->retry_ms = d->retry_ms == 0 ? FIRST_RETRY_MS : d->retry_ms * 2;
     if (d->retry_ms > LAST_RETRY_MS)
         d->retry_ms = LAST_RETRY_MS;
@@ -139,7 +141,7 @@ static bool try_later(struct duty *d, const char *why)
     return true;
 }
 
-void duty_go_on(struct duty *d)
+void lease_session_go_on(struct lease_session *d)
 {
     if (d->word.is_flying || d->is_retrying || d->is_over)
         return;
@@ -154,17 +156,17 @@ void duty_go_on(struct duty *d)
         send_last(d);
 }
 
-int duty_put(struct duty *d, struct str bytes)
+int lease_session_put(struct lease_session *d, struct str bytes)
 {
     return d->is_gone || d->has_last ? 0 : outbox_put(&d->outbox, bytes);
 }
 
-int duty_put_end(struct duty *d)
+int lease_session_put_end(struct lease_session *d)
 {
     return d->is_gone || d->has_last ? 0 : outbox_end(&d->outbox);
 }
 
-void duty_end(struct duty *d, const struct duty_word *word)
+void lease_session_end(struct lease_session *d, const struct last_report *word)
 {
     if (d->last_sent)
         return;
@@ -178,33 +180,33 @@ void duty_end(struct duty *d, const struct duty_word *word)
         d->last.output = STR_NONE;
     if (!arena_copy(&d->mem, word->details, &d->last.details))
         d->last.details = STR_NONE;
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
-void duty_leave(struct duty *d)
+void lease_session_leave(struct lease_session *d)
 {
     if (d->last_sent)
         return;
     d->is_gone = true;
     outbox_drop(&d->outbox);
     stop_retrying(d);
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
-void duty_hurry(struct duty *d)
+void lease_session_hurry(struct lease_session *d)
 {
     stop_retrying(d);
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
 /* --- what the journal answers ------------------------------------------------ */
 
-static void batch_stored(struct duty *d, const struct journal_request *req)
+static void batch_stored(struct lease_session *d, const struct journal_request *req)
 {
     d->retry_ms = 0;
     outbox_stored(&d->outbox);
     if (req->rejected > 0)
-        duty_remark(d, d->source, req->why.text);
+        lease_session_remark(d, d->source, req->why.text);
     if (req->cancel)
         d->events->cancel(d);
     else if (req->pause && d->events->pause != NULL)
@@ -212,7 +214,7 @@ static void batch_stored(struct duty *d, const struct journal_request *req)
     d->events->stored(d);
 }
 
-static void batch_answered(struct duty *d, const struct journal_request *req)
+static void batch_answered(struct lease_session *d, const struct journal_request *req)
 {
     switch (req->code) {
     case 0:
@@ -235,9 +237,9 @@ static void batch_answered(struct duty *d, const struct journal_request *req)
     }
 }
 
-static void on_word_answered(struct post *p)
+static void on_word_answered(struct mailbox_call *p)
 {
-    struct duty *d = p->owner;
+    struct lease_session *d = p->owner;
 
     if (p->req.op == JOURNAL_APPEND)
         batch_answered(d, &p->req);
@@ -245,12 +247,12 @@ static void on_word_answered(struct post *p)
         (void)try_later(d, p->req.why.text); /* as above */
     else
         d->last_heard = true; /* or somebody else's was heard before */
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
-static void on_beat_answered(struct post *p)
+static void on_beat_answered(struct mailbox_call *p)
 {
-    struct duty *d = p->owner;
+    struct lease_session *d = p->owner;
     int code = p->req.code;
 
     if (d->is_closing) {
@@ -263,61 +265,63 @@ static void on_beat_answered(struct post *p)
         d->events->pause(d);
     else if (code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_CLOSED)
         lose(d, code, p->req.why.text);
-    duty_go_on(d);
+    lease_session_go_on(d);
 }
 
-void duty_ask(struct duty *d)
+void lease_session_ask(struct lease_session *d)
 {
     if (d->beat.is_flying || d->last_sent || d->is_gone)
         return;
     (void)begin(d, &d->beat, JOURNAL_HEARTBEAT);
-    post_send(&d->beat, d->host->journal);
+    mailbox_call_send(&d->beat, d->host->journal);
 }
 
 /* --- the start --------------------------------------------------------------- */
 
-int duty_init(struct duty *d,
-              const struct host *host,
-              struct str agent,
-              const struct journal_request *lease,
-              const struct duty_events *events,
-              void *owner)
+int lease_session_init(struct lease_session *d,
+                       const struct host *host,
+                       struct str agent,
+                       const struct journal_request *lease,
+                       const struct lease_session_events *events,
+                       void *owner)
 {
-    *d = (struct duty){ .owner = owner,
-                        .events = events,
-                        .host = host,
-                        .agent = agent,
-                        .source = "stdout",
-                        .key = lease->row.key,
-                        .attempt = lease->row.attempt,
-                        .lease_ms = lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
+    *d = (struct lease_session){ .owner = owner,
+                                 .events = events,
+                                 .host = host,
+                                 .agent = agent,
+                                 .source = "stdout",
+                                 .key = lease->row.key,
+                                 .attempt = lease->row.attempt,
+                                 .lease_ms =
+                                     lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
     arena_init(&d->mem);
     if (!arena_copy(&d->mem, lease->row.id, &d->job))
         return ERR_NOMEM;
     outbox_init(&d->outbox);
-    post_init(&d->word, host->box, d, on_word_answered);
-    post_init(&d->beat, host->box, d, on_beat_answered);
+    mailbox_call_init(&d->word, host->box, d, on_word_answered);
+    mailbox_call_init(&d->beat, host->box, d, on_beat_answered);
     (void)uv_timer_init(host->loop, &d->retry); /* cannot fail */
     d->retry.data = d;
     return 0;
 }
 
-struct order duty_order(const struct duty *d, const struct journal_request *lease)
+struct assignment lease_session_assignment(const struct lease_session *d,
+                                           const struct journal_request *lease)
 {
-    return (struct order){ .job = d->job,
-                           .lease_key = d->host->lease_key,
-                           .key = d->key,
-                           .attempt = d->attempt,
-                           .agent = d->agent,
-                           .input = lease->row.input,
-                           .resume = lease->answers,
-                           .created = lease->row.created,
-                           .resumed = lease->row.resumed,
-                           .run = &lease->run,
-                           .lease_ms = d->lease_ms };
+    return (struct assignment){ .job = d->job,
+                                .lease_key = d->host->lease_key,
+                                .key = d->key,
+                                .attempt = d->attempt,
+                                .agent = d->agent,
+                                .input = lease->row.input,
+                                .resume = lease->answers,
+                                .created = lease->row.created,
+                                .resumed = lease->row.resumed,
+                                .run = &lease->run,
+                                .lease_ms = d->lease_ms };
 }
 
-bool duty_is(const struct duty *d, int64_t key, int64_t attempt)
+bool lease_session_is(const struct lease_session *d, int64_t key, int64_t attempt)
 {
     return d->key == key && d->attempt == attempt;
 }

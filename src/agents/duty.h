@@ -1,4 +1,4 @@
-/* A duty: one leased job, and what is said to the journal about it.
+/* A lease session: one leased job, and what is said to the journal about it.
  *
  *     lines ──▶ APPEND, one at a time ──▶ … ──▶ the last word ──▶ over
  *
@@ -13,29 +13,29 @@
 #include "agents/outbox.h"
 #include "bus/post.h"
 
-struct duty;
+struct lease_session;
 struct host;
 
-struct duty_events {
+struct lease_session_events {
     /* The journal wants the work to stop; maybe more than once. */
-    void (*cancel)(struct duty *d);
+    void (*cancel)(struct lease_session *d);
     /* It is to stop at its next step, as often as that is said; NULL: it cannot hear it. */
-    void (*pause)(struct duty *d);
+    void (*pause)(struct lease_session *d);
     /* Another has the job (or it is deleted: ERR_REFUSED, ERR_NOT_FOUND), or it has ended
      * (ERR_CLOSED).  Once; nothing more is said, and `over` follows. */
-    void (*lost)(struct duty *d, int code);
+    void (*lost)(struct lease_session *d, int code);
     /* A batch was never to be taken; it is dropped, and what waited behind it. */
-    void (*refused)(struct duty *d, struct str why);
+    void (*refused)(struct lease_session *d, struct str why);
     /* Lines are stored: there is room. */
-    void (*stored)(struct duty *d);
+    void (*stored)(struct lease_session *d);
     /* Once: the last word was heard, or there is nobody to say it to. */
-    void (*over)(struct duty *d);
+    void (*over)(struct lease_session *d);
     /* After duty_close: the memory is the owner's again. */
-    void (*closed)(struct duty *d);
+    void (*closed)(struct lease_session *d);
 };
 
 /* The last word. */
-struct duty_word {
+struct last_report {
     enum journal_op op; /* FINISH, RETURN or LOSE */
     enum job_end end;
     bool interrupted, end_of_stream;
@@ -45,9 +45,9 @@ struct duty_word {
     struct str phase;   /* of a failure; absent: the journal decides */
 };
 
-struct duty {
+struct lease_session {
     void *owner;
-    const struct duty_events *events;
+    const struct lease_session_events *events;
     const struct host *host; /* borrowed */
     struct str job;          /* in `mem` */
     struct str agent;        /* borrowed */
@@ -56,11 +56,11 @@ struct duty {
     int64_t lease_ms;
     struct arena mem;
     struct outbox outbox;
-    struct post word; /* APPEND, then the last word */
-    struct post beat;
+    struct mailbox_call word; /* APPEND, then the last word */
+    struct mailbox_call beat;
     uv_timer_t retry;
     int64_t retry_ms; /* the last delay; 0: the last try went well */
-    struct duty_word last;
+    struct last_report last;
     bool has_last;    /* it is known */
     bool is_retrying; /* `retry` runs */
     bool last_sent, last_heard;
@@ -70,43 +70,44 @@ struct duty {
 };
 
 /* Of the job that @lease brought.  ERR_NOMEM: nothing is to be closed. */
-int duty_init(struct duty *d,
-              const struct host *host,
-              struct str agent,
-              const struct journal_request *lease,
-              const struct duty_events *events,
-              void *owner);
+int lease_session_init(struct lease_session *d,
+                       const struct host *host,
+                       struct str agent,
+                       const struct journal_request *lease,
+                       const struct lease_session_events *events,
+                       void *owner);
 
 /* What its worker is to be told; @lease lends the texts. */
-struct order duty_order(const struct duty *d, const struct journal_request *lease);
+struct assignment lease_session_assignment(const struct lease_session *d,
+                                           const struct journal_request *lease);
 
-bool duty_is(const struct duty *d, int64_t key, int64_t attempt);
+bool lease_session_is(const struct lease_session *d, int64_t key, int64_t attempt);
 
 /* The beginning, the middle or the end of lines; nothing is sent before duty_go_on.
  * ERR_TOO_LARGE: a line over the limit, ERR_NOMEM. */
-int duty_put(struct duty *d, struct str bytes);
+int lease_session_put(struct lease_session *d, struct str bytes);
 /* There is no more: what is left is the last line, without a newline. */
-int duty_put_end(struct duty *d);
-void duty_go_on(struct duty *d);
+int lease_session_put_end(struct lease_session *d);
+void lease_session_go_on(struct lease_session *d);
 /* What is said when all lines are stored.  It may be changed until it is sent. */
-void duty_end(struct duty *d, const struct duty_word *word);
+void lease_session_end(struct lease_session *d, const struct last_report *word);
 /* A heartbeat now: also to hear whether there is news. */
-void duty_ask(struct duty *d);
+void lease_session_ask(struct lease_session *d);
 /* Nothing more is said: it stays ours, for who asks for the same lease again. */
-void duty_leave(struct duty *d);
+void lease_session_leave(struct lease_session *d);
 /* The manager stops: what waits to be tried again is tried at once, for the last time. */
-void duty_hurry(struct duty *d);
+void lease_session_hurry(struct lease_session *d);
 
 /* Bytes of lines that wait. */
-static inline size_t duty_waiting(const struct duty *d)
+static inline size_t lease_session_waiting(const struct lease_session *d)
 {
     return outbox_waiting(&d->outbox);
 }
 
 /* A line about the job for people: "spoolwire: @what: @why". */
-void duty_remark(const struct duty *d, const char *what, const char *why);
+void lease_session_remark(const struct lease_session *d, const char *what, const char *why);
 
 /* Only when it is over. */
-void duty_close(struct duty *d);
+void lease_session_close(struct lease_session *d);
 
 #endif

@@ -44,7 +44,7 @@ static int add_mark(struct environment *env, const char *mark)
 {
     char entry[128];
 
-    (void)snprintf(entry, sizeof(entry), LEASH_VARIABLE "%s", mark); /* ours: it fits */
+    (void)snprintf(entry, sizeof(entry), CHILD_GUARD_VARIABLE "%s", mark); /* ours: it fits */
     return add(env, entry);
 }
 
@@ -62,7 +62,7 @@ int environment_init(struct environment *env,
     if (mark != NULL)
         err = add_mark(env, mark);
     for (size_t i = 0; i < n_extra && err == 0; i++)
-        if (!str_eq(key_of_entry(extra[i]), STR(LEASH_VARIABLE)))
+        if (!str_eq(key_of_entry(extra[i]), STR(CHILD_GUARD_VARIABLE)))
             err = add(env, extra[i]);
     for (size_t i = 0; i < n_inherited && err == 0; i++) {
         struct str key = key_of_entry(inherited[i]);

@@ -7,8 +7,8 @@
  *
  * Each agent has its own places and its own lease under way, so none can starve another.
  *
- * Other threads set a flag (an agent's hint, drain, stop) and post the one wake letter,
- * unless it is under way; only a cancel is a letter of its own.  Without memory for that one
+ * Other threads set a flag (an agent's hint, drain, stop) and post the one wake message,
+ * unless it is under way; only a cancel is a message of its own.  Without memory for that one
  * the worker hears of it with its next heartbeat.
  *
  * Stop: nothing new, every work and pool is stopped; when the last is gone and the last lease
@@ -38,15 +38,15 @@
 enum { POLL_MS = 2000, DEFAULT_CONCURRENCY = 10, SCRATCH = 64 * 1024 };
 
 /* An agent and who works for it. */
-struct crew {
+struct agent_runner {
     struct exec *exec;
     const struct exec_agent *agent; /* borrowed */
     struct environment env;
-    struct post lease;
-    struct team *team;        /* owned; NULL: a process for each job */
-    struct switchboard board; /* of the team */
+    struct mailbox_call lease;
+    struct pool *pool;        /* owned; NULL: a process for each job */
+    struct call_router board; /* of the pool */
     size_t n_works;
-    struct work **slots; /* owned; of a queue of ARQ: who has which of its places, or NULL */
+    struct task **slots; /* owned; of a queue of ARQ: who has which of its places, or NULL */
     size_t slot;         /* for which is asked */
     bool is_wanted;      /* a job may be waiting */
     bool owes;           /* a job that was not started is still to be handed back */
@@ -62,15 +62,15 @@ struct exec {
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
-    struct crew *crews; /* owned */
-    size_t n_crews;
+    struct agent_runner *runners; /* owned */
+    size_t n_runners;
     size_t first_crew;   /* to lease next time */
-    struct work **works; /* owned; room for as many as all crews may have */
+    struct task **works; /* owned; room for as many as all agent runners may have */
     size_t n_works;
     char worker[96]; /* what leases are signed with */
     bool is_draining, is_closed;
     /* Any thread: */
-    struct letter wake;
+    struct loop_message wake;
     atomic_bool wake_posted, drain_asked, stop_asked;
     atomic_size_t n_running;
     /* The owner's thread: */
@@ -86,71 +86,72 @@ static size_t places(const struct exec_agent *agent)
     return agent->concurrency > 0 ? agent->concurrency : DEFAULT_CONCURRENCY;
 }
 
-static bool has_place(const struct crew *crew)
+static bool has_place(const struct agent_runner *runner)
 {
-    return crew->team != NULL ? team_has_place(crew->team)
-                              : crew->n_works < places(crew->agent);
+    return runner->pool != NULL ? pool_has_place(runner->pool)
+                                : runner->n_works < places(runner->agent);
 }
 
 /* What goes on without us is asked for by the name of its place, which the next server has
  * too: it gets the same lease again. */
-static void name_place(struct crew *crew, struct journal_request *req)
+static void name_place(struct agent_runner *runner, struct journal_request *req)
 {
     char name[160];
 
-    crew->slot = 0;
-    while (crew->slots[crew->slot] != NULL)
-        crew->slot++;
+    runner->slot = 0;
+    while (runner->slots[runner->slot] != NULL)
+        runner->slot++;
     (void)snprintf(name, sizeof(name), "arq:%.*s:%zu",
-                   STR_ARG(str_head(crew->agent->name, 100)), crew->slot); /* fits */
+                   STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
     (void)arena_copy(&req->mem, str_of(name), &req->request_id); /* or it has no name */
 }
 
-static void ask(struct crew *crew, enum journal_op op)
+static void ask(struct agent_runner *runner, enum journal_op op)
 {
-    struct exec *e = crew->exec;
-    struct journal_request *req = post_begin(&crew->lease, op);
+    struct exec *e = runner->exec;
+    struct journal_request *req = mailbox_call_begin(&runner->lease, op);
 
-    if (op == JOURNAL_LEASE && crew->slots != NULL)
-        name_place(crew, req);
+    if (op == JOURNAL_LEASE && runner->slots != NULL)
+        name_place(runner, req);
 
-    crew->is_wanted = crew->ask_first = false;
-    req->agents = &crew->agent->name;
+    runner->is_wanted = runner->ask_first = false;
+    req->agents = &runner->agent->name;
     req->n_agents = 1;
     req->worker = str_of(e->worker);
-    post_send(&crew->lease, e->host.journal);
+    mailbox_call_send(&runner->lease, e->host.journal);
 }
 
-static void lease(struct crew *crew)
+static void lease(struct agent_runner *runner)
 {
-    if (crew->team != NULL && !crew->exec->is_draining)
-        switchboard_go_on(&crew->board);
-    if (crew->exec->is_draining || !crew->is_wanted || crew->owes || crew->lease.is_flying)
+    if (runner->pool != NULL && !runner->exec->is_draining)
+        call_router_go_on(&runner->board);
+    if (runner->exec->is_draining || !runner->is_wanted || runner->owes ||
+        runner->lease.is_flying)
         return;
-    if (has_place(crew))
-        ask(crew, JOURNAL_LEASE);
-    else if (crew->team != NULL && team_may_grow(crew->team))
-        ask(crew, JOURNAL_COUNT);
+    if (has_place(runner))
+        ask(runner, JOURNAL_LEASE);
+    else if (runner->pool != NULL && pool_may_grow(runner->pool))
+        ask(runner, JOURNAL_COUNT);
 }
 
 static void lease_more(struct exec *e)
 {
-    for (size_t i = 0; i < e->n_crews; i++)
-        lease(&e->crews[(e->first_crew + i) % e->n_crews]);
+    for (size_t i = 0; i < e->n_runners; i++)
+        lease(&e->runners[(e->first_crew + i) % e->n_runners]);
     e->first_crew++;
 }
 
 /* The leased job again: its texts are still in the request. */
-static void hand_back(struct crew *crew)
+static void hand_back(struct agent_runner *runner)
 {
-    struct journal_request *req = &crew->lease.req;
+    struct journal_request *req = &runner->lease.req;
 
-    crew->owes = true;
+    runner->owes = true;
     req->op = JOURNAL_RETURN;
     req->job = req->row.id;
     req->key = req->row.key;
     req->attempt = req->row.attempt;
-    post_send(&crew->lease, crew->exec->host.journal);
+    mailbox_call_send(&runner->lease, runner->exec->host.journal);
 }
 
 /* --- the end ----------------------------------------------------------------- */
@@ -161,8 +162,8 @@ static size_t count(struct exec *e)
     size_t n = e->n_works;
 
     counter_set(&e->counts.works, e->n_works);
-    for (size_t i = 0; i < e->n_crews; i++)
-        n += e->crews[i].team != NULL ? team_size(e->crews[i].team) : 0;
+    for (size_t i = 0; i < e->n_runners; i++)
+        n += e->runners[i].pool != NULL ? pool_size(e->runners[i].pool) : 0;
     atomic_store(&e->n_running, n);
     return n;
 }
@@ -171,16 +172,16 @@ static void close_when_idle(struct exec *e)
 {
     if (!e->host.is_stopping || count(e) > 0 || e->is_closed)
         return;
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].lease.is_flying ||
-            (e->crews[i].team != NULL && !switchboard_is_idle(&e->crews[i].board)))
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (e->runners[i].lease.is_flying ||
+            (e->runners[i].pool != NULL && !call_router_is_idle(&e->runners[i].board)))
             return;
     e->is_closed = true;
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL)
-            team_close(e->crews[i].team);
-    if (e->host.dialer != NULL)
-        dialer_close(e->host.dialer);
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (e->runners[i].pool != NULL)
+            pool_close(e->runners[i].pool);
+    if (e->host.client != NULL)
+        http_client_close(e->host.client);
     if (e->arq.redis != NULL)
         redis_close(e->arq.redis, NULL, NULL);
     uv_close((uv_handle_t *)&e->poll, NULL);
@@ -193,10 +194,10 @@ static void drain(struct exec *e)
         return;
     e->is_draining = true;
     for (size_t i = 0; i < e->n_works; i++)
-        work_drain(e->works[i]);
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL)
-            team_drain(e->crews[i].team);
+        task_drain(e->works[i]);
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (e->runners[i].pool != NULL)
+            pool_drain(e->runners[i].pool);
 }
 
 static void stop(struct exec *e)
@@ -205,119 +206,121 @@ static void stop(struct exec *e)
         return;
     e->host.is_stopping = e->is_draining = true;
     for (size_t i = 0; i < e->n_works; i++) /* none goes away inside of this */
-        work_stop(e->works[i]);
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL)
-            team_stop(e->crews[i].team);
+        task_stop(e->works[i]);
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (e->runners[i].pool != NULL)
+            pool_stop(e->runners[i].pool);
 }
 
 /* --- jobs -------------------------------------------------------------------- */
 
 static void on_team_changed(void *arg)
 {
-    struct crew *crew = arg;
-    struct exec *e = crew->exec;
+    struct agent_runner *runner = arg;
+    struct exec *e = runner->exec;
 
     (void)count(e); /* for exec_running */
-    crew->is_wanted = true;
+    runner->is_wanted = true;
     lease_more(e);
     close_when_idle(e);
 }
 
-static bool on_call_answered(void *arg, const struct member *m, const struct report *report)
+static bool on_call_answered(void *arg,
+                             const struct pool_process *m,
+                             const struct report *report)
 {
-    struct crew *crew = arg;
+    struct agent_runner *runner = arg;
 
-    return switchboard_answer(&crew->board, m, report);
+    return call_router_answer(&runner->board, m, report);
 }
 
-static void on_member_gone(void *arg, const struct member *m)
+static void on_member_gone(void *arg, const struct pool_process *m)
 {
-    struct crew *crew = arg;
+    struct agent_runner *runner = arg;
 
-    switchboard_lose(&crew->board, m);
+    call_router_lose(&runner->board, m);
 }
 
 static void on_board_idle(void *arg)
 {
-    struct crew *crew = arg;
+    struct agent_runner *runner = arg;
 
-    close_when_idle(crew->exec);
+    close_when_idle(runner->exec);
 }
 
-static void on_work_ended(void *arg, struct work *w)
+static void on_work_ended(void *arg, struct task *w)
 {
-    struct crew *crew = arg;
-    struct exec *e = crew->exec;
+    struct agent_runner *runner = arg;
+    struct exec *e = runner->exec;
     size_t at = 0;
 
     while (e->works[at] != w)
         at++;
     e->works[at] = e->works[--e->n_works];
-    crew->n_works--;
-    for (size_t i = 0; crew->slots != NULL && i < places(crew->agent); i++)
-        if (crew->slots[i] == w)
-            crew->slots[i] = NULL;
-    on_team_changed(crew);
+    runner->n_works--;
+    for (size_t i = 0; runner->slots != NULL && i < places(runner->agent); i++)
+        if (runner->slots[i] == w)
+            runner->slots[i] = NULL;
+    on_team_changed(runner);
 }
 
-static int give_to_team(struct crew *crew)
+static int give_to_team(struct agent_runner *runner)
 {
-    const struct journal_request *req = &crew->lease.req;
-    int err = team_take(crew->team, req);
+    const struct journal_request *req = &runner->lease.req;
+    int err = pool_take(runner->pool, req);
 
-    if (err == 0 && crew->ask_first)
-        (void)team_ask(crew->team, req->row.key, req->row.attempt); /* it has just come */
+    if (err == 0 && runner->ask_first)
+        (void)pool_ask(runner->pool, req->row.key, req->row.attempt); /* it has just come */
     return err;
 }
 
-static int give_to_work(struct crew *crew)
+static int give_to_work(struct agent_runner *runner)
 {
-    struct exec *e = crew->exec;
-    struct work_options options = { .host = &e->host,
-                                    .agent = crew->agent,
-                                    .env = &crew->env,
+    struct exec *e = runner->exec;
+    struct task_options options = { .host = &e->host,
+                                    .agent = runner->agent,
+                                    .env = &runner->env,
                                     .ended = on_work_ended,
-                                    .arg = crew };
-    struct work *w;
-    int err = work_new(&options, &crew->lease.req, &w);
+                                    .arg = runner };
+    struct task *w;
+    int err = task_new(&options, &runner->lease.req, &w);
 
     if (err != 0)
         return err;
     e->works[e->n_works++] = w;
-    crew->n_works++;
-    if (crew->slots != NULL)
-        crew->slots[crew->slot] = w;
+    runner->n_works++;
+    if (runner->slots != NULL)
+        runner->slots[runner->slot] = w;
     counter_add(&e->counts.works_started, 1);
-    if (crew->ask_first)
-        work_ask(w);
+    if (runner->ask_first)
+        task_ask(w);
     return 0;
 }
 
-static void job_came(struct crew *crew)
+static void job_came(struct agent_runner *runner)
 {
     int err = ERR_CLOSED;
 
-    crew->is_wanted = true;
-    if (!crew->exec->is_draining)
-        err = crew->team != NULL ? give_to_team(crew) : give_to_work(crew);
+    runner->is_wanted = true;
+    if (!runner->exec->is_draining)
+        err = runner->pool != NULL ? give_to_team(runner) : give_to_work(runner);
     if (err != 0)
-        hand_back(crew);
-    (void)count(crew->exec); /* for exec_running */
+        hand_back(runner);
+    (void)count(runner->exec); /* for exec_running */
 }
 
-static void on_lease_answered(struct post *p)
+static void on_lease_answered(struct mailbox_call *p)
 {
-    struct crew *crew = p->owner;
-    struct exec *e = crew->exec;
+    struct agent_runner *runner = p->owner;
+    struct exec *e = runner->exec;
 
     if (p->req.op == JOURNAL_RETURN)
-        crew->owes = p->req.code == ERR_BUSY; /* the poll tries again */
+        runner->owes = p->req.code == ERR_BUSY; /* the poll tries again */
     else if (p->req.op == JOURNAL_COUNT)
-        team_need(crew->team, p->req.code == 0 ? p->req.accepted : 0);
+        pool_need(runner->pool, p->req.code == 0 ? p->req.accepted : 0);
     else if (p->req.code == 0)
-        job_came(crew);
-    if (!p->is_flying && !crew->owes) {
+        job_came(runner);
+    if (!p->is_flying && !runner->owes) {
         arena_done(&p->req.mem); /* the input may have been large */
         lease_more(e);
     }
@@ -332,14 +335,14 @@ static void wake(struct exec *e)
         (void)mailbox_post(e->box, &e->wake); /* closed: there is nobody to wake */
 }
 
-static void on_wake(struct letter *letter)
+static void on_wake(struct loop_message *message)
 {
-    struct exec *e = (struct exec *)(void *)((char *)letter - offsetof(struct exec, wake));
+    struct exec *e = (struct exec *)(void *)((char *)message - offsetof(struct exec, wake));
 
     atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (atomic_exchange(&e->crews[i].hint, false))
-            e->crews[i].is_wanted = e->crews[i].board.is_wanted = true;
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (atomic_exchange(&e->runners[i].hint, false))
+            e->runners[i].is_wanted = e->runners[i].board.is_wanted = true;
     if (atomic_load(&e->drain_asked))
         drain(e);
     if (atomic_load(&e->stop_asked))
@@ -350,9 +353,9 @@ static void on_wake(struct letter *letter)
 
 void exec_queued(struct exec *e, struct str agent)
 {
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (str_eq(e->crews[i].agent->name, agent)) {
-            atomic_store(&e->crews[i].hint, true);
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (str_eq(e->runners[i].agent->name, agent)) {
+            atomic_store(&e->runners[i].hint, true);
             wake(e);
             return;
         }
@@ -374,49 +377,51 @@ size_t exec_running(const struct exec *e)
     return atomic_load(&e->n_running);
 }
 
-struct news {
-    struct letter letter;
+struct job_event {
+    struct loop_message message;
     struct exec *exec;
     bool is_cancel;
     int64_t key, attempt;
 };
 
 /* False when nobody here has that job. */
-static bool tell(struct exec *e, const struct news *n)
+static bool tell(struct exec *e, const struct job_event *n)
 {
     for (size_t i = 0; i < e->n_works; i++)
-        if (work_is(e->works[i], n->key, n->attempt)) {
-            (n->is_cancel ? work_cancel : work_ask)(e->works[i]);
+        if (task_is(e->works[i], n->key, n->attempt)) {
+            (n->is_cancel ? task_cancel : task_ask)(e->works[i]);
             return true;
         }
-    for (size_t i = 0; i < e->n_crews; i++)
-        if (e->crews[i].team != NULL &&
-            (n->is_cancel ? team_cancel : team_ask)(e->crews[i].team, n->key, n->attempt))
+    for (size_t i = 0; i < e->n_runners; i++)
+        if (e->runners[i].pool != NULL &&
+            (n->is_cancel ? pool_cancel : pool_ask)(e->runners[i].pool, n->key, n->attempt))
             return true;
     return false;
 }
 
-static void on_news(struct letter *letter)
+static void on_news(struct loop_message *message)
 {
-    struct news *n = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
+    struct job_event *n =
+        (struct job_event *)(void *)((char *)message - offsetof(struct job_event, message));
     struct exec *e = n->exec;
 
     if (!tell(e, n))
-        for (size_t i = 0; i < e->n_crews; i++) /* the news may be ahead of the job itself */
-            e->crews[i].ask_first = e->crews[i].lease.is_flying;
+        for (size_t i = 0; i < e->n_runners; i++) /* the news may be ahead of the job itself */
+            e->runners[i].ask_first = e->runners[i].lease.is_flying;
     free(n);
 }
 
 /* Without memory it comes with the next heartbeat. */
 static void post_news(struct exec *e, bool is_cancel, int64_t key, int64_t attempt)
 {
-    struct news *n = malloc(sizeof(*n));
+    struct job_event *n = malloc(sizeof(*n));
 
     if (n == NULL)
         return;
-    *n = (struct news){ .exec = e, .is_cancel = is_cancel, .key = key, .attempt = attempt };
-    n->letter.deliver = on_news;
-    if (mailbox_post(e->box, &n->letter) != 0)
+    *n =
+        (struct job_event){ .exec = e, .is_cancel = is_cancel, .key = key, .attempt = attempt };
+    n->message.deliver = on_news;
+    if (mailbox_post(e->box, &n->message) != 0)
         free(n);
 }
 
@@ -436,12 +441,12 @@ static void on_poll(uv_timer_t *timer)
 {
     struct exec *e = timer->data;
 
-    for (size_t i = 0; i < e->n_crews; i++) {
-        struct crew *crew = &e->crews[i];
+    for (size_t i = 0; i < e->n_runners; i++) {
+        struct agent_runner *runner = &e->runners[i];
 
-        crew->is_wanted = crew->board.is_wanted = true;
-        if (crew->owes && !crew->lease.is_flying)
-            hand_back(crew);
+        runner->is_wanted = runner->board.is_wanted = true;
+        if (runner->owes && !runner->lease.is_flying)
+            hand_back(runner);
     }
     lease_more(e);
 }
@@ -461,9 +466,9 @@ static void *run(void *arg)
 
 int exec_start(struct exec *e, char *const *more, struct error *err)
 {
-    for (size_t i = 0; i < e->n_crews; i++)
+    for (size_t i = 0; i < e->n_runners; i++)
         for (char *const *entry = more; entry != NULL && *entry != NULL; entry++)
-            if (environment_add(&e->crews[i].env, *entry) != 0)
+            if (environment_add(&e->runners[i].env, *entry) != 0)
                 return error_set(err, ERR_NOMEM, "out of memory");
     if (pthread_create(&e->thread, NULL, run, e) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread of exec agents");
@@ -487,20 +492,20 @@ void exec_stop(struct exec *e)
 
 /* --- making and freeing ------------------------------------------------------ */
 
-static int add_team(struct crew *crew)
+static int add_team(struct agent_runner *runner)
 {
-    struct team_options options = { .host = &crew->exec->host,
-                                    .agent = crew->agent,
-                                    .env = &crew->env,
+    struct pool_options options = { .host = &runner->exec->host,
+                                    .agent = runner->agent,
+                                    .env = &runner->env,
                                     .changed = on_team_changed,
                                     .answered = on_call_answered,
                                     .gone = on_member_gone,
-                                    .arg = crew };
-    int err = team_new(&options, &crew->team);
+                                    .arg = runner };
+    int err = pool_new(&options, &runner->pool);
 
     if (err == 0)
-        switchboard_init(&crew->board, options.host, crew->exec->box, &crew->agent->name,
-                         crew->team, on_board_idle, crew);
+        call_router_init(&runner->board, options.host, runner->exec->box, &runner->agent->name,
+                         runner->pool, on_board_idle, runner);
     return err;
 }
 
@@ -508,34 +513,34 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
 {
     size_t n_places = 0;
 
-    e->crews = calloc(options->n + 1, sizeof(*e->crews));
-    for (size_t i = 0; i < options->n && e->crews != NULL; i++) {
+    e->runners = calloc(options->n + 1, sizeof(*e->runners));
+    for (size_t i = 0; i < options->n && e->runners != NULL; i++) {
         const struct exec_agent *agent = &options->agents[i];
-        struct crew *crew = &e->crews[i];
+        struct agent_runner *runner = &e->runners[i];
 
         bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
 
         if (!has_command && agent->http.url == NULL && agent->arq.function == NULL)
             return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
                              STR_ARG(str_head(agent->name, 80)));
-        if (environment_init(&crew->env, options->mark, environ, agent->env) != 0)
+        if (environment_init(&runner->env, options->mark, environ, agent->env) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
-        crew->exec = e;
-        crew->agent = agent;
-        crew->is_wanted = true; /* what waited before we came */
-        post_init(&crew->lease, e->box, crew, on_lease_answered);
-        e->n_crews = i + 1;
+        runner->exec = e;
+        runner->agent = agent;
+        runner->is_wanted = true; /* what waited before we came */
+        mailbox_call_init(&runner->lease, e->box, runner, on_lease_answered);
+        e->n_runners = i + 1;
         if (agent->arq.function != NULL)
-            crew->slots = calloc(places(agent) + 1, sizeof(*crew->slots));
-        if (agent->arq.function != NULL && crew->slots == NULL)
+            runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
+        if (agent->arq.function != NULL && runner->slots == NULL)
             return error_set(err, ERR_NOMEM, "out of memory");
-        if (agent->pool.size > 0 && add_team(crew) != 0)
+        if (agent->pool.size > 0 && add_team(runner) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
         n_places += agent->pool.size > 0 ? 0 : places(agent);
     }
     e->works = calloc(n_places + 1, sizeof(*e->works));
-    return e->crews != NULL && e->works != NULL ? 0
-                                                : error_set(err, ERR_NOMEM, "out of memory");
+    return e->runners != NULL && e->works != NULL ? 0
+                                                  : error_set(err, ERR_NOMEM, "out of memory");
 }
 
 static int add_dialer(struct exec *e, const struct exec_options *options, struct error *err)
@@ -545,8 +550,8 @@ static int add_dialer(struct exec *e, const struct exec_options *options, struct
     for (size_t i = 0; i < options->n; i++)
         is_needed |= options->agents[i].http.url != NULL;
     if (is_needed)
-        e->host.dialer = dialer_new(&e->loop);
-    return !is_needed || e->host.dialer != NULL
+        e->host.client = http_client_new(&e->loop);
+    return !is_needed || e->host.client != NULL
                ? 0
                : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
 }
@@ -647,19 +652,19 @@ void exec_free(struct exec *e)
         return;
     if (e->box != NULL)
         exec_stop(e);
-    for (size_t i = 0; i < e->n_crews; i++) {
-        post_done(&e->crews[i].lease);
-        environment_done(&e->crews[i].env);
-        if (e->crews[i].team != NULL)
-            switchboard_done(&e->crews[i].board);
-        team_free(e->crews[i].team);
-        free(e->crews[i].slots);
+    for (size_t i = 0; i < e->n_runners; i++) {
+        mailbox_call_done(&e->runners[i].lease);
+        environment_done(&e->runners[i].env);
+        if (e->runners[i].pool != NULL)
+            call_router_done(&e->runners[i].board);
+        pool_free(e->runners[i].pool);
+        free(e->runners[i].slots);
     }
     mailbox_free(e->box);
     if (e->has_loop)
         (void)uv_loop_close(&e->loop); /* 0: every handle is closed */
     report_reader_done(&e->reader);
-    free(e->crews);
+    free(e->runners);
     free(e->works);
     free(e);
 }

@@ -30,7 +30,7 @@
 struct error;
 struct exec;
 struct journal;
-struct marks;
+struct stored_marks;
 
 /* Long-lived processes that share the jobs of an agent. */
 struct exec_pool {
@@ -111,9 +111,9 @@ struct exec_options {
     void *arg;
     int64_t heartbeat_ms;          /* 0: a quarter of the lease */
     uint64_t poll_ms;              /* between two looks for jobs that nobody told of; 0: 2 s */
-    const char *mark;              /* of all processes (leash.h), or NULL */
+    const char *mark;              /* of all processes (child guard.h), or NULL */
     const struct redis_url *redis; /* with agents that are queues of ARQ */
-    struct marks *marks;           /* of their channels; borrowed; NULL: nobody listens */
+    struct stored_marks *marks;    /* of their channels; borrowed; NULL: nobody listens */
 };
 
 /* Processes, by whether they are of a pool. */

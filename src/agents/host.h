@@ -8,12 +8,12 @@
 #include <uv.h>
 
 struct arq_line;
-struct dialer;
+struct http_client;
 struct exec_counts;
 struct journal;
 struct report_reader;
 struct mailbox;
-struct marks;
+struct stored_marks;
 
 struct host {
     uv_loop_t *loop;
@@ -26,9 +26,9 @@ struct host {
     int64_t heartbeat_ms;             /* 0: a quarter of the lease */
     uv_buf_t scratch;                 /* where reads go */
     struct exec_counts *counts;
-    struct dialer *dialer;        /* NULL: no agent is a remote endpoint */
+    struct http_client *client;   /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
-    struct marks *marks;          /* NULL: nobody listens to channels */
+    struct stored_marks *marks;   /* NULL: nobody listens to channels */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

@@ -28,7 +28,7 @@ enum {
 };
 
 /* Why it did not go well, where libcurl has no reason of its own. */
-enum trouble {
+enum http_trouble {
     TROUBLE_NONE,
     TROUBLE_START,   /* out of memory, or something that libcurl does not take */
     TROUBLE_REFUSED, /* by its status */
@@ -39,7 +39,7 @@ enum trouble {
 };
 
 struct http {
-    struct hands hands; /* first */
+    struct executor executor; /* first */
     struct dialed call;
     struct curl_slist *headers; /* owned */
     struct buf url, body;
@@ -48,7 +48,7 @@ struct http {
     uv_timer_t watch; /* for the next byte; or our wish to end it */
     CURLcode code;
     long status;
-    enum trouble trouble;
+    enum http_trouble trouble;
     char kind[80];                    /* of the answer, for TROUBLE_KIND */
     char curl_words[CURL_ERROR_SIZE]; /* libcurl's reason */
     bool has_head, has_bytes, has_lines;
@@ -59,14 +59,14 @@ struct http {
     bool is_over;
 };
 
-static struct http *http_of(struct hands *h)
+static struct http *http_of(struct executor *h)
 {
     return (struct http *)(void *)h;
 }
 
 static const struct exec_http *settings_of(const struct http *h)
 {
-    return &h->hands.agent->http;
+    return &h->executor.agent->http;
 }
 
 static void on_watch(uv_timer_t *timer);
@@ -85,15 +85,15 @@ static void finish(struct http *h)
     h->is_over = true;
     (void)uv_timer_stop(&h->watch); /* stopping cannot fail */
     if (h->is_dialed)
-        dialer_remove(h->hands.host->dialer, &h->call);
+        http_client_remove(h->executor.host->client, &h->call);
     h->is_dialed = false;
-    h->hands.events->over(h->hands.owner, true);
+    h->executor.events->over(h->executor.owner, true);
 }
 
 /* Ends it in the next turn of the loop. */
-static void give_up(struct hands *hands)
+static void give_up(struct executor *executor)
 {
-    struct http *h = http_of(hands);
+    struct http *h = http_of(executor);
 
     h->is_unwanted = true;
     wait_ms(h, 0);
@@ -149,7 +149,7 @@ static void on_line(void *arg, struct str line)
 
     h->has_lines = true;
     if (!h->is_unwanted)
-        h->hands.events->output(h->hands.owner, line, true);
+        h->executor.events->output(h->executor.owner, line, true);
 }
 
 static void take(struct http *h, struct str bytes)
@@ -158,7 +158,7 @@ static void take(struct http *h, struct str bytes)
 
     if (err != 0)
         h->trouble = err == ERR_TOO_LARGE ? TROUBLE_LONG : TROUBLE_START;
-    h->hands.events->output(h->hands.owner, STR(""), false);
+    h->executor.events->output(h->executor.owner, STR(""), false);
 }
 
 /* Any other number than that of the bytes ends the transfer. */
@@ -206,7 +206,7 @@ static void tell_bad(struct http *h)
     (void)snprintf(text, sizeof(text),
                    "spoolwire: lines of the answer that are no events: %llu",
                    (unsigned long long)h->lines.n_bad); /* fits */
-    host_log(h->hands.host, h->hands.job, h->hands.agent->name, str_of(text));
+    host_log(h->executor.host, h->executor.job, h->executor.agent->name, str_of(text));
     if (!h->has_lines)
         h->trouble = TROUBLE_KIND;
 }
@@ -223,24 +223,24 @@ static void on_done(struct dialed *call, CURLcode code)
         h->trouble = TROUBLE_LONG;
     if (h->lines.n_bad > 0 && h->trouble == TROUBLE_NONE)
         tell_bad(h);
-    h->hands.events->output(h->hands.owner, STR(""), false);
+    h->executor.events->output(h->executor.owner, STR(""), false);
     finish(h);
 }
 
 /* --- what it is told --------------------------------------------------------- */
 
-static void pause_reading(struct hands *hands)
+static void pause_reading(struct executor *executor)
 {
-    struct http *h = http_of(hands);
+    struct http *h = http_of(executor);
 
     h->is_paused = true;
     if (!h->is_unwanted)
         (void)uv_timer_stop(&h->watch); /* the silence is ours */
 }
 
-static void resume_reading(struct hands *hands)
+static void resume_reading(struct executor *executor)
 {
-    struct http *h = http_of(hands);
+    struct http *h = http_of(executor);
 
     if (!h->is_paused || h->is_over)
         return;
@@ -251,9 +251,9 @@ static void resume_reading(struct hands *hands)
         (void)curl_easy_pause(h->call.easy, CURLPAUSE_CONT); /* what fails ends the transfer */
 }
 
-static bool has_ended(const struct hands *hands)
+static bool has_ended(const struct executor *executor)
 {
-    return ((const struct http *)(const void *)hands)->is_over;
+    return ((const struct http *)(const void *)executor)->is_over;
 }
 
 /* --- the request ------------------------------------------------------------- */
@@ -307,18 +307,18 @@ static bool add_given(struct http *h, struct buf *line)
     return ok;
 }
 
-static bool add_headers(struct http *h, const struct order *order)
+static bool add_headers(struct http *h, const struct assignment *assignment)
 {
     char attempt[24];
     struct buf line;
 
-    (void)snprintf(attempt, sizeof(attempt), "%lld", (long long)order->attempt); /* fits */
+    (void)snprintf(attempt, sizeof(attempt), "%lld", (long long)assignment->attempt); /* fits */
     buf_init(&line, MAX_HEADER);
     bool ok = add_given(h, &line) &&
               add_ours(h, &line, "Content-Type", STR("application/json")) &&
               add_ours(h, &line, "Accept",
                        STR("text/event-stream, application/x-ndjson, application/json")) &&
-              add_ours(h, &line, "Spoolwire-Job", order->job) &&
+              add_ours(h, &line, "Spoolwire-Job", assignment->job) &&
               add_ours(h, &line, "Spoolwire-Attempt", str_of(attempt));
     /* Asking whether the body is welcome would cost a round trip. */
     buf_lit(&line, "Expect:");
@@ -328,14 +328,14 @@ static bool add_headers(struct http *h, const struct order *order)
 }
 
 /* A job's id needs no escapes. */
-static void put_url(struct http *h, const struct order *order)
+static void put_url(struct http *h, const struct assignment *assignment)
 {
     struct str url = str_of(settings_of(h)->url);
 
     while (url.n > 0) {
         bool is_job = str_starts(url, STR("{job}"));
 
-        buf_str(&h->url, is_job ? order->job : str_head(url, 1));
+        buf_str(&h->url, is_job ? assignment->job : str_head(url, 1));
         url = str_skip(url, is_job ? 5 : 1);
     }
     buf_char(&h->url, '\0');
@@ -365,27 +365,28 @@ static bool set_up(struct http *h)
            curl_easy_setopt(c, CURLOPT_WRITEDATA, h) == CURLE_OK;
 }
 
-static bool dial(struct http *h, const struct order *order)
+static bool dial(struct http *h, const struct assignment *assignment)
 {
-    body_put(&h->body, settings_of(h), order);
-    put_url(h, order);
+    body_put(&h->body, settings_of(h), assignment);
+    put_url(h, assignment);
     h->call.easy = curl_easy_init();
     return h->call.easy != NULL && h->body.error == 0 && h->url.error == 0 &&
-           add_headers(h, order) && set_up(h) && dialer_add(h->hands.host->dialer, &h->call);
+           add_headers(h, assignment) && set_up(h) &&
+           http_client_add(h->executor.host->client, &h->call);
 }
 
-static bool start(struct hands *hands, const struct order *order)
+static bool start(struct executor *executor, const struct assignment *assignment)
 {
-    struct http *h = http_of(hands);
+    struct http *h = http_of(executor);
 
-    (void)uv_timer_init(hands->host->loop, &h->watch); /* cannot fail */
+    (void)uv_timer_init(executor->host->loop, &h->watch); /* cannot fail */
     h->watch.data = h;
     h->call.done = on_done;
     buf_init(&h->url, MAX_URL);
     buf_init(&h->body, MAX_BODY);
     buf_init(&h->excerpt, EXCERPT);
     unframe_init(&h->lines, OUTBOX_MAX_LINE, on_line, h);
-    h->is_dialed = dial(h, order);
+    h->is_dialed = dial(h, assignment);
     h->is_over = !h->is_dialed;
     if (h->is_over)
         h->trouble = TROUBLE_START;
@@ -493,9 +494,11 @@ static enum outcome judge_code(const struct http *h, struct buf *b, struct str *
     return is_passing(h->code) ? OUTCOME_LOST : OUTCOME_FAILED;
 }
 
-static enum outcome judge(const struct hands *hands, struct buf *error, struct str *ret_type)
+static enum outcome judge(const struct executor *executor,
+                          struct buf *error,
+                          struct str *ret_type)
 {
-    const struct http *h = (const struct http *)(const void *)hands;
+    const struct http *h = (const struct http *)(const void *)executor;
 
     if (h->trouble == TROUBLE_REFUSED)
         return judge_refusal(h, error, ret_type);
@@ -516,32 +519,32 @@ static void on_closed(uv_handle_t *handle)
     buf_done(&h->body);
     buf_done(&h->excerpt);
     unframe_done(&h->lines);
-    h->hands.events->closed(h->hands.owner); /* h is gone */
+    h->executor.events->closed(h->executor.owner); /* h is gone */
 }
 
-static void close_watch(struct hands *hands)
+static void close_watch(struct executor *executor)
 {
-    uv_close((uv_handle_t *)&http_of(hands)->watch, on_closed);
+    uv_close((uv_handle_t *)&http_of(executor)->watch, on_closed);
 }
 
-static const struct hands_ops ops = { .source = "the answer of the endpoint",
-                                      .start = start,
-                                      .pause = pause_reading,
-                                      .resume = resume_reading,
-                                      .stop = give_up,
-                                      .kill = give_up,
-                                      .abandon = give_up,
-                                      .has_ended = has_ended,
-                                      .judge = judge,
-                                      .close = close_watch };
+static const struct executor_ops ops = { .source = "the answer of the endpoint",
+                                         .start = start,
+                                         .pause = pause_reading,
+                                         .resume = resume_reading,
+                                         .stop = give_up,
+                                         .kill = give_up,
+                                         .abandon = give_up,
+                                         .has_ended = has_ended,
+                                         .judge = judge,
+                                         .close = close_watch };
 
-struct hands *http_new(const struct hands *common)
+struct executor *http_new(const struct executor *common)
 {
     struct http *h = calloc(1, sizeof(*h));
 
     if (h == NULL)
         return NULL;
-    h->hands = *common;
-    h->hands.ops = &ops;
-    return &h->hands;
+    h->executor = *common;
+    h->executor.ops = &ops;
+    return &h->executor;
 }

@@ -1,5 +1,5 @@
-/* A remote endpoint as the hands of a work: the job is the body of a POST, and what the answer
- * streams (server-sent events or JSON lines) are its events.
+/* A remote endpoint as the executor of a task: the job is the body of a POST, and what the
+ * answer streams (server-sent events or JSON lines) are its events.
  *
  *     start ──POST──▶ head of the answer ──▶ its lines … ──▶ its end
  *        │ connect, first    │ not 2xx: refused    │ idle, cut    └ it went well; the journal
@@ -11,9 +11,9 @@
 #ifndef AGENTS_HTTP_H
 #define AGENTS_HTTP_H
 
-struct hands;
+struct executor;
 
 /* Takes over what @common says, but for its ops.  NULL: out of memory. */
-struct hands *http_new(const struct hands *common);
+struct executor *http_new(const struct executor *common);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { MAX_ENVIRONMENT = 4 * 1024 * 1024, SWEEPS = 20 };
 
-/* --- the leash --------------------------------------------------------------- */
+/* --- the child guard --------------------------------------------------------------- */
 
 static _Thread_local pid_t spawning; /* our process, while a process is being spawned; or 0 */
 
@@ -36,7 +36,9 @@ static void install(void)
         abort(); /* at the first process, without memory for three pointers */
 }
 
-int leash_spawn(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options)
+int child_guard_spawn(uv_loop_t *loop,
+                      uv_process_t *process,
+                      const uv_process_options_t *options)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -74,8 +76,8 @@ static bool has_mark(struct str environment, struct str mark)
     while (environment.n > 0) {
         struct str entry = str_head(environment, str_find(environment, '\0'));
 
-        if (str_starts(entry, STR(LEASH_VARIABLE)) &&
-            str_eq(str_skip(entry, sizeof(LEASH_VARIABLE) - 1), mark))
+        if (str_starts(entry, STR(CHILD_GUARD_VARIABLE)) &&
+            str_eq(str_skip(entry, sizeof(CHILD_GUARD_VARIABLE) - 1), mark))
             return true;
         environment = str_skip(environment, entry.n + 1);
     }
@@ -111,7 +113,7 @@ static bool sweep_once(struct str mark, struct buf *environment)
     return found;
 }
 
-bool leash_sweep(struct str mark)
+bool child_guard_sweep(struct str mark)
 {
     struct buf environment;
 

@@ -1,4 +1,4 @@
-/* A leash: processes do not outlive the server that started them, not even when it was
+/* A child guard: processes do not outlive the server that started them, not even when it was
  * killed.
  *
  * The kernel kills a process when the thread that forked it ends (PR_SET_PDEATHSIG), if the
@@ -13,13 +13,15 @@
 #include <uv.h>
 
 /* The variable that holds the mark, with its '='. */
-#define LEASH_VARIABLE "SPOOLWIRE_SERVER="
+#define CHILD_GUARD_VARIABLE "SPOOLWIRE_SERVER="
 
 /* uv_spawn, on a thread that outlives the process unless the whole server dies. */
-int leash_spawn(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options);
+int child_guard_spawn(uv_loop_t *loop,
+                      uv_process_t *process,
+                      const uv_process_options_t *options);
 
 /* Kills every process with that mark but our own; true when there was any.  Nobody else may
  * be using the mark. */
-bool leash_sweep(struct str mark);
+bool child_guard_sweep(struct str mark);
 
 #endif

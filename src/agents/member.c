@@ -1,9 +1,9 @@
 /* Everything that happens to a process comes through here; what it says about a job goes to
- * the job's seat.
+ * the job's pool job.
  *
- * One timer rings at the next of the deadlines: the member's own and its seats'.  A deadline
- * that moves later (each sign of life does that) leaves the timer alone; when it rings too
- * early, it is set again.
+ * One timer rings at the next of the deadlines: the pool process's own and its pool jobs'.  A
+ * deadline that moves later (each sign of life does that) leaves the timer alone; when it rings
+ * too early, it is set again.
  *
  * While the lines of one job wait for the journal (1 MiB), nothing is read from the process:
  * its other jobs wait too, and their silence is not held against them. */
@@ -29,12 +29,12 @@ enum {
     MAX_SAID = 1024 * 1024 * 1024,
 };
 
-static const struct exec_pool *pool_of(const struct member *m)
+static const struct exec_pool *pool_of(const struct pool_process *m)
 {
     return &m->opt.agent->pool;
 }
 
-static int64_t now(const struct member *m)
+static int64_t now(const struct pool_process *m)
 {
     return (int64_t)uv_now(m->opt.host->loop);
 }
@@ -42,17 +42,17 @@ static int64_t now(const struct member *m)
 /* --- words for people -------------------------------------------------------- */
 
 /* The only job that it has; else absent: a line of its stderr may be about any. */
-static struct str only_job(const struct member *m)
+static struct str only_job(const struct pool_process *m)
 {
     struct str job = STR_NONE;
 
-    for (const struct seat *s = m->seats; s != NULL && m->n_jobs == 1; s = s->next)
-        if (s->state != SEAT_LEFT)
-            job = s->duty.job;
+    for (const struct pool_job *s = m->jobs; s != NULL && m->n_jobs == 1; s = s->next)
+        if (s->state != POOL_JOB_LEFT)
+            job = s->session.job;
     return job;
 }
 
-static void remark(const struct member *m, const char *what, const char *why)
+static void remark(const struct pool_process *m, const char *what, const char *why)
 {
     char line[400];
 
@@ -63,7 +63,7 @@ static void remark(const struct member *m, const char *what, const char *why)
 
 /* A line that is not taken.  The 1st, 2nd, 4th, 8th, … is told: a process may say the same
  * wrong thing for ever. */
-static void refuse(struct member *m, const char *why)
+static void refuse(struct pool_process *m, const char *why)
 {
     char what[64];
 
@@ -79,7 +79,7 @@ static void refuse(struct member *m, const char *why)
 
 static void on_timer(uv_timer_t *timer);
 
-static void set_alarm(struct member *m, int64_t at)
+static void set_alarm(struct pool_process *m, int64_t at)
 {
     int64_t left = at - now(m);
 
@@ -90,7 +90,7 @@ static void set_alarm(struct member *m, int64_t at)
     (void)uv_timer_start(&m->timer, on_timer, left > 0 ? (uint64_t)left : 1, 0); /* open */
 }
 
-static void set_deadline(struct member *m, int64_t ms)
+static void set_deadline(struct pool_process *m, int64_t ms)
 {
     m->deadline = now(m) + ms;
     set_alarm(m, m->deadline);
@@ -100,13 +100,15 @@ static void set_deadline(struct member *m, int64_t ms)
 
 #define TO(state) (1u << (state))
 
-static void move(struct member *m, enum member_state to)
+static void move(struct pool_process *m, enum pool_process_state to)
 {
-    static const unsigned moves[MEMBER_STATE_MAX] = {
-        [MEMBER_STARTING] = TO(MEMBER_READY) | TO(MEMBER_LEAVING) | TO(MEMBER_GONE),
-        [MEMBER_READY] = TO(MEMBER_RETIRING) | TO(MEMBER_LEAVING) | TO(MEMBER_GONE),
-        [MEMBER_RETIRING] = TO(MEMBER_LEAVING) | TO(MEMBER_GONE),
-        [MEMBER_LEAVING] = TO(MEMBER_GONE),
+    static const unsigned moves[POOL_PROCESS_STATE_MAX] = {
+        [POOL_PROCESS_STARTING] =
+            TO(POOL_PROCESS_READY) | TO(POOL_PROCESS_LEAVING) | TO(POOL_PROCESS_GONE),
+        [POOL_PROCESS_READY] =
+            TO(POOL_PROCESS_RETIRING) | TO(POOL_PROCESS_LEAVING) | TO(POOL_PROCESS_GONE),
+        [POOL_PROCESS_RETIRING] = TO(POOL_PROCESS_LEAVING) | TO(POOL_PROCESS_GONE),
+        [POOL_PROCESS_LEAVING] = TO(POOL_PROCESS_GONE),
     };
 
     assert((moves[m->state] & TO(to)) != 0);
@@ -115,52 +117,52 @@ static void move(struct member *m, enum member_state to)
 }
 
 /* It has no job: the end of its stdin is all that it should need. */
-static void part(struct member *m)
+static void part(struct pool_process *m)
 {
-    move(m, MEMBER_LEAVING);
+    move(m, POOL_PROCESS_LEAVING);
     child_end_input(&m->child);
     set_deadline(m, m->child.grace_ms);
 }
 
 /* No more jobs; it ends with the last one. */
-static void retire(struct member *m)
+static void retire(struct pool_process *m)
 {
-    if (m->state == MEMBER_READY)
-        move(m, MEMBER_RETIRING);
-    if (m->state == MEMBER_RETIRING && m->n_jobs == 0)
+    if (m->state == POOL_PROCESS_READY)
+        move(m, POOL_PROCESS_RETIRING);
+    if (m->state == POOL_PROCESS_RETIRING && m->n_jobs == 0)
         part(m);
 }
 
-void member_outdate(struct member *m)
+void pool_process_outdate(struct pool_process *m)
 {
     m->is_outdated = true;
     retire(m);
 }
 
-void member_drain(struct member *m)
+void pool_process_drain(struct pool_process *m)
 {
-    if (m->state == MEMBER_GONE)
+    if (m->state == POOL_PROCESS_GONE)
         return;
     m->hands_back = true;
-    if (m->state != MEMBER_LEAVING)
-        move(m, MEMBER_LEAVING);
+    if (m->state != POOL_PROCESS_LEAVING)
+        move(m, POOL_PROCESS_LEAVING);
     child_stop(&m->child);
 }
 
-void member_stop(struct member *m)
+void pool_process_stop(struct pool_process *m)
 {
-    if (m->state != MEMBER_GONE) {
+    if (m->state != POOL_PROCESS_GONE) {
         m->hands_back = true;
-        if (m->state != MEMBER_LEAVING)
-            move(m, MEMBER_LEAVING);
+        if (m->state != POOL_PROCESS_LEAVING)
+            move(m, POOL_PROCESS_LEAVING);
         child_abandon(&m->child);
     }
-    for (struct seat *s = m->seats; s != NULL; s = s->next)
-        duty_hurry(&s->duty);
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next)
+        lease_session_hurry(&s->session);
 }
 
 /* It is not to be trusted: what it has is lost. */
-static void kill_for(struct member *m, const char *fault)
+static void kill_for(struct pool_process *m, const char *fault)
 {
     if (m->fault != NULL)
         return;
@@ -171,45 +173,45 @@ static void kill_for(struct member *m, const char *fault)
 }
 
 /* It does not stop a job.  It may have others, which are given some time. */
-static void distrust(struct member *m, struct seat *s)
+static void distrust(struct pool_process *m, struct pool_job *s)
 {
-    const struct duty_word back = { .op = JOURNAL_RETURN };
+    const struct last_report back = { .op = JOURNAL_RETURN };
 
-    duty_remark(&s->duty, "the process did not stop it",
-                "it gets no more jobs, and ends when the others do");
+    lease_session_remark(&s->session, "the process did not stop it",
+                         "it gets no more jobs, and ends when the others do");
     retire(m); /* first: there is no place for another one */
-    seat_desert(s, &back);
-    if (m->state == MEMBER_RETIRING && m->deadline == INT64_MAX)
+    pool_job_desert(s, &back);
+    if (m->state == POOL_PROCESS_RETIRING && m->deadline == INT64_MAX)
         set_deadline(m, pool_of(m)->drain_ms);
 }
 
-static void look_at_deadline(struct member *m)
+static void look_at_deadline(struct pool_process *m)
 {
     if (now(m) < m->deadline)
         return;
     m->deadline = INT64_MAX;
-    if (m->state == MEMBER_STARTING)
+    if (m->state == POOL_PROCESS_STARTING)
         kill_for(m, "it did not say {\"ready\":true} in time");
-    else if (m->state == MEMBER_LEAVING)
+    else if (m->state == POOL_PROCESS_LEAVING)
         child_stop(&m->child);
     else
-        member_drain(m);
+        pool_process_drain(m);
 }
 
-static void look_at_seats(struct member *m, bool overslept)
+static void look_at_seats(struct pool_process *m, bool overslept)
 {
-    for (struct seat *s = m->seats; s != NULL; s = s->next) { /* none goes away in here */
-        seat_look(s, !m->child.is_paused && !overslept);
-        if (seat_is_stuck(s))
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next) { /* none goes away in here */
+        pool_job_look(s, !m->child.is_paused && !overslept);
+        if (pool_job_is_stuck(s))
             distrust(m, s);
     }
 }
 
-static void fail_to_start(struct member *m);
+static void fail_to_start(struct pool_process *m);
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct member *m = timer->data;
+    struct pool_process *m = timer->data;
 
     bool overslept = now(m) - m->alarm > MAX_LATE_MS; /* we, or the whole machine */
 
@@ -222,16 +224,16 @@ static void on_timer(uv_timer_t *timer)
     look_at_deadline(m);
     if (m->deadline < INT64_MAX)
         set_alarm(m, m->deadline);
-    for (const struct seat *s = m->seats; s != NULL; s = s->next)
-        if (seat_next(s) < INT64_MAX)
-            set_alarm(m, seat_next(s));
+    for (const struct pool_job *s = m->jobs; s != NULL; s = s->next)
+        if (pool_job_next(s) < INT64_MAX)
+            set_alarm(m, pool_job_next(s));
 }
 
 /* --- the end ----------------------------------------------------------------- */
 
-static void free_when_closed(struct member *m)
+static void free_when_closed(struct pool_process *m)
 {
-    if (m->n_open > 0 || m->seats != NULL)
+    if (m->n_open > 0 || m->jobs != NULL)
         return;
     m->opt.events->closed(m);
     lines_done(&m->lines);
@@ -241,7 +243,7 @@ static void free_when_closed(struct member *m)
 
 static void on_child_closed(struct child *c)
 {
-    struct member *m = c->owner;
+    struct pool_process *m = c->owner;
 
     m->n_open--;
     free_when_closed(m);
@@ -249,19 +251,19 @@ static void on_child_closed(struct child *c)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    struct member *m = handle->data;
+    struct pool_process *m = handle->data;
 
     m->n_open--;
     free_when_closed(m);
 }
 
-static void close_handles(struct member *m)
+static void close_handles(struct pool_process *m)
 {
     uv_close((uv_handle_t *)&m->timer, on_timer_closed);
     child_close(&m->child);
 }
 
-static void fail_to_start(struct member *m)
+static void fail_to_start(struct pool_process *m)
 {
     const struct exec_agent *a = m->opt.agent;
     char why[400];
@@ -274,23 +276,26 @@ static void fail_to_start(struct member *m)
 }
 
 /* What its end means for the jobs that it had. */
-static void desert_all(struct member *m, struct str why, struct str type, struct str details)
+static void desert_all(struct pool_process *m,
+                       struct str why,
+                       struct str type,
+                       struct str details)
 {
-    struct duty_word word = { .op = m->hands_back ? JOURNAL_RETURN : JOURNAL_LOSE,
-                              .error = why,
-                              .error_type = type,
-                              .details = details,
-                              .phase = STR("worker") };
+    struct last_report word = { .op = m->hands_back ? JOURNAL_RETURN : JOURNAL_LOSE,
+                                .error = why,
+                                .error_type = type,
+                                .details = details,
+                                .phase = STR("worker") };
 
-    for (struct seat *s = m->seats; s != NULL; s = s->next)
-        if (s->state != SEAT_LEFT)
-            seat_desert(s, &word);
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next)
+        if (s->state != POOL_JOB_LEFT)
+            pool_job_desert(s, &word);
 }
 
 static void on_over(struct child *c)
 {
-    struct member *m = c->owner;
-    bool is_wanted = m->state == MEMBER_LEAVING;
+    struct pool_process *m = c->owner;
+    bool is_wanted = m->state == POOL_PROCESS_LEAVING;
     struct str type = STR("ProcessFault");
     struct buf why, details;
     bool is_raised;
@@ -309,7 +314,7 @@ static void on_over(struct child *c)
         type = verdict_put(&why, c->status, c->signal, &m->tail, &is_raised);
     if (m->fault == NULL && c->trouble == 0)
         verdict_put_details(&details, c->status, c->signal, &m->tail);
-    move(m, MEMBER_GONE);
+    move(m, POOL_PROCESS_GONE);
     m->opt.events->over(m, is_wanted ? STR_NONE : buf_text(&why)); /* first: no place here */
     desert_all(m, buf_text(&why), type, details.n > 0 ? buf_text(&details) : STR_NONE);
     buf_done(&why);
@@ -319,46 +324,46 @@ static void on_over(struct child *c)
 
 /* --- its jobs ---------------------------------------------------------------- */
 
-static bool is_worn(const struct member *m)
+static bool is_worn(const struct pool_process *m)
 {
     const struct exec_pool *p = pool_of(m);
 
-    return m->state == MEMBER_READY &&
+    return m->state == POOL_PROCESS_READY &&
            ((p->recycle_jobs > 0 && m->n_taken >= p->recycle_jobs) ||
             (p->recycle_bytes > 0 && resident_bytes(m->child.pid) >= p->recycle_bytes));
 }
 
-static void on_told(struct seat *s)
+static void on_told(struct pool_job *s)
 {
-    set_alarm(s->owner, seat_next(s));
+    set_alarm(s->owner, pool_job_next(s));
 }
 
-static void on_left(struct seat *s, bool finished)
+static void on_left(struct pool_job *s, bool finished)
 {
-    struct member *m = s->owner;
+    struct pool_process *m = s->owner;
 
     m->n_jobs--;
     if (finished)
         m->opt.events->worked(m);
-    if (m->state == MEMBER_RETIRING || is_worn(m))
+    if (m->state == POOL_PROCESS_RETIRING || is_worn(m))
         retire(m);
     m->opt.events->changed(m);
 }
 
-static void on_stored(struct seat *s)
+static void on_stored(struct pool_job *s)
 {
-    struct member *m = s->owner;
+    struct pool_process *m = s->owner;
 
-    for (const struct seat *t = m->seats; t != NULL; t = t->next)
-        if (duty_waiting(&t->duty) > RESUME_BYTES)
+    for (const struct pool_job *t = m->jobs; t != NULL; t = t->next)
+        if (lease_session_waiting(&t->session) > RESUME_BYTES)
             return;
     child_resume(&m->child);
 }
 
-static void on_closed(struct seat *s)
+static void on_closed(struct pool_job *s)
 {
-    struct member *m = s->owner;
-    struct seat **at = &m->seats;
+    struct pool_process *m = s->owner;
+    struct pool_job **at = &m->jobs;
 
     while (*at != s)
         at = &(*at)->next;
@@ -367,68 +372,70 @@ static void on_closed(struct seat *s)
     free_when_closed(m);
 }
 
-static const struct seat_events seat_events = { .told = on_told,
-                                                .left = on_left,
-                                                .stored = on_stored,
-                                                .closed = on_closed };
+static const struct pool_job_events pool_job_events = { .told = on_told,
+                                                        .left = on_left,
+                                                        .stored = on_stored,
+                                                        .closed = on_closed };
 
-size_t member_places(const struct member *m)
+size_t pool_process_places(const struct pool_process *m)
 {
     size_t all = pool_of(m)->concurrency > 0 ? pool_of(m)->concurrency : 1;
 
-    return m->state == MEMBER_READY && m->fault == NULL && m->n_jobs < all ? all - m->n_jobs
-                                                                           : 0;
+    return m->state == POOL_PROCESS_READY && m->fault == NULL && m->n_jobs < all
+               ? all - m->n_jobs
+               : 0;
 }
 
-int64_t member_age(const struct member *m)
+int64_t pool_process_age(const struct pool_process *m)
 {
     return now(m) - m->started;
 }
 
-int member_take(struct member *m, const struct journal_request *lease)
+int pool_process_take(struct pool_process *m, const struct journal_request *lease)
 {
-    struct seat *s;
-    int err = seat_new(m->opt.host, m->opt.agent->name, &m->child, m->child.grace_ms, lease,
-                       &seat_events, m, &s);
+    struct pool_job *s;
+    int err = pool_job_new(m->opt.host, m->opt.agent->name, &m->child, m->child.grace_ms, lease,
+                           &pool_job_events, m, &s);
 
     if (err != 0)
         return err;
-    s->next = m->seats;
-    m->seats = s;
-    if (s->state == SEAT_LEFT)
+    s->next = m->jobs;
+    m->jobs = s;
+    if (s->state == POOL_JOB_LEFT)
         return 0;
     m->n_jobs++;
     m->n_taken++;
-    set_alarm(m, seat_next(s));
+    set_alarm(m, pool_job_next(s));
     if (is_worn(m))
         retire(m);
     return 0;
 }
 
-struct seat *member_find(struct member *m, struct str job, int64_t attempt)
+struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64_t attempt)
 {
-    for (struct seat *s = m->seats; s != NULL; s = s->next)
-        if (s->state != SEAT_LEFT && s->duty.attempt == attempt && str_eq(s->duty.job, job))
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next)
+        if (s->state != POOL_JOB_LEFT && s->session.attempt == attempt &&
+            str_eq(s->session.job, job))
             return s;
     return NULL;
 }
 
 /* --- what the process says --------------------------------------------------- */
 
-static void become_ready(struct member *m, const struct report *report)
+static void become_ready(struct pool_process *m, const struct report *report)
 {
-    if (m->state != MEMBER_STARTING)
+    if (m->state != POOL_PROCESS_STARTING)
         return;
     m->takes_calls = report->takes_calls;
-    move(m, MEMBER_READY);
+    move(m, POOL_PROCESS_READY);
     if (m->is_outdated)
         retire(m);
     m->opt.events->changed(m);
 }
 
-static void hear(struct member *m, const struct report *report)
+static void hear(struct pool_process *m, const struct report *report)
 {
-    struct seat *s = member_find(m, report->job, report->attempt);
+    struct pool_job *s = pool_process_find(m, report->job, report->attempt);
     char why[200];
 
     if (s == NULL) {
@@ -437,14 +444,14 @@ static void hear(struct member *m, const struct report *report)
         refuse(m, why);
         return;
     }
-    seat_hear(s, report);
-    if (duty_waiting(&s->duty) > PAUSE_BYTES && m->fault == NULL)
+    pool_job_hear(s, report);
+    if (lease_session_waiting(&s->session) > PAUSE_BYTES && m->fault == NULL)
         child_pause(&m->child);
 }
 
 static void on_line(void *arg, struct str line)
 {
-    struct member *m = arg;
+    struct pool_process *m = arg;
     struct report report;
     struct error err = { 0 };
 
@@ -465,21 +472,21 @@ static void on_line(void *arg, struct str line)
 
 static void on_output(struct child *c, struct str bytes, bool more)
 {
-    struct member *m = c->owner;
+    struct pool_process *m = c->owner;
     int err = m->fault == NULL ? lines_put(&m->lines, bytes) : 0;
 
     if (err == ERR_TOO_LARGE)
         kill_for(m, "a line of more than 16 MiB");
     else if (err != 0)
         kill_for(m, "out of memory for its output");
-    for (struct seat *s = m->seats; s != NULL; s = s->next) /* as above */
-        if (!more || duty_waiting(&s->duty) >= OUTBOX_BATCH)
-            duty_go_on(&s->duty);
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next) /* as above */
+        if (!more || lease_session_waiting(&s->session) >= OUTBOX_BATCH)
+            lease_session_go_on(&s->session);
 }
 
 static void on_errors(struct child *c, struct str bytes)
 {
-    struct member *m = c->owner;
+    struct pool_process *m = c->owner;
 
     tail_put(&m->tail, bytes);
 }
@@ -487,15 +494,15 @@ static void on_errors(struct child *c, struct str bytes)
 /* Whose line is it?  The only job's, or the one's that it names. */
 static void on_error_line(void *arg, struct str line)
 {
-    struct member *m = arg;
+    struct pool_process *m = arg;
     struct str job = only_job(m);
 
     if (m->n_jobs > 1) {
         struct str named = report_job(m->opt.host->reader, line);
 
-        for (const struct seat *s = m->seats; s != NULL && named.p != NULL; s = s->next)
-            if (s->state != SEAT_LEFT && str_eq(s->duty.job, named))
-                job = s->duty.job;
+        for (const struct pool_job *s = m->jobs; s != NULL && named.p != NULL; s = s->next)
+            if (s->state != POOL_JOB_LEFT && str_eq(s->session.job, named))
+                job = s->session.job;
     }
     host_log(m->opt.host, job, m->opt.agent->name, line);
 }
@@ -507,7 +514,7 @@ static const struct child_events child_events = { .output = on_output,
 
 /* --- the start --------------------------------------------------------------- */
 
-static int start(struct member *m)
+static int start(struct pool_process *m)
 {
     const struct exec_agent *a = m->opt.agent;
     struct buf token;
@@ -532,9 +539,9 @@ static int start(struct member *m)
     return err;
 }
 
-int member_new(const struct member_options *options, struct member **ret)
+int pool_process_new(const struct pool_process_options *options, struct pool_process **ret)
 {
-    struct member *m = calloc(1, sizeof(*m));
+    struct pool_process *m = calloc(1, sizeof(*m));
     const struct host *host = options->host;
 
     if (m == NULL)
@@ -550,7 +557,7 @@ int member_new(const struct member_options *options, struct member **ret)
     m->n_open = 2;
     m->start_error = start(m);
     if (m->start_error != 0)
-        move(m, MEMBER_GONE);
+        move(m, POOL_PROCESS_GONE);
     set_deadline(m, m->start_error != 0 ? 0 : pool_of(m)->start_ms);
     *ret = m;
     return 0;

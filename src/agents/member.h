@@ -1,4 +1,4 @@
-/* A member: one long-lived process of a pool, and the jobs in it.
+/* A pool process: one long-lived process of a pool, and the jobs in it.
  *
  *     STARTING ──"ready"──▶ READY ──retire──▶ RETIRING ──its last job ended──▶ LEAVING ──▶ GONE
  *
@@ -17,49 +17,49 @@
 struct environment;
 struct exec_agent;
 struct host;
-struct member;
+struct pool_process;
 struct report;
 
-enum member_state {
-    MEMBER_STARTING,
-    MEMBER_READY,
-    MEMBER_RETIRING,
-    MEMBER_LEAVING,
-    MEMBER_GONE,
-    MEMBER_STATE_MAX
+enum pool_process_state {
+    POOL_PROCESS_STARTING,
+    POOL_PROCESS_READY,
+    POOL_PROCESS_RETIRING,
+    POOL_PROCESS_LEAVING,
+    POOL_PROCESS_GONE,
+    POOL_PROCESS_STATE_MAX
 };
 
-struct member_events {
+struct pool_process_events {
     /* Its state or its places have changed. */
-    void (*changed)(struct member *m);
+    void (*changed)(struct pool_process *m);
     /* It has answered a call.  False when it was not asked. */
-    bool (*answered)(struct member *m, const struct report *report);
+    bool (*answered)(struct pool_process *m, const struct report *report);
     /* It has finished a job: it works. */
-    void (*worked)(struct member *m);
+    void (*worked)(struct pool_process *m);
     /* Once: the process is gone.  @why is for people when that was not our wish, else absent.
      */
-    void (*over)(struct member *m, struct str why);
+    void (*over)(struct pool_process *m, struct str why);
     /* Its memory goes. */
-    void (*closed)(struct member *m);
+    void (*closed)(struct pool_process *m);
 };
 
-struct member_options {
+struct pool_process_options {
     const struct host *host; /* borrowed; outlives it, like all of these */
     const struct exec_agent *agent;
     const struct environment *env;
-    const struct member_events *events;
+    const struct pool_process_events *events;
     void *owner;
 };
 
-struct member {
-    struct member *next; /* the owner's */
-    struct member_options opt;
-    enum member_state state;
+struct pool_process {
+    struct pool_process *next; /* the owner's */
+    struct pool_process_options opt;
+    enum pool_process_state state;
     struct child child;
     struct lines lines;
     struct tail tail;
-    struct seat *seats; /* owned: they go by themselves */
-    size_t n_jobs;      /* seats that are not LEFT */
+    struct pool_job *jobs; /* owned: they go by themselves */
+    size_t n_jobs;         /* pool jobs that are not LEFT */
     uint64_t n_taken;
     uint64_t n_bad;    /* lines that were refused */
     const char *fault; /* why we killed it, or NULL */
@@ -75,24 +75,24 @@ struct member {
 };
 
 /* Starts a process.  No event from inside this call: when there is no process, `over` follows
- * soon.  ERR_NOMEM: there is no member. */
-int member_new(const struct member_options *options, struct member **ret);
+ * soon.  ERR_NOMEM: there is no pool process. */
+int pool_process_new(const struct pool_process_options *options, struct pool_process **ret);
 
 /* How many more jobs it takes. */
-size_t member_places(const struct member *m);
+size_t pool_process_places(const struct pool_process *m);
 /* Milliseconds since its start. */
-int64_t member_age(const struct member *m);
+int64_t pool_process_age(const struct pool_process *m);
 
 /* Only with a place.  ERR_NOMEM: nothing was taken. */
-int member_take(struct member *m, const struct journal_request *lease);
+int pool_process_take(struct pool_process *m, const struct journal_request *lease);
 /* NULL when it does not have that job. */
-struct seat *member_find(struct member *m, struct str job, int64_t attempt);
+struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64_t attempt);
 
 /* No more jobs; it ends with the last one, if it has ever been ready. */
-void member_outdate(struct member *m);
+void pool_process_outdate(struct pool_process *m);
 /* SIGTERM, SIGKILL after the grace time; what it has not finished by then is handed back. */
-void member_drain(struct member *m);
+void pool_process_drain(struct pool_process *m);
 /* The same with SIGKILL; what waits to be stored is tried at once, for the last time. */
-void member_stop(struct member *m);
+void pool_process_stop(struct pool_process *m);
 
 #endif

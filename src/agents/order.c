@@ -23,7 +23,7 @@ static void put_job(struct buf *b, struct str job, int64_t attempt)
     buf_i64(b, attempt);
 }
 
-void order_put_beat(struct buf *b, int64_t lease_ms)
+void assignment_put_beat(struct buf *b, int64_t lease_ms)
 {
     int64_t ms = lease_ms / 4;
     char fraction[] = "0.000";
@@ -38,7 +38,10 @@ void order_put_beat(struct buf *b, int64_t lease_ms)
     buf_str(b, str_of(fraction));
 }
 
-void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run)
+void assignment_put_run(struct buf *b,
+                        struct str job,
+                        struct str agent,
+                        const struct run_row *run)
 {
     if (run == NULL || str_absent(run->kwargs))
         return;
@@ -54,46 +57,47 @@ void order_put_run(struct buf *b, struct str job, struct str agent, const struct
     put_json(b, run->metadata);
     if (run->kwargs.n > 2)
         buf_char(b, ',');
-    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: the members go on */
+    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: the pool processes go on */
 }
 
-void order_put(struct buf *b, const struct order *order)
+void assignment_put(struct buf *b, const struct assignment *assignment)
 {
-    put_job(b, order->job, order->attempt);
-    if (order->lease_key != NULL) {
+    put_job(b, assignment->job, assignment->attempt);
+    if (assignment->lease_key != NULL) {
         buf_lit(b, ",\"lease\":\"");
-        lease_put(b, order->lease_key, order->job, order->key, order->attempt);
+        lease_put(b, assignment->lease_key, assignment->job, assignment->key,
+                  assignment->attempt);
         buf_char(b, '"');
     }
     buf_lit(b, ",\"agent\":");
-    json_put_str(b, order->agent);
+    json_put_str(b, assignment->agent);
     buf_lit(b, ",\"input\":");
-    put_json(b, order->input);
-    if (order->resume.p != NULL) {
+    put_json(b, assignment->input);
+    if (assignment->resume.p != NULL) {
         buf_lit(b, ",\"resume\":");
-        put_json(b, order->resume);
+        put_json(b, assignment->resume);
     }
-    order_put_run(b, order->job, order->agent, order->run);
+    assignment_put_run(b, assignment->job, assignment->agent, assignment->run);
     buf_lit(b, ",\"lease_seconds\":");
-    buf_i64(b, (order->lease_ms + 999) / 1000);
-    if (order->needs_beats)
-        order_put_beat(b, order->lease_ms);
+    buf_i64(b, (assignment->lease_ms + 999) / 1000);
+    if (assignment->needs_beats)
+        assignment_put_beat(b, assignment->lease_ms);
     buf_lit(b, "}\n");
 }
 
-void order_put_cancel(struct buf *b, struct str job, int64_t attempt)
+void assignment_put_cancel(struct buf *b, struct str job, int64_t attempt)
 {
     put_job(b, job, attempt);
     buf_lit(b, ",\"cancel\":true}\n");
 }
 
-void order_put_pause(struct buf *b, struct str job, int64_t attempt)
+void assignment_put_pause(struct buf *b, struct str job, int64_t attempt)
 {
     put_job(b, job, attempt);
     buf_lit(b, ",\"pause\":true}\n");
 }
 
-void order_put_call(struct buf *b, const struct journal_call *call, struct str agent)
+void assignment_put_call(struct buf *b, const struct worker_call *call, struct str agent)
 {
     buf_lit(b, "{\"call\":{\"id\":");
     json_put_str(b, call->id);

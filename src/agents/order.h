@@ -27,10 +27,10 @@
 
 #include <stdint.h>
 
-struct journal_call;
+struct worker_call;
 struct run_row;
 
-struct order {
+struct assignment {
     struct str job;
     const unsigned char *lease_key; /* NULL: it is not to have the lease */
     int64_t key;
@@ -46,15 +46,18 @@ struct order {
 };
 
 /* `,"thread":...,"run":{...}`; nothing for a job that is no run. */
-void order_put_run(struct buf *b, struct str job, struct str agent, const struct run_row *run);
+void assignment_put_run(struct buf *b,
+                        struct str job,
+                        struct str agent,
+                        const struct run_row *run);
 
 /* `,"heartbeat_seconds":15`: four signs of life in the time of a lease. */
-void order_put_beat(struct buf *b, int64_t lease_ms);
+void assignment_put_beat(struct buf *b, int64_t lease_ms);
 
 /* With its newline. */
-void order_put(struct buf *b, const struct order *order);
-void order_put_cancel(struct buf *b, struct str job, int64_t attempt);
-void order_put_pause(struct buf *b, struct str job, int64_t attempt);
-void order_put_call(struct buf *b, const struct journal_call *call, struct str agent);
+void assignment_put(struct buf *b, const struct assignment *assignment);
+void assignment_put_cancel(struct buf *b, struct str job, int64_t attempt);
+void assignment_put_pause(struct buf *b, struct str job, int64_t attempt);
+void assignment_put_call(struct buf *b, const struct worker_call *call, struct str agent);
 
 #endif

@@ -17,19 +17,19 @@
 enum { MAX_ORDER = 1024 * 1024 * 1024 };
 
 struct process {
-    struct hands hands; /* first */
+    struct executor executor; /* first */
     struct child child;
     struct tail tail;
     int start_error; /* why it never started (a libuv code), or 0 */
     bool is_told;    /* that it shall pause */
 };
 
-static struct process *process_of(struct hands *h)
+static struct process *process_of(struct executor *h)
 {
     return (struct process *)(void *)h;
 }
 
-static const struct process *process_seen(const struct hands *h)
+static const struct process *process_seen(const struct executor *h)
 {
     return (const struct process *)(const void *)h;
 }
@@ -40,7 +40,7 @@ static void on_output(struct child *c, struct str bytes, bool more)
 {
     struct process *p = c->owner;
 
-    p->hands.events->output(p->hands.owner, bytes, more);
+    p->executor.events->output(p->executor.owner, bytes, more);
 }
 
 static void on_errors(struct child *c, struct str bytes)
@@ -54,7 +54,7 @@ static void on_error_line(void *arg, struct str line)
 {
     const struct process *p = arg;
 
-    host_log(p->hands.host, p->hands.job, p->hands.agent->name, line);
+    host_log(p->executor.host, p->executor.job, p->executor.agent->name, line);
 }
 
 /* A line without newline is whole if the process ended by itself; half a line is no event. */
@@ -63,7 +63,7 @@ static void on_over(struct child *c)
     struct process *p = c->owner;
 
     tail_end(&p->tail);
-    p->hands.events->over(p->hands.owner, c->signal == 0);
+    p->executor.events->over(p->executor.owner, c->signal == 0);
 }
 
 static void on_closed(struct child *c)
@@ -71,7 +71,7 @@ static void on_closed(struct child *c)
     struct process *p = c->owner;
 
     tail_done(&p->tail);
-    p->hands.events->closed(p->hands.owner); /* p is gone */
+    p->executor.events->closed(p->executor.owner); /* p is gone */
 }
 
 static const struct child_events child_events = { .output = on_output,
@@ -83,7 +83,7 @@ static const struct child_events child_events = { .output = on_output,
 
 static int spawn(struct process *p, char **env, struct buf *line)
 {
-    const struct exec_agent *a = p->hands.agent;
+    const struct exec_agent *a = p->executor.agent;
     struct child_spec spec = { .argv = a->argv,
                                .env = env,
                                .cwd = a->cwd,
@@ -94,38 +94,38 @@ static int spawn(struct process *p, char **env, struct buf *line)
     return child_start(&p->child, &spec, line);
 }
 
-static bool start(struct hands *h, const struct order *order)
+static bool start(struct executor *h, const struct assignment *assignment)
 {
     struct process *p = process_of(h);
     struct buf line, token;
 
     buf_init(&token, MAX_ORDER);
-    process_token_put(&token, h->host->process_key, order->key, order->agent);
-    char **env =
-        environment_for(h->env, order->job, order->attempt, order->agent, buf_text(&token));
+    process_token_put(&token, h->host->process_key, assignment->key, assignment->agent);
+    char **env = environment_for(h->env, assignment->job, assignment->attempt,
+                                 assignment->agent, buf_text(&token));
     buf_done(&token);
     tail_init(&p->tail, on_error_line, p);
     child_init(&p->child, h->host->loop, h->host->scratch, &child_events, p);
     buf_init(&line, MAX_ORDER);
-    order_put(&line, order);
+    assignment_put(&line, assignment);
     p->start_error = env == NULL || line.error != 0 ? UV_ENOMEM : spawn(p, env, &line);
     buf_done(&line);
     free(env);
     return p->start_error == 0;
 }
 
-static void pause_reading(struct hands *h)
+static void pause_reading(struct executor *h)
 {
     child_pause(&process_of(h)->child);
 }
 
-static void resume_reading(struct hands *h)
+static void resume_reading(struct executor *h)
 {
     child_resume(&process_of(h)->child);
 }
 
 /* Once: it is told with every answer of the journal. */
-static void ask_to_pause(struct hands *h)
+static void ask_to_pause(struct executor *h)
 {
     struct process *p = process_of(h);
 
@@ -134,29 +134,29 @@ static void ask_to_pause(struct hands *h)
     p->is_told = true;
 }
 
-static void stop(struct hands *h)
+static void stop(struct executor *h)
 {
     child_stop(&process_of(h)->child);
 }
 
-static void end_at_once(struct hands *h)
+static void end_at_once(struct executor *h)
 {
     child_kill(&process_of(h)->child);
 }
 
-static void abandon(struct hands *h)
+static void abandon(struct executor *h)
 {
     child_abandon(&process_of(h)->child);
 }
 
-static void close_child(struct hands *h)
+static void close_child(struct executor *h)
 {
     child_close(&process_of(h)->child);
 }
 
 /* --- its end ----------------------------------------------------------------- */
 
-static bool has_ended(const struct hands *h)
+static bool has_ended(const struct executor *h)
 {
     return process_seen(h)->child.has_exited;
 }
@@ -172,7 +172,7 @@ static void put_never_started(const struct exec_agent *a, int code, struct buf *
     buf_str(error, str_of(why));
 }
 
-static enum outcome judge(const struct hands *h, struct buf *error, struct str *ret_type)
+static enum outcome judge(const struct executor *h, struct buf *error, struct str *ret_type)
 {
     const struct process *p = process_seen(h);
     const struct child *c = &p->child;
@@ -190,7 +190,7 @@ static enum outcome judge(const struct hands *h, struct buf *error, struct str *
     return is_raised ? OUTCOME_RAISED : OUTCOME_FAILED;
 }
 
-static void put_details(const struct hands *h, struct buf *out)
+static void put_details(const struct executor *h, struct buf *out)
 {
     const struct process *p = process_seen(h);
     const struct child *c = &p->child;
@@ -201,26 +201,26 @@ static void put_details(const struct hands *h, struct buf *out)
 
 /* --- making ------------------------------------------------------------------ */
 
-static const struct hands_ops ops = { .source = "stdout",
-                                      .start = start,
-                                      .pause = pause_reading,
-                                      .resume = resume_reading,
-                                      .rest = ask_to_pause,
-                                      .stop = stop,
-                                      .kill = end_at_once,
-                                      .abandon = abandon,
-                                      .has_ended = has_ended,
-                                      .judge = judge,
-                                      .details = put_details,
-                                      .close = close_child };
+static const struct executor_ops ops = { .source = "stdout",
+                                         .start = start,
+                                         .pause = pause_reading,
+                                         .resume = resume_reading,
+                                         .rest = ask_to_pause,
+                                         .stop = stop,
+                                         .kill = end_at_once,
+                                         .abandon = abandon,
+                                         .has_ended = has_ended,
+                                         .judge = judge,
+                                         .details = put_details,
+                                         .close = close_child };
 
-struct hands *process_new(const struct hands *common)
+struct executor *process_new(const struct executor *common)
 {
     struct process *p = calloc(1, sizeof(*p));
 
     if (p == NULL)
         return NULL;
-    p->hands = *common;
-    p->hands.ops = &ops;
-    return &p->hands;
+    p->executor = *common;
+    p->executor.ops = &ops;
+    return &p->executor;
 }

@@ -16,7 +16,7 @@ void report_reader_done(struct report_reader *r)
     buf_done(&r->event);
 }
 
-/* What a line may say about a job: each by the name of its member. */
+/* What a line may say about a job: each by the name of its pool process. */
 static const struct {
     const char *name;
     enum report_kind kind;

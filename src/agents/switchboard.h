@@ -1,4 +1,4 @@
-/* A switchboard: the calls to one pool.
+/* A call router: the calls to one pool.
  *
  *     a call waits, and a process takes calls ──▶ TAKE ──▶ a line to the process
  *     its answer ──▶ ANSWER.  Its end without one: the call is handed back, for the next.
@@ -13,40 +13,41 @@
 #include "bus/post.h"
 
 struct host;
-struct inquiry;
-struct member;
+struct pending_call;
+struct pool_process;
 struct report;
-struct team;
+struct pool;
 
-struct switchboard {
+struct call_router {
     const struct host *host; /* borrowed; outlives it, like the next two */
     const struct str *agent;
-    struct team *team;
+    struct pool *pool;
     void (*idle)(void *arg); /* the last call is over */
     void *arg;
-    struct post take;
-    struct inquiry *open; /* owned: those that a process has, or whose answer is under way */
-    bool is_wanted;       /* a call may be waiting */
+    struct mailbox_call take;
+    struct pending_call *open; /* owned: those that a process has, or whose answer is under way
+                                */
+    bool is_wanted;            /* a call may be waiting */
 };
 
 /* @agent is borrowed, too. */
-void switchboard_init(struct switchboard *b,
+void call_router_init(struct call_router *b,
                       const struct host *host,
                       struct mailbox *box,
                       const struct str *agent,
-                      struct team *team,
+                      struct pool *pool,
                       void (*idle)(void *arg),
                       void *arg);
-void switchboard_done(struct switchboard *b);
+void call_router_done(struct call_router *b);
 
 /* Asks for a call, if one may be waiting and somebody can take it. */
-void switchboard_go_on(struct switchboard *b);
+void call_router_go_on(struct call_router *b);
 /* A process has answered.  False when nobody has asked it that. */
-bool switchboard_answer(struct switchboard *b,
-                        const struct member *m,
+bool call_router_answer(struct call_router *b,
+                        const struct pool_process *m,
                         const struct report *report);
 /* A process is gone. */
-void switchboard_lose(struct switchboard *b, const struct member *m);
-bool switchboard_is_idle(const struct switchboard *b);
+void call_router_lose(struct call_router *b, const struct pool_process *m);
+bool call_router_is_idle(const struct call_router *b);
 
 #endif

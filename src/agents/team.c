@@ -10,64 +10,64 @@
 
 enum { FIRST_PAUSE_MS = 250 };
 
-struct team {
-    struct team_options opt;
-    struct member *members;  /* owned: they go by themselves */
-    struct watcher *watcher; /* of its files, or NULL */
-    uv_timer_t timer;        /* for the next start */
-    uint64_t waiting;        /* jobs, as we were told last */
-    unsigned failures;       /* since something worked */
-    int64_t not_before;      /* the next start; on the loop's clock */
+struct pool {
+    struct pool_options opt;
+    struct pool_process *processes; /* owned: they go by themselves */
+    struct watcher *watcher;        /* of its files, or NULL */
+    uv_timer_t timer;               /* for the next start */
+    uint64_t waiting;               /* jobs, as we were told last */
+    unsigned failures;              /* since something worked */
+    int64_t not_before;             /* the next start; on the loop's clock */
     bool is_draining;
 };
 
 struct counts {
-    size_t members;  /* that are not gone */
-    size_t starting; /* of these */
-    size_t ready;    /* of these */
-    size_t jobs;     /* that a process has */
-    size_t places;   /* in those that are ready or starting */
+    size_t processes; /* that are not gone */
+    size_t starting;  /* of these */
+    size_t ready;     /* of these */
+    size_t jobs;      /* that a process has */
+    size_t places;    /* in those that are ready or starting */
 };
 
-static const struct exec_pool *pool_of(const struct team *t)
+static const struct exec_pool *pool_of(const struct pool *t)
 {
     return &t->opt.agent->pool;
 }
 
-static size_t concurrency(const struct team *t)
+static size_t concurrency(const struct pool *t)
 {
     return pool_of(t)->concurrency > 0 ? pool_of(t)->concurrency : 1;
 }
 
-static int64_t now(const struct team *t)
+static int64_t now(const struct pool *t)
 {
     return (int64_t)uv_now(t->opt.host->loop);
 }
 
-static struct counts count(const struct team *t)
+static struct counts count(const struct pool *t)
 {
     struct counts c = { 0 };
 
-    for (const struct member *m = t->members; m != NULL; m = m->next) {
-        c.members += m->state != MEMBER_GONE;
-        c.starting += m->state == MEMBER_STARTING;
-        c.ready += m->state == MEMBER_READY;
+    for (const struct pool_process *m = t->processes; m != NULL; m = m->next) {
+        c.processes += m->state != POOL_PROCESS_GONE;
+        c.starting += m->state == POOL_PROCESS_STARTING;
+        c.ready += m->state == POOL_PROCESS_READY;
         c.jobs += m->n_jobs;
-        c.places += m->state == MEMBER_STARTING ? concurrency(t) : member_places(m);
+        c.places += m->state == POOL_PROCESS_STARTING ? concurrency(t) : pool_process_places(m);
     }
     return c;
 }
 
-/* --- members ----------------------------------------------------------------- */
+/* --- pool processes ----------------------------------------------------------------- */
 
-static void look(struct team *t);
+static void look(struct pool *t);
 
 static void on_timer(uv_timer_t *timer)
 {
     look(timer->data);
 }
 
-static void look_later(struct team *t)
+static void look_later(struct pool *t)
 {
     int64_t left = t->not_before - now(t);
 
@@ -75,7 +75,7 @@ static void look_later(struct team *t)
 }
 
 /* After the 1st failure 250 ms, then twice that, … */
-static void pause_for(struct team *t, struct str why)
+static void pause_for(struct pool *t, struct str why)
 {
     int64_t ms = FIRST_PAUSE_MS;
     char line[400];
@@ -94,33 +94,33 @@ static void pause_for(struct team *t, struct str why)
     host_log(t->opt.host, STR_NONE, t->opt.agent->name, str_of(line));
 }
 
-static void on_changed(struct member *m)
+static void on_changed(struct pool_process *m)
 {
-    struct team *t = m->opt.owner;
+    struct pool *t = m->opt.owner;
 
     look(t);
     t->opt.changed(t->opt.arg);
 }
 
-static bool on_answered(struct member *m, const struct report *report)
+static bool on_answered(struct pool_process *m, const struct report *report)
 {
-    const struct team *t = m->opt.owner;
+    const struct pool *t = m->opt.owner;
 
     return t->opt.answered(t->opt.arg, m, report);
 }
 
-static void on_worked(struct member *m)
+static void on_worked(struct pool_process *m)
 {
-    struct team *t = m->opt.owner;
+    struct pool *t = m->opt.owner;
 
     t->failures = 0;
 }
 
-static void on_over(struct member *m, struct str why)
+static void on_over(struct pool_process *m, struct str why)
 {
-    struct team *t = m->opt.owner;
+    struct pool *t = m->opt.owner;
 
-    if (member_age(m) > pool_of(t)->backoff_ms)
+    if (pool_process_age(m) > pool_of(t)->backoff_ms)
         t->failures = 0;
     if (why.p != NULL)
         pause_for(t, why);
@@ -130,10 +130,10 @@ static void on_over(struct member *m, struct str why)
     on_changed(m);
 }
 
-static void on_closed(struct member *m)
+static void on_closed(struct pool_process *m)
 {
-    struct team *t = m->opt.owner;
-    struct member **at = &t->members;
+    struct pool *t = m->opt.owner;
+    struct pool_process **at = &t->processes;
 
     while (*at != m)
         at = &(*at)->next;
@@ -141,26 +141,26 @@ static void on_closed(struct member *m)
     t->opt.changed(t->opt.arg);
 }
 
-static const struct member_events member_events = { .changed = on_changed,
-                                                    .answered = on_answered,
-                                                    .worked = on_worked,
-                                                    .over = on_over,
-                                                    .closed = on_closed };
+static const struct pool_process_events pool_process_events = { .changed = on_changed,
+                                                                .answered = on_answered,
+                                                                .worked = on_worked,
+                                                                .over = on_over,
+                                                                .closed = on_closed };
 
-static int start_one(struct team *t)
+static int start_one(struct pool *t)
 {
-    struct member_options options = { .host = t->opt.host,
-                                      .agent = t->opt.agent,
-                                      .env = t->opt.env,
-                                      .events = &member_events,
-                                      .owner = t };
-    struct member *m;
-    int err = member_new(&options, &m);
+    struct pool_process_options options = { .host = t->opt.host,
+                                            .agent = t->opt.agent,
+                                            .env = t->opt.env,
+                                            .events = &pool_process_events,
+                                            .owner = t };
+    struct pool_process *m;
+    int err = pool_process_new(&options, &m);
 
     if (err != 0)
         return err;
-    m->next = t->members;
-    t->members = m;
+    m->next = t->processes;
+    t->processes = m;
     counter_add(&t->opt.host->counts->pooled, 1);
     counter_add(&t->opt.host->counts->pooled_started, 1);
     return 0;
@@ -168,20 +168,20 @@ static int start_one(struct team *t)
 
 /* Those that retire have jobs of their own and are not counted as ours any more; but no more
  * than twice the size are there in all. */
-static bool has_room(const struct team *t, const struct counts *c)
+static bool has_room(const struct pool *t, const struct counts *c)
 {
     size_t size = pool_of(t)->size;
 
-    return !t->is_draining && c->starting + c->ready < size && c->members < 2 * size;
+    return !t->is_draining && c->starting + c->ready < size && c->processes < 2 * size;
 }
 
-static bool needs_one(const struct team *t, const struct counts *c)
+static bool needs_one(const struct pool *t, const struct counts *c)
 {
     return has_room(t, c) &&
            (c->starting + c->ready < pool_of(t)->warm || t->waiting > c->places);
 }
 
-static void look(struct team *t)
+static void look(struct pool *t)
 {
     struct counts c = count(t);
 
@@ -192,7 +192,7 @@ static void look(struct team *t)
         }
         if (start_one(t) != 0)
             pause_for(t, STR("out of memory"));
-        else if (t->members->start_error != 0)
+        else if (t->processes->start_error != 0)
             return; /* we shall hear of it, and pause */
         c = count(t);
     }
@@ -202,7 +202,7 @@ static void look(struct team *t)
 /* Processes that read the files before they changed make room for others. */
 static void on_files_changed(void *arg, const char *name)
 {
-    struct team *t = arg;
+    struct pool *t = arg;
     char line[400];
 
     if (t->is_draining)
@@ -211,144 +211,146 @@ static void on_files_changed(void *arg, const char *name)
     host_log(t->opt.host, STR_NONE, t->opt.agent->name, str_of(line));
     t->failures = 0; /* what did not start may start now */
     t->not_before = 0;
-    for (struct member *m = t->members; m != NULL; m = m->next) /* none goes away in here */
-        member_outdate(m);
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none goes away in
+                                                                           here */
+        pool_process_outdate(m);
     look(t);
 }
 
 /* --- jobs -------------------------------------------------------------------- */
 
 /* The one with the fewest jobs. */
-static struct member *idlest(const struct team *t)
+static struct pool_process *idlest(const struct pool *t)
 {
-    struct member *best = NULL;
+    struct pool_process *best = NULL;
 
-    for (struct member *m = t->members; m != NULL; m = m->next)
-        if (member_places(m) > 0 && (best == NULL || m->n_jobs < best->n_jobs))
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next)
+        if (pool_process_places(m) > 0 && (best == NULL || m->n_jobs < best->n_jobs))
             best = m;
     return best;
 }
 
-static bool is_full(const struct team *t, const struct counts *c)
+static bool is_full(const struct pool *t, const struct counts *c)
 {
     return c->jobs >= pool_of(t)->size * concurrency(t);
 }
 
-bool team_has_place(const struct team *t)
+bool pool_has_place(const struct pool *t)
 {
     struct counts c = count(t);
 
     return !t->is_draining && !is_full(t, &c) && idlest(t) != NULL;
 }
 
-int team_take(struct team *t, const struct journal_request *lease)
+int pool_take(struct pool *t, const struct journal_request *lease)
 {
-    struct member *m = idlest(t);
+    struct pool_process *m = idlest(t);
     /* A process that has not left a deleted job cannot tell it from a new one with its id:
      * the next attempt has another number. */
-    bool clear = m != NULL && member_find(m, lease->row.id, lease->row.attempt) == NULL;
-    int err = clear ? member_take(m, lease) : ERR_BUSY;
+    bool clear = m != NULL && pool_process_find(m, lease->row.id, lease->row.attempt) == NULL;
+    int err = clear ? pool_process_take(m, lease) : ERR_BUSY;
 
     look(t); /* that may have been its last */
     return err;
 }
 
-bool team_may_grow(const struct team *t)
+bool pool_may_grow(const struct pool *t)
 {
     struct counts c = count(t);
 
     return has_room(t, &c) && !is_full(t, &c);
 }
 
-void team_need(struct team *t, uint64_t waiting)
+void pool_need(struct pool *t, uint64_t waiting)
 {
     t->waiting = waiting;
     look(t);
 }
 
-struct member *team_callee(const struct team *t)
+struct pool_process *pool_callee(const struct pool *t)
 {
-    struct member *best = NULL;
+    struct pool_process *best = NULL;
 
-    for (struct member *m = t->members; m != NULL; m = m->next)
-        if (m->state == MEMBER_READY && m->takes_calls && m->fault == NULL &&
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next)
+        if (m->state == POOL_PROCESS_READY && m->takes_calls && m->fault == NULL &&
             (best == NULL || m->n_jobs < best->n_jobs))
             best = m;
     return best;
 }
 
-void team_wake(struct team *t)
+void pool_wake(struct pool *t)
 {
     struct counts c = count(t);
 
     if (c.starting + c.ready == 0)
-        team_need(t, 1);
+        pool_need(t, 1);
 }
 
-static struct seat *find(struct team *t, int64_t key, int64_t attempt)
+static struct pool_job *find(struct pool *t, int64_t key, int64_t attempt)
 {
-    for (struct member *m = t->members; m != NULL; m = m->next)
-        for (struct seat *s = m->seats; s != NULL; s = s->next)
-            if (s->state != SEAT_LEFT && duty_is(&s->duty, key, attempt))
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next)
+        for (struct pool_job *s = m->jobs; s != NULL; s = s->next)
+            if (s->state != POOL_JOB_LEFT && lease_session_is(&s->session, key, attempt))
                 return s;
     return NULL;
 }
 
-bool team_cancel(struct team *t, int64_t key, int64_t attempt)
+bool pool_cancel(struct pool *t, int64_t key, int64_t attempt)
 {
-    struct seat *s = find(t, key, attempt);
+    struct pool_job *s = find(t, key, attempt);
 
     if (s != NULL)
-        seat_cancel(s);
+        pool_job_cancel(s);
     return s != NULL;
 }
 
-bool team_ask(struct team *t, int64_t key, int64_t attempt)
+bool pool_ask(struct pool *t, int64_t key, int64_t attempt)
 {
-    struct seat *s = find(t, key, attempt);
+    struct pool_job *s = find(t, key, attempt);
 
     if (s != NULL)
-        duty_ask(&s->duty);
+        lease_session_ask(&s->session);
     return s != NULL;
 }
 
 /* --- the beginning and the end ----------------------------------------------- */
 
-size_t team_size(const struct team *t)
+size_t pool_size(const struct pool *t)
 {
     size_t n = 0;
 
-    for (const struct member *m = t->members; m != NULL; m = m->next) {
+    for (const struct pool_process *m = t->processes; m != NULL; m = m->next) {
         n++;
-        for (const struct seat *s = m->seats; s != NULL; s = s->next)
+        for (const struct pool_job *s = m->jobs; s != NULL; s = s->next)
             n++;
     }
     return n;
 }
 
-void team_drain(struct team *t)
+void pool_drain(struct pool *t)
 {
     t->is_draining = true;
-    for (struct member *m = t->members; m != NULL; m = m->next) /* none goes away in here */
-        member_drain(m);
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none goes away in
+                                                                           here */
+        pool_process_drain(m);
 }
 
-void team_stop(struct team *t)
+void pool_stop(struct pool *t)
 {
     t->is_draining = true;
-    for (struct member *m = t->members; m != NULL; m = m->next) /* as above */
-        member_stop(m);
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* as above */
+        pool_process_stop(m);
 }
 
-void team_close(struct team *t)
+void pool_close(struct pool *t)
 {
     watcher_close(t->watcher);
     uv_close((uv_handle_t *)&t->timer, NULL);
 }
 
-int team_new(const struct team_options *options, struct team **ret)
+int pool_new(const struct pool_options *options, struct pool **ret)
 {
-    struct team *t = calloc(1, sizeof(*t));
+    struct pool *t = calloc(1, sizeof(*t));
 
     if (t == NULL)
         return ERR_NOMEM;
@@ -365,7 +367,7 @@ int team_new(const struct team_options *options, struct team **ret)
     return 0;
 }
 
-void team_free(struct team *t)
+void pool_free(struct pool *t)
 {
     free(t);
 }

@@ -1,19 +1,19 @@
 /* The life of a job here:
  *
- *     lease ──▶ hands ──▶ their lines into the duty ──▶ hands over ──▶ last word ──▶ gone
- *                 │
- *                 └── HEARTBEAT, whatever happens
+ *     lease ──▶ executor ──▶ its lines into the session ──▶ it ends ──▶ last word ──▶ gone
+ *       │
+ *       └── HEARTBEAT, whatever happens
  *
  * What can come in between is a fate, and the first one stays:
  *
- *     CANCELLED    the hands stop; FINISH as cancelled
- *     FAULTY       they are ended at once; FINISH as failed, with our reason
+ *     CANCELLED    the executor stops; FINISH as cancelled
+ *     FAULTY       it is ended at once; FINISH as failed, with our reason
  *     HANDED_BACK  as CANCELLED, but RETURN
  *     GONE         the job is no longer ours, or goes on without us: nothing more is said;
  *                  wins over the others
  *
- * While more than 1 MiB of lines wait, the hands' output is not read, and the worker waits in
- * its write. */
+ * While more than 1 MiB of lines wait, the executor's output is not read, and the worker waits
+ * in its write. */
 #include "agents/work.h"
 
 #include "agents/arq.h"
@@ -33,29 +33,29 @@ enum {
     MAX_ERROR = 64 * 1024,
 };
 
-enum fate { FATE_NONE, FATE_CANCELLED, FATE_FAULTY, FATE_HANDED_BACK, FATE_GONE };
+enum task_fate { FATE_NONE, FATE_CANCELLED, FATE_FAULTY, FATE_HANDED_BACK, FATE_GONE };
 
-struct work {
-    struct work_options opt;
-    enum fate fate;
-    struct duty duty;
-    struct hands *hands; /* owned */
+struct task {
+    struct task_options opt;
+    enum task_fate fate;
+    struct lease_session session;
+    struct executor *executor; /* owned */
     uv_timer_t beat;
-    unsigned n_open;    /* of: duty, beat, hands that began */
+    unsigned n_open;    /* of: lease session, beat, an executor that began */
     struct buf error;   /* why it failed */
     struct buf details; /* of that, as JSON */
     struct str error_type;
-    bool has_begun; /* the hands; before that they are nothing but memory */
+    bool has_begun; /* the executor; before that it is nothing but memory */
     bool is_deaf;   /* nobody listens to them any more */
     bool is_over;   /* they are, with all their output; or they never began */
     bool is_closing;
 };
 
-static void end_duty(struct work *w);
+static void end_duty(struct task *w);
 
 /* --- fates ------------------------------------------------------------------- */
 
-static bool decide(struct work *w, enum fate fate)
+static bool decide(struct task *w, enum task_fate fate)
 {
     if (w->fate != FATE_NONE && (fate != FATE_GONE || w->fate == FATE_GONE))
         return false;
@@ -63,82 +63,82 @@ static bool decide(struct work *w, enum fate fate)
     return true;
 }
 
-/* Tells the hands, unless there is nobody to tell. */
-static void tell(struct work *w, void (*what)(struct hands *h))
+/* Tells the executor, unless there is nobody to tell. */
+static void tell(struct task *w, void (*what)(struct executor *h))
 {
     if (!w->is_over)
-        what(w->hands);
+        what(w->executor);
 }
 
-static void stop_listening(struct work *w)
+static void stop_listening(struct task *w)
 {
     w->is_deaf = true;
-    tell(w, w->hands->ops->resume); /* so that their end is seen */
+    tell(w, w->executor->ops->resume); /* so that their end is seen */
 }
 
-static void fail(struct work *w, struct str error, struct str type)
+static void fail(struct task *w, struct str error, struct str type)
 {
     if (decide(w, FATE_FAULTY)) {
         buf_str(&w->error, error);
         w->error_type = type;
     }
     stop_listening(w);
-    tell(w, w->hands->ops->kill);
+    tell(w, w->executor->ops->kill);
 }
 
-void work_cancel(struct work *w)
+void task_cancel(struct task *w)
 {
     if (!w->is_over && decide(w, FATE_CANCELLED))
-        w->hands->ops->stop(w->hands);
+        w->executor->ops->stop(w->executor);
 }
 
-static bool is_at_work(const struct work *w)
+static bool is_at_work(const struct task *w)
 {
-    return !w->is_over && !w->hands->ops->has_ended(w->hands);
+    return !w->is_over && !w->executor->ops->has_ended(w->executor);
 }
 
 /* The server goes down, but not they.  False: they do not outlive it. */
-static bool leave(struct work *w)
+static bool leave(struct task *w)
 {
-    if (w->hands->ops->leave == NULL)
+    if (w->executor->ops->leave == NULL)
         return false;
     if (is_at_work(w) && decide(w, FATE_GONE)) {
         stop_listening(w);
-        duty_leave(&w->duty);
-        w->hands->ops->leave(w->hands);
+        lease_session_leave(&w->session);
+        w->executor->ops->leave(w->executor);
     }
     return true;
 }
 
-void work_drain(struct work *w)
+void task_drain(struct task *w)
 {
     if (!leave(w) && is_at_work(w) && decide(w, FATE_HANDED_BACK))
-        w->hands->ops->stop(w->hands);
+        w->executor->ops->stop(w->executor);
 }
 
-void work_stop(struct work *w)
+void task_stop(struct task *w)
 {
     if (!leave(w) && is_at_work(w))
         (void)decide(w, FATE_HANDED_BACK); /* or it has a fate already */
-    tell(w, w->hands->ops->abandon);
-    duty_hurry(&w->duty);
+    tell(w, w->executor->ops->abandon);
+    lease_session_hurry(&w->session);
 }
 
-void work_ask(struct work *w)
+void task_ask(struct task *w)
 {
-    duty_ask(&w->duty);
+    lease_session_ask(&w->session);
 }
 
 /* --- the end ----------------------------------------------------------------- */
 
-static void free_when_closed(struct work *w)
+static void free_when_closed(struct task *w)
 {
     if (--w->n_open > 0)
         return;
     w->opt.ended(w->opt.arg, w);
     buf_done(&w->error);
     buf_done(&w->details);
-    free(w->hands);
+    free(w->executor);
     free(w);
 }
 
@@ -147,7 +147,7 @@ static void on_hands_closed(void *owner)
     free_when_closed(owner);
 }
 
-static void on_duty_closed(struct duty *d)
+static void on_duty_closed(struct lease_session *d)
 {
     free_when_closed(d->owner);
 }
@@ -157,26 +157,26 @@ static void on_beat_closed(uv_handle_t *handle)
     free_when_closed(handle->data);
 }
 
-static void close_when_done(struct work *w)
+static void close_when_done(struct task *w)
 {
-    if (!w->is_over || !w->duty.is_over || w->is_closing)
+    if (!w->is_over || !w->session.is_over || w->is_closing)
         return;
     w->is_closing = true;
     uv_close((uv_handle_t *)&w->beat, on_beat_closed);
     if (w->has_begun)
-        w->hands->ops->close(w->hands);
-    duty_close(&w->duty);
+        w->executor->ops->close(w->executor);
+    lease_session_close(&w->session);
 }
 
-static void fill_finish(struct work *w, struct duty_word *word)
+static void fill_finish(struct task *w, struct last_report *word)
 {
-    const struct hands_ops *ops = w->hands->ops;
+    const struct executor_ops *ops = w->executor->ops;
     enum outcome outcome = OUTCOME_FAILED;
 
     if (w->fate != FATE_CANCELLED && w->error.n == 0) {
-        outcome = ops->judge(w->hands, &w->error, &w->error_type);
+        outcome = ops->judge(w->executor, &w->error, &w->error_type);
         if (outcome != OUTCOME_WELL && ops->details != NULL)
-            ops->details(w->hands, &w->details);
+            ops->details(w->executor, &w->details);
     }
     if (w->fate == FATE_CANCELLED || outcome == OUTCOME_CANCELLED) {
         word->end = JOB_END_CANCELLED;
@@ -185,7 +185,7 @@ static void fill_finish(struct work *w, struct duty_word *word)
     if (outcome == OUTCOME_WELL && w->fate != FATE_FAULTY) {
         word->end = JOB_END_SUCCEEDED;
         word->end_of_stream = ops->output == NULL;
-        word->output = ops->output != NULL ? ops->output(w->hands) : STR_NONE;
+        word->output = ops->output != NULL ? ops->output(w->executor) : STR_NONE;
         return;
     }
     if (outcome == OUTCOME_LOST)
@@ -198,154 +198,154 @@ static void fill_finish(struct work *w, struct duty_word *word)
     word->phase = outcome == OUTCOME_RAISED ? STR_NONE : STR("worker");
 }
 
-static void end_duty(struct work *w)
+static void end_duty(struct task *w)
 {
     bool back = w->fate == FATE_HANDED_BACK;
-    struct duty_word word = { .op = back ? JOURNAL_RETURN : JOURNAL_FINISH };
+    struct last_report word = { .op = back ? JOURNAL_RETURN : JOURNAL_FINISH };
 
     if (!back)
         fill_finish(w, &word);
-    duty_end(&w->duty, &word);
+    lease_session_end(&w->session, &word);
 }
 
 /* --- what the journal wants -------------------------------------------------- */
 
-static void on_cancel(struct duty *d)
+static void on_cancel(struct lease_session *d)
 {
-    work_cancel(d->owner);
+    task_cancel(d->owner);
 }
 
-static void on_pause(struct duty *d)
+static void on_pause(struct lease_session *d)
 {
-    struct work *w = d->owner;
+    struct task *w = d->owner;
 
-    if (w->hands->ops->rest != NULL)
-        tell(w, w->hands->ops->rest);
+    if (w->executor->ops->rest != NULL)
+        tell(w, w->executor->ops->rest);
 }
 
 /* A job that has ended may have done so by the worker's own word: then it may still tidy
  * up. */
-static void on_lost(struct duty *d, int code)
+static void on_lost(struct lease_session *d, int code)
 {
-    struct work *w = d->owner;
+    struct task *w = d->owner;
 
     (void)decide(w, FATE_GONE); /* it wins */
     stop_listening(w);
-    if (code == ERR_CLOSED && w->hands->ops->leave != NULL)
-        tell(w, w->hands->ops->leave);
+    if (code == ERR_CLOSED && w->executor->ops->leave != NULL)
+        tell(w, w->executor->ops->leave);
     else
-        tell(w, code == ERR_CLOSED ? w->hands->ops->stop : w->hands->ops->kill);
+        tell(w, code == ERR_CLOSED ? w->executor->ops->stop : w->executor->ops->kill);
 }
 
-static void on_refused(struct duty *d, struct str why)
+static void on_refused(struct lease_session *d, struct str why)
 {
-    struct work *w = d->owner;
+    struct task *w = d->owner;
 
     fail(w, why, STR("Append"));
     if (w->is_over)
         end_duty(w);
 }
 
-static void on_stored(struct duty *d)
+static void on_stored(struct lease_session *d)
 {
-    struct work *w = d->owner;
+    struct task *w = d->owner;
 
-    if (duty_waiting(d) <= RESUME_BYTES)
-        tell(w, w->hands->ops->resume);
+    if (lease_session_waiting(d) <= RESUME_BYTES)
+        tell(w, w->executor->ops->resume);
 }
 
-static void on_duty_over(struct duty *d)
+static void on_duty_over(struct lease_session *d)
 {
     close_when_done(d->owner);
 }
 
-static const struct duty_events duty_events = { .cancel = on_cancel,
-                                                .pause = on_pause,
-                                                .lost = on_lost,
-                                                .refused = on_refused,
-                                                .stored = on_stored,
-                                                .over = on_duty_over,
-                                                .closed = on_duty_closed };
+static const struct lease_session_events lease_session_events = { .cancel = on_cancel,
+                                                                  .pause = on_pause,
+                                                                  .lost = on_lost,
+                                                                  .refused = on_refused,
+                                                                  .stored = on_stored,
+                                                                  .over = on_duty_over,
+                                                                  .closed = on_duty_closed };
 
 static void on_beat(uv_timer_t *timer)
 {
-    work_ask(timer->data);
+    task_ask(timer->data);
 }
 
-/* --- what the hands say ------------------------------------------------------ */
+/* --- what the executor says ------------------------------------------------------ */
 
 static void on_output(void *owner, struct str bytes, bool more)
 {
-    struct work *w = owner;
-    int err = w->is_deaf ? 0 : duty_put(&w->duty, bytes);
+    struct task *w = owner;
+    int err = w->is_deaf ? 0 : lease_session_put(&w->session, bytes);
 
     if (err == ERR_TOO_LARGE)
         fail(w, STR("a line of more than 16 MiB"), STR("LineTooLong"));
     else if (err != 0)
         fail(w, STR("out of memory for the worker's output"), STR("OutOfMemory"));
-    if (duty_waiting(&w->duty) > PAUSE_BYTES && !w->is_deaf)
-        w->hands->ops->pause(w->hands);
-    if (!more || duty_waiting(&w->duty) >= OUTBOX_BATCH)
-        duty_go_on(&w->duty);
+    if (lease_session_waiting(&w->session) > PAUSE_BYTES && !w->is_deaf)
+        w->executor->ops->pause(w->executor);
+    if (!more || lease_session_waiting(&w->session) >= OUTBOX_BATCH)
+        lease_session_go_on(&w->session);
 }
 
 static void on_over(void *owner, bool is_whole)
 {
-    struct work *w = owner;
+    struct task *w = owner;
 
-    if (is_whole && !w->is_deaf && duty_put_end(&w->duty) != 0)
+    if (is_whole && !w->is_deaf && lease_session_put_end(&w->session) != 0)
         fail(w, STR("out of memory for the worker's output"), STR("OutOfMemory"));
     w->is_over = true;
     end_duty(w);
     close_when_done(w);
 }
 
-static const struct hands_events hands_events = { .output = on_output,
-                                                  .over = on_over,
-                                                  .closed = on_hands_closed };
+static const struct executor_events executor_events = { .output = on_output,
+                                                        .over = on_over,
+                                                        .closed = on_hands_closed };
 
 /* --- the start --------------------------------------------------------------- */
 
-static bool start(struct work *w, const struct journal_request *lease)
+static bool start(struct task *w, const struct journal_request *lease)
 {
-    struct order order = duty_order(&w->duty, lease);
+    struct assignment assignment = lease_session_assignment(&w->session, lease);
 
     w->has_begun = true;
     w->n_open++;
-    return w->hands->ops->start(w->hands, &order);
+    return w->executor->ops->start(w->executor, &assignment);
 }
 
-static struct hands *make_hands(struct work *w)
+static struct executor *make_hands(struct task *w)
 {
-    struct hands common = { .events = &hands_events,
-                            .owner = w,
-                            .host = w->opt.host,
-                            .agent = w->opt.agent,
-                            .env = w->opt.env };
+    struct executor common = { .events = &executor_events,
+                               .owner = w,
+                               .host = w->opt.host,
+                               .agent = w->opt.agent,
+                               .env = w->opt.env };
 
     if (common.agent->arq.function != NULL)
         return arq_new(&common);
     return common.agent->http.url != NULL ? http_new(&common) : process_new(&common);
 }
 
-static struct work *make(const struct work_options *options,
+static struct task *make(const struct task_options *options,
                          const struct journal_request *lease)
 {
-    struct work *w = calloc(1, sizeof(*w));
+    struct task *w = calloc(1, sizeof(*w));
     const struct host *host = options->host;
 
     if (w == NULL)
         return NULL;
     w->opt = *options;
-    w->hands = make_hands(w);
-    if (w->hands == NULL ||
-        duty_init(&w->duty, host, options->agent->name, lease, &duty_events, w) != 0) {
-        free(w->hands);
+    w->executor = make_hands(w);
+    if (w->executor == NULL || lease_session_init(&w->session, host, options->agent->name,
+                                                  lease, &lease_session_events, w) != 0) {
+        free(w->executor);
         free(w);
         return NULL;
     }
-    w->hands->job = w->duty.job;
-    w->duty.source = w->hands->ops->source;
+    w->executor->job = w->session.job;
+    w->session.source = w->executor->ops->source;
     buf_init(&w->error, MAX_ERROR);
     buf_init(&w->details, MAX_ERROR);
     (void)uv_timer_init(host->loop, &w->beat); /* cannot fail */
@@ -354,19 +354,19 @@ static struct work *make(const struct work_options *options,
     return w;
 }
 
-int work_new(const struct work_options *options,
+int task_new(const struct task_options *options,
              const struct journal_request *lease,
-             struct work **ret)
+             struct task **ret)
 {
-    struct work *w = make(options, lease);
+    struct task *w = make(options, lease);
 
     if (w == NULL)
         return ERR_NOMEM;
     int64_t beat_ms = options->host->heartbeat_ms;
     if (beat_ms <= 0)
-        beat_ms = w->duty.lease_ms / 4 + 1;
+        beat_ms = w->session.lease_ms / 4 + 1;
     (void)uv_timer_start(&w->beat, on_beat, (uint64_t)beat_ms, (uint64_t)beat_ms); /* open */
-    /* A job that was cancelled before needs no hands for that. */
+    /* A job that was cancelled before needs no executor for that. */
     w->is_over = lease->cancel && decide(w, FATE_CANCELLED);
     if (!w->is_over)
         w->is_over = !start(w, lease);
@@ -376,7 +376,7 @@ int work_new(const struct work_options *options,
     return 0;
 }
 
-bool work_is(const struct work *w, int64_t key, int64_t attempt)
+bool task_is(const struct task *w, int64_t key, int64_t attempt)
 {
-    return duty_is(&w->duty, key, attempt);
+    return lease_session_is(&w->session, key, attempt);
 }

@@ -1,6 +1,6 @@
-/* A work: one leased job and the hands that do it.
+/* A task: one leased job and the executor that does it.
  *
- * Loop thread only.  It ends by itself: when the hands are over and the journal has all
+ * Loop thread only.  It ends by itself: when the executor has ended and the journal has all
  * of its words, `ended` is called and the memory is gone. */
 #ifndef AGENTS_WORK_H
 #define AGENTS_WORK_H
@@ -13,31 +13,31 @@ struct environment;
 struct exec_agent;
 struct host;
 struct journal_request;
-struct work;
+struct task;
 
-struct work_options {
+struct task_options {
     const struct host *host; /* borrowed; outlives it, as do the next two */
     const struct exec_agent *agent;
     const struct environment *env;
-    void (*ended)(void *arg, struct work *w);
+    void (*ended)(void *arg, struct task *w);
     void *arg;
 };
 
-/* Starts the job that @lease brought.  Hands that cannot begin are the job's failure, not this
- * call's: ERR_NOMEM is. */
-int work_new(const struct work_options *options,
+/* Starts the job that @lease brought.  An executor that cannot begin is the job's failure, not
+ * this call's: ERR_NOMEM is. */
+int task_new(const struct task_options *options,
              const struct journal_request *lease,
-             struct work **ret);
+             struct task **ret);
 
-bool work_is(const struct work *w, int64_t key, int64_t attempt);
+bool task_is(const struct task *w, int64_t key, int64_t attempt);
 
 /* A cancel was requested. */
-void work_cancel(struct work *w);
-/* Hands the job back when the hands have stopped. */
-void work_drain(struct work *w);
+void task_cancel(struct task *w);
+/* Hands the job back when the executor has stopped. */
+void task_drain(struct task *w);
 /* The same at once; what waits to be tried again is tried at once, for the last time. */
-void work_stop(struct work *w);
+void task_stop(struct task *w);
 /* A heartbeat now: there may be news. */
-void work_ask(struct work *w);
+void task_ask(struct task *w);
 
 #endif

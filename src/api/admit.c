@@ -115,18 +115,18 @@ void api_refuse_limit(struct http_request *req,
 
 static bool recognise(struct http_request *req,
                       const struct http_route *route,
-                      struct gate *gate)
+                      struct authenticator *authenticator)
 {
     struct credential c = { .kind = CREDENTIAL_NONE };
     struct visitor *v = NULL;
     struct error why = { 0 };
     int64_t now = clock_steady_ms();
 
-    if (!gate_is_open(gate))
+    if (!authenticator_is_open(authenticator))
         c = find_credential(req, route);
     if (visitor_is(http_visitor(req), &c, now))
         return true;
-    int code = gate_admit(gate, &c, now, &v, &why);
+    int code = authenticator_admit(authenticator, &c, now, &v, &why);
     if (code != 0)
         return refuse_stranger(req, &c, code, &why);
     http_set_visitor(req, v);
@@ -158,7 +158,7 @@ bool api_admit(struct http_request *req, const struct http_route *route, void *a
     (void)arg;
     if (route->access == ACCESS_PUBLIC)
         return true;
-    if (!recognise(req, route, &app_loop_of(req)->gate))
+    if (!recognise(req, route, &app_loop_of(req)->authenticator))
         return false;
     const struct visitor *v = http_visitor(req);
     if ((v->token->access & route->access) == 0)
@@ -206,7 +206,7 @@ bool api_may_use_agent(struct http_request *req, struct str agent)
 static bool is_worker_op(enum journal_op op)
 {
     return op == JOURNAL_LEASE || op == JOURNAL_APPEND || op == JOURNAL_HEARTBEAT ||
-           op == JOURNAL_FINISH || op == JOURNAL_RETURN || op == JOURNAL_ANSWER ||
+           op == JOURNAL_FINISH || op == JOURNAL_RETURN || op == JOURNAL_ANSWER_CALL ||
            op == JOURNAL_WRITE;
 }
 

@@ -44,8 +44,8 @@ struct app {
     int64_t started;               /* milliseconds since 1970 */
     struct journal *journal;       /* borrowed */
     struct hub_shared *hub_shared; /* borrowed */
-    struct pool *pool;             /* borrowed */
-    struct keeper *keeper;         /* borrowed */
+    struct thread_pool *pool;      /* borrowed */
+    struct token_service *tokens;  /* borrowed */
     const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
     const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct bus *bus;         /* the same; NULL: no Redis */
@@ -77,17 +77,17 @@ enum refusal {
 struct app_loop {
     struct app *app;
     struct mailbox *box;
-    struct pouch pouch;
+    struct journal_batch batch;
     struct hub *hub;
     struct streams *streams;
     struct traffic traffic;
-    struct gate gate;
+    struct authenticator authenticator;
     struct counter refusals[REFUSAL_MAX];
-    struct letter drain;   /* posted once, when the server goes down */
-    struct letter recheck; /* posted when tokens have changed, */
-    atomic_bool rechecks;  /* and it is on its way */
-    struct letter reload;  /* posted when the settings have changed, */
-    atomic_bool reloads;   /* and it is on its way */
+    struct loop_message drain;   /* posted once, when the server goes down */
+    struct loop_message recheck; /* posted when tokens have changed, */
+    atomic_bool rechecks;        /* and it is on its way */
+    struct loop_message reload;  /* posted when the settings have changed, */
+    atomic_bool reloads;         /* and it is on its way */
 };
 
 /* Which of http_options.max_body a route has. */
@@ -112,56 +112,57 @@ void api_loop_stop(struct http_loop *loop, void *app);
 
 /* --- a request on its way to the journal and back --------------------------------- */
 
-struct call {
+struct journal_call {
     struct journal_request journal;
-    struct letter letter;
+    struct loop_message message;
     struct app_loop *loop;
-    struct http_request *req;          /* NULL: the connection is gone */
-    void (*answer)(struct call *call); /* on the loop, only while req is there */
-    bool (*left)(struct call *call);   /* else; true: it was posted again.  NULL: nothing */
-    struct token *token;               /* ref; the caller's */
+    struct http_request *req;                  /* NULL: the connection is gone */
+    void (*answer)(struct journal_call *call); /* on the loop, only while req is there */
+    bool (*left)(struct journal_call *call); /* else; true: it was posted again.  NULL: nothing
+                                              */
+    struct token *token;                     /* ref; the caller's */
     struct buf out;
     struct buf body; /* the request's, kept */
     bool aiq;        /* the asynchronous API's shapes */
     int64_t wait_ms;
     bool cancels;                          /* a run is cancelled when its reader leaves */
     const struct assistant_row *assistant; /* of a run, while its body is read */
-    struct permit *permit; /* owned; to read what it starts; NULL: none is needed */
-    struct call *then;     /* owned; what is posted behind it; NULL: nothing */
-    int status;            /* of what `out` says, when that was clear before */
-    struct look *found;    /* owned; what must be known for all of a list; NULL: nothing */
-    size_t item, n_done;   /* of a list that is worked off: which one this is, and how many were
-                              done */
+    struct permit *permit;     /* owned; to read what it starts; NULL: none is needed */
+    struct journal_call *then; /* owned; what is posted behind it; NULL: nothing */
+    int status;                /* of what `out` says, when that was clear before */
+    struct store_query *found; /* owned; what must be known for all of a list; NULL: nothing */
+    size_t item, n_done; /* of a list that is worked off: which one this is, and how many were
+                            done */
 };
 
 /* Copies the body; it can only be about jobs that its caller may reach.  NULL when it has
  * answered: memory ran out, or the caller must wait. */
-struct call *call_new(struct http_request *req,
-                      enum journal_op op,
-                      void (*answer)(struct call *));
+struct journal_call *journal_call_new(struct http_request *req,
+                                      enum journal_op op,
+                                      void (*answer)(struct journal_call *));
 /* A WRITE by @write, whose `data` are @size zeroed bytes; the fence is still to be read, if it
  * has one. */
-struct call *call_new_write(struct http_request *req,
-                            journal_write_cb write,
-                            size_t size,
-                            void (*answer)(struct call *));
-void call_post(struct call *call);
+struct journal_call *journal_call_new_write(struct http_request *req,
+                                            journal_write_cb write,
+                                            size_t size,
+                                            void (*answer)(struct journal_call *));
+void journal_call_post(struct journal_call *call);
 /* Posts it when @read has filled it from its body, of which JSON may be @depth deep; else it is
  * freed, and @read has answered. */
-void call_read(struct call *call,
-               size_t depth,
-               bool (*read)(struct call *call, struct json_reader *reader));
+void journal_call_read(struct journal_call *call,
+                       size_t depth,
+                       bool (*read)(struct journal_call *call, struct json_reader *reader));
 /* For a request that never left; does not answer. */
-void call_free(struct call *call);
+void journal_call_free(struct journal_call *call);
 /* Answers what the journal refused; true when it did. */
-bool call_refused(struct call *call);
+bool journal_call_refused(struct journal_call *call);
 /* For `answer`: there is nothing to say but that it was done. */
-void call_answer_empty(struct call *call);
+void journal_call_answer_empty(struct journal_call *call);
 
 /* --- a request on its way to the store and back ------------------------------------ */
 
-struct look {
-    struct task task;
+struct store_query {
+    struct thread_task task;
     struct app_loop *loop;
     struct http_request *req;
     struct token *token; /* ref; the caller's; NULL on public routes */
@@ -177,35 +178,35 @@ struct look {
     void *data; /* whatever `run` needs */
 };
 
-void look_free(struct look *look);
+void store_query_free(struct store_query *query);
 /* The jobs that the caller may see. */
-const struct reach *look_reach(const struct look *look);
-struct look *look_new(struct http_request *req,
-                      struct str job,
-                      void (*run)(struct task *, struct store *));
+const struct job_scope *store_query_reach(const struct store_query *query);
+struct store_query *store_query_new(struct http_request *req,
+                                    struct str job,
+                                    void (*run)(struct thread_task *, struct store *));
 /* The same, whose `data` are @size zeroed bytes. */
-struct look *look_new_with(struct http_request *req,
-                           struct str job,
-                           void (*run)(struct task *, struct store *),
-                           size_t size);
+struct store_query *store_query_new_with(struct http_request *req,
+                                         struct str job,
+                                         void (*run)(struct thread_task *, struct store *),
+                                         size_t size);
 /* The same for nobody's request; NULL: no memory, or no id. */
-struct look *look_new_for(struct app_loop *loop,
-                          struct token *token,
-                          struct str job,
-                          void (*run)(struct task *, struct store *));
-void look_post(struct look *look);
+struct store_query *store_query_new_for(struct app_loop *loop,
+                                        struct token *token,
+                                        struct str job,
+                                        void (*run)(struct thread_task *, struct store *));
+void store_query_post(struct store_query *query);
 /* Posts it when @read has taken what it needs from the body, of which JSON may be @depth deep;
  * else it is freed, and @read has answered. */
-void look_read(struct look *look,
-               size_t depth,
-               bool (*read)(struct look *look, const yyjson_val *body));
+void store_query_read(struct store_query *query,
+                      size_t depth,
+                      bool (*read)(struct store_query *query, const yyjson_val *body));
 /* On the pool: the store does not work; 500 (503: for now), and why. */
-void look_broke(struct look *look, const struct error *why);
+void store_query_broke(struct store_query *query, const struct error *why);
 /* task.done, unless somebody sets another: answers, and frees it. */
-void look_answer(struct task *task);
-static inline struct look *look_of(struct task *task)
+void store_query_answer(struct thread_task *task);
+static inline struct store_query *store_query_of(struct thread_task *task)
 {
-    return (struct look *)(void *)((char *)task - offsetof(struct look, task));
+    return (struct store_query *)(void *)((char *)task - offsetof(struct store_query, task));
 }
 
 /* --- shapes ---------------------------------------------------------------------- */

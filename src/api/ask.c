@@ -16,10 +16,10 @@ static const struct app_agent *find_agent(struct http_request *req, struct str g
     return NULL;
 }
 
-struct call *ask_new(struct http_request *req,
-                     struct str graph,
-                     const char *name,
-                     void (*answer)(struct call *))
+struct journal_call *ask_new(struct http_request *req,
+                             struct str graph,
+                             const char *name,
+                             void (*answer)(struct journal_call *))
 {
     const struct app_agent *agent = find_agent(req, graph);
 
@@ -37,7 +37,7 @@ struct call *ask_new(struct http_request *req,
                            STR_ARG(graph));
         return NULL;
     }
-    struct call *call = call_new(req, JOURNAL_CALL, answer);
+    struct journal_call *call = journal_call_new(req, JOURNAL_CALL, answer);
     if (call == NULL)
         return NULL;
     struct journal_request *j = &call->journal;
@@ -47,13 +47,13 @@ struct call *ask_new(struct http_request *req,
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {
         (void)api_no_memory(req);
-        call_free(call);
+        journal_call_free(call);
         return NULL;
     }
     return call;
 }
 
-int ask_failed(const struct call *call, struct str *ret_why)
+int ask_failed(const struct journal_call *call, struct str *ret_why)
 {
     const struct journal_request *j = &call->journal;
 
@@ -63,7 +63,7 @@ int ask_failed(const struct call *call, struct str *ret_why)
     return j->code == ERR_BUSY ? 408 : 503;
 }
 
-void ask_answer(struct call *call)
+void ask_answer(struct journal_call *call)
 {
     struct str why;
     int status = ask_failed(call, &why);
@@ -71,7 +71,7 @@ void ask_answer(struct call *call)
     if (status == 0)
         http_respond(call->req, 200, "application/json", call->journal.output);
     else if (status == 503)
-        (void)call_refused(call);
+        (void)journal_call_refused(call);
     else
         http_respond_error(call->req, status, "%.*s", STR_ARG(why));
 }

@@ -58,21 +58,21 @@ static bool copy_row(struct arena *mem,
            arena_copy(mem, from->metadata, &to->metadata);
 }
 
-bool assistants_is_visible(const struct reach *reach, const struct assistant_row *row)
+bool assistants_is_visible(const struct job_scope *reach, const struct assistant_row *row)
 {
-    return reach_includes(reach, row->id, row->owner.n > 0 ? row->owner : STR_NONE);
+    return job_scope_includes(reach, row->id, row->owner.n > 0 ? row->owner : STR_NONE);
 }
 
-struct finding {
+struct assistant_lookup {
     struct arena *mem;
-    const struct reach *reach;
+    const struct job_scope *reach;
     struct assistant_row *ret;
     int code;
 };
 
 static int on_found(void *arg, const struct assistant_row *row)
 {
-    struct finding *f = arg;
+    struct assistant_lookup *f = arg;
 
     if (!assistants_is_visible(f->reach, row))
         return 1;
@@ -82,12 +82,12 @@ static int on_found(void *arg, const struct assistant_row *row)
 
 int assistants_find(struct store *store,
                     struct str id,
-                    const struct reach *reach,
+                    const struct job_scope *reach,
                     struct arena *mem,
                     struct assistant_row *ret,
                     struct error *why)
 {
-    struct finding f = { mem, reach, ret, ERR_NOT_FOUND };
+    struct assistant_lookup f = { mem, reach, ret, ERR_NOT_FOUND };
     int code = store_assistant(store, id, on_found, &f, why);
 
     if (code == 0 && f.code == ERR_NOT_FOUND)
@@ -116,17 +116,17 @@ void assistants_put(struct buf *b, const struct assistant_row *row, struct selec
     buf_char(b, '}');
 }
 
-bool assistants_look(struct look *look,
+bool assistants_look(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret)
 {
     struct error why = { 0 };
-    int code = assistants_find(store, id, look_reach(look), &look->mem, ret, &why);
+    int code = assistants_find(store, id, store_query_reach(query), &query->mem, ret, &why);
 
     if (code != 0) {
-        look->status = code == ERR_NOT_FOUND ? 404 : 500;
-        buf_str(&look->out, str_of(why.text));
+        query->status = code == ERR_NOT_FOUND ? 404 : 500;
+        buf_str(&query->out, str_of(why.text));
     }
     return code == 0;
 }
@@ -139,26 +139,26 @@ struct wanted {
     void (*then)(struct http_request *req, const struct assistant_row *row);
 };
 
-static void run_find(struct task *task, struct store *store)
+static void run_find(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct wanted *w = look->data;
+    struct store_query *query = store_query_of(task);
+    struct wanted *w = query->data;
 
-    (void)assistants_look(look, store, w->id, &w->row); /* or its status says why not */
+    (void)assistants_look(query, store, w->id, &w->row); /* or its status says why not */
 }
 
-static void on_looked(struct task *task)
+static void on_looked(struct thread_task *task)
 {
-    struct look *look = look_of(task);
-    struct wanted *w = look->data;
+    struct store_query *query = store_query_of(task);
+    struct wanted *w = query->data;
 
-    if (look->req == NULL || look->status != 200) {
-        look_answer(task);
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
         return;
     }
-    http_on_gone(look->req, NULL, NULL);
-    w->then(look->req, &w->row);
-    look_free(look);
+    http_on_gone(query->req, NULL, NULL);
+    w->then(query->req, &w->row);
+    store_query_free(query);
 }
 
 void langgraph_with_assistant(struct http_request *req,
@@ -175,18 +175,19 @@ void langgraph_with_assistant(struct http_request *req,
         then(req, &row);
         return;
     }
-    struct look *look = look_new_with(req, STR(""), run_find, sizeof(struct wanted));
-    struct wanted *w = look != NULL ? look->data : NULL;
-    if (look == NULL)
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_find, sizeof(struct wanted));
+    struct wanted *w = query != NULL ? query->data : NULL;
+    if (query == NULL)
         return;
-    if (!arena_copy(&look->mem, id, &w->id)) {
-        look_free(look);
+    if (!arena_copy(&query->mem, id, &w->id)) {
+        store_query_free(query);
         (void)api_no_memory(req);
         return;
     }
     w->then = then;
-    look->task.done = on_looked;
-    look_post(look);
+    query->task.done = on_looked;
+    store_query_post(query);
 }
 
 static void answer_with(struct http_request *req, const struct assistant_row *row)
@@ -213,16 +214,16 @@ static void ask(struct http_request *req,
                 const char *name,
                 struct buf *params)
 {
-    struct call *call = ask_new(req, row->graph, name, ask_answer);
+    struct journal_call *call = ask_new(req, row->graph, name, ask_answer);
 
     if (call != NULL)
         call->journal.call.keeps = true;
     if (call != NULL && params->error == 0 &&
         arena_copy(&call->journal.mem, buf_text(params), &call->journal.call.params)) {
-        call_post(call);
+        journal_call_post(call);
     } else if (call != NULL) {
         (void)api_no_memory(req);
-        call_free(call);
+        journal_call_free(call);
     }
     buf_done(params);
 }

@@ -14,11 +14,11 @@ struct revision {
     bool if_absent;           /* CREATE: one that is there is fine */
 };
 
-static void answer_changed(struct call *call)
+static void answer_changed(struct journal_call *call)
 {
     const struct revision *c = call->journal.data;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     assistants_put(&call->out, &c->row, (struct selection){ 0 });
     api_json(call->req, 200, &call->out);
@@ -105,14 +105,14 @@ static int write_latest(struct journal_request *req,
                      : code;
 }
 
-static bool fail(struct call *call, const char *what)
+static bool fail(struct journal_call *call, const char *what)
 {
     http_respond_error(call->req, 422, "%s", what);
     return false;
 }
 
 /* An object as JSON, absent when it is not given. */
-static bool read_object(struct call *call, const yyjson_val *value, struct str *ret)
+static bool read_object(struct journal_call *call, const yyjson_val *value, struct str *ret)
 {
     if (!json_is_null(value) && !yyjson_is_obj((yyjson_val *)(uintptr_t)value))
         return fail(call, "config, context and metadata must be objects");
@@ -120,7 +120,9 @@ static bool read_object(struct call *call, const yyjson_val *value, struct str *
 }
 
 /* What may be said of one, new or not. */
-static bool read_members(struct call *call, const yyjson_val *body, struct assistant_row *row)
+static bool read_members(struct journal_call *call,
+                         const yyjson_val *body,
+                         struct assistant_row *row)
 {
     struct arena *mem = &call->journal.mem;
     struct str graph = json_text(langgraph_member(body, "graph_id", "graphId"));
@@ -150,7 +152,7 @@ static struct str object_or_empty(struct str json)
     return str_absent(json) ? STR("{}") : json;
 }
 
-static bool read_new(struct call *call, struct json_reader *reader)
+static bool read_new(struct journal_call *call, struct json_reader *reader)
 {
     struct revision *c = call->journal.data;
     struct assistant_row *row = &c->row;
@@ -190,7 +192,7 @@ bool assistants_may_change(struct http_request *req)
     return false;
 }
 
-static bool read_id(struct call *call)
+static bool read_id(struct journal_call *call)
 {
     struct revision *c = call->journal.data;
 
@@ -199,7 +201,7 @@ static bool read_id(struct call *call)
             api_no_memory(call->req));
 }
 
-static bool read_patch(struct call *call, struct json_reader *reader)
+static bool read_patch(struct journal_call *call, struct json_reader *reader)
 {
     struct revision *c = call->journal.data;
     struct json j;
@@ -208,7 +210,7 @@ static bool read_patch(struct call *call, struct json_reader *reader)
            read_members(call, j.root, &c->row);
 }
 
-static bool read_latest(struct call *call, struct json_reader *reader)
+static bool read_latest(struct journal_call *call, struct json_reader *reader)
 {
     struct revision *c = call->journal.data;
     struct json j;
@@ -221,15 +223,16 @@ static bool read_latest(struct call *call, struct json_reader *reader)
 
 static void change(struct http_request *req,
                    journal_write_cb write,
-                   bool (*read)(struct call *, struct json_reader *),
-                   void (*answer)(struct call *))
+                   bool (*read)(struct journal_call *, struct json_reader *),
+                   void (*answer)(struct journal_call *))
 {
-    struct call *call = call_new_write(req, write, sizeof(struct revision), answer);
+    struct journal_call *call =
+        journal_call_new_write(req, write, sizeof(struct revision), answer);
 
     if (call == NULL)
         return;
     call->journal.reach = &call->token->reach;
-    call_read(call, ASSISTANT_MAX_DEPTH, read);
+    journal_call_read(call, ASSISTANT_MAX_DEPTH, read);
 }
 
 void api_assistant_create(struct http_request *req, void *arg)

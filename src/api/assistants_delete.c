@@ -23,18 +23,18 @@ static int write_deletion(struct journal_request *req,
 
 static void delete_it(struct http_request *req)
 {
-    struct call *call =
-        call_new_write(req, write_deletion, sizeof(struct str), call_answer_empty);
+    struct journal_call *call = journal_call_new_write(req, write_deletion, sizeof(struct str),
+                                                       journal_call_answer_empty);
     struct str *id = call != NULL ? call->journal.data : NULL;
 
     if (call == NULL)
         return;
     call->journal.reach = &call->token->reach;
     if (arena_copy(&call->journal.mem, http_param(req, "assistant"), id)) {
-        call_post(call);
+        journal_call_post(call);
     } else {
         (void)api_no_memory(req);
-        call_free(call);
+        journal_call_free(call);
     }
 }
 
@@ -45,31 +45,31 @@ struct thread_id {
     struct str id;
 };
 
-struct finding {
-    struct look *look;
+struct assistant_deletion {
+    struct store_query *query;
     struct str assistant;
     struct json_reader reader;
     struct thread_id *first; /* out */
     int err;
 };
 
-static bool is_its(struct finding *f, const struct thread_row *row)
+static bool is_its(struct assistant_deletion *f, const struct thread_row *row)
 {
     struct json metadata;
 
-    return reach_includes(look_reach(f->look), row->id, row->owner) &&
+    return job_scope_includes(store_query_reach(f->query), row->id, row->owner) &&
            json_read(&f->reader, row->metadata, &metadata, NULL) == 0 &&
            str_eq(json_text(json_at(metadata.root, "assistant_id")), f->assistant);
 }
 
 static int on_thread(void *arg, const struct thread_row *row)
 {
-    struct finding *f = arg;
+    struct assistant_deletion *f = arg;
 
     if (!is_its(f, row))
         return 0;
-    struct thread_id *t = arena_alloc(&f->look->mem, sizeof(*t));
-    if (t == NULL || !arena_copy(&f->look->mem, row->id, &t->id)) {
+    struct thread_id *t = arena_alloc(&f->query->mem, sizeof(*t));
+    if (t == NULL || !arena_copy(&f->query->mem, row->id, &t->id)) {
         f->err = ERR_NOMEM;
         return 1;
     }
@@ -78,37 +78,37 @@ static int on_thread(void *arg, const struct thread_row *row)
     return 0;
 }
 
-static void find_threads(struct task *task, struct store *store)
+static void find_threads(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct finding *f = look->data;
+    struct store_query *query = store_query_of(task);
+    struct assistant_deletion *f = query->data;
     struct error why = { 0 };
     struct assistant_row row;
 
-    if (!assistants_look(look, store, f->assistant, &row))
+    if (!assistants_look(query, store, f->assistant, &row))
         return;
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
-    int code = store_threads(store, THREADS_BY_CREATED, true, reach_owner(look_reach(look)),
-                             on_thread, f, &why);
+    int code = store_threads(store, THREADS_BY_CREATED, true,
+                             job_scope_owner(store_query_reach(query)), on_thread, f, &why);
     if (code == 0 && f->err != 0)
         code = error_set(&why, f->err, "out of memory");
     if (code != 0)
-        look_broke(look, &why);
+        store_query_broke(query, &why);
     json_reader_done(&f->reader);
 }
 
-static void answer_deleted(struct call *call);
+static void answer_deleted(struct journal_call *call);
 
 /* The next one, or the assistant.  Takes @found. */
-static void delete_next(struct http_request *req, struct look *found)
+static void delete_next(struct http_request *req, struct store_query *found)
 {
-    struct finding *f = found->data;
+    struct assistant_deletion *f = found->data;
     struct thread_id *thread = f->first;
-    struct call *call =
-        thread != NULL ? call_new(req, JOURNAL_THREAD_DELETE, answer_deleted) : NULL;
+    struct journal_call *call =
+        thread != NULL ? journal_call_new(req, JOURNAL_THREAD_DELETE, answer_deleted) : NULL;
 
     if (call == NULL) {
-        look_free(found);
+        store_query_free(found);
         if (thread == NULL)
             delete_it(req);
         return;
@@ -116,44 +116,45 @@ static void delete_next(struct http_request *req, struct look *found)
     f->first = thread->next;
     call->found = found;
     call->journal.thread_row.id = thread->id;
-    call_post(call);
+    journal_call_post(call);
 }
 
-static void answer_deleted(struct call *call)
+static void answer_deleted(struct journal_call *call)
 {
-    struct look *found = call->found;
+    struct store_query *found = call->found;
 
-    if (call->journal.code != ERR_NOT_FOUND && call_refused(call))
+    if (call->journal.code != ERR_NOT_FOUND && journal_call_refused(call))
         return;
     call->found = NULL;
     delete_next(call->req, found);
 }
 
-static void on_found(struct task *task)
+static void on_found(struct thread_task *task)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req == NULL || look->status != 200) {
-        look_answer(task);
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
         return;
     }
-    http_on_gone(look->req, NULL, NULL);
-    delete_next(look->req, look);
+    http_on_gone(query->req, NULL, NULL);
+    delete_next(query->req, query);
 }
 
 static void delete_with_threads(struct http_request *req)
 {
-    struct look *look = look_new_with(req, STR(""), find_threads, sizeof(struct finding));
-    struct finding *f = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), find_threads, sizeof(struct assistant_deletion));
+    struct assistant_deletion *f = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return;
-    f->look = look;
-    look->task.done = on_found;
-    if (arena_copy(&look->mem, http_param(req, "assistant"), &f->assistant)) {
-        look_post(look);
+    f->query = query;
+    query->task.done = on_found;
+    if (arena_copy(&query->mem, http_param(req, "assistant"), &f->assistant)) {
+        store_query_post(query);
     } else {
-        look_free(look);
+        store_query_free(query);
         (void)api_no_memory(req);
     }
 }

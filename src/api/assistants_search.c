@@ -13,14 +13,14 @@ enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000 };
 enum sort { SORT_NONE, SORT_ID, SORT_GRAPH, SORT_NAME, SORT_CREATED, SORT_UPDATED };
 
 /* One that fits, and what it is sorted by. */
-struct hit {
+struct assistant_hit {
     struct str text;
     int64_t number;
     size_t at, n; /* its JSON in `all`, in the order of finding */
 };
 
-struct search {
-    struct look *look;
+struct assistant_search {
+    struct store_query *query;
     struct str id;                    /* its versions; absent: assistants */
     struct str metadata, graph, name; /* absent: any */
     struct selection select;
@@ -30,13 +30,13 @@ struct search {
     bool counts;
     struct json_reader one, other;
     struct buf all;
-    struct hit *hits; /* all that fit; without a sort only those of the page */
+    struct assistant_hit *hits; /* all that fit; without a sort only those of the page */
     size_t n_hits, cap;
     size_t n, n_seen;
     bool no_memory;
 };
 
-static bool fits(struct search *s, const struct assistant_row *row)
+static bool fits(struct assistant_search *s, const struct assistant_row *row)
 {
     struct json whole, part;
 
@@ -60,23 +60,24 @@ static int64_t sorted_number(enum sort sort, const struct assistant_row *row)
     return sort == SORT_CREATED ? row->created : sort == SORT_UPDATED ? row->updated : 0;
 }
 
-static bool keep(struct search *s, const struct assistant_row *row)
+static bool keep(struct assistant_search *s, const struct assistant_row *row)
 {
     size_t cap = s->cap == 0 ? 16 : s->cap * 2;
-    struct hit *hits = s->n_hits < s->cap ? s->hits : realloc(s->hits, cap * sizeof(*hits));
+    struct assistant_hit *hits =
+        s->n_hits < s->cap ? s->hits : realloc(s->hits, cap * sizeof(*hits));
 
     if (hits == NULL)
         return false;
     s->cap = s->n_hits < s->cap ? s->cap : cap;
     s->hits = hits;
-    struct hit *hit = &hits[s->n_hits++];
-    *hit = (struct hit){ .number = sorted_number(s->sort, row), .at = s->all.n };
+    struct assistant_hit *hit = &hits[s->n_hits++];
+    *hit = (struct assistant_hit){ .number = sorted_number(s->sort, row), .at = s->all.n };
     assistants_put(&s->all, row, s->select);
     hit->n = s->all.n - hit->at;
-    return arena_copy(&s->look->mem, sorted_text(s->sort, row), &hit->text);
+    return arena_copy(&s->query->mem, sorted_text(s->sort, row), &hit->text);
 }
 
-static void add(struct search *s, const struct assistant_row *row)
+static void add(struct assistant_search *s, const struct assistant_row *row)
 {
     if (!fits(s, row))
         return;
@@ -86,7 +87,7 @@ static void add(struct search *s, const struct assistant_row *row)
         s->no_memory = true;
 }
 
-static int compare(const struct hit *x, const struct hit *y)
+static int compare(const struct assistant_hit *x, const struct assistant_hit *y)
 {
     size_t n = x->text.n < y->text.n ? x->text.n : y->text.n;
     int order = n > 0 ? memcmp(x->text.p, y->text.p, n) : 0;
@@ -97,7 +98,7 @@ static int compare(const struct hit *x, const struct hit *y)
 }
 
 /* Of those that are equal, as they came. */
-static int by_finding(const struct hit *x, const struct hit *y)
+static int by_finding(const struct assistant_hit *x, const struct assistant_hit *y)
 {
     return x->at < y->at ? -1 : 1;
 }
@@ -116,9 +117,9 @@ static int downwards(const void *a, const void *b)
     return order != 0 ? order : by_finding(a, b);
 }
 
-static void put_hits(struct search *s)
+static void put_hits(struct assistant_search *s)
 {
-    struct buf *b = &s->look->out;
+    struct buf *b = &s->query->out;
     size_t first = s->sort != SORT_NONE ? s->offset : 0;
 
     if (s->sort != SORT_NONE && s->n_hits > 0)
@@ -134,24 +135,24 @@ static void put_hits(struct search *s)
 
 static int on_row(void *arg, const struct assistant_row *row)
 {
-    struct search *s = arg;
+    struct assistant_search *s = arg;
 
-    if (assistants_is_visible(look_reach(s->look), row))
+    if (assistants_is_visible(store_query_reach(s->query), row))
         add(s, row);
     return s->no_memory || ++s->n_seen == MAX_SCAN;
 }
 
 /* Those that graphs have by themselves are the oldest. */
-static void add_graphs(struct search *s)
+static void add_graphs(struct assistant_search *s)
 {
-    const struct app *app = s->look->loop->app;
+    const struct app *app = s->query->loop->app;
     const struct app_settings *now = app_settings(app);
     char id[KEY_UUID_CHARS];
 
     for (size_t i = 0; i < now->n_agents; i++) {
         const struct app_agent *a = &now->agents[i];
         bool is_it = str_absent(s->id)
-                         ? a->is_public && token_has_agent(s->look->token, a->name)
+                         ? a->is_public && token_has_agent(s->query->token, a->name)
                          : assistant_id_is(s->id, a->name);
 
         if (is_it) {
@@ -162,10 +163,10 @@ static void add_graphs(struct search *s)
     }
 }
 
-static void run_search(struct task *task, struct store *store)
+static void run_search(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct search *s = look->data;
+    struct store_query *query = store_query_of(task);
+    struct assistant_search *s = query->data;
     struct error why = { 0 };
 
     json_reader_init(&s->one, SIZE_MAX / 64, 256);
@@ -176,9 +177,9 @@ static void run_search(struct task *task, struct store *store)
     if (code == 0 && (s->no_memory || s->all.error != 0))
         code = error_set(&why, ERR_NOMEM, "out of memory");
     if (code != 0)
-        look_broke(look, &why);
+        store_query_broke(query, &why);
     else if (s->counts)
-        buf_u64(&look->out, s->n);
+        buf_u64(&query->out, s->n);
     else
         put_hits(s);
     buf_done(&s->all);
@@ -187,17 +188,19 @@ static void run_search(struct task *task, struct store *store)
     json_reader_done(&s->other);
 }
 
-static void on_searched(struct task *task)
+static void on_searched(struct thread_task *task)
 {
-    struct look *look = look_of(task);
-    const struct search *s = look->data;
+    struct store_query *query = store_query_of(task);
+    const struct assistant_search *s = query->data;
 
-    if (look->req != NULL && look->status == 200 && !s->counts)
-        langgraph_set_pages(look->req, s->n, s->offset + s->limit);
-    look_answer(task);
+    if (query->req != NULL && query->status == 200 && !s->counts)
+        langgraph_set_pages(query->req, s->n, s->offset + s->limit);
+    store_query_answer(task);
 }
 
-static bool read_order(struct http_request *req, const yyjson_val *body, struct search *s)
+static bool read_order(struct http_request *req,
+                       const yyjson_val *body,
+                       struct assistant_search *s)
 {
     static const char *const names[] = { [SORT_ID] = "assistant_id",
                                          [SORT_GRAPH] = "graph_id",
@@ -225,11 +228,11 @@ static bool read_order(struct http_request *req, const yyjson_val *body, struct 
     return true;
 }
 
-static bool read_search(struct look *look, const yyjson_val *body)
+static bool read_search(struct store_query *query, const yyjson_val *body)
 {
-    struct search *s = look->data;
-    struct http_request *req = look->req;
-    struct arena *mem = &look->mem;
+    struct assistant_search *s = query->data;
+    struct http_request *req = query->req;
+    struct arena *mem = &query->mem;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
 
@@ -253,15 +256,16 @@ static bool read_search(struct look *look, const yyjson_val *body)
 
 static void search(struct http_request *req, bool counts)
 {
-    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
-    struct search *s = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_search, sizeof(struct assistant_search));
+    struct assistant_search *s = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return;
-    s->look = look;
+    s->query = query;
     s->counts = counts;
-    look->task.done = on_searched;
-    look_read(look, ASSISTANT_MAX_DEPTH, read_search);
+    query->task.done = on_searched;
+    store_query_read(query, ASSISTANT_MAX_DEPTH, read_search);
 }
 
 void api_assistants_search(struct http_request *req, void *arg)

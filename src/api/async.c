@@ -196,7 +196,7 @@ static void refuse_json(struct http_request *req, const struct error *err)
     buf_done(&out);
 }
 
-static bool unknown_agent(struct call *call, struct str agent)
+static bool unknown_agent(struct journal_call *call, struct str agent)
 {
     const struct app_settings *now = app_settings(call->loop->app);
     struct buf list;
@@ -218,7 +218,7 @@ static bool unknown_agent(struct call *call, struct str agent)
     return !known;
 }
 
-static bool read_submit(struct call *call, struct json_reader *reader)
+static bool read_submit(struct journal_call *call, struct json_reader *reader)
 {
     struct complaints c = { .n = 0 };
     struct error err;
@@ -251,13 +251,13 @@ static bool read_submit(struct call *call, struct json_reader *reader)
 
 void api_aiq_submit(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_SUBMIT, jobs_answer_submit);
+    struct journal_call *call = journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit);
 
     (void)arg;
     if (call == NULL)
         return;
     call->aiq = true;
-    call_read(call, 64, read_submit);
+    journal_call_read(call, 64, read_submit);
 }
 
 /* --- the stream ------------------------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void refuse_path_id(struct http_request *req, struct str id)
 void api_aiq_stream(struct http_request *req, void *arg)
 {
     struct str path_id = http_param(req, "last");
-    struct job_request what = { .job = http_param(req, "id"), .carrier = &carrier_sse };
+    struct job_request what = { .job = http_param(req, "id"), .transport = &transport_sse };
     int64_t id = 0;
 
     (void)arg;
@@ -312,8 +312,8 @@ void api_aiq_stream(struct http_request *req, void *arg)
         refuse_path_id(req, path_id);
         return;
     }
-    what.way.dialect = &dialect_aiq;
-    what.way.variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
+    what.format.dialect = &dialect_aiq;
+    what.format.variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
     (void)jobs_read_place(req, STR_NONE, &what); /* the header may be absent */
     if (!what.by_header && id > 0) {
         what.after = (struct cursor){ .seq = (uint64_t)id };

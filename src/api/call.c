@@ -43,7 +43,7 @@ void api_json(struct http_request *req, int status, struct buf *out)
 
 static void on_gone(struct http_request *req, void *data)
 {
-    struct call *call = data;
+    struct journal_call *call = data;
 
     (void)req;
     call->req = NULL;
@@ -57,20 +57,22 @@ static bool has_work(const struct journal_request *j)
 }
 
 /* The one who asked for work has gone before it came: the request that hands it back. */
-static struct journal_request *give_back(struct call *call)
+static struct journal_request *give_back(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
 
-    j->op = j->call.id.p != NULL ? JOURNAL_ANSWER : JOURNAL_RETURN;
+    j->op = j->call.id.p != NULL ? JOURNAL_ANSWER_CALL : JOURNAL_RETURN;
     j->job = j->row.id;
     j->key = j->row.key;
     j->attempt = j->row.attempt;
     return j;
 }
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct call *call = (struct call *)(void *)((char *)letter - offsetof(struct call, letter));
+    struct journal_call *call =
+        (struct journal_call *)(void *)((char *)message -
+                                        offsetof(struct journal_call, message));
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
         token_took_events(call->token, call->journal.accepted, (int64_t)monotonic_us());
@@ -84,34 +86,35 @@ static void on_letter(struct letter *letter)
         http_respond(call->req, 204, NULL, STR_NONE); /* which hardly anybody reads */
     call->req = NULL;
     if (is_work && !is_here)
-        pouch_put(&call->loop->pouch, give_back(call));
+        journal_batch_put(&call->loop->batch, give_back(call));
     else if (is_here || call->left == NULL || !call->left(call))
-        call_free(call);
+        journal_call_free(call);
 }
 
 /* On the journal's thread. */
 static void on_done(struct journal_request *journal)
 {
-    struct call *call =
-        (struct call *)(void *)((char *)journal - offsetof(struct call, journal));
+    struct journal_call *call =
+        (struct journal_call *)(void *)((char *)journal -
+                                        offsetof(struct journal_call, journal));
 
-    if (mailbox_post(call->loop->box, &call->letter) == 0)
+    if (mailbox_post(call->loop->box, &call->message) == 0)
         return;
     /* The loop has gone, and its connections with it. */
     if (has_work(journal))
         journal_post(call->loop->app->journal, give_back(call));
     else
-        call_free(call);
+        journal_call_free(call);
 }
 
-struct call *call_new(struct http_request *req,
-                      enum journal_op op,
-                      void (*answer)(struct call *))
+struct journal_call *journal_call_new(struct http_request *req,
+                                      enum journal_op op,
+                                      void (*answer)(struct journal_call *))
 {
     struct token *token = api_token(req);
     int64_t wait =
         op == JOURNAL_APPEND ? token_events_wait_ms(token, (int64_t)monotonic_us()) : 0;
-    struct call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
+    struct journal_call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
 
     if (wait > 0) {
         api_refuse_limit(req, REFUSAL_EVENTS, wait,
@@ -125,7 +128,7 @@ struct call *call_new(struct http_request *req,
     call->loop = app_loop_of(req);
     call->req = req;
     call->answer = answer;
-    call->letter.deliver = on_letter;
+    call->message.deliver = on_message;
     call->journal.op = op;
     call->journal.done = on_done;
     call->journal.producer_seq = -1;
@@ -136,23 +139,23 @@ struct call *call_new(struct http_request *req,
     buf_init(&call->body, SIZE_MAX / 4);
     buf_str(&call->body, http_body(req));
     if (call->body.error != 0) {
-        call_free(call);
+        journal_call_free(call);
         (void)api_no_memory(req);
         return NULL;
     }
     return call;
 }
 
-struct call *call_new_write(struct http_request *req,
-                            journal_write_cb write,
-                            size_t size,
-                            void (*answer)(struct call *))
+struct journal_call *journal_call_new_write(struct http_request *req,
+                                            journal_write_cb write,
+                                            size_t size,
+                                            void (*answer)(struct journal_call *))
 {
-    struct call *call = call_new(req, JOURNAL_WRITE, answer);
+    struct journal_call *call = journal_call_new(req, JOURNAL_WRITE, answer);
     void *data = call != NULL ? arena_alloc(&call->journal.mem, size) : NULL;
 
     if (call != NULL && data == NULL) {
-        call_free(call);
+        journal_call_free(call);
         (void)api_no_memory(req);
     }
     if (data == NULL)
@@ -163,34 +166,34 @@ struct call *call_new_write(struct http_request *req,
     return call;
 }
 
-void call_post(struct call *call)
+void journal_call_post(struct journal_call *call)
 {
     http_on_gone(call->req, on_gone, call);
-    pouch_put(&call->loop->pouch, &call->journal);
+    journal_batch_put(&call->loop->batch, &call->journal);
 }
 
-void call_read(struct call *call,
-               size_t depth,
-               bool (*read)(struct call *call, struct json_reader *reader))
+void journal_call_read(struct journal_call *call,
+                       size_t depth,
+                       bool (*read)(struct journal_call *call, struct json_reader *reader))
 {
     struct json_reader reader;
 
     json_reader_init(&reader, SIZE_MAX / 64, depth);
     if (read(call, &reader))
-        call_post(call);
+        journal_call_post(call);
     else
-        call_free(call);
+        journal_call_free(call);
     json_reader_done(&reader);
 }
 
-void call_free(struct call *call)
+void journal_call_free(struct journal_call *call)
 {
     if (call == NULL)
         return;
-    call_free(call->then);
+    journal_call_free(call->then);
     permit_free(call->permit);
     if (call->found != NULL)
-        look_free(call->found);
+        store_query_free(call->found);
     token_unref(call->token);
     arena_done(&call->journal.mem);
     buf_done(&call->out);
@@ -198,7 +201,7 @@ void call_free(struct call *call)
     free(call);
 }
 
-bool call_refused(struct call *call)
+bool journal_call_refused(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     int status = j->code == ERR_NOT_FOUND                          ? 404
@@ -219,9 +222,9 @@ bool call_refused(struct call *call)
     return true;
 }
 
-void call_answer_empty(struct call *call)
+void journal_call_answer_empty(struct journal_call *call)
 {
-    if (!call_refused(call))
+    if (!journal_call_refused(call))
         http_respond(call->req, 204, NULL, STR_NONE);
 }
 

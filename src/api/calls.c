@@ -13,7 +13,7 @@ enum { DEFAULT_S = 10, MAX_S = 60, MAX_NAME = 100, MAX_NAMED = 32, MAX_DEPTH = 6
 
 /* --- the caller -------------------------------------------------------------------- */
 
-static void answer_call(struct call *call)
+static void answer_call(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
 
@@ -21,7 +21,7 @@ static void answer_call(struct call *call)
         http_respond_error(call->req, 504, "%s", j->why.text);
         return;
     }
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     if (j->error.p != NULL) {
         http_respond_error(call->req, 502, "the worker answered: %.*s",
@@ -82,7 +82,7 @@ static bool find_named(const yyjson_val *value, struct journal_named *list, size
 }
 
 /* Keeps what the params name, to be looked at by the journal. */
-static bool read_named(struct call *call, const yyjson_val *params)
+static bool read_named(struct journal_call *call, const yyjson_val *params)
 {
     struct journal_request *r = &call->journal;
     struct journal_named *list = arena_alloc(&r->mem, MAX_NAMED * sizeof(*list));
@@ -101,7 +101,7 @@ static bool read_named(struct call *call, const yyjson_val *params)
     return true;
 }
 
-static bool read_question(struct call *call, struct json_reader *reader)
+static bool read_question(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
     struct json j;
@@ -161,25 +161,26 @@ static const struct app_agent *called_agent(struct http_request *req)
 void api_call(struct http_request *req, void *arg)
 {
     const struct app_agent *agent = called_agent(req);
-    struct call *call = agent != NULL ? call_new(req, JOURNAL_CALL, answer_call) : NULL;
+    struct journal_call *call =
+        agent != NULL ? journal_call_new(req, JOURNAL_CALL, answer_call) : NULL;
 
     (void)arg;
     if (call == NULL)
         return;
     call->journal.agents = &agent->name; /* stays as long as the app */
     call->journal.n_agents = 1;
-    call_read(call, MAX_DEPTH, read_question);
+    journal_call_read(call, MAX_DEPTH, read_question);
 }
 
 /* --- the worker -------------------------------------------------------------------- */
 
-static void answer_delivered(struct call *call)
+static void answer_delivered(struct journal_call *call)
 {
-    if (!call_refused(call))
+    if (!journal_call_refused(call))
         http_respond(call->req, 200, "application/json", STR("{\"delivered\":true}"));
 }
 
-static bool read_reply(struct call *call, struct json_reader *reader)
+static bool read_reply(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
     struct json j;
@@ -202,9 +203,9 @@ static bool read_reply(struct call *call, struct json_reader *reader)
 
 void api_worker_answer(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_ANSWER, answer_delivered);
+    struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_CALL, answer_delivered);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, 256, read_reply);
+        journal_call_read(call, 256, read_reply);
 }

@@ -92,7 +92,7 @@ struct plan {
 };
 
 /* The plan of a call, with its thread; the fence is read, too.  NULL: answered. */
-static struct plan *plan_of(struct call *call)
+static struct plan *plan_of(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
@@ -184,11 +184,11 @@ static int write_nothing_left(struct journal_request *req,
     return store_thread_forget(store, req->thread, why);
 }
 
-static void answer_id(struct call *call)
+static void answer_id(struct journal_call *call)
 {
     const struct plan *plan = call->journal.data;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     buf_lit(&call->out, "{\"id\":");
     json_put_str(&call->out, plan->of.id);
@@ -196,14 +196,14 @@ static void answer_id(struct call *call)
     api_json(call->req, 200, &call->out);
 }
 
-static void answer_stored(struct call *call)
+static void answer_stored(struct journal_call *call)
 {
-    if (!call_refused(call))
+    if (!journal_call_refused(call))
         http_respond(call->req, 200, "application/json", STR("{}"));
 }
 
 /* What every body begins with; NULL: answered. */
-static struct plan *begin(struct call *call,
+static struct plan *begin(struct journal_call *call,
                           struct json_reader *reader,
                           struct reading *r,
                           struct json *ret)
@@ -240,7 +240,7 @@ static void read_channels(struct reading *r, const yyjson_val *of, struct plan *
     }
 }
 
-static bool read_checkpoint(struct call *call, struct json_reader *reader)
+static bool read_checkpoint(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
     struct reading r;
@@ -271,7 +271,7 @@ static void read_write(struct reading *r,
     read_blob(r, of, "writes", &ret->value);
 }
 
-static bool read_writes(struct call *call, struct json_reader *reader)
+static bool read_writes(struct journal_call *call, struct json_reader *reader)
 {
     yyjson_val *list, *value;
     struct json j;
@@ -328,7 +328,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
     return kept;
 }
 
-static bool read_state(struct call *call, struct json_reader *reader)
+static bool read_state(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
     struct reading r;
@@ -351,7 +351,7 @@ static bool read_state(struct call *call, struct json_reader *reader)
     return !r.failed;
 }
 
-static bool read_nothing(struct call *call, struct json_reader *reader)
+static bool read_nothing(struct journal_call *call, struct json_reader *reader)
 {
     (void)reader;
     return plan_of(call) != NULL;
@@ -359,13 +359,13 @@ static bool read_nothing(struct call *call, struct json_reader *reader)
 
 static void post(struct http_request *req,
                  journal_write_cb write,
-                 bool (*read)(struct call *, struct json_reader *),
-                 void (*answer)(struct call *))
+                 bool (*read)(struct journal_call *, struct json_reader *),
+                 void (*answer)(struct journal_call *))
 {
-    struct call *call = call_new_write(req, write, sizeof(struct plan), answer);
+    struct journal_call *call = journal_call_new_write(req, write, sizeof(struct plan), answer);
 
     if (call != NULL)
-        call_read(call, MAX_DEPTH, read);
+        journal_call_read(call, MAX_DEPTH, read);
 }
 
 void api_checkpoint_put(struct http_request *req, void *arg)
@@ -389,5 +389,5 @@ void api_checkpoint_state(struct http_request *req, void *arg)
 void api_checkpoints_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_nothing_left, read_nothing, call_answer_empty);
+    post(req, write_nothing_left, read_nothing, journal_call_answer_empty);
 }

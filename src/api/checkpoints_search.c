@@ -18,17 +18,17 @@
 enum { MAX_DEPTH = 200, DEFAULT_LIST = 100, MAX_LIST = 1000 };
 
 /* What a look looks for. */
-struct search {
+struct checkpoint_search {
     struct checkpoint_filter filter;
     struct str metadata; /* JSON: what it must contain; absent: anything */
     size_t limit;
     bool is_list;
 };
 
-struct found {
-    struct look *look;
+struct found_checkpoint {
+    struct store_query *query;
     struct store *store;
-    const struct search *search;
+    const struct checkpoint_search *search;
     struct json_reader one, other; /* for the metadata */
     size_t n;
     int err;
@@ -74,9 +74,9 @@ static int put_write(void *arg, const struct write_row *row)
     return b->error;
 }
 
-static int put_checkpoint(struct found *f, const struct checkpoint_row *row)
+static int put_checkpoint(struct found_checkpoint *f, const struct checkpoint_row *row)
 {
-    struct buf *b = &f->look->out;
+    struct buf *b = &f->query->out;
 
     buf_lit(b, "{\"ns\":");
     json_put_str(b, row->ns);
@@ -94,7 +94,7 @@ static int put_checkpoint(struct found *f, const struct checkpoint_row *row)
     return err;
 }
 
-static bool is_wanted(struct found *f, const struct checkpoint_row *row)
+static bool is_wanted(struct found_checkpoint *f, const struct checkpoint_row *row)
 {
     struct json whole, part;
 
@@ -106,21 +106,21 @@ static bool is_wanted(struct found *f, const struct checkpoint_row *row)
 
 static int on_checkpoint(void *arg, const struct checkpoint_row *row)
 {
-    struct found *f = arg;
+    struct found_checkpoint *f = arg;
 
     if (!is_wanted(f, row))
         return 0;
     if (f->n++ > 0)
-        buf_char(&f->look->out, ',');
+        buf_char(&f->query->out, ',');
     f->err = put_checkpoint(f, row);
     return f->err != 0 || f->n == f->search->limit;
 }
 
-static void run_search(struct task *task, struct store *store)
+static void run_search(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct found f = { .look = look, .store = store, .search = look->data };
-    struct buf *b = &look->out;
+    struct store_query *query = store_query_of(task);
+    struct found_checkpoint f = { .query = query, .store = store, .search = query->data };
+    struct buf *b = &query->out;
 
     json_reader_init(&f.one, SIZE_MAX / 64, MAX_DEPTH);
     json_reader_init(&f.other, SIZE_MAX / 64, MAX_DEPTH);
@@ -137,16 +137,16 @@ static void run_search(struct task *task, struct store *store)
         buf_lit(b, "null");
     buf_char(b, '}');
     if (err != 0)
-        look_broke(look, &f.why);
+        store_query_broke(query, &f.why);
     json_reader_done(&f.one);
     json_reader_done(&f.other);
 }
 
-static bool read_search(struct look *look, const yyjson_val *of)
+static bool read_search(struct store_query *query, const yyjson_val *of)
 {
-    struct search *s = look->data;
+    struct checkpoint_search *s = query->data;
     struct checkpoint_filter *f = &s->filter;
-    struct reading r = { .req = look->req, .mem = &look->mem };
+    struct reading r = { .req = query->req, .mem = &query->mem };
     int64_t limit = json_int(json_at(of, "limit"), s->is_list ? DEFAULT_LIST : 1);
 
     f->thread = reading_keep(&r, http_param(r.req, "thread"));
@@ -174,15 +174,15 @@ static int write_nothing(struct journal_request *req,
 }
 
 /* The caller holds what it asks for: now it is read. */
-static void answer_fenced(struct call *call)
+static void answer_fenced(struct journal_call *call)
 {
-    struct look *look = call->found;
+    struct store_query *query = call->found;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     call->found = NULL;
-    look->req = call->req;
-    look_post(look);
+    query->req = call->req;
+    store_query_post(query);
 }
 
 static bool is_free(struct http_request *req)
@@ -191,7 +191,7 @@ static bool is_free(struct http_request *req)
            http_query(req, "call").n == 0;
 }
 
-static bool read_fenced(struct call *call, struct json_reader *reader)
+static bool read_fenced(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *j = &call->journal;
     struct json body;
@@ -204,23 +204,24 @@ static bool read_fenced(struct call *call, struct json_reader *reader)
 
 static void search(struct http_request *req, bool is_list)
 {
-    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
-    struct search *s = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_search, sizeof(struct checkpoint_search));
+    struct checkpoint_search *s = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return;
     s->is_list = is_list;
     if (is_free(req)) {
-        look_read(look, MAX_DEPTH, read_search);
+        store_query_read(query, MAX_DEPTH, read_search);
         return;
     }
-    struct call *call = call_new_write(req, write_nothing, 1, answer_fenced);
+    struct journal_call *call = journal_call_new_write(req, write_nothing, 1, answer_fenced);
     if (call == NULL) {
-        look_free(look);
+        store_query_free(query);
         return;
     }
-    call->found = look;
-    call_read(call, MAX_DEPTH, read_fenced);
+    call->found = query;
+    journal_call_read(call, MAX_DEPTH, read_fenced);
 }
 
 void api_checkpoint_get(struct http_request *req, void *arg)

@@ -65,7 +65,7 @@ static bool read_dialect(struct http_request *req, const struct dialect **ret)
     return *ret != NULL;
 }
 
-static bool read_way(struct http_request *req, struct way *ret)
+static bool read_way(struct http_request *req, struct stream_format *ret)
 {
     ret->variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
     return read_dialect(req, &ret->dialect) && read_modes(req, &ret->variant.modes) &&
@@ -83,34 +83,34 @@ static bool accepts_lines(struct str accept)
 }
 
 /* NULL: none of ours. */
-static const struct carrier *choose_carrier(struct http_request *req, struct str format)
+static const struct transport *choose_carrier(struct http_request *req, struct str format)
 {
     if (str_absent(format))
-        return accepts_lines(http_header(req, "Accept")) ? &carrier_ndjson : &carrier_sse;
-    return str_is(format, "sse")      ? &carrier_sse
-           : str_is(format, "ndjson") ? &carrier_ndjson
+        return accepts_lines(http_header(req, "Accept")) ? &transport_ndjson : &transport_sse;
+    return str_is(format, "sse")      ? &transport_sse
+           : str_is(format, "ndjson") ? &transport_ndjson
                                       : NULL;
 }
 
 static void open_socket(struct http_request *req, struct job_request *what)
 {
-    what->carrier = &carrier_websocket;
-    if (websocket_check(req) && read_flag(req, "envelope", false, &what->way.wrap) &&
+    what->transport = &transport_websocket;
+    if (websocket_check(req) && read_flag(req, "envelope", false, &what->format.wrap) &&
         api_take_permit(req, &what->permit))
         job_stream_open(app_loop_of(req)->streams, req, what);
 }
 
 static void open_stream(struct http_request *req, struct job_request *what)
 {
-    what->carrier = choose_carrier(req, http_query(req, "format"));
-    if (what->carrier == NULL) {
+    what->transport = choose_carrier(req, http_query(req, "format"));
+    if (what->transport == NULL) {
         http_respond_error(req, 422, "format must be sse, ndjson or json");
         return;
     }
     http_set_header(req, "Vary", STR("Accept"));
     /* A line without its id would be one that nobody can come back to. */
-    bool wraps = what->carrier == &carrier_ndjson;
-    if (read_flag(req, "envelope", wraps, &what->way.wrap) &&
+    bool wraps = what->transport == &transport_ndjson;
+    if (read_flag(req, "envelope", wraps, &what->format.wrap) &&
         api_take_permit(req, &what->permit))
         job_stream_open(app_loop_of(req)->streams, req, what);
 }
@@ -123,7 +123,9 @@ static bool asks_page(const struct http_request *req)
 
 static void open_page(struct http_request *req, const struct job_request *what)
 {
-    struct poll_request poll = { .job = what->job, .way = what->way, .after = what->after };
+    struct poll_request poll = { .job = what->job,
+                                 .format = what->format,
+                                 .after = what->after };
     int64_t limit;
 
     if (!jobs_read_number(req, "limit", DEFAULT_LIMIT, &limit) ||
@@ -141,7 +143,7 @@ void api_events(struct http_request *req, void *arg)
     struct job_request what = { .job = http_param(req, "id") };
 
     (void)arg;
-    if (!read_way(req, &what.way))
+    if (!read_way(req, &what.format))
         return;
     if (!jobs_read_place(req, http_query(req, "after"), &what))
         http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
@@ -166,17 +168,17 @@ static bool read_topics(struct http_request *req, bool *ret)
     return false;
 }
 
-static const struct carrier *choose_for_many(struct http_request *req)
+static const struct transport *choose_for_many(struct http_request *req)
 {
-    const struct carrier *carrier = websocket_is_asked(req)
-                                        ? &carrier_websocket
-                                        : choose_carrier(req, http_query(req, "format"));
+    const struct transport *transport = websocket_is_asked(req)
+                                            ? &transport_websocket
+                                            : choose_carrier(req, http_query(req, "format"));
 
-    if (carrier == NULL)
+    if (transport == NULL)
         http_respond_error(req, 422, "format must be sse or ndjson");
-    else if (carrier == &carrier_websocket && !websocket_check(req))
+    else if (transport == &transport_websocket && !websocket_check(req))
         return NULL;
-    return carrier;
+    return transport;
 }
 
 void api_stream(struct http_request *req, void *arg)
@@ -185,12 +187,12 @@ void api_stream(struct http_request *req, void *arg)
                                 .last_id = http_header(req, "Last-Event-ID") };
 
     (void)arg;
-    if (!read_way(req, &what.way) || !read_topics(req, &what.watches))
+    if (!read_way(req, &what.format) || !read_topics(req, &what.watches))
         return;
-    what.carrier = choose_for_many(req);
-    if (what.carrier == NULL)
+    what.transport = choose_for_many(req);
+    if (what.transport == NULL)
         return;
-    if (what.carrier != &carrier_websocket && what.jobs.n == 0 && !what.watches) {
+    if (what.transport != &transport_websocket && what.jobs.n == 0 && !what.watches) {
         http_respond_error(req, 422,
                            "jobs or topics must be given, or a WebSocket be asked for");
         return;

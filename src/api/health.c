@@ -52,9 +52,9 @@ static int put_id(void *arg, const struct job_row *row)
     return b->n > MAX_READY_BYTES;
 }
 
-static void run_ready(struct task *task, struct store *store)
+static void run_ready(struct thread_task *task, struct store *store)
 {
-    struct buf *b = &look_of(task)->out;
+    struct buf *b = &store_query_of(task)->out;
 
     buf_lit(b, "{\"status\":\"ready\",\"set_aside\":[");
     (void)store_jobs_set_aside(store, put_id, b, NULL); /* as far as they can be read */
@@ -79,9 +79,9 @@ void api_readyz(struct http_request *req, void *arg)
         http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
         return;
     }
-    struct look *look = look_new(req, STR(""), run_ready);
-    if (look != NULL)
-        look_post(look);
+    struct store_query *query = store_query_new(req, STR(""), run_ready);
+    if (query != NULL)
+        store_query_post(query);
 }
 
 /* --- the parts ------------------------------------------------------------------------- */
@@ -155,11 +155,11 @@ static enum health worse(enum health a, enum health b)
     return a > b ? a : b;
 }
 
-static void run(struct task *task, struct store *store)
+static void run(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct app *app = look->loop->app;
-    struct buf *b = &look->out;
+    struct store_query *query = store_query_of(task);
+    struct app *app = query->loop->app;
+    struct buf *b = &query->out;
     struct buf parts;
 
     buf_init(&parts, 64 * 1024);
@@ -174,17 +174,17 @@ static void run(struct task *task, struct store *store)
     buf_str(b, buf_text(&parts));
     buf_char(b, '}');
     buf_done(&parts);
-    look->status = health >= HEALTH_FAILING ? 503 : 200;
-    look->type = "application/json"; /* also of a 503 */
+    query->status = health >= HEALTH_FAILING ? 503 : 200;
+    query->type = "application/json"; /* also of a 503 */
 }
 
 void api_healthz(struct http_request *req, void *arg)
 {
-    struct look *look = look_new(req, STR(""), run);
+    struct store_query *query = store_query_new(req, STR(""), run);
 
     (void)arg;
-    if (look != NULL)
-        look_post(look);
+    if (query != NULL)
+        store_query_post(query);
 }
 
 /* --- the same for LangGraph's clients ---------------------------------------------- */

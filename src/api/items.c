@@ -112,7 +112,7 @@ static int write_deletion(struct journal_request *req,
 }
 
 /* An item's place; false when it was answered. */
-static bool read_place(struct call *call, const yyjson_val *body, struct item_row *row)
+static bool read_place(struct journal_call *call, const yyjson_val *body, struct item_row *row)
 {
     struct arena *mem = &call->journal.mem;
 
@@ -128,7 +128,7 @@ static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t 
            items_refuse(req, "\"ttl\" must be a number of minutes above 0");
 }
 
-static bool read_item(struct call *call, struct json_reader *reader)
+static bool read_item(struct journal_call *call, struct json_reader *reader)
 {
     struct item_row *row = call->journal.data;
     struct json j;
@@ -145,7 +145,7 @@ static bool read_item(struct call *call, struct json_reader *reader)
            api_no_memory(call->req);
 }
 
-static bool read_deletion(struct call *call, struct json_reader *reader)
+static bool read_deletion(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
 
@@ -155,22 +155,22 @@ static bool read_deletion(struct call *call, struct json_reader *reader)
 
 void api_item_put(struct http_request *req, void *arg)
 {
-    struct call *call =
-        call_new_write(req, write_item, sizeof(struct item_row), call_answer_empty);
+    struct journal_call *call = journal_call_new_write(req, write_item, sizeof(struct item_row),
+                                                       journal_call_answer_empty);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, ITEM_MAX_DEPTH, read_item);
+        journal_call_read(call, ITEM_MAX_DEPTH, read_item);
 }
 
 void api_item_delete(struct http_request *req, void *arg)
 {
-    struct call *call =
-        call_new_write(req, write_deletion, sizeof(struct item_row), call_answer_empty);
+    struct journal_call *call = journal_call_new_write(
+        req, write_deletion, sizeof(struct item_row), journal_call_answer_empty);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, ITEM_MAX_DEPTH, read_deletion);
+        journal_call_read(call, ITEM_MAX_DEPTH, read_deletion);
 }
 
 /* --- shapes -------------------------------------------------------------------------- */
@@ -224,18 +224,18 @@ static int get_item(struct buf *b,
 }
 
 /* Does the caller hold the job, as the store has it?  0, ERR_NOT_FOUND or ERR_REFUSED. */
-static int judge(const struct look *look,
+static int judge(const struct store_query *query,
                  const struct item_search *s,
                  const struct job_row *row)
 {
     struct lease_caller caller;
 
-    api_set_lease_caller(&caller, look->token);
+    api_set_lease_caller(&caller, query->token);
     enum lease_verdict verdict = lease_judge(&caller, &s->lease, row);
     return verdict == LEASE_HELD ? 0 : verdict == LEASE_LOST ? ERR_REFUSED : ERR_NOT_FOUND;
 }
 
-bool items_find_owner(struct look *look, struct store *store, struct item_search *s)
+bool items_find_owner(struct store_query *query, struct store *store, struct item_search *s)
 {
     struct error why = { 0 };
     struct job_row row;
@@ -244,50 +244,51 @@ bool items_find_owner(struct look *look, struct store *store, struct item_search
         return true;
     int code = store_job_get(store, s->job, &row, &why);
     if (code == 0)
-        code = judge(look, s, &row);
+        code = judge(query, s, &row);
     if (code == ERR_NOT_FOUND) {
-        look->status = 404;
-        buf_lit(&look->out, "Job not found: ");
-        buf_str(&look->out, str_head(s->job, 100));
+        query->status = 404;
+        buf_lit(&query->out, "Job not found: ");
+        buf_str(&query->out, str_head(s->job, 100));
     } else if (code == ERR_REFUSED) {
-        look->status = 409;
-        buf_lit(&look->out, "this lease does not hold the job any more");
+        query->status = 409;
+        buf_lit(&query->out, "this lease does not hold the job any more");
     } else if (code != 0) {
-        look_broke(look, &why);
+        store_query_broke(query, &why);
     } else if (str_absent(row.owner)) {
         s->item.owner = STR("");
-    } else if (!arena_copy(&look->mem, row.owner, &s->item.owner)) {
-        look->status = 503;
+    } else if (!arena_copy(&query->mem, row.owner, &s->item.owner)) {
+        query->status = 503;
         code = ERR_NOMEM;
     }
     return code == 0;
 }
 
-static void run_item(struct task *task, struct store *store)
+static void run_item(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct item_search *s = look->data;
+    struct store_query *query = store_query_of(task);
+    struct item_search *s = query->data;
     struct error why = { 0 };
 
-    if (items_find_owner(look, store, s) &&
-        get_item(&look->out, store, &s->item, clock_wall_ms(), &why) != 0)
-        look_broke(look, &why);
+    if (items_find_owner(query, store, s) &&
+        get_item(&query->out, store, &s->item, clock_wall_ms(), &why) != 0)
+        store_query_broke(query, &why);
 }
 
-struct look *items_search_new(struct http_request *req,
-                              void (*run)(struct task *, struct store *))
+struct store_query *items_search_new(struct http_request *req,
+                                     void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look = look_new_with(req, STR(""), run, sizeof(struct item_search));
-    struct item_search *s = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run, sizeof(struct item_search));
+    struct item_search *s = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return NULL;
-    s->item.owner = owner_of(look->token);
+    s->item.owner = owner_of(query->token);
     if (!is_for_job(req) ||
         (lease_read(req, http_query(req, "job"), &s->lease) &&
-         (arena_copy(&look->mem, http_query(req, "job"), &s->job) || api_no_memory(req))))
-        return look;
-    look_free(look);
+         (arena_copy(&query->mem, http_query(req, "job"), &s->job) || api_no_memory(req))))
+        return query;
+    store_query_free(query);
     return NULL;
 }
 
@@ -318,24 +319,25 @@ static int write_touch(struct journal_request *req,
                        struct error *why)
 {
     struct item_row *row = req->data;
-    struct call *call = (struct call *)(void *)((char *)req - offsetof(struct call, journal));
+    struct journal_call *call =
+        (struct journal_call *)(void *)((char *)req - offsetof(struct journal_call, journal));
 
     set_owner(req, row);
     int code = store_item_touch(store, row, now, why);
     return code == 0 ? get_item(&call->out, store, row, now, why) : code;
 }
 
-static void answer_touched(struct call *call)
+static void answer_touched(struct journal_call *call)
 {
-    if (!call_refused(call))
+    if (!journal_call_refused(call))
         api_json(call->req, 200, &call->out);
 }
 
 /* Its time begins anew, which is a write. */
 static void touch(struct http_request *req)
 {
-    struct call *call =
-        call_new_write(req, write_touch, sizeof(struct item_row), answer_touched);
+    struct journal_call *call =
+        journal_call_new_write(req, write_touch, sizeof(struct item_row), answer_touched);
     struct item_row *row = call != NULL ? call->journal.data : NULL;
 
     if (call == NULL)
@@ -344,9 +346,9 @@ static void touch(struct http_request *req)
     if (read_query_ns(req, &call->journal.mem, &row->ns) &&
         read_key(req, &call->journal.mem, http_query(req, "key"), &row->key) &&
         (!is_for_job(req) || lease_read_job(call, http_query(call->req, "job"))))
-        call_post(call);
+        journal_call_post(call);
     else
-        call_free(call);
+        journal_call_free(call);
 }
 
 void api_item(struct http_request *req, void *arg)
@@ -359,13 +361,13 @@ void api_item(struct http_request *req, void *arg)
             touch(req);
         return;
     }
-    struct look *look = items_search_new(req, run_item);
-    struct item_search *s = look != NULL ? look->data : NULL;
-    if (look == NULL)
+    struct store_query *query = items_search_new(req, run_item);
+    struct item_search *s = query != NULL ? query->data : NULL;
+    if (query == NULL)
         return;
-    if (read_query_ns(req, &look->mem, &s->item.ns) &&
-        read_key(req, &look->mem, http_query(req, "key"), &s->item.key))
-        look_post(look);
+    if (read_query_ns(req, &query->mem, &s->item.ns) &&
+        read_key(req, &query->mem, http_query(req, "key"), &s->item.key))
+        store_query_post(query);
     else
-        look_free(look);
+        store_query_free(query);
 }

@@ -37,10 +37,10 @@ void items_put_labels(struct buf *b, struct str ns);
 void items_put(struct buf *b, const struct item_row *row);
 
 /* A look with an empty search (its data) of the caller's; NULL when it was answered. */
-struct look *items_search_new(struct http_request *req,
-                              void (*run)(struct task *, struct store *));
+struct store_query *items_search_new(struct http_request *req,
+                                     void (*run)(struct thread_task *, struct store *));
 /* On the pool: the owner of the job for which a worker asks, if it holds that job; else
  * look->status says why not. */
-bool items_find_owner(struct look *look, struct store *store, struct item_search *s);
+bool items_find_owner(struct store_query *query, struct store *store, struct item_search *s);
 
 #endif

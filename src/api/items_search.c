@@ -15,26 +15,26 @@
 
 enum { MAX_SCAN = 20000, DEFAULT_LIST = 10, DEFAULT_NAMESPACES = 100, MAX_LIST = 1000 };
 
-struct hit {
+struct item_hit {
     size_t n_words;
     size_t at, n; /* in `all` */
 };
 
-struct searching {
+struct item_search_page {
     const struct item_search *search;
     struct json_reader value, filter;
-    struct json wanted; /* the filter */
-    struct buf all;     /* items, one behind another */
-    struct hit *hits;   /* owned */
+    struct json wanted;    /* the filter */
+    struct buf all;        /* items, one behind another */
+    struct item_hit *hits; /* owned */
     size_t n, cap, n_seen;
     int err;
 };
 
-static int add_hit(struct searching *s, const struct item_row *row, size_t n_words)
+static int add_hit(struct item_search_page *s, const struct item_row *row, size_t n_words)
 {
     if (s->n == s->cap) {
         size_t cap = s->cap > 0 ? 2 * s->cap : 64;
-        struct hit *hits = realloc(s->hits, cap * sizeof(*hits));
+        struct item_hit *hits = realloc(s->hits, cap * sizeof(*hits));
 
         if (hits == NULL)
             return ERR_NOMEM;
@@ -43,13 +43,13 @@ static int add_hit(struct searching *s, const struct item_row *row, size_t n_wor
     }
     size_t from = s->all.n;
     items_put(&s->all, row);
-    s->hits[s->n++] = (struct hit){ n_words, from, s->all.n - from };
+    s->hits[s->n++] = (struct item_hit){ n_words, from, s->all.n - from };
     return s->all.error;
 }
 
 static int on_candidate(void *arg, const struct item_row *row)
 {
-    struct searching *s = arg;
+    struct item_search_page *s = arg;
     const struct item_search *q = s->search;
     struct json value;
     size_t n_words = 0;
@@ -69,14 +69,14 @@ static int on_candidate(void *arg, const struct item_row *row)
 /* The most words first; of those with as many, as they came. */
 static int by_words(const void *a, const void *b)
 {
-    const struct hit *x = a, *y = b;
+    const struct item_hit *x = a, *y = b;
 
     if (x->n_words != y->n_words)
         return x->n_words > y->n_words ? -1 : 1;
     return x->at < y->at ? -1 : 1;
 }
 
-static void put_hits(struct buf *b, const struct searching *s)
+static void put_hits(struct buf *b, const struct item_search_page *s)
 {
     const struct item_search *q = s->search;
     size_t end = q->offset + q->limit < s->n ? q->offset + q->limit : s->n;
@@ -102,14 +102,14 @@ static void put_hits(struct buf *b, const struct searching *s)
     buf_lit(b, "]}");
 }
 
-static void run_search(struct task *task, struct store *store)
+static void run_search(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct item_search *q = look->data;
-    struct searching s = { .search = q };
+    struct store_query *query = store_query_of(task);
+    struct item_search *q = query->data;
+    struct item_search_page s = { .search = q };
     struct error why = { 0 };
 
-    if (!items_find_owner(look, store, q))
+    if (!items_find_owner(query, store, q))
         return;
     json_reader_init(&s.value, SIZE_MAX / 64, ITEM_MAX_DEPTH);
     json_reader_init(&s.filter, SIZE_MAX / 64, ITEM_MAX_DEPTH);
@@ -123,9 +123,9 @@ static void run_search(struct task *task, struct store *store)
     if (code == 0 && q->n_words > 0 && s.n > 0)
         qsort(s.hits, s.n, sizeof(*s.hits), by_words);
     if (code == 0)
-        put_hits(&look->out, &s);
+        put_hits(&query->out, &s);
     else
-        look_broke(look, &why);
+        store_query_broke(query, &why);
     json_reader_done(&s.value);
     json_reader_done(&s.filter);
     buf_done(&s.all);
@@ -188,11 +188,11 @@ static bool read_words(struct http_request *req,
     return true;
 }
 
-static bool read_search(struct look *look, const yyjson_val *body)
+static bool read_search(struct store_query *query, const yyjson_val *body)
 {
-    struct item_search *s = look->data;
-    struct http_request *req = look->req;
-    struct arena *mem = &look->mem;
+    struct item_search *s = query->data;
+    struct http_request *req = query->req;
+    struct arena *mem = &query->mem;
 
     return items_read_ns(req, mem, json_at(body, "namespace_prefix"), &s->item.ns) &&
            read_page(req, body, DEFAULT_LIST, s) &&
@@ -269,27 +269,27 @@ static int on_ns(void *arg, struct str ns)
     return n->n == q->offset + q->limit;
 }
 
-static void run_namespaces(struct task *task, struct store *store)
+static void run_namespaces(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct item_search *q = look->data;
-    struct naming n = { .search = q, .out = &look->out };
+    struct store_query *query = store_query_of(task);
+    struct item_search *q = query->data;
+    struct naming n = { .search = q, .out = &query->out };
     struct error why = { 0 };
 
-    if (!items_find_owner(look, store, q))
+    if (!items_find_owner(query, store, q))
         return;
-    buf_lit(&look->out, "{\"namespaces\":[");
+    buf_lit(&query->out, "{\"namespaces\":[");
     int code = store_namespaces(store, q->item.owner, clock_wall_ms(), on_ns, &n, &why);
-    buf_lit(&look->out, "]}");
+    buf_lit(&query->out, "]}");
     if (code != 0)
-        look_broke(look, &why);
+        store_query_broke(query, &why);
 }
 
-static bool read_namespaces(struct look *look, const yyjson_val *body)
+static bool read_namespaces(struct store_query *query, const yyjson_val *body)
 {
-    struct item_search *s = look->data;
-    struct http_request *req = look->req;
-    struct arena *mem = &look->mem;
+    struct item_search *s = query->data;
+    struct http_request *req = query->req;
+    struct arena *mem = &query->mem;
     int64_t depth =
         json_is_null(json_at(body, "max_depth")) ? 0 : json_int(json_at(body, "max_depth"), -1);
 
@@ -305,18 +305,18 @@ static bool read_namespaces(struct look *look, const yyjson_val *body)
 
 void api_items_search(struct http_request *req, void *arg)
 {
-    struct look *look = items_search_new(req, run_search);
+    struct store_query *query = items_search_new(req, run_search);
 
     (void)arg;
-    if (look != NULL)
-        look_read(look, ITEM_MAX_DEPTH, read_search);
+    if (query != NULL)
+        store_query_read(query, ITEM_MAX_DEPTH, read_search);
 }
 
 void api_namespaces(struct http_request *req, void *arg)
 {
-    struct look *look = items_search_new(req, run_namespaces);
+    struct store_query *query = items_search_new(req, run_namespaces);
 
     (void)arg;
-    if (look != NULL)
-        look_read(look, ITEM_MAX_DEPTH, read_namespaces);
+    if (query != NULL)
+        store_query_read(query, ITEM_MAX_DEPTH, read_namespaces);
 }

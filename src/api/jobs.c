@@ -45,12 +45,12 @@ bool jobs_read_wait(struct http_request *req, int64_t *ret_ms)
 
 /* --- submit ------------------------------------------------------------------------- */
 
-void jobs_answer_submit(struct call *call)
+void jobs_answer_submit(struct journal_call *call)
 {
     struct buf *b = &call->out;
     bool compat = call->loop->app->aiq_compat;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     if (call->aiq) {
         api_put_aiq_job(b, &call->journal.row, compat);
@@ -77,7 +77,7 @@ bool jobs_make_id(struct arena *mem, struct str *ret)
 }
 
 /* What was asked for, and where. */
-static bool hash_request(struct call *call)
+static bool hash_request(struct journal_call *call)
 {
     struct key k = key_stable(7, buf_text(&call->body));
     struct key path = key_stable(8, http_path(call->req));
@@ -93,7 +93,7 @@ static bool hash_request(struct call *call)
 
 /* Each owner has its own keys: " owner key", which no header's value looks like; and so has
  * each item of a list. */
-static bool keep_idempotency_key(struct call *call, struct str key)
+static bool keep_idempotency_key(struct journal_call *call, struct str key)
 {
     struct job_row *row = &call->journal.row;
     char text[MAX_KEY_BYTES + 110];
@@ -108,7 +108,7 @@ static bool keep_idempotency_key(struct call *call, struct str key)
     return arena_copy(&call->journal.mem, str_make(text, (size_t)n), &row->idempotency_key);
 }
 
-bool jobs_fill_submit(struct call *call,
+bool jobs_fill_submit(struct journal_call *call,
                       struct str agent,
                       const yyjson_val *input,
                       struct str id,
@@ -151,7 +151,7 @@ bool jobs_fill_submit(struct call *call,
     return ok;
 }
 
-static bool read_submit(struct call *call, struct json_reader *reader)
+static bool read_submit(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
 
@@ -180,36 +180,37 @@ void api_submit(struct http_request *req, void *arg)
 {
     int64_t wait_ms;
     bool is_good = jobs_read_wait(req, &wait_ms);
-    struct call *call = is_good ? call_new(req, JOURNAL_SUBMIT, jobs_answer_submit) : NULL;
+    struct journal_call *call =
+        is_good ? journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit) : NULL;
 
     (void)arg;
     if (call == NULL)
         return;
     call->wait_ms = wait_ms;
-    call_read(call, 64, read_submit);
+    journal_call_read(call, 64, read_submit);
 }
 
 /* --- looking -------------------------------------------------------------------------- */
 
-static void not_found(struct look *look)
+static void not_found(struct store_query *query)
 {
-    look->status = 404;
-    buf_clear(&look->out);
-    buf_lit(&look->out, "Job not found: ");
-    buf_put(&look->out, look->job, look->job_n);
+    query->status = 404;
+    buf_clear(&query->out);
+    buf_lit(&query->out, "Job not found: ");
+    buf_put(&query->out, query->job, query->job_n);
 }
 
-bool jobs_get(struct look *look, struct store *store, struct job_row *ret)
+bool jobs_get(struct store_query *query, struct store *store, struct job_row *ret)
 {
     struct error err = { 0 };
-    int code = store_job_get(store, str_make(look->job, look->job_n), ret, &err);
+    int code = store_job_get(store, str_make(query->job, query->job_n), ret, &err);
 
-    if (code == 0 && !reach_includes(look_reach(look), ret->id, ret->owner))
+    if (code == 0 && !job_scope_includes(store_query_reach(query), ret->id, ret->owner))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
-        not_found(look);
+        not_found(query);
     else if (code != 0)
-        look_broke(look, &err);
+        store_query_broke(query, &err);
     return code == 0;
 }
 
@@ -230,29 +231,29 @@ static void put_output(struct buf *b, struct store *store, int64_t key, uint64_t
     json_reader_done(&reader);
 }
 
-static void run_job(struct task *task, struct store *store)
+static void run_job(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct job_row row;
 
-    if (!jobs_get(look, store, &row))
+    if (!jobs_get(query, store, &row))
         return;
-    if (look->aiq) {
-        api_put_aiq_job(&look->out, &row, look->loop->app->aiq_compat);
+    if (query->aiq) {
+        api_put_aiq_job(&query->out, &row, query->loop->app->aiq_compat);
         return;
     }
-    api_put_job(&look->out, &row);
-    put_output(&look->out, store, row.key, row.seq);
+    api_put_job(&query->out, &row);
+    put_output(&query->out, store, row.key, row.seq);
 }
 
 static void look_at_job(struct http_request *req, bool aiq)
 {
-    struct look *look = look_new(req, http_param(req, "id"), run_job);
+    struct store_query *query = store_query_new(req, http_param(req, "id"), run_job);
 
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->aiq = aiq;
-    look_post(look);
+    query->aiq = aiq;
+    store_query_post(query);
 }
 
 void api_job(struct http_request *req, void *arg)
@@ -274,26 +275,26 @@ void api_aiq_job(struct http_request *req, void *arg)
     look_at_job(req, true);
 }
 
-struct listing {
+struct job_listing {
     struct buf *out;
-    const struct reach *reach;
+    const struct job_scope *reach;
     size_t n, limit;
     size_t n_seen; /* also those that the caller may not see */
     int64_t last;
 };
 
-static bool listed_enough(const struct listing *l)
+static bool listed_enough(const struct job_listing *l)
 {
     return l->n == l->limit || l->n_seen == MAX_SCAN;
 }
 
 static int on_row(void *arg, const struct job_row *row)
 {
-    struct listing *l = arg;
+    struct job_listing *l = arg;
 
     l->last = row->key;
     l->n_seen++;
-    if (reach_includes(l->reach, row->id, row->owner)) {
+    if (job_scope_includes(l->reach, row->id, row->owner)) {
         if (l->n++ > 0)
             buf_char(l->out, ',');
         api_put_job(l->out, row);
@@ -301,31 +302,31 @@ static int on_row(void *arg, const struct job_row *row)
     return listed_enough(l);
 }
 
-static void run_list(struct task *task, struct store *store)
+static void run_list(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct listing l = { .out = &look->out,
-                         .reach = look_reach(look),
-                         .limit = look->filter.limit };
+    struct store_query *query = store_query_of(task);
+    struct job_listing l = { .out = &query->out,
+                             .reach = store_query_reach(query),
+                             .limit = query->filter.limit };
     struct error err = { 0 };
 
-    look->filter.owner = reach_owner(l.reach);
-    look->filter.limit = MAX_SCAN;
+    query->filter.owner = job_scope_owner(l.reach);
+    query->filter.limit = MAX_SCAN;
 
-    buf_lit(&look->out, "{\"jobs\":[");
-    if (store_jobs(store, &look->filter, on_row, &l, &err) != 0) {
-        look_broke(look, &err);
+    buf_lit(&query->out, "{\"jobs\":[");
+    if (store_jobs(store, &query->filter, on_row, &l, &err) != 0) {
+        store_query_broke(query, &err);
         return;
     }
-    buf_lit(&look->out, "],\"next\":");
+    buf_lit(&query->out, "],\"next\":");
     if (listed_enough(&l)) {
-        buf_char(&look->out, '"');
-        buf_i64(&look->out, l.last);
-        buf_char(&look->out, '"');
+        buf_char(&query->out, '"');
+        buf_i64(&query->out, l.last);
+        buf_char(&query->out, '"');
     } else {
-        buf_lit(&look->out, "null");
+        buf_lit(&query->out, "null");
     }
-    buf_char(&look->out, '}');
+    buf_char(&query->out, '}');
 }
 
 void api_list(struct http_request *req, void *arg)
@@ -333,34 +334,34 @@ void api_list(struct http_request *req, void *arg)
     int64_t limit, after;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
                    jobs_read_number(req, "after", 0, &after);
-    struct look *look = is_good ? look_new(req, STR(""), run_list) : NULL;
+    struct store_query *query = is_good ? store_query_new(req, STR(""), run_list) : NULL;
     struct str state = http_query(req, "state");
     enum job_state ignored;
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
-    look->filter.before = after;
+    query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    query->filter.before = after;
     if (state.n > 0 && !job_state_find(state, &ignored)) {
-        look->status = 422;
-        buf_lit(&look->out,
+        query->status = 422;
+        buf_lit(&query->out,
                 "state must be queued, running, waiting, succeeded, failed or cancelled");
-        look->task.done(&look->task);
+        query->task.done(&query->task);
         return;
     }
-    if (!arena_copy(&look->mem, state.n > 0 ? state : STR_NONE, &look->filter.state) ||
-        !arena_copy(&look->mem, http_query(req, "agent"), &look->filter.agent)) {
-        look->status = 503;
-        look->task.done(&look->task);
+    if (!arena_copy(&query->mem, state.n > 0 ? state : STR_NONE, &query->filter.state) ||
+        !arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
+        query->status = 503;
+        query->task.done(&query->task);
         return;
     }
-    look_post(look);
+    store_query_post(query);
 }
 
 /* --- cancel and delete ------------------------------------------------------------------ */
 
-static void answer_cancel(struct call *call)
+static void answer_cancel(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
@@ -372,7 +373,7 @@ static void answer_cancel(struct call *call)
             STR_ARG(call->aiq ? api_aiq_status(j->row.state, compat) : j->row.state));
         return;
     }
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     if (!call->aiq) {
         api_put_job(b, &j->row);
@@ -391,20 +392,20 @@ static void answer_cancel(struct call *call)
 
 void jobs_post(struct http_request *req,
                enum journal_op op,
-               void (*answer)(struct call *),
+               void (*answer)(struct journal_call *),
                bool aiq)
 {
-    struct call *call = call_new(req, op, answer);
+    struct journal_call *call = journal_call_new(req, op, answer);
 
     if (call == NULL)
         return;
     call->aiq = aiq;
     if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
         (void)api_no_memory(req);
-        call_free(call);
+        journal_call_free(call);
         return;
     }
-    call_post(call);
+    journal_call_post(call);
 }
 
 void api_cancel(struct http_request *req, void *arg)
@@ -419,9 +420,9 @@ void api_aiq_cancel(struct http_request *req, void *arg)
     jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
 }
 
-static void answer_release(struct call *call)
+static void answer_release(struct journal_call *call)
 {
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     api_put_job(&call->out, &call->journal.row);
     api_json(call->req, 200, &call->out);
@@ -436,5 +437,5 @@ void api_release(struct http_request *req, void *arg)
 void api_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    jobs_post(req, JOURNAL_DELETE, call_answer_empty, false);
+    jobs_post(req, JOURNAL_DELETE, journal_call_answer_empty, false);
 }

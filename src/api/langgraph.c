@@ -281,17 +281,17 @@ bool langgraph_flag(struct http_request *req, const char *name)
 
 /* --- looking -------------------------------------------------------------------------- */
 
-static void not_found(struct look *look, const char *what, struct str id)
+static void not_found(struct store_query *query, const char *what, struct str id)
 {
-    look->status = 404;
-    buf_clear(&look->out);
-    buf_str(&look->out, str_of(what));
-    buf_lit(&look->out, " with ID ");
-    buf_str(&look->out, str_head(id, 100));
-    buf_lit(&look->out, " not found");
+    query->status = 404;
+    buf_clear(&query->out);
+    buf_str(&query->out, str_of(what));
+    buf_lit(&query->out, " with ID ");
+    buf_str(&query->out, str_head(id, 100));
+    buf_lit(&query->out, " not found");
 }
 
-bool langgraph_get_thread(struct look *look,
+bool langgraph_get_thread(struct store_query *query,
                           struct store *store,
                           struct str id,
                           struct thread_row *ret)
@@ -299,47 +299,47 @@ bool langgraph_get_thread(struct look *look,
     struct error err = { 0 };
     int code = store_thread_get(store, id, ret, &err);
 
-    if (code == 0 && !reach_includes(look_reach(look), ret->id, ret->owner))
+    if (code == 0 && !job_scope_includes(store_query_reach(query), ret->id, ret->owner))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
-        not_found(look, "Thread", id);
+        not_found(query, "Thread", id);
     else if (code != 0)
-        look_broke(look, &err);
+        store_query_broke(query, &err);
     return code == 0;
 }
 
-bool langgraph_get_run(struct look *look, struct store *store, struct job_row *ret)
+bool langgraph_get_run(struct store_query *query, struct store *store, struct job_row *ret)
 {
-    const struct run_look *what = look->data;
-    struct str id = str_make(look->job, look->job_n);
+    const struct run_look *what = query->data;
+    struct str id = str_make(query->job, query->job_n);
     struct thread_row thread = { 0 };
 
-    if (!str_absent(what->thread) && !langgraph_get_thread(look, store, what->thread, &thread))
+    if (!str_absent(what->thread) && !langgraph_get_thread(query, store, what->thread, &thread))
         return false;
     int64_t key = thread.key;
     struct error err = { 0 };
     int code = store_job_get(store, id, ret, &err);
-    if (code == 0 && (!reach_includes(look_reach(look), ret->id, ret->owner) ||
+    if (code == 0 && (!job_scope_includes(store_query_reach(query), ret->id, ret->owner) ||
                       (ret->thread == 0 && !what->any_job) ||
                       (key != 0 && ret->thread != key) || langgraph_is_hidden(ret)))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
-        not_found(look, "Run", id);
+        not_found(query, "Run", id);
     else if (code != 0)
-        look_broke(look, &err);
+        store_query_broke(query, &err);
     return code == 0;
 }
 
-struct look *langgraph_look_at_run(struct http_request *req,
-                                   void (*run)(struct task *, struct store *))
+struct store_query *langgraph_look_at_run(struct http_request *req,
+                                          void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look =
-        look_new_with(req, http_param(req, "run"), run, sizeof(struct run_look));
-    struct run_look *what = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, http_param(req, "run"), run, sizeof(struct run_look));
+    struct run_look *what = query != NULL ? query->data : NULL;
 
-    if (look == NULL || arena_copy(&look->mem, http_param(req, "thread"), &what->thread))
-        return look;
-    look_free(look);
+    if (query == NULL || arena_copy(&query->mem, http_param(req, "thread"), &what->thread))
+        return query;
+    store_query_free(query);
     (void)api_no_memory(req);
     return NULL;
 }
@@ -378,10 +378,10 @@ void langgraph_stream(struct http_request *req,
                       bool cancels)
 {
     struct job_request what = { .job = run,
-                                .carrier = &carrier_langgraph,
-                                .way = { .dialect = &dialect_messages,
-                                         .variant = { .modes = modes,
-                                                      .subgraphs = subgraphs } },
+                                .transport = &transport_langgraph,
+                                .format = { .dialect = &dialect_messages,
+                                            .variant = { .modes = modes,
+                                                         .subgraphs = subgraphs } },
                                 .permit = permit,
                                 .plain = true,
                                 .left = cancels ? on_left : NULL };

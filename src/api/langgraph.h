@@ -65,18 +65,18 @@ bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
 bool langgraph_flag(struct http_request *req, const char *name);
 
 /* Fills a SUBMIT of a run of call->assistant from a RunCreate; false: answered. */
-bool langgraph_read_run(struct call *call, const yyjson_val *body);
+bool langgraph_read_run(struct journal_call *call, const yyjson_val *body);
 /* Answers what the journal refused: the client's mistake (422), or as it always is. */
-bool langgraph_refused_run(struct call *call);
+bool langgraph_refused_run(struct journal_call *call);
 /* It names none. */
 void langgraph_refuse_assistant(struct http_request *req);
 /* What the run of a SUBMIT is made with, from a RunCreate.  False: no memory. */
-bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body);
-bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata);
+bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body);
+bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata);
 
 /* The `supersteps` of a thread that is about to be made: when it is, a worker saves their
  * states.  False: answered. */
-bool langgraph_read_supersteps(struct call *create, const yyjson_val *body);
+bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body);
 
 /* --- looking ------------------------------------------------------------------------ */
 
@@ -88,17 +88,17 @@ struct run_look {
 };
 /* The run of a look (its job) if it is of the look's thread; else look->status says why not.
  */
-bool langgraph_get_run(struct look *look, struct store *store, struct job_row *ret);
+bool langgraph_get_run(struct store_query *query, struct store *store, struct job_row *ret);
 #define LANGGRAPH_THREAD_BUSY "Thread is busy: its state can be changed when its run has ended"
 
 /* The thread of that id, if it can be seen; else look->status says why not. */
-bool langgraph_get_thread(struct look *look,
+bool langgraph_get_thread(struct store_query *query,
                           struct store *store,
                           struct str id,
                           struct thread_row *ret);
 /* NULL when it was answered. */
-struct look *langgraph_look_at_run(struct http_request *req,
-                                   void (*run)(struct task *, struct store *));
+struct store_query *langgraph_look_at_run(struct http_request *req,
+                                          void (*run)(struct thread_task *, struct store *));
 
 /* --- answers ------------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
 enum { MAX_BATCH = 100 };
 
 /* What the look of a batch knows; its `out` is the answer. */
-struct batch {
+struct run_batch {
     struct str *ids;
     struct assistant_row *rows;
     char (*made)[KEY_UUID_CHARS]; /* ids of graphs' own */
@@ -14,68 +14,68 @@ struct batch {
 
 /* --- their assistants ---------------------------------------------------------------- */
 
-static void find_all(struct task *task, struct store *store)
+static void find_all(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    const struct batch *batch = look->data;
-    const struct app *app = look->loop->app;
+    struct store_query *query = store_query_of(task);
+    const struct run_batch *batch = query->data;
+    const struct app *app = query->loop->app;
 
     for (size_t i = 0; i < batch->n; i++) {
         const struct app_agent *a = assistants_find_graph(app, batch->ids[i]);
 
         if (a != NULL)
             batch->rows[i] = assistants_of_graph(app, a, batch->made[i]);
-        else if (!assistants_look(look, store, batch->ids[i], &batch->rows[i]))
+        else if (!assistants_look(query, store, batch->ids[i], &batch->rows[i]))
             return;
     }
 }
 
-static bool read_id(struct look *look, const yyjson_val *item, struct str *ret)
+static bool read_id(struct store_query *query, const yyjson_val *item, struct str *ret)
 {
     struct str id = json_text(langgraph_member(item, "assistant_id", "assistantId"));
 
     if (id.n > 0)
-        return arena_copy(&look->mem, id, ret) || api_no_memory(look->req);
-    langgraph_refuse_assistant(look->req);
+        return arena_copy(&query->mem, id, ret) || api_no_memory(query->req);
+    langgraph_refuse_assistant(query->req);
     return false;
 }
 
-static bool read_ids(struct look *look, struct json_reader *reader)
+static bool read_ids(struct store_query *query, struct json_reader *reader)
 {
-    struct batch *batch = look->data;
+    struct run_batch *batch = query->data;
     struct json json;
 
-    int code = json_read(reader, http_body(look->req), &json, NULL);
+    int code = json_read(reader, http_body(query->req), &json, NULL);
 
     if (code == ERR_NOMEM)
-        return api_no_memory(look->req);
+        return api_no_memory(query->req);
     if (code != 0 || !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
-        http_respond_error(look->req, 422, "the body must be a list of at most %d runs",
+        http_respond_error(query->req, 422, "the body must be a list of at most %d runs",
                            MAX_BATCH);
         return false;
     }
     batch->n = yyjson_arr_size(json.root);
-    batch->ids = arena_alloc(&look->mem, MAX_BATCH * sizeof(*batch->ids));
-    batch->rows = arena_alloc(&look->mem, MAX_BATCH * sizeof(*batch->rows));
-    batch->made = arena_alloc(&look->mem, MAX_BATCH * sizeof(*batch->made));
+    batch->ids = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->ids));
+    batch->rows = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->rows));
+    batch->made = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->made));
     if (batch->ids == NULL || batch->rows == NULL || batch->made == NULL)
-        return api_no_memory(look->req);
+        return api_no_memory(query->req);
     for (size_t i = 0; i < batch->n; i++)
-        if (!read_id(look, yyjson_arr_get(json.root, i), &batch->ids[i]))
+        if (!read_id(query, yyjson_arr_get(json.root, i), &batch->ids[i]))
             return false;
     return true;
 }
 
 /* --- all of them --------------------------------------------------------------------- */
 
-static void answer_all(struct call *first)
+static void answer_all(struct journal_call *first)
 {
     struct buf *out = &first->out;
 
     if (langgraph_refused_run(first))
         return;
     buf_char(out, '[');
-    for (const struct call *call = first; call != NULL; call = call->then) {
+    for (const struct journal_call *call = first; call != NULL; call = call->then) {
         if (call != first)
             buf_char(out, ',');
         langgraph_put_new_run(out, &call->journal);
@@ -85,17 +85,17 @@ static void answer_all(struct call *first)
 }
 
 /* NULL when it was answered. */
-static struct call *read_item(struct look *look, yyjson_val *list, size_t i)
+static struct journal_call *read_item(struct store_query *query, yyjson_val *list, size_t i)
 {
-    const struct batch *batch = look->data;
-    struct call *call = call_new(look->req, JOURNAL_SUBMIT, answer_all);
+    const struct run_batch *batch = query->data;
+    struct journal_call *call = journal_call_new(query->req, JOURNAL_SUBMIT, answer_all);
 
     if (call == NULL)
         return NULL;
     call->item = i;
     call->assistant = &batch->rows[i];
     if (!langgraph_read_run(call, yyjson_arr_get(list, i))) {
-        call_free(call);
+        journal_call_free(call);
         return NULL;
     }
     buf_done(&call->body); /* there may be a hundred copies of it */
@@ -103,16 +103,16 @@ static struct call *read_item(struct look *look, yyjson_val *list, size_t i)
 }
 
 /* The first one, which owns the others; NULL when it was answered. */
-static struct call *read_items(struct look *look, yyjson_val *list)
+static struct journal_call *read_items(struct store_query *query, yyjson_val *list)
 {
-    const struct batch *batch = look->data;
-    struct call *first = NULL, *last = NULL;
+    const struct run_batch *batch = query->data;
+    struct journal_call *first = NULL, *last = NULL;
 
     for (size_t i = 0; i < batch->n; i++) {
-        struct call *call = read_item(look, list, i);
+        struct journal_call *call = read_item(query, list, i);
 
         if (call == NULL) {
-            call_free(first);
+            journal_call_free(first);
             return NULL;
         }
         if (first == NULL) {
@@ -127,55 +127,56 @@ static struct call *read_items(struct look *look, yyjson_val *list)
 }
 
 /* Takes @look. */
-static void make_all(struct look *look)
+static void make_all(struct store_query *query)
 {
-    const struct batch *batch = look->data;
+    const struct run_batch *batch = query->data;
     struct json_reader reader;
     struct json json;
 
-    struct call *first = NULL;
+    struct journal_call *first = NULL;
 
     json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     if (batch->n == 0)
-        http_respond(look->req, 200, "application/json", STR("[]"));
-    else if (json_read(&reader, http_body(look->req), &json, NULL) != 0)
-        (void)api_no_memory(look->req); /* it could be read before */
+        http_respond(query->req, 200, "application/json", STR("[]"));
+    else if (json_read(&reader, http_body(query->req), &json, NULL) != 0)
+        (void)api_no_memory(query->req); /* it could be read before */
     else
-        first = read_items(look, json.root);
+        first = read_items(query, json.root);
     json_reader_done(&reader);
     if (first != NULL) {
-        first->found = look; /* the assistants */
-        call_post(first);
+        first->found = query; /* the assistants */
+        journal_call_post(first);
     } else {
-        look_free(look);
+        store_query_free(query);
     }
 }
 
-static void on_found(struct task *task)
+static void on_found(struct thread_task *task)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req == NULL || look->status != 200) {
-        look_answer(task);
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
         return;
     }
-    http_on_gone(look->req, NULL, NULL);
-    make_all(look);
+    http_on_gone(query->req, NULL, NULL);
+    make_all(query);
 }
 
 void api_run_batch(struct http_request *req, void *arg)
 {
-    struct look *look = look_new_with(req, STR(""), find_all, sizeof(struct batch));
+    struct store_query *query =
+        store_query_new_with(req, STR(""), find_all, sizeof(struct run_batch));
     struct json_reader reader;
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->task.done = on_found;
+    query->task.done = on_found;
     json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
-    if (read_ids(look, &reader))
-        look_post(look);
+    if (read_ids(query, &reader))
+        store_query_post(query);
     else
-        look_free(look);
+        store_query_free(query);
     json_reader_done(&reader);
 }

@@ -10,7 +10,7 @@
 
 /* --- a RunCreate --------------------------------------------------------------------- */
 
-static void refuse_word(struct call *call,
+static void refuse_word(struct journal_call *call,
                         const char *name,
                         const char *const *words,
                         struct str given)
@@ -29,7 +29,7 @@ static void refuse_word(struct call *call,
 }
 
 /* One of a few words, or the first of them. */
-static bool read_word(struct call *call,
+static bool read_word(struct journal_call *call,
                       const yyjson_val *value,
                       const char *name,
                       const char *const *words,
@@ -49,7 +49,7 @@ static bool read_word(struct call *call,
     return false;
 }
 
-static bool read_words(struct call *call, const yyjson_val *body)
+static bool read_words(struct journal_call *call, const yyjson_val *body)
 {
     static const char *const strategies[] = { "enqueue", "reject", "interrupt", "rollback",
                                               NULL };
@@ -70,7 +70,7 @@ static bool read_words(struct call *call, const yyjson_val *body)
     return true;
 }
 
-static bool read_delay(struct call *call, const yyjson_val *value)
+static bool read_delay(struct journal_call *call, const yyjson_val *value)
 {
     int64_t seconds = json_is_null(value) ? 0 : json_int(value, -1);
 
@@ -84,7 +84,7 @@ static bool read_delay(struct call *call, const yyjson_val *value)
     return true;
 }
 
-static bool read_thread_id(struct call *call)
+static bool read_thread_id(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
@@ -105,7 +105,7 @@ void langgraph_refuse_assistant(struct http_request *req)
                        "\"assistant_id\" must be an assistant's id or a graph's name");
 }
 
-bool langgraph_read_run(struct call *call, const yyjson_val *body)
+bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
 {
     struct journal_request *j = &call->journal;
     const struct assistant_row *assistant = call->assistant;
@@ -138,7 +138,7 @@ bool langgraph_read_run(struct call *call, const yyjson_val *body)
            api_no_memory(call->req);
 }
 
-static bool read_run(struct call *call, struct json_reader *reader)
+static bool read_run(struct journal_call *call, struct json_reader *reader)
 {
     struct json json;
 
@@ -148,21 +148,21 @@ static bool read_run(struct call *call, struct json_reader *reader)
 
 /* --- making one ---------------------------------------------------------------------- */
 
-bool langgraph_refused_run(struct call *call)
+bool langgraph_refused_run(struct journal_call *call)
 {
     if (call->journal.code != ERR_TYPE)
-        return call_refused(call);
+        return journal_call_refused(call);
     http_respond_error(call->req, 422, "%s", call->journal.why.text);
     return true;
 }
 
 /* The thread that the client knows of. */
-static struct str thread_of(const struct call *call)
+static struct str thread_of(const struct journal_call *call)
 {
     return call->journal.thread_row.is_temporary ? STR_NONE : call->journal.thread_row.id;
 }
 
-static void answer_create(struct call *call)
+static void answer_create(struct journal_call *call)
 {
     if (langgraph_refused_run(call))
         return;
@@ -172,7 +172,7 @@ static void answer_create(struct call *call)
 }
 
 /* It was taken before the run was made: a refusal afterwards would make another. */
-static struct permit *permit_of(struct call *call)
+static struct permit *permit_of(struct journal_call *call)
 {
     struct permit *permit = call->permit;
 
@@ -180,7 +180,7 @@ static struct permit *permit_of(struct call *call)
     return permit;
 }
 
-static void answer_stream(struct call *call)
+static void answer_stream(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
 
@@ -191,7 +191,7 @@ static void answer_stream(struct call *call)
                      j->run.subgraphs != 0, call->cancels);
 }
 
-static void answer_wait(struct call *call)
+static void answer_wait(struct journal_call *call)
 {
     if (langgraph_refused_run(call))
         return;
@@ -202,12 +202,12 @@ static void answer_wait(struct call *call)
 
 static void submit(struct http_request *req,
                    const struct assistant_row *assistant,
-                   void (*answer)(struct call *),
+                   void (*answer)(struct journal_call *),
                    bool reads)
 {
     struct permit *permit = NULL;
     bool may = !reads || api_take_permit(req, &permit);
-    struct call *call = may ? call_new(req, JOURNAL_SUBMIT, answer) : NULL;
+    struct journal_call *call = may ? journal_call_new(req, JOURNAL_SUBMIT, answer) : NULL;
 
     if (call == NULL) {
         permit_free(permit);
@@ -215,7 +215,7 @@ static void submit(struct http_request *req,
     }
     call->permit = permit;
     call->assistant = assistant;
-    call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
+    journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
 }
 
 /* Whose assistant is it?  What cannot be read is refused later. */

@@ -11,18 +11,18 @@ struct joining {
     bool cancels, subgraphs;
 };
 
-static void run_join(struct task *task, struct store *store)
+static void run_join(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct joining *j = look->data;
+    struct store_query *query = store_query_of(task);
+    struct joining *j = query->data;
     struct error err = { 0 };
     struct job_row row;
     struct run_row run = { .modes = MODE_VALUES };
 
-    if (!langgraph_get_run(look, store, &row))
+    if (!langgraph_get_run(query, store, &row))
         return;
     if (row.thread != 0 && store_run_get(store, row.key, &run, &err) != 0) {
-        look_broke(look, &err);
+        store_query_broke(query, &err);
         return;
     }
     j->subgraphs = run.subgraphs != 0;
@@ -30,11 +30,11 @@ static void run_join(struct task *task, struct store *store)
         j->modes = (uint32_t)run.modes;
 }
 
-static void begin_join(struct look *look, bool streams)
+static void begin_join(struct store_query *query, bool streams)
 {
-    const struct joining *j = look->data;
-    struct http_request *req = look->req;
-    struct str run = str_make(look->job, look->job_n);
+    const struct joining *j = query->data;
+    struct http_request *req = query->req;
+    struct str run = str_make(query->job, query->job_n);
     struct permit *permit;
 
     http_on_gone(req, NULL, NULL);
@@ -48,51 +48,51 @@ static void begin_join(struct look *look, bool streams)
     }
 }
 
-static void on_found(struct task *task, bool streams)
+static void on_found(struct thread_task *task, bool streams)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req == NULL || look->status != 200) {
-        look_answer(task);
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
         return;
     }
-    begin_join(look, streams);
-    look_free(look);
+    begin_join(query, streams);
+    store_query_free(query);
 }
 
-static void on_found_stream(struct task *task)
+static void on_found_stream(struct thread_task *task)
 {
     on_found(task, true);
 }
 
-static void on_found_join(struct task *task)
+static void on_found_join(struct thread_task *task)
 {
     on_found(task, false);
 }
 
-static void join(struct http_request *req, void (*done)(struct task *), bool any_job)
+static void join(struct http_request *req, void (*done)(struct thread_task *), bool any_job)
 {
     uint32_t modes;
     bool cancels = langgraph_flag(req, "cancel_on_disconnect");
     bool is_good = langgraph_read_query_modes(req, &modes) && (!cancels || api_may_act(req));
-    struct look *look = is_good ? langgraph_look_at_run(req, run_join) : NULL;
-    struct joining *j = look != NULL ? arena_alloc(&look->mem, sizeof(*j)) : NULL;
+    struct store_query *query = is_good ? langgraph_look_at_run(req, run_join) : NULL;
+    struct joining *j = query != NULL ? arena_alloc(&query->mem, sizeof(*j)) : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return;
     if (j == NULL) {
-        look_free(look);
+        store_query_free(query);
         (void)api_no_memory(req);
         return;
     }
     *j =
-        (struct joining){ .what = *(const struct run_look *)look->data,
+        (struct joining){ .what = *(const struct run_look *)query->data,
                           .modes = modes,
                           .cancels = cancels && (api_token(req)->access & ACCESS_CLIENT) != 0 };
     j->what.any_job = any_job && str_absent(j->what.thread);
-    look->data = j;
-    look->task.done = done;
-    look_post(look);
+    query->data = j;
+    query->task.done = done;
+    store_query_post(query);
 }
 
 void api_run_join(struct http_request *req, void *arg)

@@ -56,7 +56,7 @@ static bool is_passed_on(struct str name)
             !header_is(name, "x-service-key"));
 }
 
-/* Headers that graphs may look at, by their names in small letters. */
+/* Headers that graphs may look at, by their names in small messages. */
 static void put_headers(struct buf *b, const struct http_request *req)
 {
     struct str name, value;
@@ -76,7 +76,9 @@ static void put_headers(struct buf *b, const struct http_request *req)
 }
 
 /* The run's, above its assistant's. */
-static void put_configurable(struct buf *b, const struct call *call, const yyjson_val *config)
+static void put_configurable(struct buf *b,
+                             const struct journal_call *call,
+                             const yyjson_val *config)
 {
     struct str under = call->assistant != NULL ? call->assistant->config : STR("{}");
     struct json_reader reader;
@@ -98,7 +100,9 @@ static void put_configurable(struct buf *b, const struct call *call, const yyjso
 }
 
 /* The same of the context. */
-static void put_context(struct buf *b, const struct call *call, const yyjson_val *context)
+static void put_context(struct buf *b,
+                        const struct journal_call *call,
+                        const yyjson_val *context)
 {
     struct buf given;
 
@@ -119,7 +123,9 @@ static void put_context(struct buf *b, const struct call *call, const yyjson_val
 
 /* The config with `configurable` as graphs expect it: the headers, what the client says, and
  * whose run it is. */
-static void put_config(struct buf *out, const struct call *call, const yyjson_val *config)
+static void put_config(struct buf *out,
+                       const struct journal_call *call,
+                       const yyjson_val *config)
 {
     const struct journal_request *j = &call->journal;
     struct buf headers, given, ids, merged, over;
@@ -166,7 +172,7 @@ static void put_modes(struct buf *b, const yyjson_val *modes)
     }
 }
 
-bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body)
+bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
 {
     struct run_row *run = &call->journal.run;
     struct buf b;
@@ -190,7 +196,7 @@ bool langgraph_fill_kwargs(struct call *call, const yyjson_val *body)
     return ok;
 }
 
-bool langgraph_fill_metadata(struct call *call, const yyjson_val *metadata)
+bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata)
 {
     struct journal_request *j = &call->journal;
     struct buf own, below, given, merged;

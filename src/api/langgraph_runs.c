@@ -8,32 +8,32 @@ enum { MAX_DEPTH = 100, DEFAULT_LIST = 10, MAX_LIST = 1000 };
 
 /* --- looking ------------------------------------------------------------------------- */
 
-static void run_run(struct task *task, struct store *store)
+static void run_run(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct error err = { 0 };
     struct job_row row;
 
-    if (langgraph_get_run(look, store, &row) &&
-        langgraph_put_run(&look->out, store, &row, (struct selection){ 0 }, &err) != 0)
-        look_broke(look, &err);
+    if (langgraph_get_run(query, store, &row) &&
+        langgraph_put_run(&query->out, store, &row, (struct selection){ 0 }, &err) != 0)
+        store_query_broke(query, &err);
 }
 
 void api_run(struct http_request *req, void *arg)
 {
-    struct look *look = langgraph_look_at_run(req, run_run);
+    struct store_query *query = langgraph_look_at_run(req, run_run);
 
     (void)arg;
-    if (look != NULL)
-        look_post(look);
+    if (query != NULL)
+        store_query_post(query);
 }
 
-struct listing {
+struct run_listing {
     struct selection select;
     struct str status; /* absent: any */
     size_t limit, offset;
     size_t n;
-    struct look *look;
+    struct store_query *query;
     struct store *store;
     struct error err;
     int code;
@@ -41,7 +41,7 @@ struct listing {
 
 static int on_run(void *arg, const struct job_row *row)
 {
-    struct listing *l = arg;
+    struct run_listing *l = arg;
 
     if (langgraph_is_hidden(row) ||
         (!str_absent(l->status) && !str_eq(l->status, langgraph_run_status(row))))
@@ -52,26 +52,26 @@ static int on_run(void *arg, const struct job_row *row)
     if (at - l->offset >= l->limit)
         return 1;
     if (at > l->offset)
-        buf_char(&l->look->out, ',');
-    l->code = langgraph_put_run(&l->look->out, l->store, row, l->select, &l->err);
+        buf_char(&l->query->out, ',');
+    l->code = langgraph_put_run(&l->query->out, l->store, row, l->select, &l->err);
     return l->code;
 }
 
-static void run_list(struct task *task, struct store *store)
+static void run_list(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct listing *l = look->data;
+    struct store_query *query = store_query_of(task);
+    struct run_listing *l = query->data;
     struct thread_row thread;
 
-    if (!langgraph_get_thread(look, store, str_make(look->job, look->job_n), &thread))
+    if (!langgraph_get_thread(query, store, str_make(query->job, query->job_n), &thread))
         return;
-    l->look = look;
+    l->query = query;
     l->store = store;
-    buf_char(&look->out, '[');
+    buf_char(&query->out, '[');
     int code = store_thread_jobs(store, thread.key, on_run, l, &l->err);
-    buf_char(&look->out, ']');
+    buf_char(&query->out, ']');
     if (code != 0 || l->code != 0)
-        look_broke(look, &l->err);
+        store_query_broke(query, &l->err);
 }
 
 void api_runs(struct http_request *req, void *arg)
@@ -79,31 +79,32 @@ void api_runs(struct http_request *req, void *arg)
     int64_t limit, offset;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
                    jobs_read_number(req, "offset", 0, &offset);
-    struct look *look = is_good ? look_new_with(req, http_param(req, "thread"), run_list,
-                                                sizeof(struct listing))
-                                : NULL;
-    struct listing *l = look != NULL ? look->data : NULL;
+    struct store_query *query = is_good
+                                    ? store_query_new_with(req, http_param(req, "thread"),
+                                                           run_list, sizeof(struct run_listing))
+                                    : NULL;
+    struct run_listing *l = query != NULL ? query->data : NULL;
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
     l->select = langgraph_select_query(langgraph_run_members, req);
     l->limit = limit < MAX_LIST ? (size_t)limit : MAX_LIST;
     l->offset = (size_t)offset;
-    if (arena_copy(&look->mem, http_query(req, "status"), &l->status)) {
-        look_post(look);
+    if (arena_copy(&query->mem, http_query(req, "status"), &l->status)) {
+        store_query_post(query);
         return;
     }
-    look_free(look);
+    store_query_free(query);
     (void)api_no_memory(req);
 }
 
 /* --- cancel and delete ----------------------------------------------------------------- */
 
 /* One that has ended needs no cancelling. */
-static void answer_cancelled(struct call *call)
+static void answer_cancelled(struct journal_call *call)
 {
-    if (call->journal.code != ERR_CLOSED && call_refused(call))
+    if (call->journal.code != ERR_CLOSED && journal_call_refused(call))
         return;
     if (call->journal.code == 0 && langgraph_flag(call->req, "wait"))
         langgraph_wait(call->req, NULL, call->journal.row.id, false, true);
@@ -111,9 +112,11 @@ static void answer_cancelled(struct call *call)
         http_respond(call->req, langgraph_flag(call->req, "wait") ? 204 : 202, NULL, STR_NONE);
 }
 
-static void post(struct http_request *req, enum journal_op op, void (*answer)(struct call *))
+static void post(struct http_request *req,
+                 enum journal_op op,
+                 void (*answer)(struct journal_call *))
 {
-    struct call *call = call_new(req, op, answer);
+    struct journal_call *call = journal_call_new(req, op, answer);
 
     if (call == NULL)
         return;
@@ -121,17 +124,17 @@ static void post(struct http_request *req, enum journal_op op, void (*answer)(st
     if (arena_copy(&call->journal.mem, http_param(req, "run"), &call->journal.job) &&
         arena_copy(&call->journal.mem, http_param(req, "thread"),
                    &call->journal.thread_row.id)) {
-        call_post(call);
+        journal_call_post(call);
         return;
     }
-    call_free(call);
+    journal_call_free(call);
     (void)api_no_memory(req);
 }
 
 void api_run_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, JOURNAL_DELETE, call_answer_empty);
+    post(req, JOURNAL_DELETE, journal_call_answer_empty);
 }
 
 void api_run_cancel(struct http_request *req, void *arg)
@@ -149,16 +152,16 @@ void api_run_cancel(struct http_request *req, void *arg)
 
 static void cancel_next(struct http_request *req, size_t item);
 
-static void answer_next_cancel(struct call *call)
+static void answer_next_cancel(struct journal_call *call)
 {
     int code = call->journal.code;
 
-    if (code != ERR_CLOSED && code != ERR_NOT_FOUND && call_refused(call))
+    if (code != ERR_CLOSED && code != ERR_NOT_FOUND && journal_call_refused(call))
         return;
     cancel_next(call->req, call->item + 1);
 }
 
-static bool read_cancel(struct call *call, struct json_reader *reader)
+static bool read_cancel(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *j = &call->journal;
     struct json json;
@@ -184,13 +187,13 @@ static bool read_cancel(struct call *call, struct json_reader *reader)
 
 static void cancel_next(struct http_request *req, size_t item)
 {
-    struct call *call = call_new(req, JOURNAL_CANCEL, answer_next_cancel);
+    struct journal_call *call = journal_call_new(req, JOURNAL_CANCEL, answer_next_cancel);
 
     if (call == NULL)
         return;
     call->item = item;
     call->journal.rolls_back = str_is(http_query(req, "action"), "rollback");
-    call_read(call, MAX_DEPTH, read_cancel);
+    journal_call_read(call, MAX_DEPTH, read_cancel);
 }
 
 void api_runs_cancel(struct http_request *req, void *arg)

@@ -14,7 +14,7 @@
 enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_DEPTH = 200, MAX_GRAPHS = 8, MAX_NS = 1024 };
 
 /* What is looked for; texts are in the look's memory. */
-struct question {
+struct state_question {
     struct checkpoint_filter filter; /* thread, ns; id or before */
     bool subgraphs;
     bool is_history;
@@ -28,10 +28,10 @@ struct snapshot {
     struct str state; /* JSON; absent: there is none */
 };
 
-struct reading {
-    struct look *look;
+struct state_reading {
+    struct store_query *query;
     struct store *store;
-    const struct question *what;
+    const struct state_question *what;
     struct json_reader one, other; /* of metadata */
     size_t n;
 };
@@ -68,7 +68,7 @@ static void put_member(struct buf *b,
         json_put_value(b, value);
 }
 
-static void put_state(struct reading *r, const struct snapshot *s, size_t n_graphs);
+static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs);
 
 struct keeping {
     struct arena *mem;
@@ -89,12 +89,12 @@ static int keep_copy(void *arg, const struct checkpoint_row *of, struct str stat
 }
 
 /* The newest that fits; its state is absent when there is none. */
-static int find_snapshot(struct reading *r,
+static int find_snapshot(struct state_reading *r,
                          const struct checkpoint_filter *filter,
                          struct snapshot *ret,
                          struct error *why)
 {
-    struct keeping k = { .mem = &r->look->mem, .ret = ret };
+    struct keeping k = { .mem = &r->query->mem, .ret = ret };
 
     *ret = (struct snapshot){ .of = { .thread = filter->thread } };
     int code = store_states(r->store, filter, keep_copy, &k, why);
@@ -123,12 +123,12 @@ static struct str ns_of_task(const yyjson_val *task, struct str ns, char mem[MAX
     return str_make(mem, n + id.n);
 }
 
-static void put_task(struct reading *r,
+static void put_task(struct state_reading *r,
                      const yyjson_val *task,
                      const struct snapshot *of,
                      size_t n_graphs)
 {
-    struct buf *b = &r->look->out;
+    struct buf *b = &r->query->out;
     struct snapshot inner = { 0 };
     char ns[MAX_NS];
     struct checkpoint_filter filter = { .thread = of->of.thread,
@@ -156,12 +156,12 @@ static void put_task(struct reading *r,
     buf_char(b, '}');
 }
 
-static void put_tasks(struct reading *r,
+static void put_tasks(struct state_reading *r,
                       const yyjson_val *tasks,
                       const struct snapshot *of,
                       size_t n_graphs)
 {
-    struct buf *b = &r->look->out;
+    struct buf *b = &r->query->out;
     yyjson_val *task;
     size_t i, n;
 
@@ -178,10 +178,10 @@ static void put_tasks(struct reading *r,
     buf_char(b, ']');
 }
 
-static void put_state(struct reading *r, const struct snapshot *s, size_t n_graphs)
+static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs)
 {
     const struct checkpoint_row *of = &s->of;
-    struct buf *b = &r->look->out;
+    struct buf *b = &r->query->out;
     struct json_reader reader;
     struct json j = { 0 };
 
@@ -214,23 +214,23 @@ static void put_nothing(struct buf *b, struct str values)
 
 /* --- looking ------------------------------------------------------------------------ */
 
-static void look_at_state(struct reading *r, const struct thread_row *thread)
+static void look_at_state(struct state_reading *r, const struct thread_row *thread)
 {
-    const struct question *q = r->what;
-    struct buf *b = &r->look->out;
+    const struct state_question *q = r->what;
+    struct buf *b = &r->query->out;
     struct error why = { 0 };
     struct snapshot s;
     struct str values;
 
-    if (!arena_copy(&r->look->mem, thread->values, &values) ||
+    if (!arena_copy(&r->query->mem, thread->values, &values) ||
         find_snapshot(r, &q->filter, &s, &why) != 0) {
-        look_broke(r->look, &why);
+        store_query_broke(r->query, &why);
     } else if (!str_absent(s.state)) {
         put_state(r, &s, 0);
     } else if (str_absent(q->filter.id)) {
         put_nothing(b, values);
     } else {
-        r->look->status = 404;
+        r->query->status = 404;
         buf_lit(b, "the thread has no checkpoint ");
         buf_str(b, str_head(q->filter.id, 80));
     }
@@ -238,7 +238,7 @@ static void look_at_state(struct reading *r, const struct thread_row *thread)
 
 static int on_state(void *arg, const struct checkpoint_row *of, struct str state)
 {
-    struct reading *r = arg;
+    struct state_reading *r = arg;
     struct snapshot s = { *of, state };
     struct json whole, part;
 
@@ -248,33 +248,33 @@ static int on_state(void *arg, const struct checkpoint_row *of, struct str state
          !json_contains(whole.root, part.root)))
         return 0;
     if (r->n++ > 0)
-        buf_char(&r->look->out, ',');
+        buf_char(&r->query->out, ',');
     put_state(r, &s, 0);
     return r->n == r->what->limit;
 }
 
-static void look_at_history(struct reading *r)
+static void look_at_history(struct state_reading *r)
 {
     struct error why = { 0 };
 
     json_reader_init(&r->one, SIZE_MAX / 64, MAX_DEPTH);
     json_reader_init(&r->other, SIZE_MAX / 64, MAX_DEPTH);
-    buf_char(&r->look->out, '[');
+    buf_char(&r->query->out, '[');
     int code = store_states(r->store, &r->what->filter, on_state, r, &why);
-    buf_char(&r->look->out, ']');
+    buf_char(&r->query->out, ']');
     if (code != 0)
-        look_broke(r->look, &why);
+        store_query_broke(r->query, &why);
     json_reader_done(&r->one);
     json_reader_done(&r->other);
 }
 
-static void run_question(struct task *task, struct store *store)
+static void run_question(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct reading r = { .look = look, .store = store, .what = look->data };
+    struct store_query *query = store_query_of(task);
+    struct state_reading r = { .query = query, .store = store, .what = query->data };
     struct thread_row thread;
 
-    if (!langgraph_get_thread(look, store, r.what->filter.thread, &thread))
+    if (!langgraph_get_thread(query, store, r.what->filter.thread, &thread))
         return;
     if (r.what->is_history)
         look_at_history(&r);
@@ -283,37 +283,38 @@ static void run_question(struct task *task, struct store *store)
 }
 
 /* A look with a question about the path's thread; NULL when it was answered. */
-static struct look *question_new(struct http_request *req,
-                                 void (*run)(struct task *, struct store *))
+static struct store_query *question_new(struct http_request *req,
+                                        void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look = look_new_with(req, STR(""), run, sizeof(struct question));
-    struct question *q = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run, sizeof(struct state_question));
+    struct state_question *q = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return NULL;
     q->filter.ns = STR("");
-    if (arena_copy(&look->mem, http_param(req, "thread"), &q->filter.thread))
-        return look;
-    look_free(look);
+    if (arena_copy(&query->mem, http_param(req, "thread"), &q->filter.thread))
+        return query;
+    store_query_free(query);
     (void)api_no_memory(req);
     return NULL;
 }
 
 void api_thread_state(struct http_request *req, void *arg)
 {
-    struct look *look = question_new(req, run_question);
-    struct question *q = look != NULL ? look->data : NULL;
+    struct store_query *query = question_new(req, run_question);
+    struct state_question *q = query != NULL ? query->data : NULL;
     struct str id = http_param(req, "checkpoint");
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
     q->subgraphs = langgraph_flag(req, "subgraphs");
-    if (arena_copy(&look->mem, id.n > 0 ? id : STR_NONE, &q->filter.id)) {
-        look_post(look);
+    if (arena_copy(&query->mem, id.n > 0 ? id : STR_NONE, &q->filter.id)) {
+        store_query_post(query);
         return;
     }
-    look_free(look);
+    store_query_free(query);
     (void)api_no_memory(req);
 }
 
@@ -327,54 +328,54 @@ static struct str id_of(const yyjson_val *value)
     return json_text(json_at(configurable != NULL ? configurable : value, "checkpoint_id"));
 }
 
-static bool read_checkpoint(struct look *look, const yyjson_val *body)
+static bool read_checkpoint(struct store_query *query, const yyjson_val *body)
 {
-    struct question *q = look->data;
+    struct state_question *q = query->data;
     yyjson_val *checkpoint = json_at(body, "checkpoint");
     struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
 
     q->subgraphs = yyjson_is_true(json_at(body, "subgraphs"));
-    return (arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
-            arena_copy(&look->mem, id_of(checkpoint), &q->filter.id)) ||
-           api_no_memory(look->req);
+    return (arena_copy(&query->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&query->mem, id_of(checkpoint), &q->filter.id)) ||
+           api_no_memory(query->req);
 }
 
 void api_thread_state_at(struct http_request *req, void *arg)
 {
-    struct look *look = question_new(req, run_question);
+    struct store_query *query = question_new(req, run_question);
 
     (void)arg;
-    if (look != NULL)
-        look_read(look, MAX_DEPTH, read_checkpoint);
+    if (query != NULL)
+        store_query_read(query, MAX_DEPTH, read_checkpoint);
 }
 
-static bool read_history(struct look *look, const yyjson_val *body)
+static bool read_history(struct store_query *query, const yyjson_val *body)
 {
-    struct question *q = look->data;
+    struct state_question *q = query->data;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     struct str ns = json_text(json_at(json_at(body, "checkpoint"), "checkpoint_ns"));
 
     q->is_history = true;
     q->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
-    return (arena_copy(&look->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
-            arena_copy(&look->mem, id_of(json_at(body, "before")), &q->filter.before) &&
-            langgraph_keep_json(&look->mem, json_at(body, "metadata"), &q->metadata)) ||
-           api_no_memory(look->req);
+    return (arena_copy(&query->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&query->mem, id_of(json_at(body, "before")), &q->filter.before) &&
+            langgraph_keep_json(&query->mem, json_at(body, "metadata"), &q->metadata)) ||
+           api_no_memory(query->req);
 }
 
 void api_thread_history(struct http_request *req, void *arg)
 {
-    struct look *look = question_new(req, run_question);
+    struct store_query *query = question_new(req, run_question);
 
     (void)arg;
-    if (look != NULL)
-        look_read(look, MAX_DEPTH, read_history);
+    if (query != NULL)
+        store_query_read(query, MAX_DEPTH, read_history);
 }
 
 /* --- changing ----------------------------------------------------------------------- */
 
 /* {"thread", "config": {"configurable": …}, "values", "as_node"} */
-static bool put_params(struct call *call, struct str thread, const yyjson_val *body)
+static bool put_params(struct journal_call *call, struct str thread, const yyjson_val *body)
 {
     struct journal_request *j = &call->journal;
     yyjson_val *checkpoint = json_at(body, "checkpoint");
@@ -402,9 +403,9 @@ static bool put_params(struct call *call, struct str thread, const yyjson_val *b
     return ok;
 }
 
-static void ask_worker(struct http_request *req, const struct question *q)
+static void ask_worker(struct http_request *req, const struct state_question *q)
 {
-    struct call *call = ask_new(req, q->graph, "update_state", ask_answer);
+    struct journal_call *call = ask_new(req, q->graph, "update_state", ask_answer);
     struct json_reader reader;
     struct json j;
 
@@ -412,30 +413,30 @@ static void ask_worker(struct http_request *req, const struct question *q)
         return;
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     if (!api_read_body(req, &reader, buf_text(&call->body), &j)) {
-        call_free(call);
+        journal_call_free(call);
     } else if (put_params(call, q->filter.thread, j.root)) {
-        call_post(call);
+        journal_call_post(call);
     } else {
         (void)api_no_memory(req);
-        call_free(call);
+        journal_call_free(call);
     }
     json_reader_done(&reader);
 }
 
 /* Which graph is it of? */
-static void run_update(struct task *task, struct store *store)
+static void run_update(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct question *q = look->data;
+    struct store_query *query = store_query_of(task);
+    struct state_question *q = query->data;
     struct json_reader reader;
     struct thread_row thread;
     struct json j;
 
-    if (!langgraph_get_thread(look, store, q->filter.thread, &thread))
+    if (!langgraph_get_thread(query, store, q->filter.thread, &thread))
         return;
     if (str_is(thread.status, "busy")) {
-        look->status = 409;
-        buf_lit(&look->out, LANGGRAPH_THREAD_BUSY);
+        query->status = 409;
+        buf_lit(&query->out, LANGGRAPH_THREAD_BUSY);
         return;
     }
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
@@ -443,36 +444,36 @@ static void run_update(struct task *task, struct store *store)
                            ? json_text(json_at(j.root, "graph_id"))
                            : STR_NONE;
     if (str_absent(graph)) {
-        look->status = 400;
-        buf_lit(&look->out, "the thread has no graph yet: run one, or make the thread with a "
-                            "graph_id in its metadata");
-    } else if (!arena_copy(&look->mem, graph, &q->graph)) {
-        look->status = 503;
-        buf_lit(&look->out, "out of memory");
+        query->status = 400;
+        buf_lit(&query->out, "the thread has no graph yet: run one, or make the thread with a "
+                             "graph_id in its metadata");
+    } else if (!arena_copy(&query->mem, graph, &q->graph)) {
+        query->status = 503;
+        buf_lit(&query->out, "out of memory");
     }
     json_reader_done(&reader);
 }
 
-static void on_looked(struct task *task)
+static void on_looked(struct thread_task *task)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req == NULL || look->status != 200) {
-        look_answer(task);
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
         return;
     }
-    http_on_gone(look->req, NULL, NULL);
-    ask_worker(look->req, look->data);
-    look_free(look);
+    http_on_gone(query->req, NULL, NULL);
+    ask_worker(query->req, query->data);
+    store_query_free(query);
 }
 
 void api_thread_update(struct http_request *req, void *arg)
 {
-    struct look *look = question_new(req, run_update);
+    struct store_query *query = question_new(req, run_update);
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->task.done = on_looked;
-    look_post(look);
+    query->task.done = on_looked;
+    store_query_post(query);
 }

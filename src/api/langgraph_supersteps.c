@@ -51,7 +51,7 @@ static bool check(struct http_request *req, const yyjson_val *supersteps, struct
 
 /* --- afterwards ------------------------------------------------------------------------ */
 
-static bool unmake(struct call *call)
+static bool unmake(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
 
@@ -59,19 +59,19 @@ static bool unmake(struct call *call)
         return false;
     call->left = NULL;
     j->op = JOURNAL_THREAD_DELETE;
-    pouch_put(&call->loop->pouch, j);
+    journal_batch_put(&call->loop->batch, j);
     return true;
 }
 
-static void answer_undone(struct call *undo)
+static void answer_undone(struct journal_call *undo)
 {
     http_respond_error(undo->req, undo->status, "the thread was not made: %.*s",
                        STR_ARG(buf_text(&undo->out)));
 }
 
-static void on_saved(struct call *ask)
+static void on_saved(struct journal_call *ask)
 {
-    struct call *undo = ask->then;
+    struct journal_call *undo = ask->then;
     struct str why;
     int status = ask_failed(ask, &why);
 
@@ -86,26 +86,26 @@ static void on_saved(struct call *ask)
     ask->then = NULL;
     undo->status = status;
     buf_str(&undo->out, why);
-    call_post(undo);
+    journal_call_post(undo);
 }
 
-static void on_created(struct call *create)
+static void on_created(struct journal_call *create)
 {
-    struct call *ask = create->then;
+    struct journal_call *ask = create->then;
 
-    if (call_refused(create))
+    if (journal_call_refused(create))
         return;
     if (create->journal.existed && str_is(create->journal.thread_row.status, "busy")) {
         http_respond_error(create->req, 409, LANGGRAPH_THREAD_BUSY);
         return;
     }
     if (create->journal.existed) {
-        call_free(ask->then);
+        journal_call_free(ask->then);
         ask->then = NULL;
         ask->left = NULL;
     }
     create->then = NULL;
-    call_post(ask);
+    journal_call_post(ask);
 }
 
 /* --- before ---------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static bool put_params(struct journal_request *j, struct str id, const yyjson_va
     return ok;
 }
 
-bool langgraph_read_supersteps(struct call *create, const yyjson_val *body)
+bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body)
 {
     yyjson_val *supersteps = json_at(body, "supersteps");
     struct str graph = json_text(json_at(json_at(body, "metadata"), "graph_id"));
@@ -141,11 +141,11 @@ bool langgraph_read_supersteps(struct call *create, const yyjson_val *body)
         return true;
     if (!check(create->req, supersteps, graph))
         return false;
-    struct call *ask = ask_new(create->req, graph, "bulk_update_state", on_saved);
+    struct journal_call *ask = ask_new(create->req, graph, "bulk_update_state", on_saved);
     create->then = ask;
     if (ask == NULL)
         return false;
-    ask->then = call_new(create->req, JOURNAL_THREAD_DELETE, answer_undone);
+    ask->then = journal_call_new(create->req, JOURNAL_THREAD_DELETE, answer_undone);
     if (ask->then == NULL)
         return false;
     create->answer = on_created;

@@ -11,15 +11,15 @@ enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000, MAX_DEPTH = 100 };
 
 /* --- one thread ------------------------------------------------------------------------ */
 
-static void answer_thread(struct call *call)
+static void answer_thread(struct journal_call *call)
 {
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     langgraph_put_thread(&call->out, &call->journal.thread_row, (struct selection){ 0 });
     api_json(call->req, 200, &call->out);
 }
 
-static void answer_patch(struct call *call)
+static void answer_patch(struct journal_call *call)
 {
     if (call->journal.code == 0 && str_is(http_header(call->req, "Prefer"), "return=minimal"))
         http_respond(call->req, 204, NULL, STR_NONE);
@@ -28,7 +28,7 @@ static void answer_patch(struct call *call)
 }
 
 /* An object, or nothing. */
-static bool read_metadata(struct call *call, const yyjson_val *body)
+static bool read_metadata(struct journal_call *call, const yyjson_val *body)
 {
     yyjson_val *metadata = json_at(body, "metadata");
 
@@ -42,7 +42,7 @@ static bool read_metadata(struct call *call, const yyjson_val *body)
 }
 
 /* Minutes, or {"ttl": minutes, "strategy": "delete"}; or nothing. */
-static bool read_ttl(struct call *call, const yyjson_val *body)
+static bool read_ttl(struct journal_call *call, const yyjson_val *body)
 {
     yyjson_val *ttl = json_at(body, "ttl");
     yyjson_val *minutes = yyjson_is_obj(ttl) ? json_at(ttl, "ttl") : ttl;
@@ -59,7 +59,7 @@ static bool read_ttl(struct call *call, const yyjson_val *body)
     return false;
 }
 
-static bool read_create(struct call *call, struct json_reader *reader)
+static bool read_create(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *j = &call->journal;
     struct json json;
@@ -86,14 +86,14 @@ static bool read_create(struct call *call, struct json_reader *reader)
 
 void api_thread_create(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_THREAD_CREATE, answer_thread);
+    struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_CREATE, answer_thread);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, MAX_DEPTH, read_create);
+        journal_call_read(call, MAX_DEPTH, read_create);
 }
 
-static bool read_thread_id(struct call *call)
+static bool read_thread_id(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
 
@@ -102,7 +102,7 @@ static bool read_thread_id(struct call *call)
            api_no_memory(call->req);
 }
 
-static bool read_patch(struct call *call, struct json_reader *reader)
+static bool read_patch(struct journal_call *call, struct json_reader *reader)
 {
     struct json json;
 
@@ -112,30 +112,32 @@ static bool read_patch(struct call *call, struct json_reader *reader)
 
 void api_thread_patch(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_THREAD_PATCH, answer_patch);
+    struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_PATCH, answer_patch);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, MAX_DEPTH, read_patch);
+        journal_call_read(call, MAX_DEPTH, read_patch);
 }
 
 /* What the path alone says. */
-static void post(struct http_request *req, enum journal_op op, void (*answer)(struct call *))
+static void post(struct http_request *req,
+                 enum journal_op op,
+                 void (*answer)(struct journal_call *))
 {
-    struct call *call = call_new(req, op, answer);
+    struct journal_call *call = journal_call_new(req, op, answer);
 
     if (call == NULL)
         return;
     if (read_thread_id(call))
-        call_post(call);
+        journal_call_post(call);
     else
-        call_free(call);
+        journal_call_free(call);
 }
 
 void api_thread_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, JOURNAL_THREAD_DELETE, call_answer_empty);
+    post(req, JOURNAL_THREAD_DELETE, journal_call_answer_empty);
 }
 
 void api_thread_copy(struct http_request *req, void *arg)
@@ -144,21 +146,21 @@ void api_thread_copy(struct http_request *req, void *arg)
     post(req, JOURNAL_THREAD_COPY, answer_thread);
 }
 
-static void run_thread(struct task *task, struct store *store)
+static void run_thread(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct thread_row row;
 
-    if (langgraph_get_thread(look, store, str_make(look->job, look->job_n), &row))
-        langgraph_put_thread(&look->out, &row, (struct selection){ 0 });
+    if (langgraph_get_thread(query, store, str_make(query->job, query->job_n), &row))
+        langgraph_put_thread(&query->out, &row, (struct selection){ 0 });
 }
 
 void langgraph_answer_thread(struct http_request *req, struct str id)
 {
-    struct look *look = look_new(req, id, run_thread);
+    struct store_query *query = store_query_new(req, id, run_thread);
 
-    if (look != NULL)
-        look_post(look);
+    if (query != NULL)
+        store_query_post(query);
 }
 
 void api_thread(struct http_request *req, void *arg)
@@ -170,7 +172,7 @@ void api_thread(struct http_request *req, void *arg)
 /* --- many ------------------------------------------------------------------------------- */
 
 /* What is looked for; the texts are JSON in the look's memory. */
-struct search {
+struct thread_search {
     struct str metadata, values, ids, status;
     enum thread_order order;
     bool ascending;
@@ -180,9 +182,9 @@ struct search {
     size_t n_found; /* out */
 };
 
-struct searching {
-    struct search *what;
-    struct look *look;
+struct thread_search_page {
+    struct thread_search *what;
+    struct store_query *query;
     struct json_reader readers[4];
     struct json metadata, values, ids;
     size_t n_seen;
@@ -204,7 +206,7 @@ static bool has_id(const yyjson_val *list, struct str id)
     return false;
 }
 
-static bool contains(struct searching *s, struct str text, const yyjson_val *part)
+static bool contains(struct thread_search_page *s, struct str text, const yyjson_val *part)
 {
     struct json whole;
 
@@ -212,9 +214,9 @@ static bool contains(struct searching *s, struct str text, const yyjson_val *par
            (read_part(&s->readers[3], text, &whole) && json_contains(whole.root, part));
 }
 
-static bool fits(struct searching *s, const struct thread_row *row)
+static bool fits(struct thread_search_page *s, const struct thread_row *row)
 {
-    return reach_includes(look_reach(s->look), row->id, row->owner) &&
+    return job_scope_includes(store_query_reach(s->query), row->id, row->owner) &&
            (str_absent(s->what->status) || str_eq(s->what->status, row->status)) &&
            (s->ids.root == NULL || has_id(s->ids.root, row->id)) &&
            contains(s, row->metadata, s->metadata.root) &&
@@ -223,25 +225,25 @@ static bool fits(struct searching *s, const struct thread_row *row)
 
 static int on_thread(void *arg, const struct thread_row *row)
 {
-    struct searching *s = arg;
-    struct search *what = s->what;
+    struct thread_search_page *s = arg;
+    struct thread_search *what = s->what;
 
     if (fits(s, row)) {
         size_t at = what->n_found++;
 
         if (!what->counts && at >= what->offset && at - what->offset < what->limit) {
             if (at > what->offset)
-                buf_char(&s->look->out, ',');
-            langgraph_put_thread(&s->look->out, row, what->select);
+                buf_char(&s->query->out, ',');
+            langgraph_put_thread(&s->query->out, row, what->select);
         }
     }
     return ++s->n_seen == MAX_SCAN;
 }
 
-static void run_search(struct task *task, struct store *store)
+static void run_search(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct searching s = { .what = look->data, .look = look };
+    struct store_query *query = store_query_of(task);
+    struct thread_search_page s = { .what = query->data, .query = query };
     struct error err = { 0 };
 
     for (size_t i = 0; i < 4; i++)
@@ -250,30 +252,32 @@ static void run_search(struct task *task, struct store *store)
     (void)read_part(&s.readers[1], s.what->values, &s.values);
     (void)read_part(&s.readers[2], s.what->ids, &s.ids);
     if (!s.what->counts)
-        buf_char(&look->out, '[');
+        buf_char(&query->out, '[');
     int code = store_threads(store, s.what->order, s.what->ascending,
-                             reach_owner(look_reach(look)), on_thread, &s, &err);
+                             job_scope_owner(store_query_reach(query)), on_thread, &s, &err);
     if (s.what->counts)
-        buf_u64(&look->out, s.what->n_found);
+        buf_u64(&query->out, s.what->n_found);
     else
-        buf_char(&look->out, ']');
+        buf_char(&query->out, ']');
     if (code != 0)
-        look_broke(look, &err);
+        store_query_broke(query, &err);
     for (size_t i = 0; i < 4; i++)
         json_reader_done(&s.readers[i]);
 }
 
-static void on_searched(struct task *task)
+static void on_searched(struct thread_task *task)
 {
-    struct look *look = look_of(task);
-    const struct search *what = look->data;
+    struct store_query *query = store_query_of(task);
+    const struct thread_search *what = query->data;
 
-    if (look->req != NULL && look->status == 200 && !what->counts)
-        langgraph_set_pages(look->req, what->n_found, what->offset + what->limit);
-    look_answer(task);
+    if (query->req != NULL && query->status == 200 && !what->counts)
+        langgraph_set_pages(query->req, what->n_found, what->offset + what->limit);
+    store_query_answer(task);
 }
 
-static bool read_order(struct http_request *req, const yyjson_val *body, struct search *what)
+static bool read_order(struct http_request *req,
+                       const yyjson_val *body,
+                       struct thread_search *what)
 {
     static const char *const names[] = { [THREADS_BY_UPDATED] = "updated_at",
                                          [THREADS_BY_CREATED] = "created_at",
@@ -297,39 +301,40 @@ static bool read_order(struct http_request *req, const yyjson_val *body, struct 
     return known;
 }
 
-static bool read_search(struct look *look, const yyjson_val *body)
+static bool read_search(struct store_query *query, const yyjson_val *body)
 {
-    struct search *what = look->data;
+    struct thread_search *what = query->data;
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
 
-    if (!read_order(look->req, body, what))
+    if (!read_order(query->req, body, what))
         return false;
     if (limit < 1 || limit > MAX_LIST || offset < 0) {
-        http_respond_error(look->req, 422,
+        http_respond_error(query->req, 422,
                            "\"limit\" must be from 1 to %d, \"offset\" 0 or more", MAX_LIST);
         return false;
     }
     what->limit = (size_t)limit;
     what->offset = (size_t)offset;
     what->select = langgraph_select(langgraph_thread_members, json_at(body, "select"));
-    return (langgraph_keep_json(&look->mem, json_at(body, "metadata"), &what->metadata) &&
-            langgraph_keep_json(&look->mem, json_at(body, "values"), &what->values) &&
-            langgraph_keep_json(&look->mem, json_at(body, "ids"), &what->ids) &&
-            arena_copy(&look->mem, json_text(json_at(body, "status")), &what->status)) ||
-           api_no_memory(look->req);
+    return (langgraph_keep_json(&query->mem, json_at(body, "metadata"), &what->metadata) &&
+            langgraph_keep_json(&query->mem, json_at(body, "values"), &what->values) &&
+            langgraph_keep_json(&query->mem, json_at(body, "ids"), &what->ids) &&
+            arena_copy(&query->mem, json_text(json_at(body, "status")), &what->status)) ||
+           api_no_memory(query->req);
 }
 
 static void search(struct http_request *req, bool counts)
 {
-    struct look *look = look_new_with(req, STR(""), run_search, sizeof(struct search));
-    struct search *what = look != NULL ? look->data : NULL;
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_search, sizeof(struct thread_search));
+    struct thread_search *what = query != NULL ? query->data : NULL;
 
-    if (look == NULL)
+    if (query == NULL)
         return;
     what->counts = counts;
-    look->task.done = on_searched;
-    look_read(look, MAX_DEPTH, read_search);
+    query->task.done = on_searched;
+    store_query_read(query, MAX_DEPTH, read_search);
 }
 
 void api_threads_search(struct http_request *req, void *arg)
@@ -346,7 +351,7 @@ void api_threads_count(struct http_request *req, void *arg)
 
 /* --- pruning: one after another ------------------------------------------------------- */
 
-static void answer_pruned(struct call *call);
+static void answer_pruned(struct journal_call *call);
 
 static int thin(struct journal_request *req,
                 struct store *store,
@@ -357,7 +362,7 @@ static int thin(struct journal_request *req,
     int code = store_thread_get(store, req->thread_row.id, &row, why);
 
     (void)now;
-    if (code == 0 && !reach_includes(req->reach, row.id, row.owner))
+    if (code == 0 && !job_scope_includes(req->reach, row.id, row.owner))
         code = ERR_NOT_FOUND;
     return code == 0 ? store_thread_thin(store, req->thread_row.id, why) : code;
 }
@@ -369,7 +374,7 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
     struct json json;
 
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    struct call *call = call_new(req, JOURNAL_THREAD_DELETE, answer_pruned);
+    struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_DELETE, answer_pruned);
     bool ok = call != NULL && api_read_body(req, &reader, buf_text(&call->body), &json);
     yyjson_val *ids = ok ? langgraph_member(json.root, "thread_ids", "threadIds") : NULL;
     struct str strategy = ok ? json_text(json_at(json.root, "strategy")) : STR_NONE;
@@ -398,18 +403,18 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
             call->journal.write = thin;
             call->journal.reach = &call->token->reach;
         }
-        call_post(call);
+        journal_call_post(call);
     } else {
-        call_free(call);
+        journal_call_free(call);
     }
     json_reader_done(&reader);
 }
 
-static void answer_pruned(struct call *call)
+static void answer_pruned(struct journal_call *call)
 {
     bool gone = call->journal.code == 0;
 
-    if (!gone && call->journal.code != ERR_NOT_FOUND && call_refused(call))
+    if (!gone && call->journal.code != ERR_NOT_FOUND && journal_call_refused(call))
         return;
     prune_next(call->req, call->item + 1, call->n_done + gone);
 }

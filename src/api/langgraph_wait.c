@@ -22,11 +22,11 @@ enum { BEAT_MS = 5000 };
 struct run_wait {
     struct reader reader;
     struct app_loop *loop;
-    struct token *token;      /* ref */
-    struct permit *permit;    /* owned; NULL: quiet */
-    struct http_request *req; /* until the head; NULL: gone, or it was sent */
-    struct http_stream *http; /* from the head on; NULL: gone */
-    struct look *look;        /* under way */
+    struct token *token;       /* ref */
+    struct permit *permit;     /* owned; NULL: quiet */
+    struct http_request *req;  /* until the head; NULL: gone, or it was sent */
+    struct http_stream *http;  /* from the head on; NULL: gone */
+    struct store_query *query; /* under way */
     uv_timer_t timer;
     struct buf out;    /* being sent */
     struct buf result; /* to be sent when it can be */
@@ -39,14 +39,14 @@ struct run_wait {
 
 /* --- the result ---------------------------------------------------------------------- */
 
-struct asked {
+struct wait_request {
     struct buf *out;
     size_t n;
 };
 
 static int put_question(void *arg, const struct question_row *row)
 {
-    struct asked *a = arg;
+    struct wait_request *a = arg;
 
     if (a->n++ > 0)
         buf_char(a->out, ',');
@@ -60,7 +60,7 @@ static int put_question(void *arg, const struct question_row *row)
 
 static int put_questions(struct store *store, int64_t job, struct buf *out, struct error *err)
 {
-    struct asked a = { .out = out };
+    struct wait_request a = { .out = out };
 
     buf_lit(out, "{\"__interrupt__\":[");
     int code = store_questions(store, job, put_question, &a, err);
@@ -96,37 +96,37 @@ static void put_failure(struct buf *out, const struct job_row *row)
 }
 
 /* 202 while it goes on. */
-static void run_result(struct task *task, struct store *store)
+static void run_result(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct error err = { 0 };
     enum job_state state = JOB_QUEUED;
     struct job_row row;
-    int code = store_job_get(store, str_make(look->job, look->job_n), &row, &err);
+    int code = store_job_get(store, str_make(query->job, query->job_n), &row, &err);
 
-    look->status = 202;
+    query->status = 202;
     if (code == 0)
         (void)job_state_find(row.state, &state); /* written by us */
     if (code == 0 && !job_state_is_final(state))
         return;
-    look->status = 200;
+    query->status = 200;
     if (code == ERR_NOT_FOUND) /* it was deleted: nothing came of it */
-        buf_lit(&look->out, "null");
+        buf_lit(&query->out, "null");
     else if (code == 0 && state == JOB_FAILED)
-        put_failure(&look->out, &row);
+        put_failure(&query->out, &row);
     else if (code == 0 && str_is(row.outcome, "interrupted"))
-        code = put_questions(store, row.key, &look->out, &err);
+        code = put_questions(store, row.key, &query->out, &err);
     else if (code == 0)
-        code = put_values(store, row.key, row.values_seq, &look->out);
+        code = put_values(store, row.key, row.values_seq, &query->out);
     if (code != 0 && code != ERR_NOT_FOUND) {
-        buf_clear(&look->out);
-        put_failure(&look->out, &(struct job_row){ .error = STR("the store cannot be read") });
+        buf_clear(&query->out);
+        put_failure(&query->out, &(struct job_row){ .error = STR("the store cannot be read") });
     }
 }
 
 /* --- life ---------------------------------------------------------------------------- */
 
-static void look_again(struct run_wait *w);
+static void store_query_again(struct run_wait *w);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -142,7 +142,7 @@ static void on_timer_closed(uv_handle_t *handle)
 /* Nobody waits any more, and no look is under way. */
 static void finish(struct run_wait *w)
 {
-    if (w->closing || w->look != NULL || w->req != NULL || w->http != NULL)
+    if (w->closing || w->query != NULL || w->req != NULL || w->http != NULL)
         return;
     w->closing = true;
     hub_leave(w->loop->hub, &w->reader);
@@ -204,9 +204,9 @@ static void on_closed(struct http_stream *http, void *data)
 
 static void put(struct run_wait *w, struct buf *b, struct str text)
 {
-    const struct way way = { .chunked = http_stream_is_chunked(w->http) };
+    const struct stream_format format = { .chunked = http_stream_is_chunked(w->http) };
 
-    way_put_raw(&way, text, b);
+    stream_format_put_raw(&format, text, b);
 }
 
 static void on_time(uv_timer_t *timer)
@@ -235,7 +235,7 @@ static void send_head(struct run_wait *w)
         on_left(w);
 }
 
-static void answer_at_once(struct run_wait *w, struct look *look)
+static void answer_at_once(struct run_wait *w, struct store_query *query)
 {
     struct http_request *req = w->req;
 
@@ -244,50 +244,51 @@ static void answer_at_once(struct run_wait *w, struct look *look)
     if (w->quiet)
         http_respond(req, 204, NULL, STR_NONE);
     else
-        api_json(req, 200, &look->out);
+        api_json(req, 200, &query->out);
 }
 
 /* --- looking ------------------------------------------------------------------------- */
 
-static void on_looked(struct task *task)
+static void on_looked(struct thread_task *task)
 {
-    struct look *look = look_of(task);
-    struct run_wait *w = look->data;
+    struct store_query *query = store_query_of(task);
+    struct run_wait *w = query->data;
 
-    w->look = NULL;
-    w->ended |= look->status == 200;
+    w->query = NULL;
+    w->ended |= query->status == 200;
     if (w->req != NULL && w->ended) {
-        answer_at_once(w, look);
+        answer_at_once(w, query);
     } else if (w->http != NULL && w->ended) {
-        put(w, &w->result, buf_text(&look->out));
-        if (look->out.error != 0 || w->result.error != 0)
+        put(w, &w->result, buf_text(&query->out));
+        if (query->out.error != 0 || w->result.error != 0)
             http_stream_cut(w->http, "out of memory");
         else
             send_result(w);
     } else if (w->req != NULL && !w->quiet) {
         send_head(w);
     }
-    look_free(look);
+    store_query_free(query);
     if (w->again && !w->ended && (w->req != NULL || w->http != NULL))
-        look_again(w);
+        store_query_again(w);
     else
         finish(w);
 }
 
-static void look_again(struct run_wait *w)
+static void store_query_again(struct run_wait *w)
 {
-    w->again = w->look != NULL;
-    if (w->look != NULL)
+    w->again = w->query != NULL;
+    if (w->query != NULL)
         return;
-    struct look *look = look_new_for(w->loop, w->token, hub_reader_job(&w->reader), run_result);
-    if (look == NULL) { /* the next news are another chance */
+    struct store_query *query =
+        store_query_new_for(w->loop, w->token, hub_reader_job(&w->reader), run_result);
+    if (query == NULL) { /* the next news are another chance */
         w->again = true;
         return;
     }
-    look->data = w;
-    look->task.done = on_looked;
-    w->look = look;
-    pool_post(w->loop->app->pool, &look->task);
+    query->data = w;
+    query->task.done = on_looked;
+    w->query = query;
+    thread_pool_post(w->loop->app->pool, &query->task);
 }
 
 static void on_wake(struct reader *reader)
@@ -296,7 +297,7 @@ static void on_wake(struct reader *reader)
         (struct run_wait *)(void *)((char *)reader - offsetof(struct run_wait, reader));
 
     if (!w->closing && !w->ended && (w->req != NULL || w->http != NULL))
-        look_again(w);
+        store_query_again(w);
 }
 
 void langgraph_wait(struct http_request *req,
@@ -306,9 +307,9 @@ void langgraph_wait(struct http_request *req,
                     bool quietly)
 {
     struct run_wait *w = calloc(1, sizeof(*w));
-    struct way way = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
+    struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
 
-    if (w == NULL || hub_join(app_loop_of(req)->hub, run, &way, &w->reader) != 0) {
+    if (w == NULL || hub_join(app_loop_of(req)->hub, run, &format, &w->reader) != 0) {
         free(w);
         permit_free(permit);
         http_respond_error(req, 409, "out of memory"); /* the run is there: see langgraph.h */
@@ -326,5 +327,5 @@ void langgraph_wait(struct http_request *req,
     http_on_gone(req, on_gone, w);
     (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
     w->timer.data = w;
-    look_again(w);
+    store_query_again(w);
 }

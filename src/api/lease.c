@@ -5,7 +5,7 @@
 
 static const unsigned char *key_of_leases(const struct app_loop *loop)
 {
-    return keeper_lease_key(loop->app->keeper);
+    return token_service_lease_key(loop->app->tokens);
 }
 
 bool lease_read(struct http_request *req, struct str job, struct lease_shown *ret)
@@ -28,7 +28,7 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
     return true;
 }
 
-bool lease_read_job(struct call *call, struct str job)
+bool lease_read_job(struct journal_call *call, struct str job)
 {
     struct journal_request *j = &call->journal;
     struct lease_shown shown;
@@ -41,7 +41,7 @@ bool lease_read_job(struct call *call, struct str job)
     return arena_copy(&j->mem, job, &j->job) || api_no_memory(call->req);
 }
 
-bool lease_read_fence(struct call *call)
+bool lease_read_fence(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
     struct str job = http_query(call->req, "job"), id = http_query(call->req, "call");
@@ -57,7 +57,7 @@ bool lease_read_fence(struct call *call)
     return arena_copy(&j->mem, id, &j->call.id) || api_no_memory(call->req);
 }
 
-void lease_put_member(struct buf *b, const struct call *call)
+void lease_put_member(struct buf *b, const struct journal_call *call)
 {
     const struct job_row *row = &call->journal.row;
 

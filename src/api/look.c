@@ -7,126 +7,127 @@
 
 static void on_gone(struct http_request *req, void *data)
 {
-    struct look *look = data;
+    struct store_query *query = data;
 
     (void)req;
-    look->req = NULL;
+    query->req = NULL;
 }
 
-void look_answer(struct task *task)
+void store_query_answer(struct thread_task *task)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req != NULL) {
-        http_on_gone(look->req, NULL, NULL);
-        if (look->type != NULL && look->out.error == 0)
-            http_respond(look->req, look->status, look->type, buf_text(&look->out));
-        else if (look->status >= 400)
-            http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
+    if (query->req != NULL) {
+        http_on_gone(query->req, NULL, NULL);
+        if (query->type != NULL && query->out.error == 0)
+            http_respond(query->req, query->status, query->type, buf_text(&query->out));
+        else if (query->status >= 400)
+            http_respond_error(query->req, query->status, "%.*s",
+                               STR_ARG(buf_text(&query->out)));
         else
-            api_json(look->req, look->status, &look->out);
+            api_json(query->req, query->status, &query->out);
     }
-    look_free(look);
+    store_query_free(query);
 }
 
-const struct reach *look_reach(const struct look *look)
+const struct job_scope *store_query_reach(const struct store_query *query)
 {
-    static const struct reach nothing;
+    static const struct job_scope nothing;
 
-    return look->token != NULL ? &look->token->reach : &nothing;
+    return query->token != NULL ? &query->token->reach : &nothing;
 }
 
-void look_free(struct look *look)
+void store_query_free(struct store_query *query)
 {
-    token_unref(look->token);
-    buf_done(&look->out);
-    arena_done(&look->mem);
-    free(look);
+    token_unref(query->token);
+    buf_done(&query->out);
+    arena_done(&query->mem);
+    free(query);
 }
 
-struct look *look_new(struct http_request *req,
-                      struct str job,
-                      void (*run)(struct task *, struct store *))
+struct store_query *store_query_new(struct http_request *req,
+                                    struct str job,
+                                    void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look = look_new_for(app_loop_of(req), api_token(req), job, run);
+    struct store_query *query = store_query_new_for(app_loop_of(req), api_token(req), job, run);
 
-    if (look == NULL && job.n > sizeof(look->job))
+    if (query == NULL && job.n > sizeof(query->job))
         http_respond_error(req, 404, "Job not found: %.*s", STR_ARG(str_head(job, 100)));
-    else if (look == NULL)
+    else if (query == NULL)
         (void)api_no_memory(req);
     else
-        look->req = req;
-    return look;
+        query->req = req;
+    return query;
 }
 
-struct look *look_new_for(struct app_loop *loop,
-                          struct token *token,
-                          struct str job,
-                          void (*run)(struct task *, struct store *))
+struct store_query *store_query_new_for(struct app_loop *loop,
+                                        struct token *token,
+                                        struct str job,
+                                        void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look = calloc(1, sizeof(*look));
+    struct store_query *query = calloc(1, sizeof(*query));
 
-    if (look == NULL || job.n > sizeof(look->job)) {
-        free(look);
+    if (query == NULL || job.n > sizeof(query->job)) {
+        free(query);
         return NULL;
     }
-    look->loop = loop;
-    look->token = token != NULL ? token_ref(token) : NULL;
-    memcpy(look->job, job.p, job.n);
-    look->job_n = job.n;
-    look->status = 200;
-    look->task.home = look->loop->box;
-    look->task.run = run;
-    look->task.done = look_answer;
-    buf_init(&look->out, SIZE_MAX / 4);
-    arena_init(&look->mem);
-    return look;
+    query->loop = loop;
+    query->token = token != NULL ? token_ref(token) : NULL;
+    memcpy(query->job, job.p, job.n);
+    query->job_n = job.n;
+    query->status = 200;
+    query->task.home = query->loop->box;
+    query->task.run = run;
+    query->task.done = store_query_answer;
+    buf_init(&query->out, SIZE_MAX / 4);
+    arena_init(&query->mem);
+    return query;
 }
 
-struct look *look_new_with(struct http_request *req,
-                           struct str job,
-                           void (*run)(struct task *, struct store *),
-                           size_t size)
+struct store_query *store_query_new_with(struct http_request *req,
+                                         struct str job,
+                                         void (*run)(struct thread_task *, struct store *),
+                                         size_t size)
 {
-    struct look *look = look_new(req, job, run);
+    struct store_query *query = store_query_new(req, job, run);
 
-    if (look == NULL)
+    if (query == NULL)
         return NULL;
-    look->data = arena_alloc(&look->mem, size);
-    if (look->data == NULL) {
-        look_free(look);
+    query->data = arena_alloc(&query->mem, size);
+    if (query->data == NULL) {
+        store_query_free(query);
         (void)api_no_memory(req);
         return NULL;
     }
-    memset(look->data, 0, size);
-    return look;
+    memset(query->data, 0, size);
+    return query;
 }
 
-void look_post(struct look *look)
+void store_query_post(struct store_query *query)
 {
-    http_on_gone(look->req, on_gone, look);
-    pool_post(look->loop->app->pool, &look->task);
+    http_on_gone(query->req, on_gone, query);
+    thread_pool_post(query->loop->app->pool, &query->task);
 }
 
-void look_read(struct look *look,
-               size_t depth,
-               bool (*read)(struct look *look, const yyjson_val *body))
+void store_query_read(struct store_query *query,
+                      size_t depth,
+                      bool (*read)(struct store_query *query, const yyjson_val *body))
 {
     struct json_reader reader;
     struct json j;
 
     json_reader_init(&reader, SIZE_MAX / 64, depth);
-    if (api_read_body(look->req, &reader, http_body(look->req), &j) && read(look, j.root))
-        look_post(look);
+    if (api_read_body(query->req, &reader, http_body(query->req), &j) && read(query, j.root))
+        store_query_post(query);
     else
-        look_free(look);
+        store_query_free(query);
     json_reader_done(&reader);
 }
 
-void look_broke(struct look *look, const struct error *why)
+void store_query_broke(struct store_query *query, const struct error *why)
 {
     /* Of these it is known that they pass. */
-    look->status = why->code == ERR_NOMEM || why->code == ERR_BUSY ? 503 : 500;
-    buf_clear(&look->out);
-    buf_str(&look->out, str_of(why->text));
+    query->status = why->code == ERR_NOMEM || why->code == ERR_BUSY ? 503 : 500;
+    buf_clear(&query->out);
+    buf_str(&query->out, str_of(why->text));
 }

@@ -133,7 +133,7 @@ static void put_refusals(struct expose *e,
 
 static void put_auth(struct expose *e, struct app *app)
 {
-    expose_gauge(e, "spoolwire_auth_required", keeper_is_locked(app->keeper),
+    expose_gauge(e, "spoolwire_auth_required", token_service_is_locked(app->tokens),
                  "1: callers need a token.");
     expose_family(e, "spoolwire_auth_failures_total", "counter",
                   "Requests that were refused, by why.");
@@ -154,7 +154,7 @@ static void put_by_dialect(struct expose *e,
     for (unsigned t = 0; t < TRANSPORT_MAX; t++) {
         for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
             (void)snprintf(labels, sizeof(labels), "transport=\"%s\",wire=\"%s\"",
-                           transport_name((enum transport)t), d->name); /* fits */
+                           transport_name((enum transport_kind)t), d->name); /* fits */
             expose_value(e, labels, get(&counts[t][i]));
         }
     }
@@ -426,12 +426,12 @@ static void put_store(struct expose *e, const struct journal_counts *c, struct s
 
 /* --- the route -------------------------------------------------------------------------- */
 
-static void run(struct task *task, struct store *store)
+static void run(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct app *app = look->loop->app;
+    struct store_query *query = store_query_of(task);
+    struct app *app = query->loop->app;
     const struct journal_counts *counts = journal_counts(app->journal);
-    struct expose e = { .out = &look->out };
+    struct expose e = { .out = &query->out };
     char labels[LABELS];
 
     expose_family(&e, "spoolwire_build_info", "gauge", "Which program this is.");
@@ -453,11 +453,11 @@ static void run(struct task *task, struct store *store)
 
 void api_metrics(struct http_request *req, void *arg)
 {
-    struct look *look = look_new(req, STR(""), run);
+    struct store_query *query = store_query_new(req, STR(""), run);
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->type = EXPOSE_TYPE;
-    look_post(look);
+    query->type = EXPOSE_TYPE;
+    store_query_post(query);
 }

@@ -1,6 +1,6 @@
 #include "api/pouch.h"
 
-static void send_all(struct pouch *p)
+static void send_all(struct journal_batch *p)
 {
     if (p->first == NULL)
         return;
@@ -19,9 +19,9 @@ static void on_prepare(uv_prepare_t *prepare)
     send_all(prepare->data);
 }
 
-void pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal)
+void journal_batch_init(struct journal_batch *p, uv_loop_t *loop, struct journal *journal)
 {
-    *p = (struct pouch){ .journal = journal };
+    *p = (struct journal_batch){ .journal = journal };
     p->last = &p->first;
     p->check.data = p->prepare.data = p;
     (void)uv_check_init(loop, &p->check); /* none of these can fail */
@@ -30,14 +30,14 @@ void pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal)
     (void)uv_prepare_start(&p->prepare, on_prepare);
 }
 
-void pouch_put(struct pouch *p, struct journal_request *req)
+void journal_batch_put(struct journal_batch *p, struct journal_request *req)
 {
     req->next = NULL;
     *p->last = req;
     p->last = &req->next;
 }
 
-void pouch_close(struct pouch *p)
+void journal_batch_close(struct journal_batch *p)
 {
     send_all(p);
     uv_close((uv_handle_t *)&p->check, NULL);

@@ -11,17 +11,17 @@
 
 #include <uv.h>
 
-struct pouch {
+struct journal_batch {
     uv_check_t check;        /* after each poll */
     uv_prepare_t prepare;    /* before each poll */
     struct journal *journal; /* borrowed */
     struct journal_request *first, **last;
 };
 
-void pouch_init(struct pouch *p, uv_loop_t *loop, struct journal *journal);
+void journal_batch_init(struct journal_batch *p, uv_loop_t *loop, struct journal *journal);
 /* On the loop's thread, like all of it. */
-void pouch_put(struct pouch *p, struct journal_request *req);
+void journal_batch_put(struct journal_batch *p, struct journal_request *req);
 /* What is in it goes out. */
-void pouch_close(struct pouch *p);
+void journal_batch_close(struct journal_batch *p);
 
 #endif

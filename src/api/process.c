@@ -8,14 +8,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-struct process {
+struct process_figures {
     uint64_t cpu_ticks, start_ticks; /* since the machine started */
     uint64_t virtual_bytes, resident_pages, threads;
 };
 
 /* /proc/self/stat; the fields are counted behind the program's name, which may hold anything
  * but ends with the last ')'. */
-static bool read_stat(struct process *ret)
+static bool read_stat(struct process_figures *ret)
 {
     char text[1024];
     unsigned long long user, system, threads, start, size, resident;
@@ -31,7 +31,7 @@ static bool read_stat(struct process *ret)
                                "%*d %*d %*d %llu %*d %llu %llu %llu",
                                &user, &system, &threads, &start, &size, &resident) != 6)
         return false;
-    *ret = (struct process){ user + system, start, size, resident, threads };
+    *ret = (struct process_figures){ user + system, start, size, resident, threads };
     return true;
 }
 
@@ -69,7 +69,7 @@ static uint64_t ticks_us(uint64_t ticks)
 
 void process_expose(struct expose *e)
 {
-    struct process p;
+    struct process_figures p;
     struct rlimit files;
 
     if (read_stat(&p)) {

@@ -11,7 +11,7 @@ enum { MAX_REPLIES = 64, MAX_DEPTH = 64, DEFAULT_LIST = 50, MAX_LIST = 1000 };
 /* --- answers ------------------------------------------------------------------------ */
 
 /* With the answer that was first, so that whoever came late can show it. */
-static void refuse_late(struct call *call, int status)
+static void refuse_late(struct journal_call *call, int status)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
@@ -29,7 +29,7 @@ static void refuse_late(struct call *call, int status)
         http_respond_error(call->req, status, "%s", j->why.text);
 }
 
-static void answer_with_job(struct call *call)
+static void answer_with_job(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
 
@@ -41,13 +41,13 @@ static void answer_with_job(struct call *call)
         http_respond_error(call->req, 422, "%s", j->why.text);
         return;
     }
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     api_put_job(&call->out, &j->row);
     api_json(call->req, 200, &call->out);
 }
 
-static bool keep_reply(struct call *call, struct str id, const yyjson_val *value)
+static bool keep_reply(struct journal_call *call, struct str id, const yyjson_val *value)
 {
     struct journal_request *j = &call->journal;
     struct journal_reply *reply = &j->replies[j->n_replies++];
@@ -57,7 +57,7 @@ static bool keep_reply(struct call *call, struct str id, const yyjson_val *value
            api_no_memory(call->req);
 }
 
-static bool read_many(struct call *call, const yyjson_val *answers)
+static bool read_many(struct journal_call *call, const yyjson_val *answers)
 {
     yyjson_val *key, *value;
     size_t i, max;
@@ -76,7 +76,7 @@ static bool read_many(struct call *call, const yyjson_val *answers)
     return true;
 }
 
-static bool read_answer(struct call *call, struct json_reader *reader)
+static bool read_answer(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
     struct json j;
@@ -100,7 +100,7 @@ static bool read_answer(struct call *call, struct json_reader *reader)
 
 void api_answer(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_REPLY, answer_with_job);
+    struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_QUESTION, answer_with_job);
     struct json_reader reader;
 
     (void)arg;
@@ -109,9 +109,9 @@ void api_answer(struct http_request *req, void *arg)
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     call->journal.worker = call->token->owner;
     if (read_answer(call, &reader))
-        call_post(call);
+        journal_call_post(call);
     else
-        call_free(call);
+        journal_call_free(call);
     json_reader_done(&reader);
 }
 
@@ -131,8 +131,8 @@ void api_resume(struct http_request *req, void *arg)
 
 /* --- the list ----------------------------------------------------------------------- */
 
-struct listing {
-    struct look *look;
+struct question_listing {
+    struct store_query *query;
     struct str agent; /* absent: any */
     struct str job;
     size_t n, limit;
@@ -163,34 +163,35 @@ static void put_question(struct buf *b, const struct question_row *q)
 
 static int on_question(void *arg, const struct question_row *q)
 {
-    struct listing *l = arg;
+    struct question_listing *l = arg;
 
     l->last_job = q->job;
     l->last_seq = q->seq;
-    if (!reach_includes(look_reach(l->look), q->job_id, q->owner) ||
+    if (!job_scope_includes(store_query_reach(l->query), q->job_id, q->owner) ||
         (!str_absent(l->agent) && !str_eq(l->agent, q->agent)) ||
         (!str_absent(l->job) && !str_eq(l->job, q->job_id)))
         return 0;
     if (l->n++ > 0)
-        buf_char(&l->look->out, ',');
-    put_question(&l->look->out, q);
+        buf_char(&l->query->out, ',');
+    put_question(&l->query->out, q);
     return l->n == l->limit;
 }
 
-static void run_list(struct task *task, struct store *store)
+static void run_list(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
-    struct buf *b = &look->out;
-    struct listing l = { .look = look,
-                         .agent = look->filter.agent,
-                         .job = look->job_n > 0 ? str_make(look->job, look->job_n) : STR_NONE,
-                         .limit = look->filter.limit };
+    struct store_query *query = store_query_of(task);
+    struct buf *b = &query->out;
+    struct question_listing l = { .query = query,
+                                  .agent = query->filter.agent,
+                                  .job = query->job_n > 0 ? str_make(query->job, query->job_n)
+                                                          : STR_NONE,
+                                  .limit = query->filter.limit };
     struct error err = { 0 };
 
     buf_lit(b, "{\"interrupts\":[");
-    if (store_open_questions(store, look->filter.before, (uint64_t)look->after_seq, on_question,
-                             &l, &err) != 0) {
-        look_broke(look, &err);
+    if (store_open_questions(store, query->filter.before, (uint64_t)query->after_seq,
+                             on_question, &l, &err) != 0) {
+        store_query_broke(query, &err);
         return;
     }
     buf_lit(b, "],\"next\":");
@@ -207,16 +208,16 @@ static void run_list(struct task *task, struct store *store)
 }
 
 /* "8.15": behind the question with record 15 of the job with key 8. */
-static bool read_after(struct http_request *req, struct look *look)
+static bool read_after(struct http_request *req, struct store_query *query)
 {
     struct str after = http_query(req, "after");
     size_t dot = str_find(after, '.');
 
-    if (after.n == 0 || (str_number(str_head(after, dot), &look->filter.before) &&
-                         str_number(str_skip(after, dot + 1), &look->after_seq)))
+    if (after.n == 0 || (str_number(str_head(after, dot), &query->filter.before) &&
+                         str_number(str_skip(after, dot + 1), &query->after_seq)))
         return true;
-    look->status = 422;
-    buf_lit(&look->out, "after must be the `next` of an earlier answer");
+    query->status = 422;
+    buf_lit(&query->out, "after must be the `next` of an earlier answer");
     return false;
 }
 
@@ -224,20 +225,21 @@ void api_interrupts(struct http_request *req, void *arg)
 {
     struct str job = http_query(req, "job");
     int64_t limit;
-    struct look *look = jobs_read_number(req, "limit", DEFAULT_LIST, &limit)
-                            ? look_new(req, job.p != NULL ? job : STR(""), run_list)
-                            : NULL;
+    struct store_query *query =
+        jobs_read_number(req, "limit", DEFAULT_LIST, &limit)
+            ? store_query_new(req, job.p != NULL ? job : STR(""), run_list)
+            : NULL;
 
     (void)arg;
-    if (look == NULL)
+    if (query == NULL)
         return;
-    look->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
-    if (!arena_copy(&look->mem, http_query(req, "agent"), &look->filter.agent)) {
-        look->status = 503;
-        look->task.done(&look->task);
-    } else if (!read_after(req, look)) {
-        look->task.done(&look->task);
+    query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    if (!arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
+        query->status = 503;
+        query->task.done(&query->task);
+    } else if (!read_after(req, query)) {
+        query->task.done(&query->task);
     } else {
-        look_post(look);
+        store_query_post(query);
     }
 }

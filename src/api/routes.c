@@ -140,28 +140,28 @@ const struct http_route api_routes[] = {
 
 /* --- loops ---------------------------------------------------------------------------- */
 
-static void on_drain(struct letter *letter)
+static void on_drain(struct loop_message *message)
 {
     struct app_loop *l =
-        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, drain));
+        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, drain));
 
     streams_drain(l->streams, l->app->shutdown_ms);
 }
 
-static void on_recheck(struct letter *letter)
+static void on_recheck(struct loop_message *message)
 {
     struct app_loop *l =
-        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, recheck));
+        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, recheck));
 
     atomic_store(&l->rechecks, false); /* before: what changes from here on is looked at again
                                         */
     streams_check_permits(l->streams);
 }
 
-static void on_reload(struct letter *letter)
+static void on_reload(struct loop_message *message)
 {
     struct app_loop *l =
-        (struct app_loop *)(void *)((char *)letter - offsetof(struct app_loop, reload));
+        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, reload));
 
     atomic_store(&l->reloads, false);
     streams_set_options(l->streams, &app_settings(l->app)->streams);
@@ -218,7 +218,7 @@ void api_done(struct app *app)
 
         if (l == NULL)
             continue;
-        gate_done(&l->gate);
+        authenticator_done(&l->authenticator);
         streams_free(l->streams);
         hub_free(l->hub);
         mailbox_free(l->box);
@@ -239,12 +239,12 @@ void api_loop_start(struct http_loop *loop, void *arg)
         streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app_settings(app)->streams,
                     &l->streams) != 0)
         abort(); /* at start-up, without the memory for one loop */
-    pouch_init(&l->pouch, http_loop_uv(loop), app->journal);
+    journal_batch_init(&l->batch, http_loop_uv(loop), app->journal);
     l->app = app;
     l->drain.deliver = on_drain;
     l->recheck.deliver = on_recheck;
     l->reload.deliver = on_reload;
-    gate_init(&l->gate, app->keeper);
+    authenticator_init(&l->authenticator, app->tokens);
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);
@@ -257,7 +257,7 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     (void)arg;
     streams_close(l->streams);
     mailbox_close(l->box);
-    pouch_close(&l->pouch); /* the last letters may have put something in it */
+    journal_batch_close(&l->batch); /* the last messages may have put something in it */
 }
 
 /* --- operations ------------------------------------------------------------------------- */

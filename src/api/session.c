@@ -22,10 +22,10 @@ static void keep_private(struct http_request *req)
     http_set_header(req, "Referrer-Policy", STR("no-referrer"));
 }
 
-static void put_ticket(struct look *look, struct str ticket, int64_t expires_s)
+static void put_ticket(struct store_query *query, struct str ticket, int64_t expires_s)
 {
-    struct buf *b = &look->out;
-    struct str job = str_make(look->job, look->job_n);
+    struct buf *b = &query->out;
+    struct str job = str_make(query->job, query->job_n);
 
     buf_clear(b);
     buf_lit(b, "{\"ticket\":");
@@ -33,50 +33,51 @@ static void put_ticket(struct look *look, struct str ticket, int64_t expires_s)
     render_text(b, "job_id", job);
     render_moment(b, "expires_at", expires_s * 1000);
     buf_lit(b, ",\"url\":\"/v1/jobs/");
-    buf_str(b, job); /* letters, digits, _ and -: the store has it */
+    buf_str(b, job); /* messages, digits, _ and -: the store has it */
     buf_lit(b, "/events?ticket=");
     buf_str(b, ticket);
     buf_lit(b, "\"}");
 }
 
 /* Looked up by the pool: the caller may see the job, or it is a 404 as for any other. */
-static void run_ticket(struct task *task, struct store *store)
+static void run_ticket(struct thread_task *task, struct store *store)
 {
     struct job_row row;
 
-    (void)jobs_get(look_of(task), store, &row); /* says itself what is wrong */
+    (void)jobs_get(store_query_of(task), store, &row); /* says itself what is wrong */
 }
 
-static void answer_ticket(struct look *look)
+static void answer_ticket(struct store_query *query)
 {
     char text[TICKET_CHARS + 1];
-    int64_t life_s = (int64_t)(intptr_t)look->data;
-    int64_t expires_s = gate_ticket_expiry_s(&look->loop->gate, clock_steady_ms(), life_s);
+    int64_t life_s = (int64_t)(intptr_t)query->data;
+    int64_t expires_s =
+        authenticator_ticket_expiry_s(&query->loop->authenticator, clock_steady_ms(), life_s);
 
-    if (look->status != 200) {
-        http_respond_error(look->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
+    if (query->status != 200) {
+        http_respond_error(query->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
         return;
     }
-    size_t n = gate_make_ticket(&look->loop->gate, look->token,
-                                str_make(look->job, look->job_n), expires_s, text);
+    size_t n = authenticator_make_ticket(&query->loop->authenticator, query->token,
+                                         str_make(query->job, query->job_n), expires_s, text);
     if (n == 0) {
-        http_respond_error(look->req, 503, "the ticket cannot be signed");
+        http_respond_error(query->req, 503, "the ticket cannot be signed");
         return;
     }
-    put_ticket(look, str_make(text, n), clock_wall_ms() / 1000 + life_s);
-    keep_private(look->req);
-    api_json(look->req, 201, &look->out);
+    put_ticket(query, str_make(text, n), clock_wall_ms() / 1000 + life_s);
+    keep_private(query->req);
+    api_json(query->req, 201, &query->out);
 }
 
-static void on_looked(struct task *task)
+static void on_looked(struct thread_task *task)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
 
-    if (look->req != NULL) {
-        http_on_gone(look->req, NULL, NULL);
-        answer_ticket(look);
+    if (query->req != NULL) {
+        http_on_gone(query->req, NULL, NULL);
+        answer_ticket(query);
     }
-    look_free(look);
+    store_query_free(query);
 }
 
 static void make_ticket(struct http_request *req, const yyjson_val *root)
@@ -94,12 +95,12 @@ static void make_ticket(struct http_request *req, const yyjson_val *root)
         http_respond_error(req, 422, "\"ttl\" must be from 1 to %lld seconds", (long long)most);
         return;
     }
-    struct look *look = look_new(req, job, run_ticket);
-    if (look == NULL)
+    struct store_query *query = store_query_new(req, job, run_ticket);
+    if (query == NULL)
         return;
-    look->data = (void *)(intptr_t)seconds;
-    look->task.done = on_looked;
-    look_post(look);
+    query->data = (void *)(intptr_t)seconds;
+    query->task.done = on_looked;
+    store_query_post(query);
 }
 
 void api_ticket(struct http_request *req, void *arg)
@@ -143,7 +144,7 @@ static void respond_session(struct http_request *req,
     struct buf out;
 
     buf_init(&out, 64 * 1024);
-    errand_put_token(&out, t);
+    token_call_put_token(&out, t);
     if (by_cookie)
         buf_lit(&out, ",\"cookie\":true}");
     else
@@ -161,10 +162,10 @@ void api_session(struct http_request *req, void *arg)
     respond_session(req, 200, v->token, v->kind == CREDENTIAL_SESSION);
 }
 
-static void answer_login(struct errand *e)
+static void answer_login(struct token_call *e)
 {
     const struct token_row *row = &e->draft.row;
-    const struct token *t = keyring_find(gate_ring(&e->loop->gate), row->id);
+    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
 
     if (t == NULL) { /* its token was revoked meanwhile */
         http_respond_error(e->req, 401, "the token was revoked or has expired");
@@ -175,7 +176,7 @@ static void answer_login(struct errand *e)
 }
 
 /* It may what its token may, and not for longer. */
-static void fill_session(struct errand *e, const struct token *t, int64_t life_ms)
+static void fill_session(struct token_call *e, const struct token *t, int64_t life_ms)
 {
     struct token_row *row = &e->draft.row;
 
@@ -193,7 +194,7 @@ static void fill_session(struct errand *e, const struct token *t, int64_t life_m
     row->expires = row->created + life_ms;
     if (t->expires != 0 && t->expires < row->expires)
         row->expires = t->expires;
-    e->keeper.row = *row;
+    e->tokens.row = *row;
 }
 
 void api_login(struct http_request *req, void *arg)
@@ -210,20 +211,20 @@ void api_login(struct http_request *req, void *arg)
         http_respond_error(req, 422, "a session begins with the token itself, in a header");
         return;
     }
-    struct errand *e = errand_new(req, KEEPER_CREATE, answer_login);
+    struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_login);
     if (e == NULL)
         return;
     if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
         http_respond_error(req, 503, "%s", why.text);
-        errand_free(e);
+        token_call_free(e);
         return;
     }
     e->token = token_ref(v->token); /* the row borrows its texts */
     fill_session(e, v->token, app->session_life_ms);
-    errand_post(e);
+    token_call_post(e);
 }
 
-static void answer_logout(struct errand *e)
+static void answer_logout(struct token_call *e)
 {
     set_cookie(e->req, STR(""), 0);
     http_respond(e->req, 204, NULL, STR_NONE);
@@ -238,10 +239,10 @@ void api_logout(struct http_request *req, void *arg)
         http_respond_error(req, 422, "this request has no session's cookie");
         return;
     }
-    struct errand *e = errand_new(req, KEEPER_LOGOUT, answer_logout);
+    struct token_call *e = token_call_new(req, TOKEN_LOGOUT, answer_logout);
     if (e == NULL)
         return;
     e->token = token_ref(v->token);
-    e->keeper.row.id = str_of(v->token->id);
-    errand_post(e);
+    e->tokens.row.id = str_of(v->token->id);
+    token_call_post(e);
 }

@@ -15,7 +15,7 @@
 enum { PAGE_ROWS = 2000 };
 
 struct folding {
-    struct look *look;
+    struct store_query *query;
     struct json_reader reader, inner;
     struct buf tools, outputs, found, cited, todos, files;
     size_t n_tools, n_outputs, n_found, n_cited, n_files;
@@ -102,7 +102,7 @@ static int compare_seq(const void *key, const void *member)
 static void end_tool(struct folding *f, struct starts *s, const struct record *rec)
 {
     struct start *start =
-        s->n > 0 ? bsearch(&rec->head_seq, s->all, s->n, sizeof(*s->all), compare_seq) : NULL;
+        s->n > 0 ? bsearch(&rec->header_seq, s->all, s->n, sizeof(*s->all), compare_seq) : NULL;
 
     if (start == NULL || start->record == NULL)
         return;
@@ -208,7 +208,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     if (err != 0)
         return 1;
     bool is_end =
-        (rec.kind == REC_RUN_END && rec.head_seq == f->root) || rec.kind == REC_JOB_END;
+        (rec.kind == REC_RUN_END && rec.header_seq == f->root) || rec.kind == REC_JOB_END;
     if (rec.kind == REC_RUN_START && rec.info.root) {
         f->root = rec.seq;
     } else if (is_end && rec.output.p != NULL) {
@@ -245,12 +245,12 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
     put_open_tools(f, &starts);
 }
 
-static void folding_init(struct folding *f, struct look *look)
+static void folding_init(struct folding *f, struct store_query *query)
 {
     struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
                           &f->todos, &f->files,   &f->report, &f->output };
 
-    *f = (struct folding){ .look = look };
+    *f = (struct folding){ .query = query };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         buf_init(all[i], SIZE_MAX / 4);
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
@@ -293,33 +293,33 @@ static void put_artifacts(struct folding *f, struct buf *b)
     buf_lit(b, "]}");
 }
 
-static bool fold_job(struct look *look, struct store *store, struct folding *f)
+static bool fold_job(struct store_query *query, struct store *store, struct folding *f)
 {
     struct job_row row;
 
-    if (!jobs_get(look, store, &row))
+    if (!jobs_get(query, store, &row))
         return false;
-    folding_init(f, look);
+    folding_init(f, query);
     read_log(f, store, &row);
     if (f->err == 0)
         return true;
     folding_done(f);
-    look->status = 500;
-    buf_lit(&look->out, "the job's records cannot be read");
+    query->status = 500;
+    buf_lit(&query->out, "the job's records cannot be read");
     return false;
 }
 
-static void run_state(struct task *task, struct store *store)
+static void run_state(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct folding f;
-    struct buf *b = &look->out;
+    struct buf *b = &query->out;
 
-    if (!fold_job(look, store, &f))
+    if (!fold_job(query, store, &f))
         return;
     bool any = f.n_tools > 0 || f.n_outputs > 0;
     buf_lit(b, "{\"job_id\":");
-    json_put_str(b, str_make(look->job, look->job_n));
+    json_put_str(b, str_make(query->job, query->job_n));
     if (any)
         buf_lit(b, ",\"has_state\":true,\"state\":null,\"artifacts\":");
     else
@@ -346,17 +346,17 @@ static void report_from_output(struct folding *f)
     json_put_str(&f->report, text);
 }
 
-static void run_report(struct task *task, struct store *store)
+static void run_report(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct folding f;
-    struct buf *b = &look->out;
+    struct buf *b = &query->out;
 
-    if (!fold_job(look, store, &f))
+    if (!fold_job(query, store, &f))
         return;
     report_from_output(&f);
     buf_lit(b, "{\"job_id\":");
-    json_put_str(b, str_make(look->job, look->job_n));
+    json_put_str(b, str_make(query->job, query->job_n));
     if (f.has_report)
         buf_lit(b, ",\"has_report\":true,\"report\":");
     else
@@ -367,34 +367,35 @@ static void run_report(struct task *task, struct store *store)
 }
 
 /* The job, with its result once it has ended: for those who wait for it. */
-void state_run_result(struct task *task, struct store *store)
+void state_run_result(struct thread_task *task, struct store *store)
 {
-    struct look *look = look_of(task);
+    struct store_query *query = store_query_of(task);
     struct folding f;
     struct job_row row;
     enum job_state state = JOB_QUEUED;
 
-    if (!jobs_get(look, store, &row))
+    if (!jobs_get(query, store, &row))
         return;
     (void)job_state_find(row.state, &state); /* written by us */
-    look->status = job_state_is_final(state) ? 200 : 202;
-    api_put_job(&look->out, &row);
-    if (!job_state_is_final(state) || !fold_job(look, store, &f))
+    query->status = job_state_is_final(state) ? 200 : 202;
+    api_put_job(&query->out, &row);
+    if (!job_state_is_final(state) || !fold_job(query, store, &f))
         return;
     report_from_output(&f);
-    look->out.n--; /* the object goes on */
-    render_json(&look->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
-    render_json(&look->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
-    buf_char(&look->out, '}');
+    query->out.n--; /* the object goes on */
+    render_json(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
+    render_json(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
+    buf_char(&query->out, '}');
     folding_done(&f);
 }
 
-static void look_into(struct http_request *req, void (*run)(struct task *, struct store *))
+static void look_into(struct http_request *req,
+                      void (*run)(struct thread_task *, struct store *))
 {
-    struct look *look = look_new(req, http_param(req, "id"), run);
+    struct store_query *query = store_query_new(req, http_param(req, "id"), run);
 
-    if (look != NULL)
-        look_post(look);
+    if (query != NULL)
+        store_query_post(query);
 }
 
 void api_aiq_state(struct http_request *req, void *arg)

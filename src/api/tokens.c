@@ -11,15 +11,15 @@
 
 static void on_gone(struct http_request *req, void *data)
 {
-    struct errand *e = data;
+    struct token_call *e = data;
 
     (void)req;
     e->req = NULL;
 }
 
-static void refuse(struct errand *e)
+static void refuse(struct token_call *e)
 {
-    const struct keeper_request *k = &e->keeper;
+    const struct token_request *k = &e->tokens;
     int status = k->code == ERR_NOT_FOUND ? 404 : k->code == ERR_REFUSED ? 422 : 503;
 
     if (status == 503)
@@ -27,36 +27,36 @@ static void refuse(struct errand *e)
     http_respond_error(e->req, status, "%s", k->why.text);
 }
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct errand *e =
-        (struct errand *)(void *)((char *)letter - offsetof(struct errand, letter));
+    struct token_call *e =
+        (struct token_call *)(void *)((char *)message - offsetof(struct token_call, message));
 
     if (e->req != NULL) {
         http_on_gone(e->req, NULL, NULL);
-        if (e->keeper.code == 0)
+        if (e->tokens.code == 0)
             e->answer(e);
         else
             refuse(e);
     }
-    errand_free(e);
+    token_call_free(e);
 }
 
-/* On the keeper's thread. */
-static void on_done(struct keeper_request *keeper)
+/* On the token service's thread. */
+static void on_done(struct token_request *tokens)
 {
-    struct errand *e =
-        (struct errand *)(void *)((char *)keeper - offsetof(struct errand, keeper));
+    struct token_call *e =
+        (struct token_call *)(void *)((char *)tokens - offsetof(struct token_call, tokens));
 
-    if (mailbox_post(e->loop->box, &e->letter) != 0)
-        errand_free(e); /* the loop has gone, and its connections with it */
+    if (mailbox_post(e->loop->box, &e->message) != 0)
+        token_call_free(e); /* the loop has gone, and its connections with it */
 }
 
-struct errand *errand_new(struct http_request *req,
-                          enum keeper_op op,
-                          void (*answer)(struct errand *))
+struct token_call *token_call_new(struct http_request *req,
+                                  enum token_op op,
+                                  void (*answer)(struct token_call *))
 {
-    struct errand *e = calloc(1, sizeof(*e));
+    struct token_call *e = calloc(1, sizeof(*e));
 
     if (e == NULL) {
         (void)api_no_memory(req);
@@ -65,20 +65,20 @@ struct errand *errand_new(struct http_request *req,
     e->loop = app_loop_of(req);
     e->req = req;
     e->answer = answer;
-    e->letter.deliver = on_letter;
-    e->keeper.op = op;
-    e->keeper.done = on_done;
+    e->message.deliver = on_message;
+    e->tokens.op = op;
+    e->tokens.done = on_done;
     arena_init(&e->mem);
     return e;
 }
 
-void errand_post(struct errand *e)
+void token_call_post(struct token_call *e)
 {
     http_on_gone(e->req, on_gone, e);
-    keeper_post(e->loop->app->keeper, &e->keeper);
+    token_service_post(e->loop->app->tokens, &e->tokens);
 }
 
-void errand_free(struct errand *e)
+void token_call_free(struct token_call *e)
 {
     if (e == NULL)
         return;
@@ -90,7 +90,7 @@ void errand_free(struct errand *e)
 
 /* --- the list -------------------------------------------------------------------- */
 
-void errand_put_token(struct buf *b, const struct token *t)
+void token_call_put_token(struct buf *b, const struct token *t)
 {
     buf_lit(b, "{\"id\":");
     json_put_str(b, str_of(t->id));
@@ -112,7 +112,7 @@ void errand_put_token(struct buf *b, const struct token *t)
 
 void api_tokens(struct http_request *req, void *arg)
 {
-    const struct keyring *ring = gate_ring(&app_loop_of(req)->gate);
+    const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
     struct buf out;
     size_t n = 0;
 
@@ -124,7 +124,7 @@ void api_tokens(struct http_request *req, void *arg)
             continue; /* sessions come and go */
         if (n++ > 0)
             buf_char(&out, ',');
-        errand_put_token(&out, ring->all[i]);
+        token_call_put_token(&out, ring->all[i]);
         buf_char(&out, '}');
     }
     buf_lit(&out, "]}");
@@ -135,10 +135,10 @@ void api_tokens(struct http_request *req, void *arg)
 
 /* --- making and revoking --------------------------------------------------------- */
 
-static void answer_create(struct errand *e)
+static void answer_create(struct token_call *e)
 {
     const struct token_row *row = &e->draft.row;
-    const struct token *t = keyring_find(gate_ring(&e->loop->gate), row->id);
+    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
     struct buf out;
 
     buf_init(&out, 64 * 1024);
@@ -146,7 +146,7 @@ static void answer_create(struct errand *e)
         http_respond_error(e->req, 409, "the token is gone already");
         return;
     }
-    errand_put_token(&out, t);
+    token_call_put_token(&out, t);
     render_text(&out, "token", str_of(e->draft.text));
     buf_char(&out, '}');
     http_set_header(e->req, "Cache-Control", STR("no-store"));
@@ -157,7 +157,7 @@ static void answer_create(struct errand *e)
 }
 
 /* The member as a text, a list of texts with commas between; false when it is neither. */
-static bool read_list(struct errand *e,
+static bool read_list(struct token_call *e,
                       const yyjson_val *root,
                       struct str name,
                       struct str *ret)
@@ -204,7 +204,7 @@ static bool read_expiry(const yyjson_val *root, struct token_row *row)
     return true;
 }
 
-static const char *read_row(struct errand *e, const yyjson_val *root)
+static const char *read_row(struct token_call *e, const yyjson_val *root)
 {
     struct token_row *row = &e->draft.row;
 
@@ -228,7 +228,7 @@ static const char *read_row(struct errand *e, const yyjson_val *root)
     return NULL;
 }
 
-static bool read_create(struct errand *e, struct json_reader *reader)
+static bool read_create(struct token_call *e, struct json_reader *reader)
 {
     struct error why;
     struct json j;
@@ -242,13 +242,13 @@ static bool read_create(struct errand *e, struct json_reader *reader)
     const char *wrong = read_row(e, j.root);
     if (wrong != NULL)
         http_respond_error(e->req, 422, "%s", wrong);
-    e->keeper.row = e->draft.row;
+    e->tokens.row = e->draft.row;
     return wrong == NULL;
 }
 
 void api_token_create(struct http_request *req, void *arg)
 {
-    struct errand *e = errand_new(req, KEEPER_CREATE, answer_create);
+    struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_create);
     struct json_reader reader;
 
     (void)arg;
@@ -256,28 +256,28 @@ void api_token_create(struct http_request *req, void *arg)
         return;
     json_reader_init(&reader, SIZE_MAX / 64, 8);
     if (read_create(e, &reader))
-        errand_post(e);
+        token_call_post(e);
     else
-        errand_free(e);
+        token_call_free(e);
     json_reader_done(&reader);
 }
 
-static void answer_revoke(struct errand *e)
+static void answer_revoke(struct token_call *e)
 {
     http_respond(e->req, 204, NULL, STR_NONE);
 }
 
 void api_token_revoke(struct http_request *req, void *arg)
 {
-    struct errand *e = errand_new(req, KEEPER_REVOKE, answer_revoke);
+    struct token_call *e = token_call_new(req, TOKEN_REVOKE, answer_revoke);
 
     (void)arg;
     if (e == NULL)
         return;
-    if (arena_copy(&e->mem, http_param(req, "token"), &e->keeper.row.id)) {
-        errand_post(e);
+    if (arena_copy(&e->mem, http_param(req, "token"), &e->tokens.row.id)) {
+        token_call_post(e);
         return;
     }
     (void)api_no_memory(req);
-    errand_free(e);
+    token_call_free(e);
 }

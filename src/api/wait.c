@@ -11,15 +11,15 @@
 struct waiter {
     struct reader reader;
     struct app_loop *loop;
-    struct http_request *req; /* NULL: gone */
-    struct look *look;        /* under way */
+    struct http_request *req;  /* NULL: gone */
+    struct store_query *query; /* under way */
     uv_timer_t timer;
     bool again;   /* woken while a look was under way */
     bool over;    /* the time is */
     bool closing; /* the timer is being closed, and the waiter with it */
 };
 
-static void look_again(struct waiter *w);
+static void store_query_again(struct waiter *w);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -41,46 +41,47 @@ static void on_gone(struct http_request *req, void *data)
 
     (void)req;
     w->req = NULL;
-    if (w->look == NULL)
+    if (w->query == NULL)
         finish(w);
 }
 
-static void on_looked(struct task *task)
+static void on_looked(struct thread_task *task)
 {
-    struct look *look = look_of(task);
-    struct waiter *w = look->data;
-    bool done = w->req == NULL || look->status != 202 || w->over;
+    struct store_query *query = store_query_of(task);
+    struct waiter *w = query->data;
+    bool done = w->req == NULL || query->status != 202 || w->over;
 
-    w->look = NULL;
+    w->query = NULL;
     if (w->req != NULL && done) {
         http_on_gone(w->req, NULL, NULL);
-        if (look->status >= 400)
-            http_respond_error(w->req, look->status, "%.*s", STR_ARG(buf_text(&look->out)));
+        if (query->status >= 400)
+            http_respond_error(w->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
         else
-            api_json(w->req, look->status, &look->out);
+            api_json(w->req, query->status, &query->out);
     }
-    look_free(look);
+    store_query_free(query);
     if (done)
         finish(w);
     else if (w->again)
-        look_again(w);
+        store_query_again(w);
 }
 
-static void look_again(struct waiter *w)
+static void store_query_again(struct waiter *w)
 {
-    w->again = w->look != NULL;
-    if (w->look != NULL)
+    w->again = w->query != NULL;
+    if (w->query != NULL)
         return;
-    struct look *look = look_new(w->req, hub_reader_job(&w->reader), state_run_result);
-    if (look == NULL) { /* it has answered */
+    struct store_query *query =
+        store_query_new(w->req, hub_reader_job(&w->reader), state_run_result);
+    if (query == NULL) { /* it has answered */
         w->req = NULL;
         finish(w);
         return;
     }
-    look->data = w;
-    look->task.done = on_looked;
-    w->look = look;
-    pool_post(w->loop->app->pool, &look->task);
+    query->data = w;
+    query->task.done = on_looked;
+    w->query = query;
+    thread_pool_post(w->loop->app->pool, &query->task);
 }
 
 static void on_wake(struct reader *reader)
@@ -89,7 +90,7 @@ static void on_wake(struct reader *reader)
         (struct waiter *)(void *)((char *)reader - offsetof(struct waiter, reader));
 
     if (!w->closing && w->req != NULL)
-        look_again(w);
+        store_query_again(w);
 }
 
 static void on_time(uv_timer_t *timer)
@@ -98,15 +99,15 @@ static void on_time(uv_timer_t *timer)
 
     w->over = true;
     if (w->req != NULL)
-        look_again(w);
+        store_query_again(w);
 }
 
 void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
 {
     struct waiter *w = calloc(1, sizeof(*w));
-    struct way way = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
+    struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
 
-    if (w == NULL || hub_join(app_loop_of(req)->hub, job, &way, &w->reader) != 0) {
+    if (w == NULL || hub_join(app_loop_of(req)->hub, job, &format, &w->reader) != 0) {
         free(w);
         (void)api_no_memory(req);
         return;
@@ -118,5 +119,5 @@ void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
     (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
     w->timer.data = w;
     (void)uv_timer_start(&w->timer, on_time, (uint64_t)wait_ms, 0);
-    look_again(w);
+    store_query_again(w);
 }

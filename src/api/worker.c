@@ -12,7 +12,7 @@ enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 /* --- lease ----------------------------------------------------------------------- */
 
 /* Instead of a job. */
-static void answer_with_call(struct call *call)
+static void answer_with_call(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
@@ -27,7 +27,7 @@ static void answer_with_call(struct call *call)
     api_json(call->req, 200, b);
 }
 
-static void answer_lease(struct call *call)
+static void answer_lease(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
@@ -36,7 +36,7 @@ static void answer_lease(struct call *call)
         http_respond(call->req, 204, NULL, STR_NONE);
         return;
     }
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     if (j->call.id.p != NULL) {
         answer_with_call(call);
@@ -51,9 +51,9 @@ static void answer_lease(struct call *call)
     render_json(b, "input", j->row.input);
     if (j->answers.p != NULL)
         render_json(b, "resume", j->answers);
-    order_put_run(b, j->row.id, j->row.agent, &j->run);
+    assignment_put_run(b, j->row.id, j->row.agent, &j->run);
     render_number(b, "lease_seconds", (j->lease_ms + 999) / 1000);
-    order_put_beat(b, j->lease_ms);
+    assignment_put_beat(b, j->lease_ms);
     buf_char(b, '}');
     api_json(call->req, 200, b);
 }
@@ -69,7 +69,7 @@ static bool are_names(const yyjson_val *list)
 }
 
 /* False: no memory. */
-static bool read_agents(struct call *call, const yyjson_val *list)
+static bool read_agents(struct journal_call *call, const yyjson_val *list)
 {
     size_t n = yyjson_arr_size((yyjson_val *)list);
     struct str *agents = arena_alloc(&call->journal.mem, n * sizeof(*agents));
@@ -86,7 +86,7 @@ static bool read_agents(struct call *call, const yyjson_val *list)
 
 /* With the token that asks: another's request, or a place of the server's own, has another
  * name. */
-static bool keep_request_id(struct call *call, struct str id)
+static bool keep_request_id(struct journal_call *call, struct str id)
 {
     char text[SECRET_ID + 1 + MAX_REQUEST_ID];
 
@@ -97,7 +97,7 @@ static bool keep_request_id(struct call *call, struct str id)
                       &call->journal.request_id);
 }
 
-static bool read_request_id(struct call *call, const yyjson_val *value)
+static bool read_request_id(struct journal_call *call, const yyjson_val *value)
 {
     struct str id = json_text(value);
 
@@ -109,7 +109,7 @@ static bool read_request_id(struct call *call, const yyjson_val *value)
     return json_is_null(value) || keep_request_id(call, id) || api_no_memory(call->req);
 }
 
-static bool may_work(struct call *call)
+static bool may_work(struct journal_call *call)
 {
     if (call->token->is_own) {
         http_respond_error(call->req, 403,
@@ -122,7 +122,7 @@ static bool may_work(struct call *call)
     return true;
 }
 
-static bool read_lease(struct call *call, struct json_reader *reader)
+static bool read_lease(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
 
@@ -149,11 +149,11 @@ static bool read_lease(struct call *call, struct json_reader *reader)
 
 void api_worker_lease(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_LEASE, answer_lease);
+    struct journal_call *call = journal_call_new(req, JOURNAL_LEASE, answer_lease);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, 64, read_lease);
+        journal_call_read(call, 64, read_lease);
 }
 
 /* --- the holder of a lease --------------------------------------------------------- */
@@ -169,12 +169,12 @@ static void put_wishes(struct buf *b, const struct journal_request *j)
     buf_char(b, '}');
 }
 
-static void answer_events(struct call *call)
+static void answer_events(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     buf_lit(b, "{\"accepted\":");
     buf_u64(b, j->accepted);
@@ -190,28 +190,28 @@ static void answer_events(struct call *call)
 
 void api_worker_events(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_APPEND, answer_events);
+    struct journal_call *call = journal_call_new(req, JOURNAL_APPEND, answer_events);
     struct str seq = http_query(req, "seq");
 
     (void)arg;
     if (call == NULL)
         return;
     if (!lease_read_job(call, http_param(call->req, "id"))) {
-        call_free(call);
+        journal_call_free(call);
         return;
     }
     if (seq.p != NULL && !str_number(seq, &call->journal.producer_seq)) {
         http_respond_error(req, 422, "seq must be a whole number: the batch's, from 0");
-        call_free(call);
+        journal_call_free(call);
         return;
     }
     call->journal.bytes = buf_text(&call->body);
-    call_post(call);
+    journal_call_post(call);
 }
 
-static void answer_cancel_flag(struct call *call)
+static void answer_cancel_flag(struct journal_call *call)
 {
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     buf_char(&call->out, '{');
     put_wishes(&call->out, &call->journal);
@@ -221,14 +221,14 @@ static void answer_cancel_flag(struct call *call)
 /* All is said in the path and the query. */
 static void post(struct http_request *req, enum journal_op op)
 {
-    struct call *call = call_new(req, op, answer_cancel_flag);
+    struct journal_call *call = journal_call_new(req, op, answer_cancel_flag);
 
     if (call == NULL)
         return;
     if (lease_read_job(call, http_param(call->req, "id")))
-        call_post(call);
+        journal_call_post(call);
     else
-        call_free(call);
+        journal_call_free(call);
 }
 
 void api_worker_heartbeat(struct http_request *req, void *arg)
@@ -245,9 +245,9 @@ void api_worker_return(struct http_request *req, void *arg)
 
 /* --- finish ------------------------------------------------------------------------ */
 
-static void answer_finish(struct call *call)
+static void answer_finish(struct journal_call *call)
 {
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     buf_lit(&call->out, "{\"state\":");
     json_put_str(&call->out, call->journal.row.state);
@@ -269,7 +269,7 @@ static bool keep_json(struct journal_request *r,
     return ok;
 }
 
-static bool read_finish(struct call *call, struct json_reader *reader)
+static bool read_finish(struct journal_call *call, struct json_reader *reader)
 {
     struct journal_request *r = &call->journal;
     struct finish finish;
@@ -294,9 +294,9 @@ static bool read_finish(struct call *call, struct json_reader *reader)
 
 void api_worker_finish(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_FINISH, answer_finish);
+    struct journal_call *call = journal_call_new(req, JOURNAL_FINISH, answer_finish);
 
     (void)arg;
     if (call != NULL)
-        call_read(call, 256, read_finish);
+        journal_call_read(call, 256, read_finish);
 }

@@ -25,12 +25,12 @@ static void put_worker(struct buf *b, const struct journal_worker *w)
     buf_char(b, '}');
 }
 
-static void answer_workers(struct call *call)
+static void answer_workers(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
 
-    if (call_refused(call))
+    if (journal_call_refused(call))
         return;
     buf_lit(b, "{\"workers\":[");
     for (size_t i = 0; i < j->n_workers; i++) {
@@ -44,9 +44,9 @@ static void answer_workers(struct call *call)
 
 void api_workers(struct http_request *req, void *arg)
 {
-    struct call *call = call_new(req, JOURNAL_WORKERS, answer_workers);
+    struct journal_call *call = journal_call_new(req, JOURNAL_WORKERS, answer_workers);
 
     (void)arg;
     if (call != NULL)
-        call_post(call);
+        journal_call_post(call);
 }

@@ -7,29 +7,29 @@
 
 enum { TICKET_SLACK_MS = 1000 }; /* tickets have whole seconds */
 
-void gate_init(struct gate *g, struct keeper *keeper)
+void authenticator_init(struct authenticator *g, struct token_service *tokens)
 {
-    *g = (struct gate){ .keeper = keeper, .ring = keeper_ring(keeper) };
+    *g = (struct authenticator){ .tokens = tokens, .ring = token_service_ring(tokens) };
 }
 
-void gate_done(struct gate *g)
+void authenticator_done(struct authenticator *g)
 {
     keyring_unref(g->ring);
     g->ring = NULL;
 }
 
-const struct keyring *gate_ring(struct gate *g)
+const struct keyring *authenticator_ring(struct authenticator *g)
 {
-    if (g->ring->generation != keeper_generation(g->keeper)) {
+    if (g->ring->generation != token_service_generation(g->tokens)) {
         keyring_unref(g->ring);
-        g->ring = keeper_ring(g->keeper);
+        g->ring = token_service_ring(g->tokens);
     }
     return g->ring;
 }
 
-bool gate_is_open(const struct gate *g)
+bool authenticator_is_open(const struct authenticator *g)
 {
-    return !keeper_is_locked(g->keeper);
+    return !token_service_is_locked(g->tokens);
 }
 
 /* --- visitors -------------------------------------------------------------------- */
@@ -104,12 +104,13 @@ static int find_token(const struct keyring *ring,
 }
 
 /* One that is good for longer than any is made for was made before the clock was set back. */
-static bool ticket_is_good(const struct gate *g, int64_t until, int64_t now)
+static bool ticket_is_good(const struct authenticator *g, int64_t until, int64_t now)
 {
-    return now < until && until - now <= keeper_ticket_life_ms(g->keeper) + TICKET_SLACK_MS;
+    return now < until &&
+           until - now <= token_service_ticket_life_ms(g->tokens) + TICKET_SLACK_MS;
 }
 
-static int find_ticket(const struct gate *g,
+static int find_ticket(const struct authenticator *g,
                        const struct credential *c,
                        int64_t now,
                        struct token **ret,
@@ -126,7 +127,7 @@ static int find_ticket(const struct gate *g,
     if (code != 0)
         return error_set(err, ERR_NOT_FOUND, "this is no ticket for this job");
     struct token *t = keyring_find(g->ring, text.id);
-    int64_t until = text.expires * 1000 - keeper_ticket_offset(g->keeper);
+    int64_t until = text.expires * 1000 - token_service_ticket_offset(g->tokens);
     if (t == NULL || !ticket_is_good(g, until, now))
         return error_set(err, ERR_CLOSED, "the ticket has expired");
     *ret = t;
@@ -135,7 +136,7 @@ static int find_ticket(const struct gate *g,
 }
 
 /* A token of its own for each visitor: it is made from what its text says. */
-static int find_process(const struct keeper *k,
+static int find_process(const struct token_service *k,
                         const struct credential *c,
                         struct token **ret,
                         struct error *err)
@@ -143,7 +144,7 @@ static int find_process(const struct keeper *k,
     struct process_token text;
 
     int code = c->kind == CREDENTIAL_TOKEN
-                   ? process_token_read(c->text, keeper_process_key(k), &text)
+                   ? process_token_read(c->text, token_service_process_key(k), &text)
                    : ERR_REFUSED;
     if (code == ERR_REFUSED)
         return unknown(err);
@@ -152,19 +153,19 @@ static int find_process(const struct keeper *k,
     return code == 0 ? 0 : error_set(err, code, "out of memory");
 }
 
-static int admit(struct gate *g,
+static int admit(struct authenticator *g,
                  const struct credential *c,
                  int64_t now,
                  struct token **ret,
                  int64_t *ret_until,
                  struct error *err)
 {
-    const struct keyring *ring = gate_ring(g);
+    const struct keyring *ring = authenticator_ring(g);
     struct token *t = NULL;
     int code = 0;
 
-    if (gate_is_open(g))
-        t = keeper_everybody(g->keeper);
+    if (authenticator_is_open(g))
+        t = token_service_everybody(g->tokens);
     else if (c->kind == CREDENTIAL_NONE)
         code = error_set(err, ERR_NOT_FOUND,
                          "a token is needed: Authorization: Bearer spw_…, made by `spoolwire "
@@ -172,7 +173,7 @@ static int admit(struct gate *g,
     else if (c->kind == CREDENTIAL_TICKET)
         code = find_ticket(g, c, now, &t, ret_until, err);
     else if (process_token_looks_like(c->text))
-        return find_process(g->keeper, c, ret, err);
+        return find_process(g->tokens, c, ret, err);
     else
         code = find_token(ring, c, now, &t, err);
     if (code == 0)
@@ -180,11 +181,11 @@ static int admit(struct gate *g,
     return code;
 }
 
-int gate_admit(struct gate *g,
-               const struct credential *c,
-               int64_t now,
-               struct visitor **ret,
-               struct error *err)
+int authenticator_admit(struct authenticator *g,
+                        const struct credential *c,
+                        int64_t now,
+                        struct visitor **ret,
+                        struct error *err)
 {
     struct credential none = { CREDENTIAL_NONE, STR_NONE, STR_NONE };
     int64_t until = INT64_MAX;
@@ -193,7 +194,7 @@ int gate_admit(struct gate *g,
 
     if (code != 0)
         return code;
-    code = visitor_new(t, gate_is_open(g) ? &none : c, ret);
+    code = visitor_new(t, authenticator_is_open(g) ? &none : c, ret);
     token_unref(t);
     if (code != 0)
         return error_set(err, code, "out of memory");
@@ -201,16 +202,19 @@ int gate_admit(struct gate *g,
     return 0;
 }
 
-int64_t gate_ticket_expiry_s(const struct gate *g, int64_t now, int64_t life_s)
+int64_t authenticator_ticket_expiry_s(const struct authenticator *g,
+                                      int64_t now,
+                                      int64_t life_s)
 {
-    return (now + keeper_ticket_offset(g->keeper)) / 1000 + life_s;
+    return (now + token_service_ticket_offset(g->tokens)) / 1000 + life_s;
 }
 
-size_t gate_make_ticket(struct gate *g,
-                        const struct token *t,
-                        struct str job,
-                        int64_t expires_s,
-                        char ret[TICKET_CHARS + 1])
+size_t authenticator_make_ticket(struct authenticator *g,
+                                 const struct token *t,
+                                 struct str job,
+                                 int64_t expires_s,
+                                 char ret[TICKET_CHARS + 1])
 {
-    return ticket_text_make(gate_ring(g)->ticket_key, expires_s, str_of(t->id), job, ret);
+    return ticket_text_make(authenticator_ring(g)->ticket_key, expires_s, str_of(t->id), job,
+                            ret);
 }

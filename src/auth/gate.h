@@ -30,18 +30,18 @@ struct visitor {
                                nor of processes, whose are long */
 };
 
-struct gate {
-    struct keeper *keeper; /* borrowed */
-    struct keyring *ring;  /* ref */
+struct authenticator {
+    struct token_service *tokens; /* borrowed */
+    struct keyring *ring;         /* ref */
 };
 
-void gate_init(struct gate *g, struct keeper *keeper);
-void gate_done(struct gate *g);
+void authenticator_init(struct authenticator *g, struct token_service *tokens);
+void authenticator_done(struct authenticator *g);
 
 /* The tokens as they are now; valid until the next call. */
-const struct keyring *gate_ring(struct gate *g);
+const struct keyring *authenticator_ring(struct authenticator *g);
 /* Nobody has to show anything. */
-bool gate_is_open(const struct gate *g);
+bool authenticator_is_open(const struct authenticator *g);
 
 /* `now` is milliseconds of the steady clock. */
 
@@ -49,20 +49,22 @@ bool gate_is_open(const struct gate *g);
 bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now);
 /* Looks it up.  ERR_NOT_FOUND (nothing shown, or nothing that we know), ERR_CLOSED (expired
  * or revoked), ERR_NOMEM; the error's text is for the caller. */
-int gate_admit(struct gate *g,
-               const struct credential *c,
-               int64_t now,
-               struct visitor **ret,
-               struct error *err);
+int authenticator_admit(struct authenticator *g,
+                        const struct credential *c,
+                        int64_t now,
+                        struct visitor **ret,
+                        struct error *err);
 void visitor_free(struct visitor *v); /* may be NULL */
 
 /* For a ticket that is made now. */
-int64_t gate_ticket_expiry_s(const struct gate *g, int64_t now, int64_t life_s);
+int64_t authenticator_ticket_expiry_s(const struct authenticator *g,
+                                      int64_t now,
+                                      int64_t life_s);
 /* A ticket of @t for @job; its length, or 0 when OpenSSL cannot. */
-size_t gate_make_ticket(struct gate *g,
-                        const struct token *t,
-                        struct str job,
-                        int64_t expires_s,
-                        char ret[TICKET_CHARS + 1]);
+size_t authenticator_make_ticket(struct authenticator *g,
+                                 const struct token *t,
+                                 struct str job,
+                                 int64_t expires_s,
+                                 char ret[TICKET_CHARS + 1]);
 
 #endif

@@ -11,8 +11,8 @@
 
 enum { LOOK_EVERY_MS = 100, SWEEP_EVERY_MS = 60000 };
 
-struct keeper {
-    struct keeper_options opt;
+struct token_service {
+    struct token_service_options opt;
     struct store *store;     /* owned */
     struct keyring *given;   /* ref; the tokens of the configuration */
     struct token *everybody; /* ref */
@@ -29,33 +29,33 @@ struct keeper {
 
     pthread_mutex_t lock;
     pthread_cond_t news;
-    struct keyring *ring;                 /* ref; under lock, and changed by the thread only */
-    struct keeper_request *first, **last; /* under lock */
-    bool stopping;                        /* under lock */
+    struct keyring *ring;                /* ref; under lock, and changed by the thread only */
+    struct token_request *first, **last; /* under lock */
+    bool stopping;                       /* under lock */
     pthread_t thread;
     bool started;
 };
 
-static int64_t now_ms(const struct keeper *k)
+static int64_t now_ms(const struct token_service *k)
 {
     return k->opt.clock(k->opt.arg);
 }
 
-static int64_t steady_ms(const struct keeper *k)
+static int64_t steady_ms(const struct token_service *k)
 {
     return k->opt.steady != NULL ? k->opt.steady(k->opt.arg) : now_ms(k);
 }
 
 /* --- making a ring --------------------------------------------------------------- */
 
-struct reading {
-    struct keeper *keeper;
+struct token_reading {
+    struct token_service *tokens;
     struct keyring *ring; /* being made */
     int err;
 };
 
 /* The one that is known stays, so that whoever holds it notices what becomes of it. */
-static struct token *known(const struct keeper *k, const struct token_row *row)
+static struct token *known(const struct token_service *k, const struct token_row *row)
 {
     struct token *t = k->ring != NULL ? keyring_find(k->ring, row->id) : NULL;
 
@@ -70,9 +70,9 @@ static struct token *known(const struct keeper *k, const struct token_row *row)
 
 static int on_row(void *arg, const struct token_row *row)
 {
-    struct reading *r = arg;
+    struct token_reading *r = arg;
     struct token *parent = !str_absent(row->parent) ? keyring_find(r->ring, row->parent) : NULL;
-    struct token *t = known(r->keeper, row);
+    struct token *t = known(r->tokens, row);
 
     if (keyring_find(r->ring, row->id) != NULL ||
         (parent == NULL && !str_absent(row->parent))) {
@@ -80,9 +80,9 @@ static int on_row(void *arg, const struct token_row *row)
         return 0; /* the configuration has it too, or has the session's token no longer */
     }
     if (t == NULL) {
-        r->err = token_new(row, &r->keeper->opt.limits, parent, &t, NULL);
+        r->err = token_new(row, &r->tokens->opt.limits, parent, &t, NULL);
         if (r->err == 0 && row->expires != 0)
-            token_end_at(t, row->expires + steady_ms(r->keeper) - now_ms(r->keeper));
+            token_end_at(t, row->expires + steady_ms(r->tokens) - now_ms(r->tokens));
     }
     if (r->err == ERR_REFUSED) { /* not written by us: nobody gets in with it */
         r->err = 0;
@@ -94,9 +94,9 @@ static int on_row(void *arg, const struct token_row *row)
     return r->err;
 }
 
-static int add_given(struct reading *r)
+static int add_given(struct token_reading *r)
 {
-    const struct keyring *given = r->keeper->given;
+    const struct keyring *given = r->tokens->given;
 
     for (size_t i = 0; i < given->n && r->err == 0; i++)
         r->err = keyring_add(r->ring, given->all[i]);
@@ -111,7 +111,7 @@ static void end_missing(const struct keyring *before, const struct keyring *afte
             token_revoke(before->all[i], now);
 }
 
-static void update_lock(struct keeper *k, const struct keyring *ring)
+static void update_lock(struct token_service *k, const struct keyring *ring)
 {
     if (k->opt.is_off || (!k->opt.is_required && ring->n == 0))
         return;
@@ -120,7 +120,7 @@ static void update_lock(struct keeper *k, const struct keyring *ring)
 }
 
 /* Puts @ring, a reference, into the place of the one before. */
-static void publish(struct keeper *k, struct keyring *ring)
+static void publish(struct token_service *k, struct keyring *ring)
 {
     struct keyring *before = k->ring;
 
@@ -137,9 +137,9 @@ static void publish(struct keeper *k, struct keyring *ring)
         k->opt.changed(k->opt.arg);
 }
 
-static int read_ring(struct keeper *k, struct error *err)
+static int read_ring(struct token_service *k, struct error *err)
 {
-    struct reading r = { .keeper = k };
+    struct token_reading r = { .tokens = k };
     int code = keyring_new(&r.ring);
 
     if (code == 0)
@@ -160,7 +160,7 @@ static int read_ring(struct keeper *k, struct error *err)
 }
 
 /* Reads the tokens if they have changed. */
-static int look(struct keeper *k, struct error *err)
+static int look(struct token_service *k, struct error *err)
 {
     int64_t changes = 0;
     /* Asked first: a change in between is seen the next time. */
@@ -180,7 +180,10 @@ static int look(struct keeper *k, struct error *err)
 
 /* --- life ------------------------------------------------------------------------ */
 
-static int add_spec(struct keeper *k, struct str scopes, struct str text, struct error *err)
+static int add_spec(struct token_service *k,
+                    struct str scopes,
+                    struct str text,
+                    struct error *err)
 {
     struct token_row row;
     struct token *t = NULL;
@@ -197,7 +200,9 @@ static int add_spec(struct keeper *k, struct str scopes, struct str text, struct
     return code == 0 ? 0 : error_set(err, code, "out of memory");
 }
 
-static int read_specs(struct keeper *k, const struct keeper_options *o, struct error *err)
+static int read_specs(struct token_service *k,
+                      const struct token_service_options *o,
+                      struct error *err)
 {
     struct error why = { 0 };
     const char *subject = "token_admin";
@@ -215,7 +220,7 @@ static int read_specs(struct keeper *k, const struct keeper_options *o, struct e
 }
 
 /* The one of the store, which is made when it is first needed. */
-static int read_key(struct keeper *k,
+static int read_key(struct token_service *k,
                     struct str name,
                     unsigned char ret[SECRET_BYTES],
                     struct error *err)
@@ -232,7 +237,7 @@ static int read_key(struct keeper *k,
     return code;
 }
 
-static void init_locks(struct keeper *k)
+static void init_locks(struct token_service *k)
 {
     pthread_condattr_t clock;
 
@@ -243,9 +248,11 @@ static void init_locks(struct keeper *k)
     (void)pthread_condattr_destroy(&clock);
 }
 
-int keeper_new(const struct keeper_options *options, struct keeper **ret, struct error *err)
+int token_service_new(const struct token_service_options *options,
+                      struct token_service **ret,
+                      struct error *err)
 {
-    struct keeper *k = calloc(1, sizeof(*k));
+    struct token_service *k = calloc(1, sizeof(*k));
 
     if (k == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -270,14 +277,14 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret, struct
     if (code == 0)
         code = look(k, err);
     if (code != 0) {
-        keeper_free(k);
+        token_service_free(k);
         return code;
     }
     *ret = k;
     return 0;
 }
 
-void keeper_free(struct keeper *k)
+void token_service_free(struct token_service *k)
 {
     if (k == NULL)
         return;
@@ -293,17 +300,17 @@ void keeper_free(struct keeper *k)
     free(k);
 }
 
-bool keeper_is_locked(const struct keeper *k)
+bool token_service_is_locked(const struct token_service *k)
 {
     return atomic_load(&k->locked);
 }
 
-uint64_t keeper_generation(const struct keeper *k)
+uint64_t token_service_generation(const struct token_service *k)
 {
     return atomic_load_explicit(&k->generation, memory_order_acquire);
 }
 
-struct keyring *keeper_ring(struct keeper *k)
+struct keyring *token_service_ring(struct token_service *k)
 {
     (void)pthread_mutex_lock(&k->lock);
     struct keyring *ring = keyring_ref(k->ring);
@@ -311,34 +318,34 @@ struct keyring *keeper_ring(struct keeper *k)
     return ring;
 }
 
-const unsigned char *keeper_process_key(const struct keeper *k)
+const unsigned char *token_service_process_key(const struct token_service *k)
 {
     return k->process_key;
 }
 
-const unsigned char *keeper_lease_key(const struct keeper *k)
+const unsigned char *token_service_lease_key(const struct token_service *k)
 {
     return k->lease_key;
 }
 
-struct token *keeper_everybody(struct keeper *k)
+struct token *token_service_everybody(struct token_service *k)
 {
     return k->everybody;
 }
 
-int64_t keeper_ticket_life_ms(const struct keeper *k)
+int64_t token_service_ticket_life_ms(const struct token_service *k)
 {
     return k->opt.ticket_life_ms;
 }
 
-int64_t keeper_ticket_offset(const struct keeper *k)
+int64_t token_service_ticket_offset(const struct token_service *k)
 {
     return k->ticket_offset;
 }
 
 /* --- the thread ------------------------------------------------------------------ */
 
-static int create(struct keeper *k, struct keeper_request *req)
+static int create(struct token_service *k, struct token_request *req)
 {
     struct token *parent = keyring_find(k->ring, req->row.parent);
     struct token *t = NULL;
@@ -349,7 +356,7 @@ static int create(struct keeper *k, struct keeper_request *req)
     return code == 0 ? store_token_insert(k->store, &req->row, &req->why) : code;
 }
 
-static int revoke(struct keeper *k, struct keeper_request *req)
+static int revoke(struct token_service *k, struct token_request *req)
 {
     const struct token *t = keyring_find(k->ring, req->row.id);
 
@@ -360,10 +367,10 @@ static int revoke(struct keeper *k, struct keeper_request *req)
     return store_token_revoke(k->store, req->row.id, now_ms(k), &req->why);
 }
 
-static void serve(struct keeper *k, struct keeper_request *req)
+static void serve(struct token_service *k, struct token_request *req)
 {
-    int code = req->op == KEEPER_CREATE ? create(k, req)
-               : req->op == KEEPER_REVOKE
+    int code = req->op == TOKEN_CREATE ? create(k, req)
+               : req->op == TOKEN_REVOKE
                    ? revoke(k, req)
                    : store_session_delete(k->store, req->row.id, &req->why);
 
@@ -381,7 +388,7 @@ static bool has_expired_session(const struct keyring *ring, int64_t now)
     return false;
 }
 
-static int sweep(struct keeper *k, struct error *err)
+static int sweep(struct token_service *k, struct error *err)
 {
     int64_t now = now_ms(k), steady = steady_ms(k);
 
@@ -391,7 +398,7 @@ static int sweep(struct keeper *k, struct error *err)
     return has_expired_session(k->ring, now) ? store_sessions_expire(k->store, now, err) : 0;
 }
 
-static void look_around(struct keeper *k)
+static void look_around(struct token_service *k)
 {
     struct error why;
     int code = sweep(k, &why);
@@ -423,7 +430,9 @@ static bool is_past(const struct timespec *at)
 }
 
 /* Waits for requests until @at, and takes all; false when it is time to end. */
-static bool wait_for(struct keeper *k, const struct timespec *at, struct keeper_request **ret)
+static bool wait_for(struct token_service *k,
+                     const struct timespec *at,
+                     struct token_request **ret)
 {
     int rc = 0;
 
@@ -440,9 +449,9 @@ static bool wait_for(struct keeper *k, const struct timespec *at, struct keeper_
 
 static void *run(void *arg)
 {
-    struct keeper *k = arg;
+    struct token_service *k = arg;
     struct timespec at = next_look();
-    struct keeper_request *list;
+    struct token_request *list;
 
     while (wait_for(k, &at, &list)) {
         if (is_past(&at)) { /* however many requests there are */
@@ -450,7 +459,7 @@ static void *run(void *arg)
             at = next_look();
         }
         while (list != NULL) {
-            struct keeper_request *req = list;
+            struct token_request *req = list;
 
             list = req->next;
             serve(k, req);
@@ -459,7 +468,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-int keeper_start(struct keeper *k, struct error *err)
+int token_service_start(struct token_service *k, struct error *err)
 {
     if (pthread_create(&k->thread, NULL, run, k) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread that keeps the tokens");
@@ -468,7 +477,7 @@ int keeper_start(struct keeper *k, struct error *err)
     return 0;
 }
 
-void keeper_stop(struct keeper *k)
+void token_service_stop(struct token_service *k)
 {
     if (!k->started)
         return;
@@ -480,7 +489,7 @@ void keeper_stop(struct keeper *k)
     k->started = false;
 }
 
-void keeper_post(struct keeper *k, struct keeper_request *req)
+void token_service_post(struct token_service *k, struct token_request *req)
 {
     req->next = NULL;
     (void)pthread_mutex_lock(&k->lock);

@@ -33,7 +33,7 @@ void permit_free(struct permit *p)
     free(p);
 }
 
-const struct reach *permit_reach(const struct permit *p)
+const struct job_scope *permit_reach(const struct permit *p)
 {
     return p != NULL ? &p->token->reach : NULL;
 }

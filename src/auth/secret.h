@@ -4,7 +4,7 @@
  *     spt_<expires>_<id>_<mac>    a stream ticket, signed for one job by the server's key;
  *                                 expires is in seconds since 1970, the id its token's
  *
- * Ids, secrets and signatures are digits and small letters without i, l, o and u, so that a
+ * Ids, secrets and signatures are digits and small messages without i, l, o and u, so that a
  * text is one word for whoever copies it, and spw_[0-9a-z]{12}_[0-9a-z]{52} finds it in a log.
  * Of a secret only its SHA-256 is kept: it is random, so nobody can guess it from that. */
 #ifndef AUTH_SECRET_H

@@ -28,7 +28,7 @@ static int check(const struct token_row *row, struct error *err)
             err, ERR_REFUSED,
             "scope: must be read, client, worker, metrics or admin, or several of them with "
             "commas between");
-    if (!reach_valid_owner(row->owner))
+    if (!job_scope_valid_owner(row->owner))
         return error_set(err, ERR_REFUSED,
                          "owner: must be 1 to 64 of letters, digits, '.', '_' and '-'");
     if (row->name.n > MAX_NAME || !is_printable(row->name))
@@ -50,19 +50,19 @@ static int check(const struct token_row *row, struct error *err)
 static int make_reach(struct token *t, struct error *err)
 {
     bool is_client = (t->access & ACCESS_CLIENT) != 0;
-    struct reach *r = &t->reach;
+    struct job_scope *r = &t->reach;
     char list[MAX_LIST + 8];
 
     if ((t->access & ACCESS_ADMIN) != 0 || (!is_client && str_absent(t->jobs)))
-        return reach_init(r, STR("all"), t->owner, err);
+        return job_scope_init(r, STR("all"), t->owner, err);
     if (!is_client)
-        return reach_init(r, t->jobs, t->owner, err);
+        return job_scope_init(r, t->jobs, t->owner, err);
     /* Whoever submits a job shall see it. */
     struct str own = STR("own,");
     memcpy(list, own.p, own.n);
     if (t->jobs.n > 0)
         memcpy(list + own.n, t->jobs.p, t->jobs.n);
-    return reach_init(r, str_make(list, own.n + t->jobs.n), t->owner, err);
+    return job_scope_init(r, str_make(list, own.n + t->jobs.n), t->owner, err);
 }
 
 static int copy_texts(struct token *t, const struct token_row *row)
@@ -180,7 +180,7 @@ void token_unref(struct token *t)
     if (t == NULL || atomic_fetch_sub(&t->refs, 1) > 1)
         return;
     token_unref(t->parent);
-    reach_done(&t->reach);
+    job_scope_done(&t->reach);
     free(t->texts);
     free(t);
 }

@@ -340,7 +340,7 @@ bool json_number(const yyjson_val *v, double *ret)
 
 /* --- writing ----------------------------------------------------------------- */
 
-/* 0: as it is; 1: \u00XX; 2: perhaps a surrogate half; else the letter after the backslash. */
+/* 0: as it is; 1: \u00XX; 2: perhaps a surrogate half; else the message after the backslash. */
 static const unsigned char escape[256] = {
     [0] = 1,  [1] = 1,   [2] = 1,   [3] = 1,    [4] = 1,     [5] = 1,       [6] = 1,
     [7] = 1,  [8] = 'b', [9] = 't', [10] = 'n', [11] = 1,    [12] = 'f',    [13] = 'r',

@@ -19,12 +19,12 @@ struct bus {
     struct mailbox *news;          /* owned; what was committed, which can wait a moment */
     struct publisher *publisher;   /* owned; NULL: none */
     struct subscriber *subscriber; /* the same; frees itself */
-    struct marks *marks;           /* owned; beside a subscriber */
+    struct stored_marks *marks;    /* owned; beside a subscriber */
     bool echoes;                   /* both speak of the same channels */
     unsigned n_open;               /* parts that run */
     struct publisher_counts published;
     struct subscriber_counts heard;
-    struct letter stop;
+    struct loop_message stop;
     pthread_t thread;
     bool has_loop, is_started;
 };
@@ -109,7 +109,7 @@ static int open_parts(struct bus *b)
     int err = b->opt.dialect != NULL ? open_publisher(b) : 0;
 
     if (err == 0 && b->opt.subscribe_channel != NULL)
-        err = marks_new(&b->in, &b->marks);
+        err = stored_marks_new(&b->in, &b->marks);
     if (err == 0 && b->marks != NULL)
         err = open_subscriber(b);
     b->n_open = b->publisher != NULL;
@@ -181,9 +181,9 @@ static void on_closed(void *arg)
         close_boxes(b);
 }
 
-static void on_stop(struct letter *letter)
+static void on_stop(struct loop_message *message)
 {
-    struct bus *b = (struct bus *)(void *)((char *)letter - offsetof(struct bus, stop));
+    struct bus *b = (struct bus *)(void *)((char *)message - offsetof(struct bus, stop));
 
     if (b->publisher != NULL)
         publisher_close(b->publisher, on_closed, b);
@@ -229,12 +229,12 @@ void bus_free(struct bus *b)
         (void)uv_loop_close(&b->loop); /* busy only after a start that failed */
     mailbox_free(b->news);
     mailbox_free(b->box);
-    marks_free(b->marks);
+    stored_marks_free(b->marks);
     store_close(b->reader);
     free(b);
 }
 
-struct marks *bus_marks(const struct bus *b)
+struct stored_marks *bus_marks(const struct bus *b)
 {
     return b->marks;
 }

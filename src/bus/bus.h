@@ -13,7 +13,7 @@
 
 struct bus;
 struct error;
-struct marks;
+struct stored_marks;
 
 /* What there is to say to whoever looks after the machine. */
 struct bus_notice {
@@ -49,7 +49,7 @@ void bus_stop(struct bus *b);
 void bus_free(struct bus *b);
 
 /* From any thread, until bus_free; NULL: there is no such part. */
-struct marks *bus_marks(const struct bus *b);
+struct stored_marks *bus_marks(const struct bus *b);
 const struct publisher_counts *bus_published_counts(const struct bus *b);
 const struct subscriber_counts *bus_heard_counts(const struct bus *b);
 

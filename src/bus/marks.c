@@ -9,15 +9,15 @@
 
 #define JOB_OF_MARKS STR("!mark")
 
-struct marks {
+struct stored_marks {
     pthread_mutex_t lock;
-    struct mark *first; /* under lock, with all in it */
+    struct stored_mark *first; /* under lock, with all in it */
     struct buf channel;
 };
 
-int marks_new(const struct channel *c, struct marks **ret)
+int stored_marks_new(const struct channel *c, struct stored_marks **ret)
 {
-    struct marks *ms = calloc(1, sizeof(*ms));
+    struct stored_marks *ms = calloc(1, sizeof(*ms));
 
     if (ms == NULL)
         return ERR_NOMEM;
@@ -26,13 +26,13 @@ int marks_new(const struct channel *c, struct marks **ret)
     channel_put(c, JOB_OF_MARKS, &ms->channel);
     int err = ms->channel.error;
     if (err != 0)
-        marks_free(ms);
+        stored_marks_free(ms);
     else
         *ret = ms;
     return err;
 }
 
-void marks_free(struct marks *ms)
+void stored_marks_free(struct stored_marks *ms)
 {
     if (ms == NULL)
         return;
@@ -41,12 +41,12 @@ void marks_free(struct marks *ms)
     free(ms);
 }
 
-struct str marks_channel(const struct marks *ms)
+struct str stored_marks_channel(const struct stored_marks *ms)
 {
     return buf_text(&ms->channel);
 }
 
-bool marks_put(struct marks *ms, struct mark *m, struct str job)
+bool stored_marks_put(struct stored_marks *ms, struct stored_mark *m, struct str job)
 {
     if (!random_uuid(m->text))
         return false;
@@ -60,9 +60,9 @@ bool marks_put(struct marks *ms, struct mark *m, struct str job)
     return true;
 }
 
-bool marks_drop(struct marks *ms, struct mark *m)
+bool stored_marks_drop(struct stored_marks *ms, struct stored_mark *m)
 {
-    struct mark **at = &ms->first;
+    struct stored_mark **at = &ms->first;
 
     (void)pthread_mutex_lock(&ms->lock);
     while (*at != NULL && *at != m)
@@ -74,17 +74,17 @@ bool marks_drop(struct marks *ms, struct mark *m)
     return was_there;
 }
 
-bool marks_are_of(struct str job)
+bool stored_marks_are_of(struct str job)
 {
     return str_eq(job, JOB_OF_MARKS);
 }
 
-size_t marks_read(struct marks *ms, struct str text, char job[MARK_JOB_MAX])
+size_t stored_marks_read(struct stored_marks *ms, struct str text, char job[MARK_JOB_MAX])
 {
     size_t n = 0;
 
     (void)pthread_mutex_lock(&ms->lock);
-    struct mark *m = ms->first;
+    struct stored_mark *m = ms->first;
     while (m != NULL && !str_eq(text, str_make(m->text, sizeof(m->text))))
         m = m->next;
     if (m != NULL) {
@@ -96,27 +96,28 @@ size_t marks_read(struct marks *ms, struct str text, char job[MARK_JOB_MAX])
     return n;
 }
 
-static void on_told(struct letter *letter)
+static void on_told(struct loop_message *message)
 {
-    struct mark *m = (struct mark *)(void *)((char *)letter - offsetof(struct mark, letter));
+    struct stored_mark *m =
+        (struct stored_mark *)(void *)((char *)message - offsetof(struct stored_mark, message));
 
     m->came(m);
 }
 
-void marks_stored(struct marks *ms, struct str job)
+void stored_marks_stored(struct stored_marks *ms, struct str job)
 {
     (void)pthread_mutex_lock(&ms->lock);
-    for (struct mark **at = &ms->first; *at != NULL;) {
-        struct mark *m = *at;
+    for (struct stored_mark **at = &ms->first; *at != NULL;) {
+        struct stored_mark *m = *at;
 
         if (!m->is_read || !str_eq(job, str_make(m->job, m->job_n))) {
             at = &m->next;
             continue;
         }
         *at = m->next;
-        m->letter.deliver = on_told;
-        (void)mailbox_post(m->home, &m->letter); /* one that is closed is waited for by nobody
-                                                  */
+        m->message.deliver = on_told;
+        (void)mailbox_post(m->home, &m->message); /* one that is closed is waited for by nobody
+                                                   */
     }
     (void)pthread_mutex_unlock(&ms->lock);
 }

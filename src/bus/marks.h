@@ -2,7 +2,7 @@
  *
  *     asks: marks_put, PUBLISH marks_channel() mark->text ──▶ Redis
  *                                                               │ to each subscriber in order
- *     told: came ◀──letter── stored: marks_stored ◀── marks_read ◀┘
+ *     told: came ◀──message── stored: stored_marks_stored ◀── stored_marks_read ◀┘
  *
  * Redis hands a subscriber what was published in the order in which it was, whatever the
  * channel: behind the mark comes nothing that was said before it.  The channel is one of those
@@ -16,40 +16,40 @@
 #include "base/table.h"
 #include "loop/mailbox.h"
 
-struct marks;
+struct stored_marks;
 
 enum { MARK_JOB_MAX = 64 };
 
 /* Its owner's memory; all but the first two are ours. */
-struct mark {
-    struct mailbox *home;         /* borrowed; where it is told */
-    void (*came)(struct mark *m); /* on the thread of that loop */
-    struct letter letter;
-    struct mark *next;
+struct stored_mark {
+    struct mailbox *home;                /* borrowed; where it is told */
+    void (*came)(struct stored_mark *m); /* on the thread of that loop */
+    struct loop_message message;
+    struct stored_mark *next;
     bool is_read;
     size_t job_n;
     char job[MARK_JOB_MAX];
     char text[KEY_UUID_CHARS];
 };
 
-int marks_new(const struct channel *c, struct marks **ret);
-void marks_free(struct marks *ms);
+int stored_marks_new(const struct channel *c, struct stored_marks **ret);
+void stored_marks_free(struct stored_marks *ms);
 
 /* Where marks are published. */
-struct str marks_channel(const struct marks *ms);
+struct str stored_marks_channel(const struct stored_marks *ms);
 /* False: there are no random numbers, and it will not come. */
-bool marks_put(struct marks *ms, struct mark *m, struct str job);
+bool stored_marks_put(struct stored_marks *ms, struct stored_mark *m, struct str job);
 /* True: it will not come.  False: it is on its way. */
-bool marks_drop(struct marks *ms, struct mark *m);
+bool stored_marks_drop(struct stored_marks *ms, struct stored_mark *m);
 
 /* By the subscriber: */
 
 /* Is @job (of a channel's name) that of marks? */
-bool marks_are_of(struct str job);
+bool stored_marks_are_of(struct str job);
 /* A mark has come: puts the job that it is about.  Returns its length; 0: nobody here waits
  * for it. */
-size_t marks_read(struct marks *ms, struct str text, char job[MARK_JOB_MAX]);
+size_t stored_marks_read(struct stored_marks *ms, struct str text, char job[MARK_JOB_MAX]);
 /* All that has come of @job is stored. */
-void marks_stored(struct marks *ms, struct str job);
+void stored_marks_stored(struct stored_marks *ms, struct str job);
 
 #endif

@@ -4,33 +4,34 @@
 
 #include <stdlib.h>
 
-void outlets_init(struct outlets *all)
+void publish_cursors_init(struct publish_cursors *all)
 {
-    *all = (struct outlets){ 0 };
+    *all = (struct publish_cursors){ 0 };
     table_init(&all->by_id);
     all->all.prev = all->all.next = &all->all;
     all->last = &all->first;
 }
 
-void outlets_done(struct outlets *all)
+void publish_cursors_done(struct publish_cursors *all)
 {
     while (all->all.next != &all->all)
-        outlets_discard(all, all->all.next);
+        publish_cursors_discard(all, all->all.next);
     table_done(&all->by_id);
 }
 
-struct outlet *outlets_find(const struct outlets *all, struct str id)
+struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, struct str id)
 {
-    struct outlet *o = table_get(&all->by_id, table_key(&all->by_id, 0, id));
+    struct publish_cursor *o = table_get(&all->by_id, table_key(&all->by_id, 0, id));
 
-    return o != NULL && str_eq(outlet_id(o), id) ? o : NULL;
+    return o != NULL && str_eq(publish_cursor_id(o), id) ? o : NULL;
 }
 
-struct outlet *outlets_add(struct outlets *all, const struct job_row *row)
+struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
+                                           const struct job_row *row)
 {
-    struct outlet *o = calloc(1, sizeof(*o));
+    struct publish_cursor *o = calloc(1, sizeof(*o));
 
-    if (o == NULL || row->id.n > OUTLET_MAX_ID ||
+    if (o == NULL || row->id.n > PUBLISH_CURSOR_MAX_ID ||
         table_put(&all->by_id, table_key(&all->by_id, 0, row->id), o) != 0) {
         free(o);
         return NULL;
@@ -47,21 +48,21 @@ struct outlet *outlets_add(struct outlets *all, const struct job_row *row)
     return o;
 }
 
-void outlets_disown(struct outlets *all, struct outlet *o)
+void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *o)
 {
-    if (outlets_find(all, outlet_id(o)) == o)
-        table_remove(&all->by_id, table_key(&all->by_id, 0, outlet_id(o)));
+    if (publish_cursors_find(all, publish_cursor_id(o)) == o)
+        table_remove(&all->by_id, table_key(&all->by_id, 0, publish_cursor_id(o)));
 }
 
-void outlets_discard(struct outlets *all, struct outlet *o)
+void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *o)
 {
-    outlets_disown(all, o);
+    publish_cursors_disown(all, o);
     o->prev->next = o->next;
     o->next->prev = o->prev;
     free(o);
 }
 
-void outlets_line_up(struct outlets *all, struct outlet *o)
+void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *o)
 {
     if (o->in_line || o->is_flying || o->is_silent || o->is_gone || o->published >= o->known)
         return;
@@ -71,9 +72,9 @@ void outlets_line_up(struct outlets *all, struct outlet *o)
     all->last = &o->after;
 }
 
-struct outlet *outlets_next(struct outlets *all)
+struct publish_cursor *publish_cursors_next(struct publish_cursors *all)
 {
-    struct outlet *o = all->first;
+    struct publish_cursor *o = all->first;
 
     all->first = o->after;
     if (all->first == NULL)
@@ -82,7 +83,7 @@ struct outlet *outlets_next(struct outlets *all)
     return o;
 }
 
-bool outlet_is_complete(const struct outlet *o)
+bool publish_cursor_is_complete(const struct publish_cursor *o)
 {
     return o->is_final && o->published >= o->known && !o->is_flying;
 }

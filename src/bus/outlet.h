@@ -1,4 +1,4 @@
-/* Outlets: the jobs with something to publish, and how far that is.
+/* Publish cursors: the jobs with something to publish, and how far that is.
  *
  *     published            sent              known
  *     ───┬──────────────────┬─────────────────┬──▶ seq
@@ -15,11 +15,11 @@
 
 struct job_row;
 
-enum { OUTLET_MAX_ID = 64 };
+enum { PUBLISH_CURSOR_MAX_ID = 64 };
 
-struct outlet {
-    struct outlet *prev, *next; /* all of them, oldest first */
-    struct outlet *after;       /* in the line */
+struct publish_cursor {
+    struct publish_cursor *prev, *next; /* all of them, oldest first */
+    struct publish_cursor *after;       /* in the line */
     int64_t key;
     uint64_t known, published;
     int64_t marked; /* what the store has; see job_row.published */
@@ -29,38 +29,39 @@ struct outlet {
     bool in_line, is_flying;
     unsigned lingers; /* ticks since it was over */
     size_t id_n;
-    char id[OUTLET_MAX_ID];
+    char id[PUBLISH_CURSOR_MAX_ID];
 };
 
-struct outlets {
+struct publish_cursors {
     struct table by_id;
-    struct outlet all;            /* a ring */
-    struct outlet *first, **last; /* the line */
+    struct publish_cursor all;            /* a ring */
+    struct publish_cursor *first, **last; /* the line */
 };
 
-void outlets_init(struct outlets *all);
+void publish_cursors_init(struct publish_cursors *all);
 /* Frees them all. */
-void outlets_done(struct outlets *all);
+void publish_cursors_done(struct publish_cursors *all);
 
-static inline struct str outlet_id(const struct outlet *o)
+static inline struct str publish_cursor_id(const struct publish_cursor *o)
 {
     return str_make(o->id, o->id_n);
 }
 
-struct outlet *outlets_find(const struct outlets *all, struct str id);
+struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, struct str id);
 /* As far as its row says; NULL without memory. */
-struct outlet *outlets_add(struct outlets *all, const struct job_row *row);
+struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
+                                           const struct job_row *row);
 /* Its id is another job's from now on. */
-void outlets_disown(struct outlets *all, struct outlet *o);
+void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *o);
 /* Not while it is in the line. */
-void outlets_discard(struct outlets *all, struct outlet *o);
+void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *o);
 
 /* To the end of the line, if it is behind and free to go. */
-void outlets_line_up(struct outlets *all, struct outlet *o);
+void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *o);
 /* Takes the first out of the line, which is not empty. */
-struct outlet *outlets_next(struct outlets *all);
+struct publish_cursor *publish_cursors_next(struct publish_cursors *all);
 
 /* All of the job is published. */
-bool outlet_is_complete(const struct outlet *o);
+bool publish_cursor_is_complete(const struct publish_cursor *o);
 
 #endif

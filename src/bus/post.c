@@ -2,9 +2,11 @@
 
 #include <assert.h>
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct post *p = (struct post *)(void *)((char *)letter - offsetof(struct post, letter));
+    struct mailbox_call *p =
+        (struct mailbox_call *)(void *)((char *)message -
+                                        offsetof(struct mailbox_call, message));
 
     p->is_flying = false;
     p->answered(p);
@@ -13,28 +15,28 @@ static void on_letter(struct letter *letter)
 /* The journal's thread. */
 static void on_done(struct journal_request *req)
 {
-    struct post *p = req->data;
+    struct mailbox_call *p = req->data;
 
-    p->letter.deliver = on_letter;
-    (void)mailbox_post(p->home, &p->letter); /* open: it waits for every post */
+    p->message.deliver = on_message;
+    (void)mailbox_post(p->home, &p->message); /* open: it waits for every post */
 }
 
-void post_init(struct post *p,
-               struct mailbox *home,
-               void *owner,
-               void (*answered)(struct post *p))
+void mailbox_call_init(struct mailbox_call *p,
+                       struct mailbox *home,
+                       void *owner,
+                       void (*answered)(struct mailbox_call *p))
 {
-    *p = (struct post){ .home = home, .owner = owner, .answered = answered };
+    *p = (struct mailbox_call){ .home = home, .owner = owner, .answered = answered };
     arena_init(&p->req.mem);
 }
 
-void post_done(struct post *p)
+void mailbox_call_done(struct mailbox_call *p)
 {
     assert(!p->is_flying);
     arena_done(&p->req.mem);
 }
 
-struct journal_request *post_begin(struct post *p, enum journal_op op)
+struct journal_request *mailbox_call_begin(struct mailbox_call *p, enum journal_op op)
 {
     assert(!p->is_flying);
     struct arena mem = p->req.mem;
@@ -43,7 +45,7 @@ struct journal_request *post_begin(struct post *p, enum journal_op op)
     return &p->req;
 }
 
-void post_send(struct post *p, struct journal *j)
+void mailbox_call_send(struct mailbox_call *p, struct journal *j)
 {
     assert(!p->is_flying);
     p->is_flying = true;

@@ -1,6 +1,6 @@
 /* A post: a request to the journal whose answer comes back to the loop that asked.
  *
- *     loop: post_begin, fill in, post_send ──▶ journal's thread ──letter──▶ loop: answered
+ *     loop: begin, fill in, send ──▶ journal's thread ──message──▶ loop: answered
  *
  * Loop thread only, but for the journal's side.  The mailbox must stay open while a post
  * is under way. */
@@ -10,25 +10,25 @@
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 
-struct post {
+struct mailbox_call {
     struct journal_request req;
-    struct letter letter;
+    struct loop_message message;
     struct mailbox *home; /* borrowed */
     void *owner;
-    void (*answered)(struct post *p);
+    void (*answered)(struct mailbox_call *p);
     bool is_flying; /* the journal has it */
 };
 
-void post_init(struct post *p,
-               struct mailbox *home,
-               void *owner,
-               void (*answered)(struct post *p));
+void mailbox_call_init(struct mailbox_call *p,
+                       struct mailbox *home,
+                       void *owner,
+                       void (*answered)(struct mailbox_call *p));
 /* Not while it is under way. */
-void post_done(struct post *p);
+void mailbox_call_done(struct mailbox_call *p);
 
 /* An empty request of that kind; what the last answer held is gone. */
-struct journal_request *post_begin(struct post *p, enum journal_op op);
+struct journal_request *mailbox_call_begin(struct mailbox_call *p, enum journal_op op);
 /* `answered` runs once, and never from inside this call. */
-void post_send(struct post *p, struct journal *j);
+void mailbox_call_send(struct mailbox_call *p, struct journal *j);
 
 #endif

@@ -1,12 +1,12 @@
-/* An outlet is a job with something to publish.  The first in their line reads a page of its
- * job, sends it as one batch of PUBLISH commands, and stands at the end of the line again when
- * Redis has answered them all.  One batch of a job flies at a time, so a job's messages keep
- * their order whatever happens to the connection: a batch that is not answered well is read
- * again.
+/* A publish cursor is a job with something to publish.  The first in their line reads a page
+ * of its job, sends it as one batch of PUBLISH commands, and stands at the end of the line
+ * again when Redis has answered them all.  One batch of a job flies at a time, so a job's
+ * messages keep their order whatever happens to the connection: a batch that is not answered
+ * well is read again.
  *
- * An outlet is made by the first news of its job (or of the store, at the start), and is there
- * until the job has ended, all of it is published, and that is stored; then for a while more,
- * so that its last messages are known as ours when they come back. */
+ * A publish cursor is made by the first news of its job (or of the store, at the start), and
+ * is there until the job has ended, all of it is published, and that is stored; then for a
+ * while more, so that its last messages are known as ours when they come back. */
 #include "bus/publisher.h"
 
 #include "base/error.h"
@@ -34,29 +34,29 @@ enum {
     MAX_MARKS = 1000              /* in one request */
 };
 
-struct batch {
+struct publish_batch {
     struct publisher *publisher;
-    struct outlet *outlet;
+    struct publish_cursor *cursor;
     uint64_t upto;
     uint64_t n_records, n_messages, n_lost;
     size_t n_left, bytes;
     bool failed;
 };
 
-struct mark {
+struct publish_mark_request {
     int64_t key, published;
 };
 
 struct publisher {
     struct publisher_options opt;
     struct redis *redis;
-    struct outlets outlets;
+    struct publish_cursors cursors;
     size_t flying; /* bytes */
     struct frames frames;
     struct buf channel;
     uv_timer_t tick, pace;
-    struct post post;
-    struct mark marks[MAX_MARKS];
+    struct mailbox_call post;
+    struct publish_mark_request marks[MAX_MARKS];
     size_t n_marks;
     bool is_paused; /* Redis has refused something: until the next tick */
     bool is_closing, is_closed;
@@ -69,25 +69,26 @@ struct publisher {
 
 static void pump(struct publisher *p);
 
-/* --- how far outlets are ----------------------------------------------------------------- */
+/* --- how far publish cursors are
+ * ----------------------------------------------------------------- */
 
-static void learn(struct publisher *p, struct outlet *o, uint64_t known, bool is_final)
+static void learn(struct publisher *p, struct publish_cursor *o, uint64_t known, bool is_final)
 {
     o->is_final |= is_final;
     if (known > o->known && !o->is_silent && !o->is_gone) {
         counter_add(&p->opt.counts->lag, known - o->known);
         o->known = known;
     }
-    outlets_line_up(&p->outlets, o);
+    publish_cursors_line_up(&p->cursors, o);
 }
 
-static void move_on(struct publisher *p, struct outlet *o, uint64_t to)
+static void move_on(struct publisher *p, struct publish_cursor *o, uint64_t to)
 {
     counter_sub(&p->opt.counts->lag, to - o->published);
     o->published = to;
 }
 
-static void skip(struct publisher *p, struct outlet *o, uint64_t to)
+static void skip(struct publisher *p, struct publish_cursor *o, uint64_t to)
 {
     counter_add(&p->opt.counts->skipped, to - o->published);
     move_on(p, o, to);
@@ -95,19 +96,19 @@ static void skip(struct publisher *p, struct outlet *o, uint64_t to)
 
 /* --- a page of a job -------------------------------------------------------------- */
 
-struct page {
+struct publish_page {
     struct publisher *publisher;
-    struct batch *batch;
+    struct publish_batch *batch;
     struct record_reader records;
     uint64_t next; /* the record that should come */
     int err;
 };
 
-static void settle(struct batch *b);
+static void settle(struct publish_batch *b);
 
 static void on_answer(void *arg, const redisReply *reply)
 {
-    struct batch *b = arg;
+    struct publish_batch *b = arg;
 
     if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
         counter_add(&b->publisher->opt.counts->refused, reply != NULL);
@@ -122,10 +123,10 @@ static void on_answer(void *arg, const redisReply *reply)
     }
 }
 
-static int send_frame(struct page *page, struct str data)
+static int send_frame(struct publish_page *page, struct str data)
 {
     struct publisher *p = page->publisher;
-    struct batch *b = page->batch;
+    struct publish_batch *b = page->batch;
     struct str args[] = { STR("PUBLISH"), buf_text(&p->channel), data };
     int err = redis_send(p->redis, args, 3, 0, on_answer, b);
 
@@ -140,7 +141,7 @@ static int send_frame(struct page *page, struct str data)
 
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
-    struct page *page = arg;
+    struct publish_page *page = arg;
     struct publisher *p = page->publisher;
     static const struct variant plain = { .modes = MODE_DEFAULT };
     struct record rec;
@@ -161,10 +162,10 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     return err;
 }
 
-static void settle(struct batch *b)
+static void settle(struct publish_batch *b)
 {
     struct publisher *p = b->publisher;
-    struct outlet *o = b->outlet;
+    struct publish_cursor *o = b->cursor;
 
     o->is_flying = false;
     p->flying -= b->bytes;
@@ -175,18 +176,18 @@ static void settle(struct batch *b)
         move_on(p, o, b->upto);
     }
     free(b);
-    outlets_line_up(&p->outlets, o);
+    publish_cursors_line_up(&p->cursors, o);
 }
 
 /* Fills a batch; what cannot be read or sent now is read again later. */
-static int read_page(struct publisher *p, struct batch *b)
+static int read_page(struct publisher *p, struct publish_batch *b)
 {
-    struct outlet *o = b->outlet;
-    struct page page = { .publisher = p, .batch = b, .next = o->published + 1 };
+    struct publish_cursor *o = b->cursor;
+    struct publish_page page = { .publisher = p, .batch = b, .next = o->published + 1 };
 
     buf_clear(&p->channel);
-    channel_put(&p->opt.channel, outlet_id(o), &p->channel);
-    record_reader_init(&page.records, p->opt.reader, o->key, outlet_id(o));
+    channel_put(&p->opt.channel, publish_cursor_id(o), &p->channel);
+    record_reader_init(&page.records, p->opt.reader, o->key, publish_cursor_id(o));
     int err = p->channel.error;
     if (err == 0)
         err = store_records(p->opt.reader, o->key, o->published, PAGE_ROWS, PAGE_BYTES,
@@ -204,18 +205,18 @@ static int read_page(struct publisher *p, struct batch *b)
     return err;
 }
 
-static void publish(struct publisher *p, struct outlet *o)
+static void publish(struct publisher *p, struct publish_cursor *o)
 {
-    struct batch *b = malloc(sizeof(*b));
+    struct publish_batch *b = malloc(sizeof(*b));
 
     if (b == NULL) {
         p->is_paused = true;
-        outlets_line_up(&p->outlets, o);
+        publish_cursors_line_up(&p->cursors, o);
         return;
     }
     if (p->opt.max_backlog > 0 && o->known - o->published > p->opt.max_backlog)
         skip(p, o, o->known - p->opt.max_backlog);
-    *b = (struct batch){ .publisher = p, .outlet = o };
+    *b = (struct publish_batch){ .publisher = p, .cursor = o };
     o->is_flying = true;
     b->n_left = 1; /* ours, so that it is not settled before it is complete */
     int err = read_page(p, b);
@@ -227,14 +228,14 @@ static void publish(struct publisher *p, struct outlet *o)
 
 static bool may_publish(const struct publisher *p)
 {
-    return p->outlets.first != NULL && !p->is_paused && !p->is_closed &&
+    return p->cursors.first != NULL && !p->is_paused && !p->is_closed &&
            p->flying < MAX_FLYING && redis_is_connected(p->redis);
 }
 
 static void pump(struct publisher *p)
 {
     while (may_publish(p)) {
-        publish(p, outlets_next(&p->outlets));
+        publish(p, publish_cursors_next(&p->cursors));
     }
 }
 
@@ -262,34 +263,34 @@ struct headline {
     struct str job; /* in the block of the news */
 };
 
-struct news {
-    struct letter letter;
+struct publish_hint {
+    struct loop_message message;
     struct publisher *publisher;
     size_t n;
     struct headline headlines[];
 };
 
 /* What the store says of a job that we have not met. */
-static struct outlet *meet(struct publisher *p, const struct headline *h)
+static struct publish_cursor *meet(struct publisher *p, const struct headline *h)
 {
     struct job_row row;
 
     if (h->is_gone || store_job_get(p->opt.reader, h->job, &row, NULL) != 0 ||
         row.key != h->key)
         return NULL;
-    return h->is_final && row.published < 0 ? NULL : outlets_add(&p->outlets, &row);
+    return h->is_final && row.published < 0 ? NULL : publish_cursors_add(&p->cursors, &row);
 }
 
 static void take(struct publisher *p, const struct headline *h)
 {
-    struct outlet *o = outlets_find(&p->outlets, h->job);
+    struct publish_cursor *o = publish_cursors_find(&p->cursors, h->job);
 
     if (o != NULL && h->is_gone && (h->key == 0 || h->key == o->key)) {
         o->is_gone = true;
         return;
     }
     if (o != NULL && o->key != h->key) { /* an id that is used again */
-        outlets_disown(&p->outlets, o);
+        publish_cursors_disown(&p->cursors, o);
         o->is_gone = true;
         o = NULL;
     }
@@ -299,9 +300,11 @@ static void take(struct publisher *p, const struct headline *h)
         learn(p, o, h->last_seq, h->is_final);
 }
 
-static void on_news(struct letter *letter)
+static void on_news(struct loop_message *message)
 {
-    struct news *news = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
+    struct publish_hint *news =
+        (struct publish_hint *)(void *)((char *)message -
+                                        offsetof(struct publish_hint, message));
     struct publisher *p = news->publisher;
 
     for (size_t i = 0; i < news->n && !p->is_closed; i++)
@@ -317,13 +320,13 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
 
     for (size_t i = 0; i < n; i++)
         texts += pubs[i].job.n;
-    struct news *news = malloc(sizeof(*news) + n * sizeof(news->headlines[0]) + texts);
+    struct publish_hint *news = malloc(sizeof(*news) + n * sizeof(news->headlines[0]) + texts);
     if (news == NULL) {
         atomic_store(&p->lost_news, true);
         return;
     }
     char *at = (char *)&news->headlines[n];
-    *news = (struct news){ .letter = { .deliver = on_news }, .publisher = p, .n = n };
+    *news = (struct publish_hint){ .message = { .deliver = on_news }, .publisher = p, .n = n };
     for (size_t i = 0; i < n; i++) {
         const struct publication *pub = &pubs[i];
 
@@ -335,7 +338,7 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
                                                 .job = { at, pub->job.n } };
         at += pub->job.n;
     }
-    if (mailbox_post(p->opt.news, &news->letter) != 0)
+    if (mailbox_post(p->opt.news, &news->message) != 0)
         free(news);
 }
 
@@ -343,12 +346,12 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
 static int on_unpublished(void *arg, const struct job_row *row)
 {
     struct publisher *p = arg;
-    struct outlet *o = outlets_find(&p->outlets, row->id);
+    struct publish_cursor *o = publish_cursors_find(&p->cursors, row->id);
     enum job_state state = JOB_QUEUED;
 
     (void)job_state_find(row->state, &state); /* written by us */
     if (o == NULL)
-        o = outlets_add(&p->outlets, row);
+        o = publish_cursors_add(&p->cursors, row);
     if (o != NULL && o->key == row->key)
         learn(p, o, row->seq, job_state_is_final(state));
     if (o == NULL)
@@ -365,9 +368,9 @@ static void look_into_store(struct publisher *p)
 
 /* --- how far it is ---------------------------------------------------------------- */
 
-static int64_t mark_of(const struct outlet *o)
+static int64_t mark_of(const struct publish_cursor *o)
 {
-    return outlet_is_complete(o) ? -1 : (int64_t)o->published;
+    return publish_cursor_is_complete(o) ? -1 : (int64_t)o->published;
 }
 
 static int write_marks(struct journal_request *req,
@@ -375,7 +378,7 @@ static int write_marks(struct journal_request *req,
                        int64_t now,
                        struct error *why)
 {
-    const struct publisher *p = ((struct post *)req->data)->owner;
+    const struct publisher *p = ((struct mailbox_call *)req->data)->owner;
     int err = 0;
 
     (void)now;
@@ -387,10 +390,10 @@ static int write_marks(struct journal_request *req,
 static void collect_marks(struct publisher *p)
 {
     p->n_marks = 0;
-    for (struct outlet *o = p->outlets.all.next; o != &p->outlets.all && p->n_marks < MAX_MARKS;
-         o = o->next)
+    for (struct publish_cursor *o = p->cursors.all.next;
+         o != &p->cursors.all && p->n_marks < MAX_MARKS; o = o->next)
         if (!o->is_silent && !o->is_gone && mark_of(o) != o->marked)
-            p->marks[p->n_marks++] = (struct mark){ o->key, mark_of(o) };
+            p->marks[p->n_marks++] = (struct publish_mark_request){ o->key, mark_of(o) };
 }
 
 static bool store_marks(struct publisher *p)
@@ -400,19 +403,19 @@ static bool store_marks(struct publisher *p)
     collect_marks(p);
     if (p->n_marks == 0)
         return false;
-    post_begin(&p->post, JOURNAL_WRITE)->write = write_marks;
-    post_send(&p->post, p->opt.journal);
+    mailbox_call_begin(&p->post, JOURNAL_WRITE)->write = write_marks;
+    mailbox_call_send(&p->post, p->opt.journal);
     return true;
 }
 
-/* Marks and outlets are both in the order of the ring. */
-static void on_marked(struct post *post)
+/* Marks and publish cursors are both in the order of the ring. */
+static void on_marked(struct mailbox_call *post)
 {
     struct publisher *p = post->owner;
     size_t i = 0;
 
-    for (struct outlet *o = p->outlets.all.next; o != &p->outlets.all && post->req.code == 0;
-         o = o->next) {
+    for (struct publish_cursor *o = p->cursors.all.next;
+         o != &p->cursors.all && post->req.code == 0; o = o->next) {
         if (i < p->n_marks && p->marks[i].key == o->key)
             o->marked = p->marks[i++].published;
     }
@@ -420,7 +423,8 @@ static void on_marked(struct post *post)
 
 static void sweep(struct publisher *p)
 {
-    for (struct outlet *o = p->outlets.all.next, *next; o != &p->outlets.all; o = next) {
+    for (struct publish_cursor *o = p->cursors.all.next, *next; o != &p->cursors.all;
+         o = next) {
         bool over = o->is_gone || (o->is_final && (o->is_silent || o->marked == -1));
 
         next = o->next;
@@ -428,7 +432,7 @@ static void sweep(struct publisher *p)
             continue;
         if (o->is_gone && !o->is_silent)
             skip(p, o, o->known);
-        outlets_discard(&p->outlets, o);
+        publish_cursors_discard(&p->cursors, o);
     }
 }
 
@@ -438,10 +442,10 @@ void publisher_free(struct publisher *p)
 {
     if (p == NULL)
         return;
-    outlets_done(&p->outlets);
+    publish_cursors_done(&p->cursors);
     frames_done(&p->frames);
     buf_done(&p->channel);
-    post_done(&p->post);
+    mailbox_call_done(&p->post);
     free(p);
 }
 
@@ -508,10 +512,10 @@ int publisher_open(const struct publisher_options *options, struct publisher **r
     if (p == NULL)
         return ERR_NOMEM;
     p->opt = *options;
-    outlets_init(&p->outlets);
+    publish_cursors_init(&p->cursors);
     frames_init(&p->frames, SIZE_MAX / 4);
     buf_init(&p->channel, SIZE_MAX / 4);
-    post_init(&p->post, options->box, p, on_marked);
+    mailbox_call_init(&p->post, options->box, p, on_marked);
     struct redis_options redis = { .url = options->url,
                                    .name = "spoolwire-publisher",
                                    .state = on_state,
@@ -541,7 +545,7 @@ void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg)
 
 bool publisher_owns(const struct publisher *p, struct str job)
 {
-    const struct outlet *o = outlets_find(&p->outlets, job);
+    const struct publish_cursor *o = publish_cursors_find(&p->cursors, job);
 
     return o != NULL && !o->is_silent;
 }

@@ -19,13 +19,13 @@ enum {
 
 /* --- one ------------------------------------------------------------------------- */
 
-struct place {
+struct push_place {
     struct str rest;
     int code; /* 0; ERR_BUSY: the end has not come yet; ERR_SYNTAX, ERR_TOO_LARGE */
 };
 
 /* The line at the place, without its type and its end. */
-static struct str next_line(struct place *at, size_t max)
+static struct str next_line(struct push_place *at, size_t max)
 {
     const char *end = memchr(at->rest.p, '\n', at->rest.n < max ? at->rest.n : max);
 
@@ -39,13 +39,13 @@ static struct str next_line(struct place *at, size_t max)
     return line;
 }
 
-static bool is_at(const struct place *at, char type)
+static bool is_at(const struct push_place *at, char type)
 {
     return at->rest.n > 0 && at->rest.p[0] == type;
 }
 
 /* How much follows: `*4`, `$8`; -1 for none. */
-static int64_t next_count(struct place *at, char type)
+static int64_t next_count(struct push_place *at, char type)
 {
     int64_t n = -1;
 
@@ -59,7 +59,7 @@ static int64_t next_count(struct place *at, char type)
     return n;
 }
 
-static struct str next_text(struct place *at)
+static struct str next_text(struct push_place *at)
 {
     int64_t n = next_count(at, '$');
 
@@ -79,12 +79,12 @@ static struct str next_text(struct place *at)
     return text;
 }
 
-static struct str next_element(struct place *at)
+static struct str next_element(struct push_place *at)
 {
     return is_at(at, ':') ? next_line(at, HEAD_MAX) : next_text(at);
 }
 
-static void read_array(struct place *at, struct push *ret)
+static void read_array(struct push_place *at, struct push *ret)
 {
     struct str texts[ELEMENTS_MAX] = { 0 };
     int64_t n = next_count(at, '*');
@@ -101,7 +101,7 @@ static void read_array(struct place *at, struct push *ret)
 
 int64_t push_read(struct str bytes, struct push *ret)
 {
-    struct place at = { .rest = bytes };
+    struct push_place at = { .rest = bytes };
 
     if (bytes.n == 0)
         return 0;

@@ -41,8 +41,8 @@ struct link {
     bool is_cut;
 };
 
-struct command {
-    struct command *next;
+struct redis_request {
+    struct redis_request *next;
     redis_reply_cb cb;
     void *arg;
     struct redis *redis;
@@ -57,7 +57,7 @@ struct redis {
     uv_timer_t timer;
     uint64_t due; /* of the timer's business, on the loop's clock */
     int64_t pause_ms;
-    struct command *first, **last; /* unanswered */
+    struct redis_request *first, **last; /* unanswered */
     bool is_ready, is_held, is_closing;
     bool was_told, told_up;
     char why[WHY_MAX];
@@ -441,7 +441,7 @@ static void on_timer(uv_timer_t *timer)
 /* The deadline of a command begins when it is the next to be answered. */
 static void on_reply(redisAsyncContext *context, void *answer, void *data)
 {
-    struct command *c = data;
+    struct redis_request *c = data;
     struct redis *r = c->redis;
 
     (void)context;
@@ -471,17 +471,18 @@ int redis_send(struct redis *r,
         return ERR_BUSY;
     if (n_args > REDIS_ARGS_MAX)
         return ERR_TOO_LARGE;
-    struct command *c = malloc(sizeof(*c));
+    struct redis_request *c = malloc(sizeof(*c));
     if (c == NULL)
         return ERR_NOMEM;
     for (size_t i = 0; i < n_args; i++) {
         texts[i] = args[i].p != NULL ? args[i].p : "";
         sizes[i] = args[i].n;
     }
-    *c = (struct command){ .cb = cb,
-                           .arg = arg,
-                           .redis = r,
-                           .deadline_ms = deadline_ms > 0 ? deadline_ms : r->opt.command_ms };
+    *c = (struct redis_request){ .cb = cb,
+                                 .arg = arg,
+                                 .redis = r,
+                                 .deadline_ms =
+                                     deadline_ms > 0 ? deadline_ms : r->opt.command_ms };
     if (redisAsyncCommandArgv(r->link->context, on_reply, c, (int)n_args, texts, sizes) !=
         REDIS_OK) {
         free(c);

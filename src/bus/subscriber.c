@@ -37,21 +37,21 @@ struct note {
 };
 
 /* Lines that go together. */
-struct batch {
+struct feed_batch {
     struct buf text;
     struct note *notes; /* owned */
     size_t n, cap;
 };
 
-struct feed {
-    struct feed *prev, *next; /* all of them */
-    struct feed *after;       /* to be flushed */
+struct channel_feed {
+    struct channel_feed *prev, *next; /* all of them */
+    struct channel_feed *after;       /* to be flushed */
     struct subscriber *owner;
-    struct batch filling, flying;
+    struct feed_batch filling, flying;
     size_t at, n_sent; /* of the flying batch: the first line that is not stored; under way */
     struct journal_line *lines; /* owned; of the flying batch */
     size_t cap_lines;
-    struct post post;
+    struct mailbox_call post;
     bool is_dirty, is_stuck; /* stuck: to be sent again at the next tick */
     unsigned idle;
     size_t id_n;
@@ -61,9 +61,9 @@ struct feed {
 struct subscriber {
     struct subscriber_options opt;
     struct redis *redis;
-    struct table feeds; /* by id */
-    struct feed all;    /* a ring */
-    struct feed *dirty, **last_dirty;
+    struct table feeds;      /* by id */
+    struct channel_feed all; /* a ring */
+    struct channel_feed *dirty, **last_dirty;
     size_t unsent;       /* bytes that the journal does not have */
     uint64_t flushed_at; /* on the loop's clock */
     bool is_busy;        /* that was much */
@@ -74,7 +74,7 @@ struct subscriber {
     uv_check_t check;
     uv_timer_t tick, pace;
     unsigned n_ticks;
-    struct post renew;
+    struct mailbox_call renew;
     uint64_t n_untold;
     unsigned told_at;
     bool is_closing;
@@ -99,7 +99,9 @@ static void put_line(struct buf *out, struct str payload)
         *end = ' ';
 }
 
-static int batch_add(struct batch *b, struct str payload, const struct payload_about *about)
+static int batch_add(struct feed_batch *b,
+                     struct str payload,
+                     const struct payload_about *about)
 {
     size_t before = b->text.n;
 
@@ -126,13 +128,13 @@ static int batch_add(struct batch *b, struct str payload, const struct payload_a
     return 0;
 }
 
-static void batch_clear(struct batch *b)
+static void batch_clear(struct feed_batch *b)
 {
     buf_clear(&b->text);
     b->n = 0;
 }
 
-static void batch_done(struct batch *b)
+static void batch_done(struct feed_batch *b)
 {
     buf_done(&b->text);
     free(b->notes);
@@ -140,16 +142,16 @@ static void batch_done(struct batch *b)
 
 /* --- feeds ------------------------------------------------------------------- */
 
-static void on_answer(struct post *post);
+static void on_answer(struct mailbox_call *post);
 
-static struct str id_of(const struct feed *f)
+static struct str id_of(const struct channel_feed *f)
 {
     return str_make(f->id, f->id_n);
 }
 
-static struct feed *feed_new(struct subscriber *s, struct str job)
+static struct channel_feed *feed_new(struct subscriber *s, struct str job)
 {
-    struct feed *f = calloc(1, sizeof(*f));
+    struct channel_feed *f = calloc(1, sizeof(*f));
 
     if (f == NULL || table_put(&s->feeds, table_key(&s->feeds, 0, job), f) != 0) {
         free(f);
@@ -160,14 +162,14 @@ static struct feed *feed_new(struct subscriber *s, struct str job)
     f->id_n = job.n;
     buf_init(&f->filling.text, SIZE_MAX / 4);
     buf_init(&f->flying.text, SIZE_MAX / 4);
-    post_init(&f->post, s->opt.box, f, on_answer);
+    mailbox_call_init(&f->post, s->opt.box, f, on_answer);
     f->prev = s->all.prev;
     f->next = &s->all;
     f->prev->next = s->all.prev = f;
     return f;
 }
 
-static void feed_free(struct feed *f)
+static void feed_free(struct channel_feed *f)
 {
     struct subscriber *s = f->owner;
 
@@ -176,7 +178,7 @@ static void feed_free(struct feed *f)
     f->next->prev = f->prev;
     batch_done(&f->filling);
     batch_done(&f->flying);
-    post_done(&f->post);
+    mailbox_call_done(&f->post);
     free(f->lines);
     free(f);
 }
@@ -196,9 +198,9 @@ static void set_bytes(struct subscriber *s, size_t bytes)
 
 /* --- to the journal ------------------------------------------------------------ */
 
-static bool make_lines(struct feed *f)
+static bool make_lines(struct channel_feed *f)
 {
-    const struct batch *b = &f->flying;
+    const struct feed_batch *b = &f->flying;
     size_t left = b->n - f->at;
 
     f->n_sent = left < BATCH_LINES ? left : BATCH_LINES;
@@ -221,25 +223,25 @@ static bool make_lines(struct feed *f)
     return true;
 }
 
-static void send_batch(struct feed *f)
+static void send_batch(struct channel_feed *f)
 {
     struct subscriber *s = f->owner;
 
     f->is_stuck = !make_lines(f);
     if (f->is_stuck)
         return;
-    struct journal_request *req = post_begin(&f->post, JOURNAL_FEED);
+    struct journal_request *req = mailbox_call_begin(&f->post, JOURNAL_FEED);
     req->job = id_of(f);
     req->lines = f->lines;
     req->n_lines = f->n_sent;
     req->worker = STR("channel");
     req->row.agent = s->opt.agent;
-    post_send(&f->post, s->opt.journal);
+    mailbox_call_send(&f->post, s->opt.journal);
 }
 
-static void send_next(struct feed *f)
+static void send_next(struct channel_feed *f)
 {
-    struct batch empty = f->flying;
+    struct feed_batch empty = f->flying;
 
     if (f->post.is_flying || f->flying.n > 0 || f->filling.n == 0)
         return;
@@ -249,7 +251,7 @@ static void send_next(struct feed *f)
     send_batch(f);
 }
 
-static void complain(struct feed *f, struct str why)
+static void complain(struct channel_feed *f, struct str why)
 {
     struct subscriber *s = f->owner;
 
@@ -261,7 +263,7 @@ static void complain(struct feed *f, struct str why)
     s->n_untold = 0;
 }
 
-static void count(struct feed *f)
+static void count(struct channel_feed *f)
 {
     struct subscriber_counts *counts = f->owner->opt.counts;
     const struct journal_request *req = &f->post.req;
@@ -280,12 +282,12 @@ static void count(struct feed *f)
     }
 }
 
-static bool is_idle(const struct feed *f)
+static bool is_idle(const struct channel_feed *f)
 {
     return !f->post.is_flying && f->flying.n == 0 && f->filling.n == 0;
 }
 
-static void line_up(struct feed *f)
+static void line_up(struct channel_feed *f)
 {
     struct subscriber *s = f->owner;
 
@@ -297,9 +299,9 @@ static void line_up(struct feed *f)
     s->last_dirty = &f->after;
 }
 
-static void on_answer(struct post *post)
+static void on_answer(struct mailbox_call *post)
 {
-    struct feed *f = post->owner;
+    struct channel_feed *f = post->owner;
     struct subscriber *s = f->owner;
 
     if (post->req.code == ERR_BUSY) {
@@ -320,20 +322,20 @@ static void on_answer(struct post *post)
         line_up(f);
     if (!is_idle(f))
         return;
-    marks_stored(s->opt.marks, id_of(f));
+    stored_marks_stored(s->opt.marks, id_of(f));
     if (post->req.code != 0 && !f->is_dirty)
         feed_free(f); /* whatever speaks there, nothing is to be kept of it */
 }
 
 static void flush(struct subscriber *s)
 {
-    struct feed *f = s->dirty;
+    struct channel_feed *f = s->dirty;
     size_t before = s->unsent;
 
     s->dirty = NULL;
     s->last_dirty = &s->dirty;
     while (f != NULL) {
-        struct feed *after = f->after;
+        struct channel_feed *after = f->after;
 
         f->is_dirty = false;
         send_next(f);
@@ -365,16 +367,16 @@ static void on_check(uv_check_t *check)
 
 /* --- from Redis ------------------------------------------------------------------ */
 
-static struct feed *find_feed(const struct subscriber *s, struct str job)
+static struct channel_feed *find_feed(const struct subscriber *s, struct str job)
 {
-    struct feed *f = table_get(&s->feeds, table_key(&s->feeds, 0, job));
+    struct channel_feed *f = table_get(&s->feeds, table_key(&s->feeds, 0, job));
 
     return f != NULL && str_eq(id_of(f), job) ? f : NULL;
 }
 
 static void take(struct subscriber *s, struct str job, struct str payload)
 {
-    struct feed *f = find_feed(s, job);
+    struct channel_feed *f = find_feed(s, job);
     struct payload_about about = payload_read(&s->reader, payload);
 
     if (f == NULL)
@@ -393,11 +395,11 @@ static void take(struct subscriber *s, struct str job, struct str payload)
 static void take_mark(struct subscriber *s, struct str text)
 {
     char id[MARK_JOB_MAX];
-    struct str job = str_make(id, marks_read(s->opt.marks, text, id));
-    const struct feed *f = job.n > 0 ? find_feed(s, job) : NULL;
+    struct str job = str_make(id, stored_marks_read(s->opt.marks, text, id));
+    const struct channel_feed *f = job.n > 0 ? find_feed(s, job) : NULL;
 
     if (job.n > 0 && (f == NULL || is_idle(f)))
-        marks_stored(s->opt.marks, job);
+        stored_marks_stored(s->opt.marks, job);
 }
 
 static void on_message(void *arg, struct str channel, struct str payload)
@@ -408,7 +410,7 @@ static void on_message(void *arg, struct str channel, struct str payload)
     counter_add(&s->opt.counts->messages, 1);
     if (!channel_find_job(&s->opt.channel, channel, &job))
         counter_add(&s->opt.counts->bad, 1);
-    else if (marks_are_of(job))
+    else if (stored_marks_are_of(job))
         take_mark(s, payload);
     else if (!job_id_valid(job))
         counter_add(&s->opt.counts->bad, 1);
@@ -429,7 +431,7 @@ static void on_state(void *arg, bool connected, struct str why)
 /* --- time ------------------------------------------------------------------------- */
 
 /* What is lost with the renewal is made up for by the next. */
-static void on_renewed(struct post *post)
+static void on_renewed(struct mailbox_call *post)
 {
     (void)post;
 }
@@ -438,13 +440,13 @@ static void renew(struct subscriber *s)
 {
     if (s->renew.is_flying || redis_is_connected(s->redis))
         return;
-    (void)post_begin(&s->renew, JOURNAL_FEED);
-    post_send(&s->renew, s->opt.journal);
+    (void)mailbox_call_begin(&s->renew, JOURNAL_FEED);
+    mailbox_call_send(&s->renew, s->opt.journal);
 }
 
 static void look_after(struct subscriber *s)
 {
-    for (struct feed *f = s->all.next, *next; f != &s->all; f = next) {
+    for (struct channel_feed *f = s->all.next, *next; f != &s->all; f = next) {
         next = f->next;
         if (f->is_stuck)
             send_batch(f);
@@ -462,7 +464,7 @@ static void subscriber_free(struct subscriber *s)
     table_done(&s->feeds);
     json_reader_done(&s->reader);
     buf_done(&s->pattern);
-    post_done(&s->renew);
+    mailbox_call_done(&s->renew);
     free(s);
 }
 
@@ -488,7 +490,7 @@ static bool is_busy(const struct subscriber *s)
 {
     bool flies = s->renew.is_flying, waits = false;
 
-    for (const struct feed *f = s->all.next; f != &s->all; f = f->next) {
+    for (const struct channel_feed *f = s->all.next; f != &s->all; f = f->next) {
         flies |= f->post.is_flying;
         waits |= f->filling.n > 0 || f->flying.n > 0;
     }
@@ -531,7 +533,7 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     table_init(&s->feeds);
     json_reader_init(&s->reader, SIZE_MAX / 64, options->max_depth);
     buf_init(&s->pattern, 1 << 16);
-    post_init(&s->renew, options->box, s, on_renewed);
+    mailbox_call_init(&s->renew, options->box, s, on_renewed);
     channel_put_glob(&options->channel, &s->pattern);
     buf_char(&s->pattern, '\0');
     struct redis_options redis = { .url = options->url,

@@ -14,7 +14,7 @@
 
 struct journal;
 struct mailbox;
-struct marks;
+struct stored_marks;
 struct subscriber;
 
 struct subscriber_counts {
@@ -38,11 +38,11 @@ struct subscriber_options {
     struct mailbox *box; /* borrowed; of the loop; open until it is closed */
     struct journal *journal;
     const struct redis_url *url;
-    struct channel channel; /* texts borrowed */
-    struct marks *marks;    /* borrowed; of that channel */
-    struct str agent;       /* whose unknown jobs become; absent: they are refused */
-    size_t max_bytes;       /* that wait for the journal */
-    size_t max_depth;       /* of JSON */
+    struct channel channel;     /* texts borrowed */
+    struct stored_marks *marks; /* borrowed; of that channel */
+    struct str agent;           /* whose unknown jobs become; absent: they are refused */
+    size_t max_bytes;           /* that wait for the journal */
+    size_t max_depth;           /* of JSON */
     /* Is it a job whose messages are our own?  May be NULL. */
     bool (*is_own)(void *arg, struct str job);
     /* Once each time the connection comes or goes; see redis_options. */

@@ -22,7 +22,7 @@ struct audit {
     struct fold *fold; /* NULL: it cannot be rebuilt */
     struct frames frames;
     struct buf again;     /* a record, encoded anew */
-    struct table heads;   /* by seq, and by run when records stand alone -> struct record */
+    struct table headers; /* by seq, and by run when records stand alone -> struct record */
     struct record **kept; /* refs; all of those */
     size_t n_kept, cap_kept;
     struct table open; /* runs -> the record that began them */
@@ -80,7 +80,7 @@ int audit_new(const struct audit_job *job, audit_cb tell, void *arg, struct audi
     frames_init(&a->frames, SIZE_MAX / 4);
     buf_init(&a->again, SIZE_MAX / 4);
     buf_init(&a->names, 64 * 1024);
-    table_init(&a->heads);
+    table_init(&a->headers);
     table_init(&a->open);
     buf_str(&a->names, job->id);
     buf_str(&a->names, job->state);
@@ -105,7 +105,7 @@ void audit_free(struct audit *a)
     for (size_t i = 0; i < a->n_kept; i++)
         record_unref(a->kept[i]);
     free(a->kept);
-    table_done(&a->heads);
+    table_done(&a->headers);
     table_done(&a->open);
     fold_free(a->fold);
     agent_free(a->agent);
@@ -120,7 +120,7 @@ void audit_free(struct audit *a)
 /* --- heads ----------------------------------------------------------------------------------
  */
 
-static struct key head_key(uint64_t seq)
+static struct key header_key(uint64_t seq)
 {
     return (struct key){ seq, SPACE_HEAD };
 }
@@ -138,7 +138,7 @@ static bool ends_run(enum record_kind kind)
 }
 
 /* Later records may name it. */
-static void keep_head(struct audit *a, const struct record *rec)
+static void keep_header(struct audit *a, const struct record *rec)
 {
     struct record *copy = NULL;
 
@@ -157,38 +157,39 @@ static void keep_head(struct audit *a, const struct record *rec)
     if (a->err != 0)
         return;
     a->kept[a->n_kept++] = copy;
-    a->err = table_put(&a->heads, head_key(rec->seq), copy);
+    a->err = table_put(&a->headers, header_key(rec->seq), copy);
     if (a->err == 0 && a->job.alone && rec->info.run.n > 0)
-        a->err = table_put(&a->heads, table_key(&a->heads, SPACE_HEAD, rec->info.run), copy);
+        a->err =
+            table_put(&a->headers, table_key(&a->headers, SPACE_HEAD, rec->info.run), copy);
 }
 
 /* Gives a record that stands alone the head it has in the store. */
-static void find_own_head(struct audit *a, struct record *rec)
+static void find_own_header(struct audit *a, struct record *rec)
 {
-    struct record *head;
+    struct record *header;
 
     if (rec->info.run.n == 0 || begins_run(rec->kind) || rec->kind == REC_RUN_INFO)
         return;
-    head = table_get(&a->heads, table_key(&a->heads, SPACE_HEAD, rec->info.run));
-    if (head == NULL || !str_eq(head->info.section, rec->info.section) ||
-        !str_eq(head->info.exec, rec->info.exec))
+    header = table_get(&a->headers, table_key(&a->headers, SPACE_HEAD, rec->info.run));
+    if (header == NULL || !str_eq(header->info.section, rec->info.section) ||
+        !str_eq(header->info.exec, rec->info.exec))
         return;
-    rec->head_seq = head->seq;
-    rec->head = head;
+    rec->header_seq = header->seq;
+    rec->header = header;
 }
 
-static void find_head(struct audit *a, struct record *rec)
+static void find_header(struct audit *a, struct record *rec)
 {
     if (a->job.alone)
-        find_own_head(a, rec);
-    else if (rec->head_seq != 0) {
-        rec->head = table_get(&a->heads, head_key(rec->head_seq));
-        if (rec->head == NULL && is_whole(a))
+        find_own_header(a, rec);
+    else if (rec->header_seq != 0) {
+        rec->header = table_get(&a->headers, header_key(rec->header_seq));
+        if (rec->header == NULL && is_whole(a))
             told(a, rec->seq, "it names record %llu as its head, which is none",
-                 (unsigned long long)rec->head_seq);
+                 (unsigned long long)rec->header_seq);
     }
-    if (rec->head_seq == 0)
-        keep_head(a, rec);
+    if (rec->header_seq == 0)
+        keep_header(a, rec);
 }
 
 /* --- the checks -----------------------------------------------------------------------------
@@ -315,7 +316,7 @@ int audit_take(struct audit *a, uint64_t seq, struct str stored)
         return 0;
     }
     check_form(a, &rec, stored);
-    find_head(a, &rec);
+    find_header(a, &rec);
     if (a->err == 0)
         check_runs(a, &rec);
     check_ending(a, &rec);

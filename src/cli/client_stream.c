@@ -22,7 +22,7 @@ enum {
     MAX_ID = 512,
 };
 
-struct stream {
+struct client_stream {
     struct client *c;
     const struct client_follow *f;
     struct buf line;
@@ -40,7 +40,7 @@ struct stream {
 /* --- frames
  * ----------------------------------------------------------------------------------- */
 
-static void forget_frame(struct stream *st)
+static void forget_frame(struct client_stream *st)
 {
     buf_clear(&st->event);
     buf_clear(&st->data);
@@ -48,7 +48,7 @@ static void forget_frame(struct stream *st)
     st->has_event = st->has_data = st->has_id = false;
 }
 
-static void keep_id(struct stream *st)
+static void keep_id(struct client_stream *st)
 {
     if (!st->has_id || st->id.n >= MAX_ID)
         return;
@@ -56,7 +56,7 @@ static void keep_id(struct stream *st)
     st->last_id[st->id.n] = '\0';
 }
 
-static void dispatch(struct stream *st)
+static void dispatch(struct client_stream *st)
 {
     struct client_frame frame = {
         .id = st->has_id ? buf_text(&st->id) : STR_NONE,
@@ -74,7 +74,7 @@ static void dispatch(struct stream *st)
     forget_frame(st);
 }
 
-static void take_retry(struct stream *st, struct str value)
+static void take_retry(struct client_stream *st, struct str value)
 {
     int64_t ms = 0;
 
@@ -87,7 +87,7 @@ static void take_retry(struct stream *st, struct str value)
         st->retry_ms = ms < FIRST_RETRY_MS ? FIRST_RETRY_MS : ms;
 }
 
-static void take_field(struct stream *st, struct str name, struct str value)
+static void take_field(struct client_stream *st, struct str name, struct str value)
 {
     if (str_is(name, "data")) {
         buf_str(&st->data, value);
@@ -106,7 +106,7 @@ static void take_field(struct stream *st, struct str name, struct str value)
     }
 }
 
-static void take_line(struct stream *st, struct str line)
+static void take_line(struct client_stream *st, struct str line)
 {
     size_t colon = str_find(line, ':');
 
@@ -123,7 +123,7 @@ static void take_line(struct stream *st, struct str line)
 }
 
 /* One piece of bytes: lines end with \n, \r or both. */
-static void take_bytes(struct stream *st, struct str bytes)
+static void take_bytes(struct client_stream *st, struct str bytes)
 {
     while (bytes.n > 0 && st->stop == 0) {
         size_t lf = str_find(bytes, '\n'), end = str_find(str_head(bytes, lf), '\r');
@@ -147,7 +147,7 @@ static void take_bytes(struct stream *st, struct str bytes)
 /* --- one connection
  * ------------------------------------------------------------------------------ */
 
-static long status_of(struct stream *st)
+static long status_of(struct client_stream *st)
 {
     long status = 0;
 
@@ -155,7 +155,7 @@ static long status_of(struct stream *st)
     return status;
 }
 
-static bool is_event_stream(struct stream *st)
+static bool is_event_stream(struct client_stream *st)
 {
     char *type = NULL;
 
@@ -165,7 +165,7 @@ static bool is_event_stream(struct stream *st)
 
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
 {
-    struct stream *st = arg;
+    struct client_stream *st = arg;
     size_t all = size * n;
 
     if (status_of(st) != 200) {
@@ -184,7 +184,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
     return st->stop == 0 ? all : 0;
 }
 
-static int prepare(struct stream *st, struct curl_slist **headers)
+static int prepare(struct client_stream *st, struct curl_slist **headers)
 {
     bool again = st->last_id[0] != '\0';
     CURL *curl = st->c->curl;
@@ -203,7 +203,7 @@ static int prepare(struct stream *st, struct curl_slist **headers)
 }
 
 /* Forgets what a cut connection left unfinished. */
-static void begin_connection(struct stream *st)
+static void begin_connection(struct client_stream *st)
 {
     forget_frame(st);
     buf_clear(&st->line);
@@ -211,7 +211,7 @@ static void begin_connection(struct stream *st)
     st->after_cr = st->connected = st->got_frame = false;
 }
 
-static int refused(struct stream *st, long status)
+static int refused(struct client_stream *st, long status)
 {
     struct client_reply reply = { .status = (int)status, .body = st->detail };
 
@@ -220,7 +220,7 @@ static int refused(struct stream *st, long status)
 }
 
 /* As curl_easy_perform, with ticks in between. */
-static CURLcode perform(struct stream *st)
+static CURLcode perform(struct client_stream *st)
 {
     CURLM *multi = st->f->tick != NULL ? curl_multi_init() : NULL;
     CURLcode code = CURLE_OUT_OF_MEMORY;
@@ -249,7 +249,7 @@ out:
 }
 
 /* 0: the clean end; ERR_IO: worth another try; anything else is final. */
-static int read_connection(struct stream *st)
+static int read_connection(struct client_stream *st)
 {
     struct curl_slist *headers = NULL;
 
@@ -288,7 +288,7 @@ static int64_t now_s(void)
     return (int64_t)now.tv_sec;
 }
 
-static void tell_loss(struct stream *st)
+static void tell_loss(struct client_stream *st)
 {
     if (!st->noted && st->f->note != NULL)
         st->f->note(st->f->arg, client_error(st->c));
@@ -296,7 +296,7 @@ static void tell_loss(struct stream *st)
 }
 
 /* Waits before the next connection, ticking. */
-static int pause_for(struct stream *st, int64_t ms)
+static int pause_for(struct client_stream *st, int64_t ms)
 {
     while (ms > 0 && st->stop == 0 && st->f->tick != NULL) {
         int64_t step = ms < st->f->tick_ms ? ms : st->f->tick_ms;
@@ -310,7 +310,7 @@ static int pause_for(struct stream *st, int64_t ms)
     return st->stop;
 }
 
-static int follow(struct stream *st)
+static int follow(struct client_stream *st)
 {
     int64_t last_good = now_s();
     bool ever = false;
@@ -335,11 +335,11 @@ static int follow(struct stream *st)
 
 int client_follow(struct client *c, const struct client_follow *f)
 {
-    struct stream *st = calloc(1, sizeof(*st));
+    struct client_stream *st = calloc(1, sizeof(*st));
 
     if (st == NULL)
         return error_set(&c->error, ERR_NOMEM, "out of memory");
-    *st = (struct stream){ .c = c, .f = f, .retry_ms = FIRST_RETRY_MS };
+    *st = (struct client_stream){ .c = c, .f = f, .retry_ms = FIRST_RETRY_MS };
     buf_init(&st->line, MAX_FRAME);
     buf_init(&st->event, MAX_FRAME);
     buf_init(&st->data, MAX_FRAME);

@@ -23,7 +23,7 @@ enum {
 
 /* --- options ------------------------------------------------------------------------------ */
 
-enum option_id {
+enum demo_option {
     OPT_SEED = FLAG_OWN,
     OPT_SPEED,
     OPT_LENGTH,

@@ -8,7 +8,7 @@
 
 enum { REQUEST_MS = 10000, MAX_PAGES = 1000, MAX_BODY = 256 * 1024 * 1024, MAX_DEPTH = 256 };
 
-struct search {
+struct place_search {
     struct client *client;
     struct client_reply reply;
     struct json_reader reader;
@@ -18,7 +18,7 @@ struct search {
     int64_t place;    /* that was done before the pause; 0: nothing is paused */
 };
 
-static void take_event(struct search *s, const yyjson_val *data)
+static void take_event(struct place_search *s, const yyjson_val *data)
 {
     struct str type = json_text(json_at(data, "type"));
 
@@ -30,7 +30,7 @@ static void take_event(struct search *s, const yyjson_val *data)
         s->place = 0; /* an answer says where to go on */
 }
 
-static const char *page_path(struct search *s, struct str job)
+static const char *page_path(struct place_search *s, struct str job)
 {
     buf_clear(&s->path);
     buf_lit(&s->path, "/v1/jobs/");
@@ -42,7 +42,7 @@ static const char *page_path(struct search *s, struct str job)
 }
 
 /* False: there is no more, or it cannot be had. */
-static bool take_page(struct search *s, struct str job)
+static bool take_page(struct place_search *s, struct str job)
 {
     struct json json;
     size_t i, n;
@@ -61,7 +61,7 @@ static bool take_page(struct search *s, struct str job)
 
 int64_t demo_paused_at(struct client *client, const struct demo_job *job)
 {
-    struct search s = { .client = client };
+    struct place_search s = { .client = client };
     struct error err;
 
     if (!str_is(job->resume, "{}"))

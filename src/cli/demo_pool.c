@@ -19,18 +19,18 @@
 
 enum { MAX_SAID = 64 * 1024 * 1024, WRITE_BYTES = 64 * 1024 };
 
-struct pool {
+struct demo_pool {
     pthread_mutex_t lock; /* of standard output, the list and the marks */
     pthread_cond_t news;  /* a job was cancelled, or has ended */
-    struct task *tasks;
+    struct demo_pool_job *tasks;
     const struct demo_options *defaults;
 };
 
 /* One job. */
-struct task {
+struct demo_pool_job {
     struct demo_sink sink; /* first */
-    struct task *next;
-    struct pool *pool;
+    struct demo_pool_job *next;
+    struct demo_pool *pool;
     struct demo_job job;
     struct error why;    /* that it cannot be read */
     struct buf gathered; /* lines that are not written yet */
@@ -41,7 +41,7 @@ struct task {
 
 /* --- lines out -------------------------------------------------------------------------- */
 
-static void begin_line(struct task *t, const char *word)
+static void begin_line(struct demo_pool_job *t, const char *word)
 {
     buf_lit(&t->gathered, "{\"job\":");
     json_put_str(&t->gathered, t->job.id);
@@ -66,7 +66,7 @@ static int write_all(struct str bytes)
     return 0;
 }
 
-static int flush(struct task *t)
+static int flush(struct demo_pool_job *t)
 {
     (void)pthread_mutex_lock(&t->pool->lock);
     int err = t->gathered.error != 0 ? t->gathered.error : write_all(buf_text(&t->gathered));
@@ -75,7 +75,7 @@ static int flush(struct task *t)
     return err;
 }
 
-static bool is_cancelled(struct task *t)
+static bool is_cancelled(struct demo_pool_job *t)
 {
     (void)pthread_mutex_lock(&t->pool->lock);
     bool cancelled = t->is_cancelled;
@@ -85,7 +85,7 @@ static bool is_cancelled(struct task *t)
 
 static bool is_to_rest(struct demo_sink *sink)
 {
-    struct task *t = (struct task *)sink;
+    struct demo_pool_job *t = (struct demo_pool_job *)sink;
 
     (void)pthread_mutex_lock(&t->pool->lock);
     bool rests = t->is_to_rest;
@@ -97,7 +97,7 @@ static bool is_to_rest(struct demo_sink *sink)
 
 static int on_line(struct demo_sink *sink, struct str line)
 {
-    struct task *t = (struct task *)sink;
+    struct demo_pool_job *t = (struct demo_pool_job *)sink;
 
     begin_line(t, "event");
     buf_str(&t->gathered, str_head(line, str_find(line, '\n')));
@@ -109,7 +109,7 @@ static int on_line(struct demo_sink *sink, struct str line)
 }
 
 /* Until then, or until it is cancelled. */
-static void sleep_until(struct task *t, int64_t us)
+static void sleep_until(struct demo_pool_job *t, int64_t us)
 {
     struct timespec at = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
     int err = 0;
@@ -120,7 +120,7 @@ static void sleep_until(struct task *t, int64_t us)
     (void)pthread_mutex_unlock(&t->pool->lock);
 }
 
-static void beat(struct task *t, int64_t now)
+static void beat(struct demo_pool_job *t, int64_t now)
 {
     t->beat_us = now + t->job.heartbeat_ms * 1000;
     begin_line(t, "heartbeat");
@@ -129,7 +129,7 @@ static void beat(struct task *t, int64_t now)
 
 static int on_pause(struct demo_sink *sink, int64_t us)
 {
-    struct task *t = (struct task *)sink;
+    struct demo_pool_job *t = (struct demo_pool_job *)sink;
     int64_t now = demo_now_us();
     int err = flush(t);
 
@@ -150,19 +150,19 @@ static int on_pause(struct demo_sink *sink, int64_t us)
 
 /* --- a job ------------------------------------------------------------------------------ */
 
-static void task_free(struct task *t)
+static void task_free(struct demo_pool_job *t)
 {
     buf_done(&t->gathered);
     demo_job_done(&t->job);
     free(t);
 }
 
-static void forget(struct task *t)
+static void forget(struct demo_pool_job *t)
 {
-    struct pool *p = t->pool;
+    struct demo_pool *p = t->pool;
 
     (void)pthread_mutex_lock(&p->lock);
-    struct task **at = &p->tasks;
+    struct demo_pool_job **at = &p->tasks;
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
@@ -170,7 +170,7 @@ static void forget(struct task *t)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-static void say_end(struct task *t, enum demo_outcome outcome)
+static void say_end(struct demo_pool_job *t, enum demo_outcome outcome)
 {
     begin_line(t, "finish");
     if (t->why.code != 0)
@@ -185,7 +185,7 @@ static void say_end(struct task *t, enum demo_outcome outcome)
 
 static void *run(void *arg)
 {
-    struct task *t = arg;
+    struct demo_pool_job *t = arg;
     enum demo_outcome outcome = DEMO_STOPPED;
 
     t->job.paused_at = demo_paused_at(NULL, &t->job);
@@ -197,7 +197,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void begin(struct pool *p, struct task *t)
+static void begin(struct demo_pool *p, struct demo_pool_job *t)
 {
     pthread_t thread;
 
@@ -213,9 +213,9 @@ static void begin(struct pool *p, struct task *t)
     (void)run(t);
 }
 
-static int take_job(struct pool *p, struct str line)
+static int take_job(struct demo_pool *p, struct str line)
 {
-    struct task *t = calloc(1, sizeof(*t));
+    struct demo_pool_job *t = calloc(1, sizeof(*t));
 
     if (t == NULL)
         return ERR_NOMEM;
@@ -232,13 +232,13 @@ static int take_job(struct pool *p, struct str line)
 
 /* --- lines in ----------------------------------------------------------------------------- */
 
-static void tell(struct pool *p, const yyjson_val *line, bool cancel, bool rest)
+static void tell(struct demo_pool *p, const yyjson_val *line, bool cancel, bool rest)
 {
     struct str job = json_text(json_at(line, "job"));
     int64_t attempt = json_int(json_at(line, "attempt"), 1);
 
     (void)pthread_mutex_lock(&p->lock);
-    for (struct task *t = p->tasks; t != NULL; t = t->next) {
+    for (struct demo_pool_job *t = p->tasks; t != NULL; t = t->next) {
         bool is_meant = t->job.attempt == attempt && str_eq(t->job.id, job);
 
         t->is_cancelled |= is_meant && cancel;
@@ -248,7 +248,7 @@ static void tell(struct pool *p, const yyjson_val *line, bool cancel, bool rest)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-static int take_line(struct pool *p, struct json_reader *reader, struct str line)
+static int take_line(struct demo_pool *p, struct json_reader *reader, struct str line)
 {
     struct json json;
 
@@ -262,7 +262,7 @@ static int take_line(struct pool *p, struct json_reader *reader, struct str line
     return 0;
 }
 
-static int take_all(struct pool *p)
+static int take_all(struct demo_pool *p)
 {
     struct json_reader reader;
     char *line = NULL;
@@ -278,7 +278,7 @@ static int take_all(struct pool *p)
     return err;
 }
 
-static void wait_for_all(struct pool *p)
+static void wait_for_all(struct demo_pool *p)
 {
     (void)pthread_mutex_lock(&p->lock);
     while (p->tasks != NULL)
@@ -288,7 +288,7 @@ static void wait_for_all(struct pool *p)
 
 int demo_pool(const struct demo_options *defaults)
 {
-    struct pool p = { .defaults = defaults };
+    struct demo_pool p = { .defaults = defaults };
     pthread_condattr_t attr;
 
     (void)pthread_mutex_init(&p.lock, NULL); /* none of these fails on Linux */

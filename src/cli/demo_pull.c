@@ -27,7 +27,7 @@ enum {
     MAX_BODY = 1 << 30,
 };
 
-enum fate {
+enum lease_fate {
     FATE_GOING,
     FATE_CANCELLED,
     FATE_FENCED,  /* not our job any more */
@@ -41,7 +41,7 @@ struct pull {
     struct client *client;     /* owned */
     struct client_reply reply; /* to the last request */
     struct demo_job job;
-    enum fate fate;
+    enum lease_fate fate;
     struct error why;
     struct buf path;
     /* The batch that is being filled. */

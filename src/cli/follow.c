@@ -183,7 +183,7 @@ bool remote_view(struct term *term, const char *color, bool lines, struct term *
 static int follow_live(const struct remote_follow *f)
 {
     struct client_follow how = { 0 };
-    struct live *live = live_new(f->term, f->job, f->answers);
+    struct live_view *live = live_new(f->term, f->job, f->answers);
 
     if (live == NULL)
         return ERR_NOMEM;

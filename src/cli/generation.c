@@ -11,7 +11,7 @@ static bool is_published(const struct server_config *c, const struct config_agen
     bool echoes = (a->channel || a->arq.function != NULL) && c->redis_subscribe &&
                   strcmp(c->redis_publish_channel, c->redis_subscribe_channel) == 0;
 
-    return c->redis_publish != REDIS_PUBLISH_OFF && !echoes;
+    return c->redis_publish != PUBLISH_DIALECT_OFF && !echoes;
 }
 
 /* Can its workers be asked to pause?  Who feeds a channel cannot. */

@@ -9,40 +9,40 @@
 enum { PAGE = 1000, MAX_NAME = 256 };
 
 /* A question that was told. */
-struct open_question {
-    struct open_question *next;
+struct inbox_question {
+    struct inbox_question *next;
     char job[MAX_NAME], id[MAX_NAME];
     bool is_listed; /* by the last look */
 };
 
-struct inbox {
+struct question_inbox {
     const struct args *args;
     const struct pages *pages;
     const struct inbox_events *events;
     struct remote stream, requests; /* a connection for each */
     struct json_reader reader;
-    struct open_question *first;
+    struct inbox_question *first;
     int code; /* why it ends */
 };
 
-static bool is_it(const struct open_question *o, struct str job, struct str id)
+static bool is_it(const struct inbox_question *o, struct str job, struct str id)
 {
     return str_eq(str_of(o->job), str_head(job, MAX_NAME - 1)) &&
            (str_absent(id) || str_eq(str_of(o->id), str_head(id, MAX_NAME - 1)));
 }
 
-static struct open_question *find(struct inbox *in, struct str job, struct str id)
+static struct inbox_question *find(struct question_inbox *in, struct str job, struct str id)
 {
-    struct open_question *o = in->first;
+    struct inbox_question *o = in->first;
 
     while (o != NULL && !is_it(o, job, id))
         o = o->next;
     return o;
 }
 
-static void leave(struct inbox *in, struct open_question **at, struct str how)
+static void leave(struct question_inbox *in, struct inbox_question **at, struct str how)
 {
-    struct open_question *o = *at;
+    struct inbox_question *o = *at;
 
     *at = o->next;
     in->events->left(in->events->arg, str_of(o->job), str_of(o->id), how);
@@ -50,9 +50,9 @@ static void leave(struct inbox *in, struct open_question **at, struct str how)
 }
 
 /* @id absent: all of the job. */
-static void forget(struct inbox *in, struct str job, struct str id, struct str how)
+static void forget(struct question_inbox *in, struct str job, struct str id, struct str how)
 {
-    for (struct open_question **at = &in->first; *at != NULL;)
+    for (struct inbox_question **at = &in->first; *at != NULL;)
         if (is_it(*at, job, id))
             leave(in, at, how);
         else
@@ -61,10 +61,10 @@ static void forget(struct inbox *in, struct str job, struct str id, struct str h
 
 static void on_listed(void *arg, yyjson_val *q)
 {
-    struct inbox *in = arg;
+    struct question_inbox *in = arg;
     struct str job = json_text(json_at(q, "job_id"));
     struct str id = json_text(json_at(q, "interrupt_id"));
-    struct open_question *o = find(in, job, id);
+    struct inbox_question *o = find(in, job, id);
 
     if (o == NULL) {
         o = calloc(1, sizeof(*o));
@@ -80,17 +80,17 @@ static void on_listed(void *arg, yyjson_val *q)
 }
 
 /* What is open by now. */
-static int look(struct inbox *in)
+static int look(struct question_inbox *in)
 {
     struct pages pages = *in->pages;
     int code;
 
-    for (struct open_question *o = in->first; o != NULL; o = o->next)
+    for (struct inbox_question *o = in->first; o != NULL; o = o->next)
         o->is_listed = false;
     do
         code = pages_next(&pages, &in->requests, in->args, PAGE, on_listed, in);
     while (code == EXIT_OK && pages.next[0] != '\0');
-    for (struct open_question **at = &in->first; code == EXIT_OK && *at != NULL;)
+    for (struct inbox_question **at = &in->first; code == EXIT_OK && *at != NULL;)
         if ((*at)->is_listed)
             at = &(*at)->next;
         else
@@ -105,7 +105,10 @@ static bool is_over(struct str state)
     return !str_is(state, "queued") && !str_is(state, "running") && !str_is(state, "waiting");
 }
 
-static int take(struct inbox *in, struct str event, struct str job, const yyjson_val *data)
+static int take(struct question_inbox *in,
+                struct str event,
+                struct str job,
+                const yyjson_val *data)
 {
     struct str state = json_text(json_at(data, "state"));
     bool is_question = str_is(event, "interrupt.state");
@@ -122,7 +125,7 @@ static int take(struct inbox *in, struct str event, struct str job, const yyjson
 
 static int on_frame(void *arg, const struct client_frame *frame)
 {
-    struct inbox *in = arg;
+    struct question_inbox *in = arg;
     struct json json;
 
     if (json_read(&in->reader, frame->data, &json, NULL) != 0)
@@ -134,7 +137,7 @@ static int on_frame(void *arg, const struct client_frame *frame)
 
 static int on_rest(void *arg)
 {
-    struct inbox *in = arg;
+    struct question_inbox *in = arg;
 
     in->code = in->events->rest(in->events->arg);
     return in->code == EXIT_OK ? 0 : ERR_CLOSED;
@@ -142,7 +145,7 @@ static int on_rest(void *arg)
 
 static void on_note(void *arg, const char *why)
 {
-    const struct inbox *in = arg;
+    const struct question_inbox *in = arg;
 
     (void)fprintf(stderr, "spoolwire %s: %s\n", in->args->path,
                   why != NULL ? why : "connected again");
@@ -152,7 +155,7 @@ int inbox_follow(const struct args *args,
                  const struct pages *pages,
                  const struct inbox_events *events)
 {
-    struct inbox in = { .args = args, .pages = pages, .events = events };
+    struct question_inbox in = { .args = args, .pages = pages, .events = events };
     struct client_follow follow = { .path = "/v1/stream?topics=system",
                                     .again = "/v1/stream?topics=system",
                                     .frame = on_frame,
@@ -170,7 +173,7 @@ int inbox_follow(const struct args *args,
         code = in.code != EXIT_OK ? in.code : err != 0 ? remote_failed(&in.stream, err) : code;
     }
     while (in.first != NULL) {
-        struct open_question *o = in.first;
+        struct inbox_question *o = in.first;
 
         in.first = o->next;
         free(o);

@@ -11,7 +11,7 @@
 
 enum { OPT_JOB = FLAG_OWN, OPT_AGENT, OPT_FOLLOW, PAGE = 1000, MAX_OUT = 64 * 1024 * 1024 };
 
-struct listing {
+struct interrupt_listing {
     const struct args *args;
     struct remote remote;
     struct grid grid;
@@ -19,7 +19,7 @@ struct listing {
     int64_t now;
 };
 
-static void put_span(struct listing *l, struct str from, struct str to)
+static void put_span(struct interrupt_listing *l, struct str from, struct str to)
 {
     int64_t a = l->now, b = l->now;
     struct buf text;
@@ -32,7 +32,7 @@ static void put_span(struct listing *l, struct str from, struct str to)
     buf_done(&text);
 }
 
-static void put_words(struct listing *l, yyjson_val *q)
+static void put_words(struct interrupt_listing *l, yyjson_val *q)
 {
     struct buf text;
 
@@ -44,7 +44,7 @@ static void put_words(struct listing *l, yyjson_val *q)
 
 static void take_question(void *arg, yyjson_val *q)
 {
-    struct listing *l = arg;
+    struct interrupt_listing *l = arg;
 
     if (args_have(l->args, FLAG_JSON)) {
         json_put_value(&l->out, q);
@@ -61,7 +61,7 @@ static void take_question(void *arg, yyjson_val *q)
 /* --- as they come and go ----------------------------------------------------------------- */
 
 /* "open      j1  q-1  Which one?" */
-static void put_news(struct listing *l, struct str how, struct str job, struct str id)
+static void put_news(struct interrupt_listing *l, struct str how, struct str job, struct str id)
 {
     buf_str(&l->out, how);
     for (size_t n = how.n; n < 8; n++)
@@ -74,7 +74,7 @@ static void put_news(struct listing *l, struct str how, struct str job, struct s
 
 static void on_opened(void *arg, yyjson_val *q)
 {
-    struct listing *l = arg;
+    struct interrupt_listing *l = arg;
     struct buf text;
 
     if (args_have(l->args, FLAG_JSON)) {
@@ -98,7 +98,7 @@ static void on_opened(void *arg, yyjson_val *q)
 
 static void on_left(void *arg, struct str job, struct str id, struct str how)
 {
-    struct listing *l = arg;
+    struct interrupt_listing *l = arg;
 
     if (!args_have(l->args, FLAG_JSON)) {
         put_news(l, how, job, id);
@@ -116,7 +116,7 @@ static void on_left(void *arg, struct str job, struct str id, struct str how)
 
 static int on_rest(void *arg)
 {
-    struct listing *l = arg;
+    struct interrupt_listing *l = arg;
     int code = l->out.error != 0 ? cli_trouble(l->args->path, "out of memory")
                                  : cli_write(l->args->path, buf_text(&l->out));
 
@@ -126,7 +126,7 @@ static int on_rest(void *arg)
 
 static int follow(const struct args *args, const struct pages *pages)
 {
-    struct listing l = { .args = args };
+    struct interrupt_listing l = { .args = args };
     struct inbox_events events = {
         .opened = on_opened, .left = on_left, .rest = on_rest, .arg = &l
     };
@@ -144,7 +144,7 @@ static int list(const struct args *args, struct pages pages)
     static const char *const titles[] = {
         "JOB", "INTERRUPT", "WAITS", "LEFT", "QUESTION", NULL
     };
-    struct listing l = { .args = args, .now = clock_wall_ms() };
+    struct interrupt_listing l = { .args = args, .now = clock_wall_ms() };
     struct term term;
 
     (void)term_open(&term, NULL); /* cannot fail for NULL */

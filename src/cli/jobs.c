@@ -16,7 +16,7 @@
 enum { OPT_STATE = FLAG_OWN, OPT_AGENT, OPT_SINCE, OPT_LIMIT, OPT_ALL, OPT_IDS, OPT_COLOR };
 enum { USUAL_LIMIT = 50, PAGE = 1000, MAX_OUT = 256 * 1024 * 1024 };
 
-struct listing {
+struct job_table {
     const struct args *args;
     struct remote remote;
     struct term term;
@@ -36,7 +36,7 @@ struct listing {
 /* --- one job --------------------------------------------------------------------------------
  */
 
-static void put_span(struct listing *l, int64_t from, int64_t to)
+static void put_span(struct job_table *l, int64_t from, int64_t to)
 {
     struct buf text;
 
@@ -55,7 +55,7 @@ static int64_t moment_at(yyjson_val *job, struct str key)
 }
 
 /* The first of what is open; one request for all of the list. */
-static yyjson_val *question_of(struct listing *l, struct str job)
+static yyjson_val *question_of(struct job_table *l, struct str job)
 {
     size_t i, n;
     yyjson_val *q;
@@ -76,7 +76,7 @@ static yyjson_val *question_of(struct listing *l, struct str job)
 }
 
 /* What one wants to know next: why it failed, what it asks, who works on it. */
-static void put_remark(struct listing *l, yyjson_val *job)
+static void put_remark(struct job_table *l, yyjson_val *job)
 {
     struct str error = json_text(json_at(job, "error"));
     bool waits = str_is(json_text(json_at(job, "state")), "waiting");
@@ -92,7 +92,7 @@ static void put_remark(struct listing *l, yyjson_val *job)
     buf_done(&text);
 }
 
-static void put_row(struct listing *l, yyjson_val *job)
+static void put_row(struct job_table *l, yyjson_val *job)
 {
     struct str state = json_text(json_at(job, "state"));
     int64_t started = moment_at(job, STR("started_at"));
@@ -112,7 +112,7 @@ static void put_row(struct listing *l, yyjson_val *job)
 
 static void take_job(void *arg, yyjson_val *job)
 {
-    struct listing *l = arg;
+    struct job_table *l = arg;
 
     if (l->over)
         return;
@@ -134,7 +134,7 @@ static void take_job(void *arg, yyjson_val *job)
 /* --- pages ----------------------------------------------------------------------------------
  */
 
-static int next_page(struct listing *l)
+static int next_page(struct job_table *l)
 {
     int64_t left = l->limit - l->n;
     int code =
@@ -146,7 +146,7 @@ static int next_page(struct listing *l)
     return code;
 }
 
-static int list(struct listing *l)
+static int list(struct job_table *l)
 {
     int code;
 
@@ -166,7 +166,7 @@ static int list(struct listing *l)
 /* --- the command ----------------------------------------------------------------------------
  */
 
-static int read_options(struct listing *l)
+static int read_options(struct job_table *l)
 {
     const char *since = args_get(l->args, OPT_SINCE), *limit = args_get(l->args, OPT_LIMIT);
     int64_t span;
@@ -192,7 +192,7 @@ static int run(const struct args *args)
                                           "TOOK", "EVENTS", "",      NULL };
     static const struct page_filter filters[] = { { OPT_STATE, "&state=" },
                                                   { OPT_AGENT, "&agent=" } };
-    struct listing l = { .args = args, .pages = { "/v1/jobs", "jobs", filters, 2, "" } };
+    struct job_table l = { .args = args, .pages = { "/v1/jobs", "jobs", filters, 2, "" } };
 
     int code = read_options(&l);
     if (code != EXIT_OK)

@@ -26,21 +26,21 @@
 
 enum { DRAW_MS = 50 };
 
-static const struct marks marks_utf8 = {
+static const struct live_marks marks_utf8 = {
     "✔ ",   "✘ ",  "? ",
     "  ⚙ ", " → ", "· ",
     "…",    " · ", { "⠋ ", "⠙ ", "⠹ ", "⠼ ", "⠴ ", "⠦ ", "⠧ ", "⠏ " },
     8,
 };
 /* For terminals without UTF-8. */
-static const struct marks marks_ascii = {
+static const struct live_marks marks_ascii = {
     "+ ", "! ", "? ", "  > ", " -> ", ". ", "...", ", ", { "| ", "/ ", "- ", "\\ " }, 4,
 };
 
 /* --- cards ----------------------------------------------------------------------------------
  */
 
-static struct card **place_of(struct live *l, struct str id)
+static struct card **place_of(struct live_view *l, struct str id)
 {
     struct card **at = &l->cards;
 
@@ -50,7 +50,7 @@ static struct card **place_of(struct live *l, struct str id)
 }
 
 /* The card of that id; one that we have not seen begin is made. */
-static struct card *card_of(struct live *l, const yyjson_val *data, struct str name)
+static struct card *card_of(struct live_view *l, const yyjson_val *data, struct str name)
 {
     struct str id = json_text(json_at(data, "agent_id"));
     struct card **at = place_of(l, id);
@@ -63,7 +63,7 @@ static struct card *card_of(struct live *l, const yyjson_val *data, struct str n
 /* --- frames ---------------------------------------------------------------------------------
  */
 
-static void on_done(struct live *l, const yyjson_val *data)
+static void on_done(struct live_view *l, const yyjson_val *data)
 {
     struct card **at = place_of(l, json_text(json_at(data, "agent_id"))), *c = *at;
 
@@ -77,7 +77,7 @@ static void on_done(struct live *l, const yyjson_val *data)
     card_free(c);
 }
 
-static void on_node(struct live *l, const yyjson_val *data)
+static void on_node(struct live_view *l, const yyjson_val *data)
 {
     l->n_nodes++;
     l->step = json_int(json_at(data, "step"), l->step);
@@ -95,7 +95,7 @@ static void put_note(char *out, struct str text)
 }
 
 /* "1  staging" */
-static void keep_choices(struct live *l, const yyjson_val *choices)
+static void keep_choices(struct live_view *l, const yyjson_val *choices)
 {
     size_t i, n;
     yyjson_val *choice;
@@ -116,13 +116,13 @@ static void keep_choices(struct live *l, const yyjson_val *choices)
 
 static void on_told(void *arg, bool is_good, struct str text)
 {
-    struct live *l = arg;
+    struct live_view *l = arg;
 
     screen_line(&l->screen, str_of(is_good ? l->marks->done : l->marks->bad),
                 is_good ? STYLE_GREEN : STYLE_RED, text, STYLE_PLAIN);
 }
 
-static void on_question(struct live *l, const yyjson_val *data)
+static void on_question(struct live_view *l, const yyjson_val *data)
 {
     struct str question = json_text(json_at(data, "question"));
     struct str value = json_text(json_at(data, "value"));
@@ -140,14 +140,14 @@ static void on_question(struct live *l, const yyjson_val *data)
         prompt_ask(l->prompt, data);
 }
 
-static void on_resumed(struct live *l)
+static void on_resumed(struct live_view *l)
 {
     l->question[0] = '\0';
     if (l->prompt != NULL)
         prompt_clear(l->prompt);
 }
 
-static void on_end(struct live *l, const yyjson_val *data, bool good)
+static void on_end(struct live_view *l, const yyjson_val *data, bool good)
 {
     struct str error = json_text(json_at(data, "error"));
     struct str status = json_text(json_at(data, "status"));
@@ -176,7 +176,7 @@ static void on_end(struct live *l, const yyjson_val *data, bool good)
     live_keep_text(l, buf_text(&l->line), STYLE_DIM);
 }
 
-static void on_token(struct live *l, const yyjson_val *data)
+static void on_token(struct live_view *l, const yyjson_val *data)
 {
     struct card *c = card_of(l, data, STR_NONE);
 
@@ -188,7 +188,7 @@ static void on_token(struct live *l, const yyjson_val *data)
 }
 
 /* It came as a token of its card just before; now it is known to be of a section. */
-static void on_output(struct live *l, const yyjson_val *data)
+static void on_output(struct live_view *l, const yyjson_val *data)
 {
     struct str section = json_text(json_at(data, "section"));
 
@@ -196,7 +196,7 @@ static void on_output(struct live *l, const yyjson_val *data)
         card_move(l->speaker, section, json_text(json_at(data, "token")));
 }
 
-static void take(struct live *l, struct str type, const yyjson_val *data)
+static void take(struct live_view *l, struct str type, const yyjson_val *data)
 {
     struct str tool = json_text(json_at(data, "tool_name"));
     struct card *c;
@@ -232,7 +232,7 @@ static void take(struct live *l, struct str type, const yyjson_val *data)
  */
 
 /* As somebody asks for it with Ctrl-Z: the terminal is the shell's meanwhile. */
-static void stand_still(struct live *l)
+static void stand_still(struct live_view *l)
 {
     if (l->prompt != NULL)
         prompt_rest(l->prompt);
@@ -241,7 +241,7 @@ static void stand_still(struct live *l)
 }
 
 /* What has been sent to us since the last time. */
-static void take_signals(struct live *l)
+static void take_signals(struct live_view *l)
 {
     static const struct timespec at_once = { 0 };
     int number;
@@ -258,7 +258,7 @@ static void take_signals(struct live *l)
     }
 }
 
-static int draw(struct live *l)
+static int draw(struct live_view *l)
 {
     int64_t now = clock_steady_ms();
 
@@ -274,7 +274,7 @@ static int draw(struct live *l)
 
 static int on_frame(void *arg, const struct client_frame *frame)
 {
-    struct live *l = arg;
+    struct live_view *l = arg;
     struct json json;
 
     if (json_read(&l->reader, frame->data, &json, NULL) != 0)
@@ -285,21 +285,21 @@ static int on_frame(void *arg, const struct client_frame *frame)
 
 static int on_rest(void *arg)
 {
-    struct live *l = arg;
+    struct live_view *l = arg;
 
     return l->ended || clock_steady_ms() - l->drawn_ms >= DRAW_MS ? draw(l) : 0;
 }
 
 static void on_note(void *arg, const char *why)
 {
-    struct live *l = arg;
+    struct live_view *l = arg;
 
     put_note(l->note, str_of(why != NULL ? why : ""));
 }
 
 static int on_tick(void *arg)
 {
-    struct live *l = arg;
+    struct live_view *l = arg;
 
     if (l->prompt != NULL)
         prompt_look(l->prompt);
@@ -308,7 +308,7 @@ static int on_tick(void *arg)
     return l->signal != 0 ? LIVE_STOPPED : err;
 }
 
-void live_follow(struct live *l, struct client_follow *f)
+void live_follow(struct live_view *l, struct client_follow *f)
 {
     f->frame = on_frame;
     f->rest = on_rest;
@@ -335,12 +335,12 @@ static bool speaks_utf8(void)
     return true;
 }
 
-struct live *live_new(struct term *term, struct str job, struct client *answers)
+struct live_view *live_new(struct term *term, struct str job, struct client *answers)
 {
     static const int signals[] = {
         SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP
     };
-    struct live *l = calloc(1, sizeof(*l));
+    struct live_view *l = calloc(1, sizeof(*l));
 
     if (l == NULL)
         return NULL;
@@ -359,7 +359,7 @@ struct live *live_new(struct term *term, struct str job, struct client *answers)
     return l;
 }
 
-void live_free(struct live *l)
+void live_free(struct live_view *l)
 {
     if (l == NULL)
         return;
@@ -378,7 +378,7 @@ void live_free(struct live *l)
     free(l);
 }
 
-void live_die(struct live *l)
+void live_die(struct live_view *l)
 {
     int number = l->signal;
 

@@ -6,7 +6,7 @@
 
 struct client;
 struct client_follow;
-struct live;
+struct live_view;
 struct term;
 
 /* What a tick returns after a signal to stop. */
@@ -14,14 +14,14 @@ enum { LIVE_STOPPED = 1 };
 
 /* @term is borrowed, like @answers, by which the answers to the job's questions are sent; NULL:
  * they are only shown.  NULL when memory ran out. */
-struct live *live_new(struct term *term, struct str job, struct client *answers);
+struct live_view *live_new(struct term *term, struct str job, struct client *answers);
 /* Takes the live lines away; what stays, stays. */
-void live_free(struct live *l);
+void live_free(struct live_view *l);
 
 /* Sets the callbacks. */
-void live_follow(struct live *l, struct client_follow *f);
+void live_follow(struct live_view *l, struct client_follow *f);
 
 /* After LIVE_STOPPED: ends the program as the signal would have. */
-void live_die(struct live *l);
+void live_die(struct live_view *l);
 
 #endif

@@ -9,7 +9,7 @@ enum { INDENT = 2 };
 /* --- lines that stay --------------------------------------------------------------------- */
 
 struct stay {
-    struct live *live;
+    struct live_view *live;
     enum term_style style;
 };
 
@@ -21,7 +21,7 @@ static void stay_line(void *arg, struct str line)
                 s->style);
 }
 
-static unsigned text_columns(const struct live *l)
+static unsigned text_columns(const struct live_view *l)
 {
     unsigned width = l->screen.term->width;
 
@@ -29,7 +29,10 @@ static unsigned text_columns(const struct live *l)
 }
 
 /* As much of @text as fits into @columns, with a mark when it is not all. */
-static void put_cut(const struct live *l, struct str text, unsigned columns, struct buf *out)
+static void put_cut(const struct live_view *l,
+                    struct str text,
+                    unsigned columns,
+                    struct buf *out)
 {
     struct str more = str_of(l->marks->more);
     bool all = term_columns(text) <= columns;
@@ -41,7 +44,7 @@ static void put_cut(const struct live *l, struct str text, unsigned columns, str
 }
 
 /* "grep {…} → found": what it gives is of more interest than what it was asked. */
-static void put_tool(struct live *l, const struct card_tool *t)
+static void put_tool(struct live_view *l, const struct card_tool *t)
 {
     struct str call = buf_text(&t->call), result = buf_text(&t->result);
     unsigned width = l->screen.term->width, mark = term_columns(str_of(l->marks->tool));
@@ -59,21 +62,21 @@ static void put_tool(struct live *l, const struct card_tool *t)
     put_cut(l, result, room > used ? room - used : 1, &l->line);
 }
 
-void live_keep_text(struct live *l, struct str text, enum term_style style)
+void live_keep_text(struct live_view *l, struct str text, enum term_style style)
 {
     struct stay s = { l, style };
 
     fill(text, text_columns(l), stay_line, &s);
 }
 
-static void keep_tool(struct live *l, const struct card_tool *t)
+static void keep_tool(struct live_view *l, const struct card_tool *t)
 {
     put_tool(l, t);
     screen_line(&l->screen, str_of(l->marks->tool), t->bad ? STYLE_RED : STYLE_BLUE,
                 buf_text(&l->line), STYLE_DIM);
 }
 
-static void keep_sections(struct live *l, const struct card *c)
+static void keep_sections(struct live_view *l, const struct card *c)
 {
     for (size_t i = 0; i < c->n_sections; i++) {
         const struct card_section *section = &c->sections[i];
@@ -86,7 +89,7 @@ static void keep_sections(struct live *l, const struct card *c)
     }
 }
 
-void live_keep_card(struct live *l, const struct card *c, struct str status, int64_t ms)
+void live_keep_card(struct live_view *l, const struct card *c, struct str status, int64_t ms)
 {
     bool bad = status.n > 0 && !str_is(status, "ok");
 
@@ -116,12 +119,12 @@ void live_put_number(struct buf *out, uint64_t n, const char *what)
 
 /* --- while it goes on ---------------------------------------------------------------- */
 
-static struct str spinner(const struct live *l, int64_t now)
+static struct str spinner(const struct live_view *l, int64_t now)
 {
     return str_of(l->marks->spin[(size_t)(now / LIVE_TICK_MS) % l->marks->n_spin]);
 }
 
-static void draw_head(struct live *l, const struct card *c, int64_t now)
+static void draw_head(struct live_view *l, const struct card *c, int64_t now)
 {
     buf_clear(&l->line);
     buf_str(&l->line, str_of(c->name));
@@ -131,7 +134,7 @@ static void draw_head(struct live *l, const struct card *c, int64_t now)
 }
 
 /* The tool that it called last, if any. */
-static size_t draw_tool(struct live *l, const struct card *c, size_t room)
+static size_t draw_tool(struct live_view *l, const struct card *c, size_t room)
 {
     if (c->n_tools == 0 || room == 0)
         return 0;
@@ -152,7 +155,7 @@ static size_t n_spoken(const struct card *c)
 }
 
 /* The last words of a section, in at most @room lines; how many it took. */
-static size_t draw_section(struct live *l, const struct card_section *section, size_t room)
+static size_t draw_section(struct live_view *l, const struct card_section *section, size_t room)
 {
     struct fill_last last;
 
@@ -171,7 +174,7 @@ static size_t draw_section(struct live *l, const struct card_section *section, s
 }
 
 /* What the sections say, each with its share of @room lines. */
-static size_t draw_words(struct live *l, const struct card *c, size_t room)
+static size_t draw_words(struct live_view *l, const struct card *c, size_t room)
 {
     size_t left = n_spoken(c), used = 0;
 
@@ -184,7 +187,7 @@ static size_t draw_words(struct live *l, const struct card *c, size_t room)
     return used;
 }
 
-static void draw_cards(struct live *l, int64_t now, size_t room)
+static void draw_cards(struct live_view *l, int64_t now, size_t room)
 {
     size_t n = 0;
 
@@ -208,7 +211,7 @@ static void draw_cards(struct live *l, int64_t now, size_t room)
     }
 }
 
-static void put_count(struct live *l, uint64_t n, const char *what)
+static void put_count(struct live_view *l, uint64_t n, const char *what)
 {
     if (n == 0)
         return;
@@ -216,14 +219,14 @@ static void put_count(struct live *l, uint64_t n, const char *what)
     live_put_number(&l->line, n, what);
 }
 
-static void put_rate(struct live *l, uint64_t n)
+static void put_rate(struct live_view *l, uint64_t n)
 {
     buf_str(&l->line, str_of(l->marks->between));
     buf_u64(&l->line, n);
     buf_lit(&l->line, " a second");
 }
 
-static void draw_progress(struct live *l, int64_t now)
+static void draw_progress(struct live_view *l, int64_t now)
 {
     int64_t spoken = now - l->first_token_ms;
     enum term_style style = STYLE_DIM;
@@ -252,7 +255,7 @@ static void draw_progress(struct live *l, int64_t now)
 }
 
 /* What is typed: its end, where it does not fit. */
-static void draw_prompt(struct live *l)
+static void draw_prompt(struct live_view *l)
 {
     struct str typed;
 
@@ -266,7 +269,7 @@ static void draw_prompt(struct live *l)
     screen_live(&l->screen, STR("> "), STYLE_YELLOW, typed, STYLE_PLAIN);
 }
 
-void live_draw_lines(struct live *l, int64_t now)
+void live_draw_lines(struct live_view *l, int64_t now)
 {
     size_t below = l->prompt != NULL && prompt_open(l->prompt) > 0 ? 2 : 1;
     size_t room = screen_room(&l->screen);

@@ -16,15 +16,15 @@
 enum { LIVE_TICK_MS = 100, LIVE_MAX_NOTE = 256 };
 
 /* What the marks are made of. */
-struct marks {
+struct live_marks {
     const char *done, *bad, *asks, *tool, *gives, *node, *more, *between;
     const char *spin[8];
     size_t n_spin;
 };
 
-struct live {
+struct live_view {
     struct screen screen;
-    const struct marks *marks;
+    const struct live_marks *marks;
     struct json_reader reader;
     struct card *cards;   /* owned; open ones, the oldest first */
     struct card *speaker; /* whose token came last; one of those, or NULL */
@@ -42,13 +42,13 @@ struct live {
 };
 
 /* A card that is over: all of it. */
-void live_keep_card(struct live *l, const struct card *c, struct str status, int64_t ms);
+void live_keep_card(struct live_view *l, const struct card *c, struct str status, int64_t ms);
 /* As many lines as it takes. */
-void live_keep_text(struct live *l, struct str text, enum term_style style);
+void live_keep_text(struct live_view *l, struct str text, enum term_style style);
 /* "1 token", "2 tokens" */
 void live_put_number(struct buf *out, uint64_t n, const char *what);
 
 /* What is at work, how far it is, and what is typed. */
-void live_draw_lines(struct live *l, int64_t now);
+void live_draw_lines(struct live_view *l, int64_t now);
 
 #endif

@@ -16,8 +16,8 @@
 enum { MAX_ID = 256, MAX_TYPED = 64 * 1024, MAX_CHOICES = 64 * 1024, SEND_MS = 10000 };
 enum { KEY_BACK = 0x08, KEY_CLEAR = 0x15, KEY_ESCAPE = 0x1B, KEY_DELETE = 0x7F };
 
-struct asked {
-    struct asked *next;
+struct prompt_question {
+    struct prompt_question *next;
     char id[MAX_ID];
     struct buf choices; /* JSON list, or empty */
     bool is_text;       /* the answer must be one */
@@ -28,7 +28,7 @@ struct prompt {
     struct buf path;       /* of the answer; terminated */
     prompt_tell_cb tell;
     void *arg;
-    struct asked *first; /* the one that is being answered, then the others */
+    struct prompt_question *first; /* the one that is being answered, then the others */
     size_t n;
     struct buf typed;
     enum { PLAIN, ESCAPE, SEQUENCE } keys; /* arrows and the like are no text */
@@ -67,7 +67,7 @@ void prompt_rest(struct prompt *p)
 /* --- questions ----------------------------------------------------------------------------
  */
 
-static void asked_free(struct asked *a)
+static void asked_free(struct prompt_question *a)
 {
     buf_done(&a->choices);
     free(a);
@@ -75,7 +75,7 @@ static void asked_free(struct asked *a)
 
 static void drop_first(struct prompt *p)
 {
-    struct asked *a = p->first;
+    struct prompt_question *a = p->first;
 
     p->first = a->next;
     p->n--;
@@ -93,7 +93,7 @@ void prompt_clear(struct prompt *p)
 void prompt_ask(struct prompt *p, const yyjson_val *data)
 {
     const yyjson_val *choices = question_choices(data);
-    struct asked *a = calloc(1, sizeof(*a)), **at = &p->first;
+    struct prompt_question *a = calloc(1, sizeof(*a)), **at = &p->first;
 
     if (a == NULL)
         return; /* it is shown, and can be answered elsewhere */
@@ -118,7 +118,7 @@ size_t prompt_open(const struct prompt *p)
  */
 
 /* The choice of that number, when what was typed is not itself one. */
-static bool put_choice(const struct asked *a, struct str typed, struct buf *b)
+static bool put_choice(const struct prompt_question *a, struct str typed, struct buf *b)
 {
     struct json_reader reader;
     struct json json;
@@ -149,7 +149,7 @@ static bool put_choice(const struct asked *a, struct str typed, struct buf *b)
 
 static void put_body(const struct prompt *p, struct buf *body)
 {
-    const struct asked *a = p->first;
+    const struct prompt_question *a = p->first;
     struct str typed = buf_text(&p->typed);
     struct buf choice;
 

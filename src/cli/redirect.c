@@ -94,7 +94,7 @@ static void put_question(const struct redirect *r,
 }
 
 /* A head is whole. */
-static void take_head(struct redirect *r, struct buf *out)
+static void take_header(struct redirect *r, struct buf *out)
 {
     struct str head = buf_text(&r->head), rest = head;
     struct str path = other_path(take_line(&rest));
@@ -136,7 +136,7 @@ void redirect_feed(struct redirect *r, struct str bytes, struct buf *out)
         buf_char(&r->head, bytes.p[0]);
         bytes = str_skip(bytes, 1);
         if (ends_head(buf_text(&r->head))) {
-            take_head(r, out);
+            take_header(r, out);
         } else if (r->head.n > MAX_HEAD || r->head.error != 0) {
             buf_str(out, buf_text(&r->head));
             buf_clear(&r->head);

@@ -38,7 +38,7 @@ struct replay {
     struct listen_address address;
     struct buf made;   /* int64_t of each record */
     struct buf stored; /* the records, a line each */
-    struct table heads;
+    struct table headers;
     struct record **kept; /* refs */
     size_t n_kept, cap_kept;
     uint64_t seq;
@@ -53,7 +53,7 @@ struct replay {
  */
 
 /* Later records of the same run name it as their head again. */
-static int keep_head(struct replay *r, const struct record *rec)
+static int keep_header(struct replay *r, const struct record *rec)
 {
     if (r->n_kept == r->cap_kept) {
         size_t cap = r->cap_kept > 0 ? 2 * r->cap_kept : 64;
@@ -66,31 +66,31 @@ static int keep_head(struct replay *r, const struct record *rec)
     }
     int err = record_new(rec, &r->kept[r->n_kept]);
     if (err == 0)
-        err =
-            table_put(&r->heads, table_key(&r->heads, 0, rec->info.run), r->kept[r->n_kept++]);
+        err = table_put(&r->headers, table_key(&r->headers, 0, rec->info.run),
+                        r->kept[r->n_kept++]);
     return err;
 }
 
-static bool same_info(const struct record *head, const struct record *rec)
+static bool same_info(const struct record *header, const struct record *rec)
 {
     struct record *copy = NULL;
-    bool same = record_new(rec, &copy) == 0 && str_eq(copy->info_json, head->info_json);
+    bool same = record_new(rec, &copy) == 0 && str_eq(copy->info_json, header->info_json);
 
     record_unref(copy);
     return same;
 }
 
-static int restore_head(struct replay *r, struct record *rec)
+static int restore_header(struct replay *r, struct record *rec)
 {
-    struct record *head = rec->info.run.n > 0
-                              ? table_get(&r->heads, table_key(&r->heads, 0, rec->info.run))
-                              : NULL;
+    struct record *header =
+        rec->info.run.n > 0 ? table_get(&r->headers, table_key(&r->headers, 0, rec->info.run))
+                            : NULL;
 
-    if (head != NULL && same_info(head, rec)) {
-        rec->head_seq = head->seq;
+    if (header != NULL && same_info(header, rec)) {
+        rec->header_seq = header->seq;
         return 0;
     }
-    return rec->info.run.n > 0 ? keep_head(r, rec) : 0;
+    return rec->info.run.n > 0 ? keep_header(r, rec) : 0;
 }
 
 /* What the job is called and how it ended, as a server would have it. */
@@ -131,7 +131,7 @@ static int take_record(struct replay *r, struct record *rec, struct error *err)
         return code;
     r->seq = rec->seq;
     r->last_ms = rec->ts;
-    code = restore_head(r, rec);
+    code = restore_header(r, rec);
     if (code == 0) {
         if (r->stored.n > 0)
             buf_char(&r->stored, '\n');
@@ -486,14 +486,14 @@ static int run(const struct args *args)
         return code;
     buf_init(&r.made, MAX_FILE);
     buf_init(&r.stored, MAX_FILE);
-    table_init(&r.heads);
+    table_init(&r.headers);
     code = read_file(&r);
     if (code == EXIT_OK)
         code = play(&r);
     for (size_t i = 0; i < r.n_kept; i++)
         record_unref(r.kept[i]);
     free(r.kept);
-    table_done(&r.heads);
+    table_done(&r.headers);
     buf_done(&r.stored);
     if (!r.has_relay)
         buf_done(&r.made);

@@ -1,6 +1,7 @@
 /* `spoolwire serve`: puts the parts together, runs them, and takes them apart again.
  *
- *     store ── journal ── hub_shared ── pool ── keeper ── exec agents, Redis ── HTTP loops
+ *     store ── journal ── hub_shared ── pool ── token service ── exec agents, Redis ── HTTP
+ * loops
  *
  * Made in this order, stopped in the opposite one.  The main thread only waits for
  * signals: SIGHUP reloads the settings; of SIGTERM and SIGINT the first begins a graceful end,
@@ -108,16 +109,16 @@ static void stop(struct server *s)
     bus_stop(s->bus);
     if (s->journal != NULL)
         journal_stop(s->journal);
-    if (s->keeper != NULL)
-        keeper_stop(s->keeper);
-    pool_free(s->pool);
+    if (s->tokens != NULL)
+        token_service_stop(s->tokens);
+    thread_pool_free(s->pool);
     http_server_free(s->http);
     exec_free(s->exec);
     arq_server_free(s->arq);
     bus_free(s->bus);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
-    keeper_free(s->keeper);
+    token_service_free(s->tokens);
     hub_shared_free(s->hub_shared);
     breadcrumb_close(&s->breadcrumb);
     store_close(s->store);
@@ -151,8 +152,8 @@ static int run(struct server *s, const sigset_t *set)
         code = server_start_journal(s, &err);
     if (code == 0)
         code = server_start_keeper(s, &err);
-    if (code == 0 &&
-        server_config_check_listen(s->now->config, keeper_is_locked(s->keeper), &err) != 0) {
+    if (code == 0 && server_config_check_listen(
+                         s->now->config, token_service_is_locked(s->tokens), &err) != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);
         return EXIT_USAGE;
     }

@@ -22,8 +22,8 @@ struct server {
     struct breadcrumb breadcrumb; /* of the job being folded; or not open */
     struct journal *journal;
     struct hub_shared *hub_shared;
-    struct pool *pool;
-    struct keeper *keeper;
+    struct thread_pool *pool;
+    struct token_service *tokens;
     struct exec *exec;
     struct bus *bus;                /* NULL: there is no Redis */
     struct exec_agent *exec_agents; /* owned */
@@ -35,8 +35,8 @@ struct server {
     size_t n_functions;
     struct app app;
     struct http_server *http;
-    struct watch certificate; /* with TLS */
-    serve_hello hello;        /* or NULL */
+    struct tail_watch certificate; /* with TLS */
+    serve_hello hello;             /* or NULL */
     const void *hello_arg;
     bool has_terminal;
     atomic_bool log_is_text; /* what workers say, as the access log is */

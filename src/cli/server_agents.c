@@ -196,7 +196,7 @@ static void sweep(struct server *s)
         return; /* it is open, and somebody has moved it away: then nothing is marked */
     (void)snprintf(s->mark, sizeof(s->mark), "%llx-%llx", (unsigned long long)about.st_dev,
                    (unsigned long long)about.st_ino); /* fits */
-    if (leash_sweep(str_of(s->mark)))
+    if (child_guard_sweep(str_of(s->mark)))
         (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
 }
 
@@ -212,8 +212,8 @@ int server_start_agents(struct server *s, struct error *err)
     struct exec_options options = { .agents = s->exec_agents,
                                     .n = s->n_exec,
                                     .journal = s->journal,
-                                    .lease_key = keeper_lease_key(s->keeper),
-                                    .process_key = keeper_process_key(s->keeper),
+                                    .lease_key = token_service_lease_key(s->tokens),
+                                    .process_key = token_service_process_key(s->tokens),
                                     .log = on_stderr,
                                     .arg = s,
                                     .heartbeat_ms = 0,

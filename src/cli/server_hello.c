@@ -75,7 +75,7 @@ void server_say_hello(const struct server *s)
         s->hello(s->hello_arg, c, place);
     else if (is_socket)
         say_socket(s, place);
-    else if (keeper_is_locked(s->keeper))
+    else if (token_service_is_locked(s->tokens))
         say_locked(s, place);
     else
         say_open(s, place);

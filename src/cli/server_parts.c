@@ -179,19 +179,19 @@ int server_start_journal(struct server *s, struct error *err)
     if (code == 0)
         code = journal_recover(s->journal, s->exec_names, s->n_names, err);
     if (code == 0)
-        code = pool_new(&store, c->readers, c->page_cache, &s->pool, err);
+        code = thread_pool_new(&store, c->readers, c->page_cache, &s->pool, err);
     return code;
 }
 
 static const struct dialect *published_dialect(const struct server_config *c)
 {
-    static const struct dialect *const dialects[] = { [REDIS_PUBLISH_OFF] = NULL,
-                                                      [REDIS_PUBLISH_AGENT] = &dialect_agent,
-                                                      [REDIS_PUBLISH_ENVELOPE] =
+    static const struct dialect *const dialects[] = { [PUBLISH_DIALECT_OFF] = NULL,
+                                                      [PUBLISH_DIALECT_AGENT] = &dialect_agent,
+                                                      [PUBLISH_DIALECT_ENVELOPE] =
                                                           &dialect_envelope,
-                                                      [REDIS_PUBLISH_NODES] = &dialect_nodes,
-                                                      [REDIS_PUBLISH_AIQ] = &dialect_aiq,
-                                                      [REDIS_PUBLISH_RAW] = &dialect_raw };
+                                                      [PUBLISH_DIALECT_NODES] = &dialect_nodes,
+                                                      [PUBLISH_DIALECT_AIQ] = &dialect_aiq,
+                                                      [PUBLISH_DIALECT_RAW] = &dialect_raw };
 
     return dialects[c->redis_publish];
 }
@@ -222,7 +222,7 @@ int server_make_bus(struct server *s, struct error *err)
 int server_start_keeper(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
-    struct keeper_options options = {
+    struct token_service_options options = {
         .store = { .path = c->data,
                    .relaxed = c->durability == DURABILITY_RELAXED,
                    .busy_ms = 5000 },
@@ -242,9 +242,9 @@ int server_start_keeper(struct server *s, struct error *err)
         .trouble = on_token_trouble,
         .arg = s,
     };
-    int code = keeper_new(&options, &s->keeper, err);
+    int code = token_service_new(&options, &s->tokens, err);
 
-    return code == 0 ? keeper_start(s->keeper, err) : code;
+    return code == 0 ? token_service_start(s->tokens, err) : code;
 }
 
 struct http_options server_http_options(struct server *s, const struct server_config *c)
@@ -294,7 +294,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.journal = s->journal;
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;
-    s->app.keeper = s->keeper;
+    s->app.tokens = s->tokens;
     s->app.exec = s->exec;
     s->app.bus = s->bus;
     s->app.arq = s->arq;

@@ -24,14 +24,14 @@ void server_renew_certificate(struct server *s)
     log_end(&out);
 }
 
-struct waiting {
+struct reload_wait {
     struct journal_request req;
     uv_sem_t done;
 };
 
 static void on_settings_done(struct journal_request *req)
 {
-    struct waiting *w = req->data;
+    struct reload_wait *w = req->data;
 
     uv_sem_post(&w->done);
 }
@@ -39,7 +39,7 @@ static void on_settings_done(struct journal_request *req)
 /* Hands the journal its new settings, and waits until it has them. */
 static int reload_journal(struct server *s, const struct generation *g)
 {
-    struct waiting w = {
+    struct reload_wait w = {
         .req = { .op = JOURNAL_SETTINGS, .settings = &g->journal, .done = on_settings_done }
     };
 

@@ -197,7 +197,7 @@ static int run_create(const struct args *args)
 
 /* --- list ------------------------------------------------------------------------ */
 
-struct listing {
+struct token_table {
     struct grid grid;
     struct buf out;
     bool json;
@@ -230,7 +230,7 @@ static void put_day(struct grid *g, int64_t ms)
     buf_done(&text);
 }
 
-static void put_cells(struct listing *l, const struct token_row *row)
+static void put_cells(struct token_table *l, const struct token_row *row)
 {
     bool is_over = row->expires != 0 && row->expires <= l->now;
     struct grid *g = &l->grid;
@@ -251,7 +251,7 @@ static void put_cells(struct listing *l, const struct token_row *row)
 
 static int on_row(void *arg, const struct token_row *row)
 {
-    struct listing *l = arg;
+    struct token_table *l = arg;
 
     if (!str_absent(row->parent))
         return 0; /* a page's session */
@@ -268,7 +268,7 @@ static int run_list(const struct args *args)
 {
     static const char *const titles[] = { "ID",      "SCOPE", "OWNER", "JOBS", "CREATED",
                                           "EXPIRES", "STATE", "NAME",  NULL };
-    struct listing l = { .json = args_have(args, FLAG_JSON), .now = clock_wall_ms() };
+    struct token_table l = { .json = args_have(args, FLAG_JSON), .now = clock_wall_ms() };
     struct store *store = NULL;
     struct error err;
     struct term term;

@@ -39,7 +39,7 @@ struct translate {
 
 /* --- options ----------------------------------------------------------------- */
 
-enum option_id {
+enum translate_option {
     OPT_FROM = FLAG_OWN,
     OPT_TO,
     OPT_FRAMING,

@@ -18,7 +18,7 @@ enum {
     MAX_OUT = 256 * 1024 * 1024,
 };
 
-struct waiting {
+struct job_wait {
     const struct remote_wait *w;
     struct client_reply reply;
     struct buf path;
@@ -68,7 +68,7 @@ static void tell_failure(const struct remote_wait *w, const yyjson_val *job)
     buf_done(&line);
 }
 
-static int ended(struct waiting *s)
+static int ended(struct job_wait *s)
 {
     const struct remote_wait *w = s->w;
     struct json_reader reader;
@@ -95,7 +95,7 @@ static int ended(struct waiting *s)
 /* --- until then -----------------------------------------------------------------------------
  */
 
-static void still_going(struct waiting *s)
+static void still_going(struct job_wait *s)
 {
     struct json_reader reader;
     struct json json;
@@ -108,7 +108,7 @@ static void still_going(struct waiting *s)
     json_reader_done(&reader);
 }
 
-static int ask(struct waiting *s, int64_t wait_ms)
+static int ask(struct job_wait *s, int64_t wait_ms)
 {
     buf_clear(&s->path);
     remote_job_path(&s->path, "/v1/jobs/", s->w->job, "?wait=");
@@ -122,7 +122,7 @@ static int ask(struct waiting *s, int64_t wait_ms)
 }
 
 /* No answer, or one that says to come back. */
-static int try_later(struct waiting *s, int err)
+static int try_later(struct job_wait *s, int err)
 {
     const struct remote *r = s->w->remote;
 
@@ -135,7 +135,7 @@ static int try_later(struct waiting *s, int err)
     return EXIT_OK;
 }
 
-static int wait_for(struct waiting *s)
+static int wait_for(struct job_wait *s)
 {
     s->last_good = now_ms();
     for (;;) {
@@ -167,7 +167,7 @@ static int wait_for(struct waiting *s)
 
 int remote_wait(const struct remote_wait *w)
 {
-    struct waiting s = { .w = w };
+    struct job_wait s = { .w = w };
 
     if (w->timeout_ms > 0)
         s.deadline = now_ms() + w->timeout_ms;

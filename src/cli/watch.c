@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A file that is not there is like one of no size at no time. */
-static void look(const struct watch *w, struct stat now[WATCH_FILES])
+static void look(const struct tail_watch *w, struct stat now[WATCH_FILES])
 {
     for (int i = 0; i < WATCH_FILES; i++)
         if (stat(w->paths[i], &now[i]) != 0)
@@ -20,14 +20,14 @@ static bool same(const struct stat a[WATCH_FILES], const struct stat b[WATCH_FIL
     return true;
 }
 
-void watch_init(struct watch *w, const char *a, const char *b)
+void watch_init(struct tail_watch *w, const char *a, const char *b)
 {
-    *w = (struct watch){ .paths = { a, b } };
+    *w = (struct tail_watch){ .paths = { a, b } };
     look(w, w->taken);
     memcpy(w->seen, w->taken, sizeof(w->seen));
 }
 
-bool watch_changed(struct watch *w)
+bool watch_changed(struct tail_watch *w)
 {
     struct stat now[WATCH_FILES];
 

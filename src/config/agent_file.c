@@ -25,7 +25,7 @@
 
 #include <stdlib.h>
 
-struct reader {
+struct agent_file_reader {
     struct names agents;   /* seen so far */
     struct settings every; /* agents."*" */
     struct settings own;   /* agents.<name> */
@@ -64,7 +64,7 @@ static int read_setting(struct walk *w, struct str key, void *arg)
     return skip_value(w, key, NULL);
 }
 
-static struct settings *draft_for(struct reader *r, struct str agent_name)
+static struct settings *draft_for(struct agent_file_reader *r, struct str agent_name)
 {
     if (str_is(agent_name, "*"))
         return &r->every;
@@ -76,7 +76,7 @@ static struct settings *draft_for(struct reader *r, struct str agent_name)
 
 static int read_agent(struct walk *w, struct str name, void *arg)
 {
-    struct reader *r = arg;
+    struct agent_file_reader *r = arg;
 
     if (names_have(&r->agents, name))
         return walk_fail(w, ERR_REFUSED, "the agent '%s' at line %zu is there twice",
@@ -125,7 +125,7 @@ int agent_file_apply(struct str text,
                      struct error *err)
 {
     /* On the heap for its size. */
-    struct reader *r = calloc(1, sizeof(*r));
+    struct agent_file_reader *r = calloc(1, sizeof(*r));
 
     if (r == NULL)
         return error_set(err, ERR_NOMEM, "%s: out of memory", quote_file_name(file_name));

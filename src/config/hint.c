@@ -8,13 +8,13 @@
 
 enum { MAX_WORD = 40 };
 
-struct spelling {
+struct hint_spelling {
     const char *word;
     const char *unit;
 };
 
 /* In lower case; the longer ones of the same beginning first. */
-static const struct spelling durations[] = {
+static const struct hint_spelling durations[] = {
     { "", "s" },      { "ms", "ms" },  { "msec", "ms" },   { "millis", "ms" },
     { "s", "s" },     { "sec", "s" },  { "secs", "s" },    { "second", "s" },
     { "m", "m" },     { "min", "m" },  { "mins", "m" },    { "minute", "m" },
@@ -22,12 +22,12 @@ static const struct spelling durations[] = {
     { "d", "d" },     { "day", "d" },  { "seconds", "s" }, { "minutes", "m" },
     { "hours", "h" }, { "days", "d" }, { NULL, NULL },
 };
-static const struct spelling sizes[] = {
+static const struct hint_spelling sizes[] = {
     { "b", "" },    { "bytes", "" }, { "k", "K" },   { "kb", "K" },  { "kib", "K" },
     { "m", "M" },   { "mb", "M" },   { "mib", "M" }, { "g", "G" },   { "gb", "G" },
     { "gib", "G" }, { "t", "T" },    { "tb", "T" },  { NULL, NULL },
 };
-static const struct spelling counts[] = { { "", "" }, { NULL, NULL } };
+static const struct hint_spelling counts[] = { { "", "" }, { NULL, NULL } };
 
 /* Lower case, without blanks, _ and commas: how people group digits. */
 static struct str plain(struct str text, char out[MAX_WORD])
@@ -62,7 +62,7 @@ static bool in_bounds(const struct option *o, enum amount_kind kind, struct str 
 
 static void hint_amount(const struct option *o,
                         enum amount_kind kind,
-                        const struct spelling *all,
+                        const struct hint_spelling *all,
                         struct str text,
                         struct buf *out)
 {

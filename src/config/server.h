@@ -26,13 +26,13 @@ enum access_log_form {
     ACCESS_LOG_OFF
 };
 
-enum redis_publish {
-    REDIS_PUBLISH_OFF, /* the others are named as their dialects */
-    REDIS_PUBLISH_AGENT,
-    REDIS_PUBLISH_ENVELOPE,
-    REDIS_PUBLISH_NODES,
-    REDIS_PUBLISH_AIQ,
-    REDIS_PUBLISH_RAW
+enum publish_dialect {
+    PUBLISH_DIALECT_OFF, /* the others are named as their dialects */
+    PUBLISH_DIALECT_AGENT,
+    PUBLISH_DIALECT_ENVELOPE,
+    PUBLISH_DIALECT_NODES,
+    PUBLISH_DIALECT_AIQ,
+    PUBLISH_DIALECT_RAW
 };
 
 /* Long-lived processes that share an agent's jobs. */
@@ -49,13 +49,18 @@ struct config_pool {
 };
 
 /* In the order of their words in the table of options. */
-enum http_body { HTTP_BODY_INPUT, HTTP_BODY_ORDER, HTTP_BODY_LANGSERVE, HTTP_BODY_LANGGRAPH };
+enum request_body {
+    REQUEST_BODY_INPUT,
+    REQUEST_BODY_ORDER,
+    REQUEST_BODY_LANGSERVE,
+    REQUEST_BODY_LANGGRAPH
+};
 
 /* A remote endpoint that gets an agent's jobs. */
 struct config_http {
     char *url;      /* NULL: none */
     char **headers; /* NAME=value, or NULL: none to add */
-    enum http_body body;
+    enum request_body body;
     char *assistant;
     char **modes;
     char *ca; /* NULL: the system's */
@@ -186,7 +191,7 @@ struct server_config {
     bool demo;
 
     char *redis_url; /* NULL: none */
-    enum redis_publish redis_publish;
+    enum publish_dialect redis_publish;
     char *redis_publish_channel;
     int64_t redis_publish_backlog; /* 0: no limit */
     bool redis_subscribe;

@@ -15,13 +15,13 @@
 enum { MAX_OPTION_NAME = 32 };
 
 /* An option's name in another spelling: --max-body, SPOOLWIRE_MAX_BODY. */
-struct spelling {
+struct flag_spelling {
     char z[sizeof(PREFIX) + MAX_OPTION_NAME];
 };
 
-static struct spelling as_flag(const char *name)
+static struct flag_spelling as_flag(const char *name)
 {
-    struct spelling s;
+    struct flag_spelling s;
 
     (void)snprintf(s.z, sizeof(s.z), "--%s", name); /* fits: our own names */
     for (char *c = s.z; *c != '\0'; c++)
@@ -30,9 +30,9 @@ static struct spelling as_flag(const char *name)
     return s;
 }
 
-static struct spelling as_variable(const char *name)
+static struct flag_spelling as_variable(const char *name)
 {
-    struct spelling s;
+    struct flag_spelling s;
 
     (void)snprintf(s.z, sizeof(s.z), PREFIX "%s", name); /* fits: our own names */
     for (char *c = s.z; *c != '\0'; c++)
@@ -119,7 +119,7 @@ int loader_read_environment(struct loader *l)
     }
     for (size_t i = 0; i < server_options.n; i++) {
         const struct option *option = &server_options.options[i];
-        struct spelling name = as_variable(option->name);
+        struct flag_spelling name = as_variable(option->name);
         const char *value = variable(l, name.z);
         if (value == NULL || (option->flags & OPTION_NO_FILE) != 0)
             continue;
@@ -132,11 +132,11 @@ int loader_read_environment(struct loader *l)
 
 /* --- flags ------------------------------------------------------------------- */
 
-struct flag {
+struct server_flag {
     const struct option *option; /* NULL at the end of the command line, and with help */
     struct str value;
     bool help;
-    struct spelling name;
+    struct flag_spelling name;
 };
 
 static const struct option *find_flag(struct str flag)
@@ -166,7 +166,10 @@ static int unknown_flag(const struct loader *l, struct str flag)
 }
 
 /* --demo, --demo=false, --no-demo */
-static int take_bool(const struct loader *l, struct str flag, bool has_value, struct flag *f)
+static int take_bool(const struct loader *l,
+                     struct str flag,
+                     bool has_value,
+                     struct server_flag *f)
 {
     bool negative = false;
 
@@ -187,9 +190,13 @@ static int take_bool(const struct loader *l, struct str flag, bool has_value, st
 }
 
 /* Takes the flag at argv[*i], and goes behind it. */
-static int next_flag(const struct loader *l, int argc, char **argv, int *i, struct flag *f)
+static int next_flag(const struct loader *l,
+                     int argc,
+                     char **argv,
+                     int *i,
+                     struct server_flag *f)
 {
-    *f = (struct flag){ .option = NULL };
+    *f = (struct server_flag){ .option = NULL };
     if (*i >= argc)
         return 0;
     struct str arg = str_of(argv[(*i)++]);
@@ -218,7 +225,7 @@ static int next_flag(const struct loader *l, int argc, char **argv, int *i, stru
 int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_file)
 {
     const char *file = variable(l, PREFIX "CONFIG");
-    struct flag f;
+    struct server_flag f;
 
     if (file != NULL)
         loader_note(l, &server_options.options[0], SOURCE_ENVIRONMENT);
@@ -241,7 +248,7 @@ int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_f
 int loader_read_flags(struct loader *l, int argc, char **argv)
 {
     bool given[SERVER_OPTIONS_MAX] = { false };
-    struct flag f;
+    struct server_flag f;
 
     for (int i = 1;;) {
         int err = next_flag(l, argc, argv, &i, &f);

@@ -45,14 +45,14 @@ static void put_own_id(const struct record *rec, struct buf *b)
 }
 
 /* Id, name and time of a run's frame. */
-static void put_run_head(const struct record *rec, struct str name, struct buf *b)
+static void put_run_header(const struct record *rec, struct str name, struct buf *b)
 {
     json_put_str_or_null(b, record_info(rec)->run);
     put_name_and_time(b, name, rec->ts);
 }
 
 /* Id, name and time of any other frame. */
-static void put_own_head(const struct record *rec, struct str name, struct buf *b)
+static void put_own_header(const struct record *rec, struct str name, struct buf *b)
 {
     put_own_id(rec, b);
     put_name_and_time(b, name, rec->ts);
@@ -113,7 +113,7 @@ static void put_workflow_start(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, workflow_name(info), b);
+    put_run_header(rec, workflow_name(info), b);
     put_input(b, rec->input);
     open_workflow_meta(b, info);
     buf_char(b, '}');
@@ -127,7 +127,7 @@ static void put_workflow_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, workflow_name(info), b);
+    put_run_header(rec, workflow_name(info), b);
     put_output(b, rec->output);
     open_workflow_meta(b, info);
     put_meta_outcome(rec, b);
@@ -168,7 +168,7 @@ static void on_llm_start(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, info->model, b);
+    put_run_header(rec, info->model, b);
     buf_lit(b, ",\"data\":null");
     open_meta(b, info);
     if (rec->count != RECORD_NO_NUMBER) {
@@ -191,7 +191,7 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
     struct buf *b = begin(out, "llm.chunk");
     if (b == NULL)
         return;
-    put_run_head(rec, info->model, b);
+    put_run_header(rec, info->model, b);
     buf_lit(b, ",\"data\":{\"chunk\":\"");
     json_put_escaped(b, rec->text);
     buf_lit(b, "\"}");
@@ -202,12 +202,12 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
 
 static void put_thinking(struct buf *b, struct str reasoning)
 {
-    struct str head = utf8_head(reasoning, THINKING_POINTS);
+    struct str header = utf8_head(reasoning, THINKING_POINTS);
 
     put_key(b, "thinking");
     buf_char(b, '"');
-    json_put_escaped(b, head);
-    if (head.n < reasoning.n)
+    json_put_escaped(b, header);
+    if (header.n < reasoning.n)
         buf_lit(b, " [Trimmed - check traces for full logs]");
     buf_char(b, '"');
 }
@@ -219,7 +219,7 @@ static void on_llm_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, info->model, b);
+    put_run_header(rec, info->model, b);
     buf_lit(b, ",\"data\":null");
     open_meta(b, info);
     if (!str_empty(rec->reasoning))
@@ -253,7 +253,7 @@ static void on_tool_start(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, info->name, b);
+    put_run_header(rec, info->name, b);
     put_input(b, rec->input);
     open_meta(b, info);
     put_call(rec, b);
@@ -268,7 +268,7 @@ static void on_tool_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_run_head(rec, info->name, b);
+    put_run_header(rec, info->name, b);
     put_output(b, rec->output);
     open_meta(b, info);
     put_call(rec, b);
@@ -283,7 +283,7 @@ static void on_artifact(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_own_head(rec, rec->title, b);
+    put_own_header(rec, rec->title, b);
     render_json(b, "data", rec->data);
     open_meta(b, record_info(rec));
     buf_char(b, '}');
@@ -298,7 +298,7 @@ static void on_job_update(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_own_head(rec, str_absent(rec->title) ? STR("retry") : rec->title, b);
+    put_own_header(rec, str_absent(rec->title) ? STR("retry") : rec->title, b);
     buf_lit(b, ",\"data\":{\"output\":");
     json_put_str_or_null(b, rec->text);
     buf_lit(b, "},\"metadata\":null");
@@ -311,7 +311,7 @@ static void put_interrupt(const struct record *rec, struct str name, struct fram
 
     if (b == NULL)
         return;
-    put_own_head(rec, name, b);
+    put_own_header(rec, name, b);
     buf_lit(b, ",\"data\":{\"interrupt_id\":");
     json_put_str_or_null(b, rec->id);
     render_json(b, "value", rec->data);
@@ -337,7 +337,7 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_own_head(rec, STR("resume"), b);
+    put_own_header(rec, STR("resume"), b);
     buf_lit(b, ",\"data\":{\"interrupt_ids\":");
     buf_str(b, str_absent(rec->resolves) ? STR("[]") : rec->resolves);
     buf_lit(b, "},\"metadata\":null");
@@ -350,7 +350,7 @@ static void on_job_error(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_own_head(rec, STR_NONE, b);
+    put_own_header(rec, STR_NONE, b);
     buf_lit(b, ",\"data\":{\"error\":");
     json_put_str_or_null(b, rec->error);
     render_text(b, "error_type", rec->error_type);
@@ -363,7 +363,7 @@ static void on_job_error(const struct record *rec, struct frames *out)
 
 static void put_reason(const struct record *rec, struct buf *b)
 {
-    put_own_head(rec, STR_NONE, b);
+    put_own_header(rec, STR_NONE, b);
     buf_lit(b, ",\"data\":{\"reason\":");
     json_put_str_or_null(b, rec->error);
     buf_lit(b, "},\"metadata\":null");
@@ -402,7 +402,7 @@ static void on_job_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    put_own_head(rec, STR_NONE, b);
+    put_own_header(rec, STR_NONE, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
     render_text(b, "status",
                 aiq_status_name(terminal_status(rec->status), out->variant->aiq_compat));

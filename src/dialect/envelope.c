@@ -15,10 +15,10 @@
 static struct buf *begin_event(struct frames *out,
                                const struct record *rec,
                                struct str event,
-                               struct str head,
+                               struct str header,
                                struct str data)
 {
-    struct buf *b = render_begin(out, event, head);
+    struct buf *b = render_begin(out, event, header);
 
     if (b == NULL)
         return NULL;

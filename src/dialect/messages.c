@@ -198,11 +198,11 @@ static void end_event(const struct record *rec, struct str name, struct frames *
 }
 
 /* The input that the run was started with, where an end repeats it: not at the root. */
-static void put_head_input(const struct record *rec, struct buf *b)
+static void put_header_input(const struct record *rec, struct buf *b)
 {
-    if (record_info(rec)->root || rec->head == NULL || str_absent(rec->head->input))
+    if (record_info(rec)->root || rec->header == NULL || str_absent(rec->header->input))
         return;
-    render_json(b, "input", rec->head->input);
+    render_json(b, "input", rec->header->input);
 }
 
 static void put_start_event(const struct record *rec, struct str type, struct frames *out)
@@ -229,7 +229,7 @@ static void put_end_event(const struct record *rec, struct str type, struct fram
         return;
     buf_lit(b, "{\"output\":");
     json_put_raw_or_null(b, rec->output);
-    put_head_input(rec, b);
+    put_header_input(rec, b);
     buf_char(b, '}');
     end_event(rec, record_info(rec)->name, out);
 }
@@ -242,7 +242,7 @@ static void put_tool_error_event(const struct record *rec, struct frames *out)
         return;
     buf_lit(b, "{\"error\":");
     json_put_str_or_null(b, render_error(rec));
-    put_head_input(rec, b);
+    put_header_input(rec, b);
     buf_char(b, '}');
     end_event(rec, record_info(rec)->name, out);
 }
@@ -278,7 +278,7 @@ static void put_answer_event(const struct record *rec, struct frames *out)
     } else {
         put_answer(b, rec);
     }
-    put_head_input(rec, b);
+    put_header_input(rec, b);
     buf_char(b, '}');
     end_event(rec, info->name, out);
 }

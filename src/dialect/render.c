@@ -71,12 +71,12 @@ void render_moment_value(struct buf *b, int64_t ms)
     buf_char(b, '"');
 }
 
-struct buf *render_begin(struct frames *out, struct str name, struct str head)
+struct buf *render_begin(struct frames *out, struct str name, struct str header)
 {
     struct buf *b = frames_begin(out, name, MODE_ANY);
 
     if (b != NULL)
-        buf_str(b, head);
+        buf_str(b, header);
     return b;
 }
 

@@ -34,7 +34,7 @@
     render_begin((out), STR(type), STR("{\"type\":\"" type "\""))
 
 /* Starts the frame @name with @head as its first bytes; NULL when nobody wants it. */
-struct buf *render_begin(struct frames *out, struct str name, struct str head);
+struct buf *render_begin(struct frames *out, struct str name, struct str header);
 /* Closes the payload's object and the frame. */
 void render_end(struct frames *out);
 

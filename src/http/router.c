@@ -19,7 +19,7 @@ struct segment {
     struct str text; /* the literal, or the name */
 };
 
-struct entry {
+struct route_entry {
     const struct http_route *route; /* borrowed */
     unsigned method;                /* a bit */
     size_t n_segments;
@@ -28,7 +28,7 @@ struct entry {
 
 struct router {
     size_t n;
-    struct entry entries[];
+    struct route_entry entries[];
 };
 
 /* The bit of methods[i] is 1 << i. */
@@ -68,7 +68,7 @@ static bool parse_segment(struct str text, bool is_last, struct segment *ret)
     return name.n > 0;
 }
 
-static bool parse_pattern(struct str pattern, struct entry *e)
+static bool parse_pattern(struct str pattern, struct route_entry *e)
 {
     size_t n_params = 0;
 
@@ -88,7 +88,7 @@ static bool parse_pattern(struct str pattern, struct entry *e)
     return n_params <= ROUTER_MAX_PARAMS;
 }
 
-static bool make_entry(const struct http_route *route, struct entry *e)
+static bool make_entry(const struct http_route *route, struct route_entry *e)
 {
     e->route = route;
     e->method = route->method != NULL ? method_bit(str_of(route->method)) : 0;
@@ -98,8 +98,8 @@ static bool make_entry(const struct http_route *route, struct entry *e)
 /* The more exact pattern first. */
 static int compare_entries(const void *left, const void *right)
 {
-    const struct entry *a = left;
-    const struct entry *b = right;
+    const struct route_entry *a = left;
+    const struct route_entry *b = right;
 
     for (size_t i = 0; i < a->n_segments && i < b->n_segments; i++)
         if (a->segments[i].kind != b->segments[i].kind)
@@ -158,14 +158,14 @@ static void split_path(struct str path, struct split *ret)
         ret->parts[ret->n - 1] = ret->from[ret->n - 1];
 }
 
-static bool fits_count(const struct entry *e, const struct split *path)
+static bool fits_count(const struct route_entry *e, const struct split *path)
 {
     if (e->segments[e->n_segments - 1].kind == SEGMENT_REST)
         return path->n >= e->n_segments;
     return path->n == e->n_segments;
 }
 
-static bool fits(const struct entry *e, const struct split *path)
+static bool fits(const struct route_entry *e, const struct split *path)
 {
     if (!fits_count(e, path))
         return false;
@@ -179,7 +179,9 @@ static bool fits(const struct entry *e, const struct split *path)
     return true;
 }
 
-static void take_match(const struct entry *e, const struct split *path, struct router_match *m)
+static void take_match(const struct route_entry *e,
+                       const struct split *path,
+                       struct router_match *m)
 {
     m->route = e->route;
     for (size_t i = 0; i < e->n_segments; i++) {
@@ -206,7 +208,7 @@ void router_find(const struct router *r,
         wanted |= BIT_GET;
     split_path(path, &split);
     for (size_t i = 0; i < r->n; i++) {
-        const struct entry *e = &r->entries[i];
+        const struct route_entry *e = &r->entries[i];
         if (!fits(e, &split))
             continue;
         ret->methods |= e->method | BIT_OPTIONS | (e->method == BIT_GET ? BIT_HEAD : 0u);

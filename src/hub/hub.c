@@ -12,15 +12,16 @@
 
 enum { TURN_READERS = 32 }; /* woken between two looks at the sockets */
 
-struct channel {
-    struct channel *next; /* of the topic */
+struct topic_channel {
+    struct topic_channel *next; /* of the topic */
     struct topic *topic;
-    struct way way;
+    struct stream_format format;
     struct window window;
     struct reader readers; /* list head */
     size_t n_readers;
-    struct channel *due_prev, *due_next; /* in the hub's ring, while readers are to be woken */
-    struct reader *at;                   /* the one whose turn it is, or the head */
+    struct topic_channel *due_prev, *due_next; /* in the hub's ring, while readers are to be
+                                                  woken */
+    struct reader *at;                         /* the one whose turn it is, or the head */
     size_t n_due;      /* all that are to be woken are among so many from there */
     size_t n_measured; /* to be woken until all have what came at... */
     uint64_t since_us; /* ...this time; 0: nothing is measured */
@@ -29,7 +30,7 @@ struct channel {
 struct topic {
     struct topic *prev, *next; /* of the hub */
     struct hub *hub;
-    struct channel *channels;
+    struct topic_channel *channels;
     int64_t key; /* of the newest job of that id that is known of; 0: none */
     char job[80];
     size_t job_n;
@@ -44,19 +45,19 @@ struct hub {
     struct table topics;       /* job id -> struct topic; without those that are detached */
     struct topic all;          /* list head */
     struct frames frames;
-    struct channel due; /* head of the ring of channels with readers to wake */
-    struct letter turn;
+    struct topic_channel due; /* head of the ring of channels with readers to wake */
+    struct loop_message turn;
     bool turn_posted;
     atomic_size_t n_readers; /* others only look */
     struct histogram delivery;
-    struct listener listeners; /* list head */
+    struct hub_listener listeners; /* list head */
 };
 
 /* --- channels ----------------------------------------------------------------- */
 
 /* Counts its frames in @n_frames; behind the last record of the news there is a cursor. */
 static int add_record(struct hub *h,
-                      struct channel *c,
+                      struct topic_channel *c,
                       const struct record *rec,
                       bool is_last,
                       size_t *n_frames)
@@ -65,10 +66,10 @@ static int add_record(struct hub *h,
     size_t n = 0;
 
     buf_clear(out);
-    int err = way_render(&c->way, rec, (struct cursor){ 0 }, &h->frames, out, &n);
+    int err = stream_format_render(&c->format, rec, (struct cursor){ 0 }, &h->frames, out, &n);
     *n_frames += n;
     if (err == 0 && is_last && *n_frames > 0 && rec->kind != REC_JOB_END)
-        way_put_cursor(&c->way, rec->seq, out);
+        stream_format_put_cursor(&c->format, rec->seq, out);
     if (err == 0)
         err = out->error;
     if (err == 0)
@@ -79,28 +80,28 @@ static int add_record(struct hub *h,
 }
 
 /* A change of state that is no record: aiq says it all the same. */
-static void add_status(struct hub *h, struct channel *c, const struct news *news)
+static void add_status(struct hub *h, struct topic_channel *c, const struct job_change *news)
 {
     struct buf *out = hub_shared_scratch(h->shared, h->index);
     struct buf payload;
 
-    if (c->way.dialect != &dialect_aiq || !c->window.known || !news->state_changed ||
+    if (c->format.dialect != &dialect_aiq || !c->window.known || !news->state_changed ||
         job_state_is_final(news->state))
         return;
     buf_init(&payload, 4096);
     aiq_put_job_status(&payload, news->ts,
                        aiq_status_name(news->state == JOB_QUEUED ? AIQ_SUBMITTED : AIQ_RUNNING,
-                                       c->way.variant.aiq_compat),
+                                       c->format.variant.aiq_compat),
                        STR_NONE, false);
     buf_clear(out);
-    way_put(&c->way, str_make(c->topic->job, c->topic->job_n), STR("job.status"),
-            buf_text(&payload), out);
+    stream_format_put(&c->format, str_make(c->topic->job, c->topic->job_n), STR("job.status"),
+                      buf_text(&payload), out);
     buf_done(&payload);
     if (out->error == 0) /* only a courtesy: it may fail */
         (void)window_add(&c->window, buf_text(out), c->window.last, false);
 }
 
-static void take_news(struct hub *h, struct channel *c, const struct news *news)
+static void take_news(struct hub *h, struct topic_channel *c, const struct job_change *news)
 {
     size_t from = 0, n_frames = 0;
 
@@ -111,7 +112,7 @@ static void take_news(struct hub *h, struct channel *c, const struct news *news)
         from++;
     /* What has to be gathered is gathered by each reader, page by page. */
     bool follows = from < news->n_records && news->records[from]->seq == c->window.last + 1 &&
-                   !way_gathers(&c->way);
+                   !stream_format_gathers(&c->format);
     int err = 0;
     for (size_t i = from; follows && i < news->n_records && err == 0; i++)
         err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);
@@ -125,7 +126,7 @@ static void detach(struct topic *t)
 {
     struct str job = str_make(t->job, t->job_n);
 
-    for (struct channel *c = t->channels; c != NULL; c = c->next)
+    for (struct topic_channel *c = t->channels; c != NULL; c = c->next)
         for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
             r->gone = true;
     if (t->detached)
@@ -144,7 +145,7 @@ static bool take_key(struct topic *t, int64_t key)
     if (key < t->key)
         return false;
     t->key = key;
-    for (struct channel *c = t->channels; c != NULL; c = c->next) {
+    for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         window_reset(&c->window, 0);
         c->window.known = false;
         for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
@@ -166,7 +167,7 @@ static void remove_topic(struct topic *t)
     free(t);
 }
 
-static void due_remove(struct channel *c)
+static void due_remove(struct topic_channel *c)
 {
     if (c->due_next == NULL)
         return;
@@ -178,10 +179,10 @@ static void due_remove(struct channel *c)
 /* Channels without readers, and the topic with its last channel. */
 static void remove_empty(struct topic *t)
 {
-    struct channel **at = &t->channels;
+    struct topic_channel **at = &t->channels;
 
     while (*at != NULL) {
-        struct channel *c = *at;
+        struct topic_channel *c = *at;
 
         if (c->readers.next != &c->readers) {
             at = &c->next;
@@ -202,7 +203,7 @@ static void remove_empty(struct topic *t)
  * being served: they are woken a few at a time, round and round.  Whoever comes late in the
  * round gets all that was committed meanwhile in one write. */
 
-static void due_append(struct hub *h, struct channel *c)
+static void due_append(struct hub *h, struct topic_channel *c)
 {
     c->due_next = &h->due;
     c->due_prev = h->due.due_prev;
@@ -210,7 +211,7 @@ static void due_append(struct hub *h, struct channel *c)
     h->due.due_prev = c;
 }
 
-static void due_add(struct hub *h, struct channel *c)
+static void due_add(struct hub *h, struct topic_channel *c)
 {
     if (c->n_readers == 0)
         return;
@@ -224,7 +225,7 @@ static void due_add(struct hub *h, struct channel *c)
 }
 
 /* One commit at a time is followed until all readers have it. */
-static void measure(struct channel *c, const struct news *news)
+static void measure(struct topic_channel *c, const struct job_change *news)
 {
     if (c->since_us != 0 || news->n_records == 0 || c->n_readers == 0)
         return;
@@ -232,7 +233,7 @@ static void measure(struct channel *c, const struct news *news)
     c->n_measured = c->n_readers;
 }
 
-static void measured(struct channel *c)
+static void measured(struct topic_channel *c)
 {
     histogram_add(&c->topic->hub->delivery, monotonic_us() - c->since_us, 1);
     c->since_us = 0;
@@ -240,7 +241,7 @@ static void measured(struct channel *c)
 
 /* Wakes at most @room of them; the channel may be gone afterwards.  Returns what is left of
  * @room. */
-static size_t wake_some(struct channel *c, size_t room)
+static size_t wake_some(struct topic_channel *c, size_t room)
 {
     struct topic *t = c->topic;
 
@@ -263,9 +264,9 @@ static size_t wake_some(struct channel *c, size_t room)
     return room;
 }
 
-static void on_turn(struct letter *letter)
+static void on_turn(struct loop_message *message)
 {
-    struct hub *h = (struct hub *)(void *)((char *)letter - offsetof(struct hub, turn));
+    struct hub *h = (struct hub *)(void *)((char *)message - offsetof(struct hub, turn));
     size_t room = TURN_READERS;
 
     h->turn_posted = false;
@@ -282,7 +283,7 @@ static struct topic *find_topic(const struct hub *h, struct str job)
     return t != NULL && str_eq(str_make(t->job, t->job_n), job) ? t : NULL;
 }
 
-void hub_take(struct hub *h, const struct news *news)
+void hub_take(struct hub *h, const struct job_change *news)
 {
     struct topic *t = find_topic(h, news->job);
 
@@ -292,7 +293,7 @@ void hub_take(struct hub *h, const struct news *news)
         return;
     if (news->gone)
         detach(t);
-    for (struct channel *c = t->channels; c != NULL; c = c->next) {
+    for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         take_news(h, c, news);
         due_add(h, c);
         measure(c, news);
@@ -302,7 +303,7 @@ void hub_take(struct hub *h, const struct news *news)
 /* Their windows may end too early, and the last news of a job may be what was lost. */
 static void topic_missed(struct topic *t)
 {
-    for (struct channel *c = t->channels; c != NULL; c = c->next) {
+    for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
             r->has_missed = true;
         due_add(t->hub, c);
@@ -318,22 +319,22 @@ void hub_missed(struct hub *h)
 
 /* --- joining and leaving -------------------------------------------------------- */
 
-static struct channel *find_channel(struct topic *t, const struct way *way)
+static struct topic_channel *find_channel(struct topic *t, const struct stream_format *format)
 {
-    for (struct channel *c = t->channels; c != NULL; c = c->next)
-        if (way_eq(&c->way, way))
+    for (struct topic_channel *c = t->channels; c != NULL; c = c->next)
+        if (stream_format_eq(&c->format, format))
             return c;
     return NULL;
 }
 
-static struct channel *add_channel(struct topic *t, const struct way *way)
+static struct topic_channel *add_channel(struct topic *t, const struct stream_format *format)
 {
-    struct channel *c = calloc(1, sizeof(*c));
+    struct topic_channel *c = calloc(1, sizeof(*c));
 
     if (c == NULL)
         return NULL;
     c->topic = t;
-    c->way = *way;
+    c->format = *format;
     c->readers.next = c->readers.prev = &c->readers;
     c->next = t->channels;
     t->channels = c;
@@ -363,7 +364,10 @@ static struct topic *add_topic(struct hub *h, struct str job)
     return t;
 }
 
-int hub_join(struct hub *h, struct str job, const struct way *way, struct reader *r)
+int hub_join(struct hub *h,
+             struct str job,
+             const struct stream_format *format,
+             struct reader *r)
 {
     struct topic *t = find_topic(h, job);
 
@@ -371,9 +375,9 @@ int hub_join(struct hub *h, struct str job, const struct way *way, struct reader
         t = add_topic(h, job);
     if (t == NULL)
         return ERR_NOMEM;
-    struct channel *c = find_channel(t, way);
+    struct topic_channel *c = find_channel(t, format);
     if (c == NULL)
-        c = add_channel(t, way);
+        c = add_channel(t, format);
     if (c == NULL) {
         if (t->channels == NULL)
             remove_topic(t);
@@ -394,7 +398,7 @@ int hub_join(struct hub *h, struct str job, const struct way *way, struct reader
 
 void hub_leave(struct hub *h, struct reader *r)
 {
-    struct channel *c = r->channel;
+    struct topic_channel *c = r->channel;
 
     if (c == NULL)
         return;
@@ -462,7 +466,7 @@ static bool at_end(struct reader *r)
 
 enum hub_next hub_reader_next(struct reader *r, struct str *ret)
 {
-    struct channel *c = r->channel;
+    struct topic_channel *c = r->channel;
 
     if (r->done)
         return HUB_END;
@@ -490,7 +494,7 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
 
 void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended)
 {
-    struct channel *c = r->channel;
+    struct topic_channel *c = r->channel;
 
     r->gone |= !take_key(c->topic, key);
     r->key = key;
@@ -506,9 +510,9 @@ void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended)
         move_to(r, c->window.tail, c->window.tail->bytes.n);
 }
 
-const struct way *hub_reader_way(const struct reader *r)
+const struct stream_format *hub_reader_way(const struct reader *r)
 {
-    return &r->channel->way;
+    return &r->channel->format;
 }
 
 struct str hub_reader_job(const struct reader *r)
@@ -518,7 +522,7 @@ struct str hub_reader_job(const struct reader *r)
 
 /* --- the states of all jobs --------------------------------------------------------- */
 
-void hub_listen(struct hub *h, struct listener *l)
+void hub_listen(struct hub *h, struct hub_listener *l)
 {
     if (h->listeners.next == &h->listeners)
         hub_shared_listen(h->shared, h->index, true);
@@ -528,7 +532,7 @@ void hub_listen(struct hub *h, struct listener *l)
     h->listeners.prev = l;
 }
 
-void hub_unlisten(struct hub *h, struct listener *l)
+void hub_unlisten(struct hub *h, struct hub_listener *l)
 {
     l->prev->next = l->next;
     l->next->prev = l->prev;
@@ -540,7 +544,7 @@ void hub_unlisten(struct hub *h, struct listener *l)
 void hub_tell(struct hub *h, const struct change *change)
 {
     /* Who hears may stop listening. */
-    for (struct listener *l = h->listeners.next, *next; l != &h->listeners; l = next) {
+    for (struct hub_listener *l = h->listeners.next, *next; l != &h->listeners; l = next) {
         next = l->next;
         l->hear(l, change);
     }

@@ -1,6 +1,6 @@
 /* The hub of one loop: topics of jobs that somebody reads here, and their recent bytes.
  *
- *     journal thread ──publication──▶ hub_shared ──letter──▶ hub ──▶ channel ──▶ readers
+ *     journal thread ──publication──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
  *
  * A topic is a job.  A channel is one way to read it; it keeps a window of recent records
  * (hub/window.h), rendered once.  A reader is a place in a channel: inside the window it takes
@@ -17,7 +17,7 @@
 #include "loop/mailbox.h"
 
 struct block;
-struct channel;
+struct topic_channel;
 struct hub;
 struct hub_shared;
 struct histogram;
@@ -41,7 +41,7 @@ void hub_free(struct hub *h);
 /* One reader.  The owner embeds it and sets `wake`; the rest is the hub's. */
 struct reader {
     struct reader *prev, *next;
-    struct channel *channel;
+    struct topic_channel *channel;
     int64_t key;         /* of the job, from its first page on */
     uint64_t seq;        /* the last record that was given out */
     struct block *block; /* ref; where the next bytes are, or NULL: look for it */
@@ -54,7 +54,10 @@ struct reader {
 };
 
 /* Joins the channel of @job for @way, so that from now on nothing is missed. */
-int hub_join(struct hub *h, struct str job, const struct way *way, struct reader *r);
+int hub_join(struct hub *h,
+             struct str job,
+             const struct stream_format *format,
+             struct reader *r);
 void hub_leave(struct hub *h, struct reader *r);
 
 enum hub_next {
@@ -85,15 +88,15 @@ struct change {
 };
 
 /* Somebody who wants to know.  The owner embeds it and sets `hear`; NULL: changes were lost. */
-struct listener {
-    struct listener *prev, *next;
-    void (*hear)(struct listener *l, const struct change *change);
+struct hub_listener {
+    struct hub_listener *prev, *next;
+    void (*hear)(struct hub_listener *l, const struct change *change);
 };
 
-void hub_listen(struct hub *h, struct listener *l);
-void hub_unlisten(struct hub *h, struct listener *l);
+void hub_listen(struct hub *h, struct hub_listener *l);
+void hub_unlisten(struct hub *h, struct hub_listener *l);
 
-const struct way *hub_reader_way(const struct reader *r);
+const struct stream_format *hub_reader_way(const struct reader *r);
 struct str hub_reader_job(const struct reader *r);
 
 /* From any thread. */

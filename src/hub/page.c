@@ -12,7 +12,7 @@
 enum { PAGE_BYTES = 256 * 1024, PAGE_ROOM = PAGE_BYTES + 8 * 1024, PAGE_ROWS = 5000 };
 
 /* While a page is being read. */
-struct reading {
+struct page_reading {
     struct page *page;
     struct store *store;
     int64_t key;
@@ -26,9 +26,12 @@ struct reading {
     bool skips; /* and will not be */
 };
 
-static void page_read(struct task *task, struct store *store);
+static void page_read(struct thread_task *task, struct store *store);
 
-int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret)
+int page_new(struct str job,
+             const struct stream_format *format,
+             struct cursor after,
+             struct page **ret)
 {
     struct page *p = calloc(1, sizeof(*p));
 
@@ -38,7 +41,7 @@ int page_new(struct str job, const struct way *way, struct cursor after, struct 
     }
     memcpy(p->job, job.p, job.n);
     p->job_n = job.n;
-    p->way = *way;
+    p->format = *format;
     p->asked = after;
     p->max_bytes = PAGE_BYTES;
     p->task.run = page_read;
@@ -50,56 +53,56 @@ void page_free(struct page *p)
 {
     if (p == NULL)
         return;
-    sheet_unref(p->sheet);
+    cached_page_unref(p->cached);
     gathered_free(p->gathered);
     free(p);
 }
 
 bool page_is_beyond_end(const struct page *p)
 {
-    return p->sheet->n_frames == 0 && p->sheet->at_end && job_state_is_final(p->state);
+    return p->cached->n_frames == 0 && p->cached->at_end && job_state_is_final(p->state);
 }
 
-void page_ask(struct page *p, struct pool *pool)
+void page_ask(struct page *p, struct thread_pool *pool)
 {
-    p->shelf = pool_shelf(pool);
-    pool_post(pool, &p->task);
+    p->page_cache = thread_pool_page_cache(pool);
+    thread_pool_post(pool, &p->task);
 }
 
 /* Damaged records are passed over at the beginning of a page, and a frame in their place says
  * so.  One that is met later ends the page before it.  True to go on. */
-static bool pass_over(struct reading *r, uint64_t seq)
+static bool pass_over(struct page_reading *r, uint64_t seq)
 {
-    struct sheet *sheet = r->page->sheet;
+    struct cached_page *cached = r->page->cached;
 
-    if (sheet->last_seq >= seq)
+    if (cached->last_seq >= seq)
         return true;
     r->full = r->n_good > 0;
     if (!r->full)
-        sheet->last_seq = r->lost = seq;
+        cached->last_seq = r->lost = seq;
     return !r->full;
 }
 
-static void say_what_is_lost(struct reading *r)
+static void say_what_is_lost(struct page_reading *r)
 {
     struct page *p = r->page;
 
     if (r->lost == 0 || r->n_good > 0)
         return;
-    way_put_gap(&p->way, str_make(p->job, p->job_n), p->after.seq, r->lost, p->job_seq,
-                &p->sheet->bytes);
-    p->sheet->n_frames++;
+    stream_format_put_gap(&p->format, str_make(p->job, p->job_n), p->after.seq, r->lost,
+                          p->job_seq, &p->cached->bytes);
+    p->cached->n_frames++;
 }
 
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
-    struct reading *r = arg;
-    struct sheet *sheet = r->page->sheet;
+    struct page_reading *r = arg;
+    struct cached_page *cached = r->page->cached;
     struct record rec;
     size_t n = 0;
 
     r->n_rows++;
-    r->hole = seq != sheet->last_seq + 1 && !r->skips;
+    r->hole = seq != cached->last_seq + 1 && !r->skips;
     if (r->hole || !pass_over(r, seq - 1))
         return 1;
     int err = record_reader_read(&r->records, seq, stored, &rec);
@@ -107,17 +110,18 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
         return !pass_over(r, seq);
     say_what_is_lost(r);
     if (err == 0)
-        err = way_render(&r->page->way, &rec, r->page->after, &r->frames, &sheet->bytes, &n);
+        err = stream_format_render(&r->page->format, &rec, r->page->after, &r->frames,
+                                   &cached->bytes, &n);
     if (err != 0) {
         r->page->code = err;
         return 1;
     }
-    sheet->last_seq = seq;
+    cached->last_seq = seq;
     r->n_good++;
-    sheet->n_frames += n;
-    sheet->ended |= rec.kind == REC_JOB_END;
-    r->full = sheet->bytes.n >= r->page->max_bytes ||
-              (r->page->max_frames > 0 && sheet->n_frames >= r->page->max_frames);
+    cached->n_frames += n;
+    cached->ended |= rec.kind == REC_JOB_END;
+    r->full = cached->bytes.n >= r->page->max_bytes ||
+              (r->page->max_frames > 0 && cached->n_frames >= r->page->max_frames);
     return r->full;
 }
 
@@ -130,31 +134,31 @@ static size_t expected(const struct page *p, uint64_t after)
 }
 
 /* All that there were have been looked at, or as many as fit. */
-static void end_sheet(struct reading *r)
+static void end_sheet(struct page_reading *r)
 {
     struct page *p = r->page;
-    struct sheet *sheet = p->sheet;
+    struct cached_page *cached = p->cached;
 
-    sheet->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
+    cached->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
     /* A job that goes on may have grown since its row was read, but not shrunk. */
-    r->hole |= sheet->at_end && p->code == 0 && sheet->last_seq < p->job_seq;
+    r->hole |= cached->at_end && p->code == 0 && cached->last_seq < p->job_seq;
     if (r->hole && r->skips) {
         r->hole = false;
-        sheet->at_end = pass_over(r, p->job_seq);
+        cached->at_end = pass_over(r, p->job_seq);
     }
     say_what_is_lost(r);
-    if (sheet->n_frames > 0 && !sheet->ended)
-        way_put_cursor(&p->way, sheet->last_seq, &sheet->bytes);
+    if (cached->n_frames > 0 && !cached->ended)
+        stream_format_put_cursor(&p->format, cached->last_seq, &cached->bytes);
     if (p->code == 0)
-        p->code = sheet->bytes.error;
+        p->code = cached->bytes.error;
 }
 
 static int on_earlier(void *arg, uint64_t seq, struct str stored)
 {
-    struct reading *r = arg;
+    struct page_reading *r = arg;
     struct record rec;
 
-    if (seq > r->page->sheet->last_seq)
+    if (seq > r->page->cached->last_seq)
         return 1;
     int err = record_reader_read(&r->records, seq, stored, &rec);
     if (err == 0)
@@ -165,10 +169,10 @@ static int on_earlier(void *arg, uint64_t seq, struct str stored)
 }
 
 /* What was gathered up to where the page begins: by the page before, or from the records. */
-static void gather(struct reading *r)
+static void gather(struct page_reading *r)
 {
     struct page *p = r->page;
-    uint64_t after = p->sheet->last_seq;
+    uint64_t after = p->cached->last_seq;
 
     if (p->gathered == NULL || p->gathered->seq != after) {
         gathered_free(p->gathered);
@@ -183,10 +187,10 @@ static void gather(struct reading *r)
     r->frames.gathered = p->gathered;
 }
 
-static void read_rows(struct reading *r)
+static void read_rows(struct page_reading *r)
 {
     struct page *p = r->page;
-    struct sheet *sheet = p->sheet;
+    struct cached_page *cached = p->cached;
     /* A cursor inside a record looks at that record once more. */
     uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
 
@@ -195,9 +199,9 @@ static void read_rows(struct reading *r)
     r->full = r->hole = false;
     record_reader_init(&r->records, r->store, r->key, r->job);
     frames_init(&r->frames, SIZE_MAX / 4);
-    sheet->last_seq = after;
-    (void)buf_reserve(&sheet->bytes, expected(p, after)); /* an error sticks */
-    if (way_gathers(&p->way))
+    cached->last_seq = after;
+    (void)buf_reserve(&cached->bytes, expected(p, after)); /* an error sticks */
+    if (stream_format_gathers(&p->format))
         gather(r);
     int err = p->code != 0 ? p->code
                            : store_records(r->store, r->key, after, PAGE_ROWS, SIZE_MAX,
@@ -206,44 +210,46 @@ static void read_rows(struct reading *r)
         p->code = err;
     end_sheet(r);
     if (p->gathered != NULL)
-        p->gathered->seq = sheet->last_seq; /* also behind what is damaged */
+        p->gathered->seq = cached->last_seq; /* also behind what is damaged */
     frames_done(&r->frames);
     record_reader_done(&r->records);
 }
 
-/* From the shelf, or else from the store. */
-static void read_sheet(struct reading *r)
+/* From the page cache, or else from the store. */
+static void read_sheet(struct page_reading *r)
 {
     struct page *p = r->page;
-    struct place place = { .key = r->key,
-                           .way = p->way,
-                           .after = p->after,
-                           .max_frames = p->max_frames,
-                           .max_bytes = p->max_bytes };
+    struct page_key place = { .key = r->key,
+                              .format = p->format,
+                              .after = p->after,
+                              .max_frames = p->max_frames,
+                              .max_bytes = p->max_bytes };
 
     r->hole = false;
-    sheet_unref(p->sheet);
+    cached_page_unref(p->cached);
     /* Who gathers reads by himself. */
-    p->sheet = way_gathers(&p->way) ? NULL : shelf_get(p->shelf, &place, p->job_seq);
-    if (p->sheet != NULL)
+    p->cached = stream_format_gathers(&p->format)
+                    ? NULL
+                    : page_cache_get(p->page_cache, &place, p->job_seq);
+    if (p->cached != NULL)
         return;
-    p->sheet = sheet_new();
-    if (p->sheet != NULL)
+    p->cached = cached_page_new();
+    if (p->cached != NULL)
         read_rows(r);
     else
         p->code = ERR_NOMEM;
-    if (!way_gathers(&p->way))
-        shelf_put(p->shelf, &place, p->code == 0 && !r->hole ? p->sheet : NULL);
+    if (!stream_format_gathers(&p->format))
+        page_cache_put(p->page_cache, &place, p->code == 0 && !r->hole ? p->cached : NULL);
 }
 
 /* Where to begin, by what the job's row says. */
-static int find_place(struct reading *r)
+static int find_place(struct page_reading *r)
 {
     struct page *p = r->page;
     struct job_row row;
     int err = store_job_get(r->store, r->job, &row, NULL);
 
-    if (err == 0 && !reach_includes(p->reach, row.id, row.owner))
+    if (err == 0 && !job_scope_includes(p->reach, row.id, row.owner))
         err = ERR_NOT_FOUND;
     if (err != 0)
         return err;
@@ -259,10 +265,10 @@ static int find_place(struct reading *r)
     return 0;
 }
 
-static void page_read(struct task *task, struct store *store)
+static void page_read(struct thread_task *task, struct store *store)
 {
     struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
-    struct reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
+    struct page_reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
     uint64_t first;
 
     do {

@@ -1,6 +1,6 @@
 /* A page: a piece of a job's past, rendered in one way, for one reader.
  *
- * It is asked for on a loop and read on a thread of the pool, from the shelf or from the
+ * It is asked for on a loop and read on a thread of the pool, from the page cache or from the
  * store; then it is the loop's again. */
 #ifndef HUB_PAGE_H
 #define HUB_PAGE_H
@@ -10,17 +10,17 @@
 #include "hub/shelf.h"
 #include "jobs/job.h"
 
-struct reach;
+struct job_scope;
 
 struct page {
-    struct task task;
+    struct thread_task task;
     void *data; /* the asker's */
 
     /* In. */
     char job[80]; /* its id */
     size_t job_n;
-    const struct reach *reach; /* borrowed; of the reader */
-    struct way way;
+    const struct job_scope *reach; /* borrowed; of the reader */
+    struct stream_format format;
     struct cursor asked;
     size_t max_bytes;          /* it ends with the record that reaches it */
     size_t max_frames;         /* the same; 0: no limit */
@@ -32,21 +32,24 @@ struct page {
     int code;            /* 0, ERR_NOT_FOUND, ERR_IO … */
     int64_t key;         /* of the job; another one means another job of the same id */
     enum job_state state;
-    uint64_t job_seq;    /* the job's last record */
-    uint64_t first_seq;  /* the oldest that retention has left */
-    bool foreign;        /* the cursor was beyond the end */
-    bool expired;        /* the cursor was before the oldest record that is left */
-    struct sheet *sheet; /* ref; what it says.  NULL: see code */
-    struct shelf *shelf; /* borrowed; the pool's */
+    uint64_t job_seq;              /* the job's last record */
+    uint64_t first_seq;            /* the oldest that retention has left */
+    bool foreign;                  /* the cursor was beyond the end */
+    bool expired;                  /* the cursor was before the oldest record that is left */
+    struct cached_page *cached;    /* ref; what it says.  NULL: see code */
+    struct page_cache *page_cache; /* borrowed; the pool's */
 };
 
-int page_new(struct str job, const struct way *way, struct cursor after, struct page **ret);
+int page_new(struct str job,
+             const struct stream_format *format,
+             struct cursor after,
+             struct page **ret);
 void page_free(struct page *p);
 
 /* There is nothing on it, and will be nothing: the job has ended before. */
 bool page_is_beyond_end(const struct page *p);
 
 /* It is given to task.done on the loop of task.home. */
-void page_ask(struct page *p, struct pool *pool);
+void page_ask(struct page *p, struct thread_pool *pool);
 
 #endif

@@ -8,35 +8,36 @@
 #include <stdlib.h>
 
 struct worker {
-    struct pool *pool;
+    struct thread_pool *pool;
     struct store *store; /* owned */
     pthread_t thread;
     bool started;
 };
 
-struct pool {
+struct thread_pool {
     pthread_mutex_t lock;
     pthread_cond_t news;
-    struct task *first, **last; /* under lock */
-    bool stopping;              /* under lock */
+    struct thread_task *first, **last; /* under lock */
+    bool stopping;                     /* under lock */
     unsigned n_workers;
-    struct worker *workers; /* owned */
-    struct shelf *shelf;    /* owned */
+    struct worker *workers;        /* owned */
+    struct page_cache *page_cache; /* owned */
 };
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct task *task = (struct task *)(void *)((char *)letter - offsetof(struct task, letter));
+    struct thread_task *task =
+        (struct thread_task *)(void *)((char *)message - offsetof(struct thread_task, message));
 
     task->done(task);
 }
 
-static struct task *take(struct pool *p)
+static struct thread_task *take(struct thread_pool *p)
 {
     (void)pthread_mutex_lock(&p->lock);
     while (p->first == NULL && !p->stopping)
         (void)pthread_cond_wait(&p->news, &p->lock);
-    struct task *task = p->first;
+    struct thread_task *task = p->first;
     if (task != NULL) {
         p->first = task->next;
         if (p->first == NULL)
@@ -49,26 +50,26 @@ static struct task *take(struct pool *p)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    struct task *task;
+    struct thread_task *task;
 
     while ((task = take(w->pool)) != NULL) {
         task->run(task, w->store);
-        task->letter.deliver = on_letter;
+        task->message.deliver = on_message;
         /* A closed mailbox: the loop has ended and its connections are gone, so that all
          * that is left to do is to free what the task holds. */
-        if (mailbox_post(task->home, &task->letter) != 0)
+        if (mailbox_post(task->home, &task->message) != 0)
             task->done(task);
     }
     return NULL;
 }
 
-int pool_new(const struct store_options *store,
-             unsigned n_threads,
-             size_t shelf_bytes,
-             struct pool **ret,
-             struct error *err)
+int thread_pool_new(const struct store_options *store,
+                    unsigned n_threads,
+                    size_t page_cache_bytes,
+                    struct thread_pool **ret,
+                    struct error *err)
 {
-    struct pool *p = calloc(1, sizeof(*p));
+    struct thread_pool *p = calloc(1, sizeof(*p));
 
     if (p == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -76,7 +77,7 @@ int pool_new(const struct store_options *store,
     (void)pthread_cond_init(&p->news, NULL);
     p->last = &p->first;
     p->workers = calloc(n_threads, sizeof(*p->workers));
-    int code = p->workers == NULL || shelf_new(shelf_bytes, &p->shelf) != 0
+    int code = p->workers == NULL || page_cache_new(page_cache_bytes, &p->page_cache) != 0
                    ? error_set(err, ERR_NOMEM, "out of memory")
                    : 0;
     for (unsigned i = 0; i < n_threads && code == 0; i++) {
@@ -92,19 +93,19 @@ int pool_new(const struct store_options *store,
             (void)pthread_setname_np(w->thread, "reader"); /* only for people */
     }
     if (code != 0) {
-        pool_free(p);
+        thread_pool_free(p);
         return code;
     }
     *ret = p;
     return 0;
 }
 
-struct shelf *pool_shelf(const struct pool *p)
+struct page_cache *thread_pool_page_cache(const struct thread_pool *p)
 {
-    return p->shelf;
+    return p->page_cache;
 }
 
-void pool_post(struct pool *p, struct task *task)
+void thread_pool_post(struct thread_pool *p, struct thread_task *task)
 {
     task->next = NULL;
     (void)pthread_mutex_lock(&p->lock);
@@ -114,7 +115,7 @@ void pool_post(struct pool *p, struct task *task)
     (void)pthread_cond_signal(&p->news);
 }
 
-void pool_free(struct pool *p)
+void thread_pool_free(struct thread_pool *p)
 {
     if (p == NULL)
         return;
@@ -129,7 +130,7 @@ void pool_free(struct pool *p)
     }
     (void)pthread_cond_destroy(&p->news);
     (void)pthread_mutex_destroy(&p->lock);
-    shelf_free(p->shelf);
+    page_cache_free(p->page_cache);
     free(p->workers);
     free(p);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-struct way {
+struct stream_format {
     const struct dialect *dialect;
     const struct framing *framing;
     struct variant variant;
@@ -19,8 +19,9 @@ struct way {
 };
 
 /* A way as numbers: two are the same when these are. */
-enum { WAY_PARTS = 4 };
-static inline void way_parts(const struct way *w, uint64_t parts[WAY_PARTS])
+enum { STREAM_FORMAT_PARTS = 4 };
+static inline void stream_format_parts(const struct stream_format *w,
+                                       uint64_t parts[STREAM_FORMAT_PARTS])
 {
     parts[0] = (uint64_t)(uintptr_t)w->dialect;
     parts[1] = (uint64_t)(uintptr_t)w->framing;
@@ -31,49 +32,54 @@ static inline void way_parts(const struct way *w, uint64_t parts[WAY_PARTS])
                (uint64_t)w->variant.reconnected << 6;
 }
 
-static inline bool way_eq(const struct way *a, const struct way *b)
+static inline bool stream_format_eq(const struct stream_format *a,
+                                    const struct stream_format *b)
 {
-    uint64_t x[WAY_PARTS], y[WAY_PARTS];
+    uint64_t x[STREAM_FORMAT_PARTS], y[STREAM_FORMAT_PARTS];
 
-    way_parts(a, x);
-    way_parts(b, y);
+    stream_format_parts(a, x);
+    stream_format_parts(b, y);
     return memcmp(x, y, sizeof(x)) == 0;
 }
 
 /* Do its frames take what was gathered from the job's earlier records? */
-static inline bool way_gathers(const struct way *w)
+static inline bool stream_format_gathers(const struct stream_format *w)
 {
     return (w->variant.modes & MODE_PARTIALS) != 0;
 }
 
 /* Its frames are in envelopes: {"id","event","data"}. */
-bool way_wraps(const struct way *way);
+bool stream_format_wraps(const struct stream_format *format);
 
 /* Appends what comes after @after of @rec's frames; says how many frames that were. */
-int way_render(const struct way *way,
-               const struct record *rec,
-               struct cursor after,
-               struct frames *frames,
-               struct buf *out,
-               size_t *ret_n);
+int stream_format_render(const struct stream_format *format,
+                         const struct record *rec,
+                         struct cursor after,
+                         struct frames *frames,
+                         struct buf *out,
+                         size_t *ret_n);
 
 /* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
-void way_put_cursor(const struct way *way, uint64_t seq, struct buf *out);
+void stream_format_put_cursor(const struct stream_format *format,
+                              uint64_t seq,
+                              struct buf *out);
 /* Appends a frame that is made for the connection: no id.  @job is named where it has to be. */
-void way_put(const struct way *way,
-             struct str job,
-             struct str event,
-             struct str data,
-             struct buf *out);
+void stream_format_put(const struct stream_format *format,
+                       struct str job,
+                       struct str event,
+                       struct str data,
+                       struct buf *out);
 /* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
  * the last of them. */
-void way_put_gap(const struct way *way,
-                 struct str job,
-                 uint64_t after,
-                 uint64_t lost,
-                 uint64_t tail,
-                 struct buf *out);
+void stream_format_put_gap(const struct stream_format *format,
+                           struct str job,
+                           uint64_t after,
+                           uint64_t lost,
+                           uint64_t tail,
+                           struct buf *out);
 /* Appends raw bytes (a comment, a retry line) as one chunk. */
-void way_put_raw(const struct way *way, struct str bytes, struct buf *out);
+void stream_format_put_raw(const struct stream_format *format,
+                           struct str bytes,
+                           struct buf *out);
 
 #endif

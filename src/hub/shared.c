@@ -10,11 +10,11 @@
 enum { MAX_QUESTION = 4096 }; /* a longer one is not in the news: whoever wants it asks */
 
 struct home {
-    struct hub *hub;       /* borrowed */
-    struct mailbox *box;   /* borrowed */
-    struct buf scratch;    /* the loop's own */
-    struct letter missed;  /* there was no memory for another */
-    atomic_bool is_missed; /* it is on its way */
+    struct hub *hub;            /* borrowed */
+    struct mailbox *box;        /* borrowed */
+    struct buf scratch;         /* the loop's own */
+    struct loop_message missed; /* there was no memory for another */
+    atomic_bool is_missed;      /* it is on its way */
 };
 
 struct hub_shared {
@@ -48,9 +48,10 @@ void hub_shared_free(struct hub_shared *s)
     free(s);
 }
 
-static void on_missed(struct letter *letter)
+static void on_missed(struct loop_message *message)
 {
-    struct home *home = (struct home *)(void *)((char *)letter - offsetof(struct home, missed));
+    struct home *home =
+        (struct home *)(void *)((char *)message - offsetof(struct home, missed));
 
     atomic_store(&home->is_missed, false);
     hub_missed(home->hub);
@@ -134,41 +135,42 @@ bool hub_wanted(void *shared, struct str job)
 
 /* --- news ----------------------------------------------------------------------- */
 
-static void news_free(struct news *n)
+static void news_free(struct job_change *n)
 {
     for (size_t i = 0; i < n->n_records; i++)
         record_unref(n->records[i]);
     free(n);
 }
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct news *n = (struct news *)(void *)((char *)letter - offsetof(struct news, letter));
+    struct job_change *n =
+        (struct job_change *)(void *)((char *)message - offsetof(struct job_change, message));
 
     hub_take(n->hub, n);
     news_free(n);
 }
 
-static struct news *news_of(const struct publication *pub, struct hub *hub)
+static struct job_change *news_of(const struct publication *pub, struct hub *hub)
 {
     size_t n_list = pub->n_records * sizeof(struct record *);
-    struct news *n = malloc(sizeof(*n) + n_list + pub->job.n);
+    struct job_change *n = malloc(sizeof(*n) + n_list + pub->job.n);
 
     if (n == NULL)
         return NULL;
     char *after = (char *)(n + 1);
-    *n = (struct news){ .letter = { .deliver = on_letter },
-                        .hub = hub,
-                        .job = { after + n_list, pub->job.n },
-                        .key = pub->key,
-                        .state = pub->state,
-                        .state_changed = pub->state_changed,
-                        .gone = pub->gone,
-                        .ts = pub->ts,
-                        .since_us = pub->since_us,
-                        .last_seq = pub->last_seq,
-                        .n_records = pub->n_records,
-                        .records = (struct record **)(void *)after };
+    *n = (struct job_change){ .message = { .deliver = on_message },
+                              .hub = hub,
+                              .job = { after + n_list, pub->job.n },
+                              .key = pub->key,
+                              .state = pub->state,
+                              .state_changed = pub->state_changed,
+                              .gone = pub->gone,
+                              .ts = pub->ts,
+                              .since_us = pub->since_us,
+                              .last_seq = pub->last_seq,
+                              .n_records = pub->n_records,
+                              .records = (struct record **)(void *)after };
     memcpy(after + n_list, pub->job.p, pub->job.n);
     for (size_t i = 0; i < pub->n_records; i++)
         n->records[i] = record_ref(pub->records[i]);
@@ -179,7 +181,7 @@ static struct news *news_of(const struct publication *pub, struct hub *hub)
 
 /* A change on its way to one loop. */
 struct rumour {
-    struct letter letter;
+    struct loop_message message;
     struct hub *hub;
     struct change change;
     char texts[];
@@ -195,10 +197,10 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
         atomic_fetch_and(&s->listening, ~bit);
 }
 
-static void on_rumour(struct letter *letter)
+static void on_rumour(struct loop_message *message)
 {
     struct rumour *r =
-        (struct rumour *)(void *)((char *)letter - offsetof(struct rumour, letter));
+        (struct rumour *)(void *)((char *)message - offsetof(struct rumour, message));
 
     hub_tell(r->hub, &r->change);
     free(r);
@@ -228,7 +230,7 @@ static void spread(const struct publication *pub,
         return;
     }
     char *at = r->texts;
-    r->letter.deliver = on_rumour;
+    r->message.deliver = on_rumour;
     r->hub = home->hub;
     r->change = (struct change){ .job = keep(&at, pub->job),
                                  .agent = keep(&at, pub->agent),
@@ -242,7 +244,7 @@ static void spread(const struct publication *pub,
                                                      .state = q->state,
                                                      .question = keep(&at, text),
                                                      .expires = q->expires };
-    if (mailbox_post(home->box, &r->letter) != 0)
+    if (mailbox_post(home->box, &r->message) != 0)
         free(r);
 }
 
@@ -271,11 +273,11 @@ void hub_published(void *shared, const struct publication *pubs, size_t n)
         for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
             if ((bits & 1) == 0)
                 continue;
-            struct news *news = news_of(&pubs[i], s->homes[k].hub);
+            struct job_change *news = news_of(&pubs[i], s->homes[k].hub);
 
             if (news == NULL)
                 tell_missed(&s->homes[k]);
-            else if (mailbox_post(s->homes[k].box, &news->letter) != 0)
+            else if (mailbox_post(s->homes[k].box, &news->message) != 0)
                 news_free(news);
         }
     }

@@ -7,8 +7,8 @@
 #include "hub/hub.h"
 
 /* One publication on its way to one loop. */
-struct news {
-    struct letter letter;
+struct job_change {
+    struct loop_message message;
     struct hub *hub;
     struct str job; /* in this block */
     int64_t key;    /* 0: not told */
@@ -37,7 +37,7 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 
 /* On the hub's loop. */
 void hub_tell(struct hub *h, const struct change *change);
-void hub_take(struct hub *h, const struct news *news);
+void hub_take(struct hub *h, const struct job_change *news);
 /* Something was lost on the way to it, nobody knows what: all readers look again. */
 void hub_missed(struct hub *h);
 

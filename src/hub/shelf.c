@@ -6,74 +6,74 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ENTRY_BYTES = 1024 }; /* what a sheet costs beside its bytes, about */
+enum { ENTRY_BYTES = 1024 }; /* what a cached page costs beside its bytes, about */
 
-struct entry {
-    struct entry *prev, *next; /* used most recently first */
+struct page_cache_entry {
+    struct page_cache_entry *prev, *next; /* used most recently first */
     struct key key;
-    struct sheet *sheet; /* ref; NULL: being read */
+    struct cached_page *cached; /* ref; NULL: being read */
 };
 
-struct shelf {
+struct page_cache {
     pthread_mutex_t lock;
-    pthread_cond_t news;  /* something is no longer being read */
-    struct table entries; /* under lock, like all that follows: place -> struct entry */
-    struct entry list;    /* head */
+    pthread_cond_t news;          /* something is no longer being read */
+    struct table entries;         /* under lock, like all that follows: place -> struct entry */
+    struct page_cache_entry list; /* head */
     size_t n_bytes, max_bytes;
 };
 
-/* --- sheets --------------------------------------------------------------------- */
+/* --- cached pages --------------------------------------------------------------------- */
 
-struct sheet *sheet_new(void)
+struct cached_page *cached_page_new(void)
 {
-    struct sheet *sheet = calloc(1, sizeof(*sheet));
+    struct cached_page *cached = calloc(1, sizeof(*cached));
 
-    if (sheet != NULL) {
-        atomic_init(&sheet->refs, 1);
-        buf_init(&sheet->bytes, SIZE_MAX / 4);
+    if (cached != NULL) {
+        atomic_init(&cached->refs, 1);
+        buf_init(&cached->bytes, SIZE_MAX / 4);
     }
-    return sheet;
+    return cached;
 }
 
-static struct sheet *sheet_ref(struct sheet *sheet)
+static struct cached_page *cached_page_ref(struct cached_page *cached)
 {
-    atomic_fetch_add_explicit(&sheet->refs, 1, memory_order_relaxed);
-    return sheet;
+    atomic_fetch_add_explicit(&cached->refs, 1, memory_order_relaxed);
+    return cached;
 }
 
-void sheet_unref(struct sheet *sheet)
+void cached_page_unref(struct cached_page *cached)
 {
-    if (sheet == NULL || atomic_fetch_sub(&sheet->refs, 1) > 1)
+    if (cached == NULL || atomic_fetch_sub(&cached->refs, 1) > 1)
         return;
-    buf_done(&sheet->bytes);
-    free(sheet);
+    buf_done(&cached->bytes);
+    free(cached);
 }
 
 /* --- entries -------------------------------------------------------------------- */
 
-static struct key key_of_place(const struct shelf *s, const struct place *p)
+static struct key key_of_place(const struct page_cache *s, const struct page_key *p)
 {
-    uint64_t parts[WAY_PARTS + 4] = {
-        [WAY_PARTS] = p->after.seq, p->after.k, p->max_frames, p->max_bytes
+    uint64_t parts[STREAM_FORMAT_PARTS + 4] = {
+        [STREAM_FORMAT_PARTS] = p->after.seq, p->after.k, p->max_frames, p->max_bytes
     };
 
-    way_parts(&p->way, parts);
+    stream_format_parts(&p->format, parts);
     return table_key(&s->entries, (uint64_t)p->key,
                      str_make((const char *)parts, sizeof(parts)));
 }
 
-static size_t weight(const struct entry *e)
+static size_t weight(const struct page_cache_entry *e)
 {
-    return ENTRY_BYTES + (e->sheet != NULL ? e->sheet->bytes.cap : 0);
+    return ENTRY_BYTES + (e->cached != NULL ? e->cached->bytes.cap : 0);
 }
 
-static void unlink_entry(struct entry *e)
+static void unlink_entry(struct page_cache_entry *e)
 {
     e->prev->next = e->next;
     e->next->prev = e->prev;
 }
 
-static void link_first(struct shelf *s, struct entry *e)
+static void link_first(struct page_cache *s, struct page_cache_entry *e)
 {
     e->next = s->list.next;
     e->prev = &s->list;
@@ -81,34 +81,34 @@ static void link_first(struct shelf *s, struct entry *e)
     s->list.next = e;
 }
 
-static void remove_entry(struct shelf *s, struct entry *e)
+static void remove_entry(struct page_cache *s, struct page_cache_entry *e)
 {
     s->n_bytes -= weight(e);
     table_remove(&s->entries, e->key);
     unlink_entry(e);
-    sheet_unref(e->sheet);
+    cached_page_unref(e->cached);
     free(e);
 }
 
 /* Those that are being read stay: somebody will come back to them. */
-static void make_room(struct shelf *s)
+static void make_room(struct page_cache *s)
 {
-    struct entry *e = s->list.prev;
+    struct page_cache_entry *e = s->list.prev;
 
     while (s->n_bytes > s->max_bytes && e != &s->list) {
-        struct entry *before = e->prev;
+        struct page_cache_entry *before = e->prev;
 
-        if (e->sheet != NULL)
+        if (e->cached != NULL)
             remove_entry(s, e);
         e = before;
     }
 }
 
-/* --- the shelf ------------------------------------------------------------------ */
+/* --- the page cache ------------------------------------------------------------------ */
 
-int shelf_new(size_t max_bytes, struct shelf **ret)
+int page_cache_new(size_t max_bytes, struct page_cache **ret)
 {
-    struct shelf *s = calloc(1, sizeof(*s));
+    struct page_cache *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return ERR_NOMEM;
@@ -121,7 +121,7 @@ int shelf_new(size_t max_bytes, struct shelf **ret)
     return 0;
 }
 
-void shelf_free(struct shelf *s)
+void page_cache_free(struct page_cache *s)
 {
     if (s == NULL)
         return;
@@ -134,9 +134,9 @@ void shelf_free(struct shelf *s)
 }
 
 /* So that others wait; without memory they do not. */
-static void begin_reading(struct shelf *s, struct key key)
+static void begin_reading(struct page_cache *s, struct key key)
 {
-    struct entry *e = calloc(1, sizeof(*e));
+    struct page_cache_entry *e = calloc(1, sizeof(*e));
 
     if (e == NULL || table_put(&s->entries, key, e) != 0) {
         free(e);
@@ -147,39 +147,43 @@ static void begin_reading(struct shelf *s, struct key key)
     s->n_bytes += weight(e);
 }
 
-struct sheet *shelf_get(struct shelf *s, const struct place *place, uint64_t last_seq)
+struct cached_page *page_cache_get(struct page_cache *s,
+                                   const struct page_key *place,
+                                   uint64_t last_seq)
 {
     struct key key = key_of_place(s, place);
-    struct sheet *sheet = NULL;
-    struct entry *e;
+    struct cached_page *cached = NULL;
+    struct page_cache_entry *e;
 
     (void)pthread_mutex_lock(&s->lock);
-    while ((e = table_get(&s->entries, key)) != NULL && e->sheet == NULL)
+    while ((e = table_get(&s->entries, key)) != NULL && e->cached == NULL)
         (void)pthread_cond_wait(&s->news, &s->lock);
-    if (e != NULL && e->sheet->at_end && e->sheet->last_seq < last_seq) {
+    if (e != NULL && e->cached->at_end && e->cached->last_seq < last_seq) {
         remove_entry(s, e); /* the job has gone on */
         e = NULL;
     }
     if (e != NULL) {
         unlink_entry(e);
         link_first(s, e);
-        sheet = sheet_ref(e->sheet);
+        cached = cached_page_ref(e->cached);
     } else {
         begin_reading(s, key);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    return sheet;
+    return cached;
 }
 
-void shelf_put(struct shelf *s, const struct place *place, struct sheet *sheet)
+void page_cache_put(struct page_cache *s,
+                    const struct page_key *place,
+                    struct cached_page *cached)
 {
     (void)pthread_mutex_lock(&s->lock);
-    struct entry *e = table_get(&s->entries, key_of_place(s, place));
-    if (e != NULL && e->sheet == NULL && sheet != NULL) {
-        e->sheet = sheet_ref(sheet);
-        s->n_bytes += sheet->bytes.cap;
+    struct page_cache_entry *e = table_get(&s->entries, key_of_place(s, place));
+    if (e != NULL && e->cached == NULL && cached != NULL) {
+        e->cached = cached_page_ref(cached);
+        s->n_bytes += cached->bytes.cap;
         make_room(s);
-    } else if (e != NULL && e->sheet == NULL) {
+    } else if (e != NULL && e->cached == NULL) {
         remove_entry(s, e);
     }
     (void)pthread_cond_broadcast(&s->news);

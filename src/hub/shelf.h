@@ -1,8 +1,9 @@
-/* The shelf: sheets that were read from the store lately, for whoever wants the same.
+/* The page cache: cached pages that were read from the store lately, for whoever wants the
+ * same.
  *
  * A thousand readers that come back after a restart want the same pages of the same job.
  * The first one that asks for a place reads it; those that ask meanwhile wait for it, and
- * those that come later find it.  A sheet never changes: one that is full stays true, and
+ * those that come later find it.  A cached page never changes: one that is full stays true, and
  * one at the end of a job as long as the job has no further record.
  *
  * For the threads of the pool. */
@@ -14,17 +15,17 @@
 
 #include <stdatomic.h>
 
-struct shelf;
+struct page_cache;
 
-struct place {
+struct page_key {
     int64_t key; /* of the job */
-    struct way way;
+    struct stream_format format;
     struct cursor after;
     size_t max_frames, max_bytes; /* when it is full; 0 frames: as many as fit */
 };
 
-/* What was read: shared by reference, and never changed once it is on the shelf. */
-struct sheet {
+/* What was read: shared by reference, and never changed once it is on the page cache. */
+struct cached_page {
     atomic_uint refs;
     uint64_t last_seq; /* of the last record that was looked at */
     size_t n_frames;
@@ -33,17 +34,21 @@ struct sheet {
     struct buf bytes;
 };
 
-struct sheet *sheet_new(void); /* NULL: out of memory */
-void sheet_unref(struct sheet *sheet);
+struct cached_page *cached_page_new(void); /* NULL: out of memory */
+void cached_page_unref(struct cached_page *cached);
 
 /* Of at most so many bytes in all. */
-int shelf_new(size_t max_bytes, struct shelf **ret);
-void shelf_free(struct shelf *s);
+int page_cache_new(size_t max_bytes, struct page_cache **ret);
+void page_cache_free(struct page_cache *s);
 
-/* A reference to the sheet of @place that holds for a job with @last_seq records; or NULL:
- * the caller reads it, and must say so with shelf_put. */
-struct sheet *shelf_get(struct shelf *s, const struct place *place, uint64_t last_seq);
+/* A reference to the cached page of @place that holds for a job with @last_seq records; or
+ * NULL: the caller reads it, and must say so with shelf_put. */
+struct cached_page *page_cache_get(struct page_cache *s,
+                                   const struct page_key *place,
+                                   uint64_t last_seq);
 /* Takes a reference of its own.  NULL: it could not be read. */
-void shelf_put(struct shelf *s, const struct place *place, struct sheet *sheet);
+void page_cache_put(struct page_cache *s,
+                    const struct page_key *place,
+                    struct cached_page *cached);
 
 #endif

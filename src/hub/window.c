@@ -44,14 +44,14 @@ static int block_mark(struct block *b, uint64_t seq, bool last)
         b->n_marks--; /* one mark for all of them */
     if (b->n_marks == b->cap_marks) {
         size_t cap = b->cap_marks > 0 ? b->cap_marks * 2 : 16;
-        struct mark *marks = realloc(b->marks, cap * sizeof(*marks));
+        struct window_mark *marks = realloc(b->marks, cap * sizeof(*marks));
 
         if (marks == NULL)
             return ERR_NOMEM;
         b->marks = marks;
         b->cap_marks = cap;
     }
-    b->marks[b->n_marks++] = (struct mark){ b->bytes.n, seq, last };
+    b->marks[b->n_marks++] = (struct window_mark){ b->bytes.n, seq, last };
     return 0;
 }
 

@@ -17,12 +17,12 @@ struct block {
     bool left; /* no longer in the window */
     struct block *next;
     struct buf bytes;
-    struct mark *marks; /* one per record that gave bytes (or frame without id), or run of
-                           records that gave none */
+    struct window_mark *marks; /* one per record that gave bytes (or frame without id), or run
+                           of records that gave none */
     size_t n_marks, cap_marks;
 };
 
-struct mark {
+struct window_mark {
     size_t end;   /* offset behind it */
     uint64_t seq; /* the record that ends here, or the one before for a frame without id */
     bool last;    /* the terminal record */

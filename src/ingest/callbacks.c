@@ -10,7 +10,7 @@
 #include "ingest/repr.h"
 #include "ingest/sources.h"
 
-struct call {
+struct callback {
     const yyjson_val *run_id;
     const yyjson_val *parent_run_id; /* NULL: not said; JSON null: the root */
     const yyjson_val *name;
@@ -55,7 +55,7 @@ static const struct str output_names[] = {
     { "outputs", 7 }, { "output", 6 }, { "response", 8 }, { "documents", 9 }, { "result", 6 },
 };
 
-static void take_value(struct str key, const yyjson_val *v, struct call *call)
+static void take_value(struct str key, const yyjson_val *v, struct callback *call)
 {
     if (json_is_null(v))
         return;
@@ -70,7 +70,7 @@ static void take_value(struct str key, const yyjson_val *v, struct call *call)
             call->output = v;
 }
 
-static void take(const yyjson_val *key, const yyjson_val *v, struct call *call)
+static void take(const yyjson_val *key, const yyjson_val *v, struct callback *call)
 {
     struct str k = json_text(key);
 
@@ -103,7 +103,7 @@ static void take(const yyjson_val *key, const yyjson_val *v, struct call *call)
         take_value(k, v, call);
 }
 
-static void take_all(const yyjson_val *object, struct call *call)
+static void take_all(const yyjson_val *object, struct callback *call)
 {
     size_t i, n;
     yyjson_val *key, *v;
@@ -117,7 +117,7 @@ static void take_all(const yyjson_val *object, struct call *call)
 }
 
 /* What the positions of a method's arguments mean. */
-static void take_args(const yyjson_val *args, enum method method, struct call *call)
+static void take_args(const yyjson_val *args, enum method method, struct callback *call)
 {
     const yyjson_val *first = yyjson_arr_get((yyjson_val *)args, 0);
     const yyjson_val *second = yyjson_arr_get((yyjson_val *)args, 1);
@@ -209,7 +209,7 @@ static enum method find_method(struct str name, enum run_type *ret)
 }
 
 /* A run's name, as LangChain itself finds it. */
-static struct str run_name(const struct call *call)
+static struct str run_name(const struct callback *call)
 {
     const yyjson_val *id = json_at(call->serialized, "id");
     struct str name = json_text(call->name);
@@ -223,7 +223,7 @@ static struct str run_name(const struct call *call)
 
 /* --- what it becomes --------------------------------------------------------- */
 
-static int read_run(const struct source_line *in, const struct call *call, struct event *ev)
+static int read_run(const struct source_line *in, const struct callback *call, struct event *ev)
 {
     const yyjson_val *meta = NULL;
     int err = ev->kind == EVENT_CUSTOM || ev->kind == EVENT_UPDATE
@@ -245,7 +245,7 @@ static int read_run(const struct source_line *in, const struct call *call, struc
     return 0;
 }
 
-static void read_start(const struct call *call, struct event *ev)
+static void read_start(const struct callback *call, struct event *ev)
 {
     struct str type = json_text(call->run_type);
 
@@ -256,7 +256,9 @@ static void read_start(const struct call *call, struct event *ev)
         ev->type = RUN_PARSER;
 }
 
-static void read_end(const struct source_line *in, const struct call *call, struct event *ev)
+static void read_end(const struct source_line *in,
+                     const struct callback *call,
+                     struct event *ev)
 {
     ev->input = call->input;
     ev->output = call->output;
@@ -268,7 +270,9 @@ static void read_end(const struct source_line *in, const struct call *call, stru
 
 /* LangGraph leaves a node by raising, also when nothing has failed: to ask a human
  * (GraphInterrupt), or to go on in the parent graph (ParentCommand). */
-static void read_raised(const struct source_line *in, const struct call *call, struct event *ev)
+static void read_raised(const struct source_line *in,
+                        const struct callback *call,
+                        struct event *ev)
 {
     read_error(call->error, in->scratch, ev);
     if (str_is(ev->error_type, "ParentCommand")) {
@@ -286,7 +290,9 @@ static void read_raised(const struct source_line *in, const struct call *call, s
 }
 
 /* The chunk has the message; a bare token (text, or a list of blocks) is second best. */
-static void read_token(const struct source_line *in, const struct call *call, struct event *ev)
+static void read_token(const struct source_line *in,
+                       const struct callback *call,
+                       struct event *ev)
 {
     ev->chunk = either(call->chunk, call->token);
     if (ev->type != RUN_LLM && ev->type != RUN_CHAT)
@@ -307,7 +313,7 @@ static const enum event_kind kinds[] = {
 };
 
 static void read_values(const struct source_line *in,
-                        const struct call *call,
+                        const struct callback *call,
                         enum method method,
                         struct event *ev)
 {
@@ -341,7 +347,7 @@ static void read_values(const struct source_line *in,
 int callbacks_read(const struct source_line *in, struct event *ev)
 {
     const struct members *m = &in->top;
-    struct call call = { 0 };
+    struct callback call = { 0 };
     struct str name;
     char word[QUOTED_BYTES];
 

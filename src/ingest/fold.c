@@ -31,7 +31,7 @@ static struct run *find_open(struct fold *f, const struct event *ev)
             r->type == ev->type || (model && (r->type == RUN_CHAT || r->type == RUN_LLM));
 
         if (same && (exec == NULL || r->exec == exec || r == exec) &&
-            (any_name || name.n == 0 || str_eq(r->head->info.name, name)))
+            (any_name || name.n == 0 || str_eq(r->header->info.name, name)))
             return r;
     }
     return NULL;
@@ -48,9 +48,9 @@ static struct run *run_of(struct fold *f, const struct event *ev)
     struct run *run = fold_find_visit(f, ev, ev->run);
     bool by_looks = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
 
-    if (by_looks && (run == NULL || (run->head == NULL && calls_by_name(ev))))
+    if (by_looks && (run == NULL || (run->header == NULL && calls_by_name(ev))))
         run = find_open(f, ev);
-    return run != NULL && run->head != NULL ? run : NULL;
+    return run != NULL && run->header != NULL ? run : NULL;
 }
 
 static int on_run_start(struct fold *f, const struct json *line, const struct event *ev)
@@ -126,7 +126,7 @@ static int on_run_stream(struct fold *f, const struct json *line, const struct e
         f->stats.orphans++;
         return 0;
     }
-    if (run->head->info.root && is_update(f, ev))
+    if (run->header->info.root && is_update(f, ev))
         return on_root_chunk(f, line, ev);
     record_init(&rec, REC_RUN_STREAM);
     rec.lossy = ev->lossy;
@@ -199,7 +199,7 @@ static int on_custom(struct fold *f, const struct json *line, const struct event
         rec.note = json_text(json_at(ev->data, "message"));
     }
     rec.tool = run != NULL && run->type == RUN_TOOL;
-    if (run == NULL || run->head == NULL) {
+    if (run == NULL || run->header == NULL) {
         rec.info.run = ev->run;
         rec.info.ns = ev->ns;
         rec.info.node = ev->node;

@@ -79,7 +79,7 @@ static int emit_file(struct fold *f, struct run *exec, const yyjson_val *input)
 
 int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input)
 {
-    struct str name = run->head->info.name;
+    struct str name = run->header->info.name;
     const yyjson_val *todos = json_at(input, "todos");
 
     if (todos != NULL && names_tool(&f->opt.agent->todo_tools, name))

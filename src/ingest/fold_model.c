@@ -52,9 +52,9 @@ static int refresh_info(struct fold *f,
     json_put_value(&f->tmp, ev->meta);
     if (f->tmp.error != 0)
         return f->tmp.error;
-    if (!str_eq(buf_text(&f->tmp), run->head->info.meta)) {
+    if (!str_eq(buf_text(&f->tmp), run->header->info.meta)) {
         record_init(&rec, REC_RUN_INFO);
-        rec.info = run->head->info;
+        rec.info = run->header->info;
         rec.info.meta = fold_tmp(f, &err);
         if (err == 0)
             err = fold_emit(f, &rec, run);
@@ -104,7 +104,7 @@ static struct str message_id(struct fold *f, const struct run *run, struct str i
         return id;
     buf_clear(&f->tmp);
     buf_lit(&f->tmp, "lc_run--");
-    buf_str(&f->tmp, run->head->info.run);
+    buf_str(&f->tmp, run->header->info.run);
     return fold_tmp(f, err);
 }
 
@@ -147,8 +147,8 @@ static int emit_delta(struct fold *f, struct record *rec, struct run *run)
         /* Only the first one carries what is not text. */
         rec->calls = rec->usage = rec->response = rec->extra = STR_NONE;
         rec->reasoning = STR_NONE;
-        rec->head = NULL;
-        rec->head_seq = 0;
+        rec->header = NULL;
+        rec->header_seq = 0;
     }
 }
 

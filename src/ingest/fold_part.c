@@ -70,7 +70,7 @@ static struct str all_open(struct fold *f, const struct record *rec, int *err)
 }
 
 /* What was asked: a value, or the repr of one that its sender could not encode. */
-struct asked {
+struct asked_question {
     const yyjson_val *value; /* or NULL */
     struct str repr;         /* of the value; absent when there is none */
     struct str text;         /* all that was sent instead of the value; absent likewise */
@@ -78,9 +78,9 @@ struct asked {
 
 /* The object of pydantic or the like inside a value that is JSON: a repr (load.dumps), a
  * str() of it (default=str), or the constructor of a serializable class. */
-static struct asked asked_by(const yyjson_val *value)
+static struct asked_question asked_by(const yyjson_val *value)
 {
-    struct asked q = { .value = value, .repr = json_text(json_at(value, "repr")) };
+    struct asked_question q = { .value = value, .repr = json_text(json_at(value, "repr")) };
 
     if (yyjson_is_str((yyjson_val *)value))
         q.repr = json_text(value);
@@ -89,7 +89,7 @@ static struct asked asked_by(const yyjson_val *value)
     return q;
 }
 
-static const yyjson_val *member_of(const struct asked *q, struct str key)
+static const yyjson_val *member_of(const struct asked_question *q, struct str key)
 {
     const yyjson_val *kwargs =
         json_at(q->value, "lc") != NULL ? json_at(q->value, "kwargs") : NULL;
@@ -98,7 +98,10 @@ static const yyjson_val *member_of(const struct asked *q, struct str key)
 }
 
 /* The member @key of what was asked, as JSON; absent when it has none. */
-static struct str asked_member(struct fold *f, const struct asked *q, struct str key, int *err)
+static struct str asked_member(struct fold *f,
+                               const struct asked_question *q,
+                               struct str key,
+                               int *err)
 {
     struct str literal = repr_member(q->repr, key);
     struct buf fixed = { 0 }; /* undoing escapes makes nothing longer */
@@ -116,14 +119,17 @@ static struct str asked_member(struct fold *f, const struct asked *q, struct str
     return fold_tmp(f, err);
 }
 
-static bool asks_for_pause(const struct asked *q)
+static bool asks_for_pause(const struct asked_question *q)
 {
     struct str kind = repr_member(q->repr, STR("kind"));
 
     return str_is(json_text(member_of(q, STR("kind"))), "pause") || str_is(kind, "'pause'");
 }
 
-static void fill_question(struct fold *f, const struct asked *q, struct record *rec, int *err)
+static void fill_question(struct fold *f,
+                          const struct asked_question *q,
+                          struct record *rec,
+                          int *err)
 {
     rec->question = asked_member(f, q, STR("question"), err);
     rec->context = asked_member(f, q, STR("context"), err);
@@ -144,7 +150,7 @@ static void fill_question(struct fold *f, const struct asked *q, struct record *
         rec->data = fold_json(f, q->value, false, err);
 }
 
-static int ask(struct fold *f, struct str id, const struct asked *q, bool pause)
+static int ask(struct fold *f, struct str id, const struct asked_question *q, bool pause)
 {
     struct record rec;
     int err = 0;
@@ -164,21 +170,21 @@ static int ask(struct fold *f, struct str id, const struct asked *q, bool pause)
 
 int fold_question(struct fold *f, struct str id, const yyjson_val *value, bool pause)
 {
-    struct asked q = asked_by(value);
+    struct asked_question q = asked_by(value);
 
     return ask(f, id, &q, pause);
 }
 
 int fold_question_repr(struct fold *f, struct str id, struct str repr)
 {
-    struct asked q = { .repr = repr, .text = repr };
+    struct asked_question q = { .repr = repr, .text = repr };
 
     return ask(f, id, &q, false);
 }
 
 static int one_interrupt(struct fold *f, const yyjson_val *item)
 {
-    struct asked q = { .text = json_text(json_at(item, "repr")) };
+    struct asked_question q = { .text = json_text(json_at(item, "repr")) };
     yyjson_val *value = json_at(item, "value");
     struct str id;
 
@@ -370,11 +376,11 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
     ns = err == 0 ? fold_tmp(f, &err) : STR_NONE;
     if (err != 0)
         return err;
-    if (run == NULL || run->head == NULL)
+    if (run == NULL || run->header == NULL)
         run = fold_find_exec(f, ns);
     if (run == NULL && !ends)
         return start_exec(f, name, ns, id, json_at(task, "input"), step, &run);
-    if (run == NULL || run->head == NULL || !ends)
+    if (run == NULL || run->header == NULL || !ends)
         return 0;
     if (yyjson_arr_size(json_at(task, "interrupts")) > 0) {
         err = put_interrupts(f, json_at(task, "interrupts"));
@@ -485,7 +491,7 @@ static struct str made_up_id(struct fold *f,
         buf_str(&f->tmp, m->call);
     } else {
         buf_lit(&f->tmp, "lc_run--");
-        buf_str(&f->tmp, run->head->info.run);
+        buf_str(&f->tmp, run->header->info.run);
         buf_char(&f->tmp, '-');
         buf_u64(&f->tmp, i);
     }
@@ -566,7 +572,7 @@ static int model_of_part(struct fold *f,
     struct run *run = table_get(&f->seen, fold_owner_key(f, exec, ev->message.id));
     struct event start = *ev;
 
-    if (run != NULL && run->head != NULL) {
+    if (run != NULL && run->header != NULL) {
         *ret = run;
         return 0;
     }

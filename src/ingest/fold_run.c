@@ -78,7 +78,7 @@ struct run *fold_find_visit(struct fold *f, const struct event *ev, struct str i
 {
     struct run *run = fold_find(f, id), *visit = NULL;
 
-    if (run != NULL && run->head == NULL && run->top && ev->source == SOURCE_ENVELOPE)
+    if (run != NULL && run->header == NULL && run->top && ev->source == SOURCE_ENVELOPE)
         visit = newest_exec(f, run->node);
     return visit != NULL ? visit : run;
 }
@@ -214,8 +214,8 @@ static struct str section_of(const struct fold *f,
 
     if (s.p == NULL)
         s = known_section(f, tag_after(ev->tags, STR("map:key:")));
-    if (s.p == NULL && parent != NULL && parent->head != NULL)
-        s = parent->head->info.section;
+    if (s.p == NULL && parent != NULL && parent->header != NULL)
+        s = parent->header->info.section;
     if (s.p == NULL)
         s = section_in_ns(f, ev->ns);
     if (s.p == NULL)
@@ -253,8 +253,8 @@ static struct str path_of(struct fold *f,
                           int *err)
 {
     buf_clear(&f->tmp);
-    if (above != NULL && above->head != NULL) {
-        struct str path = above->head->info.path;
+    if (above != NULL && above->header != NULL) {
+        struct str path = above->header->info.path;
 
         buf_str(&f->tmp, path.n < MAX_PATH_BYTES ? path : STR("…"));
         buf_lit(&f->tmp, " > ");
@@ -295,8 +295,8 @@ static struct str parent_id(const struct event *ev,
                             const struct ancestry *a,
                             const struct run *exec)
 {
-    if (a->parent != NULL && a->parent->head != NULL)
-        return a->parent->head->info.run;
+    if (a->parent != NULL && a->parent->header != NULL)
+        return a->parent->header->info.run;
     if (ev->parent.p != NULL)
         return ev->parent;
     return exec != NULL ? exec->id : STR_NONE;
@@ -312,9 +312,9 @@ static int describe(struct fold *f, const struct event *ev, struct record *rec, 
 
     info->top = node && (ev->top || (a.known ? !a.in_node : count_bars(ev->ns) == 0));
     struct run *exec = info->top ? NULL : exec_of(f, ev, &a);
-    struct run *above = a.parent != NULL && a.parent->head != NULL ? a.parent : exec;
+    struct run *above = a.parent != NULL && a.parent->header != NULL ? a.parent : exec;
     for (struct run *r = f->open.prev; above == NULL && r != &f->open; r = r->prev)
-        if (r->head->info.root)
+        if (r->header->info.root)
             above = r;
 
     info->run =
@@ -396,7 +396,7 @@ static struct str announced_call(const struct fold *f, const struct run_info *in
     struct key name = table_key(&f->seen, SEEN_DERIVED, info->name);
 
     for (size_t i = 0; i < f->n_calls; i++) {
-        const struct pending_call *c = &f->call[i];
+        const struct announced_call *c = &f->call[i];
         struct str exec = c->exec != NULL ? c->exec->id : STR_NONE;
 
         if (key_eq(c->name, name) && str_eq(exec, info->exec))
@@ -459,7 +459,7 @@ static int close_retried(struct fold *f, struct run *old, struct run_info *info)
     note.title = STR("retry");
     buf_clear(&f->tmp);
     buf_lit(&f->tmp, "Retrying ");
-    buf_str(&f->tmp, old->head->info.name);
+    buf_str(&f->tmp, old->header->info.name);
     note.text = fold_tmp(f, &err);
     if (err == 0)
         err = fold_emit(f, &note, old);
@@ -480,8 +480,8 @@ static struct run *retried_by(struct fold *f,
     if (str_absent(tag_after(ev->tags, STR("retry:attempt:"))) || info->parent.p == NULL)
         return NULL;
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->type == ev->type && str_eq(r->head->info.parent, info->parent) &&
-            str_eq(r->head->info.name, info->name))
+        if (r->type == ev->type && str_eq(r->header->info.parent, info->parent) &&
+            str_eq(r->header->info.name, info->name))
             return r;
     return NULL;
 }
@@ -498,7 +498,7 @@ int fold_start_run(struct fold *f,
 
     (void)line;
     bool called_again =
-        known != NULL && ev->run_is_name && (known->head == NULL || ev->type != RUN_CHAIN);
+        known != NULL && ev->run_is_name && (known->header == NULL || ev->type != RUN_CHAIN);
     if (called_again) { /* this call gets an id of its own */
         again = *ev;
         again.run = STR_NONE;
@@ -578,7 +578,7 @@ int fold_section_end(struct fold *f, struct run *exec, struct str section)
         return 0;
     record_init(&rec, REC_SECTION_END);
     rec.text = section;
-    if (exec != NULL && exec->head == NULL)
+    if (exec != NULL && exec->header == NULL)
         rec.info.run = exec->id;
     return fold_emit(f, &rec, exec);
 }
@@ -592,7 +592,7 @@ int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct st
     rec->elapsed = fold_since(f, run->start_ts);
     fill_counts(run, rec);
     if (run->panel && str_eq(status, STR("ok")) &&
-        !arena_copy(&f->work, run->head->info.section, &section))
+        !arena_copy(&f->work, run->header->info.section, &section))
         return ERR_NOMEM;
     int err = fold_emit(f, rec, run);
     if (err == 0)
@@ -673,10 +673,10 @@ static int end_tool(struct fold *f,
     struct str name = STR_NONE, text = tool_text(f, ev, &err);
     struct run *exec = run->exec;
 
-    if (err == 0 && !arena_copy(&f->work, run->head->info.name, &name))
+    if (err == 0 && !arena_copy(&f->work, run->header->info.name, &name))
         err = ERR_NOMEM;
     if (rec->call.p == NULL)
-        rec->call = run->head->call;
+        rec->call = run->header->call;
     if (err == 0)
         err = fold_emit_end(f, run, rec, status);
     if (err == 0 && text.n > 0 && name_set_part_of(&f->opt.agent->search_tools, name))
@@ -708,7 +708,7 @@ static int end_root(struct fold *f, struct run *run, const struct event *ev, str
 int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status)
 {
     struct record rec;
-    bool root = run->head->info.root;
+    bool root = run->header->info.root;
     int err = 0;
 
     if (end_kind(run) == REC_LLM_END)
@@ -718,8 +718,8 @@ int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct
             f, (struct closing){ .exec = run, .derived_only = true, .status = STR("ok") });
     record_init(&rec, end_kind(run));
     rec.lossy = ev->lossy;
-    rec.owes =
-        ev->owes && run->head->info.counted && run->node.p != NULL && str_eq(status, STR("ok"));
+    rec.owes = ev->owes && run->header->info.counted && run->node.p != NULL &&
+               str_eq(status, STR("ok"));
     rec.mirror = root && f->state_parts;
     if (err == 0 && root)
         err = end_root(f, run, ev, &status);

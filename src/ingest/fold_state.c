@@ -20,10 +20,10 @@ struct run *fold_find(struct fold *f, struct str run_id)
 
     if (run_id.p == NULL)
         return NULL;
-    if (last != NULL && last->head != NULL && str_eq(last->head->info.run, run_id))
+    if (last != NULL && last->header != NULL && str_eq(last->header->info.run, run_id))
         return last;
     last = table_get(&f->seen, fold_key(f, SEEN_RUN, run_id));
-    if (last != NULL && last->head != NULL && !str_eq(last->head->info.run, run_id))
+    if (last != NULL && last->header != NULL && !str_eq(last->header->info.run, run_id))
         return NULL; /* another id with the same key */
     if (last != NULL)
         f->last_found = last;
@@ -35,7 +35,7 @@ struct run *fold_find_exec(struct fold *f, struct str segment)
     if (segment.n == 0)
         return NULL;
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->top && str_eq(r->head->info.ns, segment))
+        if (r->top && str_eq(r->header->info.ns, segment))
             return r;
     return NULL;
 }
@@ -43,15 +43,15 @@ struct run *fold_find_exec(struct fold *f, struct str segment)
 struct run *fold_open_root(const struct fold *f)
 {
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->head->info.root)
+        if (r->header->info.root)
             return r;
     return NULL;
 }
 
-static struct run *find_by_head(const struct fold *f, uint64_t seq)
+static struct run *find_by_header(const struct fold *f, uint64_t seq)
 {
     for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
-        if (r->head->seq == seq)
+        if (r->header->seq == seq)
             return r;
     return NULL;
 }
@@ -108,9 +108,9 @@ static int expect_update(struct fold *f, const struct run *exec)
 /* Of a run that is open or closed. */
 static bool has_said(const struct fold *f, const struct run *run, struct str text)
 {
-    size_t n = run->head != NULL ? run->text.n : run->said_n;
+    size_t n = run->header != NULL ? run->text.n : run->said_n;
     struct key said =
-        run->head != NULL ? table_key(&f->seen, SEEN_TEXT, buf_text(&run->text)) : run->said;
+        run->header != NULL ? table_key(&f->seen, SEEN_TEXT, buf_text(&run->text)) : run->said;
 
     if (!run->keeps_text)
         return true; /* its end says it whole */
@@ -250,7 +250,7 @@ static int apply_start(struct fold *f, const struct record *rec)
     if (err == 0)
         err = mark(f, fold_key(f, SEEN_RUN, rec->info.run), run);
     if (err == 0)
-        err = record_new(rec, &run->head);
+        err = record_new(rec, &run->header);
     if (err != 0)
         return err;
     run->next = &f->open;
@@ -288,8 +288,8 @@ static void apply_end(struct fold *f, struct run *run)
     f->n_open--;
     if (f->last_found == run)
         f->last_found = NULL;
-    record_unref(run->head);
-    run->head = NULL;
+    record_unref(run->header);
+    run->header = NULL;
     run->said = table_key(&f->seen, SEEN_TEXT, buf_text(&run->text));
     run->said_n = run->text.n;
     buf_done(&run->text);
@@ -300,16 +300,16 @@ static void apply_end(struct fold *f, struct run *run)
 
 static int apply_info(struct fold *f, const struct record *rec, struct run *run)
 {
-    struct record *head;
+    struct record *header;
 
     (void)f;
     if (run == NULL)
         return 0;
-    int err = record_new(rec, &head);
+    int err = record_new(rec, &header);
     if (err != 0)
         return err;
-    record_unref(run->head);
-    run->head = head;
+    record_unref(run->header);
+    run->header = header;
     return 0;
 }
 
@@ -350,13 +350,13 @@ static int apply_delta(struct fold *f, const struct record *rec, struct run *run
 
 static void add_call(struct fold *f, struct run *exec, struct str name, struct str id)
 {
-    struct pending_call *c = &f->call[f->n_calls];
+    struct announced_call *c = &f->call[f->n_calls];
 
     if (f->n_calls == MAX_PENDING_CALLS || id.n == 0 || id.n > sizeof(c->id))
         return;
-    *c = (struct pending_call){ .name = table_key(&f->seen, SEEN_DERIVED, name),
-                                .exec = exec,
-                                .id_n = id.n };
+    *c = (struct announced_call){ .name = table_key(&f->seen, SEEN_DERIVED, name),
+                                  .exec = exec,
+                                  .id_n = id.n };
     memcpy(c->id, id.p, id.n);
     f->n_calls++;
 }
@@ -402,7 +402,7 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
     }
     if (f->n_questions == MAX_QUESTIONS)
         return 0; /* more wait than one job can name; the record stands all the same */
-    struct question *q = &f->question[f->n_questions];
+    struct open_question *q = &f->question[f->n_questions];
     if (!arena_copy(&f->keep, rec->id, &q->id) || !arena_copy(&f->keep, rec->data, &q->value))
         return ERR_NOMEM;
     q->seq = rec->seq;
@@ -413,7 +413,7 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
 static int apply_message(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
-    f->message_parts |= rec->head_seq == 0;
+    f->message_parts |= rec->header_seq == 0;
     int err = mark_sent(f, rec->message,
                         (struct sent){ .data = table_key(&f->seen, SEEN_TEXT, rec->data) });
     if (err == 0 && rec->call.p != NULL)
@@ -482,7 +482,7 @@ static int apply_starts(struct fold *f, const struct record *rec, struct run *ru
 
     /* After the copy was taken: the id may stand in the very list that this changes. */
     if (err == 0 && rec->call.p != NULL)
-        drop_call(f, f->open.prev->head->call);
+        drop_call(f, f->open.prev->header->call);
     return err;
 }
 
@@ -527,7 +527,7 @@ static int apply_ends(struct fold *f, const struct record *rec, struct run *run)
         if (err != 0)
             return err;
     }
-    bool root = run->head->info.root;
+    bool root = run->header->info.root;
     if (run->top)
         f->node_failed = str_is(rec->status, "error");
     if (rec->owes)
@@ -668,9 +668,9 @@ int fold_emit(struct fold *f, struct record *rec, struct run *run)
     rec->seq = f->seq + 1;
     rec->ts = f->ts;
     rec->job_id = f->job;
-    if (run != NULL && run->head != NULL && rec->kind != REC_RUN_INFO) {
-        rec->head = run->head;
-        rec->head_seq = run->head->seq;
+    if (run != NULL && run->header != NULL && rec->kind != REC_RUN_INFO) {
+        rec->header = run->header;
+        rec->header_seq = run->header->seq;
     }
     int err = f->opt.emit(f->opt.arg, rec);
     if (err == 0)
@@ -704,11 +704,11 @@ int fold_replay(struct fold *f, const struct record *rec)
     if (rec->seq != f->seq + 1)
         return ERR_TYPE;
     arena_reset(&f->work);
-    if (rec->head_seq != 0)
-        run = find_by_head(f, rec->head_seq);
+    if (rec->header_seq != 0)
+        run = find_by_header(f, rec->header_seq);
     else if (rec->kind == REC_RUN_INFO || rec->kind == REC_SECTION_END)
         run = table_get(&f->seen, fold_key(f, SEEN_RUN, rec->info.run));
-    if (run != NULL && rec->kind == REC_RUN_INFO && run->head == NULL)
+    if (run != NULL && rec->kind == REC_RUN_INFO && run->header == NULL)
         run = NULL;
     return apply(f, rec, run);
 }

@@ -31,7 +31,7 @@ enum seen_space {
 
 struct run {
     struct run *prev, *next; /* open runs, oldest first */
-    struct record *head;     /* ref; NULL once closed */
+    struct record *header;   /* ref; NULL once closed */
     struct run *exec;        /* the execution it is inside of, itself for an execution */
     struct run *root;        /* the root run above it, itself for a root */
     struct str id;           /* executions only, after closing too */
@@ -61,7 +61,7 @@ struct sent {
 };
 
 /* A tool call that a model has announced and no tool run has taken yet. */
-struct pending_call {
+struct announced_call {
     struct key name;
     struct run *exec;
     char id[64]; /* longer ids are not matched at the start; the end still tells */
@@ -69,7 +69,7 @@ struct pending_call {
 };
 
 /* A question that is open; texts in keep. */
-struct question {
+struct open_question {
     struct str id;
     struct str value; /* JSON */
     uint64_t seq;
@@ -103,8 +103,8 @@ struct fold {
     bool node_failed; /* nor did the execution that ended last; no other has begun since */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
-    uint64_t epoch;                          /* how many attempts have begun anew */
-    struct question question[MAX_QUESTIONS]; /* the open ones */
+    uint64_t epoch;                               /* how many attempts have begun anew */
+    struct open_question question[MAX_QUESTIONS]; /* the open ones */
     size_t n_questions;
     uint64_t event_seq; /* of the last record before the event at hand */
     uint64_t n_asked;
@@ -114,7 +114,7 @@ struct fold {
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
     struct str owed; /* the node whose graph.node_complete has not been said, in keep */
-    struct pending_call call[MAX_PENDING_CALLS];
+    struct announced_call call[MAX_PENDING_CALLS];
     size_t n_calls;
     struct fold_stats stats;
 };

@@ -20,15 +20,15 @@ struct str fold_tmp(struct fold *f, int *err)
 static void marker(struct fold *f)
 {
     size_t n = f->tmp.n, at = n;
-    struct str head = utf8_head(buf_text(&f->tmp), MARKER_PREVIEW);
+    struct str header = utf8_head(buf_text(&f->tmp), MARKER_PREVIEW);
 
     buf_lit(&f->tmp, "{\"truncated\":true,\"bytes\":");
     buf_u64(&f->tmp, n);
     buf_lit(&f->tmp, ",\"preview\":");
-    if (!buf_reserve(&f->tmp, head.n * 6 + 16)) /* so that @head stays where it is */
+    if (!buf_reserve(&f->tmp, header.n * 6 + 16)) /* so that @head stays where it is */
         return;
-    head.p = f->tmp.p;
-    json_put_str(&f->tmp, head);
+    header.p = f->tmp.p;
+    json_put_str(&f->tmp, header);
     buf_char(&f->tmp, '}');
     memmove(f->tmp.p, f->tmp.p + at, f->tmp.n - at);
     f->tmp.n -= at;

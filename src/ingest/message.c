@@ -18,7 +18,7 @@
 #include "ingest/sources.h"
 
 /* The members that tell the encodings apart. */
-struct shape {
+struct message_shape {
     const yyjson_val *lc;
     const yyjson_val *type;
     const yyjson_val *id;
@@ -32,7 +32,7 @@ struct shape {
     const yyjson_val *escaped; /* "__lc_escaped__" */
 };
 
-static void shape_take_4(const char *name, const yyjson_val *v, struct shape *s)
+static void shape_take_4(const char *name, const yyjson_val *v, struct message_shape *s)
 {
     if (key_is(name, "type"))
         s->type = v;
@@ -44,7 +44,7 @@ static void shape_take_4(const char *name, const yyjson_val *v, struct shape *s)
         s->repr = v;
 }
 
-static void shape_take(const char *name, size_t n, const yyjson_val *v, struct shape *s)
+static void shape_take(const char *name, size_t n, const yyjson_val *v, struct message_shape *s)
 {
     switch (n) {
     case 2:
@@ -82,11 +82,11 @@ static void shape_take(const char *name, size_t n, const yyjson_val *v, struct s
 }
 
 /* @object must be one. */
-static void shape_read(const yyjson_val *object, struct shape *s)
+static void shape_read(const yyjson_val *object, struct message_shape *s)
 {
     const yyjson_val *end = next_value(object);
 
-    *s = (struct shape){ 0 };
+    *s = (struct message_shape){ 0 };
     for (const yyjson_val *key = object + 1; key < end; key = next_value(key + 1))
         shape_take(unsafe_yyjson_get_str((yyjson_val *)key),
                    unsafe_yyjson_get_len((yyjson_val *)key), key + 1, s);
@@ -161,18 +161,18 @@ static bool is_one(const yyjson_val *v)
            unsafe_yyjson_get_raw((yyjson_val *)v)[0] == '1';
 }
 
-static bool is_lc(const struct shape *s)
+static bool is_lc(const struct message_shape *s)
 {
     return s->lc != NULL && is_one(s->lc);
 }
 
-static bool is_constructor(const struct shape *s)
+static bool is_constructor(const struct message_shape *s)
 {
     return is_lc(s) && str_is(json_text(s->type), "constructor") && is_object(s->kwargs);
 }
 
 /* The class in ["langchain_core","messages","AIMessageChunk"]. */
-static struct str class_in_id(const struct shape *s)
+static struct str class_in_id(const struct message_shape *s)
 {
     return yyjson_is_arr((yyjson_val *)s->id)
                ? json_text(yyjson_arr_get_last((yyjson_val *)s->id))
@@ -180,7 +180,7 @@ static struct str class_in_id(const struct shape *s)
 }
 
 /* {"type":"ai","data":{"content":…}} */
-static const struct class_name *class_of_pair(const struct shape *s, bool *ret_chunk)
+static const struct class_name *class_of_pair(const struct message_shape *s, bool *ret_chunk)
 {
     return is_object(s->data) && json_at(s->data, "content") != NULL
                ? class_find(json_text(s->type), ret_chunk)
@@ -188,13 +188,13 @@ static const struct class_name *class_of_pair(const struct shape *s, bool *ret_c
 }
 
 /* A chat model's generation, which holds a message. */
-static bool wraps_message(const struct shape *s)
+static bool wraps_message(const struct message_shape *s)
 {
     return is_object(s->message) &&
            (yyjson_is_str((yyjson_val *)s->text) || is_generation(json_text(s->type)));
 }
 
-static bool is_plain_generation(const struct shape *s)
+static bool is_plain_generation(const struct message_shape *s)
 {
     struct str type = json_text(s->type);
 
@@ -417,7 +417,7 @@ static void read_fields(const yyjson_val *object,
     }
 }
 
-static void read_generation(const struct shape *s, struct message *ret)
+static void read_generation(const struct message_shape *s, struct message *ret)
 {
     struct str text = json_text(s->text);
 
@@ -448,7 +448,7 @@ static const yyjson_val *constructor_kwargs(const yyjson_val *v, struct str *ret
 
 static void read_object(const yyjson_val *v, struct buf *scratch, struct message *ret);
 
-static void read_lc(const struct shape *s, struct buf *scratch, struct message *ret)
+static void read_lc(const struct message_shape *s, struct buf *scratch, struct message *ret)
 {
     bool chunk;
     struct str name = class_in_id(s);
@@ -464,7 +464,7 @@ static void read_lc(const struct shape *s, struct buf *scratch, struct message *
 
 static void read_shape(const yyjson_val *v, struct buf *scratch, struct message *ret)
 {
-    struct shape s;
+    struct message_shape s;
     bool chunk;
     const struct class_name *class;
 
@@ -521,7 +521,7 @@ void message_read(const yyjson_val *v, struct buf *scratch, struct message *ret)
 
 bool message_is(const yyjson_val *v)
 {
-    struct shape s;
+    struct message_shape s;
     bool chunk;
 
     if (!is_object(v))
@@ -577,7 +577,7 @@ static void flatten_members(struct buf *out,
 
 static void flatten_object(struct buf *out, const yyjson_val *v, struct str skip)
 {
-    struct shape s;
+    struct message_shape s;
     const struct class_name *class;
     bool chunk;
 

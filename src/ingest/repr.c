@@ -10,24 +10,25 @@
 #include "base/utf8.h"
 #include "ingest/message.h"
 
-struct cursor {
+struct repr_cursor {
     const char *p;
     const char *end;
 };
 
-static struct cursor cursor_of(struct str s)
+static struct repr_cursor cursor_of(struct str s)
 {
     static const char none[] = "";
 
-    return str_absent(s) ? (struct cursor){ none, none } : (struct cursor){ s.p, s.p + s.n };
+    return str_absent(s) ? (struct repr_cursor){ none, none }
+                         : (struct repr_cursor){ s.p, s.p + s.n };
 }
 
-static bool at(const struct cursor *c, char what)
+static bool at(const struct repr_cursor *c, char what)
 {
     return c->p < c->end && *c->p == what;
 }
 
-static void skip_spaces(struct cursor *c)
+static void skip_spaces(struct repr_cursor *c)
 {
     while (at(c, ' '))
         c->p++;
@@ -39,7 +40,7 @@ static bool is_word(char c)
            c == '_';
 }
 
-static struct str word(struct cursor *c)
+static struct str word(struct repr_cursor *c)
 {
     const char *from = c->p;
 
@@ -49,7 +50,7 @@ static struct str word(struct cursor *c)
 }
 
 /* Steps over 'text' or "text"; false when its end is missing. */
-static bool step_string(struct cursor *c)
+static bool step_string(struct repr_cursor *c)
 {
     char quote = *c->p++;
 
@@ -72,7 +73,7 @@ static bool closes(char c)
 }
 
 /* The literal at the cursor: up to a space, comma, colon or bracket that is not its own. */
-static bool literal(struct cursor *c, struct str *ret)
+static bool literal(struct repr_cursor *c, struct str *ret)
 {
     const char *from = c->p;
     size_t depth = 0;
@@ -98,7 +99,7 @@ static bool literal(struct cursor *c, struct str *ret)
 }
 
 /* The next `key=literal`; false at the end. */
-static bool field(struct cursor *c, struct str *ret_key, struct str *ret_value)
+static bool field(struct repr_cursor *c, struct str *ret_key, struct str *ret_value)
 {
     while (at(c, ' ') || at(c, ','))
         c->p++;
@@ -122,7 +123,7 @@ static struct str inside(struct str s)
     return is_string(s) ? str_make(s.p + 1, s.n - 2) : STR_NONE;
 }
 
-static bool hex(const struct cursor *c, size_t n_digits, uint32_t *ret)
+static bool hex(const struct repr_cursor *c, size_t n_digits, uint32_t *ret)
 {
     uint32_t value = 0;
 
@@ -155,8 +156,8 @@ static void put_point(struct buf *out, size_t from, uint32_t point)
     buf_put(out, bytes, utf8_put(bytes, point));
 }
 
-/* The escape whose letter the cursor is at. */
-static void put_escape(struct buf *out, size_t from, struct cursor *c)
+/* The escape whose message the cursor is at. */
+static void put_escape(struct buf *out, size_t from, struct repr_cursor *c)
 {
     static const char letters[] = "nrtabfv\\'\"", meant[] = "\n\r\t\a\b\f\v\\'\"";
     char letter = *c->p++;
@@ -177,7 +178,7 @@ static void put_escape(struct buf *out, size_t from, struct cursor *c)
 
 static void put_unescaped(struct buf *out, struct str s)
 {
-    struct cursor c = cursor_of(s);
+    struct repr_cursor c = cursor_of(s);
     size_t from = out->n;
 
     while (c.p < c.end) {
@@ -196,7 +197,7 @@ static void put_unescaped(struct buf *out, struct str s)
 }
 
 /* The next `'key': literal` of a dict; false at the end. */
-static bool item(struct cursor *c, struct str *ret_key, struct str *ret_value)
+static bool item(struct repr_cursor *c, struct str *ret_key, struct str *ret_value)
 {
     while (at(c, ' ') || at(c, ','))
         c->p++;
@@ -215,7 +216,7 @@ enum wanted { WANT_TEXT, WANT_REASONING };
 /* {'type': 'text', 'text': '…'}: the text when it is a block of the wanted kind. */
 static struct str block_text(struct str block, enum wanted wanted)
 {
-    struct cursor c = { block.p + 1, block.p + block.n };
+    struct repr_cursor c = { block.p + 1, block.p + block.n };
     struct str key, value, text = STR_NONE, thinking = STR_NONE, type = STR_NONE;
 
     while (item(&c, &key, &value)) {
@@ -234,7 +235,7 @@ static struct str block_text(struct str block, enum wanted wanted)
 /* The wanted text of all blocks of a list. */
 static void put_blocks(struct buf *out, struct str list, enum wanted wanted)
 {
-    struct cursor c = { list.p + 1, list.p + list.n };
+    struct repr_cursor c = { list.p + 1, list.p + list.n };
     struct str block;
 
     for (;;) {
@@ -327,7 +328,7 @@ static void read_field(struct str key, struct str value, struct message *ret)
 
 bool repr_message(struct str s, struct buf *scratch, struct message *ret)
 {
-    struct cursor c = cursor_of(s);
+    struct repr_cursor c = cursor_of(s);
     struct str name, key, value;
 
     if (str_absent(s))
@@ -356,7 +357,7 @@ bool repr_message(struct str s, struct buf *scratch, struct message *ret)
 
 struct str repr_call_text(struct str s, struct buf *scratch)
 {
-    struct cursor c = cursor_of(s);
+    struct repr_cursor c = cursor_of(s);
     size_t from = scratch->n;
     struct str first;
 
@@ -400,7 +401,7 @@ bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value)
         rest = str_skip(rest, 1);
         rest = str_skip(rest, str_find(rest, 'I'));
     }
-    struct cursor c = { rest.p + sizeof(call) - 1, rest.p + rest.n };
+    struct repr_cursor c = { rest.p + sizeof(call) - 1, rest.p + rest.n };
     while (field(&c, &key, &value)) {
         if (str_is(key, "id") || str_is(key, "interrupt_id"))
             *ret_id = inside(value);
@@ -416,7 +417,7 @@ bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value)
 
 struct str repr_member(struct str s, struct str key)
 {
-    struct cursor c = cursor_of(s);
+    struct repr_cursor c = cursor_of(s);
     bool dict = at(&c, '{'), call;
     struct str name, value;
 

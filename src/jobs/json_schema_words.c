@@ -168,18 +168,18 @@ yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref)
 
 /* --- is it usable? --------------------------------------------------------------- */
 
-struct walk {
+struct schema_walk {
     yyjson_val *root;
     struct json_schema_problem *problem;
     int depth;
 };
 
-static bool walk_schema(struct walk *w, yyjson_val *schema);
+static bool walk_schema(struct schema_walk *w, yyjson_val *schema);
 
-static bool no(struct walk *w, struct str word, const char *format, ...)
+static bool no(struct schema_walk *w, struct str word, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool no(struct walk *w, struct str word, const char *format, ...)
+static bool no(struct schema_walk *w, struct str word, const char *format, ...)
 {
     char why[140];
     va_list args;
@@ -238,7 +238,7 @@ static bool is_names_by_name(yyjson_val *object)
     return true;
 }
 
-static bool walk_list(struct walk *w, struct str word, yyjson_val *list)
+static bool walk_list(struct schema_walk *w, struct str word, yyjson_val *list)
 {
     yyjson_val *item;
     size_t i, max;
@@ -253,7 +253,7 @@ static bool walk_list(struct walk *w, struct str word, yyjson_val *list)
     return true;
 }
 
-static bool walk_pattern(struct walk *w, struct str word, struct str pattern)
+static bool walk_pattern(struct schema_walk *w, struct str word, struct str pattern)
 {
     struct error err;
 
@@ -261,7 +261,10 @@ static bool walk_pattern(struct walk *w, struct str word, struct str pattern)
            no(w, word, "has the pattern %.*s: %s", STR_ARG(str_head(pattern, 60)), err.text);
 }
 
-static bool walk_named(struct walk *w, struct str word, yyjson_val *object, bool by_pattern)
+static bool walk_named(struct schema_walk *w,
+                       struct str word,
+                       yyjson_val *object,
+                       bool by_pattern)
 {
     yyjson_val *name, *item;
     size_t i, max;
@@ -276,7 +279,10 @@ static bool walk_named(struct walk *w, struct str word, yyjson_val *object, bool
     return true;
 }
 
-static bool walk_number(struct walk *w, struct str word, enum word_kind kind, yyjson_val *v)
+static bool walk_number(struct schema_walk *w,
+                        struct str word,
+                        enum word_kind kind,
+                        yyjson_val *v)
 {
     if (!yyjson_is_num(v))
         return no(w, word, "must be a number");
@@ -287,7 +293,7 @@ static bool walk_number(struct walk *w, struct str word, enum word_kind kind, yy
     return true;
 }
 
-static bool walk_word(struct walk *w, struct str word, yyjson_val *v)
+static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
 {
     enum word_kind kind = word_kind_of(word);
 
@@ -334,7 +340,7 @@ static bool walk_word(struct walk *w, struct str word, yyjson_val *v)
     return true;
 }
 
-static bool walk_schema(struct walk *w, yyjson_val *schema)
+static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
 {
     yyjson_val *word, *value;
     size_t i, max;
@@ -358,7 +364,7 @@ static bool walk_schema(struct walk *w, yyjson_val *schema)
 bool json_schema_usable(struct str schema, struct json_schema_problem *ret)
 {
     yyjson_doc *doc = yyjson_read(schema.p, schema.n, 0);
-    struct walk w = { .root = yyjson_doc_get_root(doc), .problem = ret };
+    struct schema_walk w = { .root = yyjson_doc_get_root(doc), .problem = ret };
 
     ret->text[0] = '\0';
     bool ok =

@@ -18,7 +18,7 @@ static bool is_name(struct str s)
     return s.n > 0 && s.n <= MAX_NAME;
 }
 
-bool reach_valid_owner(struct str owner)
+bool job_scope_valid_owner(struct str owner)
 {
     return is_name(owner);
 }
@@ -33,22 +33,22 @@ static struct str trim(struct str s)
 }
 
 /* "own", "owner:acme", "job-1", "team-*" */
-static bool parse_rule(struct str word, struct str own, struct reach_rule *ret)
+static bool parse_rule(struct str word, struct str own, struct job_scope_rule *ret)
 {
     struct str prefix = STR("owner:");
 
     if (str_is(word, "own"))
-        *ret = (struct reach_rule){ REACH_OWNER, own };
+        *ret = (struct job_scope_rule){ JOB_SCOPE_OWNER, own };
     else if (str_starts(word, prefix))
-        *ret = (struct reach_rule){ REACH_OWNER, str_skip(word, prefix.n) };
+        *ret = (struct job_scope_rule){ JOB_SCOPE_OWNER, str_skip(word, prefix.n) };
     else if (str_ends(word, STR("*")))
-        *ret = (struct reach_rule){ REACH_PREFIX, str_head(word, word.n - 1) };
+        *ret = (struct job_scope_rule){ JOB_SCOPE_PREFIX, str_head(word, word.n - 1) };
     else
-        *ret = (struct reach_rule){ REACH_ID, word };
+        *ret = (struct job_scope_rule){ JOB_SCOPE_ID, word };
     return is_name(ret->text);
 }
 
-static int parse(struct reach *r, struct str list, struct str own, struct error *err)
+static int parse(struct job_scope *r, struct str list, struct str own, struct error *err)
 {
     while (list.n > 0) {
         struct str word = str_head(list, str_find(list, ','));
@@ -59,9 +59,9 @@ static int parse(struct reach *r, struct str list, struct str own, struct error 
             r->all = true;
             continue;
         }
-        if (r->n == REACH_MAX_RULES)
+        if (r->n == JOB_SCOPE_MAX_RULES)
             return error_set(err, ERR_REFUSED, "jobs: more than %d in the list",
-                             REACH_MAX_RULES);
+                             JOB_SCOPE_MAX_RULES);
         if (!parse_rule(word, own, &r->rules[r->n++]))
             return error_set(err, ERR_REFUSED,
                              "jobs: '%.*s' is none of all, own, owner:NAME, ID and PREFIX*",
@@ -71,7 +71,7 @@ static int parse(struct reach *r, struct str list, struct str own, struct error 
 }
 
 /* Moves rules and texts into one block. */
-static int settle(struct reach *r, const struct reach_rule *rules, struct error *err)
+static int settle(struct job_scope *r, const struct job_scope_rule *rules, struct error *err)
 {
     size_t bytes = r->n * sizeof(rules[0]);
 
@@ -83,16 +83,16 @@ static int settle(struct reach *r, const struct reach_rule *rules, struct error 
     char *at = (char *)(r->rules + r->n);
     for (size_t i = 0; i < r->n; i++) {
         memcpy(at, rules[i].text.p, rules[i].text.n);
-        r->rules[i] = (struct reach_rule){ rules[i].kind, str_make(at, rules[i].text.n) };
+        r->rules[i] = (struct job_scope_rule){ rules[i].kind, str_make(at, rules[i].text.n) };
         at += rules[i].text.n;
     }
     return 0;
 }
 
-int reach_init(struct reach *r, struct str list, struct str own, struct error *err)
+int job_scope_init(struct job_scope *r, struct str list, struct str own, struct error *err)
 {
-    struct reach_rule rules[REACH_MAX_RULES];
-    struct reach draft = { .rules = rules };
+    struct job_scope_rule rules[JOB_SCOPE_MAX_RULES];
+    struct job_scope draft = { .rules = rules };
 
     int code = parse(&draft, list, own, err);
     if (code == 0)
@@ -102,26 +102,26 @@ int reach_init(struct reach *r, struct str list, struct str own, struct error *e
     return code;
 }
 
-void reach_done(struct reach *r)
+void job_scope_done(struct job_scope *r)
 {
     free(r->rules);
-    *r = (struct reach){ 0 };
+    *r = (struct job_scope){ 0 };
 }
 
-static bool fits(const struct reach_rule *rule, struct str job, struct str owner)
+static bool fits(const struct job_scope_rule *rule, struct str job, struct str owner)
 {
     switch (rule->kind) {
-    case REACH_OWNER:
+    case JOB_SCOPE_OWNER:
         return !str_absent(owner) && str_eq(rule->text, owner);
-    case REACH_ID:
+    case JOB_SCOPE_ID:
         return str_eq(rule->text, job);
-    case REACH_PREFIX:
+    case JOB_SCOPE_PREFIX:
         return str_starts(job, rule->text);
     }
     return false;
 }
 
-bool reach_includes(const struct reach *r, struct str job, struct str owner)
+bool job_scope_includes(const struct job_scope *r, struct str job, struct str owner)
 {
     if (r == NULL || r->all)
         return true;
@@ -131,9 +131,9 @@ bool reach_includes(const struct reach *r, struct str job, struct str owner)
     return false;
 }
 
-struct str reach_owner(const struct reach *r)
+struct str job_scope_owner(const struct job_scope *r)
 {
-    bool simple = r != NULL && !r->all && r->n == 1 && r->rules[0].kind == REACH_OWNER;
+    bool simple = r != NULL && !r->all && r->n == 1 && r->rules[0].kind == JOB_SCOPE_OWNER;
 
     return simple ? r->rules[0].text : STR_NONE;
 }

@@ -13,32 +13,32 @@
 
 struct error;
 
-enum { REACH_MAX_RULES = 64 };
+enum { JOB_SCOPE_MAX_RULES = 64 };
 
-enum reach_kind { REACH_OWNER, REACH_ID, REACH_PREFIX };
+enum job_scope_kind { JOB_SCOPE_OWNER, JOB_SCOPE_ID, JOB_SCOPE_PREFIX };
 
-struct reach_rule {
-    enum reach_kind kind;
+struct job_scope_rule {
+    enum job_scope_kind kind;
     struct str text;
 };
 
-struct reach {
+struct job_scope {
     bool all;
     size_t n;
-    struct reach_rule *rules; /* owned, with its texts behind it */
+    struct job_scope_rule *rules; /* owned, with its texts behind it */
 };
 
-/* 1 to 64 of letters, digits, '.', '_' and '-'. */
-bool reach_valid_owner(struct str owner);
+/* 1 to 64 of messages, digits, '.', '_' and '-'. */
+bool job_scope_valid_owner(struct str owner);
 
 /* @own is what `own` means.  ERR_REFUSED (the text says what is wrong), ERR_NOMEM. */
-int reach_init(struct reach *r, struct str list, struct str own, struct error *err);
-void reach_done(struct reach *r);
+int job_scope_init(struct job_scope *r, struct str list, struct str own, struct error *err);
+void job_scope_done(struct job_scope *r);
 
 /* @owner is the job's, absent when it has none.  NULL for @r: the server itself, who may. */
-bool reach_includes(const struct reach *r, struct str job, struct str owner);
+bool job_scope_includes(const struct job_scope *r, struct str job, struct str owner);
 
 /* The owner whose jobs these are, when it is that simple; else absent. */
-struct str reach_owner(const struct reach *r);
+struct str job_scope_owner(const struct job_scope *r);
 
 #endif

@@ -54,19 +54,19 @@ static void move_ring(struct queue *from, struct queue *to)
 }
 
 /* A job whose agent was not known until now waits for its workers. */
-static void adopt(struct journal *j, struct live *l)
+static void adopt(struct journal *j, struct active_job *l)
 {
     l->agent = journal_agent_of(j, l->row.agent);
     if (l->agent == NULL || l->state != JOB_QUEUED)
         return;
-    live_enqueue(l);
+    active_job_enqueue(l);
     j->opt.events.queued(j->opt.events.arg, l->row.agent);
 }
 
 static void move_jobs(struct journal *j, const struct journal_agent *before)
 {
     for (size_t i = 0; i < j->n_all; i++) {
-        struct live *l = j->all[i];
+        struct active_job *l = j->all[i];
 
         if (l->agent != NULL)
             l->agent = j->agents + (l->agent - before);
@@ -98,6 +98,6 @@ void journal_set_settings(struct journal *j, struct journal_request *req)
     j->opt.n_agents = n;
     j->opt.default_expiry_seconds = s->default_expiry_seconds;
     move_jobs(j, before);
-    kept_clear(&j->kept); /* an agent may have become another */
+    call_cache_clear(&j->kept); /* an agent may have become another */
     free(own);
 }

@@ -20,9 +20,9 @@ enum {
     SILENCE_MS = 3000   /* of a worker that has a call, until another gets it, too */
 };
 
-static struct kept_question question_of(const struct journal_request *call)
+static struct call_cache_question question_of(const struct journal_request *call)
 {
-    return (struct kept_question){ call->agents[0], call->call.name, call->call.params };
+    return (struct call_cache_question){ call->agents[0], call->call.name, call->call.params };
 }
 
 static void unlink_call(struct journal *j, struct journal_request *call)
@@ -146,7 +146,7 @@ void journal_answer(struct journal *j, struct journal_request *req)
     }
     c->call.is_answered = true;
     if (c->call.keeps && c->lease_number != 0)
-        kept_put(&j->kept, question_of(c), str_absent(c->error) ? c->output : STR_NONE);
+        call_cache_put(&j->kept, question_of(c), str_absent(c->error) ? c->output : STR_NONE);
 }
 
 static bool is_for(const struct journal_request *call, const struct journal_request *lease)
@@ -204,14 +204,14 @@ static bool serve(struct journal *j, struct journal_request *lease)
 
 static bool answer_again(struct journal *j, struct journal_request *c)
 {
-    struct str kept = c->call.keeps ? kept_get(&j->kept, question_of(c)) : STR_NONE;
+    struct str kept = c->call.keeps ? call_cache_get(&j->kept, question_of(c)) : STR_NONE;
 
     return !str_absent(kept) && arena_copy(&c->mem, kept, &c->output);
 }
 
 static bool is_due(const struct journal *j, const struct journal_request *c)
 {
-    bool is_kept = c->call.keeps && !str_absent(kept_get(&j->kept, question_of(c)));
+    bool is_kept = c->call.keeps && !str_absent(call_cache_get(&j->kept, question_of(c)));
     int64_t patience = is_kept && !c->call.is_taken ? PATIENCE_MS : c->wait_ms;
 
     return c->call.is_answered || c->withdrawn || j->now >= c->deadline ||

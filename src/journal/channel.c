@@ -11,19 +11,19 @@
 #include "ingest/fold.h"
 #include "journal/live.h"
 
-static struct live *make(struct journal *j, struct journal_request *req)
+static struct active_job *make(struct journal *j, struct journal_request *req)
 {
     req->row = (struct job_row){ .id = req->job, .agent = req->row.agent, .input = STR("{}") };
     journal_submit(j, req);
     if (req->code != 0)
         return NULL;
     req->made = true;
-    return live_find(j, req->job);
+    return active_job_find(j, req->job);
 }
 
-static struct live *fed_job(struct journal *j, struct journal_request *req)
+static struct active_job *fed_job(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
 
     if (l == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->row.agent))
         l = make(j, req);
@@ -80,12 +80,14 @@ static struct group next_group(struct journal_request *req, size_t at, int64_t l
 }
 
 /* One more question, or the end, may come while it waits. */
-static bool is_of_this_attempt(const struct live *l, const struct journal_line *line)
+static bool is_of_this_attempt(const struct active_job *l, const struct journal_line *line)
 {
     return l->state == JOB_RUNNING || (l->state == JOB_WAITING && (line->asks || line->ends));
 }
 
-static int be_at_work(struct live *l, const struct journal_request *req, const struct group *g)
+static int be_at_work(struct active_job *l,
+                      const struct journal_request *req,
+                      const struct group *g)
 {
     int err = 0;
 
@@ -96,7 +98,7 @@ static int be_at_work(struct live *l, const struct journal_request *req, const s
     return err == 0 && l->state == JOB_QUEUED ? journal_begin_attempt(l, req) : err;
 }
 
-static bool has_asked(struct live *l, const struct group *g)
+static bool has_asked(struct active_job *l, const struct group *g)
 {
     struct fold_stats stats;
 
@@ -107,7 +109,7 @@ static bool has_asked(struct live *l, const struct group *g)
     return g->last->asks || stats.open_runs == 0;
 }
 
-static int take_group(struct live *l, struct journal_request *req, const struct group *g)
+static int take_group(struct active_job *l, struct journal_request *req, const struct group *g)
 {
     uint64_t before = l->row.seq, n = 0;
     int err = be_at_work(l, req, g);
@@ -115,7 +117,7 @@ static int take_group(struct live *l, struct journal_request *req, const struct 
     if (err == 0)
         err = journal_take_bytes(l, g->text, &n);
     if (err == 0)
-        err = live_follow_fold(l);
+        err = active_job_follow_fold(l);
     if (err != 0)
         return err;
     req->accepted += n;
@@ -123,7 +125,7 @@ static int take_group(struct live *l, struct journal_request *req, const struct 
     if (l->journal->bad_lines > 0)
         req->why = l->journal->bad_why;
     if (g->producer_seq > l->row.producer_seq)
-        live_took_batch(l, g->producer_seq, l->row.seq > before);
+        active_job_took_batch(l, g->producer_seq, l->row.seq > before);
     return has_asked(l, g) ? journal_stop_at_question(l) : 0;
 }
 
@@ -147,7 +149,7 @@ void journal_feed(struct journal *j, struct journal_request *req)
         req->code = 0;
         return;
     }
-    struct live *l = fed_job(j, req);
+    struct active_job *l = fed_job(j, req);
     if (l == NULL)
         return;
     if (l->state == JOB_RUNNING)

@@ -34,7 +34,7 @@ static void move(int64_t *time, int64_t by)
         *time += by;
 }
 
-static void move_live(struct live *l, int64_t by)
+static void move_live(struct active_job *l, int64_t by)
 {
     struct job_row *row = &l->row;
 

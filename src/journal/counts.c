@@ -44,7 +44,7 @@ static void add_span(struct histogram *h, int64_t from_ms, int64_t to_ms)
         histogram_add(h, to_ms > from_ms ? (uint64_t)(to_ms - from_ms) * 1000 : 0, 1);
 }
 
-static void count_job(struct journal_counts *counts, const struct live *l, int64_t now)
+static void count_job(struct journal_counts *counts, const struct active_job *l, int64_t now)
 {
     if (!l->state_news)
         return;
@@ -115,7 +115,7 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
     counter_add(&counts->retried, turn->retried);
     counter_add(&counts->given_up, turn->given_up);
     counter_add(&counts->repeated, turn->repeated);
-    for (const struct live *l = j->touched; l != NULL; l = l->next_touched)
+    for (const struct active_job *l = j->touched; l != NULL; l = l->next_touched)
         count_job(counts, l, j->now);
     if (j->touched != NULL || j->gone.n > 0) {
         counter_set(&counts->last_commit, (uint64_t)j->now);

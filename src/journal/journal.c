@@ -19,7 +19,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     if (j == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     j->opt = *options;
-    table_init(&j->lives);
+    table_init(&j->active_jobs);
     table_init(&j->owners);
     table_init(&j->threads);
     journal_counts_init(&j->counts);
@@ -64,11 +64,11 @@ void journal_free(struct journal *j)
     send_away(j->calls);
     j->opt.events.queued = NULL; /* nobody shall come for the next one */
     while (j->n_all > 0)
-        live_remove(j->all[j->n_all - 1]);
-    table_done(&j->lives);
+        active_job_remove(j->all[j->n_all - 1]);
+    table_done(&j->active_jobs);
     table_done(&j->owners);
     table_done(&j->threads);
-    kept_clear(&j->kept);
+    call_cache_clear(&j->kept);
     intake_free(j->intake);
     agent_free(j->fallback);
     buf_done(&j->run.lines);
@@ -101,7 +101,7 @@ void journal_withdraw(struct journal_request *req)
 
 static int store_rows(struct journal *j)
 {
-    for (struct live *l = j->touched; l != NULL; l = l->next_touched) {
+    for (struct active_job *l = j->touched; l != NULL; l = l->next_touched) {
         if (l->deleted)
             continue;
         l->row.updated = j->now;
@@ -114,7 +114,7 @@ static int store_rows(struct journal *j)
             return err;
         l->behind_since = 0;
     }
-    int err = journal_store_run(j);
+    int err = journal_store_chunk(j);
     return err == 0 ? journal_note_time(j) : err;
 }
 
@@ -135,7 +135,7 @@ static int commit(struct journal *j)
 }
 
 /* A worker's sign of life is nobody else's business. */
-static bool has_news(const struct live *l)
+static bool has_news(const struct active_job *l)
 {
     return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->pause_news ||
            l->deleted || l->questions != NULL;
@@ -145,7 +145,7 @@ static void tell_queued(struct journal *j)
 {
     const struct journal_events *events = &j->opt.events;
 
-    for (struct live *l = j->touched; l != NULL && events->queued != NULL;
+    for (struct active_job *l = j->touched; l != NULL && events->queued != NULL;
          l = l->next_touched) {
         if (l->state == JOB_QUEUED && (l->state_news || l->queue_news))
             events->queued(events->arg, l->row.agent);
@@ -176,7 +176,7 @@ static struct publication *next_told(struct telling *t)
     return &t->pubs[t->n++];
 }
 
-static struct publication news_of(const struct journal *j, const struct live *l)
+static struct publication news_of(const struct journal *j, const struct active_job *l)
 {
     return (struct publication){ .job = l->row.id,
                                  .agent = l->row.agent,
@@ -203,7 +203,7 @@ static void publish(struct journal *j)
 
     t.journal = j;
     t.n = 0;
-    for (struct live *l = j->touched; l != NULL; l = l->next_touched)
+    for (struct active_job *l = j->touched; l != NULL; l = l->next_touched)
         if (has_news(l))
             *next_told(&t) = news_of(j, l);
     for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
@@ -214,13 +214,13 @@ static void publish(struct journal *j)
 }
 
 /* Detached first: ending a turn may remove a job. */
-static void end_touched(struct journal *j, void (*each)(struct live *))
+static void end_touched(struct journal *j, void (*each)(struct active_job *))
 {
-    struct live *l = j->touched;
+    struct active_job *l = j->touched;
 
     j->touched = NULL;
     while (l != NULL) {
-        struct live *next = l->next_touched;
+        struct active_job *next = l->next_touched;
 
         each(l);
         l = next;
@@ -255,7 +255,7 @@ static void tell_stuck(struct journal *j, bool failed)
 /* Nothing of the turn was stored: nobody got anything. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
-    journal_drop_run(j);
+    journal_drop_chunk(j);
     tell_stuck(j, true);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* Only what has nothing to do with the state of things stays refused. */
@@ -263,7 +263,7 @@ static void turn_failed(struct journal *j, struct journal_request *list)
             req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
     }
     journal_count_failed(j, list);
-    end_touched(j, live_reload);
+    end_touched(j, active_job_reload);
 }
 
 /* --- the turn ---------------------------------------------------------------- */
@@ -290,7 +290,7 @@ static void reload_stale(struct journal *j)
 {
     for (size_t i = j->n_all; i-- > 0;) /* from the end: a job that is gone is removed */
         if (j->all[i]->stale)
-            live_reload(j->all[i]);
+            active_job_reload(j->all[i]);
 }
 
 /* When time brings something, if nobody does. */
@@ -328,13 +328,13 @@ bool journal_turn(struct journal *j)
         tell_stuck(j, false);
         journal_count_committed(j, answered);
         publish(j);
-        end_touched(j, live_end_turn);
+        end_touched(j, active_job_end_turn);
     }
     journal_serve_calls(j, &answered); /* after the commit: a turn that fails takes none back */
     journal_count_look(j);
     reply_all(answered);
     journal_expire(j);
-    store_checkpoint(j->opt.store); /* only when there is enough to move */
+    store_compact(j->opt.store); /* only when there is enough to move */
     j->last_turn = j->now;
     journal_follow_clock(j);
     return true;
@@ -379,7 +379,7 @@ static bool is_dead(const struct recovery *r, struct str agent)
 
 /* Its worker has a lease that is worth nothing any more.  The server's own need none: what
  * speaks on a channel, and calls in queues of ARQ, which are asked for by their place. */
-static bool is_unsigned(const struct live *l)
+static bool is_unsigned(const struct active_job *l)
 {
     enum journal_fed fed = l->agent != NULL ? l->agent->fed : FED_NOT;
     bool is_own =
@@ -393,10 +393,10 @@ static int on_open_job(void *arg, const struct job_row *row)
     struct recovery *r = arg;
     struct journal *j = r->journal;
     struct job_row taken = *row;
-    struct live *l;
+    struct active_job *l;
 
     suspects_take(j, &taken);
-    r->err = live_add(j, &taken, &l);
+    r->err = active_job_add(j, &taken, &l);
     if (r->err != 0 || l->state != JOB_RUNNING || l->row.set_aside != 0)
         return r->err;
     l->is_unsigned = is_unsigned(l);

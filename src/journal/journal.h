@@ -31,7 +31,7 @@ struct agent;
 struct journal;
 struct journal_counts;
 struct journal_settings;
-struct reach;
+struct job_scope;
 struct record;
 
 /* --- requests ---------------------------------------------------------------- */
@@ -53,15 +53,15 @@ enum journal_op {
                          answers */
     JOURNAL_TAKE,     /* agents → call, if one waits, else ERR_NOT_FOUND: of the server's own
                          processes */
-    JOURNAL_ANSWER,   /* call.id, output or error; neither: it is handed back */
-    JOURNAL_REPLY,    /* job, replies, worker = who: answers to its questions */
-    JOURNAL_PAUSE,    /* job: asks its worker to stop at the next step */
-    JOURNAL_RESUME,   /* job */
-    JOURNAL_EXPIRE,   /* job: the time for its open questions is over */
-    JOURNAL_WRITE,    /* write; with a job (and key, attempt) or call.id: only while it is held,
-                         and row.owner is the job's while it is written */
-    JOURNAL_FEED, /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
-                     what came over its channel.  No job: all that run are still being heard */
+    JOURNAL_ANSWER_CALL,     /* call.id, output or error; neither: it is handed back */
+    JOURNAL_ANSWER_QUESTION, /* job, replies, worker = who: answers to its questions */
+    JOURNAL_PAUSE,           /* job: asks its worker to stop at the next step */
+    JOURNAL_RESUME,          /* job */
+    JOURNAL_EXPIRE,          /* job: the time for its open questions is over */
+    JOURNAL_WRITE, /* write; with a job (and key, attempt) or call.id: only while it is held,
+                      and row.owner is the job's while it is written */
+    JOURNAL_FEED,  /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
+                      what came over its channel.  No job: all that run are still being heard */
     JOURNAL_THREAD_CREATE, /* thread_row.id, .owner, .metadata, …; if_absent */
     JOURNAL_THREAD_PATCH,  /* thread_row.id, .metadata: what is to be changed */
     JOURNAL_THREAD_COPY,   /* thread_row.id; row.id: that of the copy */
@@ -71,7 +71,7 @@ enum journal_op {
 };
 
 /* A short question to a worker of an agent (calls.c). */
-struct journal_call {
+struct worker_call {
     struct str id, name, params; /* params: JSON */
     bool keeps;                  /* what was answered last will do when no worker is there */
     bool is_taken;               /* a worker has it */
@@ -131,7 +131,7 @@ struct journal_request {
 
     struct str job;
     int64_t key; /* row.key of the lease: an id that is used again is another job */
-    const struct reach *reach; /* a job outside of it is as good as absent; NULL: all */
+    const struct job_scope *reach; /* a job outside of it is as good as absent; NULL: all */
     /* Who leases jobs and works on them.  LEASE: remembered with it; else it must be the same.
      */
     struct lease_caller caller;
@@ -180,7 +180,7 @@ struct journal_request {
     bool rolls_back;    /* CANCEL: as if the run had never been */
     bool takes_calls;   /* LEASE, TAKE: call.id, when it is present, is the answer instead of a
                            job */
-    struct journal_call call;
+    struct worker_call call;
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),

@@ -2,23 +2,23 @@
 
 #include <stdlib.h>
 
-struct kept_answer {
-    struct kept_answer *next;
-    struct kept_question question; /* texts are behind, like the answer's */
+struct call_cache_answer {
+    struct call_cache_answer *next;
+    struct call_cache_question question; /* texts are behind, like the answer's */
     struct str answer;
     size_t bytes; /* of all */
     char text[];
 };
 
-static bool is_about(const struct kept_answer *a, struct kept_question q)
+static bool is_about(const struct call_cache_answer *a, struct call_cache_question q)
 {
     return str_eq(a->question.agent, q.agent) && str_eq(a->question.name, q.name) &&
            str_eq(a->question.params, q.params);
 }
 
-static void drop(struct kept *k, struct kept_answer **at)
+static void drop(struct call_cache *k, struct call_cache_answer **at)
 {
-    struct kept_answer *a = *at;
+    struct call_cache_answer *a = *at;
 
     *at = a->next;
     k->n--;
@@ -36,10 +36,11 @@ static struct str put(char **at, struct str text)
     return copy;
 }
 
-static struct kept_answer *make(struct kept_question q, struct str answer)
+static struct call_cache_answer *make(struct call_cache_question q, struct str answer)
 {
-    size_t bytes = sizeof(struct kept_answer) + q.agent.n + q.name.n + q.params.n + answer.n;
-    struct kept_answer *a = bytes <= KEPT_MAX_BYTES ? malloc(bytes) : NULL;
+    size_t bytes =
+        sizeof(struct call_cache_answer) + q.agent.n + q.name.n + q.params.n + answer.n;
+    struct call_cache_answer *a = bytes <= KEPT_MAX_BYTES ? malloc(bytes) : NULL;
 
     if (a == NULL)
         return NULL;
@@ -52,20 +53,20 @@ static struct kept_answer *make(struct kept_question q, struct str answer)
     return a;
 }
 
-static void drop_oldest(struct kept *k)
+static void drop_oldest(struct call_cache *k)
 {
-    struct kept_answer **at = &k->first;
+    struct call_cache_answer **at = &k->first;
 
     while ((*at)->next != NULL)
         at = &(*at)->next;
     drop(k, at);
 }
 
-void kept_put(struct kept *k, struct kept_question q, struct str answer)
+void call_cache_put(struct call_cache *k, struct call_cache_question q, struct str answer)
 {
-    struct kept_answer *a = str_absent(answer) ? NULL : make(q, answer);
+    struct call_cache_answer *a = str_absent(answer) ? NULL : make(q, answer);
 
-    for (struct kept_answer **at = &k->first; *at != NULL; at = &(*at)->next)
+    for (struct call_cache_answer **at = &k->first; *at != NULL; at = &(*at)->next)
         if (is_about(*at, q)) {
             drop(k, at);
             break;
@@ -80,15 +81,15 @@ void kept_put(struct kept *k, struct kept_question q, struct str answer)
         drop_oldest(k);
 }
 
-struct str kept_get(const struct kept *k, struct kept_question q)
+struct str call_cache_get(const struct call_cache *k, struct call_cache_question q)
 {
-    for (const struct kept_answer *a = k->first; a != NULL; a = a->next)
+    for (const struct call_cache_answer *a = k->first; a != NULL; a = a->next)
         if (is_about(a, q))
             return a->answer;
     return STR_NONE;
 }
 
-void kept_clear(struct kept *k)
+void call_cache_clear(struct call_cache *k)
 {
     while (k->first != NULL)
         drop(k, &k->first);

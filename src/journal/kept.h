@@ -9,22 +9,22 @@
 
 enum { KEPT_MAX_ANSWERS = 256, KEPT_MAX_BYTES = 8 << 20 };
 
-struct kept_answer;
+struct call_cache_answer;
 
-struct kept {
-    struct kept_answer *first; /* owned; the newest */
+struct call_cache {
+    struct call_cache_answer *first; /* owned; the newest */
     size_t n, bytes;
 };
 
 /* What was asked of an agent; params are JSON. */
-struct kept_question {
+struct call_cache_question {
     struct str agent, name, params;
 };
 
 /* Keeps @answer in place of the one before; absent, too large or without memory: none. */
-void kept_put(struct kept *k, struct kept_question q, struct str answer);
+void call_cache_put(struct call_cache *k, struct call_cache_question q, struct str answer);
 /* The last one, until the next change; absent: there is none. */
-struct str kept_get(const struct kept *k, struct kept_question q);
-void kept_clear(struct kept *k);
+struct str call_cache_get(const struct call_cache *k, struct call_cache_question q);
+void call_cache_clear(struct call_cache *k);
 
 #endif

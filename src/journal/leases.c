@@ -9,7 +9,7 @@
 #include "ingest/fold.h"
 #include "journal/live.h"
 
-static void say_lost(const struct live *l, struct journal_request *req)
+static void say_lost(const struct active_job *l, struct journal_request *req)
 {
     if (req->is_unsigned)
         refuse(req, ERR_REFUSED,
@@ -22,10 +22,10 @@ static void say_lost(const struct live *l, struct journal_request *req)
                (long long)req->attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
 }
 
-struct live *journal_leased_job(struct journal *j, struct journal_request *req)
+struct active_job *journal_leased_job(struct journal *j, struct journal_request *req)
 {
     struct lease_shown shown = { req->key, req->attempt, req->is_unsigned };
-    struct live *l = journal_find_job(j, req);
+    struct active_job *l = journal_find_job(j, req);
 
     if (l == NULL && req->code != ERR_CLOSED)
         return NULL;
@@ -40,23 +40,23 @@ struct live *journal_leased_job(struct journal *j, struct journal_request *req)
     return verdict == LEASE_HELD ? l : NULL; /* what is held has not ended */
 }
 
-int64_t live_lease_ms(const struct live *l)
+int64_t active_job_lease_ms(const struct active_job *l)
 {
     return l->agent != NULL ? l->agent->lease_ms : 60000;
 }
 
-void journal_renew(struct live *l)
+void journal_renew(struct active_job *l)
 {
-    live_touch(l);
-    l->row.lease_until = l->journal->now + live_lease_ms(l);
+    active_job_touch(l);
+    l->row.lease_until = l->journal->now + active_job_lease_ms(l);
 }
 
-void journal_answer_lease(struct live *l, struct journal_request *req)
+void journal_answer_lease(struct active_job *l, struct journal_request *req)
 {
     req->code = 0;
     req->cancel = l->row.cancel_requested != 0;
     req->pause = l->row.pause_requested != 0;
-    req->lease_ms = live_lease_ms(l);
+    req->lease_ms = active_job_lease_ms(l);
 }
 
 static const struct journal_agent *leasable(const struct journal *j, struct str agent)
@@ -66,7 +66,7 @@ static const struct journal_agent *leasable(const struct journal *j, struct str 
     return a != NULL && a->fed != FED_ALONE ? a : NULL;
 }
 
-static struct live *next_for(struct journal *j, const struct journal_request *req)
+static struct active_job *next_for(struct journal *j, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->n_agents; i++) {
         const struct journal_agent *a =
@@ -74,28 +74,28 @@ static struct live *next_for(struct journal *j, const struct journal_request *re
         struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
         while (q != NULL && q->n > 0) {
-            struct live *l = q->head.next;
+            struct active_job *l = q->head.next;
 
             if (runs_may_begin(l) && owner_has_room(l))
                 return l;
-            live_dequeue(l);
-            live_enqueue(l); /* it is held, or waits for its thread */
+            active_job_dequeue(l);
+            active_job_enqueue(l); /* it is held, or waits for its thread */
         }
     }
     return NULL;
 }
 
-int journal_begin_attempt(struct live *l, const struct journal_request *req)
+int journal_begin_attempt(struct active_job *l, const struct journal_request *req)
 {
     struct journal *j = l->journal;
-    int err = live_move(l, JOB_RUNNING);
+    int err = active_job_move(l, JOB_RUNNING);
 
     if (err == 0)
-        err = live_set_text(&l->row.worker, req->worker);
+        err = active_job_set_text(&l->row.worker, req->worker);
     if (err == 0)
-        err = live_set_text(&l->row.holder, req->caller.holder);
+        err = active_job_set_text(&l->row.holder, req->caller.holder);
     if (err == 0)
-        err = live_set_request(l, req->request_id);
+        err = active_job_set_request(l, req->request_id);
     if (err != 0)
         return err;
     l->row.attempt++;
@@ -107,7 +107,7 @@ int journal_begin_attempt(struct live *l, const struct journal_request *req)
     return 0;
 }
 
-static void answer_order(struct live *l, struct journal_request *req, bool again)
+static void answer_order(struct active_job *l, struct journal_request *req, bool again)
 {
     struct journal *j = l->journal;
     struct job_row stored;
@@ -135,7 +135,7 @@ static void answer_order(struct live *l, struct journal_request *req, bool again
         l->lease_number = req->lease_number;
 }
 
-static bool is_for(const struct live *l, const struct journal_request *req)
+static bool is_for(const struct active_job *l, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->n_agents; i++)
         if (str_eq(req->agents[i], l->row.agent))
@@ -146,7 +146,7 @@ static bool is_for(const struct live *l, const struct journal_request *req)
 /* The answer to this request was lost, or is on its way to nobody. */
 static bool give_again(struct journal *j, struct journal_request *req)
 {
-    struct live *l = live_find_lease(j, req->request_id);
+    struct active_job *l = active_job_find_lease(j, req->request_id);
 
     if (l == NULL)
         return false;
@@ -167,7 +167,7 @@ static bool give(struct journal *j, struct journal_request *req)
         return false; /* nobody could hand it back */
     if (give_again(j, req))
         return true;
-    struct live *l = next_for(j, req);
+    struct active_job *l = next_for(j, req);
     if (l == NULL)
         return false;
     j->lease_turn++;
@@ -224,7 +224,7 @@ void journal_serve_leases(struct journal *j, struct journal_request **answered)
 
 void journal_hand_back(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
 
     if (l == NULL)
         return;
@@ -232,7 +232,7 @@ void journal_hand_back(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
         return;
     }
-    int err = live_requeue(l, STR("handed back by its worker"));
+    int err = active_job_requeue(l, STR("handed back by its worker"));
     if (err != 0)
         journal_broke(j, req, err);
     else
@@ -241,14 +241,14 @@ void journal_hand_back(struct journal *j, struct journal_request *req)
 
 void journal_lose(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
 
     if (l == NULL)
         return;
     struct last_word word = { .error = req->error,
                               .error_type = req->error_type,
                               .details = req->details };
-    int err = live_lose(l, &word);
+    int err = active_job_lose(l, &word);
     if (err != 0)
         journal_broke(j, req, err);
     else

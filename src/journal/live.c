@@ -11,7 +11,7 @@
 
 /* --- memory ------------------------------------------------------------------ */
 
-int live_set_text(struct str *place, struct str text)
+int active_job_set_text(struct str *place, struct str text)
 {
     char *p = NULL;
 
@@ -48,7 +48,7 @@ static void free_row(struct job_row *row)
 
     row_texts(row, texts);
     for (size_t i = 0; i < N_TEXTS; i++)
-        (void)live_set_text(texts[i], STR_NONE); /* freeing cannot fail */
+        (void)active_job_set_text(texts[i], STR_NONE); /* freeing cannot fail */
 }
 
 static int copy_row(struct job_row *to, const struct job_row *from)
@@ -64,7 +64,7 @@ static int copy_row(struct job_row *to, const struct job_row *from)
     copy.input = STR_NONE; /* not kept */
     copy.state = STR_NONE; /* a constant, set by who has read it */
     for (size_t i = 0; i < N_TEXTS && err == 0; i++)
-        err = live_set_text(texts[i], *sources[i]);
+        err = active_job_set_text(texts[i], *sources[i]);
     if (err != 0) {
         free_row(&copy);
         return err;
@@ -84,50 +84,51 @@ const struct journal_agent *journal_agent_of(const struct journal *j, struct str
 /* Name spaces of j->lives. */
 enum { IDS, REQUESTS };
 
-struct live *live_find(struct journal *j, struct str id)
+struct active_job *active_job_find(struct journal *j, struct str id)
 {
-    struct live *l = table_get(&j->lives, table_key(&j->lives, IDS, id));
+    struct active_job *l = table_get(&j->active_jobs, table_key(&j->active_jobs, IDS, id));
 
     return l != NULL && str_eq(l->row.id, id) ? l : NULL;
 }
 
-struct live *live_find_lease(struct journal *j, struct str request_id)
+struct active_job *active_job_find_lease(struct journal *j, struct str request_id)
 {
-    struct live *l = request_id.p != NULL
-                         ? table_get(&j->lives, table_key(&j->lives, REQUESTS, request_id))
-                         : NULL;
+    struct active_job *l =
+        request_id.p != NULL
+            ? table_get(&j->active_jobs, table_key(&j->active_jobs, REQUESTS, request_id))
+            : NULL;
 
     return l != NULL && str_eq(l->row.request_id, request_id) ? l : NULL;
 }
 
-static int enter_request(struct live *l)
+static int enter_request(struct active_job *l)
 {
     struct str id = l->row.request_id;
 
-    return id.p != NULL
-               ? table_put(&l->journal->lives, table_key(&l->journal->lives, REQUESTS, id), l)
-               : 0;
+    return id.p != NULL ? table_put(&l->journal->active_jobs,
+                                    table_key(&l->journal->active_jobs, REQUESTS, id), l)
+                        : 0;
 }
 
-static void leave_request(struct live *l)
+static void leave_request(struct active_job *l)
 {
-    if (live_find_lease(l->journal, l->row.request_id) == l)
-        table_remove(&l->journal->lives,
-                     table_key(&l->journal->lives, REQUESTS, l->row.request_id));
+    if (active_job_find_lease(l->journal, l->row.request_id) == l)
+        table_remove(&l->journal->active_jobs,
+                     table_key(&l->journal->active_jobs, REQUESTS, l->row.request_id));
 }
 
-int live_set_request(struct live *l, struct str request_id)
+int active_job_set_request(struct active_job *l, struct str request_id)
 {
     leave_request(l);
-    int err = live_set_text(&l->row.request_id, request_id);
+    int err = active_job_set_text(&l->row.request_id, request_id);
     return err == 0 ? enter_request(l) : err;
 }
 
-static int add_to_all(struct journal *j, struct live *l)
+static int add_to_all(struct journal *j, struct active_job *l)
 {
     if (j->n_all == j->cap_all) {
         size_t cap = j->cap_all > 0 ? j->cap_all * 2 : 64;
-        struct live **all = realloc(j->all, cap * sizeof(struct live *));
+        struct active_job **all = realloc(j->all, cap * sizeof(struct active_job *));
 
         if (all == NULL)
             return ERR_NOMEM;
@@ -139,7 +140,7 @@ static int add_to_all(struct journal *j, struct live *l)
 }
 
 /* It is in its state, or (@n is -1) no longer. */
-static void count_state(struct live *l, int n)
+static void count_state(struct active_job *l, int n)
 {
     struct journal *j = l->journal;
     size_t running = l->state == JOB_RUNNING ? (size_t)n : 0;
@@ -156,9 +157,9 @@ static void count_state(struct live *l, int n)
     l->owner->n_queued += l->state == JOB_QUEUED ? (size_t)n : 0;
 }
 
-int live_add(struct journal *j, const struct job_row *row, struct live **ret)
+int active_job_add(struct journal *j, const struct job_row *row, struct active_job **ret)
 {
-    struct live *l = calloc(1, sizeof(*l));
+    struct active_job *l = calloc(1, sizeof(*l));
 
     if (l == NULL)
         return ERR_NOMEM;
@@ -168,7 +169,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
         err = ERR_TYPE;
     l->row.state = str_of(job_state_name(l->state));
     if (err == 0)
-        err = table_put(&j->lives, table_key(&j->lives, IDS, l->row.id), l);
+        err = table_put(&j->active_jobs, table_key(&j->active_jobs, IDS, l->row.id), l);
     if (err == 0)
         err = enter_request(l);
     if (err == 0)
@@ -179,7 +180,7 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
     }
     if (err != 0) {
         owner_leave(l);
-        table_remove(&j->lives, table_key(&j->lives, IDS, row->id));
+        table_remove(&j->active_jobs, table_key(&j->active_jobs, IDS, row->id));
         leave_request(l);
         free_row(&l->row);
         free(l);
@@ -189,34 +190,34 @@ int live_add(struct journal *j, const struct job_row *row, struct live **ret)
     l->told_seq = l->row.seq;
     count_state(l, 1);
     if (l->state == JOB_QUEUED)
-        live_enqueue(l);
+        active_job_enqueue(l);
     *ret = l;
     return 0;
 }
 
-static void drop_records(struct live *l)
+static void drop_records(struct active_job *l)
 {
     for (size_t i = 0; i < l->n_records; i++)
         record_unref(l->records[i]);
     l->n_records = 0;
 }
 
-static void drop_fold(struct live *l)
+static void drop_fold(struct active_job *l)
 {
     fold_free(l->fold);
     l->fold = NULL;
 }
 
-void live_remove(struct live *l)
+void active_job_remove(struct active_job *l)
 {
     struct journal *j = l->journal;
 
-    live_dequeue(l);
+    active_job_dequeue(l);
     count_state(l, -1);
     owner_release(l->owner);
     owner_leave(l);
     runs_leave(l);
-    table_remove(&j->lives, table_key(&j->lives, IDS, l->row.id));
+    table_remove(&j->active_jobs, table_key(&j->active_jobs, IDS, l->row.id));
     leave_request(l);
     for (size_t i = 0; i < j->n_all; i++) {
         if (j->all[i] == l) {
@@ -233,18 +234,18 @@ void live_remove(struct live *l)
 
 /* --- records ------------------------------------------------------------------- */
 
-static void run_clear(struct run *run)
+static void chunk_clear(struct record_chunk *run)
 {
     run->live = NULL;
     buf_clear(&run->lines);
 }
 
-void journal_drop_run(struct journal *j)
+void journal_drop_chunk(struct journal *j)
 {
-    run_clear(&j->run);
+    chunk_clear(&j->run);
 }
 
-static int capture(struct live *l, const struct record *rec)
+static int capture(struct active_job *l, const struct record *rec)
 {
     if (!l->capture)
         return 0;
@@ -257,42 +258,42 @@ static int capture(struct live *l, const struct record *rec)
         l->records = records;
         l->cap_records = cap;
     }
-    int err = record_new_with_head(rec, &l->records[l->n_records]);
+    int err = record_new_with_header(rec, &l->records[l->n_records]);
     l->n_records += err == 0;
     return err;
 }
 
-int journal_store_run(struct journal *j)
+int journal_store_chunk(struct journal *j)
 {
-    struct run *run = &j->run;
+    struct record_chunk *run = &j->run;
 
     if (run->live == NULL)
         return 0;
     int err = store_append(j->opt.store, run->live->row.key, run->live->row.seq,
                            buf_text(&run->lines), run->live->row.producer_seq, &j->failure);
-    run_clear(run);
+    chunk_clear(run);
     return err;
 }
 
-void live_took_batch(struct live *l, int64_t batch, bool with_records)
+void active_job_took_batch(struct active_job *l, int64_t batch, bool with_records)
 {
-    struct run *run = &l->journal->run;
+    struct record_chunk *run = &l->journal->run;
 
     l->row.producer_seq = batch;
     if (!with_records || run->live != l)
-        live_change(l); /* no run tells of it: its row must */
+        active_job_change(l); /* no run tells of it: its row must */
 }
 
 static int on_record(void *arg, const struct record *rec)
 {
-    struct live *l = arg;
+    struct active_job *l = arg;
     struct journal *j = l->journal;
-    struct run *run = &j->run;
-    int err = run->live != l || run->lines.n > RUN_BYTES ? journal_store_run(j) : 0;
+    struct record_chunk *run = &j->run;
+    int err = run->live != l || run->lines.n > CHUNK_BYTES ? journal_store_chunk(j) : 0;
 
     if (err != 0)
         return err;
-    live_touch(l);
+    active_job_touch(l);
     run->live = l;
     if (run->lines.n > 0)
         buf_char(&run->lines, '\n');
@@ -318,7 +319,7 @@ static int on_record(void *arg, const struct record *rec)
 /* --- the fold ---------------------------------------------------------------- */
 
 struct rebuild {
-    struct live *live;
+    struct active_job *live;
     struct fold *fold;
     int err;
 };
@@ -326,7 +327,7 @@ struct rebuild {
 /* Records up to @seq that are missing or cannot be read: they count, and that is all. */
 static int pass_over(struct rebuild *r, uint64_t seq)
 {
-    struct live *l = r->live;
+    struct active_job *l = r->live;
     int err = 0;
 
     while (err == 0 && fold_seq(r->fold) < seq) {
@@ -356,11 +357,11 @@ static int on_stored(void *arg, uint64_t seq, struct str stored)
     return r->err;
 }
 
-static int replay_all(struct live *l, struct fold *fold)
+static int replay_all(struct active_job *l, struct fold *fold)
 {
     struct rebuild r = { .live = l, .fold = fold };
     uint64_t before;
-    int err = journal_store_run(l->journal);
+    int err = journal_store_chunk(l->journal);
 
     while (err == 0) {
         before = fold_seq(fold);
@@ -374,7 +375,7 @@ static int replay_all(struct live *l, struct fold *fold)
     return err == 0 ? pass_over(&r, l->row.seq) : err;
 }
 
-int live_fold(struct live *l, struct fold **ret)
+int active_job_fold(struct active_job *l, struct fold **ret)
 {
     struct journal *j = l->journal;
     struct fold_options options = {
@@ -405,7 +406,7 @@ int live_fold(struct live *l, struct fold **ret)
 
 /* --- states ------------------------------------------------------------------ */
 
-void live_touch(struct live *l)
+void active_job_touch(struct active_job *l)
 {
     struct journal *j = l->journal;
     const struct journal_events *events = &j->opt.events;
@@ -418,33 +419,33 @@ void live_touch(struct live *l)
     j->touched = l;
 }
 
-void live_change(struct live *l)
+void active_job_change(struct active_job *l)
 {
-    live_touch(l);
+    active_job_touch(l);
     l->changed = true;
 }
 
-int live_move(struct live *l, enum job_state to)
+int active_job_move(struct active_job *l, enum job_state to)
 {
     struct journal *j = l->journal;
 
     if (!job_state_may(l->state, to))
         return ERR_REFUSED;
-    live_change(l);
+    active_job_change(l);
     if (l->state == JOB_QUEUED)
-        live_dequeue(l);
+        active_job_dequeue(l);
     count_state(l, -1);
     l->state = to;
     count_state(l, 1);
     l->state_news = true;
     if (to == JOB_QUEUED)
-        live_enqueue(l);
+        active_job_enqueue(l);
     if (to != JOB_RUNNING)
         owner_release(l->owner);
     if (to != JOB_RUNNING) {
         l->row.lease_until = 0;
-        (void)live_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
-        (void)live_set_request(l, STR_NONE);           /* nor can this */
+        (void)active_job_set_text(&l->row.worker, STR_NONE); /* freeing cannot fail */
+        (void)active_job_set_request(l, STR_NONE);           /* nor can this */
     }
     l->row.state = str_of(job_state_name(to));
     if (!job_state_is_final(to))
@@ -460,7 +461,7 @@ static enum job_state state_after(enum job_end end)
                                       : JOB_FAILED;
 }
 
-int live_follow_fold(struct live *l)
+int active_job_follow_fold(struct active_job *l)
 {
     struct error *refused = &l->journal->bad_question;
     struct fold_end end;
@@ -468,18 +469,19 @@ int live_follow_fold(struct live *l)
     if (refused->code != 0) {
         refused->code = 0;
         if (l->fold != NULL && !fold_ended(l->fold))
-            return live_finish(l, JOB_END_FAILED, str_of(refused->text), STR("QuestionSchema"));
+            return active_job_finish(l, JOB_END_FAILED, str_of(refused->text),
+                                     STR("QuestionSchema"));
     }
     if (l->fold == NULL || !fold_ended(l->fold) || job_state_is_final(l->state))
         return 0;
     fold_end(l->fold, &end);
-    int err = live_set_text(&l->row.error, end.error);
+    int err = active_job_set_text(&l->row.error, end.error);
     if (err == 0)
-        err = live_set_text(&l->row.error_type, end.error_type);
-    return err == 0 ? live_move(l, state_after(end.end)) : err;
+        err = active_job_set_text(&l->row.error_type, end.error_type);
+    return err == 0 ? active_job_move(l, state_after(end.end)) : err;
 }
 
-int live_end(struct live *l, const struct last_word *word)
+int active_job_end(struct active_job *l, const struct last_word *word)
 {
     /* After a committed cancel request any finish ends as cancelled. */
     const struct last_word cancelled = { .end = JOB_END_CANCELLED,
@@ -490,10 +492,10 @@ int live_end(struct live *l, const struct last_word *word)
         word = &cancelled;
     if (!job_state_may(l->state, state_after(word->end)))
         return ERR_REFUSED;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
     if (err == 0 && !fold_ended(fold))
         err = fold_finish(fold, word, l->journal->now);
-    return err == 0 ? live_follow_fold(l) : err;
+    return err == 0 ? active_job_follow_fold(l) : err;
 }
 
 /* Where a job is that the journal itself ends. */
@@ -506,35 +508,35 @@ static struct str phase_of(struct str type)
     return STR("worker");
 }
 
-int live_finish(struct live *l, enum job_end end, struct str error, struct str type)
+int active_job_finish(struct active_job *l, enum job_end end, struct str error, struct str type)
 {
     struct last_word word = {
         .end = end, .error = error, .error_type = type, .phase = phase_of(type)
     };
 
-    return live_end(l, &word);
+    return active_job_end(l, &word);
 }
 
-int live_requeue(struct live *l, struct str why)
+int active_job_requeue(struct active_job *l, struct str why)
 {
     struct fold *fold;
 
     if (l->row.cancel_requested != 0)
-        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    int err = live_fold(l, &fold);
+        return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    int err = active_job_fold(l, &fold);
     if (err == 0)
         err = fold_new_attempt(fold, l->row.attempt + 1, why, l->journal->now);
-    return err == 0 ? live_move(l, JOB_QUEUED) : err;
+    return err == 0 ? active_job_move(l, JOB_QUEUED) : err;
 }
 
-int live_lose_worker(struct live *l, struct str why, struct str type)
+int active_job_lose_worker(struct active_job *l, struct str why, struct str type)
 {
     struct last_word word = { .error = why, .error_type = type };
 
-    return live_lose(l, &word);
+    return active_job_lose(l, &word);
 }
 
-int live_lose(struct live *l, const struct last_word *word)
+int active_job_lose(struct active_job *l, const struct last_word *word)
 {
     struct last_word last = *word;
     struct fold *fold;
@@ -542,11 +544,11 @@ int live_lose(struct live *l, const struct last_word *word)
     last.end = JOB_END_FAILED;
     last.phase = phase_of(word->error_type);
     if (l->row.cancel_requested != 0)
-        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    int err = live_fold(l, &fold);
+        return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    int err = active_job_fold(l, &fold);
     if (err != 0)
         return err;
-    live_change(l); /* before the first change, so that a turn that fails takes it back */
+    active_job_change(l); /* before the first change, so that a turn that fails takes it back */
     if (fold_open_questions(fold) > 0)
         return journal_stop_at_question(l);
     if (l->row.attempts_left > 0)
@@ -556,14 +558,14 @@ int live_lose(struct live *l, const struct last_word *word)
     else
         l->journal->tally.retried++;
     if (l->row.attempts_left == 0)
-        return live_end(l, &last);
+        return active_job_end(l, &last);
     err = fold_new_attempt(fold, l->row.attempt + 1, word->error, l->journal->now);
-    return err == 0 ? live_move(l, JOB_QUEUED) : err;
+    return err == 0 ? active_job_move(l, JOB_QUEUED) : err;
 }
 
-void live_set_aside(struct live *l, int64_t since)
+void active_job_set_aside(struct active_job *l, int64_t since)
 {
-    live_dequeue(l);
+    active_job_dequeue(l);
     count_state(l, -1);
     l->row.set_aside = since;
     count_state(l, 1);
@@ -572,7 +574,7 @@ void live_set_aside(struct live *l, int64_t since)
 
 /* --- turns ------------------------------------------------------------------- */
 
-void live_end_turn(struct live *l)
+void active_job_end_turn(struct active_job *l)
 {
     drop_records(l);
     questions_forget(l);
@@ -581,12 +583,12 @@ void live_end_turn(struct live *l)
     l->told_seq = l->row.seq;
     l->next_touched = NULL;
     if (l->deleted || job_state_is_final(l->state))
-        live_remove(l);
+        active_job_remove(l);
     else if (l->state != JOB_RUNNING)
         drop_fold(l);
 }
 
-void live_reload(struct live *l)
+void active_job_reload(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct job_row row, copy;
@@ -602,7 +604,7 @@ void live_reload(struct live *l)
     l->next_touched = NULL;
     int err = store_job_get(j->opt.store, id, &row, NULL);
     if (err == ERR_NOT_FOUND) {
-        live_remove(l);
+        active_job_remove(l);
         return;
     }
     if (err == 0)
@@ -610,7 +612,7 @@ void live_reload(struct live *l)
     l->stale = err != 0;
     if (l->stale)
         return; /* journal_turn tries again */
-    live_dequeue(l);
+    active_job_dequeue(l);
     count_state(l, -1);
     leave_request(l);
     free_row(&l->row);
@@ -625,10 +627,10 @@ void live_reload(struct live *l)
             ? l->row.cancel_requested + (l->agent != NULL ? l->agent->cancel_grace_ms : 0)
             : 0;
     if (job_state_is_final(l->state)) {
-        live_remove(l);
+        active_job_remove(l);
         return;
     }
     if (l->state == JOB_QUEUED)
-        live_enqueue(l);
+        active_job_enqueue(l);
     owner_release(l->owner);
 }

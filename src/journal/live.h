@@ -17,17 +17,17 @@ struct last_word;
 
 enum {
     ROW_EVERY_MS = 1000,
-    RUN_BYTES = 1900 /* two rows to a page */
+    CHUNK_BYTES = 1900 /* two rows to a page */
 };
 
-struct live {
-    struct live *next_touched;
-    struct live *prev, *next; /* in its agent's queue, or its owner's, while queued */
-    struct owner *owner;      /* NULL: nobody's */
-    bool held;                /* it is in its owner's queue */
-    struct thread *thread;    /* NULL: it is no run of one */
-    struct live *next_run;    /* of the same thread */
-    struct job_row row;       /* texts owned; without the input */
+struct active_job {
+    struct active_job *next_touched;
+    struct active_job *prev, *next; /* in its agent's queue, or its owner's, while queued */
+    struct owner *owner;            /* NULL: nobody's */
+    bool held;                      /* it is in its owner's queue */
+    struct thread *thread;          /* NULL: it is no run of one */
+    struct active_job *next_run;    /* of the same thread */
+    struct job_row row;             /* texts owned; without the input */
     enum job_state state;
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
     struct journal *journal;           /* borrowed */
@@ -51,13 +51,13 @@ struct live {
 };
 
 /* Records of one job that are not yet handed to the store: they share a row there. */
-struct run {
-    struct live *live; /* NULL: none */
+struct record_chunk {
+    struct active_job *live; /* NULL: none */
     struct buf lines;
 };
 
 struct queue {
-    struct live head; /* a ring of jobs, oldest first */
+    struct active_job head; /* a ring of jobs, oldest first */
     size_t n;
 };
 
@@ -73,12 +73,12 @@ struct owner {
 /* A thread with runs that have not ended. */
 struct thread {
     struct key key;
-    struct live *first; /* by ordinal; also those that have ended in this turn */
+    struct active_job *first; /* by ordinal; also those that have ended in this turn */
 };
 
 struct journal {
     struct journal_options opt;
-    struct table lives;           /* id, and request id of the lease -> struct live */
+    struct table active_jobs;     /* id, and request id of the lease -> struct live */
     struct table owners;          /* of live jobs -> struct owner */
     struct table threads;         /* of live jobs -> struct thread */
     size_t n_running, n_queued;   /* jobs */
@@ -87,10 +87,10 @@ struct journal {
     struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
     size_t lease_turn;            /* whose agent is looked at first */
     uint64_t n_leases;            /* that were asked for */
-    struct live *touched;
+    struct active_job *touched;
     struct intake *intake;
     struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
-    struct run run;
+    struct record_chunk run;
     struct json_reader reader;
     int64_t now;       /* see clock.c */
     int64_t offset;    /* from the steady clock to it */
@@ -110,8 +110,8 @@ struct journal {
     struct journal_request *calls;  /* the same */
     struct journal_request *takers; /* of calls; answered with the turn */
     size_t n_calls;
-    struct kept kept;  /* answers to calls */
-    struct live **all; /* every live job, for looking at time */
+    struct call_cache kept;  /* answers to calls */
+    struct active_job **all; /* every live job, for looking at time */
     size_t n_all, cap_all;
     struct arena mem; /* of this turn */
     struct buf gone;  /* ids of final jobs that this turn has deleted, each with a NUL behind */
@@ -127,48 +127,51 @@ struct journal {
 
 /* --- live.c ------------------------------------------------------------------ */
 
-struct live *live_find(struct journal *j, struct str id);
+struct active_job *active_job_find(struct journal *j, struct str id);
 /* The one whose lease was asked for with @request_id. */
-struct live *live_find_lease(struct journal *j, struct str request_id);
+struct active_job *active_job_find_lease(struct journal *j, struct str request_id);
 /* Its lease was asked for with @request_id (absent: with none, or it is over). */
-int live_set_request(struct live *l, struct str request_id);
+int active_job_set_request(struct active_job *l, struct str request_id);
 /* A new one for @row (texts copied); it is entered. */
-int live_add(struct journal *j, const struct job_row *row, struct live **ret);
+int active_job_add(struct journal *j, const struct job_row *row, struct active_job **ret);
 /* Forgets it. */
-void live_remove(struct live *l);
+void active_job_remove(struct active_job *l);
 /* It takes part in this turn.  What a worker's sign of life changes (when the lease ends,
  * what came last) is stored with its row within ROW_EVERY_MS: nobody needs it to recover. */
-void live_touch(struct live *l);
+void active_job_touch(struct active_job *l);
 /* And its row is stored with the turn. */
-void live_change(struct live *l);
+void active_job_change(struct active_job *l);
 /* Its last batch has been taken. */
-void live_took_batch(struct live *l, int64_t batch, bool with_records);
+void active_job_took_batch(struct active_job *l, int64_t batch, bool with_records);
 /* Hands the records that are not there yet to the store, or forgets them. */
-int journal_store_run(struct journal *j);
-void journal_drop_run(struct journal *j);
-int live_set_text(struct str *place, struct str text);
+int journal_store_chunk(struct journal *j);
+void journal_drop_chunk(struct journal *j);
+int active_job_set_text(struct str *place, struct str text);
 /* Its fold, rebuilt from the store when it is not there. */
-int live_fold(struct live *l, struct fold **ret);
+int active_job_fold(struct active_job *l, struct fold **ret);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
-int live_move(struct live *l, enum job_state to);
+int active_job_move(struct active_job *l, enum job_state to);
 /* Ends the job: closes what is open, the terminal record and the state. */
-int live_end(struct live *l, const struct last_word *word);
+int active_job_end(struct active_job *l, const struct last_word *word);
 /* The same without an output. */
-int live_finish(struct live *l, enum job_end end, struct str error, struct str type);
+int active_job_finish(struct active_job *l,
+                      enum job_end end,
+                      struct str error,
+                      struct str type);
 /* Takes the state that the worker's own word has put in the log. */
-int live_follow_fold(struct live *l);
+int active_job_follow_fold(struct active_job *l);
 /* Its worker is lost: queued again within the budget, else failed.  If it has asked, that is
  * how its attempt ended, at no cost. */
-int live_lose_worker(struct live *l, struct str why, struct str type);
-int live_lose(struct live *l, const struct last_word *word);
+int active_job_lose_worker(struct active_job *l, struct str why, struct str type);
+int active_job_lose(struct active_job *l, const struct last_word *word);
 /* The same at no cost, as when a worker hands it back. */
-int live_requeue(struct live *l, struct str why);
+int active_job_requeue(struct active_job *l, struct str why);
 /* What the turn did is done with. */
-void live_end_turn(struct live *l);
+void active_job_end_turn(struct active_job *l);
 /* Nothing is done to it since @since; 0: it goes on. */
-void live_set_aside(struct live *l, int64_t since);
+void active_job_set_aside(struct active_job *l, int64_t since);
 /* The turn failed: as it is in the store; gone when it is not there. */
-void live_reload(struct live *l);
+void active_job_reload(struct active_job *l);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
 
@@ -177,17 +180,17 @@ const struct journal_agent *journal_agent_of(const struct journal *j, struct str
 /* NULL: it has no live jobs. */
 const struct owner *owner_find(const struct journal *j, struct str name);
 /* A new job counts as its owner's, or does so no longer. */
-int owner_join(struct live *l);
-void owner_leave(struct live *l);
+int owner_join(struct active_job *l);
+void owner_leave(struct active_job *l);
 /* May it begin? */
-bool owner_has_room(const struct live *l);
+bool owner_has_room(const struct active_job *l);
 /* Some job of its has ended or the like: those that may begin now go to their queues. */
 void owner_release(struct owner *o); /* may be NULL */
 
 /* --- suspects.c -------------------------------------------------------------- */
 
 /* Of a job that is set aside nothing is done: true, and it was refused. */
-bool suspects_refuse(const struct live *l, struct journal_request *req);
+bool suspects_refuse(const struct active_job *l, struct journal_request *req);
 /* After a crash: is it the one that was being folded?  Changes the row, before it is added. */
 void suspects_take(struct journal *j, struct job_row *row);
 /* All are added: stores what suspects_take has changed, and tells. */
@@ -198,8 +201,8 @@ void journal_release(struct journal *j, struct journal_request *req);
 
 void queue_init(struct queue *q);
 /* Into its agent's queue, or its owner's; nowhere when its agent is not configured. */
-void live_enqueue(struct live *l);
-void live_dequeue(struct live *l);
+void active_job_enqueue(struct active_job *l);
+void active_job_dequeue(struct active_job *l);
 
 /* --- agents.c ---------------------------------------------------------------- */
 
@@ -210,24 +213,24 @@ void journal_set_settings(struct journal *j, struct journal_request *req);
 /* --- questions.c ------------------------------------------------------------- */
 
 /* What this turn did to its questions is done with. */
-void questions_forget(struct live *l);
+void questions_forget(struct active_job *l);
 /* Its fold has emitted one. */
-int questions_asked(struct live *l, const struct record *rec);
+int questions_asked(struct active_job *l, const struct record *rec);
 /* Its fold has said that it goes on, whoever has decided that. */
-int questions_passed(struct live *l, const struct record *rec);
+int questions_passed(struct active_job *l, const struct record *rec);
 /* Something was answered, or it has just come to wait: goes on if nothing is open. */
-int questions_go_on(struct live *l);
+int questions_go_on(struct active_job *l);
 /* The first deadline has come. */
-int questions_expire(struct live *l);
+int questions_expire(struct active_job *l);
 void journal_expire_questions(struct journal *j, struct journal_request *req);
 /* For a lease: the answers that the job goes on with. */
-int questions_put_answers(struct live *l, struct journal_request *req);
+int questions_put_answers(struct active_job *l, struct journal_request *req);
 void journal_reply(struct journal *j, struct journal_request *req);
 void journal_pause(struct journal *j, struct journal_request *req);
 void journal_resume(struct journal *j, struct journal_request *req);
 
 /* It goes on, and with which answers is not known here. */
-int questions_answered_elsewhere(struct live *l);
+int questions_answered_elsewhere(struct active_job *l);
 
 /* --- channel.c --------------------------------------------------------------- */
 
@@ -236,19 +239,19 @@ void journal_feed(struct journal *j, struct journal_request *req);
 /* --- runs.c ------------------------------------------------------------------ */
 
 /* A new job is one of its thread's, or is so no longer. */
-int runs_join(struct live *l);
-void runs_leave(struct live *l);
+int runs_join(struct active_job *l);
+void runs_leave(struct active_job *l);
 /* Those of the thread of this key, linked by next_run. */
-struct live *runs_first(const struct journal *j, int64_t thread);
+struct active_job *runs_first(const struct journal *j, int64_t thread);
 /* May it begin?  Not before its time, nor while another run of its thread is at work or has
  * its turn. */
-bool runs_may_begin(const struct live *l);
+bool runs_may_begin(const struct active_job *l);
 /* Into its queue, if it may begin and is not there. */
-void runs_release(struct live *l);
+void runs_release(struct active_job *l);
 /* Its fold has emitted a record that may have the graph's state. */
-int runs_saw(struct live *l, const struct record *rec);
+int runs_saw(struct active_job *l, const struct record *rec);
 /* It has come to its end: what that makes of its thread. */
-int runs_ended(struct live *l);
+int runs_ended(struct active_job *l);
 
 /* --- threads.c --------------------------------------------------------------- */
 
@@ -268,7 +271,7 @@ int threads_enter(struct journal *j,
                   struct thread_row *thread,
                   struct job_row *row);
 /* The job is there. */
-int threads_entered(struct live *l, struct journal_request *req);
+int threads_entered(struct active_job *l, struct journal_request *req);
 /* Deletes those whose time has come, a few at a time. */
 void threads_expire(struct journal *j);
 void journal_thread_create(struct journal *j, struct journal_request *req);
@@ -291,15 +294,15 @@ bool journal_is_visible(const struct journal_request *req, const struct job_row 
 void journal_not_found(struct journal_request *req);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row.  journal_job_of
  * also refuses one that is set aside. */
-struct live *journal_find_job(struct journal *j, struct journal_request *req);
-struct live *journal_job_of(struct journal *j, struct journal_request *req);
+struct active_job *journal_find_job(struct journal *j, struct journal_request *req);
+struct active_job *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal_request *req, const struct job_row *row);
 /* And what a run has besides. */
 int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req);
 /* Somebody wants it to stop. */
-int journal_stop_job(struct live *l, struct str reason);
+int journal_stop_job(struct active_job *l, struct str reason);
 /* It is gone with this turn; NULL: it has ended, and is @id. */
-int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key);
+int journal_remove_job(struct journal *j, struct active_job *l, struct str id, int64_t key);
 /* Does one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);
 
@@ -310,14 +313,14 @@ void journal_submit(struct journal *j, struct journal_request *req);
 /* --- leases.c ---------------------------------------------------------------- */
 
 /* The job of a request whose caller must hold the lease; NULL: it was refused. */
-struct live *journal_leased_job(struct journal *j, struct journal_request *req);
-int64_t live_lease_ms(const struct live *l);
+struct active_job *journal_leased_job(struct journal *j, struct journal_request *req);
+int64_t active_job_lease_ms(const struct active_job *l);
 /* Its worker has been heard of. */
-void journal_renew(struct live *l);
+void journal_renew(struct active_job *l);
 /* What its worker hears each time. */
-void journal_answer_lease(struct live *l, struct journal_request *req);
+void journal_answer_lease(struct active_job *l, struct journal_request *req);
 /* It is at work from now on, for who asks. */
-int journal_begin_attempt(struct live *l, const struct journal_request *req);
+int journal_begin_attempt(struct active_job *l, const struct journal_request *req);
 /* True when it waits; false when it has its job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
 /* Gives waiting leases what is queued, and ends those whose time is over. */
@@ -329,13 +332,13 @@ void journal_count_waiting(struct journal *j, struct journal_request *req);
 /* --- word.c ------------------------------------------------------------------ */
 
 /* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
-int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events);
+int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events);
 void journal_append(struct journal *j, struct journal_request *req);
 void journal_heartbeat(struct journal *j, struct journal_request *req);
 /* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
-int journal_wait_for_answer(struct live *l, bool interrupted);
+int journal_wait_for_answer(struct active_job *l, bool interrupted);
 /* The same, of a worker that has asked and says nothing more. */
-int journal_stop_at_question(struct live *l);
+int journal_stop_at_question(struct active_job *l);
 void journal_finish(struct journal *j, struct journal_request *req);
 
 /* --- rows.c ------------------------------------------------------------------ */

@@ -72,13 +72,13 @@ void journal_not_found(struct journal_request *req)
 
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row)
 {
-    return reach_includes(req->reach, row->id, row->owner) &&
+    return job_scope_includes(req->reach, row->id, row->owner) &&
            (req->thread_row.key == 0 || req->thread_row.key == row->thread);
 }
 
-struct live *journal_find_job(struct journal *j, struct journal_request *req)
+struct active_job *journal_find_job(struct journal *j, struct journal_request *req)
 {
-    struct live *l = live_find(j, req->job);
+    struct active_job *l = active_job_find(j, req->job);
     struct job_row row;
 
     if (l != NULL && l->stale) {
@@ -111,35 +111,36 @@ struct live *journal_find_job(struct journal *j, struct journal_request *req)
     return NULL;
 }
 
-struct live *journal_job_of(struct journal *j, struct journal_request *req)
+struct active_job *journal_job_of(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_find_job(j, req);
+    struct active_job *l = journal_find_job(j, req);
 
     return l != NULL && suspects_refuse(l, req) ? NULL : l;
 }
 
 /* --- to stop a job, and to forget it ------------------------------------------ */
 
-int journal_stop_job(struct live *l, struct str reason)
+int journal_stop_job(struct active_job *l, struct str reason)
 {
     struct journal *j = l->journal;
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     if (err == 0)
         err = fold_cancel_requested(fold, reason, j->now);
     if (err != 0)
         return err;
-    live_change(l);
+    active_job_change(l);
     l->row.cancel_requested = j->now;
     l->cancel_news = true;
     l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 10000);
-    return l->state == JOB_RUNNING ? 0 : live_finish(l, JOB_END_CANCELLED, reason, STR_NONE);
+    return l->state == JOB_RUNNING ? 0
+                                   : active_job_finish(l, JOB_END_CANCELLED, reason, STR_NONE);
 }
 
 static void cancel(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
     struct str reason = req->error.p != NULL ? req->error : STR("cancelled by user");
     int err = 0;
 
@@ -150,9 +151,9 @@ static void cancel(struct journal *j, struct journal_request *req)
         return;
     }
     req->had_worker = l->state == JOB_RUNNING;
-    live_change(l);
+    active_job_change(l);
     if (req->rolls_back && l->thread != NULL)
-        err = live_set_text(&l->row.outcome, STR("rollback"));
+        err = active_job_set_text(&l->row.outcome, STR("rollback"));
     if (err == 0 && l->row.cancel_requested == 0)
         err = journal_stop_job(l, reason);
     if (err != 0) {
@@ -163,16 +164,16 @@ static void cancel(struct journal *j, struct journal_request *req)
     journal_answer_row(req, &l->row);
 }
 
-int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t key)
+int journal_remove_job(struct journal *j, struct active_job *l, struct str id, int64_t key)
 {
     int err = 0;
 
     if (l != NULL && l->row.set_aside != 0 && !job_state_is_final(l->state))
-        err = live_move(l, JOB_CANCELLED); /* its fold is not touched */
+        err = active_job_move(l, JOB_CANCELLED); /* its fold is not touched */
     else if (l != NULL && !job_state_is_final(l->state))
-        err = live_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
+        err = active_job_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
     if (l != NULL) {
-        live_touch(l);
+        active_job_touch(l);
         l->deleted = true;
     } else {
         buf_put(&j->gone, id.p, id.n);
@@ -180,7 +181,7 @@ int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t
         err = j->gone.error;
     }
     if (err == 0)
-        err = journal_store_run(j);
+        err = journal_store_chunk(j);
     if (err == 0)
         err = store_job_delete(j->opt.store, key, &j->failure);
     j->next_expire = j->now; /* its records go at once, as far as there is time for it */
@@ -189,7 +190,7 @@ int journal_remove_job(struct journal *j, struct live *l, struct str id, int64_t
 
 static void delete_job(struct journal *j, struct journal_request *req)
 {
-    struct live *l = live_find(j, req->job);
+    struct active_job *l = active_job_find(j, req->job);
     int err;
 
     if (l == NULL || l->deleted || l->stale || !journal_is_visible(req, &l->row)) {
@@ -221,8 +222,8 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_LOSE] = journal_lose,
         [JOURNAL_COUNT] = journal_count_waiting,
         [JOURNAL_SETTINGS] = journal_set_settings,
-        [JOURNAL_ANSWER] = journal_answer,
-        [JOURNAL_REPLY] = journal_reply,
+        [JOURNAL_ANSWER_CALL] = journal_answer,
+        [JOURNAL_ANSWER_QUESTION] = journal_reply,
         [JOURNAL_PAUSE] = journal_pause,
         [JOURNAL_RESUME] = journal_resume,
         [JOURNAL_EXPIRE] = journal_expire_questions,

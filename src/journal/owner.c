@@ -24,7 +24,7 @@ const struct owner *owner_find(const struct journal *j, struct str name)
     return find(j, name);
 }
 
-int owner_join(struct live *l)
+int owner_join(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct owner *o = find(j, l->row.owner);
@@ -49,7 +49,7 @@ int owner_join(struct live *l)
     return 0;
 }
 
-void owner_leave(struct live *l)
+void owner_leave(struct active_job *l)
 {
     struct owner *o = l->owner;
 
@@ -60,7 +60,7 @@ void owner_leave(struct live *l)
     free(o);
 }
 
-bool owner_has_room(const struct live *l)
+bool owner_has_room(const struct active_job *l)
 {
     return l->owner == NULL || l->row.max_running <= 0 ||
            l->owner->n_running < (uint64_t)l->row.max_running;
@@ -71,11 +71,11 @@ void owner_release(struct owner *o)
     const struct journal_agent *told = NULL;
 
     for (size_t n = o != NULL ? o->held.n : 0; n > 0; n--) {
-        struct live *l = o->held.head.next;
+        struct active_job *l = o->held.head.next;
         const struct journal_events *events = &l->journal->opt.events;
 
-        live_dequeue(l);
-        live_enqueue(l); /* or it is held again, behind the others */
+        active_job_dequeue(l);
+        active_job_enqueue(l); /* or it is held again, behind the others */
         if (l->held || l->agent == told || events->queued == NULL)
             continue;
         events->queued(events->arg, l->row.agent);

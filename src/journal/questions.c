@@ -22,14 +22,16 @@ enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
 
 /* --- news -------------------------------------------------------------------- */
 
-void questions_forget(struct live *l)
+void questions_forget(struct active_job *l)
 {
     l->questions = NULL;
     l->last_question = NULL;
 }
 
 /* For whoever follows all questions; without memory it is as if nobody had heard it. */
-static void tell(struct live *l, const struct question_row *row, enum question_state state)
+static void tell(struct active_job *l,
+                 const struct question_row *row,
+                 enum question_state state)
 {
     struct arena *mem = &l->journal->mem;
     struct question_news *news = arena_alloc(mem, sizeof(*news));
@@ -74,7 +76,7 @@ static void read_terms(const yyjson_val *value, struct question_row *row, struct
         row->schema = str_make(b->p + middle, b->n - middle);
 }
 
-static void bring_forward(struct live *l, int64_t expires)
+static void bring_forward(struct active_job *l, int64_t expires)
 {
     if (expires != 0 && (l->row.answer_by == 0 || expires < l->row.answer_by))
         l->row.answer_by = expires;
@@ -92,7 +94,7 @@ static int load(struct journal *j, int64_t key, struct arena *mem, struct questi
 
 /* The answer to the same question of an attempt that was lost before it could use it: nobody
  * shall have to give it again. */
-static int answer_again(struct live *l, const struct question_row *row)
+static int answer_again(struct active_job *l, const struct question_row *row)
 {
     struct journal *j = l->journal;
     const struct question_row *found = NULL;
@@ -115,7 +117,7 @@ static int answer_again(struct live *l, const struct question_row *row)
 
 /* A question whose answers cannot be checked as its schema wants ends its job, when all of the
  * batch has been taken in (live_follow_fold). */
-static bool is_checkable(struct live *l, const struct question_row *row)
+static bool is_checkable(struct active_job *l, const struct question_row *row)
 {
     struct json_schema_problem problem;
 
@@ -127,7 +129,7 @@ static bool is_checkable(struct live *l, const struct question_row *row)
     return false;
 }
 
-int questions_asked(struct live *l, const struct record *rec)
+int questions_asked(struct active_job *l, const struct record *rec)
 {
     struct journal *j = l->journal;
     int64_t wait_ms = l->agent != NULL ? l->agent->answer_ms : 0;
@@ -156,7 +158,7 @@ int questions_asked(struct live *l, const struct record *rec)
     int err =
         texts.error != 0 ? texts.error : store_question_insert(j->opt.store, &row, &j->failure);
     buf_done(&texts);
-    live_change(l);
+    active_job_change(l);
     bring_forward(l, row.expires);
     tell(l, &row, QUESTION_OPEN);
     return err == 0 && l->row.attempt > 1 ? answer_again(l, &row) : err;
@@ -213,7 +215,7 @@ static size_t count_open(const struct questions *q)
 /* --- going on ---------------------------------------------------------------- */
 
 /* A run that begins anew asks anew: what was open is closed. */
-static int close_open(struct live *l, const struct questions *q)
+static int close_open(struct active_job *l, const struct questions *q)
 {
     struct journal *j = l->journal;
     int err = 0;
@@ -228,7 +230,7 @@ static int close_open(struct live *l, const struct questions *q)
     return err;
 }
 
-int questions_passed(struct live *l, const struct record *rec)
+int questions_passed(struct active_job *l, const struct record *rec)
 {
     struct questions q;
     struct arena mem;
@@ -241,7 +243,7 @@ int questions_passed(struct live *l, const struct record *rec)
         err = store_questions_resumed(l->journal->opt.store, l->row.key, rec->seq,
                                       &l->journal->failure);
     if (err == 0 && q.n > 0) {
-        live_change(l);
+        active_job_change(l);
         l->row.answer_by = 0;
     }
     arena_done(&mem);
@@ -251,22 +253,22 @@ int questions_passed(struct live *l, const struct record *rec)
 /* No worker has stopped for this pause: the next lease is what it would have been without it, a
  * start or the answers that nobody has taken yet.  A row of an older server does not say where
  * the job was paused, but one that was never leased was in the queue. */
-static bool was_paused_in_queue(const struct live *l)
+static bool was_paused_in_queue(const struct active_job *l)
 {
     return l->row.pause_requested < 0 || l->row.attempt == 0;
 }
 
-static int go_on(struct live *l)
+static int go_on(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     if (err == 0)
         err = fold_resume(fold, j->now); /* which leads to questions_passed */
     if (err != 0)
         return err;
-    live_change(l);
+    active_job_change(l);
     if (!was_paused_in_queue(l))
         l->row.resumed = (int64_t)l->row.seq;
     l->row.pause_requested = l->row.answer_by = 0;
@@ -275,25 +277,25 @@ static int go_on(struct live *l)
         l->row.run_deadline = j->now + l->row.run_seconds * 1000;
     if (l->row.started == 0 && l->row.queue_deadline != 0 && l->agent != NULL)
         l->row.queue_deadline = j->now + l->agent->queue_ms;
-    return live_move(l, JOB_QUEUED);
+    return active_job_move(l, JOB_QUEUED);
 }
 
-static int look_at_open(struct live *l, const struct questions *q)
+static int look_at_open(struct active_job *l, const struct questions *q)
 {
     struct fold *fold;
 
-    live_change(l);
+    active_job_change(l);
     l->row.answer_by = 0;
     for (size_t i = 0; i < q->n; i++)
         if (q->rows[i].answered == 0)
             bring_forward(l, q->rows[i].expires);
     if (l->state != JOB_WAITING || count_open(q) > 0)
         return 0;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
     return err == 0 && !fold_is_paused(fold) ? go_on(l) : err;
 }
 
-int questions_go_on(struct live *l)
+int questions_go_on(struct active_job *l)
 {
     struct questions q;
     struct arena mem;
@@ -306,7 +308,7 @@ int questions_go_on(struct live *l)
     return err;
 }
 
-int questions_answered_elsewhere(struct live *l)
+int questions_answered_elsewhere(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct questions q;
@@ -324,7 +326,7 @@ int questions_answered_elsewhere(struct live *l)
 
 /* --- time -------------------------------------------------------------------- */
 
-static int end_unanswered(struct live *l, const struct question_row *row)
+static int end_unanswered(struct active_job *l, const struct question_row *row)
 {
     char why[160];
 
@@ -333,11 +335,11 @@ static int end_unanswered(struct live *l, const struct question_row *row)
                    STR_ARG(str_head(row->id, 60)),
                    (long long)(row->expires - row->asked) / 1000);
     if (str_is(row->on_expiry, "cancel"))
-        return live_finish(l, JOB_END_CANCELLED, str_of(why), STR_NONE);
-    return live_finish(l, JOB_END_FAILED, str_of(why), STR("AnswerDeadline"));
+        return active_job_finish(l, JOB_END_CANCELLED, str_of(why), STR_NONE);
+    return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("AnswerDeadline"));
 }
 
-static int expire_all(struct live *l, struct questions *q)
+static int expire_all(struct active_job *l, struct questions *q)
 {
     struct journal *j = l->journal;
 
@@ -360,7 +362,7 @@ static int expire_all(struct live *l, struct questions *q)
     return look_at_open(l, q);
 }
 
-int questions_expire(struct live *l)
+int questions_expire(struct active_job *l)
 {
     struct questions q;
     struct arena mem;
@@ -375,7 +377,7 @@ int questions_expire(struct live *l)
 
 void journal_expire_questions(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
     struct questions q;
 
     if (l == NULL)
@@ -476,7 +478,7 @@ static void reply_to_ended(struct journal *j, struct journal_request *req)
 
 void journal_reply(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
     struct questions q;
 
     if (l == NULL) {
@@ -526,7 +528,7 @@ static void put_answers(const struct questions *q, uint64_t resumed, struct buf 
     buf_char(b, '}');
 }
 
-int questions_put_answers(struct live *l, struct journal_request *req)
+int questions_put_answers(struct active_job *l, struct journal_request *req)
 {
     struct questions q;
     struct buf b;
@@ -546,20 +548,20 @@ int questions_put_answers(struct live *l, struct journal_request *req)
 
 /* --- pauses ------------------------------------------------------------------ */
 
-static int pause_now(struct live *l)
+static int pause_now(struct active_job *l)
 {
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     if (err == 0)
         err = fold_pause(fold, l->journal->now);
-    return err == 0 ? live_move(l, JOB_WAITING) : err;
+    return err == 0 ? active_job_move(l, JOB_WAITING) : err;
 }
 
-static int is_paused(struct live *l, bool *ret)
+static int is_paused(struct active_job *l, bool *ret)
 {
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     *ret = err == 0 && fold_is_paused(fold);
     return err;
@@ -567,7 +569,7 @@ static int is_paused(struct live *l, bool *ret)
 
 void journal_pause(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
     bool paused = false;
 
     if (l == NULL)
@@ -584,7 +586,7 @@ void journal_pause(struct journal *j, struct journal_request *req)
         return;
     }
     if (err == 0 && !paused) {
-        live_change(l);
+        active_job_change(l);
         l->row.pause_requested = l->state == JOB_QUEUED ? -j->now : j->now;
         l->pause_news = l->state == JOB_RUNNING;
         err = l->state == JOB_QUEUED ? pause_now(l) : 0;
@@ -599,7 +601,7 @@ void journal_pause(struct journal *j, struct journal_request *req)
 
 void journal_resume(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_job_of(j, req);
+    struct active_job *l = journal_job_of(j, req);
     struct questions q;
     bool paused = false;
 
@@ -613,7 +615,7 @@ void journal_resume(struct journal *j, struct journal_request *req)
     else if (err == 0 && !paused && l->row.pause_requested == 0)
         refuse(req, ERR_REFUSED, "the job is not paused");
     else if (err == 0) {
-        live_change(l);
+        active_job_change(l);
         err = paused ? go_on(l) : 0;
         l->row.pause_requested = 0;
         req->code = 0;

@@ -10,7 +10,7 @@ void queue_init(struct queue *q)
     q->n = 0;
 }
 
-static void put_before(struct queue *q, struct live *next, struct live *l)
+static void put_before(struct queue *q, struct active_job *next, struct active_job *l)
 {
     l->next = next;
     l->prev = next->prev;
@@ -19,9 +19,9 @@ static void put_before(struct queue *q, struct live *next, struct live *l)
     q->n++;
 }
 
-static void put_held(struct queue *q, struct live *l)
+static void put_held(struct queue *q, struct active_job *l)
 {
-    struct live *next = &q->head;
+    struct active_job *next = &q->head;
 
     while (next->prev != &q->head && next->prev->row.key > l->row.key)
         next = next->prev;
@@ -29,14 +29,14 @@ static void put_held(struct queue *q, struct live *l)
 }
 
 /* NULL: its agent is no longer configured. */
-static struct queue *queue_of(const struct live *l)
+static struct queue *queue_of(const struct active_job *l)
 {
     return l->held            ? &l->owner->held
            : l->agent != NULL ? &l->journal->queues[l->agent - l->journal->opt.agents]
                               : NULL;
 }
 
-void live_enqueue(struct live *l)
+void active_job_enqueue(struct active_job *l)
 {
     if (l->agent == NULL || l->next != NULL || l->row.set_aside != 0 || !runs_may_begin(l))
         return;
@@ -48,7 +48,7 @@ void live_enqueue(struct live *l)
         put_before(q, &q->head, l);
 }
 
-void live_dequeue(struct live *l)
+void active_job_dequeue(struct active_job *l)
 {
     if (l->next == NULL)
         return;

@@ -13,8 +13,8 @@ struct record_reader {
     int64_t key;
     struct str job; /* borrowed */
     struct json_reader lines, head_lines;
-    struct table heads;       /* seq -> struct record, ref */
-    struct record *last_head; /* one of them */
+    struct table headers;       /* seq -> struct record, ref */
+    struct record *last_header; /* one of them */
 };
 
 void record_reader_init(struct record_reader *r, struct store *s, int64_t key, struct str job);

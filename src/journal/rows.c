@@ -5,7 +5,7 @@
 #include "journal/live.h"
 
 /* A job without a thread has its own id for one. */
-static bool is_about(const struct live *l, struct str thread)
+static bool is_about(const struct active_job *l, struct str thread)
 {
     struct thread_row row;
 
@@ -27,7 +27,7 @@ static bool may_write(struct journal *j, struct journal_request *req)
     }
     if (str_absent(req->job))
         return true;
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
     if (l == NULL)
         return false;
     bool is_good = is_about(l, req->thread);

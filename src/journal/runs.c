@@ -40,14 +40,14 @@ static struct thread *thread_for(struct journal *j, int64_t key)
     return NULL;
 }
 
-int runs_join(struct live *l)
+int runs_join(struct active_job *l)
 {
     if (l->row.thread == 0)
         return 0;
     struct thread *t = thread_for(l->journal, l->row.thread);
     if (t == NULL)
         return ERR_NOMEM;
-    struct live **at = &t->first;
+    struct active_job **at = &t->first;
     while (*at != NULL && (*at)->row.ordinal < l->row.ordinal)
         at = &(*at)->next_run;
     l->next_run = *at;
@@ -56,7 +56,7 @@ int runs_join(struct live *l)
     return 0;
 }
 
-struct live *runs_first(const struct journal *j, int64_t thread)
+struct active_job *runs_first(const struct journal *j, int64_t thread)
 {
     const struct thread *t = table_get(&j->threads, key_of_thread(thread));
 
@@ -65,17 +65,17 @@ struct live *runs_first(const struct journal *j, int64_t thread)
 
 static void release_all(struct thread *t)
 {
-    for (struct live *l = t->first; l != NULL; l = l->next_run)
+    for (struct active_job *l = t->first; l != NULL; l = l->next_run)
         runs_release(l);
 }
 
-void runs_leave(struct live *l)
+void runs_leave(struct active_job *l)
 {
     struct thread *t = l->thread;
 
     if (t == NULL)
         return;
-    for (struct live **at = &t->first; *at != NULL; at = &(*at)->next_run) {
+    for (struct active_job **at = &t->first; *at != NULL; at = &(*at)->next_run) {
         if (*at == l) {
             *at = l->next_run;
             break;
@@ -90,13 +90,13 @@ void runs_leave(struct live *l)
     }
 }
 
-static bool is_early(const struct live *l)
+static bool is_early(const struct active_job *l)
 {
     return l->row.not_before > l->journal->now;
 }
 
 /* Does @other stand in the way of @l? */
-static bool comes_before(const struct live *other, const struct live *l)
+static bool comes_before(const struct active_job *other, const struct active_job *l)
 {
     if (other == l || job_state_is_final(other->state))
         return false;
@@ -104,18 +104,18 @@ static bool comes_before(const struct live *other, const struct live *l)
            (other->row.ordinal < l->row.ordinal && !is_early(other));
 }
 
-bool runs_may_begin(const struct live *l)
+bool runs_may_begin(const struct active_job *l)
 {
     if (is_early(l))
         return false;
-    for (const struct live *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
+    for (const struct active_job *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
          o = o->next_run)
         if (comes_before(o, l))
             return false;
     return true;
 }
 
-void runs_release(struct live *l)
+void runs_release(struct active_job *l)
 {
     if (l->state != JOB_QUEUED || l->next != NULL || l->agent == NULL || l->stale ||
         l->deleted || l->row.set_aside != 0 || !runs_may_begin(l))
@@ -123,17 +123,17 @@ void runs_release(struct live *l)
     /* From now on it waits for a worker. */
     if (l->row.started == 0 && l->row.queue_deadline != 0) {
         l->row.queue_deadline = l->journal->now + l->agent->queue_ms;
-        live_change(l);
+        active_job_change(l);
     }
-    live_enqueue(l);
-    live_touch(l);
+    active_job_enqueue(l);
+    active_job_touch(l);
     l->queue_news = true;
 }
 
 /* --- what it leaves ---------------------------------------------------------- */
 
 /* A question is not part of the state, though some senders put it there. */
-static int store_values(struct live *l, struct str values)
+static int store_values(struct active_job *l, struct str values)
 {
     struct journal *j = l->journal;
     struct json json;
@@ -165,7 +165,7 @@ static int store_values(struct live *l, struct str values)
 
 /* The whole state, as a part; or as the output of a graph that sends none.  Absent: it has
  * none. */
-static struct str values_of(const struct live *l, const struct record *rec)
+static struct str values_of(const struct active_job *l, const struct record *rec)
 {
     const struct run_info *info = record_info(rec);
 
@@ -177,14 +177,14 @@ static struct str values_of(const struct live *l, const struct record *rec)
                : STR_NONE;
 }
 
-int runs_saw(struct live *l, const struct record *rec)
+int runs_saw(struct active_job *l, const struct record *rec)
 {
     struct str values = l->thread != NULL ? values_of(l, rec) : STR_NONE;
 
     if (str_absent(values))
         return 0;
     l->row.values_seq = (int64_t)rec->seq;
-    live_change(l);
+    active_job_change(l);
     int err = store_values(l, values);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
@@ -257,7 +257,7 @@ static int put_question(void *arg, const struct question_row *row)
 }
 
 /* Its texts in @mem. */
-static int find_thread_id(struct live *l, struct arena *mem, struct str *ret)
+static int find_thread_id(struct active_job *l, struct arena *mem, struct str *ret)
 {
     struct journal *j = l->journal;
     struct thread_row row;
@@ -267,7 +267,7 @@ static int find_thread_id(struct live *l, struct arena *mem, struct str *ret)
 }
 
 /* Into the journal's reader. */
-static int read_tasks(struct live *l, struct questions_out *q)
+static int read_tasks(struct active_job *l, struct questions_out *q)
 {
     struct journal *j = l->journal;
     struct checkpoint_filter newest = { .ns = STR("") };
@@ -290,7 +290,7 @@ static int read_tasks(struct live *l, struct questions_out *q)
 }
 
 /* {task: [{id, value}, …], …} of what the run has asked. */
-static int put_questions(struct live *l, struct questions_out *q, struct str *ret)
+static int put_questions(struct active_job *l, struct questions_out *q, struct str *ret)
 {
     struct journal *j = l->journal;
     bool asks_any = str_is(l->row.outcome, "interrupted");
@@ -305,7 +305,7 @@ static int put_questions(struct live *l, struct questions_out *q, struct str *re
     return err != 0 ? err : q->b.error != 0 ? q->b.error : q->by_task.error;
 }
 
-static void put_error(const struct live *l, struct buf *b)
+static void put_error(const struct active_job *l, struct buf *b)
 {
     buf_lit(b, "{\"error\":");
     json_put_str(b, l->row.error_type.n > 0 ? l->row.error_type : STR("Error"));
@@ -314,15 +314,15 @@ static void put_error(const struct live *l, struct buf *b)
     buf_char(b, '}');
 }
 
-static bool has_others(const struct live *l)
+static bool has_others(const struct active_job *l)
 {
-    for (const struct live *o = l->thread->first; o != NULL; o = o->next_run)
+    for (const struct active_job *o = l->thread->first; o != NULL; o = o->next_run)
         if (o != l && !job_state_is_final(o->state))
             return true;
     return false;
 }
 
-static struct str status_after(const struct live *l)
+static struct str status_after(const struct active_job *l)
 {
     return has_others(l)                                      ? STR("busy")
            : str_is(l->row.outcome, "interrupted")            ? STR("interrupted")
@@ -332,7 +332,7 @@ static struct str status_after(const struct live *l)
                                                               : STR("idle");
 }
 
-static int update_thread(struct live *l, struct str interrupts, struct str error)
+static int update_thread(struct active_job *l, struct str interrupts, struct str error)
 {
     struct journal *j = l->journal;
     struct thread_row row;
@@ -374,7 +374,7 @@ static int on_earlier(void *arg, const struct job_row *row)
 }
 
 /* What it has saved goes. */
-static int forget_saved(struct live *l)
+static int forget_saved(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct arena mem;
@@ -389,13 +389,13 @@ static int forget_saved(struct live *l)
 }
 
 /* The thread gets the values back that it had before the run. */
-static int restore_values(struct live *l)
+static int restore_values(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct earlier e = { .ordinal = l->row.ordinal };
     struct record rec = { 0 };
     struct str stored;
-    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND : journal_store_run(j);
+    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND : journal_store_chunk(j);
 
     if (err == 0)
         err = store_thread_jobs(j->opt.store, l->row.thread, on_earlier, &e, &j->failure);
@@ -416,7 +416,7 @@ static int restore_values(struct live *l)
     return err == ERR_NOT_FOUND ? 0 : err; /* nothing to take back, or nothing is left of it */
 }
 
-int runs_ended(struct live *l)
+int runs_ended(struct active_job *l)
 {
     struct questions_out q = { 0 };
     struct str interrupts;

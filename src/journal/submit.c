@@ -92,7 +92,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
     bool is_run = !str_absent(req->run.kwargs);
     struct job_row row = req->row;
     struct thread_row thread;
-    struct live *l;
+    struct active_job *l;
     struct fold *fold;
 
     if (agent == NULL) {
@@ -103,7 +103,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
         return;
     if (has_too_many(j, req))
         return;
-    if (live_find(j, req->row.id) != NULL && live_find(j, req->row.id)->deleted) {
+    if (active_job_find(j, req->row.id) != NULL && active_job_find(j, req->row.id)->deleted) {
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
@@ -119,11 +119,11 @@ static void submit_one(struct journal *j, struct journal_request *req)
         return;
     }
     if (err == 0)
-        err = live_add(j, &row, &l);
+        err = active_job_add(j, &row, &l);
     if (err == 0) {
         l->state_news = true;
-        live_touch(l);
-        err = live_fold(l, &fold);
+        active_job_touch(l);
+        err = active_job_fold(l, &fold);
     }
     if (err == 0)
         err = fold_begin(fold, j->now);

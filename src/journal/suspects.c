@@ -18,7 +18,7 @@ enum { SUSPECT_MS = 60 * 60 * 1000 }; /* a crash that comes later is no loop */
 
 /* --- what is refused ---------------------------------------------------------- */
 
-bool suspects_refuse(const struct live *l, struct journal_request *req)
+bool suspects_refuse(const struct active_job *l, struct journal_request *req)
 {
     if (l->row.set_aside == 0)
         return false;
@@ -46,7 +46,7 @@ void suspects_take(struct journal *j, struct job_row *row)
     row->worker = row->request_id = STR_NONE;
 }
 
-static int store_it(struct journal *j, const struct live *l, struct error *err)
+static int store_it(struct journal *j, const struct active_job *l, struct error *err)
 {
     int code = store_begin(j->opt.store, err);
 
@@ -61,7 +61,7 @@ static int store_it(struct journal *j, const struct live *l, struct error *err)
     return code;
 }
 
-static void tell(const struct journal *j, const struct live *l, struct str why)
+static void tell(const struct journal *j, const struct active_job *l, struct str why)
 {
     const struct journal_events *events = &j->opt.events;
 
@@ -70,7 +70,7 @@ static void tell(const struct journal *j, const struct live *l, struct str why)
 }
 
 /* What cannot be stored is set aside until the next start, so that no crash goes uncounted. */
-static void note(struct journal *j, struct live *l)
+static void note(struct journal *j, struct active_job *l)
 {
     struct error err = { 0 };
     int code = store_it(j, l, &err);
@@ -80,7 +80,7 @@ static void note(struct journal *j, struct live *l)
         return;
     }
     if (code != 0 && l->row.set_aside == 0)
-        live_set_aside(l, j->now);
+        active_job_set_aside(l, j->now);
     tell(j, l, code == 0 ? STR(WHY) : str_of(err.text));
 }
 
@@ -89,7 +89,7 @@ void suspects_recovered(struct journal *j)
     int64_t suspect = breadcrumb_get(&j->opt.breadcrumb);
 
     for (size_t i = 0; i < j->n_all; i++) {
-        struct live *l = j->all[i];
+        struct active_job *l = j->all[i];
 
         if (l->row.key == suspect)
             note(j, l);
@@ -103,29 +103,29 @@ void suspects_recovered(struct journal *j)
 /* --- release ------------------------------------------------------------------ */
 
 /* It goes on where it was; one that was at work is queued again, at no cost. */
-static int go_on(struct live *l)
+static int go_on(struct active_job *l)
 {
     struct journal *j = l->journal;
     struct fold *fold;
     int err;
 
     if (l->state == JOB_QUEUED) {
-        live_enqueue(l);
+        active_job_enqueue(l);
         l->queue_news = true;
     }
     if (l->state != JOB_RUNNING)
         return 0;
     if (l->row.cancel_requested != 0)
-        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    err = live_fold(l, &fold);
+        return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    err = active_job_fold(l, &fold);
     if (err == 0)
         err = fold_new_attempt(fold, l->row.attempt + 1, STR("it was set aside"), j->now);
-    return err == 0 ? live_move(l, JOB_QUEUED) : err;
+    return err == 0 ? active_job_move(l, JOB_QUEUED) : err;
 }
 
 void journal_release(struct journal *j, struct journal_request *req)
 {
-    struct live *l = live_find(j, req->job);
+    struct active_job *l = active_job_find(j, req->job);
 
     if (l == NULL || l->deleted || l->stale || job_state_is_final(l->state) ||
         !journal_is_visible(req, &l->row)) {
@@ -133,8 +133,8 @@ void journal_release(struct journal *j, struct journal_request *req)
         return;
     }
     bool was_aside = l->row.set_aside != 0;
-    live_change(l); /* before the first change, so that a turn that fails takes it back */
-    live_set_aside(l, 0);
+    active_job_change(l); /* before the first change, so that a turn that fails takes it back */
+    active_job_set_aside(l, 0);
     l->row.crashed = 0;
     int err = store_suspect(j->opt.store, l->row.key, 0, 0, &j->failure);
     if (err == 0 && was_aside)

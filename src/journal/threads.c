@@ -34,7 +34,7 @@ static int find(struct journal *j, struct journal_request *req, struct thread_ro
 {
     int err = store_thread_get(j->opt.store, req->thread_row.id, ret, &req->why);
 
-    if (err == 0 && !reach_includes(req->reach, ret->id, ret->owner))
+    if (err == 0 && !job_scope_includes(req->reach, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
     if (err == 0 && !keep_texts(req, ret))
         err = error_set(&req->why, ERR_BUSY, "out of memory");
@@ -221,7 +221,7 @@ static int remove_thread(struct journal *j, struct arena *mem, struct str id, in
     if (err == 0)
         err = all.err;
     for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
-        err = journal_remove_job(j, live_find(j, v->id), v->id, v->key);
+        err = journal_remove_job(j, active_job_find(j, v->id), v->id, v->key);
     if (err == 0)
         err = store_thread_forget(j->opt.store, id, &j->failure);
     if (err == 0)
@@ -263,7 +263,7 @@ void journal_thread_delete(struct journal *j, struct journal_request *req)
 
 /* --- runs -------------------------------------------------------------------- */
 
-static bool is_open(const struct live *l)
+static bool is_open(const struct active_job *l)
 {
     return !l->deleted && !job_state_is_final(l->state);
 }
@@ -296,7 +296,8 @@ bool threads_may_enter(struct journal *j,
         return false;
     if (str_is(req->run.strategy, "enqueue"))
         return true;
-    for (const struct live *l = runs_first(j, ret_thread->key); l != NULL; l = l->next_run) {
+    for (const struct active_job *l = runs_first(j, ret_thread->key); l != NULL;
+         l = l->next_run) {
         if (is_open(l) && suspects_refuse(l, req))
             return false; /* it cannot be stopped */
         if (is_open(l) && str_is(req->run.strategy, "reject")) {
@@ -315,12 +316,13 @@ static int make_room(struct journal *j, struct str strategy, const struct thread
 
     if (!rolls_back && !str_is(strategy, "interrupt"))
         return 0;
-    for (struct live *l = runs_first(j, thread->key); l != NULL && err == 0; l = l->next_run) {
+    for (struct active_job *l = runs_first(j, thread->key); l != NULL && err == 0;
+         l = l->next_run) {
         if (!is_open(l) || l->row.cancel_requested != 0)
             continue;
-        live_change(l);
+        active_job_change(l);
         if (rolls_back)
-            err = live_set_text(&l->row.outcome, STR("rollback"));
+            err = active_job_set_text(&l->row.outcome, STR("rollback"));
         if (err == 0)
             err = journal_stop_job(l, STR("another run of the thread has taken its place"));
     }
@@ -401,7 +403,7 @@ static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_va
     (void)put_asked(b, asked, NULL);
 }
 
-static int say_answered(struct live *l, struct journal_request *req)
+static int say_answered(struct active_job *l, struct journal_request *req)
 {
     struct json_reader reader;
     struct json asked, resume;
@@ -415,7 +417,7 @@ static int say_answered(struct live *l, struct journal_request *req)
         err = json_read(&reader, req->resume, &resume, NULL);
     if (err == 0)
         put_answered(&ids, asked.root, resume.root);
-    err = ids.error != 0 ? ids.error : live_fold(l, &fold);
+    err = ids.error != 0 ? ids.error : active_job_fold(l, &fold);
     if (err == 0 && ids.n > 2)
         err = fold_answered(fold, buf_text(&ids), l->journal->now);
     buf_done(&ids);
@@ -423,7 +425,7 @@ static int say_answered(struct live *l, struct journal_request *req)
     return err;
 }
 
-int threads_entered(struct live *l, struct journal_request *req)
+int threads_entered(struct active_job *l, struct journal_request *req)
 {
     struct run_row run = req->run;
 

@@ -12,12 +12,12 @@ enum {
 };
 
 /* Beats that could not be heard do not count as silence. */
-static bool lease_is_over(const struct journal *j, const struct live *l)
+static bool lease_is_over(const struct journal *j, const struct active_job *l)
 {
-    return j->now >= l->row.lease_until && j->now >= j->heard_since + live_lease_ms(l);
+    return j->now >= l->row.lease_until && j->now >= j->heard_since + active_job_lease_ms(l);
 }
 
-static int look_at(struct journal *j, struct live *l)
+static int look_at(struct journal *j, struct active_job *l)
 {
     char why[96];
 
@@ -28,36 +28,37 @@ static int look_at(struct journal *j, struct live *l)
     if (l->damaged != 0) {
         (void)snprintf(why, sizeof(why), "damaged: record %llu of this job cannot be read",
                        (unsigned long long)l->damaged);
-        return live_finish(l, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
+        return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
     }
     if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
-        return live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+        return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state != JOB_WAITING) {
         (void)snprintf(why, sizeof(why), "run deadline: longer than %lld s",
                        (long long)l->row.run_seconds);
-        return live_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
+        return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
     }
     if (l->state == JOB_QUEUED)
         runs_release(l);
     if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
         l->state == JOB_QUEUED && l->row.started == 0 && runs_may_begin(l))
-        return live_finish(l, JOB_END_FAILED,
-                           STR("queue deadline: no worker took the job in time"),
-                           STR("QueueDeadline"));
+        return active_job_finish(l, JOB_END_FAILED,
+                                 STR("queue deadline: no worker took the job in time"),
+                                 STR("QueueDeadline"));
     if (l->state == JOB_WAITING && l->row.answer_by != 0 && j->now >= l->row.answer_by)
         return questions_expire(l);
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
-        return live_lose_worker(l, STR("worker lost: it went down with the server"),
-                                STR("ServerRestart"));
+        return active_job_lose_worker(l, STR("worker lost: it went down with the server"),
+                                      STR("ServerRestart"));
     if (l->state == JOB_RUNNING && l->is_unsigned && l->row.attempt == l->row.unsigned_attempt)
-        return live_requeue(l, STR("leased by an earlier version of the server"));
+        return active_job_requeue(l, STR("leased by an earlier version of the server"));
     if (l->state == JOB_RUNNING && lease_is_over(j, l))
-        return live_lose_worker(l, STR("worker lost: its lease ran out"), STR("LeaseExpired"));
+        return active_job_lose_worker(l, STR("worker lost: its lease ran out"),
+                                      STR("LeaseExpired"));
     return 0;
 }
 
 /* What is ended here has a worker that does not know: it is told to stop. */
-static void look_once(struct journal *j, struct live *l)
+static void look_once(struct journal *j, struct active_job *l)
 {
     bool was_running = l->state == JOB_RUNNING;
 
@@ -67,7 +68,7 @@ static void look_once(struct journal *j, struct live *l)
         journal_fail_turn(j, NULL);
     breadcrumb_set(&j->opt.breadcrumb, 0);
     if (l->behind_since != 0 && (j->settling || j->now - l->behind_since >= ROW_EVERY_MS))
-        live_change(l);
+        active_job_change(l);
     l->cancel_news |= was_running && job_state_is_final(l->state);
 }
 

@@ -17,7 +17,7 @@ static void on_bad_line(void *arg, uint64_t line, const struct error *why)
     }
 }
 
-int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
+int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events)
 {
     struct journal *j = l->journal;
     struct intake_options options = {
@@ -25,7 +25,7 @@ int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
     };
     struct intake_stats before = { 0 }, after;
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     if (err == 0 && j->intake == NULL)
         err = intake_new(&options, &j->intake);
@@ -46,7 +46,7 @@ int journal_take_bytes(struct live *l, struct str bytes, uint64_t *ret_events)
 
 void journal_append(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
 
     if (l == NULL)
         return;
@@ -65,13 +65,13 @@ void journal_append(struct journal *j, struct journal_request *req)
     uint64_t before = l->row.seq;
     int err = journal_take_bytes(l, req->bytes, &req->accepted);
     if (err == 0)
-        err = live_follow_fold(l);
+        err = active_job_follow_fold(l);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     if (req->producer_seq >= 0)
-        live_took_batch(l, req->producer_seq, l->row.seq > before);
+        active_job_took_batch(l, req->producer_seq, l->row.seq > before);
     req->rejected = j->bad_lines;
     if (j->bad_lines > 0)
         (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
@@ -80,7 +80,7 @@ void journal_append(struct journal *j, struct journal_request *req)
 
 void journal_heartbeat(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
 
     if (l == NULL)
         return;
@@ -89,44 +89,44 @@ void journal_heartbeat(struct journal *j, struct journal_request *req)
 }
 
 /* Waiting for a human, or for a pause to end. */
-int journal_wait_for_answer(struct live *l, bool interrupted)
+int journal_wait_for_answer(struct active_job *l, bool interrupted)
 {
     struct fold *fold;
-    int err = live_fold(l, &fold);
+    int err = active_job_fold(l, &fold);
 
     if (err == 0 && interrupted && l->row.pause_requested != 0)
         err = fold_pause(fold, l->journal->now); /* as it was asked to */
     if (err == 0)
         err = fold_end_of_stream(fold, l->journal->now);
     if (err == 0 && fold_ended(fold))
-        return live_follow_fold(l); /* nothing was open: it has simply ended */
+        return active_job_follow_fold(l); /* nothing was open: it has simply ended */
     if (err == 0)
-        err = live_move(l, JOB_WAITING);
+        err = active_job_move(l, JOB_WAITING);
     return err == 0 ? questions_go_on(l) : err; /* the answer may be there */
 }
 
 /* A run of a thread does not wait: its thread has the question, and its next run the answer. */
-static int end_at_question(struct live *l)
+static int end_at_question(struct active_job *l)
 {
     struct last_word word = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
     struct fold *fold;
 
-    live_change(l); /* before the first change, so that a turn that fails takes it back */
-    int err = live_set_text(&l->row.outcome, word.outcome);
+    active_job_change(l); /* before the first change, so that a turn that fails takes it back */
+    int err = active_job_set_text(&l->row.outcome, word.outcome);
     if (err == 0)
-        err = live_fold(l, &fold);
+        err = active_job_fold(l, &fold);
     if (err == 0 && fold_open_questions(fold) > 0)
         err = fold_end_of_stream(fold, l->journal->now); /* what it left open is interrupted */
-    return err == 0 ? live_end(l, &word) : err;
+    return err == 0 ? active_job_end(l, &word) : err;
 }
 
-int journal_stop_at_question(struct live *l)
+int journal_stop_at_question(struct active_job *l)
 {
     return l->thread != NULL ? end_at_question(l) : journal_wait_for_answer(l, false);
 }
 
 /* By the worker's word; its output was JSON when it came, and has its limits. */
-static int end_as_told(struct live *l, const struct journal_request *req)
+static int end_as_told(struct active_job *l, const struct journal_request *req)
 {
     struct last_word word = { .end = req->end,
                               .error = req->error,
@@ -140,21 +140,21 @@ static int end_as_told(struct live *l, const struct journal_request *req)
 
     if (err == 0 && req->output.p != NULL)
         word.output = json.root;
-    return err == 0 ? live_end(l, &word) : err;
+    return err == 0 ? active_job_end(l, &word) : err;
 }
 
 void journal_finish(struct journal *j, struct journal_request *req)
 {
-    struct live *l = journal_leased_job(j, req);
+    struct active_job *l = journal_leased_job(j, req);
     struct fold *fold;
     int err;
 
     if (l == NULL)
         return;
-    err = live_fold(l, &fold);
+    err = active_job_fold(l, &fold);
     bool asks = err == 0 && fold_open_questions(fold) > 0;
     if (err == 0 && l->row.cancel_requested != 0)
-        err = live_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+        err = active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     else if (err == 0 && l->thread != NULL &&
              (req->interrupted || (asks && req->end != JOB_END_FAILED)))
         err = end_at_question(l);

@@ -6,7 +6,7 @@
 
 enum { MAX_WORKERS = 1000 };
 
-static bool put_holder(const struct live *l, struct arena *mem, struct journal_worker *w)
+static bool put_holder(const struct active_job *l, struct arena *mem, struct journal_worker *w)
 {
     const struct job_row *row = &l->row;
     int64_t lease_ms = l->agent != NULL ? l->agent->lease_ms : 0;
@@ -40,10 +40,10 @@ static bool put_all(struct journal *j, struct journal_request *req)
     bool ok = true;
 
     for (size_t i = 0; ok && i < j->n_all && n < MAX_WORKERS; i++) {
-        const struct live *l = j->all[i];
+        const struct active_job *l = j->all[i];
 
         if (l->state == JOB_RUNNING && !l->deleted && l->row.set_aside == 0 &&
-            reach_includes(req->reach, l->row.id, l->row.owner))
+            job_scope_includes(req->reach, l->row.id, l->row.owner))
             ok = put_holder(l, mem, &req->workers[n++]);
     }
     /* Whoever sees only some jobs has no business with those that have none. */

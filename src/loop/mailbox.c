@@ -5,24 +5,25 @@
 struct mailbox {
     uv_async_t async;
     uv_mutex_t lock;
-    struct letter *first, **last; /* under lock */
-    bool closed;                  /* under lock */
-    bool rests;                   /* under lock */
+    struct loop_message *first, **last; /* under lock */
+    bool closed;                        /* under lock */
+    bool rests;                         /* under lock */
 };
 
 void mailbox_look(struct mailbox *box, bool rest)
 {
     uv_mutex_lock(&box->lock);
-    struct letter *letter = box->first;
+    struct loop_message *message = box->first;
     box->rests = rest;
     box->first = NULL;
     box->last = &box->first;
     uv_mutex_unlock(&box->lock);
-    while (letter != NULL) {
-        struct letter *next = letter->next; /* the letter is its receiver's from here on */
+    while (message != NULL) {
+        struct loop_message *next = message->next; /* the message is its receiver's from here on
+                                                    */
 
-        letter->deliver(letter);
-        letter = next;
+        message->deliver(message);
+        message = next;
     }
 }
 
@@ -70,14 +71,14 @@ void mailbox_free(struct mailbox *box)
     free(box);
 }
 
-int mailbox_post(struct mailbox *box, struct letter *letter)
+int mailbox_post(struct mailbox *box, struct loop_message *message)
 {
-    letter->next = NULL;
+    message->next = NULL;
     uv_mutex_lock(&box->lock);
     bool closed = box->closed, was_empty = box->first == NULL;
     if (!closed) {
-        *box->last = letter;
-        box->last = &letter->next;
+        *box->last = message;
+        box->last = &message->next;
         /* Under the lock: afterwards the loop may have closed and freed the box. */
         if (was_empty && !box->rests)
             (void)uv_async_send(&box->async); /* cannot fail for an open handle */

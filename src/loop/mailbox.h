@@ -1,6 +1,6 @@
 /* A loop's mailbox: how other threads hand it work.
  *
- * A letter is embedded in what is sent.  Letters are delivered on the loop's thread in
+ * A message is embedded in what is sent.  Letters are delivered on the loop's thread in
  * the order in which they were posted; many are delivered in one turn of the loop. */
 #ifndef LOOP_MAILBOX_H
 #define LOOP_MAILBOX_H
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <uv.h>
 
-struct letter {
-    struct letter *next;                    /* the mailbox's */
-    void (*deliver)(struct letter *letter); /* on the loop's thread */
+struct loop_message {
+    struct loop_message *next;                     /* the mailbox's */
+    void (*deliver)(struct loop_message *message); /* on the loop's thread */
 };
 
 struct mailbox;
@@ -23,10 +23,10 @@ void mailbox_close(struct mailbox *box);
 void mailbox_free(struct mailbox *box);
 
 /* From any thread.  0, or UV_ECANCELED when it is closed. */
-int mailbox_post(struct mailbox *box, struct letter *letter);
+int mailbox_post(struct mailbox *box, struct loop_message *message);
 
-/* On the loop's thread: delivers what is there.  With @rest, letters wake nobody until the next
- * call, which is then up to the caller. */
+/* On the loop's thread: delivers what is there.  With @rest, messages wake nobody until the
+ * next call, which is then up to the caller. */
 void mailbox_look(struct mailbox *box, bool rest);
 
 #endif

@@ -214,9 +214,9 @@ static void put_opening(const struct record *rec, struct buf *out)
 void record_encode(const struct record *rec, struct buf *out)
 {
     put_opening(rec, out);
-    if (rec->head_seq != 0) {
+    if (rec->header_seq != 0) {
         buf_lit(out, ",\"head\":");
-        buf_u64(out, rec->head_seq);
+        buf_u64(out, rec->header_seq);
     } else {
         put_info(rec, out);
     }
@@ -226,13 +226,13 @@ void record_encode(const struct record *rec, struct buf *out)
 
 void record_encode_alone(const struct record *rec, struct buf *out)
 {
-    const struct record *head = rec->head != NULL ? rec->head : rec;
+    const struct record *header = rec->header != NULL ? rec->header : rec;
 
     put_opening(rec, out);
-    if (head->info_json.p != NULL)
-        buf_str(out, head->info_json);
+    if (header->info_json.p != NULL)
+        buf_str(out, header->info_json);
     else
-        put_info(head, out);
+        put_info(header, out);
     put_own(rec, out);
     buf_char(out, '}');
 }
@@ -316,7 +316,7 @@ static int read_members(const struct json *j, struct record *rec, struct error *
             rec->ts = json_int(v, RECORD_NO_NUMBER);
             code = rec->ts == RECORD_NO_NUMBER ? ERR_TYPE : 0;
         } else if (str_is(name, "head")) {
-            code = read_seq(v, &rec->head_seq);
+            code = read_seq(v, &rec->header_seq);
         } else if (str_is(name, "kind")) {
             code = read_kind(v, &rec->kind);
         } else {
@@ -352,22 +352,22 @@ int record_decode(struct json_reader *reader,
     code = read_members(&j, ret, err);
     if (code != 0)
         return code;
-    if (ret->seq == 0 || ret->head_seq >= ret->seq)
+    if (ret->seq == 0 || ret->header_seq >= ret->seq)
         return error_set(err, ERR_TYPE, "record: bad seq or head");
     return 0;
 }
 
 /* --- counted copies ---------------------------------------------------------- */
 
-struct block {
+struct record_block {
     atomic_uint refs;
     struct record rec;
     char bytes[];
 };
 
-static struct block *block_of(struct record *rec)
+static struct record_block *block_of(struct record *rec)
 {
-    return (struct block *)(void *)((char *)rec - offsetof(struct block, rec));
+    return (struct record_block *)(void *)((char *)rec - offsetof(struct record_block, rec));
 }
 
 static struct str copy_bytes(char **at, struct str s)
@@ -415,17 +415,17 @@ static void copy_texts(struct record *rec, size_t from, size_t to, char **at)
 /* Most records have a head, and so no constant part of their own to look at. */
 int record_new(const struct record *rec, struct record **ret)
 {
-    bool is_head = rec->head_seq == 0;
+    bool is_header = rec->header_seq == 0;
     struct buf constant;
 
     buf_init(&constant, SIZE_MAX / 4);
-    if (is_head)
+    if (is_header)
         put_info(rec, &constant);
     size_t n_bytes = rec->job_id.n + constant.n;
     for (size_t i = 0; i < N_TEXTS; i++)
-        if (is_head || texts[i].is_own)
+        if (is_header || texts[i].is_own)
             n_bytes += text_bytes(rec, texts[i].from, texts[i].to);
-    struct block *b = constant.error == 0 ? malloc(sizeof(*b) + n_bytes) : NULL;
+    struct record_block *b = constant.error == 0 ? malloc(sizeof(*b) + n_bytes) : NULL;
     if (b == NULL) {
         buf_done(&constant);
         return ERR_NOMEM;
@@ -433,25 +433,25 @@ int record_new(const struct record *rec, struct record **ret)
     char *at = b->bytes;
     atomic_init(&b->refs, 1);
     b->rec = *rec;
-    b->rec.head = NULL;
+    b->rec.header = NULL;
     b->rec.job_id = copy_bytes(&at, rec->job_id);
-    b->rec.info_json = is_head ? copy_bytes(&at, buf_text(&constant)) : STR_NONE;
-    if (!is_head)
+    b->rec.info_json = is_header ? copy_bytes(&at, buf_text(&constant)) : STR_NONE;
+    if (!is_header)
         b->rec.info = no_info; /* what it points to is borrowed */
     for (size_t i = 0; i < N_TEXTS; i++)
-        if (is_head || texts[i].is_own)
+        if (is_header || texts[i].is_own)
             copy_texts(&b->rec, texts[i].from, texts[i].to, &at);
     buf_done(&constant);
     *ret = &b->rec;
     return 0;
 }
 
-int record_new_with_head(const struct record *rec, struct record **ret)
+int record_new_with_header(const struct record *rec, struct record **ret)
 {
     int err = record_new(rec, ret);
 
-    if (err == 0 && rec->head != NULL)
-        (*ret)->head = record_ref((struct record *)(uintptr_t)rec->head);
+    if (err == 0 && rec->header != NULL)
+        (*ret)->header = record_ref((struct record *)(uintptr_t)rec->header);
     return err;
 }
 
@@ -467,6 +467,7 @@ void record_unref(struct record *rec)
         return;
     if (atomic_fetch_sub_explicit(&block_of(rec)->refs, 1, memory_order_acq_rel) != 1)
         return;
-    record_unref((struct record *)(uintptr_t)rec->head); /* only record_new_with_head sets it */
+    record_unref((struct record *)(uintptr_t)rec->header); /* only record_new_with_head sets it
+                                                            */
     free(block_of(rec));
 }

@@ -109,11 +109,11 @@ struct record {
     uint64_t seq;
     int64_t ts; /* our receive time, milliseconds since 1970 */
     enum record_kind kind;
-    uint64_t head_seq;         /* 0: none */
-    const struct record *head; /* borrowed; not stored, whoever loads a record sets it */
-    struct str job_id;         /* borrowed; not stored but in job.start */
-    struct run_info info;      /* only where there is no head */
-    struct str info_json;      /* info as JSON members, made by record_new; not stored */
+    uint64_t header_seq;         /* 0: none */
+    const struct record *header; /* borrowed; not stored, whoever loads a record sets it */
+    struct str job_id;           /* borrowed; not stored but in job.start */
+    struct run_info info;        /* only where there is no head */
+    struct str info_json;        /* info as JSON members, made by record_new; not stored */
 
     struct str job;   /* job.start */
     struct str agent; /* job.start */
@@ -176,7 +176,7 @@ const char *record_kind_name(enum record_kind kind); /* "llm.delta" */
 /* The constant part, from the record or from its head. */
 static inline const struct run_info *record_info(const struct record *rec)
 {
-    return rec->head != NULL ? &rec->head->info : &rec->info;
+    return rec->header != NULL ? &rec->header->info : &rec->info;
 }
 
 /* Appends the stored form (without a line end). */
@@ -196,7 +196,7 @@ int record_decode(struct json_reader *reader,
 /* A deep copy in one block, without its head, with one reference. */
 int record_new(const struct record *rec, struct record **ret);
 /* The same with a reference to its head, which must be a counted one (or NULL). */
-int record_new_with_head(const struct record *rec, struct record **ret);
+int record_new_with_header(const struct record *rec, struct record **ret);
 struct record *record_ref(struct record *rec);
 void record_unref(struct record *rec); /* accepts NULL */
 

@@ -266,21 +266,21 @@ int store_job_delete(struct store *s, int64_t key, struct error *err)
 /* --- retention ------------------------------------------------------------------- */
 
 /* A job, and a number that matters with it. */
-struct found {
+struct found_record {
     int64_t key; /* 0: none */
     int64_t n;
 };
 
 /* Steps what was bound, which gives one row or none, and resets it. */
-static int find(struct store *s, struct binder *b, struct found *ret, struct error *err)
+static int find(struct store *s, struct binder *b, struct found_record *ret, struct error *err)
 {
     int rc = b->rc == SQLITE_OK ? sqlite3_step(b->stmt) : b->rc;
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
 
-    *ret = (struct found){ 0 };
+    *ret = (struct found_record){ 0 };
     if (rc == SQLITE_ROW)
-        *ret = (struct found){ sqlite3_column_int64(b->stmt, 0),
-                               sqlite3_column_int64(b->stmt, 1) };
+        *ret = (struct found_record){ sqlite3_column_int64(b->stmt, 0),
+                                      sqlite3_column_int64(b->stmt, 1) };
     (void)sqlite3_reset(b->stmt); /* repeats the error */
     if (code == 0 && rc == SQLITE_ROW && !fits(ret->key, (uint64_t)ret->n))
         return write_failed(s, SQLITE_CORRUPT, err);
@@ -291,7 +291,7 @@ static int find(struct store *s, struct binder *b, struct found *ret, struct err
 static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_LEAVING);
-    struct found leaving;
+    struct found_record leaving;
     size_t n = 0, noted = 0;
     int code = find(s, &b, &leaving, err);
 
@@ -326,7 +326,7 @@ static int cut_run(struct store *s, int64_t key, uint64_t seq, struct error *err
 static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_WHOLE_JOB);
-    struct found job;
+    struct found_record job;
 
     bind_int(&b, now);
     int code = find(s, &b, &job, err);
@@ -349,7 +349,7 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
 static int forget(struct store *s, int64_t before, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_EXPIRED_JOB);
-    struct found job;
+    struct found_record job;
 
     bind_int(&b, before);
     int code = find(s, &b, &job, err);

@@ -360,7 +360,7 @@ int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *er
 
 /* --- checkpoints ----------------------------------------------------------------- */
 
-void store_checkpoint(struct store *s)
+void store_compact(struct store *s)
 {
     if (s->transaction != TRANSACTION_NONE)
         return;

@@ -140,7 +140,7 @@ int store_expire(struct store *s,
 /* Moves WAL pages into the file, without waiting for readers (20 ms at most, when they have
  * let the WAL grow past 64 MiB).  Does nothing while there is little to move (16 MiB), so it
  * may be called after every commit. */
-void store_checkpoint(struct store *s);
+void store_compact(struct store *s);
 
 /* --- reading ----------------------------------------------------------------- */
 

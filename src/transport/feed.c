@@ -8,7 +8,7 @@
 
 /* --- pages ----------------------------------------------------------------------- */
 
-static void on_page(struct task *task)
+static void on_page(struct thread_task *task)
 {
     struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
     struct feed *f = p->data;
@@ -44,7 +44,7 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     f->gathered = NULL;
     p->reach = f->reach;
     p->max_frames = f->max_frames;
-    p->way.variant.reconnected = f->reconnected;
+    p->format.variant.reconnected = f->reconnected;
     p->beginning_if_foreign = !f->is_open;
     if (f->loop->opt.page_bytes > 0)
         p->max_bytes = f->loop->opt.page_bytes;
@@ -74,12 +74,12 @@ static enum feed_next fetch_more(struct feed *f)
 static enum feed_next turn_page(struct feed *f)
 {
     struct page *p = f->page;
-    bool is_last = p->sheet->at_end;
+    bool is_last = p->cached->at_end;
 
     f->state = (uint8_t)p->state;
-    counter_add(&f->loop->traffic->replayed, p->sheet->n_frames);
-    hub_reader_moved(&f->reader, p->key, p->sheet->last_seq,
-                     p->sheet->ended || (is_last && job_state_is_final(p->state)));
+    counter_add(&f->loop->traffic->replayed, p->cached->n_frames);
+    hub_reader_moved(&f->reader, p->key, p->cached->last_seq,
+                     p->cached->ended || (is_last && job_state_is_final(p->state)));
     f->gathered = p->gathered;
     p->gathered = NULL;
     drop_page(f);
@@ -107,7 +107,7 @@ static enum feed_next next_of_page(struct feed *f, struct str *ret)
     }
     if (!f->page_given) {
         f->page_given = true;
-        *ret = buf_text(&p->sheet->bytes);
+        *ret = buf_text(&p->cached->bytes);
         if (ret->n > 0)
             return FEED_BYTES;
     }
@@ -163,7 +163,7 @@ int feed_open(struct feed *f,
     f->reader.wake = on_wake;
     if (what->job.n > sizeof(f->page->job))
         return ERR_NOT_FOUND;
-    int err = hub_join(l->hub, what->job, &what->way, &f->reader);
+    int err = hub_join(l->hub, what->job, &what->format, &f->reader);
     if (err != 0)
         return err;
     err = fetch(f, what->job, what->after);

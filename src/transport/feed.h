@@ -29,7 +29,7 @@ struct feed {
     struct reader reader;             /* the hub's */
     struct streams *loop;             /* borrowed */
     const struct feed_events *events; /* borrowed */
-    const struct reach *reach;        /* borrowed; jobs outside of it are not there */
+    const struct job_scope *reach;    /* borrowed; jobs outside of it are not there */
     size_t max_frames;                /* of a page; 0: no limit */
     struct page *page;                /* owned; being fetched, or given out */
     struct gathered *gathered;        /* owned; between two pages, where the way gathers */
@@ -44,8 +44,8 @@ struct feed {
 
 struct feed_request {
     struct str job;
-    const struct reach *reach; /* NULL: all */
-    struct way way;
+    const struct job_scope *reach; /* NULL: all */
+    struct stream_format format;
     struct cursor after;
     size_t max_frames; /* of a page; 0: no limit */
     bool reconnected;  /* until it has caught up, as variant.reconnected has it */

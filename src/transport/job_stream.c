@@ -30,7 +30,7 @@ static struct job_stream *of_feed(struct feed *f)
     return (struct job_stream *)(void *)((char *)f - offsetof(struct job_stream, feed));
 }
 
-static const struct way *way_of(const struct job_stream *js)
+static const struct stream_format *way_of(const struct job_stream *js)
 {
     return hub_reader_way(&js->feed.reader);
 }
@@ -45,7 +45,8 @@ static bool is_aiq(const struct job_stream *js)
 static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
 {
     if (payload->error == 0)
-        way_put(way_of(js), STR_NONE, event, buf_text(payload), stream_small(&js->stream));
+        stream_format_put(way_of(js), STR_NONE, event, buf_text(payload),
+                          stream_small(&js->stream));
     buf_done(payload);
 }
 
@@ -135,10 +136,10 @@ static bool on_next(struct stream *s, struct str *ret)
         stream_complete(s);
         break;
     case FEED_GONE:
-        s->carrier->leave(s, STREAM_DELETED, "the job was deleted");
+        s->transport->leave(s, STREAM_DELETED, "the job was deleted");
         break;
     case FEED_FAILED:
-        s->carrier->leave(s, STREAM_FAILED, "the store cannot be read");
+        s->transport->leave(s, STREAM_FAILED, "the store cannot be read");
         break;
     }
     return true;
@@ -147,7 +148,7 @@ static bool on_next(struct stream *s, struct str *ret)
 static void on_message(struct stream *s, struct str text)
 {
     (void)text;
-    way_put(
+    stream_format_put(
         way_of(of_stream(s)), STR_NONE, STR("stream.error"),
         STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
             "and takes no messages\"}"),
@@ -167,11 +168,11 @@ static void begin(struct job_stream *js)
     const struct dialect *d = way_of(js)->dialect;
 
     s->has_beats = d == &dialect_aiq || d == &dialect_raw;
-    s->is_bare = !way_wraps(way_of(js));
+    s->is_bare = !stream_format_wraps(way_of(js));
     if (!stream_begin(s))
         return;
     js->dialect = d;
-    traffic_opened(s->loop->traffic, s->carrier->transport, d);
+    traffic_opened(s->loop->traffic, s->transport->kind, d);
     if (is_aiq(js) && (!page_is_beyond_end(feed_page(&js->feed)) || js->by_path))
         put_mode(js, STR("polling"));
     stream_pump(s);
@@ -230,7 +231,7 @@ static void on_closed(struct stream *s)
     if (js->left != NULL && (s->why == STREAM_PEER || s->why == STREAM_SLOW))
         js->left(s->loop, hub_reader_job(&js->feed.reader));
     if (js->dialect != NULL)
-        traffic_closed(s->loop->traffic, s->carrier->transport, js->dialect,
+        traffic_closed(s->loop->traffic, s->transport->kind, js->dialect,
                        (enum stream_end)s->why);
     if (feed_close(&js->feed))
         free_stream(js);
@@ -239,11 +240,11 @@ static void on_closed(struct stream *s)
 static const struct feed_events feed_events = { .opened = on_opened,
                                                 .ready = on_ready,
                                                 .closed = on_feed_closed };
-static const struct cargo cargo = { .next = on_next,
-                                    .beat = on_beat,
-                                    .shut_down = on_shut_down,
-                                    .message = on_message,
-                                    .closed = on_closed };
+static const struct content content = { .next = on_next,
+                                        .beat = on_beat,
+                                        .shut_down = on_shut_down,
+                                        .message = on_message,
+                                        .closed = on_closed };
 
 void job_stream_open(struct streams *l,
                      struct http_request *req,
@@ -252,18 +253,18 @@ void job_stream_open(struct streams *l,
     struct job_stream *js;
     struct feed_request feed = { .job = what->job,
                                  .reach = permit_reach(what->permit),
-                                 .way = what->way,
+                                 .format = what->format,
                                  .after = what->after,
                                  .reconnected =
-                                     what->resumed && what->way.dialect == &dialect_aiq };
+                                     what->resumed && what->format.dialect == &dialect_aiq };
 
     if (l->draining || http_is_over(req)) {
         permit_free(what->permit);
-        what->carrier->send_away(l, req);
+        what->transport->send_away(l, req);
         return;
     }
-    feed.way.framing = what->carrier->framing;
-    feed.way.chunked = what->carrier->is_chunked && !http_is_10(req);
+    feed.format.framing = what->transport->framing;
+    feed.format.chunked = what->transport->is_chunked && !http_is_10(req);
     js = calloc(1, sizeof(*js));
     int err = js != NULL ? feed_open(&js->feed, l, &feed_events, &feed) : ERR_NOMEM;
     if (err != 0) {
@@ -278,5 +279,5 @@ void job_stream_open(struct streams *l,
     js->resumed = what->resumed;
     js->plain = what->plain;
     js->left = what->left;
-    stream_init(&js->stream, l, what->carrier, &cargo, what->permit, req);
+    stream_init(&js->stream, l, what->transport, &content, what->permit, req);
 }

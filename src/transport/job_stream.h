@@ -8,8 +8,8 @@ struct permit;
 
 struct job_request {
     struct str job;
-    const struct carrier *carrier;
-    struct way way; /* framing and `chunked` are the carrier's */
+    const struct transport *transport;
+    struct stream_format format; /* framing and `chunked` are the transport's */
     struct cursor after;
     bool by_header; /* the cursor is a browser's Last-Event-ID */
     bool resumed;   /* a cursor above 0 was given */

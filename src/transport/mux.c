@@ -147,7 +147,7 @@ static int open_all(struct mux *m, struct error *err)
 {
     for (size_t i = 0; i < m->places.n; i++) {
         const struct subscription_request what = {
-            .job = m->places.jobs[i], .way = m->way, .after = m->places.at[i], .place = i
+            .job = m->places.jobs[i], .format = m->format, .after = m->places.at[i], .place = i
         };
         int code = subscription_open(m, &what);
 
@@ -176,9 +176,9 @@ static void open_request(struct mux *m, const struct mux_request *what)
         begin(m);
 }
 
-static const struct cargo cargo = { .next = on_next,
-                                    .message = on_message,
-                                    .closed = on_closed };
+static const struct content content = { .next = on_next,
+                                        .message = on_message,
+                                        .closed = on_closed };
 
 void mux_open(struct streams *l, struct http_request *req, const struct mux_request *what)
 {
@@ -187,16 +187,17 @@ void mux_open(struct streams *l, struct http_request *req, const struct mux_requ
     if (m == NULL || l->draining || http_is_over(req)) {
         free(m);
         permit_free(what->permit);
-        what->carrier->send_away(l, req);
+        what->transport->send_away(l, req);
         return;
     }
     m->n_refs = 1;
     m->tail = &m->ready;
     buf_init(&m->out, SIZE_MAX / 4);
-    m->way = what->way;
-    m->way.framing = what->carrier == &carrier_sse ? &framing_ndjson : what->carrier->framing;
-    m->way.chunked = what->carrier == &carrier_ndjson && !http_is_10(req);
-    m->way.wrap = m->way.with_job = true;
-    stream_init(&m->stream, l, what->carrier, &cargo, what->permit, req);
+    m->format = what->format;
+    m->format.framing =
+        what->transport == &transport_sse ? &framing_ndjson : what->transport->framing;
+    m->format.chunked = what->transport == &transport_ndjson && !http_is_10(req);
+    m->format.wrap = m->format.with_job = true;
+    stream_init(&m->stream, l, what->transport, &content, what->permit, req);
     open_request(m, what);
 }

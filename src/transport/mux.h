@@ -12,12 +12,12 @@ struct permit;
 struct subscription;
 
 struct mux_request {
-    const struct carrier *carrier;
-    struct way way;        /* dialect and variant, where a subscription does not say */
-    struct str jobs;       /* with commas between, each perhaps with @ and its cursor */
-    bool watches;          /* the states of all jobs */
-    struct str last_id;    /* a browser's Last-Event-ID, or absent */
-    struct permit *permit; /* is taken; NULL: may read all, for ever */
+    const struct transport *transport;
+    struct stream_format format; /* dialect and variant, where a subscription does not say */
+    struct str jobs;             /* with commas between, each perhaps with @ and its cursor */
+    bool watches;                /* the states of all jobs */
+    struct str last_id;          /* a browser's Last-Event-ID, or absent */
+    struct permit *permit;       /* is taken; NULL: may read all, for ever */
 };
 
 /* Answers @req: 404 when none of the jobs is there, 204 to a browser that has everything of
@@ -28,7 +28,7 @@ void mux_open(struct streams *l, struct http_request *req, const struct mux_requ
 
 struct mux {
     struct stream stream;
-    struct way way; /* of the carrier, and where a subscription does not say */
+    struct stream_format format; /* of the transport, and where a subscription does not say */
     struct watch watch;
     struct places places;               /* of the jobs in the request */
     struct subscription *first;         /* owned; all of them */
@@ -43,12 +43,12 @@ struct mux {
 
 static inline bool mux_is_socket(const struct mux *m)
 {
-    return m->stream.carrier == &carrier_websocket;
+    return m->stream.transport == &transport_websocket;
 }
 
 static inline bool mux_is_sse(const struct mux *m)
 {
-    return m->stream.carrier == &carrier_sse;
+    return m->stream.transport == &transport_sse;
 }
 
 /* A subscription's first page is there. */

@@ -8,10 +8,10 @@
 
 enum { MAX_DEPTH = 16 }; /* of a message */
 
-static void subscribe(struct mux *m, const struct order *order)
+static void subscribe(struct mux *m, const struct mux_command *order)
 {
     const struct subscription_request what = { .job = order->job,
-                                               .way = order->way,
+                                               .format = order->format,
                                                .after = order->after };
     int err = subscription_open(m, &what);
 
@@ -21,7 +21,7 @@ static void subscribe(struct mux *m, const struct order *order)
     }
 }
 
-static void take_subscribe(struct mux *m, const struct order *order)
+static void take_subscribe(struct mux *m, const struct mux_command *order)
 {
     if (order->is_system) {
         watch_start(m);
@@ -36,7 +36,7 @@ static void take_subscribe(struct mux *m, const struct order *order)
     }
 }
 
-static void take_unsubscribe(struct mux *m, const struct order *order)
+static void take_unsubscribe(struct mux *m, const struct mux_command *order)
 {
     struct subscription *sub = order->is_system ? NULL : subscription_find(m, order->job);
 
@@ -53,16 +53,16 @@ static void take_unsubscribe(struct mux *m, const struct order *order)
 
 void mux_take(struct mux *m, struct str text)
 {
-    struct order order = { .way = m->way };
+    struct mux_command order = { .format = m->format };
     struct json_reader reader;
     struct error err = { 0 };
     struct str job;
 
     json_reader_init(&reader, m->stream.loop->opt.websocket.message + 1, MAX_DEPTH);
-    int code = order_read(&reader, text, &order, &job, &err);
+    int code = mux_command_read(&reader, text, &order, &job, &err);
     if (code != 0)
         mux_put_error(m, job, code == ERR_NOMEM ? 503 : 422, err.text);
-    else if (order.kind == ORDER_SUBSCRIBE)
+    else if (order.kind == MUX_COMMAND_SUBSCRIBE)
         take_subscribe(m, &order);
     else
         take_unsubscribe(m, &order);

@@ -26,7 +26,7 @@ void mux_put(struct mux *m, struct str job, struct str event, struct str data)
     struct message_out message = { .event = event, .data = data, .wrap = true, .job = job };
 
     if (!mux_is_sse(m)) {
-        way_put(&m->way, job, event, data, out);
+        stream_format_put(&m->format, job, event, data, out);
         return;
     }
     size_t from = begin_chunk(m, out);

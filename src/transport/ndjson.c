@@ -10,22 +10,23 @@ static struct http_stream *begin(struct stream *s, const struct http_stream_even
 
 static int64_t look(struct stream *s, int64_t now)
 {
-    const struct way way = { .chunked = http_stream_is_chunked(s->http) };
+    const struct stream_format format = { .chunked = http_stream_is_chunked(s->http) };
 
     if (stream_silence_left(s, now) > 0)
         return stream_silence_left(s, now);
     if (!s->sending) /* not an empty line: who reads line by line parses every one */
-        way_put_raw(&way,
-                    s->is_bare ? STR("{\"type\":\"stream.keep_alive\"}\n")
-                               : STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
-                    stream_small(s));
+        stream_format_put_raw(&format,
+                              s->is_bare
+                                  ? STR("{\"type\":\"stream.keep_alive\"}\n")
+                                  : STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
+                              stream_small(s));
     return s->loop->opt.keep_alive_ms;
 }
 
-const struct carrier carrier_ndjson = { .transport = TRANSPORT_NDJSON,
-                                        .framing = &framing_ndjson,
-                                        .is_chunked = true,
-                                        .begin = begin,
-                                        .look = look,
-                                        .leave = stream_cut,
-                                        .send_away = stream_send_away };
+const struct transport transport_ndjson = { .kind = TRANSPORT_NDJSON,
+                                            .framing = &framing_ndjson,
+                                            .is_chunked = true,
+                                            .begin = begin,
+                                            .look = look,
+                                            .leave = stream_cut,
+                                            .send_away = stream_send_away };

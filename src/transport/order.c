@@ -12,7 +12,7 @@ static int read_modes(const yyjson_val *modes, uint32_t *ret, struct error *err)
     return mode_list(json_text(modes), ret, err);
 }
 
-static int read_way(const yyjson_val *root, struct way *ret, struct error *err)
+static int read_way(const yyjson_val *root, struct stream_format *ret, struct error *err)
 {
     const yyjson_val *dialect = json_at(root, "dialect");
     const yyjson_val *subgraphs = json_at(root, "subgraphs");
@@ -38,7 +38,7 @@ static int read_place(const yyjson_val *root, struct cursor *ret, struct error *
     return 0;
 }
 
-static int read_subject(const yyjson_val *root, struct order *ret, struct error *err)
+static int read_subject(const yyjson_val *root, struct mux_command *ret, struct error *err)
 {
     struct str topic = json_text(json_at(root, "topic"));
 
@@ -51,11 +51,11 @@ static int read_subject(const yyjson_val *root, struct order *ret, struct error 
     return 0;
 }
 
-int order_read(struct json_reader *reader,
-               struct str text,
-               struct order *ret,
-               struct str *ret_job,
-               struct error *err)
+int mux_command_read(struct json_reader *reader,
+                     struct str text,
+                     struct mux_command *ret,
+                     struct str *ret_job,
+                     struct error *err)
 {
     struct json j;
 
@@ -68,11 +68,11 @@ int order_read(struct json_reader *reader,
     struct str type = json_text(json_at(j.root, "type"));
     if (!str_is(type, "subscribe") && !str_is(type, "unsubscribe"))
         return error_set(err, ERR_TYPE, "\"type\" must be subscribe or unsubscribe");
-    ret->kind = str_is(type, "subscribe") ? ORDER_SUBSCRIBE : ORDER_UNSUBSCRIBE;
+    ret->kind = str_is(type, "subscribe") ? MUX_COMMAND_SUBSCRIBE : MUX_COMMAND_UNSUBSCRIBE;
     int code = read_subject(j.root, ret, err);
     if (code == 0)
         *ret_job = ret->job.n > 0 ? ret->job : STR_NONE;
-    if (code == 0 && ret->kind == ORDER_SUBSCRIBE)
-        code = read_way(j.root, &ret->way, err);
+    if (code == 0 && ret->kind == MUX_COMMAND_SUBSCRIBE)
+        code = read_way(j.root, &ret->format, err);
     return code == 0 ? read_place(j.root, &ret->after, err) : code;
 }

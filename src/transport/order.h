@@ -7,23 +7,23 @@
 
 struct error;
 
-enum order_kind { ORDER_SUBSCRIBE, ORDER_UNSUBSCRIBE };
+enum mux_command_kind { MUX_COMMAND_SUBSCRIBE, MUX_COMMAND_UNSUBSCRIBE };
 
 /* Texts are in the reader's memory. */
-struct order {
-    enum order_kind kind;
+struct mux_command {
+    enum mux_command_kind kind;
     bool is_system; /* about the states of all jobs */
     struct str job; /* else about this one */
-    struct way way;
+    struct stream_format format;
     struct cursor after;
 };
 
 /* Begins with what is in ret->way.  ERR_SYNTAX (not JSON), ERR_TYPE; the error's text is for
  * the client, and *@ret_job, when present, says which job it is about. */
-int order_read(struct json_reader *reader,
-               struct str text,
-               struct order *ret,
-               struct str *ret_job,
-               struct error *err);
+int mux_command_read(struct json_reader *reader,
+                     struct str text,
+                     struct mux_command *ret,
+                     struct str *ret_job,
+                     struct error *err);
 
 #endif

@@ -90,8 +90,8 @@ static struct http_request *take_request(struct poll *p)
 
 static void put_cursor(struct buf *b, const struct page *page)
 {
-    struct cursor next = page->sheet->last_seq >= page->after.seq
-                             ? (struct cursor){ .seq = page->sheet->last_seq }
+    struct cursor next = page->cached->last_seq >= page->after.seq
+                             ? (struct cursor){ .seq = page->cached->last_seq }
                              : page->after;
 
     buf_u64(b, next.seq);
@@ -103,7 +103,7 @@ static void put_cursor(struct buf *b, const struct page *page)
 
 static bool has_ended(const struct page *page)
 {
-    return page->sheet->ended || (page->sheet->at_end && job_state_is_final(page->state));
+    return page->cached->ended || (page->cached->at_end && job_state_is_final(page->state));
 }
 
 /* The page's lines become the items of a list. */
@@ -111,7 +111,7 @@ static void put_document(struct buf *b, const struct page *page)
 {
     buf_lit(b, "{\"events\":[");
     size_t from = b->n;
-    buf_str(b, buf_text(&page->sheet->bytes));
+    buf_str(b, buf_text(&page->cached->bytes));
     for (size_t i = from; i < b->n; i++)
         if (b->p[i] == '\n')
             b->p[i] = ',';
@@ -140,7 +140,7 @@ static void respond(struct http_request *req, const struct page *page, struct st
     char text[TAG_CHARS + 1];
     struct str tag = tag_of(document, text);
     struct str known = http_header(req, "If-None-Match");
-    bool is_final = !page->sheet->at_end || has_ended(page);
+    bool is_final = !page->cached->at_end || has_ended(page);
 
     http_set_header(req, "ETag", tag);
     http_set_header(req, "Cache-Control",
@@ -192,7 +192,7 @@ static bool is_worth_answering(const struct poll *p)
     const struct page *page = feed_page(&p->feed);
 
     return p->over || page->code != 0 || page->foreign || page->expired ||
-           page->sheet->n_frames > 0 || !page->sheet->at_end || has_ended(page);
+           page->cached->n_frames > 0 || !page->cached->at_end || has_ended(page);
 }
 
 /* Into the hub's window, to be woken there. */
@@ -246,7 +246,7 @@ static void begin(struct poll *p, struct streams *l, const struct poll_request *
 {
     p->n_open = 2;
     p->permit = what->permit;
-    p->dialect = what->way.dialect;
+    p->dialect = what->format.dialect;
     p->after = what->after;
     p->over = what->wait_ms == 0 || l->draining || http_is_over(p->req);
     p->next = l->polls;
@@ -265,13 +265,13 @@ void poll_open(struct streams *l, struct http_request *req, const struct poll_re
 {
     struct feed_request feed = { .job = what->job,
                                  .reach = permit_reach(what->permit),
-                                 .way = what->way,
+                                 .format = what->format,
                                  .after = what->after,
                                  .max_frames = what->limit };
     struct poll *p = calloc(1, sizeof(*p));
 
-    feed.way.framing = &framing_ndjson;
-    feed.way.wrap = true;
+    feed.format.framing = &framing_ndjson;
+    feed.format.wrap = true;
     int err = p != NULL ? feed_open(&p->feed, l, &events, &feed) : ERR_NOMEM;
     if (err != 0) {
         free(p);

@@ -9,7 +9,7 @@ struct permit;
 
 struct poll_request {
     struct str job;
-    struct way way; /* framing and wrapping are the document's */
+    struct stream_format format; /* framing and wrapping are the document's */
     struct cursor after;
     size_t limit; /* events; those of one record stay together */
     int64_t wait_ms;

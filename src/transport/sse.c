@@ -17,9 +17,9 @@ static struct http_stream *begin(struct stream *s, const struct http_stream_even
 
 static void put_raw(struct http_stream *st, struct str text, struct buf *out)
 {
-    const struct way way = { .chunked = http_stream_is_chunked(st) };
+    const struct stream_format format = { .chunked = http_stream_is_chunked(st) };
 
-    way_put_raw(&way, text, out);
+    stream_format_put_raw(&format, text, out);
 }
 
 static int64_t look(struct stream *s, int64_t now)
@@ -119,18 +119,18 @@ static void send_away_silently(struct streams *l, struct http_request *req)
     bid_farewell(l, req, false);
 }
 
-const struct carrier carrier_sse = { .transport = TRANSPORT_SSE,
-                                     .framing = &framing_sse,
-                                     .is_chunked = true,
-                                     .begin = begin,
-                                     .look = look,
-                                     .leave = leave,
-                                     .send_away = send_away };
+const struct transport transport_sse = { .kind = TRANSPORT_SSE,
+                                         .framing = &framing_sse,
+                                         .is_chunked = true,
+                                         .begin = begin,
+                                         .look = look,
+                                         .leave = leave,
+                                         .send_away = send_away };
 
-const struct carrier carrier_langgraph = { .transport = TRANSPORT_SSE,
-                                           .framing = &framing_sse,
-                                           .is_chunked = true,
-                                           .begin = begin,
-                                           .look = look_often,
-                                           .leave = stream_cut,
-                                           .send_away = send_away_silently };
+const struct transport transport_langgraph = { .kind = TRANSPORT_SSE,
+                                               .framing = &framing_sse,
+                                               .is_chunked = true,
+                                               .begin = begin,
+                                               .look = look_often,
+                                               .leave = stream_cut,
+                                               .send_away = send_away_silently };

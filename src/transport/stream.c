@@ -106,7 +106,7 @@ void stream_pump(struct stream *s)
             end(s);
             return;
         }
-        more = s->cargo->next(s, &bytes);
+        more = s->content->next(s, &bytes);
         if (bytes.n > 0) {
             (void)send_bytes(s, bytes); /* what is left goes out later */
             count_first_event(s);
@@ -126,8 +126,8 @@ void stream_finish(struct stream *s, enum stream_end why)
 
 void stream_complete(struct stream *s)
 {
-    if (s->carrier->put_end != NULL)
-        s->carrier->put_end(s);
+    if (s->transport->put_end != NULL)
+        s->transport->put_end(s);
     stream_finish(s, STREAM_DONE);
 }
 
@@ -145,10 +145,10 @@ static void close_stream(struct stream *s)
     if (s->has_begun)
         wheel_remove(&s->loop->wheel, &s->deadline);
     s->ending = true;
-    if (s->carrier->free_wire != NULL)
-        s->carrier->free_wire(s);
+    if (s->transport->free_wire != NULL)
+        s->transport->free_wire(s);
     free_words(s);
-    s->cargo->closed(s);
+    s->content->closed(s);
 }
 
 static void on_ready(struct http_stream *http, void *data)
@@ -171,7 +171,7 @@ static void on_received(struct http_stream *http, struct str bytes, void *data)
 
     if (s->ending)
         return;
-    s->carrier->received(s, bytes);
+    s->transport->received(s, bytes);
     stream_pump(s);
     if (small_bytes(s) > PAUSE_SMALL && !s->is_paused && !s->ending) {
         s->is_paused = true;
@@ -220,13 +220,13 @@ static void schedule(struct stream *s, int64_t now, int64_t next)
 /* It has to go; true when it was told so. */
 static bool leave(struct stream *s, int64_t now)
 {
-    const struct carrier *c = s->carrier;
+    const struct transport *c = s->transport;
 
     if (!permit_holds(s->permit, clock_steady_ms())) {
         c->leave(s, STREAM_AUTH_EXPIRED, "its token or ticket is good no longer");
     } else if (s->loop->draining) {
-        if (!s->sending && s->cargo->shut_down != NULL)
-            s->cargo->shut_down(s);
+        if (!s->sending && s->content->shut_down != NULL)
+            s->content->shut_down(s);
         c->leave(s, STREAM_DRAIN, "the server is going down");
     } else if (s->expires != 0 && now >= s->expires) {
         c->leave(s, STREAM_MAX_AGE, "the connection has reached its maximum age");
@@ -246,10 +246,10 @@ void stream_due(struct stream *s, int64_t now)
     if (s->has_beats && now >= s->next_beat) {
         s->next_beat = now + s->loop->opt.heartbeat_ms;
         if (!s->sending)
-            s->cargo->beat(s);
+            s->content->beat(s);
         stream_pump(s);
     }
-    int64_t next = s->carrier->look(s, now);
+    int64_t next = s->transport->look(s, now);
     stream_pump(s);
     schedule(s, now, next);
 }
@@ -258,13 +258,13 @@ void stream_due(struct stream *s, int64_t now)
 
 void stream_init(struct stream *s,
                  struct streams *l,
-                 const struct carrier *carrier,
-                 const struct cargo *cargo,
+                 const struct transport *transport,
+                 const struct content *content,
                  struct permit *permit,
                  struct http_request *req)
 {
     *s = (struct stream){
-        .loop = l, .carrier = carrier, .cargo = cargo, .permit = permit, .req = req
+        .loop = l, .transport = transport, .content = content, .permit = permit, .req = req
     };
     http_on_gone(req, on_gone, s);
 }
@@ -323,7 +323,7 @@ bool stream_begin(struct stream *s)
                                                          .received = on_received };
 
     http_on_gone(s->req, NULL, NULL);
-    s->http = s->carrier->begin(s, s->carrier->received != NULL ? &both_ways : &one_way);
+    s->http = s->transport->begin(s, s->transport->received != NULL ? &both_ways : &one_way);
     if (s->http == NULL) {
         close_stream(s);
         return false;
@@ -334,6 +334,6 @@ bool stream_begin(struct stream *s)
     if (s->loop->draining)
         streams_take_turn(s);
     else
-        schedule(s, s->began, s->carrier->look(s, s->began));
+        schedule(s, s->began, s->transport->look(s, s->began));
     return true;
 }

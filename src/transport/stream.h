@@ -1,11 +1,11 @@
 /* A stream: one connection that goes on, from its head to its end.
  *
- *     carrier   how a connection lives: SSE, JSON lines, WebSocket (const tables)
- *     cargo     what it carries: a job's events, or several jobs'
+ *     transport   how a connection lives: SSE, JSON lines, WebSocket (const tables)
+ *     content     what it carries: a job's events, or several jobs'
  *
- * A stream sends what the cargo hands it, and before that what was put into `small`: frames
+ * A stream sends what the content hands it, and before that what was put into `small`: frames
  * that are for this connection only, and that may be put there at any time.  It sees to
- * silence, to a maximum age and to being sent away, each in its carrier's words.
+ * silence, to a maximum age and to being sent away, each in its transport's words.
  *
  * Only what has been carried to its end ends cleanly; every other close is one that no client
  * can take for the end of a run.
@@ -20,8 +20,8 @@
 struct permit;
 struct stream;
 
-struct carrier {
-    enum transport transport;
+struct transport {
+    enum transport_kind kind;
     const struct framing *framing;
     bool is_chunked; /* over HTTP/1.1 */
     /* Answers the request with the head of a stream; NULL when there is nobody to send to. */
@@ -41,13 +41,13 @@ struct carrier {
     void (*send_away)(struct streams *l, struct http_request *req);
 };
 
-extern const struct carrier carrier_sse;
+extern const struct transport transport_sse;
 /* The same for LangGraph's clients. */
-extern const struct carrier carrier_langgraph;
-extern const struct carrier carrier_ndjson;
-extern const struct carrier carrier_websocket;
+extern const struct transport transport_langgraph;
+extern const struct transport transport_ndjson;
+extern const struct transport transport_websocket;
 
-struct cargo {
+struct content {
     /* The next bytes, which stay until the next call; none (n == 0) when only `small` has
      * grown, or the stream was told to finish.  False: there is nothing now. */
     bool (*next)(struct stream *s, struct str *ret);
@@ -56,23 +56,23 @@ struct cargo {
     void (*shut_down)(struct stream *s);
     /* The reader has something to say. */
     void (*message)(struct stream *s, struct str text);
-    /* The connection is gone (or was never answered); the memory is the cargo's. */
+    /* The connection is gone (or was never answered); the memory is the content's. */
     void (*closed)(struct stream *s);
 };
 
 /* There are ten thousands of them: what only some need is allocated when they do. */
 struct stream {
     struct wheel_entry deadline;
-    struct streams *loop;          /* borrowed */
-    const struct carrier *carrier; /* borrowed */
-    const struct cargo *cargo;     /* borrowed */
+    struct streams *loop;              /* borrowed */
+    const struct transport *transport; /* borrowed */
+    const struct content *content;     /* borrowed */
     union {
         struct http_request *req; /* until it has begun; NULL: it was refused, or the peer left
                                    */
         struct http_stream *http; /* from then on */
     };
     struct permit *permit;    /* owned; NULL: it may read all, for ever */
-    void *wire;               /* the carrier's own */
+    void *wire;               /* the transport's own */
     struct words *words;      /* owned; NULL while there are none: see stream_small */
     int64_t began, last_sent; /* see streams_now */
     int64_t next_beat;
@@ -98,8 +98,8 @@ static inline struct stream *stream_of_deadline(struct wheel_entry *e)
 /* Takes the request and the permit: `closed` follows once, also when it is refused. */
 void stream_init(struct stream *s,
                  struct streams *l,
-                 const struct carrier *carrier,
-                 const struct cargo *cargo,
+                 const struct transport *transport,
+                 const struct content *content,
                  struct permit *permit,
                  struct http_request *req);
 /* Answers with an error instead of a stream; 204 without one. */
@@ -124,9 +124,9 @@ void stream_cut(struct stream *s, enum stream_end why, const char *reason);
 /* Its time has come. */
 void stream_due(struct stream *s, int64_t now);
 
-/* For carriers whose clients know what to do with 503. */
+/* For transports whose clients know what to do with 503. */
 void stream_send_away(struct streams *l, struct http_request *req);
-/* For carriers that send text over HTTP. */
+/* For transports that send text over HTTP. */
 struct http_stream *stream_begin_text(struct stream *s,
                                       const char *type,
                                       const struct http_stream_events *events);

@@ -32,7 +32,7 @@ static void on_tick(uv_timer_t *timer)
 
 int streams_new(struct http_loop *loop,
                 struct hub *hub,
-                struct pool *pool,
+                struct thread_pool *pool,
                 struct mailbox *box,
                 struct traffic *traffic,
                 const struct stream_options *options,

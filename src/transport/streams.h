@@ -27,7 +27,7 @@ struct stream_options {
 
 int streams_new(struct http_loop *loop,
                 struct hub *hub,
-                struct pool *pool,
+                struct thread_pool *pool,
                 struct mailbox *box,
                 struct traffic *traffic,
                 const struct stream_options *options,
@@ -45,11 +45,11 @@ void streams_free(struct streams *l);
 /* --- for transport/ --------------------------------------------------------------- */
 
 struct streams {
-    struct http_loop *http;  /* borrowed */
-    struct hub *hub;         /* borrowed */
-    struct pool *pool;       /* borrowed */
-    struct mailbox *box;     /* borrowed */
-    struct traffic *traffic; /* borrowed */
+    struct http_loop *http;   /* borrowed */
+    struct hub *hub;          /* borrowed */
+    struct thread_pool *pool; /* borrowed */
+    struct mailbox *box;      /* borrowed */
+    struct traffic *traffic;  /* borrowed */
     struct stream_options opt;
     uv_timer_t timer;
     struct wheel wheel; /* every stream that has begun */

@@ -55,8 +55,7 @@ void subscription_close(struct subscription *sub, enum stream_end why)
     if (m->giving == sub)
         m->giving = NULL;
     if (sub->dialect != NULL)
-        traffic_closed(m->stream.loop->traffic, m->stream.carrier->transport, sub->dialect,
-                       why);
+        traffic_closed(m->stream.loop->traffic, m->stream.transport->kind, sub->dialect, why);
     if (feed_close(&sub->feed))
         free_subscription(sub);
 }
@@ -154,7 +153,7 @@ void subscription_begin(struct subscription *sub)
     }
     feed_count_resume(&sub->feed);
     sub->dialect = hub_reader_way(&sub->feed.reader)->dialect;
-    traffic_opened(m->stream.loop->traffic, m->stream.carrier->transport, sub->dialect);
+    traffic_opened(m->stream.loop->traffic, m->stream.transport->kind, sub->dialect);
     mux_put_type(m, subscription_job(sub), "stream.subscribed");
     mux_enqueue(m, sub);
 }
@@ -186,12 +185,12 @@ int subscription_open(struct mux *m, const struct subscription_request *what)
     struct subscription *sub = calloc(1, sizeof(*sub));
     struct feed_request feed = { .job = what->job,
                                  .reach = permit_reach(m->stream.permit),
-                                 .way = what->way,
+                                 .format = what->format,
                                  .after = what->after };
 
-    feed.way.framing = m->way.framing;
-    feed.way.chunked = m->way.chunked;
-    feed.way.wrap = feed.way.with_job = true;
+    feed.format.framing = m->format.framing;
+    feed.format.chunked = m->format.chunked;
+    feed.format.wrap = feed.format.with_job = true;
     int err = sub != NULL ? feed_open(&sub->feed, m->stream.loop, &events, &feed) : ERR_NOMEM;
     if (err != 0) {
         free(sub);

@@ -23,7 +23,7 @@ struct subscription {
 
 struct subscription_request {
     struct str job;
-    struct way way; /* framing and wrapping are the mux's */
+    struct stream_format format; /* framing and wrapping are the mux's */
     struct cursor after;
     size_t place;
 };

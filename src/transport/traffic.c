@@ -4,14 +4,14 @@
 
 #include <assert.h>
 
-const char *transport_name(enum transport transport)
+const char *transport_name(enum transport_kind kind)
 {
     static const char *const names[TRANSPORT_MAX] = { [TRANSPORT_SSE] = "sse",
                                                       [TRANSPORT_NDJSON] = "ndjson",
                                                       [TRANSPORT_WEBSOCKET] = "websocket",
                                                       [TRANSPORT_POLL] = "poll" };
 
-    return names[transport];
+    return names[kind];
 }
 
 const char *stream_end_name(enum stream_end end)
@@ -80,19 +80,19 @@ static size_t number_of(const struct dialect *dialect)
     return i;
 }
 
-void traffic_opened(struct traffic *t, enum transport transport, const struct dialect *dialect)
+void traffic_opened(struct traffic *t, enum transport_kind kind, const struct dialect *dialect)
 {
     size_t i = number_of(dialect);
 
-    counter_add(&t->open[transport][i], 1);
-    counter_add(&t->opened[transport][i], 1);
+    counter_add(&t->open[kind][i], 1);
+    counter_add(&t->opened[kind][i], 1);
 }
 
 void traffic_closed(struct traffic *t,
-                    enum transport transport,
+                    enum transport_kind kind,
                     const struct dialect *dialect,
                     enum stream_end why)
 {
-    counter_sub(&t->open[transport][number_of(dialect)], 1);
+    counter_sub(&t->open[kind][number_of(dialect)], 1);
     counter_add(&t->closed[why], 1);
 }

@@ -7,7 +7,7 @@
 
 struct dialect;
 
-enum transport {
+enum transport_kind {
     TRANSPORT_SSE,
     TRANSPORT_NDJSON,
     TRANSPORT_WEBSOCKET,
@@ -51,16 +51,16 @@ struct traffic {
     struct histogram lag;         /* records behind, when a page is read on the way */
 };
 
-const char *transport_name(enum transport transport);
+const char *transport_name(enum transport_kind kind);
 const char *stream_end_name(enum stream_end end);
 const char *stream_resume_name(enum stream_resume result);
 
 void traffic_init(struct traffic *t);
 /* Adds @from to @to. */
 void traffic_merge(struct traffic *to, const struct traffic *from);
-void traffic_opened(struct traffic *t, enum transport transport, const struct dialect *dialect);
+void traffic_opened(struct traffic *t, enum transport_kind kind, const struct dialect *dialect);
 void traffic_closed(struct traffic *t,
-                    enum transport transport,
+                    enum transport_kind kind,
                     const struct dialect *dialect,
                     enum stream_end why);
 

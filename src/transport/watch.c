@@ -65,7 +65,7 @@ static void put_question(struct mux *m, const struct change *c)
     buf_done(&data);
 }
 
-static void on_change(struct listener *l, const struct change *c)
+static void on_change(struct hub_listener *l, const struct change *c)
 {
     struct mux *m = (struct mux *)(void *)((char *)l - offsetof(struct mux, watch.listener));
 
@@ -74,7 +74,7 @@ static void on_change(struct listener *l, const struct change *c)
         stream_pump(&m->stream);
     }
     if (c == NULL || !m->has_begun ||
-        !reach_includes(permit_reach(m->stream.permit), c->job, c->owner))
+        !job_scope_includes(permit_reach(m->stream.permit), c->job, c->owner))
         return;
     if (stream_small(&m->stream)->n > MAX_WAITING) {
         m->watch.has_missed = true;

@@ -10,7 +10,7 @@
 struct mux;
 
 struct watch {
-    struct listener listener;
+    struct hub_listener listener;
     bool is_on;
     bool has_missed; /* something was left out */
 };

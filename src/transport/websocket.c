@@ -1,6 +1,6 @@
 /* WebSocket: frames both ways, pings through silence, and a close with code and reason.
  *
- * What comes from the cargo are whole frames already.  A close is the last thing that is
+ * What comes from the content are whole frames already.  A close is the last thing that is
  * sent; the connection then ends as every other answer does, reading on for a moment, so that
  * the peer's own close is not met by a reset.
  *
@@ -164,7 +164,7 @@ static void on_message(struct ws_in *in, struct str text)
 {
     struct stream *s = stream_of(in);
 
-    s->cargo->message(s, text);
+    s->content->message(s, text);
 }
 
 static void on_ping(struct ws_in *in, struct str payload)
@@ -223,12 +223,12 @@ static void free_wire(struct stream *s)
     free(w);
 }
 
-const struct carrier carrier_websocket = { .transport = TRANSPORT_WEBSOCKET,
-                                           .framing = &framing_websocket,
-                                           .begin = begin,
-                                           .look = look,
-                                           .put_end = put_end,
-                                           .received = received,
-                                           .free_wire = free_wire,
-                                           .leave = leave,
-                                           .send_away = stream_send_away };
+const struct transport transport_websocket = { .kind = TRANSPORT_WEBSOCKET,
+                                               .framing = &framing_websocket,
+                                               .begin = begin,
+                                               .look = look,
+                                               .put_end = put_end,
+                                               .received = received,
+                                               .free_wire = free_wire,
+                                               .leave = leave,
+                                               .send_away = stream_send_away };

@@ -80,24 +80,24 @@ static void check_spec(struct str in)
 static void check_reach(struct str in)
 {
     struct error err = { 0 };
-    struct reach r;
+    struct job_scope r;
 
-    if (reach_init(&r, in, STR("me"), &err) != 0) {
+    if (job_scope_init(&r, in, STR("me"), &err) != 0) {
         check(err.text[0] != '\0');
         return;
     }
     check(r.all || r.n > 0);
     for (size_t i = 0; i < r.n; i++) {
-        const struct reach_rule *rule = &r.rules[i];
+        const struct job_scope_rule *rule = &r.rules[i];
 
-        check(reach_valid_owner(rule->text));
-        if (rule->kind == REACH_OWNER)
-            check(reach_includes(&r, STR("?"), rule->text));
+        check(job_scope_valid_owner(rule->text));
+        if (rule->kind == JOB_SCOPE_OWNER)
+            check(job_scope_includes(&r, STR("?"), rule->text));
         else
-            check(reach_includes(&r, rule->text, STR_NONE));
+            check(job_scope_includes(&r, rule->text, STR_NONE));
     }
-    check(r.all || !reach_includes(&r, STR("?"), STR_NONE));
-    reach_done(&r);
+    check(r.all || !job_scope_includes(&r, STR("?"), STR_NONE));
+    job_scope_done(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -153,7 +153,7 @@ static void check_rebuild(const struct play *whole,
     for (size_t i = 0; i < n; i++) {
         struct record rec = *loaded.rec[i];
 
-        rec.head = NULL;
+        rec.header = NULL;
         check(fold_replay(p.fold, &rec) == 0 ? NULL : "cannot be replayed", 0,
               tape_at(&whole->stored, i));
     }

@@ -66,7 +66,7 @@ static void try_id(struct str text, size_t n)
 
 static void try_order(struct str text)
 {
-    struct order order = { .way = { .dialect = &dialect_agent } };
+    struct mux_command order = { .format = { .dialect = &dialect_agent } };
     struct json_reader reader;
     struct error err = { 0 };
     struct str job;
@@ -74,9 +74,9 @@ static void try_order(struct str text)
     if (utf8_valid(text) != text.n)
         return; /* ws_in lets nothing else through */
     json_reader_init(&reader, 1 << 16, 16);
-    if (order_read(&reader, text, &order, &job, &err) == 0) {
+    if (mux_command_read(&reader, text, &order, &job, &err) == 0) {
         check(order.is_system != job_id_valid(order.job));
-        check(order.way.dialect != NULL);
+        check(order.format.dialect != NULL);
     } else {
         check(err.text[0] != '\0');
     }

@@ -19,21 +19,21 @@ static void check(bool holds, const char *what)
     }
 }
 
-struct listener {
+struct hub_listener {
     struct report_reader reader;
     struct json_reader again;
     uint64_t sum; /* of what was understood */
     size_t n;
 };
 
-static void add(struct listener *l, struct str s)
+static void add(struct hub_listener *l, struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
         l->sum = (l->sum ^ (unsigned char)s.p[i]) * 0x100000001b3;
     l->sum += s.n;
 }
 
-static void check_report(struct listener *l, const struct report *r)
+static void check_report(struct hub_listener *l, const struct report *r)
 {
     struct json json;
 
@@ -58,7 +58,7 @@ static void check_report(struct listener *l, const struct report *r)
 
 static void on_line(void *arg, struct str line)
 {
-    struct listener *l = arg;
+    struct hub_listener *l = arg;
     struct report r;
     struct error err = { 0 };
 
@@ -80,12 +80,12 @@ static void on_line(void *arg, struct str line)
 }
 
 /* In pieces of @step bytes.  Returns what lines_put said, or 0. */
-static int listen_in(struct str bytes, size_t step, struct listener *ret)
+static int listen_in(struct str bytes, size_t step, struct hub_listener *ret)
 {
     struct lines lines;
     int err = 0;
 
-    *ret = (struct listener){ 0 };
+    *ret = (struct hub_listener){ 0 };
     report_reader_init(&ret->reader, MAX_LINE);
     json_reader_init(&ret->again, 2 * MAX_LINE, MAX_DEPTH);
     lines_init(&lines, MAX_LINE, on_line, ret);
@@ -102,7 +102,7 @@ static int listen_in(struct str bytes, size_t step, struct listener *ret)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str bytes = str_make((const char *)data, size);
-    struct listener whole, pieces;
+    struct hub_listener whole, pieces;
     int err = listen_in(bytes, size + 1, &whole);
 
     check(listen_in(bytes, 1 + size % 7, &pieces) == err, "the pieces make a difference");

@@ -246,7 +246,7 @@ static struct str some_question(struct sim *s, const char *id)
 
 static void post_reply(struct sim *s, const char *id)
 {
-    struct call *c = call_new(s, JOURNAL_REPLY, id);
+    struct call *c = call_new(s, JOURNAL_ANSWER_QUESTION, id);
     struct str question = some_question(s, id);
     char text[200];
 

@@ -91,7 +91,7 @@ struct http_stream *http_stream_begin(struct http_request *req,
 {
     (void)type;
     answer(req, status);
-    if (req->is_head || req->left)
+    if (req->is_header || req->left)
         return NULL;
     req->stream = (struct http_stream){ events, data };
     req->streaming = true;
@@ -190,7 +190,7 @@ bool http_asks_upgrade(const struct http_request *req)
 
 struct str http_method(const struct http_request *req)
 {
-    return req->is_head ? STR("HEAD") : STR("GET");
+    return req->is_header ? STR("HEAD") : STR("GET");
 }
 
 bool http_stream_is_chunked(const struct http_stream *st)

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-/* --- letters ------------------------------------------------------------------ */
+/* --- messages ------------------------------------------------------------------ */
 
 struct mailbox {
-    struct letter *first, **last;
+    struct loop_message *first, **last;
     size_t n;
     bool closed;
 };
@@ -24,13 +24,13 @@ int mailbox_new(uv_loop_t *loop, struct mailbox **ret)
     return 0;
 }
 
-int mailbox_post(struct mailbox *box, struct letter *letter)
+int mailbox_post(struct mailbox *box, struct loop_message *message)
 {
     if (box->closed)
         return UV_ECANCELED;
-    letter->next = NULL;
-    *box->last = letter;
-    box->last = &letter->next;
+    message->next = NULL;
+    *box->last = message;
+    box->last = &message->next;
     box->n++;
     return 0;
 }
@@ -42,15 +42,15 @@ size_t fake_mailbox_waiting(const struct mailbox *box)
 
 void fake_mailbox_deliver(struct mailbox *box)
 {
-    struct letter *letter = box->first;
+    struct loop_message *message = box->first;
 
-    if (letter == NULL)
+    if (message == NULL)
         return;
-    box->first = letter->next;
+    box->first = message->next;
     if (box->first == NULL)
         box->last = &box->first;
     box->n--;
-    letter->deliver(letter);
+    message->deliver(message);
 }
 
 void mailbox_close(struct mailbox *box)
@@ -67,32 +67,32 @@ void mailbox_free(struct mailbox *box)
 
 /* --- tasks -------------------------------------------------------------------- */
 
-struct pool {
-    struct task *first;
+struct thread_pool {
+    struct thread_task *first;
     size_t n;
-    struct store *store; /* owned */
-    struct shelf *shelf; /* owned */
+    struct store *store;           /* owned */
+    struct page_cache *page_cache; /* owned */
 };
 
-struct pool *fake_pool_new(struct store *store)
+struct thread_pool *fake_pool_new(struct store *store)
 {
-    struct pool *p = calloc(1, sizeof(*p));
+    struct thread_pool *p = calloc(1, sizeof(*p));
 
     /* Room for a few: what is looked for is there, and gone, and another. */
-    if (p == NULL || shelf_new((size_t)1 << 18, &p->shelf) != 0)
+    if (p == NULL || page_cache_new((size_t)1 << 18, &p->page_cache) != 0)
         abort();
     p->store = store;
     return p;
 }
 
-struct shelf *pool_shelf(const struct pool *p)
+struct page_cache *thread_pool_page_cache(const struct thread_pool *p)
 {
-    return p->shelf;
+    return p->page_cache;
 }
 
-void pool_post(struct pool *p, struct task *task)
+void thread_pool_post(struct thread_pool *p, struct thread_task *task)
 {
-    struct task **last = &p->first;
+    struct thread_task **last = &p->first;
 
     while (*last != NULL)
         last = &(*last)->next;
@@ -101,40 +101,41 @@ void pool_post(struct pool *p, struct task *task)
     p->n++;
 }
 
-size_t fake_pool_waiting(const struct pool *p)
+size_t fake_pool_waiting(const struct thread_pool *p)
 {
     return p->n;
 }
 
-static void on_letter(struct letter *letter)
+static void on_message(struct loop_message *message)
 {
-    struct task *task = (struct task *)(void *)((char *)letter - offsetof(struct task, letter));
+    struct thread_task *task =
+        (struct thread_task *)(void *)((char *)message - offsetof(struct thread_task, message));
 
     task->done(task);
 }
 
-void fake_pool_run(struct pool *p, size_t i)
+void fake_pool_run(struct thread_pool *p, size_t i)
 {
-    struct task **at = &p->first;
+    struct thread_task **at = &p->first;
 
     while (i-- > 0)
         at = &(*at)->next;
-    struct task *task = *at;
+    struct thread_task *task = *at;
     *at = task->next;
     p->n--;
     task->run(task, p->store);
-    task->letter.deliver = on_letter;
-    if (mailbox_post(task->home, &task->letter) != 0)
+    task->message.deliver = on_message;
+    if (mailbox_post(task->home, &task->message) != 0)
         task->done(task);
 }
 
-void pool_free(struct pool *p)
+void thread_pool_free(struct thread_pool *p)
 {
     if (p == NULL)
         return;
     while (p->n > 0)
         fake_pool_run(p, 0);
-    shelf_free(p->shelf);
+    page_cache_free(p->page_cache);
     store_close(p->store);
     free(p);
 }

@@ -14,19 +14,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* --- letters ------------------------------------------------------------------ */
+/* --- messages ------------------------------------------------------------------ */
 
 size_t fake_mailbox_waiting(const struct mailbox *box);
-/* Delivers the oldest letter. */
+/* Delivers the oldest message. */
 void fake_mailbox_deliver(struct mailbox *box);
 
 /* --- tasks -------------------------------------------------------------------- */
 
 /* Tasks read from @store (owned). */
-struct pool *fake_pool_new(struct store *store);
-size_t fake_pool_waiting(const struct pool *p);
-/* Runs the @i-th task that waits, as one of several threads might, and posts its letter. */
-void fake_pool_run(struct pool *p, size_t i);
+struct thread_pool *fake_pool_new(struct store *store);
+size_t fake_pool_waiting(const struct thread_pool *p);
+/* Runs the @i-th task that waits, as one of several threads might, and posts its message. */
+void fake_pool_run(struct thread_pool *p, size_t i);
 
 /* --- timers ------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ struct http_stream {
 
 /* Owned by the client; the server sees its request and its stream. */
 struct http_request {
-    bool is_head, is_10, is_over;
+    bool is_header, is_10, is_over;
     bool answered;
     int status;
     void (*gone)(struct http_request *req, void *data);

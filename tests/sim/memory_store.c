@@ -679,7 +679,7 @@ int store_time_noted(struct store *s, int64_t *ret, struct error *err)
     return 0;
 }
 
-void store_checkpoint(struct store *s)
+void store_compact(struct store *s)
 {
     store_take_back(s);
 }

@@ -90,7 +90,7 @@ static void render_record(struct model *m, struct canon *c, const struct record 
 {
     struct frames *frames = &m->frames;
 
-    if (dialect_render(c->way->dialect, rec, &c->way->variant, frames) != 0)
+    if (dialect_render(c->format->dialect, rec, &c->format->variant, frames) != 0)
         sim_fail(m->sim, "a record cannot be rendered");
     for (size_t i = 0; i < frames->n; i++) {
         const struct frame *fr = &frames->frame[i];
@@ -99,9 +99,10 @@ static void render_record(struct model *m, struct canon *c, const struct record 
                                    .total = frames->total,
                                    .event = frame_name(frames, fr),
                                    .data = frame_data(frames, fr),
-                                   .wrap = c->way->wrap || !c->way->dialect->names_itself };
+                                   .wrap =
+                                       c->format->wrap || !c->format->dialect->names_itself };
 
-        c->way->framing->put(&out, &c->bytes);
+        c->format->framing->put(&out, &c->bytes);
         if (c->n == c->cap) {
             c->cap = c->cap > 0 ? c->cap * 2 : 64;
             c->frames = must(realloc(c->frames, c->cap * sizeof(*c->frames)));
@@ -111,15 +112,17 @@ static void render_record(struct model *m, struct canon *c, const struct record 
     }
 }
 
-const struct canon *truth_canon(struct model *m, struct truth *t, const struct way *way)
+const struct canon *truth_canon(struct model *m,
+                                struct truth *t,
+                                const struct stream_format *format)
 {
     struct canon *c = t->canons;
 
-    while (c != NULL && c->way != way)
+    while (c != NULL && c->format != format)
         c = c->next;
     if (c == NULL) {
         c = must(calloc(1, sizeof(*c)));
-        c->way = way;
+        c->format = format;
         buf_init(&c->bytes, SIZE_MAX / 4);
         c->next = t->canons;
         t->canons = c;
@@ -262,17 +265,17 @@ static void take_record(struct model *m, struct truth *t, struct json_reader *re
     if (record_decode(reader, str_make(stored->p, stored->n), &rec, &err) != 0)
         sim_fail(m->sim, "%s: a record cannot be read: %s", id_of(t), err.text);
     check_record(m, t, &rec);
-    if (rec.head_seq > t->n)
+    if (rec.header_seq > t->n)
         sim_fail(m->sim, "%s: record %" PRIu64 " names a head that is not there", id_of(t),
                  rec.seq);
-    if (rec.head_seq != 0)
-        rec.head = t->recs[rec.head_seq - 1];
+    if (rec.header_seq != 0)
+        rec.header = t->recs[rec.header_seq - 1];
     rec.job_id = t->job->row.id;
     if (t->n == t->cap) {
         t->cap = t->cap > 0 ? t->cap * 2 : 64;
         t->recs = must(realloc(t->recs, t->cap * sizeof(struct record *)));
     }
-    if (record_new_with_head(&rec, &t->recs[t->n]) != 0)
+    if (record_new_with_header(&rec, &t->recs[t->n]) != 0)
         abort();
     t->n++;
 }
@@ -482,11 +485,21 @@ void model_committed(void *model, struct disk_job *dirty)
 /* --- replies -------------------------------------------------------------------- */
 
 static const char *const op_names[JOURNAL_OP_MAX] = {
-    [JOURNAL_SUBMIT] = "submit",       [JOURNAL_LEASE] = "lease",   [JOURNAL_APPEND] = "append",
-    [JOURNAL_HEARTBEAT] = "heartbeat", [JOURNAL_FINISH] = "finish", [JOURNAL_RETURN] = "return",
-    [JOURNAL_LOSE] = "lose",           [JOURNAL_COUNT] = "count",   [JOURNAL_CANCEL] = "cancel",
-    [JOURNAL_DELETE] = "delete",       [JOURNAL_REPLY] = "answer",  [JOURNAL_PAUSE] = "pause",
-    [JOURNAL_RESUME] = "resume",       [JOURNAL_EXPIRE] = "expire", [JOURNAL_FEED] = "feed",
+    [JOURNAL_SUBMIT] = "submit",
+    [JOURNAL_LEASE] = "lease",
+    [JOURNAL_APPEND] = "append",
+    [JOURNAL_HEARTBEAT] = "heartbeat",
+    [JOURNAL_FINISH] = "finish",
+    [JOURNAL_RETURN] = "return",
+    [JOURNAL_LOSE] = "lose",
+    [JOURNAL_COUNT] = "count",
+    [JOURNAL_CANCEL] = "cancel",
+    [JOURNAL_DELETE] = "delete",
+    [JOURNAL_ANSWER_QUESTION] = "answer",
+    [JOURNAL_PAUSE] = "pause",
+    [JOURNAL_RESUME] = "resume",
+    [JOURNAL_EXPIRE] = "expire",
+    [JOURNAL_FEED] = "feed",
 };
 
 static void complain(struct call *c, const char *what)
@@ -699,7 +712,7 @@ static void check_moved_on(struct call *c)
 
     if (t == NULL)
         complain(c, "there is no such job");
-    if (r->op == JOURNAL_REPLY && t->gone == 0)
+    if (r->op == JOURNAL_ANSWER_QUESTION && t->gone == 0)
         check_answered(c);
     if (r->op == JOURNAL_EXPIRE && t->gone == 0)
         check_expired(c, t);
@@ -758,7 +771,7 @@ static void check_granted(struct call *c)
         if (t != NULL && t->gone == 0 && t->created != m->n_commits)
             complain(c, "the job is still there");
         return;
-    case JOURNAL_REPLY:
+    case JOURNAL_ANSWER_QUESTION:
     case JOURNAL_PAUSE:
     case JOURNAL_RESUME:
     case JOURNAL_EXPIRE:
@@ -770,7 +783,7 @@ static void check_granted(struct call *c)
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
     case JOURNAL_TAKE:
-    case JOURNAL_ANSWER:
+    case JOURNAL_ANSWER_CALL:
     case JOURNAL_WRITE:
     case JOURNAL_THREAD_CREATE:
     case JOURNAL_THREAD_PATCH:
@@ -797,8 +810,8 @@ static void check_refused(struct call *c)
         return;
     }
     bool committed = c->sim->server.turn_committed;
-    if (r->op == JOURNAL_REPLY && r->code == ERR_REFUSED && r->answers.p != NULL && committed &&
-        !moving)
+    if (r->op == JOURNAL_ANSWER_QUESTION && r->code == ERR_REFUSED && r->answers.p != NULL &&
+        committed && !moving)
         check_late(c);
     enum job_state before = t == NULL                                 ? JOB_QUEUED
                             : committed && t->changed == m->n_commits ? t->state_before

@@ -25,7 +25,7 @@ struct batch {
 /* The one true stream of a job in one way. */
 struct canon {
     struct canon *next;
-    const struct way *way;
+    const struct stream_format *format;
     struct buf bytes;
     struct canon_frame {
         struct cursor place; /* its id */
@@ -85,7 +85,9 @@ void model_check_folds(struct sim *s);
 struct batch *model_batch(struct model *m);
 struct truth *model_truth(struct model *m, struct str id); /* the newest of that id */
 bool truth_is_final(const struct truth *t);
-const struct canon *truth_canon(struct model *m, struct truth *t, const struct way *way);
+const struct canon *truth_canon(struct model *m,
+                                struct truth *t,
+                                const struct stream_format *format);
 /* The first frame after @after. */
 size_t canon_after(const struct canon *c, struct cursor after);
 struct str canon_frame(const struct canon *c, size_t i);

@@ -10,7 +10,7 @@ struct reader_sim {
     char name[16];
     char job[ID_BYTES];
     bool chosen; /* it has a job to read */
-    const struct way *way;
+    const struct stream_format *format;
     unsigned loop;
     struct http_request *req; /* owned; NULL: not connected */
     bool by_header, slow;
@@ -33,7 +33,7 @@ struct reader_sim {
         .framing = &framing_sse, .chunked = true, __VA_ARGS__ \
     }
 
-static const struct way ways[] = {
+static const struct stream_format ways[] = {
     SSE(.dialect = &dialect_agent),
     { .framing = &framing_sse, .dialect = &dialect_agent },
     SSE(.dialect = &dialect_messages, .variant.modes = MODE_DEFAULT),
@@ -100,22 +100,22 @@ void readers_lose_server(struct sim *s)
 
 static bool is_sse(const struct reader_sim *r)
 {
-    return r->way->framing == &framing_sse;
+    return r->format->framing == &framing_sse;
 }
 
 static void connect_to(struct sim *s, struct reader_sim *r)
 {
     struct job_request what = { .job = str_of(r->job),
-                                .carrier = is_sse(r) ? &carrier_sse : &carrier_ndjson,
-                                .way = *r->way,
+                                .transport = is_sse(r) ? &transport_sse : &transport_ndjson,
+                                .format = *r->format,
                                 .after = r->cursor };
 
     r->req = calloc(1, sizeof(*r->req));
     if (r->req == NULL)
         abort();
     buf_init(&r->req->got, SIZE_MAX / 4);
-    r->req->is_10 = !r->way->chunked;
-    r->req->is_head = !s->draining && chance_of(&s->chance, 10);
+    r->req->is_10 = !r->format->chunked;
+    r->req->is_header = !s->draining && chance_of(&s->chance, 10);
     r->req->is_over = !s->draining && chance_of(&s->chance, 10);
     r->req->room = chance_of(&s->chance, 300) ? 200 : 65536;
     r->asked = r->cursor;
@@ -126,8 +126,8 @@ static void connect_to(struct sim *s, struct reader_sim *r)
     what.by_header = r->by_header;
     what.resumed = r->cursor.seq > 0;
     sim_note(s, "%s connects to %s in %s after %" PRIu64 ".%u%s%s", r->name, r->job,
-             r->way->dialect->name, r->cursor.seq, r->cursor.k,
-             r->by_header ? " by header" : "", r->req->is_head ? " (HEAD)" : "");
+             r->format->dialect->name, r->cursor.seq, r->cursor.k,
+             r->by_header ? " by header" : "", r->req->is_header ? " (HEAD)" : "");
     job_stream_open(s->server.loops[r->loop].streams, r->req, &what);
 }
 
@@ -158,12 +158,12 @@ static void choose(struct sim *s, struct reader_sim *r)
                    : chance_below(&s->chance, s->n_submissions);
 
     memcpy(r->job, s->submissions[i].id, sizeof(r->job));
-    r->way = &ways[chance_below(&s->chance, sizeof(ways) / sizeof(ways[0]))];
+    r->format = &ways[chance_below(&s->chance, sizeof(ways) / sizeof(ways[0]))];
     r->loop = (unsigned)chance_below(&s->chance, s->p.n_loops);
     const struct reader_sim *other = &s->readers[chance_below(&s->chance, MAX_READERS)];
     if (other->req != NULL && chance_of(&s->chance, 300)) { /* beside somebody else */
         memcpy(r->job, other->job, sizeof(r->job));
-        r->way = other->way;
+        r->format = other->format;
         r->loop = other->loop;
     }
     r->cursor = some_cursor(s, model_truth(s->model, str_of(r->job)));
@@ -236,7 +236,7 @@ static bool may_begin(const struct reader_sim *r,
 static bool find_truth_in(struct sim *s, struct reader_sim *r, struct truth *t)
 {
     struct str seen = buf_text(&r->seen);
-    const struct canon *c = truth_canon(s->model, t, r->way);
+    const struct canon *c = truth_canon(s->model, t, r->format);
 
     for (size_t i = 0; i < c->n; i++) {
         size_t from = i > 0 ? c->frames[i - 1].end : 0, k = i;
@@ -284,12 +284,13 @@ static void take_frame_with_id(struct sim *s,
                                struct str wire,
                                struct str id)
 {
-    const struct canon *c = r->truth != NULL ? truth_canon(s->model, r->truth, r->way) : NULL;
+    const struct canon *c =
+        r->truth != NULL ? truth_canon(s->model, r->truth, r->format) : NULL;
     struct buf plain;
 
     buf_init(&plain, SIZE_MAX / 4);
     struct str frame =
-        r->way->dialect == &dialect_aiq ? without_reconnected(r, wire, &plain) : wire;
+        r->format->dialect == &dialect_aiq ? without_reconnected(r, wire, &plain) : wire;
     buf_str(&r->seen, frame);
     if (c != NULL && r->next < c->n && str_eq(canon_frame(c, r->next), frame))
         r->next++;
@@ -297,7 +298,7 @@ static void take_frame_with_id(struct sim *s,
         sim_fail(s,
                  "%s (%s of %s, connected after %" PRIu64 ".%u%s) got as frame %zu\n%.*s"
                  "instead of\n%.*s",
-                 r->name, r->way->dialect->name, r->job, r->asked.seq, r->asked.k,
+                 r->name, r->format->dialect->name, r->job, r->asked.seq, r->asked.k,
                  r->gap ? ", gap" : "", r->next, STR_ARG(str_head(frame, 400)),
                  STR_ARG(c == NULL        ? STR("(another first frame)")
                          : r->next < c->n ? str_head(canon_frame(c, r->next), 400)
@@ -414,7 +415,7 @@ static void take_bytes(struct sim *s, struct reader_sim *r)
     struct buf *got = &r->req->got;
     size_t used = 0, n;
 
-    if (!r->way->chunked) {
+    if (!r->format->chunked) {
         buf_str(&r->text, buf_text(got));
         used = got->n;
     }
@@ -432,7 +433,7 @@ static void take_bytes(struct sim *s, struct reader_sim *r)
 /* Is there nothing left of @t for it to read? */
 static bool has_all(struct sim *s, struct reader_sim *r, struct truth *t)
 {
-    const struct canon *c = truth_canon(s->model, t, r->way);
+    const struct canon *c = truth_canon(s->model, t, r->format);
 
     return r->truth == t ? r->next == c->n
                          : canon_after(c, r->gap ? (struct cursor){ 0 } : r->asked) == c->n;
@@ -470,7 +471,7 @@ static void take_clean_end(struct sim *s, struct reader_sim *r)
         ok = is_all_of(s, r, t);
     if (!ok)
         sim_fail(s, "%s (%s of %s) was ended before it had everything (at %" PRIu64 ".%u)",
-                 r->name, r->way->dialect->name, r->job, r->cursor.seq, r->cursor.k);
+                 r->name, r->format->dialect->name, r->job, r->cursor.seq, r->cursor.k);
     r->chosen = false;
 }
 
@@ -481,8 +482,8 @@ static bool nothing_left(struct sim *s, struct reader_sim *r, struct truth *t)
 
     if (after.seq < t->first_seq)
         after = (struct cursor){ .seq = t->first_seq - 1 };
-    return canon_after(truth_canon(s->model, t, r->way), after) ==
-           truth_canon(s->model, t, r->way)->n;
+    return canon_after(truth_canon(s->model, t, r->format), after) ==
+           truth_canon(s->model, t, r->format)->n;
 }
 
 static void take_answer(struct sim *s, struct reader_sim *r)
@@ -620,10 +621,10 @@ static void check_at_rest(struct sim *s, struct reader_sim *r)
         sim_fail(s, "%s still reads %s, which is gone", r->name, r->job);
     if (!has_all(s, r, t))
         sim_fail(s, "%s (%s of %s) is at rest at %" PRIu64 ".%u, there is more", r->name,
-                 r->way->dialect->name, r->job, r->cursor.seq, r->cursor.k);
+                 r->format->dialect->name, r->job, r->cursor.seq, r->cursor.k);
     if (truth_is_final(t))
         sim_fail(s, "%s (%s of %s) has all of it and is not told so", r->name,
-                 r->way->dialect->name, r->job);
+                 r->format->dialect->name, r->job);
 }
 
 void readers_settle(struct sim *s)
@@ -635,7 +636,7 @@ void readers_settle(struct sim *s)
             for (size_t i = 0; i < MAX_READERS; i++)
                 if (s->readers[i].req != NULL)
                     sim_note(s, "%s reads %s in %s, at %" PRIu64 ".%u", s->readers[i].name,
-                             s->readers[i].job, s->readers[i].way->dialect->name,
+                             s->readers[i].job, s->readers[i].format->dialect->name,
                              s->readers[i].cursor.seq, s->readers[i].cursor.k);
             sim_fail(s, "the readers do not come to rest");
         }

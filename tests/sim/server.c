@@ -212,7 +212,7 @@ static void stop(struct sim *s)
     server->stopping = true;
     readers_lose_server(s);
     workers_lose_server(s);
-    pool_free(server->pool);
+    thread_pool_free(server->pool);
     for (unsigned i = 0; i < s->p.n_loops; i++)
         stop_loop(s, &server->loops[i]);
     journal_free(server->journal);
@@ -249,15 +249,15 @@ void server_crash(struct sim *s)
 {
     static const char *const ways[] = { "between turns", "before a commit", "after a commit",
                                         "gracefully" };
-    size_t way = chance_below(&s->chance, 4);
+    size_t format = chance_below(&s->chance, 4);
 
-    sim_note(s, "the server goes down %s", ways[way]);
-    if (way == 3)
+    sim_note(s, "the server goes down %s", ways[format]);
+    if (format == 3)
         drain(s);
     s->server.dying = true;
-    if (way == 1)
+    if (format == 1)
         disk_fail(s->disk, true, DISK_COMMIT, 1);
-    if (way == 1 || way == 2)
+    if (format == 1 || format == 2)
         server_turn(s);
     stop(s);
     disk_heal(s->disk);

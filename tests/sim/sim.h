@@ -77,7 +77,7 @@ struct server {
     struct journal *journal;
     struct store *store;
     struct hub_shared *shared;
-    struct pool *pool;
+    struct thread_pool *pool;
     struct loop loops[MAX_LOOPS];
     int64_t recovered_at;
     int64_t base; /* from the steady clock to the journal's time, without what has moved since

@@ -130,7 +130,7 @@ static int append(struct driver *d, uint64_t batch, bool checkpoint)
             d->jobs[i].seq += batch;
         printf("acked %" PRIu64 "\n", d->jobs[0].seq);
         if (checkpoint)
-            store_checkpoint(d->store);
+            store_compact(d->store);
     }
     return 0;
 }

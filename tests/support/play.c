@@ -221,12 +221,12 @@ static const char *load_one(struct loaded *l,
     }
     if (rec.seq != l->n + 1)
         return "a stored record has the wrong seq";
-    if (rec.head_seq > l->n)
+    if (rec.header_seq > l->n)
         return "a stored record names a later head";
     rec.job_id = rec.kind == REC_JOB_START ? rec.job : *job;
-    if (rec.head_seq > 0)
-        rec.head = l->rec[rec.head_seq - 1];
-    need(record_new_with_head(&rec, &l->rec[l->n]) == 0, "memory");
+    if (rec.header_seq > 0)
+        rec.header = l->rec[rec.header_seq - 1];
+    need(record_new_with_header(&rec, &l->rec[l->n]) == 0, "memory");
     if (rec.kind == REC_JOB_START)
         *job = l->rec[l->n]->job;
     l->n++;

@@ -103,7 +103,7 @@ static const char *rebuild(struct test *t, struct play *p, size_t n, bool render
     for (size_t i = 0; i < n; i++) {
         struct record rec = *t->loaded.rec[i];
 
-        rec.head = NULL; /* the fold must find it */
+        rec.header = NULL; /* the fold must find it */
         if (fold_replay(p->fold, &rec) != 0)
             return fail(t, "a stored record cannot be replayed", i + 1);
     }
@@ -139,12 +139,12 @@ static enum record_kind start_of(const struct record *rec)
 }
 
 /* The record that started the run which @head is about. */
-static const struct record *started(const struct test *t, const struct record *head)
+static const struct record *started(const struct test *t, const struct record *header)
 {
-    for (size_t i = (size_t)head->seq; i-- > 0;) {
+    for (size_t i = (size_t)header->seq; i-- > 0;) {
         const struct record *rec = t->loaded.rec[i];
 
-        if (is_start(rec->kind) && str_eq(rec->info.run, head->info.run))
+        if (is_start(rec->kind) && str_eq(rec->info.run, header->info.run))
             return rec;
     }
     return NULL;
@@ -153,21 +153,21 @@ static const struct record *started(const struct test *t, const struct record *h
 static const char *heads_name_starts(struct test *t)
 {
     for (size_t i = 0; i < t->loaded.n; i++) {
-        const struct record *rec = t->loaded.rec[i], *head = rec->head;
+        const struct record *rec = t->loaded.rec[i], *header = rec->header;
         enum record_kind wanted = start_of(rec);
 
         if (rec->seq != i + 1)
             return fail(t, "seq is not dense", i + 1);
-        if (rec->head_seq >= rec->seq)
+        if (rec->header_seq >= rec->seq)
             return fail(t, "a head that is not earlier", i + 1);
-        if (head == NULL) {
+        if (header == NULL) {
             if (wanted != REC_KIND_MAX)
                 return fail(t, "a run's record without a head", i + 1);
             continue;
         }
-        if (!is_start(head->kind) && head->kind != REC_RUN_INFO)
+        if (!is_start(header->kind) && header->kind != REC_RUN_INFO)
             return fail(t, "a head that starts nothing", i + 1);
-        const struct record *start = started(t, head);
+        const struct record *start = started(t, header);
         if (start == NULL || (wanted != REC_KIND_MAX && start->kind != wanted))
             return fail(t, "a head of another sort of run", i + 1);
     }
@@ -266,7 +266,7 @@ static const char *check_text(struct test *t, size_t end, struct buf *text)
     for (size_t i = 0; i < end; i++) {
         const struct record *rec = t->loaded.rec[i];
 
-        if (rec->head == NULL || !str_eq(rec->head->info.run, last->head->info.run))
+        if (rec->header == NULL || !str_eq(rec->header->info.run, last->header->info.run))
             continue;
         repeat |= rec->kind == REC_LLM_REPEAT;
         if (rec->kind == REC_LLM_DELTA && !rec->mirror)
@@ -286,7 +286,7 @@ static const char *deltas_add_up(struct test *t)
     for (size_t i = 0; wrong == NULL && i < t->loaded.n; i++) {
         const struct record *rec = t->loaded.rec[i];
 
-        if (rec->kind == REC_LLM_END && rec->text.p != NULL && rec->head != NULL &&
+        if (rec->kind == REC_LLM_END && rec->text.p != NULL && rec->header != NULL &&
             !is_cut(rec->text))
             wrong = check_text(t, i, &text);
     }

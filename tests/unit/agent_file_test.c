@@ -491,7 +491,7 @@ static void an_error_cuts_no_code_point(void **state)
     struct agent *agent = new_agent(STR("a"));
     struct error error = { 0 };
     char name[] = "\xC3\xA4xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                  "xxxxxxxxxxxxx"; /* the last 80 bytes begin inside the first letter */
+                  "xxxxxxxxxxxxx"; /* the last 80 bytes begin inside the first message */
 
     (void)state;
     assert_int_equal(strlen(name), 81);

@@ -1,4 +1,5 @@
-/* Tokens, tickets, and who gets in.  The keeper has a real store, in a folder of its own. */
+/* Tokens, tickets, and who gets in.  The token service has a real store, in a folder of its
+ * own. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "auth/access.h"
 #include "auth/draft.h"
@@ -43,7 +44,7 @@ static void what_is_no_token_is_not_read(void **state)
     assert_false(token_text_read(STR("spw_"), &t));
     for (size_t n = 0; n < TOKEN_CHARS; n++)
         assert_false(token_text_read(str_make(a_token, n), &t));
-    for (size_t i = 0; i < TOKEN_CHARS; i++) { /* no place takes a letter that is not in use */
+    for (size_t i = 0; i < TOKEN_CHARS; i++) { /* no place takes a message that is not in use */
         memcpy(text, a_token, sizeof(a_token));
         text[i] = 'U';
         assert_false(token_text_read(str_make(text, TOKEN_CHARS), &t));
@@ -254,7 +255,7 @@ static struct token *made(const struct token_row *row)
 static bool reaches(const struct token_row *row, const char *job, const char *owner)
 {
     struct token *t = made(row);
-    bool yes = reach_includes(&t->reach, str_of(job), str_of(owner));
+    bool yes = job_scope_includes(&t->reach, str_of(job), str_of(owner));
 
     token_unref(t);
     return yes;
@@ -403,13 +404,13 @@ static void events_come_at_a_rate(void **state)
     token_unref(t);
 }
 
-/* --- the keeper and its gates ----------------------------------------------------- */
+/* --- the token service and its gates ----------------------------------------------------- */
 
 struct fixture {
     char folder[64];
     char path[128];
     struct store *store; /* the server's */
-    struct keeper_options options;
+    struct token_service_options options;
     int64_t now;
     unsigned n_changes;
 };
@@ -440,7 +441,7 @@ static int setup(void **state)
         return -1;
     (void)snprintf(f->path, sizeof(f->path), "%s/x.db", f->folder);
     f->now = 1000;
-    f->options = (struct keeper_options){
+    f->options = (struct token_service_options){
         .ticket_life_ms = 3600000,
         .store = { .path = f->path, .relaxed = true, .busy_ms = 20000 },
         .clock = on_clock,
@@ -467,12 +468,12 @@ static int teardown(void **state)
     return rc;
 }
 
-static struct keeper *new_keeper(struct fixture *f)
+static struct token_service *new_keeper(struct fixture *f)
 {
     struct error err = { 0 };
-    struct keeper *k = NULL;
+    struct token_service *k = NULL;
 
-    if (keeper_new(&f->options, &k, &err) != 0)
+    if (token_service_new(&f->options, &k, &err) != 0)
         fail_msg("%s", err.text);
     return k;
 }
@@ -496,12 +497,15 @@ static struct credential shown(enum credential_kind kind, const char *text)
 }
 
 /* What gate_admit says; its visitor is let go. */
-static int admits(struct gate *g, enum credential_kind kind, const char *text, int64_t now)
+static int admits(struct authenticator *g,
+                  enum credential_kind kind,
+                  const char *text,
+                  int64_t now)
 {
     struct credential c = shown(kind, text);
     struct visitor *v = NULL;
     struct error err = { 0 };
-    int code = gate_admit(g, &c, now, &v, &err);
+    int code = authenticator_admit(g, &c, now, &v, &err);
 
     assert_true((code == 0) == (v != NULL));
     assert_true(code == 0 || err.text[0] != '\0');
@@ -513,34 +517,34 @@ static int admits(struct gate *g, enum credential_kind kind, const char *text, i
 static void without_tokens_the_door_is_open(void **state)
 {
     struct fixture *f = *state;
-    struct keeper *k = new_keeper(f);
-    struct gate g;
+    struct token_service *k = new_keeper(f);
+    struct authenticator g;
 
-    gate_init(&g, k);
-    assert_true(gate_is_open(&g));
+    authenticator_init(&g, k);
+    assert_true(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_NONE, NULL, 1000), 0);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, a_token, 1000), 0);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
     f->options.is_required = true;
     k = new_keeper(f);
-    gate_init(&g, k);
-    assert_false(gate_is_open(&g));
+    authenticator_init(&g, k);
+    assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_NONE, NULL, 1000), ERR_NOT_FOUND);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
 }
 
 static void a_gate_knows_good_tokens(void **state)
 {
     struct fixture *f = *state;
     char text[TOKEN_CHARS + 1], wrong[TOKEN_CHARS + 1];
-    struct gate g;
+    struct authenticator g;
 
     store_token(f, "client", text);
-    struct keeper *k = new_keeper(f);
-    gate_init(&g, k);
-    assert_false(gate_is_open(&g));
+    struct token_service *k = new_keeper(f);
+    authenticator_init(&g, k);
+    assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, text, 1000), 0);
     assert_int_equal(admits(&g, CREDENTIAL_NONE, NULL, 1000), ERR_NOT_FOUND);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, a_token, 1000), ERR_NOT_FOUND);
@@ -549,12 +553,12 @@ static void a_gate_knows_good_tokens(void **state)
     memcpy(wrong, text, sizeof(wrong)); /* the right id */
     wrong[TOKEN_CHARS - 2] = wrong[TOKEN_CHARS - 2] == '0' ? '1' : '0';
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, wrong, 1000), ERR_NOT_FOUND);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
     f->options.is_off = true;
     k = new_keeper(f);
-    assert_false(keeper_is_locked(k));
-    keeper_free(k);
+    assert_false(token_service_is_locked(k));
+    token_service_free(k);
 }
 
 static void a_visitor_is_known_by_what_it_showed(void **state)
@@ -562,15 +566,15 @@ static void a_visitor_is_known_by_what_it_showed(void **state)
     struct fixture *f = *state;
     char text[TOKEN_CHARS + 1], other[TOKEN_CHARS + 1];
     struct visitor *v = NULL;
-    struct gate g;
+    struct authenticator g;
 
     store_token(f, "client", text);
     store_token(f, "client", other);
-    struct keeper *k = new_keeper(f);
-    gate_init(&g, k);
+    struct token_service *k = new_keeper(f);
+    authenticator_init(&g, k);
     struct credential c = shown(CREDENTIAL_TOKEN, text), d = shown(CREDENTIAL_TOKEN, other),
                       s = shown(CREDENTIAL_SESSION, text), none = { .kind = CREDENTIAL_NONE };
-    assert_int_equal(gate_admit(&g, &c, 1000, &v, NULL), 0);
+    assert_int_equal(authenticator_admit(&g, &c, 1000, &v, NULL), 0);
     assert_true(visitor_is(v, &c, 1000));
     assert_false(visitor_is(NULL, &c, 1000));
     assert_false(visitor_is(v, &d, 1000) || visitor_is(v, &s, 1000) ||
@@ -578,17 +582,17 @@ static void a_visitor_is_known_by_what_it_showed(void **state)
     token_revoke(v->token, 1000);
     assert_false(visitor_is(v, &c, 1000));
     visitor_free(v);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
 }
 
-static void wait_for_change(struct keeper *k, uint64_t generation)
+static void wait_for_change(struct token_service *k, uint64_t generation)
 {
     struct timespec pause = { .tv_nsec = 5000000 };
 
-    for (int i = 0; i < 12000 && keeper_generation(k) == generation; i++)
+    for (int i = 0; i < 12000 && token_service_generation(k) == generation; i++)
         (void)nanosleep(&pause, NULL); /* sooner is fine */
-    assert_true(keeper_generation(k) > generation);
+    assert_true(token_service_generation(k) > generation);
 }
 
 static void changes_of_others_are_noticed(void **state)
@@ -599,37 +603,38 @@ static void changes_of_others_are_noticed(void **state)
     struct permit *permit = NULL;
     struct visitor *v = NULL;
     struct error err;
-    struct gate g;
+    struct authenticator g;
 
-    struct keeper *k = new_keeper(f);
-    gate_init(&g, k);
+    struct token_service *k = new_keeper(f);
+    authenticator_init(&g, k);
     struct credential none = { .kind = CREDENTIAL_NONE };
-    assert_int_equal(gate_admit(&g, &none, 1000, &v, NULL), 0);
+    assert_int_equal(authenticator_admit(&g, &none, 1000, &v, NULL), 0);
     assert_true(visitor_is(v, &none, 1000));
-    assert_int_equal(keeper_start(k, &err), 0);
-    uint64_t generation = keeper_generation(k);
+    assert_int_equal(token_service_start(k, &err), 0);
+    uint64_t generation = token_service_generation(k);
     store_token(f, "read", text);
     wait_for_change(k, generation);
-    assert_false(gate_is_open(&g));
+    assert_false(authenticator_is_open(&g));
     assert_false(visitor_is(v, &none, 1000)); /* whoever was let in before is not any more */
     visitor_free(v);
     struct credential c = shown(CREDENTIAL_TOKEN, text);
-    assert_int_equal(gate_admit(&g, &c, 1000, &v, NULL), 0);
+    assert_int_equal(authenticator_admit(&g, &c, 1000, &v, NULL), 0);
     assert_int_equal(permit_new(v, &permit), 0);
     assert_true(permit_holds(permit, 1000));
 
-    generation = keeper_generation(k);
+    generation = token_service_generation(k);
     assert_true(token_text_read(str_of(text), &parts));
     assert_int_equal(store_token_revoke(f->store, parts.id, 1500, &err), 0);
     wait_for_change(k, generation);
     assert_false(visitor_is(v, &c, 2000) || permit_holds(permit, 2000));
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, text, 2000), ERR_CLOSED);
-    assert_false(gate_is_open(&g)); /* the last token is gone, and the door stays locked */
-    keeper_stop(k);
+    assert_false(authenticator_is_open(&g)); /* the last token is gone, and the door stays
+                                                locked */
+    token_service_stop(k);
     permit_free(permit);
     visitor_free(v);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
     assert_true(f->n_changes >= 3);
 }
 
@@ -639,36 +644,36 @@ static void tickets_need_their_token(void **state)
     char text[TOKEN_CHARS + 1], ticket[TICKET_CHARS + 1];
     struct credential c, t;
     struct visitor *v = NULL, *w = NULL;
-    struct gate g;
+    struct authenticator g;
 
     store_token(f, "read", text);
-    struct keeper *k = new_keeper(f);
-    gate_init(&g, k);
+    struct token_service *k = new_keeper(f);
+    authenticator_init(&g, k);
     c = shown(CREDENTIAL_TOKEN, text);
-    assert_int_equal(gate_admit(&g, &c, 1000, &v, NULL), 0);
-    assert_true(gate_make_ticket(&g, v->token, STR("j"), 5, ticket) > 0);
+    assert_int_equal(authenticator_admit(&g, &c, 1000, &v, NULL), 0);
+    assert_true(authenticator_make_ticket(&g, v->token, STR("j"), 5, ticket) > 0);
     assert_int_equal(admits(&g, CREDENTIAL_TICKET, ticket, 4999), 0);
     assert_int_equal(admits(&g, CREDENTIAL_TICKET, ticket, 5000), ERR_CLOSED);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, ticket, 1000), ERR_NOT_FOUND);
     t = shown(CREDENTIAL_TICKET, ticket);
-    assert_int_equal(gate_admit(&g, &t, 1000, &w, NULL), 0);
+    assert_int_equal(authenticator_admit(&g, &t, 1000, &w, NULL), 0);
     assert_int_equal(w->until, 5000);
     assert_ptr_equal(w->token, v->token);
     assert_false(visitor_is(w, &t, 1000)); /* looked at each time */
     t.job = STR("k");
     visitor_free(w);
-    assert_int_equal(gate_admit(&g, &t, 1000, &w, NULL), ERR_NOT_FOUND);
-    gate_done(&g);
-    keeper_free(k);
+    assert_int_equal(authenticator_admit(&g, &t, 1000, &w, NULL), ERR_NOT_FOUND);
+    authenticator_done(&g);
+    token_service_free(k);
 
     k = new_keeper(f); /* the key is in the store */
-    gate_init(&g, k);
+    authenticator_init(&g, k);
     assert_int_equal(admits(&g, CREDENTIAL_TICKET, ticket, 4999), 0);
-    token_revoke(keyring_find(gate_ring(&g), str_of(v->token->id)), 1);
+    token_revoke(keyring_find(authenticator_ring(&g), str_of(v->token->id)), 1);
     assert_int_equal(admits(&g, CREDENTIAL_TICKET, ticket, 4999), ERR_CLOSED);
     visitor_free(v);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
 }
 
 static void configured_tokens_count_too(void **state)
@@ -677,44 +682,44 @@ static void configured_tokens_count_too(void **state)
     char spec[100];
     char *specs[] = { spec, NULL }, *bad[] = { (char *)(uintptr_t) "client:spw_", NULL };
     struct error err = { 0 };
-    struct keeper *k = NULL;
-    struct gate g;
+    struct token_service *k = NULL;
+    struct authenticator g;
 
     (void)snprintf(spec, sizeof(spec), "worker:%s", a_token);
     f->options.specs = specs;
     k = new_keeper(f);
-    gate_init(&g, k);
-    assert_false(gate_is_open(&g));
+    authenticator_init(&g, k);
+    assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, a_token, 1000), 0);
-    gate_done(&g);
-    keeper_free(k);
+    authenticator_done(&g);
+    token_service_free(k);
     f->options.specs = bad;
-    assert_int_equal(keeper_new(&f->options, &k, &err), ERR_REFUSED);
+    assert_int_equal(token_service_new(&f->options, &k, &err), ERR_REFUSED);
     assert_non_null(strstr(err.text, "auth_tokens: "));
     f->options.specs = NULL;
     f->options.admin = "hunter2";
-    assert_int_equal(keeper_new(&f->options, &k, &err), ERR_REFUSED);
+    assert_int_equal(token_service_new(&f->options, &k, &err), ERR_REFUSED);
     assert_non_null(strstr(err.text, "token_admin: "));
     assert_null(strstr(err.text, "hunter2"));
 }
 
 struct asked {
-    struct keeper_request req;
+    struct token_request req;
     atomic_bool done;
 };
 
-static void on_done(struct keeper_request *req)
+static void on_done(struct token_request *req)
 {
     atomic_store(&((struct asked *)(void *)req)->done, true);
 }
 
-static int ask(struct keeper *k, struct asked *a)
+static int ask(struct token_service *k, struct asked *a)
 {
     struct timespec pause = { .tv_nsec = 1000000 };
 
     atomic_store(&a->done, false);
     a->req.done = on_done;
-    keeper_post(k, &a->req);
+    token_service_post(k, &a->req);
     while (!atomic_load(&a->done))
         (void)nanosleep(&pause, NULL);
     return a->req.code;
@@ -723,18 +728,18 @@ static int ask(struct keeper *k, struct asked *a)
 static void what_is_asked_for_counts_at_once(void **state)
 {
     struct fixture *f = *state;
-    struct asked a = { .req.op = KEEPER_CREATE };
+    struct asked a = { .req.op = TOKEN_CREATE };
     struct draft d, session;
-    struct gate g;
+    struct authenticator g;
 
-    struct keeper *k = new_keeper(f);
-    gate_init(&g, k);
-    assert_int_equal(keeper_start(k, NULL), 0);
+    struct token_service *k = new_keeper(f);
+    authenticator_init(&g, k);
+    assert_int_equal(token_service_start(k, NULL), 0);
     assert_int_equal(draft_init(&d, f->now, NULL), 0);
     d.row.scopes = STR("nonsense");
     a.req.row = d.row;
     assert_int_equal(ask(k, &a), ERR_REFUSED);
-    assert_true(gate_is_open(&g));
+    assert_true(authenticator_is_open(&g));
     d.row.scopes = a.req.row.scopes = STR("client");
     assert_int_equal(ask(k, &a), 0);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, d.text, 1000), 0);
@@ -747,18 +752,18 @@ static void what_is_asked_for_counts_at_once(void **state)
     assert_int_equal(ask(k, &a), 0);
     assert_int_equal(admits(&g, CREDENTIAL_SESSION, session.text, 1000), 0);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, session.text, 1000), ERR_NOT_FOUND);
-    a.req.op = KEEPER_LOGOUT;
+    a.req.op = TOKEN_LOGOUT;
     assert_int_equal(ask(k, &a), 0);
     assert_int_equal(admits(&g, CREDENTIAL_SESSION, session.text, 1000), ERR_NOT_FOUND);
     assert_int_equal(ask(k, &a), ERR_NOT_FOUND);
 
-    a.req.op = KEEPER_REVOKE;
+    a.req.op = TOKEN_REVOKE;
     a.req.row = d.row;
     assert_int_equal(ask(k, &a), 0);
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, d.text, 1000), ERR_CLOSED);
-    keeper_stop(k);
-    gate_done(&g);
-    keeper_free(k);
+    token_service_stop(k);
+    authenticator_done(&g);
+    token_service_free(k);
 }
 
 int main(void)

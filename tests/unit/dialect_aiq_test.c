@@ -103,7 +103,7 @@ static void aiq_says_model_ends(void **state)
         AIQ("llm.end", "'run-llm'",
             "'gpt-x'") ",'data':null,'metadata':{" IN_WRITER
                        ",'thinking':'hm','usage':{'total_tokens':3},'error':'cancelled'}}\n");
-    end.head = &c.completion;
+    end.header = &c.completion;
     end.error = STR("boom");
     expect(&dialect_aiq, &end,
            AIQ("llm.end", "'run-llm'",
@@ -169,7 +169,7 @@ static void aiq_says_tools_and_artifacts(void **state)
            AIQ_JOB("artifact.update",
                    "'/a.md'") ",'data':{'type':'file','content':'x'},'metadata':{" IN_WRITER
                               "}}\n");
-    rec.head = NULL;
+    rec.header = NULL;
     rec.title = STR_NONE;
     expect(&dialect_aiq, &rec,
            AIQ_JOB("artifact.update",

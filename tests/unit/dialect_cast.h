@@ -44,12 +44,12 @@ static inline struct record make(enum record_kind kind)
     return rec;
 }
 
-static inline struct record of(const struct record *head, enum record_kind kind)
+static inline struct record of(const struct record *header, enum record_kind kind)
 {
     struct record rec = make(kind);
 
-    rec.head = head;
-    rec.head_seq = 3;
+    rec.header = header;
+    rec.header_seq = 3;
     return rec;
 }
 

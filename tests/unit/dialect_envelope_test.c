@@ -109,7 +109,7 @@ static void envelope_says_chains_and_nodes(void **state)
         &dialect_envelope, &chunk,
         ENVELOPE("on_chain_stream") "{'node_id':'run-writer','node':'writer','chunk':{'a':1},"
                                     "'progress':null}}\n");
-    chunk.head = &c.prompt;
+    chunk.header = &c.prompt;
     expect(&dialect_envelope, &chunk, "");
     struct record end = of(&c.node, REC_NODE_END);
     end.status = STR("ok");
@@ -123,7 +123,7 @@ static void envelope_says_chains_and_nodes(void **state)
     expect(&dialect_envelope, &end,
            ENVELOPE("on_chain_end") "{'node_id':'run-inner','node':'writer','result':null,"
                                     "'error':'interrupted','duration_ms':null}}\n");
-    end.head = &c.prompt;
+    end.header = &c.prompt;
     expect(&dialect_envelope, &end, "");
 }
 

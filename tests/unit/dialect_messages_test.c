@@ -180,7 +180,7 @@ static void messages_says_state_by_mode(void **state)
         rec.data = STR("{\"a\":1}");
         expect_as(&dialect_messages, &only, &rec, rows[i].want);
         expect_as(&dialect_messages, &others, &rec, "");
-        rec.head = &c.part;
+        rec.header = &c.part;
         expect_as(&dialect_messages, &only, &rec, "");
         only.subgraphs = true;
         expect_as(&dialect_messages, &only, &rec, rows[i].want_below);
@@ -197,7 +197,7 @@ static void messages_says_custom_data_to_all(void **state)
     struct record rec = make(REC_CUSTOM);
     rec.data = STR("\"x\"");
     expect(&dialect_messages, &rec, "57 custom 'x'\n");
-    rec.head = &c.part;
+    rec.header = &c.part;
     expect(&dialect_messages, &rec, "57 custom 'x'\n");
     expect_as(&dialect_messages, &subgraphs, &rec, "57 custom|research:9|think:8 'x'\n");
     rec.kind = REC_PROGRESS;
@@ -205,7 +205,7 @@ static void messages_says_custom_data_to_all(void **state)
     expect(&dialect_messages, &rec, "57 custom {'percent':10}\n");
     /* Dispatched by a run: the graph is the one around its node. */
     c.tool.info.ns = STR("research:9|think:8");
-    rec.head = &c.tool;
+    rec.header = &c.tool;
     expect_as(&dialect_messages, &subgraphs, &rec, "57 custom|research:9 {'percent':10}\n");
 }
 
@@ -233,7 +233,7 @@ static void messages_says_the_last_state_at_the_roots_end(void **state)
     end.mirror = true;
     expect(&dialect_messages, &end, "");
     end.mirror = false;
-    end.head = &c.inner;
+    end.header = &c.inner;
     expect(&dialect_messages, &end, "");
 }
 

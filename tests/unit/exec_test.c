@@ -950,7 +950,7 @@ static void a_cancel_that_is_ahead_of_its_lease_is_asked_for(void **state)
     until(s, holds_one);
     set(s, &job->cancel);
     exec_cancel(s->exec, 1, 1);
-    sleep_ms(50); /* its letter is read before the lease's */
+    sleep_ms(50); /* its message is read before the lease's */
     release(s);
     expect_cancelled(s, job);
 }
@@ -1087,7 +1087,7 @@ static void a_job_that_comes_during_a_drain_is_handed_back(void **state)
     struct job *job = start_one(s, "echo started");
     until(s, holds_one);
     exec_drain(s->exec);
-    sleep_ms(50); /* its letter is read before the lease's */
+    sleep_ms(50); /* its message is read before the lease's */
     release(s);
     until(s, all_ended);
     assert_int_equal(job->state, RETURNED);

@@ -142,7 +142,7 @@ static void header_names_compare_without_case(void **state)
     (void)state;
     assert_true(header_is(STR("Content-TYPE"), "content-type"));
     assert_false(header_is(STR("Content-Typ"), "content-type"));
-    assert_false(header_is(STR("@bc"), "`bc")); /* not letters, 32 apart */
+    assert_false(header_is(STR("@bc"), "`bc")); /* not messages, 32 apart */
     assert_false(header_is(STR("a[b"), "a{b"));
 }
 

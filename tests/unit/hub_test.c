@@ -19,7 +19,7 @@ struct fixture {
     struct hub_shared *shared;
     struct hub *hub;
     struct reader reader;
-    struct listener listener;
+    struct hub_listener listener;
     unsigned n_wakes, n_missed, n_heard;
 };
 
@@ -31,7 +31,7 @@ static void on_wake(struct reader *r)
     f->n_wakes++;
 }
 
-static void on_change(struct listener *l, const struct change *change)
+static void on_change(struct hub_listener *l, const struct change *change)
 {
     struct fixture *f =
         (struct fixture *)(void *)((char *)l - offsetof(struct fixture, listener));
@@ -43,7 +43,8 @@ static void on_change(struct listener *l, const struct change *change)
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct way way = { .dialect = dialect_find(STR("raw")), .framing = &framing_ndjson };
+    struct stream_format format = { .dialect = dialect_find(STR("raw")),
+                                    .framing = &framing_ndjson };
 
     assert_non_null(f);
     assert_int_equal(uv_loop_init(&f->loop), 0);
@@ -51,7 +52,7 @@ static int set_up(void **state)
     assert_int_equal(hub_shared_new(&f->shared), 0);
     assert_int_equal(hub_new(f->shared, f->box, &f->hub), 0);
     f->reader.wake = on_wake;
-    assert_int_equal(hub_join(f->hub, STR("j"), &way, &f->reader), 0);
+    assert_int_equal(hub_join(f->hub, STR("j"), &format, &f->reader), 0);
     hub_reader_moved(&f->reader, 1, 5, false);
     *state = f;
     return 0;

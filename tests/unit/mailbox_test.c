@@ -18,7 +18,7 @@ struct scene {
 };
 
 struct note {
-    struct letter letter;
+    struct loop_message message;
     struct scene *scene;
     int number;
     struct note *then; /* is posted when this one is delivered */
@@ -45,20 +45,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static void on_note(struct letter *letter)
+static void on_note(struct loop_message *message)
 {
-    struct note *note = (struct note *)(void *)letter;
+    struct note *note = (struct note *)(void *)message;
     struct scene *s = note->scene;
 
     s->n_delivered++;
     s->last = note->number;
     if (note->then != NULL)
-        assert_int_equal(mailbox_post(s->box, &note->then->letter), 0);
+        assert_int_equal(mailbox_post(s->box, &note->then->message), 0);
 }
 
 static struct note note_of(struct scene *s, int number)
 {
-    return (struct note){ .letter.deliver = on_note, .scene = s, .number = number };
+    return (struct note){ .message.deliver = on_note, .scene = s, .number = number };
 }
 
 /* One turn of the loop, which waits for nothing. */
@@ -78,8 +78,8 @@ static void letters_come_in_their_order_and_in_one_turn(void **state)
     struct scene *s = *state;
     struct note one = note_of(s, 1), two = note_of(s, 2);
 
-    assert_int_equal(mailbox_post(s->box, &one.letter), 0);
-    assert_int_equal(mailbox_post(s->box, &two.letter), 0);
+    assert_int_equal(mailbox_post(s->box, &one.message), 0);
+    assert_int_equal(mailbox_post(s->box, &two.message), 0);
     assert_int_equal(s->n_delivered, 0); /* not from inside the call */
     turn(s);
     assert_int_equal(s->n_delivered, 2);
@@ -93,7 +93,7 @@ static void a_letter_may_be_posted_by_another(void **state)
     struct note one = note_of(s, 1), two = note_of(s, 2);
 
     one.then = &two;
-    assert_int_equal(mailbox_post(s->box, &one.letter), 0);
+    assert_int_equal(mailbox_post(s->box, &one.message), 0);
     (void)uv_run(&s->loop, UV_RUN_ONCE);
     assert_int_equal(s->n_delivered, 1);
     (void)uv_run(&s->loop, UV_RUN_ONCE); /* it is woken, else this would not return */
@@ -106,20 +106,20 @@ static void a_box_that_rests_wakes_nobody(void **state)
     struct scene *s = *state;
     struct note notes[] = { note_of(s, 1), note_of(s, 2), note_of(s, 3), note_of(s, 4) };
 
-    assert_int_equal(mailbox_post(s->box, &notes[0].letter), 0);
+    assert_int_equal(mailbox_post(s->box, &notes[0].message), 0);
     mailbox_look(s->box, true); /* delivers what is there */
     assert_int_equal(s->n_delivered, 1);
-    turn(s); /* the first letter had woken the loop */
+    turn(s); /* the first message had woken the loop */
     mailbox_look(s->box, true);
-    assert_int_equal(mailbox_post(s->box, &notes[1].letter), 0);
+    assert_int_equal(mailbox_post(s->box, &notes[1].message), 0);
     turn(s);
     assert_int_equal(s->n_delivered, 1);
     mailbox_look(s->box, true); /* the look is up to whoever let it rest */
     assert_int_equal(s->last, 2);
-    assert_int_equal(mailbox_post(s->box, &notes[2].letter), 0);
+    assert_int_equal(mailbox_post(s->box, &notes[2].message), 0);
     mailbox_look(s->box, false);
     assert_int_equal(s->last, 3);
-    assert_int_equal(mailbox_post(s->box, &notes[3].letter), 0);
+    assert_int_equal(mailbox_post(s->box, &notes[3].message), 0);
     (void)uv_run(&s->loop, UV_RUN_ONCE);
     assert_int_equal(s->last, 4);
     end(s);
@@ -131,10 +131,10 @@ static void what_waits_when_it_is_closed_is_delivered(void **state)
     struct note one = note_of(s, 1), late = note_of(s, 2);
 
     mailbox_look(s->box, true);
-    assert_int_equal(mailbox_post(s->box, &one.letter), 0);
+    assert_int_equal(mailbox_post(s->box, &one.message), 0);
     end(s);
     assert_int_equal(s->n_delivered, 1);
-    assert_int_equal(mailbox_post(s->box, &late.letter), UV_ECANCELED);
+    assert_int_equal(mailbox_post(s->box, &late.message), UV_ECANCELED);
     assert_int_equal(s->n_delivered, 1);
 }
 
@@ -148,10 +148,10 @@ static void send_all(void *arg)
     struct sender *sender = arg;
 
     for (size_t i = 0; i < MANY; i++)
-        (void)mailbox_post(sender->notes[i].scene->box, &sender->notes[i].letter); /* open */
+        (void)mailbox_post(sender->notes[i].scene->box, &sender->notes[i].message); /* open */
 }
 
-/* Rests begin and end as letters come: none is left when the last look lets nobody rest. */
+/* Rests begin and end as messages come: none is left when the last look lets nobody rest. */
 static void no_letter_is_lost_between_rests(void **state)
 {
     struct scene *s = *state;

@@ -41,33 +41,33 @@ static void add_job(struct store *s)
 }
 
 /* As a thread of the pool reads it. */
-static size_t frames_within(struct store *s, struct shelf *shelf, size_t max_bytes)
+static size_t frames_within(struct store *s, struct page_cache *page_cache, size_t max_bytes)
 {
-    struct way way = { .dialect = &dialect_raw, .framing = &framing_ndjson };
+    struct stream_format format = { .dialect = &dialect_raw, .framing = &framing_ndjson };
     struct page *p;
 
-    ok(page_new(STR("j"), &way, (struct cursor){ 0 }, &p));
-    p->shelf = shelf;
+    ok(page_new(STR("j"), &format, (struct cursor){ 0 }, &p));
+    p->page_cache = page_cache;
     if (max_bytes > 0)
         p->max_bytes = max_bytes;
     p->task.run(&p->task, s);
     ok(p->code);
-    size_t n = p->sheet->n_frames;
+    size_t n = p->cached->n_frames;
     page_free(p);
     return n;
 }
 
 static void a_page_has_as_much_as_was_asked_for(void **state)
 {
-    struct shelf *shelf;
+    struct page_cache *page_cache;
 
     add_job(*state);
-    ok(shelf_new(SHELF_BYTES, &shelf));
-    assert_int_equal(frames_within(*state, shelf, 1), 1);
-    /* Not the small one, which is on the shelf. */
-    assert_int_equal(frames_within(*state, shelf, 0), N_RECORDS);
-    assert_int_equal(frames_within(*state, shelf, 1), 1);
-    shelf_free(shelf);
+    ok(page_cache_new(SHELF_BYTES, &page_cache));
+    assert_int_equal(frames_within(*state, page_cache, 1), 1);
+    /* Not the small one, which is on the page cache. */
+    assert_int_equal(frames_within(*state, page_cache, 0), N_RECORDS);
+    assert_int_equal(frames_within(*state, page_cache, 1), 1);
+    page_cache_free(page_cache);
 }
 
 int main(void)

@@ -11,12 +11,12 @@
 static bool includes(const char *list, const char *job, const char *owner)
 {
     struct error err = { 0 };
-    struct reach r;
+    struct job_scope r;
 
-    if (reach_init(&r, str_of(list), STR("acme"), &err) != 0)
+    if (job_scope_init(&r, str_of(list), STR("acme"), &err) != 0)
         fail_msg("%s: %s", list, err.text);
-    bool yes = reach_includes(&r, str_of(job), str_of(owner));
-    reach_done(&r);
+    bool yes = job_scope_includes(&r, str_of(job), str_of(owner));
+    job_scope_done(&r);
     return yes;
 }
 
@@ -27,7 +27,7 @@ static void all_is_all(void **state)
     assert_true(includes("all", "j", "other"));
     assert_true(includes("*", "j", NULL));
     assert_true(includes("x, all", "j", NULL));
-    assert_true(reach_includes(NULL, STR("j"), STR("other")));
+    assert_true(job_scope_includes(NULL, STR("j"), STR("other")));
 }
 
 static void owners_have_their_own(void **state)
@@ -60,41 +60,42 @@ static void nonsense_is_refused(void **state)
     static const char *const lists[] = { "",          " ",     ",",      "own, ,", "owner:",
                                          "owner:a/b", "a b",   "a**",    "**",     "*a",
                                          "a\"b",      "j\xc3", "own,,x", "owner:*" };
-    char many[3 * (REACH_MAX_RULES + 1)];
+    char many[3 * (JOB_SCOPE_MAX_RULES + 1)];
     char one[70];
     struct error err;
-    struct reach r = { .n = 7 };
+    struct job_scope r = { .n = 7 };
 
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        assert_int_equal(reach_init(&r, str_of(lists[i]), STR("acme"), &err), ERR_REFUSED);
+        assert_int_equal(job_scope_init(&r, str_of(lists[i]), STR("acme"), &err), ERR_REFUSED);
     memset(one, 'x', sizeof(one));
-    assert_int_equal(reach_init(&r, str_make(one, 65), STR("acme"), &err), ERR_REFUSED);
+    assert_int_equal(job_scope_init(&r, str_make(one, 65), STR("acme"), &err), ERR_REFUSED);
     for (size_t i = 0; i < sizeof(many); i++)
         many[i] = "ab,"[i % 3];
-    assert_int_equal(reach_init(&r, str_make(many, sizeof(many) - 1), STR("acme"), &err),
+    assert_int_equal(job_scope_init(&r, str_make(many, sizeof(many) - 1), STR("acme"), &err),
                      ERR_REFUSED);
     assert_int_equal(r.n, 7); /* untouched */
-    assert_int_equal(reach_init(&r, str_make(many, sizeof(many) - 4), STR("acme"), &err), 0);
-    assert_int_equal(r.n, REACH_MAX_RULES);
-    reach_done(&r);
+    assert_int_equal(job_scope_init(&r, str_make(many, sizeof(many) - 4), STR("acme"), &err),
+                     0);
+    assert_int_equal(r.n, JOB_SCOPE_MAX_RULES);
+    job_scope_done(&r);
 }
 
 static void one_owner_is_known_as_such(void **state)
 {
-    struct reach r;
+    struct job_scope r;
 
     (void)state;
-    assert_int_equal(reach_init(&r, STR("own"), STR("acme"), NULL), 0);
-    assert_true(str_is(reach_owner(&r), "acme"));
-    reach_done(&r);
-    assert_int_equal(reach_init(&r, STR("own,x"), STR("acme"), NULL), 0);
-    assert_true(str_absent(reach_owner(&r)));
-    reach_done(&r);
-    assert_int_equal(reach_init(&r, STR("all"), STR("acme"), NULL), 0);
-    assert_true(str_absent(reach_owner(&r)));
-    reach_done(&r);
-    assert_true(str_absent(reach_owner(NULL)));
+    assert_int_equal(job_scope_init(&r, STR("own"), STR("acme"), NULL), 0);
+    assert_true(str_is(job_scope_owner(&r), "acme"));
+    job_scope_done(&r);
+    assert_int_equal(job_scope_init(&r, STR("own,x"), STR("acme"), NULL), 0);
+    assert_true(str_absent(job_scope_owner(&r)));
+    job_scope_done(&r);
+    assert_int_equal(job_scope_init(&r, STR("all"), STR("acme"), NULL), 0);
+    assert_true(str_absent(job_scope_owner(&r)));
+    job_scope_done(&r);
+    assert_true(str_absent(job_scope_owner(NULL)));
 }
 
 int main(void)

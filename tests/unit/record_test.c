@@ -94,25 +94,25 @@ static void stored_form_has_only_what_is_there(void **state)
 static void a_record_with_a_head_names_it_instead_of_repeating_it(void **state)
 {
     struct fixture *f = *state;
-    struct record head = start(), rec = delta();
+    struct record header = start(), rec = delta();
 
-    rec.head = &head;
-    rec.head_seq = head.seq;
+    rec.header = &header;
+    rec.header_seq = header.seq;
     assert_string_equal(encoded(f, &rec),
                         "{\"seq\":7,\"ts\":1771237800123,\"kind\":\"llm.delta\",\"head\":3,"
                         "\"index\":0,\"first\":true,\"text\":\"a\\n\\\"b\\\"\","
                         "\"usage\":{\"n\":1.50}}");
-    assert_ptr_equal(record_info(&rec), &head.info);
+    assert_ptr_equal(record_info(&rec), &header.info);
 }
 
 static void a_record_alone_has_its_heads_constant_part(void **state)
 {
     struct fixture *f = *state;
-    struct record head = start(), rec = delta();
+    struct record header = start(), rec = delta();
     struct record *counted;
 
-    rec.head = &head;
-    rec.head_seq = head.seq;
+    rec.header = &header;
+    rec.header_seq = header.seq;
     buf_clear(&f->out);
     record_encode_alone(&rec, &f->out);
     buf_char(&f->out, '\0');
@@ -121,8 +121,8 @@ static void a_record_alone_has_its_heads_constant_part(void **state)
                                   "\"tags\":[\"t\"],\"index\":0,\"first\":true,"
                                   "\"text\":\"a\\n\\\"b\\\"\",\"usage\":{\"n\":1.50}}");
     /* The same from a copy, which has it ready. */
-    assert_int_equal(record_new(&head, &counted), 0);
-    rec.head = counted;
+    assert_int_equal(record_new(&header, &counted), 0);
+    rec.header = counted;
     struct buf again;
     buf_init(&again, 1 << 20);
     record_encode_alone(&rec, &again);
@@ -269,7 +269,7 @@ static void a_copy_outlives_what_it_was_made_of(void **state)
     assert_non_null(copy->message.p); /* empty, not absent */
     assert_int_equal(copy->message.n, 0);
     assert_null(copy->reasoning.p);
-    assert_null(copy->head);
+    assert_null(copy->header);
     rec.text = STR("text");
     assert_string_equal(encoded(f, copy),
                         "{\"seq\":7,\"ts\":1771237800123,\"kind\":\"llm.delta\","
@@ -293,14 +293,14 @@ static void a_copy_lives_until_its_last_reference(void **state)
 
 static void a_copy_with_its_head_keeps_the_head(void **state)
 {
-    struct record rec = delta(), first = start(), *head, *copy;
+    struct record rec = delta(), first = start(), *header, *copy;
 
     (void)state;
-    assert_int_equal(record_new(&first, &head), 0);
-    rec.head = head;
-    rec.head_seq = head->seq;
-    assert_int_equal(record_new_with_head(&rec, &copy), 0);
-    record_unref(head);
+    assert_int_equal(record_new(&first, &header), 0);
+    rec.header = header;
+    rec.header_seq = header->seq;
+    assert_int_equal(record_new_with_header(&rec, &copy), 0);
+    record_unref(header);
     assert_true(str_is(record_info(copy)->run, "l1"));
     record_unref(copy);
 }

@@ -242,7 +242,7 @@ static void assert_every_option(const struct server_config *c)
     assert_true(c->aiq_compat);
     assert_int_equal(c->access_log, ACCESS_LOG_JSON);
     assert_string_equal(c->redis_url, "redis://h");
-    assert_int_equal(c->redis_publish, REDIS_PUBLISH_RAW);
+    assert_int_equal(c->redis_publish, PUBLISH_DIALECT_RAW);
     assert_string_equal(c->redis_publish_channel, "p:{job_id}");
     assert_int_equal(c->redis_publish_backlog, 35);
     assert_false(c->redis_subscribe);

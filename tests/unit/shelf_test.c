@@ -1,4 +1,4 @@
-/* The shelf: what is read once, who waits, and what stays true. */
+/* The page cache: what is read once, who waits, and what stays true. */
 #include "hub/shelf.h"
 
 #include "dialect/aiq.h"
@@ -12,85 +12,85 @@
 
 enum { ROOM = 100000 };
 
-static struct place place_of(int64_t key, uint64_t after)
+static struct page_key place_of(int64_t key, uint64_t after)
 {
-    return (struct place){ .key = key,
-                           .way = { .dialect = &dialect_aiq, .chunked = true },
-                           .after = { .seq = after } };
+    return (struct page_key){ .key = key,
+                              .format = { .dialect = &dialect_aiq, .chunked = true },
+                              .after = { .seq = after } };
 }
 
-static struct sheet *sheet_of(uint64_t last_seq, bool at_end, size_t n_bytes)
+static struct cached_page *cached_page_of(uint64_t last_seq, bool at_end, size_t n_bytes)
 {
-    struct sheet *sheet = sheet_new();
+    struct cached_page *cached = cached_page_new();
 
-    assert_non_null(sheet);
-    sheet->last_seq = last_seq;
-    sheet->at_end = at_end;
+    assert_non_null(cached);
+    cached->last_seq = last_seq;
+    cached->at_end = at_end;
     for (size_t i = 0; i < n_bytes; i++)
-        buf_char(&sheet->bytes, 'x');
-    return sheet;
+        buf_char(&cached->bytes, 'x');
+    return cached;
 }
 
-static struct shelf *new_shelf(void)
+static struct page_cache *new_shelf(void)
 {
-    struct shelf *s = NULL;
+    struct page_cache *s = NULL;
 
-    assert_int_equal(shelf_new(ROOM, &s), 0);
+    assert_int_equal(page_cache_new(ROOM, &s), 0);
     return s;
 }
 
 /* Reads @place as a thread of the pool does. */
-static void put(struct shelf *s, const struct place *place, struct sheet *sheet)
+static void put(struct page_cache *s, const struct page_key *place, struct cached_page *cached)
 {
-    assert_null(shelf_get(s, place, sheet->last_seq));
-    shelf_put(s, place, sheet);
-    sheet_unref(sheet);
+    assert_null(page_cache_get(s, place, cached->last_seq));
+    page_cache_put(s, place, cached);
+    cached_page_unref(cached);
 }
 
-static bool has(struct shelf *s, const struct place *place, uint64_t last_seq)
+static bool has(struct page_cache *s, const struct page_key *place, uint64_t last_seq)
 {
-    struct sheet *sheet = shelf_get(s, place, last_seq);
+    struct cached_page *cached = page_cache_get(s, place, last_seq);
 
-    if (sheet == NULL)
-        shelf_put(s, place, NULL); /* it is not read here */
-    sheet_unref(sheet);
-    return sheet != NULL;
+    if (cached == NULL)
+        page_cache_put(s, place, NULL); /* it is not read here */
+    cached_page_unref(cached);
+    return cached != NULL;
 }
 
 static void a_full_sheet_stays_true(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place place = place_of(1, 0);
+    struct page_cache *s = new_shelf();
+    struct page_key place = place_of(1, 0);
 
     (void)state;
-    put(s, &place, sheet_of(10, false, 100));
+    put(s, &place, cached_page_of(10, false, 100));
     assert_true(has(s, &place, 10));
     assert_true(has(s, &place, 1000));
-    shelf_free(s);
+    page_cache_free(s);
 }
 
 static void the_end_of_a_job_is_true_until_it_goes_on(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place place = place_of(1, 0);
+    struct page_cache *s = new_shelf();
+    struct page_key place = place_of(1, 0);
 
     (void)state;
-    put(s, &place, sheet_of(10, true, 100));
+    put(s, &place, cached_page_of(10, true, 100));
     assert_true(has(s, &place, 10));
     assert_true(has(s, &place, 9)); /* read when the job had gone on already */
     assert_false(has(s, &place, 11));
-    put(s, &place, sheet_of(11, true, 100));
+    put(s, &place, cached_page_of(11, true, 100));
     assert_true(has(s, &place, 11));
-    shelf_free(s);
+    page_cache_free(s);
 }
 
 static void another_place_is_another_sheet(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place place = place_of(1, 5), other;
+    struct page_cache *s = new_shelf();
+    struct page_key place = place_of(1, 5), other;
 
     (void)state;
-    put(s, &place, sheet_of(10, false, 100));
+    put(s, &place, cached_page_of(10, false, 100));
     other = place_of(2, 5);
     assert_false(has(s, &other, 10));
     other = place_of(1, 6);
@@ -99,64 +99,64 @@ static void another_place_is_another_sheet(void **state)
     other.after.k = 1;
     assert_false(has(s, &other, 10));
     other = place;
-    other.way.chunked = false;
+    other.format.chunked = false;
     assert_false(has(s, &other, 10));
     other = place;
-    other.way.variant.aiq_compat = true;
+    other.format.variant.aiq_compat = true;
     assert_false(has(s, &other, 10));
     assert_true(has(s, &place, 10));
-    shelf_free(s);
+    page_cache_free(s);
 }
 
 static void what_was_not_used_for_long_makes_room(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place first = place_of(1, 0);
+    struct page_cache *s = new_shelf();
+    struct page_key first = place_of(1, 0);
 
     (void)state;
     for (int64_t key = 1; key <= 50; key++) {
-        struct place place = place_of(key, 0);
+        struct page_key place = place_of(key, 0);
 
-        put(s, &place, sheet_of(10, false, 9000));
+        put(s, &place, cached_page_of(10, false, 9000));
         assert_true(has(s, &place, 10));
         assert_true(has(s, &first, 10)); /* used all the time */
     }
-    struct place second = place_of(2, 0), last = place_of(50, 0);
+    struct page_key second = place_of(2, 0), last = place_of(50, 0);
     assert_false(has(s, &second, 10));
     assert_true(has(s, &last, 10));
-    shelf_free(s);
+    page_cache_free(s);
 }
 
 static void a_sheet_outlives_the_shelf(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place place = place_of(1, 0);
+    struct page_cache *s = new_shelf();
+    struct page_key place = place_of(1, 0);
 
     (void)state;
-    put(s, &place, sheet_of(10, false, 100));
-    struct sheet *sheet = shelf_get(s, &place, 10);
-    shelf_free(s);
-    assert_int_equal(sheet->bytes.n, 100);
-    sheet_unref(sheet);
+    put(s, &place, cached_page_of(10, false, 100));
+    struct cached_page *cached = page_cache_get(s, &place, 10);
+    page_cache_free(s);
+    assert_int_equal(cached->bytes.n, 100);
+    cached_page_unref(cached);
 }
 
 static void what_cannot_be_read_is_tried_again(void **state)
 {
-    struct shelf *s = new_shelf();
-    struct place place = place_of(1, 0);
+    struct page_cache *s = new_shelf();
+    struct page_key place = place_of(1, 0);
 
     (void)state;
-    assert_null(shelf_get(s, &place, 1));
-    shelf_put(s, &place, NULL);
-    put(s, &place, sheet_of(1, false, 10));
+    assert_null(page_cache_get(s, &place, 1));
+    page_cache_put(s, &place, NULL);
+    put(s, &place, cached_page_of(1, false, 10));
     assert_true(has(s, &place, 1));
-    shelf_free(s);
+    page_cache_free(s);
 }
 
 /* --- threads ------------------------------------------------------------------ */
 
 struct crowd {
-    struct shelf *shelf;
+    struct page_cache *page_cache;
     atomic_uint n_read;
 };
 
@@ -165,17 +165,17 @@ static void *want(void *arg)
     struct crowd *crowd = arg;
 
     for (uint64_t after = 0; after < 200; after++) {
-        struct place place = place_of(1, after);
-        struct sheet *sheet = shelf_get(crowd->shelf, &place, 1000);
+        struct page_key place = place_of(1, after);
+        struct cached_page *cached = page_cache_get(crowd->page_cache, &place, 1000);
 
-        if (sheet == NULL) {
+        if (cached == NULL) {
             atomic_fetch_add(&crowd->n_read, 1);
-            sheet = sheet_of(after + 1, false, 10);
-            shelf_put(crowd->shelf, &place, sheet);
+            cached = cached_page_of(after + 1, false, 10);
+            page_cache_put(crowd->page_cache, &place, cached);
         }
-        if (sheet->last_seq != after + 1)
+        if (cached->last_seq != after + 1)
             return arg; /* not what was asked for */
-        sheet_unref(sheet);
+        cached_page_unref(cached);
     }
     return NULL;
 }
@@ -186,7 +186,7 @@ static void those_who_want_the_same_read_it_once(void **state)
     pthread_t threads[8];
 
     (void)state;
-    assert_int_equal(shelf_new(1u << 30, &crowd.shelf), 0);
+    assert_int_equal(page_cache_new(1u << 30, &crowd.page_cache), 0);
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, want, &crowd), 0);
     for (size_t i = 0; i < 8; i++) {
@@ -196,7 +196,7 @@ static void those_who_want_the_same_read_it_once(void **state)
         assert_null(wrong);
     }
     assert_int_equal(atomic_load(&crowd.n_read), 200);
-    shelf_free(crowd.shelf);
+    page_cache_free(crowd.page_cache);
 }
 
 int main(void)

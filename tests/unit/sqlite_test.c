@@ -270,7 +270,7 @@ static void a_store_in_memory_works_without_readers(void **state)
     ok(f->backend->open(f, &f->w, err));
     int64_t key = add_job(f->w, "a", "a", "queued");
     add_records(f->w, key, 1, 5);
-    store_checkpoint(f->w);
+    store_compact(f->w);
     assert_int_equal(count(f->w, key), 5);
     refused(f->backend->open_reader(f, &s, err), ERR_REFUSED);
 }
@@ -311,7 +311,7 @@ static void the_wal_stays_small_beside_readers(void **state)
         ok(store_append(f->w, key, seq, str_make(text, n), -1, err));
         ok(store_commit(f->w, err));
         assert_int_equal(records(f->r, key, seq - 1, 1, SIZE_MAX).n, 1);
-        store_checkpoint(f->w);
+        store_compact(f->w);
         assert_int_equal(stat(wal, &st), 0);
         assert_true(st.st_size < (off_t)18 * 1024 * 1024);
     }
@@ -337,7 +337,7 @@ static void the_wal_is_made_larger_ahead_of_commits(void **state)
         add_records(f->w, key, seq, seq);
         assert_int_equal(stat(wal, &st), 0);
         grown += st.st_size > before;
-        store_checkpoint(f->w);
+        store_compact(f->w);
     }
     assert_true(grown <= 1); /* not 500 times */
     /* What a crash would leave is read without the zeros behind it. */

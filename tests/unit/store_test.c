@@ -777,7 +777,7 @@ static void readers_follow_in_their_own_threads(void **state)
         for (int i = 0; i < 100; i++)
             ok(store_append(f->w, 1, seq++, str_make(text, sizeof(text)), -1, err));
         ok(store_commit(f->w, err));
-        store_checkpoint(f->w);
+        store_compact(f->w);
     }
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(pthread_join(followers[i].thread, NULL), 0);
