@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "dialect/aiq.h"
-#include "hub/render.h"
+#include "hub/stream_format.h"
 #include "record/record.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 #include "agents/environment.h"
 
-#include "agents/leash.h"
+#include "agents/process/child_guard.h"
 #include "base/error.h"
 
 #include <stdio.h>

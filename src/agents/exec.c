@@ -16,17 +16,17 @@
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
-#include "agents/arq.h"
-#include "agents/dialer.h"
+#include "agents/arq/arq.h"
+#include "agents/http/http_client.h"
 #include "agents/environment.h"
 #include "agents/host.h"
 #include "agents/outbox.h"
-#include "agents/report.h"
-#include "agents/switchboard.h"
-#include "agents/team.h"
-#include "agents/work.h"
-#include "bus/post.h"
-#include "bus/redis.h"
+#include "agents/pool/report.h"
+#include "agents/pool/call_router.h"
+#include "agents/pool/pool.h"
+#include "agents/task.h"
+#include "journal/mailbox_call.h"
+#include "redis/connection.h"
 
 #include <pthread.h>
 #include <signal.h>

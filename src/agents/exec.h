@@ -21,7 +21,7 @@
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
-#include "agents/arq_job.h"
+#include "agents/arq/job.h"
 #include "base/counter.h"
 #include "base/str.h"
 

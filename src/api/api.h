@@ -5,14 +5,14 @@
 #ifndef API_API_H
 #define API_API_H
 
-#include "auth/gate.h"
-#include "api/pouch.h"
+#include "auth/authenticator.h"
+#include "api/journal_batch.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "http/http.h"
 #include "hub/hub.h"
-#include "hub/pool.h"
+#include "hub/thread_pool.h"
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 #include "transport/job_stream.h"

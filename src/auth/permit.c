@@ -1,6 +1,6 @@
 #include "auth/permit.h"
 
-#include "auth/gate.h"
+#include "auth/authenticator.h"
 
 #include <stdlib.h>
 

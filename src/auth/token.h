@@ -10,7 +10,7 @@
 
 #include "auth/secret.h"
 #include "base/str.h"
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

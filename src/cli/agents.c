@@ -1,6 +1,6 @@
 /* `spoolwire agents`: what jobs can be submitted to. */
 #include "cli/commands.h"
-#include "cli/grid.h"
+#include "terminal/grid.h"
 #include "cli/remote.h"
 
 enum { OPT_NAMES = FLAG_OWN };

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/visible.h"
 #include "cli/commands.h"
-#include "cli/question.h"
+#include "terminal/question.h"
 #include "cli/remote.h"
 
 #include <stdio.h>

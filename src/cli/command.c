@@ -2,9 +2,9 @@
 #include "cli/command.h"
 
 #include "base/buf.h"
-#include "config/columns.h"
-#include "config/quote.h"
-#include "config/suggest.h"
+#include "config/text/columns.h"
+#include "config/text/quote.h"
+#include "config/options/suggest.h"
 #include "dialect/dialect.h"
 
 #include <getopt.h>

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/commands.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "config/server.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/parcel.h"
 #include "cli/project.h"
-#include "cli/serve.h"
+#include "server/serve.h"
 #include "config/server.h"
 
 #include <limits.h>

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/visible.h"
-#include "cli/client_impl.h"
+#include "client/internal.h"
 #include "cli/commands.h"
-#include "cli/moment.h"
+#include "terminal/moment.h"
 #include "cli/remote.h"
-#include "config/amount.h"
+#include "config/options/amount.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * The stream's clean end says only that it is over; how the job ended is then asked of the
  * server, so that it does not depend on the dialect. */
 #include "base/error.h"
-#include "cli/live.h"
+#include "terminal/live.h"
 #include "cli/remote.h"
-#include "cli/term.h"
+#include "terminal/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #include "base/clock.h"
 #include "base/visible.h"
 #include "cli/commands.h"
-#include "cli/grid.h"
+#include "terminal/grid.h"
 #include "cli/inbox.h"
-#include "cli/moment.h"
+#include "terminal/moment.h"
 #include "cli/pages.h"
-#include "cli/question.h"
+#include "terminal/question.h"
 
 enum { OPT_JOB = FLAG_OWN, OPT_AGENT, OPT_FOLLOW, PAGE = 1000, MAX_OUT = 64 * 1024 * 1024 };
 

@@ -5,11 +5,11 @@
  * at the end, when it is known how wide they are. */
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/grid.h"
-#include "cli/moment.h"
+#include "terminal/grid.h"
+#include "terminal/moment.h"
 #include "cli/pages.h"
-#include "cli/question.h"
-#include "config/amount.h"
+#include "terminal/question.h"
+#include "config/options/amount.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
  * (cli/commands.c has the list). */
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "config/columns.h"
-#include "config/quote.h"
-#include "config/suggest.h"
+#include "config/text/columns.h"
+#include "config/text/quote.h"
+#include "config/options/suggest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/visit.h"
-#include "config/roff.h"
+#include "config/text/roff.h"
 #include "config/server.h"
 
 #include <string.h>

@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/env_file.h"
-#include "config/quote.h"
-#include "config/resolve.h"
-#include "config/strings.h"
+#include "config/text/quote.h"
+#include "config/file/resolve.h"
+#include "config/text/strings.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/client.h"
-#include "cli/moment.h"
+#include "client/client.h"
+#include "terminal/moment.h"
 #include "cli/redirect.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 #include "cli/remote.h"
 
 #include "base/error.h"
-#include "config/resolve.h"
+#include "config/file/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define CLI_REMOTE_H
 
 #include "base/json.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/command.h"
 
 /* A request that takes longer is given up. */

@@ -2,7 +2,7 @@
 #include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
-#include "cli/term.h"
+#include "terminal/term.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 #include "cli/commands.h"
-#include "cli/question.h"
+#include "terminal/question.h"
 #include "cli/remote.h"
 
 enum { MAX_ANSWER = 64 * 1024 * 1024, SHOWN = 200 };

@@ -1,6 +1,6 @@
 /* `spoolwire state`: the tools that a job has called, and what it has made. */
 #include "cli/commands.h"
-#include "cli/grid.h"
+#include "terminal/grid.h"
 #include "cli/remote.h"
 
 enum { MAX_OUT = 256 * 1024 * 1024, SHOWN = 400 };

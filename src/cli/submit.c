@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
-#include "cli/term.h"
-#include "config/amount.h"
+#include "terminal/term.h"
+#include "config/options/amount.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* `spoolwire tail`: a job's frames, as they come, until the job has ended. */
 #include "cli/commands.h"
 #include "cli/remote.h"
-#include "cli/term.h"
+#include "terminal/term.h"
 
 enum { OPT_DIALECT = FLAG_OWN, OPT_AFTER, OPT_RAW, OPT_LINES, OPT_COLOR };
 

@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/commands.h"
 #include "cli/data.h"
-#include "cli/grid.h"
-#include "cli/moment.h"
-#include "config/amount.h"
-#include "config/quote.h"
+#include "terminal/grid.h"
+#include "terminal/moment.h"
+#include "config/options/amount.h"
+#include "config/text/quote.h"
 #include "dialect/render.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * written in large pieces. */
 #include "base/table.h"
 #include "cli/commands.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "dialect/dialect.h"
 #include "filter/filter.h"
 

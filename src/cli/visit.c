@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "config/options.h"
+#include "config/options/options.h"
 #include "dialect/dialect.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/visible.h"
 #include "cli/remote.h"
-#include "cli/term.h"
+#include "terminal/term.h"
 
 #include <stdio.h>
 #include <time.h>

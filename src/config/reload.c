@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "config/loader.h"
+#include "config/file/loader.h"
 
 #include <stdlib.h>
 

@@ -4,10 +4,10 @@
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/redis_url.h"
-#include "config/loader.h"
-#include "config/quote.h"
-#include "config/resolve.h"
-#include "config/walk.h"
+#include "config/file/loader.h"
+#include "config/text/quote.h"
+#include "config/file/resolve.h"
+#include "config/file/walk.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The server's configuration: a YAML file, the environment and flags, through one table of
- * options (config/options.h; docs/configuration.md has the reference).
+ * options (config/options/options.h; docs/configuration.md has the reference).
  *
  * Flags win over the environment, that over the file, and that over the defaults.
  * Synchronous, and without state between calls. */
@@ -7,8 +7,8 @@
 #define CONFIG_SERVER_H
 
 #include "base/str.h"
-#include "config/listen.h"
-#include "config/options.h"
+#include "config/options/listen.h"
+#include "config/options/options.h"
 
 #include <stdint.h>
 

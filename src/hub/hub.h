@@ -12,7 +12,7 @@
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
-#include "hub/render.h"
+#include "hub/stream_format.h"
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "dialect/gathered.h"
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 #include "journal/reader.h"
 
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #ifndef HUB_PAGE_H
 #define HUB_PAGE_H
 
-#include "hub/pool.h"
-#include "hub/render.h"
-#include "hub/shelf.h"
+#include "hub/thread_pool.h"
+#include "hub/stream_format.h"
+#include "hub/page_cache.h"
 #include "jobs/job.h"
 
 struct job_scope;

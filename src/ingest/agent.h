@@ -2,7 +2,7 @@
  *
  * Defaults are those of a triage graph for the agents named `triage` and `demo`; for any other
  * agent all top-level nodes but `supervisor` and `human_input` have cards, and all
- * count as complete.  A YAML file may change each of them (config/agent_file.c). */
+ * count as complete.  A YAML file may change each of them (config/file/agent_file.c). */
 #ifndef INGEST_AGENT_H
 #define INGEST_AGENT_H
 

@@ -13,7 +13,7 @@
  * answer counts.  That is kept, and is the answer when nobody answers the next such call.
  * Processes of pools are there, or coming, and hand back what they leave: what they say is
  * always new. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 enum {
     PATIENCE_MS = 2000, /* for a worker, when there is a kept answer */

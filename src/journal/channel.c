@@ -9,7 +9,7 @@
  * somebody else holds the lease and says how the job ends (FED_BESIDE): then lines are taken
  * while it does. */
 #include "ingest/fold.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 static struct active_job *make(struct journal *j, struct journal_request *req)
 {

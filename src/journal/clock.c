@@ -9,7 +9,7 @@
  *
  * A clock that was set back while no server ran shows in the last time that was noted.  One
  * that was set forward cannot be told from a server that was down for as long. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 enum {
     STEP_MS = 1000,        /* smaller differences are not worth a move */

@@ -1,6 +1,6 @@
 #include "journal/counts.h"
 
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 static const struct {
     const char *name;

@@ -4,7 +4,7 @@
 #include "ingest/agent.h"
 #include "ingest/intake.h"
 #include "journal/inbox.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 #include <stdlib.h>
 

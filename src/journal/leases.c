@@ -7,7 +7,7 @@
  * A request that names itself (request_id) and holds a job already gets the same one again: the
  * answer was lost, or the server was. */
 #include "ingest/fold.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 static void say_lost(const struct active_job *l, struct journal_request *req)
 {

@@ -8,8 +8,8 @@
  *     here       it is stopped, deleted    questions.c, threads.c, calls.c, channel.c: theirs
  */
 #include "ingest/fold.h"
-#include "jobs/reach.h"
-#include "journal/live.h"
+#include "jobs/job_scope.h"
+#include "journal/active_job.h"
 
 void journal_fail_turn(struct journal *j, const struct error *why)
 {

@@ -6,7 +6,7 @@
  * may begin now go back to their agents' queues; those that were too many after all are held
  * again when their turn comes. */
 #include "base/error.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * A question may be answered as soon as its record is committed, while the worker that asked
  * is still finishing; the job goes on once it has.  The next lease brings the answers, and
  * every later one too, until the job asks again: a worker that was lost had not used them. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 #include "base/json.h"
 #include "ingest/fold.h"

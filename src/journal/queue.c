@@ -2,7 +2,7 @@
  * begin while so many others of the same owner are at work.  That one is in the order of their
  * submission: some are held as they come, and older ones only when their turn comes.  A run
  * that has to wait for its time, or for another of its thread, is in none. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 void queue_init(struct queue *q)
 {

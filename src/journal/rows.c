@@ -2,7 +2,7 @@
  *
  * Who writes them hands over a function that is called inside the turn's transaction, once it
  * is clear that the caller holds the job, or the call, that it writes for. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 /* A job without a thread has its own id for one. */
 static bool is_about(const struct active_job *l, struct str thread)

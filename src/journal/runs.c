@@ -10,7 +10,7 @@
  * What a thread shows (status, values, questions) is written in the transaction of the run
  * that changed it. */
 #include "base/json.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 #include "record/record.h"
 #include "store/checkpoints.h"
 

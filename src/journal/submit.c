@@ -4,7 +4,7 @@
  * then.  A run of a thread is entered there first (threads.c), which may stop or refuse others.
  */
 #include "ingest/fold.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 static bool submitted_before(struct journal *j, struct journal_request *req)
 {

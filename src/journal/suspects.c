@@ -10,7 +10,7 @@
  * deleted, everything else that would fold it is refused, and it is in no queue.  So one job
  * costs two crashes, and everybody else goes on. */
 #include "ingest/fold.h"
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 enum { SUSPECT_MS = 60 * 60 * 1000 }; /* a crash that comes later is no loop */
 

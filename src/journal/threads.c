@@ -1,8 +1,8 @@
 /* Requests about threads, and runs that enter one. */
 #include "ingest/fold.h"
 #include "jobs/merge.h"
-#include "jobs/reach.h"
-#include "journal/live.h"
+#include "jobs/job_scope.h"
+#include "journal/active_job.h"
 #include "store/checkpoints.h"
 
 #include "base/json.h"

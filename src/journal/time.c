@@ -1,5 +1,5 @@
 /* What time brings to jobs: deadlines, workers that are silent, retention. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 #include <stdio.h>
 

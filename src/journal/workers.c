@@ -1,8 +1,8 @@
 /* Who works, and who would: holders of leases, and requests for one that wait. */
-#include "journal/live.h"
+#include "journal/active_job.h"
 
 #include "base/error.h"
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 
 enum { MAX_WORKERS = 1000 };
 

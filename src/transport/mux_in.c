@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "transport/mux.h"
 #include "transport/mux_out.h"
-#include "transport/order.h"
+#include "transport/mux_command.h"
 #include "transport/subscription.h"
 
 enum { MAX_DEPTH = 16 }; /* of a message */

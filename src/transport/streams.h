@@ -7,7 +7,7 @@
 #include "http/http.h"
 #include "http/wheel.h"
 #include "hub/hub.h"
-#include "hub/pool.h"
+#include "hub/thread_pool.h"
 #include "transport/ws_in.h"
 
 struct poll;

@@ -2,7 +2,7 @@
 
 #include "auth/permit.h"
 #include "dialect/render.h"
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 #include "transport/mux.h"
 #include "transport/mux_out.h"
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "ingest/agent.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * understood can be said again. */
 #include "fuzz.h"
 
-#include "agents/arq_job.h"
+#include "agents/arq/job.h"
 #include "base/error.h"
 
 #include <stdio.h>

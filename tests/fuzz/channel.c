@@ -6,7 +6,7 @@
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "bus/payload.h"
+#include "redis/payload.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include "auth/spec.h"
 #include "base/error.h"
 #include "http/header.h"
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 #include "store/store.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "framing/line.h"
 #include "jobs/job.h"
-#include "transport/order.h"
+#include "transport/mux_command.h"
 #include "transport/places.h"
 
 #include <stdlib.h>

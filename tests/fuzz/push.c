@@ -2,7 +2,7 @@
  * much has come behind it. */
 #include "fuzz.h"
 
-#include "bus/push.h"
+#include "redis/push.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "agents/lines.h"
-#include "agents/report.h"
+#include "agents/pool/report.h"
 #include "base/error.h"
 
 #include <stdio.h>

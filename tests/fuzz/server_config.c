@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "config/server.h"
 #include "ingest/agent.h"
 

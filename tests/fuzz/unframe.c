@@ -4,7 +4,7 @@
  * The first byte says how long the pieces are. */
 #include "fuzz.h"
 
-#include "agents/unframe.h"
+#include "agents/http/unframe.h"
 #include "base/error.h"
 
 #include <stdlib.h>

@@ -73,7 +73,7 @@ static void done(struct job *job)
     buf_done(&job->sent);
 }
 
-/* As journal/word.c does it. */
+/* As journal/append.c does it. */
 static void append(struct job *job, struct str batch)
 {
     intake_begin(job->intake, job->fold);

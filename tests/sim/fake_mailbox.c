@@ -1,6 +1,6 @@
 #include "fakes.h"
 
-#include "hub/shelf.h"
+#include "hub/page_cache.h"
 
 #include <stdlib.h>
 

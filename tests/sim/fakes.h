@@ -1,14 +1,14 @@
 /* What stands in for threads, sockets and time: nothing here happens by itself, the
  * scheduler says when.
  *
- *     fake_mailbox.c  loop/mailbox.h, hub/pool.h and libuv's timers
+ *     fake_mailbox.c  loop/mailbox.h, hub/thread_pool.h and libuv's timers
  *     fake_http.c     the part of http/http.h that a stream uses
  *     fake_memory.c   counts what is allocated, and tells the virtual time */
 #ifndef SIM_FAKES_H
 #define SIM_FAKES_H
 
 #include "http/http.h"
-#include "hub/pool.h"
+#include "hub/thread_pool.h"
 #include "loop/mailbox.h"
 
 #include <stdbool.h>

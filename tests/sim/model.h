@@ -6,7 +6,7 @@
 
 #include "dialect/dialect.h"
 #include "framing/framing.h"
-#include "hub/render.h"
+#include "hub/stream_format.h"
 
 /* One batch of a worker, however often it is sent.  Its first and its last line are
  * markers, so that the records say whether it is there, whole, and how often. */

@@ -4,7 +4,7 @@
  * Runs in the root of the sources (the document and the example are read from there). */
 #include "base/buf.h"
 #include "base/error.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "ingest/agent.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "auth/access.h"
 #include "auth/draft.h"
-#include "auth/gate.h"
+#include "auth/authenticator.h"
 #include "auth/permit.h"
 #include "auth/spec.h"
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /* What may have been meant. */
-#include "config/hint.h"
+#include "config/options/hint.h"
 
 #include "base/buf.h"
-#include "config/options.h"
+#include "config/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

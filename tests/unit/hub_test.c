@@ -2,7 +2,7 @@
 #include "hub/hub.h"
 
 #include "framing/framing.h"
-#include "hub/render.h"
+#include "hub/stream_format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The answers that are kept for when no worker is there. */
-#include "journal/kept.h"
+#include "journal/call_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

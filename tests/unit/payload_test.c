@@ -1,4 +1,4 @@
-#include "bus/payload.h"
+#include "redis/payload.h"
 
 #include "base/json.h"
 

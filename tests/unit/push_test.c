@@ -1,4 +1,4 @@
-#include "bus/push.h"
+#include "redis/push.h"
 
 #include "base/error.h"
 

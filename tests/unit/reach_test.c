@@ -1,4 +1,4 @@
-#include "jobs/reach.h"
+#include "jobs/job_scope.h"
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* Against a server that is played here, on the same loop: it answers what it is told to. */
-#include "bus/redis.h"
+#include "redis/connection.h"
 
 #include "base/error.h"
 

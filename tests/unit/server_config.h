@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "config/agent_file.h"
+#include "config/file/agent_file.h"
 #include "config/server.h"
 #include "ingest/agent.h"
 

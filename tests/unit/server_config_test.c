@@ -1,6 +1,6 @@
 /* The server's options: their defaults, the three ways to give them and which wins, what is
  * refused and in which words, and what is printed about them. */
-#include "config/options.h"
+#include "config/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

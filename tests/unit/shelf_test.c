@@ -1,5 +1,5 @@
 /* The page cache: what is read once, who waits, and what stays true. */
-#include "hub/shelf.h"
+#include "hub/page_cache.h"
 
 #include "dialect/aiq.h"
 

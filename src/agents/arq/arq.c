@@ -1,0 +1,673 @@
+/* One job in a queue of ARQ.
+ *
+ *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, or it is there already
+ *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
+ *               EXISTS health-check
+ *     SETTLE    the result is there; what it said over its channel may still be on its way:
+ *               a mark is sent after it (redis/stored_marks.h), or `settle` passes
+ *     OVER
+ *
+ * A lost connection is waited for: what was sent before it may or may not have been done, and
+ * the next look tells.  The id is the job's own, so that whoever comes back to it finds what is
+ * there; only a job that goes on after a question has another one, because the result of its
+ * beginning is kept. */
+#include "agents/arq/arq.h"
+
+#include "agents/arq/job.h"
+#include "agents/exec.h"
+#include "agents/executor.h"
+#include "agents/host.h"
+#include "agents/assignment.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "redis/stored_marks.h"
+#include "redis/connection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    MAX_PAYLOAD = 64 * 1024 * 1024,
+    EXTRA_MS = 86400 * 1000, /* a job is kept for so long after it was due, as ARQ has it */
+    SOON_MS = 10,
+    VANISHED = 2, /* looks in a row that find nothing: between two keys it may have ended */
+};
+
+enum phase { PHASE_ENQUEUE, PHASE_FOLLOW, PHASE_SETTLE, PHASE_OVER };
+
+enum arq_trouble {
+    TROUBLE_NONE,
+    TROUBLE_PAYLOAD,  /* the arguments cannot be written */
+    TROUBLE_REDIS,    /* Redis has refused a command */
+    TROUBLE_RESULT,   /* the result cannot be read */
+    TROUBLE_EXPIRED,  /* before a worker took it */
+    TROUBLE_VANISHED, /* it left the queue without a result */
+    TROUBLE_SILENT,   /* no sign of its worker */
+};
+
+enum look_at { LOOK_RESULT, LOOK_IN_PROGRESS, LOOK_SCORE, LOOK_JOB, LOOK_HEALTH, LOOK_MAX };
+
+struct arq_poll {
+    bool found[LOOK_MAX];
+    double score;
+    unsigned n; /* answers so far */
+    bool is_broken;
+};
+
+struct arq {
+    struct executor executor; /* first */
+    uv_timer_t timer;
+    enum phase phase;
+    enum arq_trouble trouble;
+    struct buf payload;
+    char id[96], job_key[128], result_key[128], in_progress_key[128], retry_key[128];
+    char health_key[300];
+    int64_t lease_ms;
+    int64_t created; /* milliseconds since 1970, like the next */
+    int64_t due;     /* when it may start; on the steady clock */
+    struct arq_poll look;
+    struct arq_result result;
+    struct stored_mark mark;
+    struct error why;   /* of the trouble */
+    unsigned n_flying;  /* commands without an answer, and the mark */
+    unsigned n_missing; /* looks in a row that found nothing */
+    uint64_t last_sign; /* of its worker, on the loop's clock */
+    uint64_t give_up;   /* the same: when a stop is waited for no longer; 0: there is none */
+    bool has_begun;     /* a worker had it */
+    bool has_health;    /* its workers say that they live */
+    bool has_result;
+    bool is_aborted; /* ARQ knows that we want it to stop */
+    bool is_left;    /* it goes on without us */
+    bool is_closing;
+};
+
+static struct arq *arq_of(struct executor *h)
+{
+    return (struct arq *)(void *)h;
+}
+
+static const struct exec_arq *settings_of(const struct arq *a)
+{
+    return &a->executor.agent->arq;
+}
+
+static struct arq_line *line_of(const struct arq *a)
+{
+    return a->executor.host->arq;
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void wait_ms(struct arq *a, int64_t ms)
+{
+    (void)uv_timer_start(&a->timer, on_timer, (uint64_t)ms, 0); /* it is open */
+}
+
+/* --- commands ---------------------------------------------------------------- */
+
+/* Forgotten as soon as it is sent. */
+static void tell(const struct arq_line *line, const struct str *args, size_t n)
+{
+    (void)redis_send(line->redis, args, n, 0, NULL, NULL); /* what is lost is lost */
+}
+
+#define TELL(a, ...)                                \
+    tell(line_of(a), (struct str[]){ __VA_ARGS__ }, \
+         sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str))
+
+static bool ask(struct arq *a, const struct str *args, size_t n, redis_reply_cb cb)
+{
+    if (redis_send(line_of(a)->redis, args, n, 0, cb, a) != 0)
+        return false;
+    a->n_flying++;
+    return true;
+}
+
+#define ASK(a, cb, ...)                     \
+    ask((a), (struct str[]){ __VA_ARGS__ }, \
+        sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str), (cb))
+
+static struct str queue_of(const struct arq *a)
+{
+    return str_of(settings_of(a)->queue);
+}
+
+/* Nobody is to find it any more. */
+static void forget(const struct arq *a)
+{
+    TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
+    TELL(a, STR("DEL"), str_of(a->job_key), str_of(a->retry_key), str_of(a->in_progress_key),
+         str_of(a->result_key));
+    TELL(a, STR("ZREM"), STR("arq:abort"), str_of(a->id));
+}
+
+/* --- the end ----------------------------------------------------------------- */
+
+static void on_closed(struct arq *a)
+{
+    if (!a->is_closing || a->n_flying > 0)
+        return;
+    buf_done(&a->payload);
+    arq_result_done(&a->result);
+    a->executor.events->closed(a->executor.owner); /* a is gone */
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct arq *a = handle->data;
+
+    a->is_closing = true;
+    on_closed(a);
+}
+
+/* An answer has come, or never will: true when nobody waits for it. */
+static bool landed(struct arq *a)
+{
+    a->n_flying--;
+    if (a->is_closing)
+        on_closed(a);
+    else if (a->phase != PHASE_OVER)
+        return false;
+    return true;
+}
+
+/* The mark, unless it is there already. */
+static void take_back(struct arq *a)
+{
+    struct stored_marks *marks = a->executor.host->marks;
+
+    if (marks != NULL && stored_marks_drop(marks, &a->mark))
+        a->n_flying--;
+}
+
+static void finish(struct arq *a)
+{
+    if (a->phase == PHASE_OVER)
+        return;
+    if (a->phase == PHASE_SETTLE)
+        take_back(a);
+    a->phase = PHASE_OVER;
+    (void)uv_timer_stop(&a->timer); /* stopping cannot fail */
+    bool is_unwanted = a->trouble != TROUBLE_NONE || a->give_up != 0;
+    if (is_unwanted && !a->has_result && !a->is_left)
+        forget(a);
+    a->executor.events->over(a->executor.owner, true);
+}
+
+static void fail(struct arq *a, enum arq_trouble trouble)
+{
+    a->trouble = trouble;
+    finish(a);
+}
+
+/* --- enqueueing -------------------------------------------------------------- */
+
+static bool is_refusal(struct arq *a, const redisReply *reply)
+{
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+        return false;
+    (void)error_set(&a->why, ERR_REFUSED, "%.200s", reply->str);
+    return true;
+}
+
+static void follow(struct arq *a)
+{
+    a->phase = PHASE_FOLLOW;
+    a->last_sign = uv_now(a->executor.host->loop);
+    wait_ms(a, 0);
+}
+
+static void on_enqueued(void *arg, const redisReply *reply)
+{
+    struct arq *a = arg;
+
+    line_of(a)->is_watching = false;
+    if (landed(a))
+        return;
+    if (is_refusal(a, reply))
+        fail(a, TROUBLE_REDIS);
+    else if (reply != NULL && reply->type == REDIS_REPLY_ARRAY)
+        follow(a);
+    else
+        wait_ms(a, SOON_MS); /* somebody was faster, or it is not known: the next look tells */
+}
+
+/* How long until it may start. */
+static int64_t put_off_ms(const struct arq *a)
+{
+    int64_t left = a->due - clock_steady_ms();
+
+    return left > 0 ? left : 0;
+}
+
+static bool send_job(struct arq *a)
+{
+    int64_t wait = put_off_ms(a), expires = settings_of(a)->expires_ms;
+    char life[24], due[24];
+
+    if (expires <= 0)
+        expires = wait + EXTRA_MS;
+    (void)snprintf(life, sizeof(life), "%lld", (long long)expires);
+    (void)snprintf(due, sizeof(due), "%lld", (long long)(clock_wall_ms() + wait)); /* fit */
+    TELL(a, STR("MULTI"));
+    TELL(a, STR("PSETEX"), str_of(a->job_key), str_of(life), buf_text(&a->payload));
+    TELL(a, STR("ZADD"), queue_of(a), str_of(due), str_of(a->id));
+    return ASK(a, on_enqueued, STR("EXEC"));
+}
+
+static void on_exists(void *arg, const redisReply *reply)
+{
+    struct arq *a = arg;
+    struct arq_line *line = line_of(a);
+    bool is_free = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
+    bool is_over = landed(a);
+
+    if (!is_over && a->give_up == 0 && is_free && send_job(a))
+        return;
+    if (reply != NULL)
+        tell(line, &STR("UNWATCH"), 1);
+    line->is_watching = false;
+    if (is_over)
+        return;
+    if (is_refusal(a, reply))
+        fail(a, TROUBLE_REDIS);
+    else if (reply != NULL && reply->type == REDIS_REPLY_INTEGER && !is_free)
+        follow(a); /* it is there: from before, or by somebody else */
+    else
+        wait_ms(a, SOON_MS);
+}
+
+static void enqueue(struct arq *a)
+{
+    struct arq_line *line = line_of(a);
+
+    if (a->give_up != 0) {
+        finish(a); /* it was never there */
+        return;
+    }
+    if (!redis_is_connected(line->redis) || line->is_watching) {
+        wait_ms(a, line->is_watching ? SOON_MS : settings_of(a)->poll_ms);
+        return;
+    }
+    TELL(a, STR("WATCH"), str_of(a->job_key));
+    line->is_watching =
+        ASK(a, on_exists, STR("EXISTS"), str_of(a->job_key), str_of(a->result_key));
+    if (!line->is_watching)
+        wait_ms(a, settings_of(a)->poll_ms);
+}
+
+/* --- following --------------------------------------------------------------- */
+
+static void take_result(struct arq *a, struct str bytes)
+{
+    a->has_result = true;
+    if (arq_result_read(&a->result, settings_of(a)->form, bytes, &a->why) != 0)
+        a->trouble = TROUBLE_RESULT;
+}
+
+/* Is there a sign that somebody has it, or may still take it? */
+static bool is_alive(struct arq *a)
+{
+    const struct arq_poll *l = &a->look;
+
+    a->has_health |= l->found[LOOK_HEALTH];
+    a->has_begun |= l->found[LOOK_IN_PROGRESS];
+    if (l->found[LOOK_IN_PROGRESS])
+        return l->found[LOOK_HEALTH] || !a->has_health;
+    return l->found[LOOK_SCORE] && (!a->has_begun || l->score > (double)clock_wall_ms());
+}
+
+static void judge_look(struct arq *a)
+{
+    const struct arq_poll *l = &a->look;
+    uint64_t now = uv_now(a->executor.host->loop);
+    bool is_gone = !l->found[LOOK_IN_PROGRESS] && !l->found[LOOK_SCORE];
+
+    a->n_missing = is_gone ? a->n_missing + 1 : 0;
+    if (is_alive(a))
+        a->last_sign = now;
+    if (a->n_missing >= VANISHED && settings_of(a)->keeps_result && a->give_up == 0)
+        fail(a, TROUBLE_VANISHED);
+    else if (a->n_missing >= VANISHED)
+        finish(a);
+    else if (!is_gone && !a->has_begun && !l->found[LOOK_JOB])
+        fail(a, TROUBLE_EXPIRED);
+    else if (now - a->last_sign > (uint64_t)a->lease_ms)
+        fail(a, TROUBLE_SILENT);
+    else if (a->give_up != 0 && now >= a->give_up)
+        finish(a);
+}
+
+/* That of an earlier job with the same id, which is kept for a while: it would keep this one
+ * out. */
+static bool is_stale(const struct arq *a)
+{
+    return a->has_result && a->trouble == TROUBLE_NONE && a->result.enqueued > 0 &&
+           a->result.enqueued < a->created;
+}
+
+static void begin_anew(struct arq *a)
+{
+    arq_result_done(&a->result);
+    arq_result_init(&a->result);
+    a->has_result = false;
+    forget(a);
+    a->phase = PHASE_ENQUEUE;
+    wait_ms(a, 0);
+}
+
+static void on_mark(struct stored_mark *mark)
+{
+    struct arq *a = (struct arq *)(void *)((char *)mark - offsetof(struct arq, mark));
+
+    if (!landed(a))
+        finish(a);
+}
+
+static void on_marked(void *arg, const redisReply *reply)
+{
+    struct arq *a = arg;
+    bool is_heard = reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer > 0;
+
+    if (!landed(a) && !is_heard)
+        finish(a); /* nobody listens: nothing is on its way */
+}
+
+/* What the worker published before its result is before our mark. */
+static void settle(struct arq *a)
+{
+    struct stored_marks *marks = a->executor.host->marks;
+
+    a->phase = PHASE_SETTLE;
+    a->mark.home = a->executor.host->box;
+    a->mark.came = on_mark;
+    if (marks == NULL || !stored_marks_put(marks, &a->mark, a->executor.job)) {
+        wait_ms(a, 0);
+        return;
+    }
+    a->n_flying++;
+    wait_ms(a, settings_of(a)->settle_ms);
+    (void)ASK(a, on_marked, STR("PUBLISH"), stored_marks_channel(marks),
+              str_make(a->mark.text, sizeof(a->mark.text))); /* else the time passes */
+}
+
+static void looked(struct arq *a)
+{
+    if (is_stale(a)) {
+        begin_anew(a);
+        return;
+    }
+    if (a->look.is_broken) {
+        a->last_sign = uv_now(a->executor.host->loop); /* the silence is Redis's */
+        if (a->give_up != 0 && a->last_sign >= a->give_up)
+            finish(a);
+    } else if (a->has_result) {
+        settle(a);
+        return;
+    } else {
+        judge_look(a);
+    }
+    if (a->phase != PHASE_OVER)
+        wait_ms(a, settings_of(a)->poll_ms);
+}
+
+static void take_answer(struct arq *a, enum look_at at, const redisReply *reply)
+{
+    struct arq_poll *l = &a->look;
+
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+        l->is_broken = true;
+    } else if (reply->type == REDIS_REPLY_INTEGER) {
+        l->found[at] = reply->integer > 0;
+    } else if (reply->type == REDIS_REPLY_STRING) {
+        l->found[at] = true;
+        if (at == LOOK_SCORE)
+            l->score = strtod(reply->str, NULL);
+        else if (at == LOOK_RESULT)
+            take_result(a, str_make(reply->str, reply->len));
+    }
+}
+
+/* Answers come in the order of the questions. */
+static void on_look(void *arg, const redisReply *reply)
+{
+    struct arq *a = arg;
+    enum look_at at = (enum look_at)a->look.n++;
+
+    if (landed(a))
+        return;
+    take_answer(a, at, reply);
+    if (at + 1 == LOOK_MAX)
+        looked(a);
+}
+
+static void look(struct arq *a)
+{
+    a->look = (struct arq_poll){ 0 };
+    if (!redis_is_connected(line_of(a)->redis) ||
+        !(ASK(a, on_look, STR("GET"), str_of(a->result_key)) &&
+          ASK(a, on_look, STR("EXISTS"), str_of(a->in_progress_key)) &&
+          ASK(a, on_look, STR("ZSCORE"), queue_of(a), str_of(a->id)) &&
+          ASK(a, on_look, STR("EXISTS"), str_of(a->job_key)) &&
+          ASK(a, on_look, STR("EXISTS"), str_of(a->health_key)))) {
+        a->look.is_broken = true;
+        looked(a);
+    }
+}
+
+/* As Job.abort(): one that is put off is brought forward, so that a worker finds it. */
+static void abort_job(struct arq *a)
+{
+    char now[24];
+
+    if (!redis_is_connected(line_of(a)->redis))
+        return;
+    a->is_aborted = true;
+    (void)snprintf(now, sizeof(now), "%lld", (long long)clock_wall_ms()); /* fits */
+    if (!a->has_begun && put_off_ms(a) > 0) {
+        TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
+        TELL(a, STR("ZADD"), queue_of(a), STR("1"), str_of(a->id));
+    }
+    TELL(a, STR("ZADD"), STR("arq:abort"), str_of(now), str_of(a->id));
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct arq *a = timer->data;
+
+    if (a->is_left || a->phase == PHASE_SETTLE) {
+        finish(a);
+        return;
+    }
+    if (a->n_flying > 0) {
+        wait_ms(a, SOON_MS);
+        return;
+    }
+    if (a->give_up != 0 && a->phase == PHASE_FOLLOW && !a->is_aborted)
+        abort_job(a);
+    if (a->phase == PHASE_ENQUEUE)
+        enqueue(a);
+    else if (a->phase == PHASE_FOLLOW)
+        look(a);
+}
+
+/* --- what it is told --------------------------------------------------------- */
+
+static void do_nothing(struct executor *executor)
+{
+    (void)executor; /* it says nothing that could wait */
+}
+
+static void stop(struct executor *executor)
+{
+    struct arq *a = arq_of(executor);
+
+    if (a->give_up == 0)
+        a->give_up = uv_now(executor->host->loop) + (uint64_t)exec_grace_ms(executor->agent);
+    if (a->phase != PHASE_SETTLE && a->phase != PHASE_OVER)
+        wait_ms(a, 0);
+}
+
+/* Another has it now, or nobody will. */
+static void drop(struct executor *executor)
+{
+    struct arq *a = arq_of(executor);
+
+    if (a->phase == PHASE_FOLLOW && !a->has_result)
+        forget(a);
+    a->is_left = true;
+    wait_ms(a, 0);
+}
+
+static void leave(struct executor *executor)
+{
+    struct arq *a = arq_of(executor);
+
+    a->is_left = true;
+    if (a->phase != PHASE_OVER)
+        wait_ms(a, 0);
+}
+
+static bool has_ended(const struct executor *executor)
+{
+    const struct arq *a = (const struct arq *)(const void *)executor;
+
+    return a->has_result || a->phase == PHASE_OVER;
+}
+
+/* --- why --------------------------------------------------------------------- */
+
+static enum outcome judge_trouble(const struct arq *a, struct buf *b, struct str *ret_type)
+{
+    switch (a->trouble) {
+    case TROUBLE_PAYLOAD:
+        buf_lit(b, "the job cannot be written for ARQ: ");
+        buf_str(b, str_of(a->why.text));
+        *ret_type = STR("ArqPayload");
+        return OUTCOME_FAILED;
+    case TROUBLE_REDIS:
+        buf_lit(b, "Redis has refused the job: ");
+        buf_str(b, str_of(a->why.text));
+        *ret_type = STR("ArqRefused");
+        return OUTCOME_LOST;
+    case TROUBLE_RESULT:
+        buf_lit(b, "the result in Redis cannot be read: ");
+        buf_str(b, str_of(a->why.text));
+        *ret_type = STR("ArqResult");
+        return OUTCOME_FAILED;
+    case TROUBLE_EXPIRED:
+        buf_lit(b, "no worker of ARQ took the job before it expired");
+        *ret_type = STR("ArqExpired");
+        return OUTCOME_FAILED;
+    case TROUBLE_VANISHED:
+        buf_lit(b, "the job left the queue of ARQ without a result");
+        *ret_type = STR("ArqVanished");
+        return OUTCOME_LOST;
+    case TROUBLE_SILENT:
+        buf_lit(b, "worker lost: no sign of it in the queue of ARQ for as long as a lease");
+        *ret_type = STR("ArqWorkerLost");
+        return OUTCOME_LOST;
+    case TROUBLE_NONE:
+        break;
+    }
+    return OUTCOME_WELL;
+}
+
+static enum outcome judge(const struct executor *executor,
+                          struct buf *error,
+                          struct str *ret_type)
+{
+    const struct arq *a = (const struct arq *)(const void *)executor;
+
+    if (a->trouble != TROUBLE_NONE)
+        return judge_trouble(a, error, ret_type);
+    if (!a->has_result || a->result.is_success)
+        return OUTCOME_WELL;
+    if (a->result.is_cancelled)
+        return OUTCOME_CANCELLED;
+    buf_str(error, buf_text(&a->result.error));
+    *ret_type = buf_text(&a->result.error_type);
+    return OUTCOME_RAISED;
+}
+
+static struct str output(const struct executor *executor)
+{
+    const struct arq *a = (const struct arq *)(const void *)executor;
+
+    return a->result.output.n > 0 ? buf_text(&a->result.output) : STR_NONE;
+}
+
+/* --- making and closing ------------------------------------------------------ */
+
+static void name_keys(struct arq *a, const struct assignment *assignment)
+{
+    const char *health = settings_of(a)->health_key;
+    struct str job = str_head(assignment->job, 64);
+
+    if (assignment->resumed > 0)
+        (void)snprintf(a->id, sizeof(a->id), "%.*s:%lld", STR_ARG(job),
+                       (long long)assignment->resumed);
+    else
+        (void)snprintf(a->id, sizeof(a->id), "%.*s", STR_ARG(job));
+    (void)snprintf(a->job_key, sizeof(a->job_key), "arq:job:%s", a->id);
+    (void)snprintf(a->result_key, sizeof(a->result_key), "arq:result:%s", a->id);
+    (void)snprintf(a->in_progress_key, sizeof(a->in_progress_key), "arq:in-progress:%s", a->id);
+    (void)snprintf(a->retry_key, sizeof(a->retry_key), "arq:retry:%s", a->id); /* all fit */
+    (void)snprintf(a->health_key, sizeof(a->health_key), "%s%s",
+                   health != NULL ? health : settings_of(a)->queue,
+                   health != NULL ? "" : ":health-check");
+}
+
+static bool start(struct executor *executor, const struct assignment *assignment)
+{
+    struct arq *a = arq_of(executor);
+    const struct exec_arq *s = settings_of(a);
+    bool goes_on = !str_absent(assignment->resume) && s->resume_function != NULL;
+
+    (void)uv_timer_init(executor->host->loop, &a->timer); /* cannot fail */
+    a->timer.data = a;
+    a->lease_ms = assignment->lease_ms;
+    a->created = assignment->created;
+    a->due = clock_steady_ms() + s->defer_ms;
+    arq_result_init(&a->result);
+    buf_init(&a->payload, MAX_PAYLOAD);
+    name_keys(a, assignment);
+    if (arq_put_job(&a->payload, s->form, str_of(goes_on ? s->resume_function : s->function),
+                    goes_on ? s->resume_args : s->args, assignment, clock_wall_ms(),
+                    &a->why) != 0) {
+        a->trouble = TROUBLE_PAYLOAD;
+        a->phase = PHASE_OVER;
+        return false;
+    }
+    wait_ms(a, 0);
+    return true;
+}
+
+static void close_timer(struct executor *executor)
+{
+    uv_close((uv_handle_t *)&arq_of(executor)->timer, on_timer_closed);
+}
+
+static const struct executor_ops ops = { .source = "the queue", /* says nothing */
+                                         .start = start,
+                                         .pause = do_nothing,
+                                         .resume = do_nothing,
+                                         .stop = stop,
+                                         .kill = drop,
+                                         .abandon = leave,
+                                         .leave = leave,
+                                         .has_ended = has_ended,
+                                         .judge = judge,
+                                         .output = output,
+                                         .close = close_timer };
+
+struct executor *arq_new(const struct executor *common)
+{
+    struct arq *a = calloc(1, sizeof(*a));
+
+    if (a == NULL)
+        return NULL;
+    a->executor = *common;
+    a->executor.ops = &ops;
+    return &a->executor;
+}

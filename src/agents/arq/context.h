@@ -1,0 +1,46 @@
+/* What a server of ARQ and its servings share: options, Redis, the store, counts.
+ *
+ * The loop of the server only. */
+#ifndef AGENTS_ARQ_CONTEXT_H
+#define AGENTS_ARQ_CONTEXT_H
+
+#include "agents/arq/server.h"
+#include "redis/connection.h"
+
+struct mailbox;
+
+struct arq_context {
+    struct arq_server_options opt;
+    struct mailbox *box; /* owned by the server, as the next two */
+    struct redis *redis;
+    struct store *store; /* reads */
+    struct arq_server_counts counts;
+    bool is_stopping;
+};
+
+void arq_context_say(const struct arq_context *d, struct str job, const char *what);
+struct str arq_context_queue(const struct arq_context *d);
+
+/* A number as an argument of a command. */
+struct arq_number {
+    char text[24];
+};
+
+struct arq_number arq_context_number_of(int64_t value);
+
+/* False: Redis is away, or no memory; @cb is not called.  Else it counts in @flying (may be
+ * NULL) until @cb takes it back. */
+bool arq_context_send(struct arq_context *d,
+                      const struct str *args,
+                      size_t n,
+                      redis_reply_cb cb,
+                      void *arg,
+                      unsigned *flying);
+
+#define ARQ_CONTEXT_ARGS(...) \
+    (struct str[]){ __VA_ARGS__ }, sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str)
+/* Forgotten as soon as it is sent. */
+#define ARQ_CONTEXT_TELL(d, ...) \
+    ((void)arq_context_send((d), ARQ_CONTEXT_ARGS(__VA_ARGS__), NULL, NULL, NULL))
+
+#endif

@@ -1,0 +1,66 @@
+/* Serves a queue of ARQ: takes the jobs that a Python program has put there, makes jobs of
+ * agents of them, and writes the results that it waits for.
+ *
+ *     ZRANGEBYSCORE ──▶ in-progress key ──▶ job ──▶ SUBMIT ──▶ (an agent does it) ──▶ result
+ *
+ * A call of a function with a job id and an input is a job of the agent that serves the
+ * function, under that id.  It is done when its job has ended, or waits for an answer: then the
+ * result is None, as a function returns that has asked.  Taken again, after a server was
+ * killed, it is the same job.
+ *
+ * It has a thread with a loop of its own. */
+#ifndef AGENTS_ARQ_SERVER_H
+#define AGENTS_ARQ_SERVER_H
+
+#include "agents/arq/job.h"
+#include "base/counter.h"
+#include "store/store.h"
+
+struct arq_server;
+struct journal;
+struct redis_url;
+
+/* A function and the agent that serves it. */
+struct arq_function {
+    struct str name;
+    struct str agent;
+    char *const *args; /* words (base/arq_word.h): job_id and input are looked for */
+    bool is_answer;    /* it is no start: `answer` is the answer to the job's open question */
+};
+
+struct arq_server_options {
+    const struct redis_url *redis;        /* copied */
+    const struct arq_function *functions; /* with all they point to: borrowed */
+    size_t n;
+    struct journal *journal; /* borrowed; stopped after it */
+    struct store_options store;
+    const char *queue;           /* borrowed */
+    const char *expire_function; /* the same: ends the wait for an answer; NULL: none */
+    enum arq_form form;
+    unsigned max_jobs;
+    bool allow_abort;
+    int64_t max_tries;
+    int64_t poll_ms;
+    int64_t lease_ms;       /* of the in-progress key, which is renewed */
+    int64_t keep_result_ms; /* 0: none is written */
+    int64_t health_ms;
+    /* For people.  On its thread.  May be NULL. */
+    void (*log)(void *arg, struct str job, struct str line);
+    void *arg;
+};
+
+struct arq_server_counts {
+    struct counter taken, done, failed, ongoing;
+};
+
+int arq_server_new(const struct arq_server_options *options,
+                   struct arq_server **ret,
+                   struct error *err);
+int arq_server_start(struct arq_server *s, struct error *err);
+const struct arq_server_counts *arq_server_counts(const struct arq_server *s);
+/* By the thread that started it.  Lets go of what it has: the next server takes it. */
+void arq_server_stop(struct arq_server *s);
+/* May be NULL. */
+void arq_server_free(struct arq_server *s);
+
+#endif

@@ -1,0 +1,78 @@
+/* An executor: what does the job of a task.  A process (process.h), a remote endpoint (http.h),
+ * or a worker of an ARQ queue (arq.h).
+ *
+ *     made ──▶ start ──▶ output … ──▶ over ──▶ close ──▶ closed
+ *
+ * Before it starts it is one block of memory and nothing else, and so it is after `closed`:
+ * free() ends it.
+ *
+ * Loop thread only. */
+#ifndef AGENTS_EXECUTOR_H
+#define AGENTS_EXECUTOR_H
+
+#include "base/buf.h"
+
+struct environment;
+struct exec_agent;
+struct executor;
+struct host;
+struct assignment;
+
+/* What the executor tells its owner. */
+struct executor_events {
+    /* Bytes of lines; @more: another call follows in this turn, maybe with none. */
+    void (*output)(void *owner, struct str bytes, bool more);
+    /* Once, and no output after it.  @is_whole: the last line need not have a newline. */
+    void (*over)(void *owner, bool is_whole);
+    /* After `close`: nothing of them is left but their memory. */
+    void (*closed)(void *owner);
+};
+
+enum outcome {
+    OUTCOME_WELL,
+    OUTCOME_FAILED,
+    OUTCOME_RAISED,    /* failed: the worker's own exception, in its own words */
+    OUTCOME_CANCELLED, /* by somebody else than us */
+    OUTCOME_LOST       /* not by the job's own fault: another try may go better */
+};
+
+struct executor_ops {
+    const char *source; /* of its lines, for people */
+    /* False: there is nothing to wait for, `over` does not come; `judge` says why. */
+    bool (*start)(struct executor *h, const struct assignment *assignment);
+    /* No more output, and again. */
+    void (*pause)(struct executor *h);
+    void (*resume)(struct executor *h);
+    /* Asks the worker to stop at its next step; NULL: it cannot hear that. */
+    void (*rest)(struct executor *h);
+    /* Ends the work in good order, at once, or without waiting for its output to end.  `over`
+     * follows, and never from inside of these calls. */
+    void (*stop)(struct executor *h);
+    void (*kill)(struct executor *h);
+    void (*abandon)(struct executor *h);
+    /* Lets it go on without us: whoever leases the job again finds it.  `over` follows as
+     * above.  NULL: it does not outlive the server, and is stopped. */
+    void (*leave)(struct executor *h);
+    /* It has ended by itself, though all that it said may not be read yet. */
+    bool (*has_ended)(const struct executor *h);
+    /* When that is so.  Puts why it did not go well. */
+    enum outcome (*judge)(const struct executor *h, struct buf *error, struct str *ret_type);
+    /* What else is known of that, as a JSON object or nothing.  NULL: nothing. */
+    void (*details)(const struct executor *h, struct buf *out);
+    /* When that went well: what the job has made, as JSON or absent.  NULL: the end is the end
+     * of a stream, and the journal says what it means. */
+    struct str (*output)(const struct executor *h);
+    void (*close)(struct executor *h);
+};
+
+struct executor {
+    const struct executor_ops *ops;
+    const struct executor_events *events;
+    void *owner;
+    const struct host *host; /* borrowed, like all below; they outlive it */
+    const struct exec_agent *agent;
+    const struct environment *env;
+    struct str job;
+};
+
+#endif

@@ -1,0 +1,87 @@
+#include "agents/http/body.h"
+
+#include "agents/exec.h"
+#include "agents/assignment.h"
+#include "base/json.h"
+
+#include <string.h>
+
+/* A job that goes on has no input but its answers. */
+static void put_input(struct buf *b, const struct assignment *assignment)
+{
+    if (str_absent(assignment->resume)) {
+        json_put_raw_or_null(b, assignment->input);
+        return;
+    }
+    buf_lit(b, "{\"resume\":");
+    buf_str(b, assignment->resume);
+    buf_char(b, '}');
+}
+
+static void put_langserve(struct buf *b, const struct assignment *assignment)
+{
+    buf_lit(b, "{\"input\":");
+    put_input(b, assignment);
+    buf_lit(b, ",\"config\":{\"configurable\":{\"thread_id\":");
+    json_put_str(b, assignment->job);
+    buf_lit(b, "}}}");
+}
+
+/* After a pause, or at a breakpoint, there is nothing to answer: a run without input goes on.
+ */
+static void put_command(struct buf *b, const struct assignment *assignment)
+{
+    if (str_absent(assignment->resume)) {
+        json_put_raw_or_null(b, assignment->input);
+        return;
+    }
+    buf_lit(b, "null");
+    if (!str_is(assignment->resume, "{}")) {
+        buf_lit(b, ",\"command\":{\"resume\":");
+        buf_str(b, assignment->resume);
+        buf_char(b, '}');
+    }
+}
+
+/* A run of a thread begins with the thread, which is the job's own; a cut connection ends the
+ * run, as a cut here ends the attempt. */
+static void put_langgraph(struct buf *b,
+                          const struct exec_http *http,
+                          const struct assignment *assignment)
+{
+    buf_lit(b, "{\"assistant_id\":");
+    json_put_str(b, str_of(http->assistant));
+    buf_lit(b, ",\"input\":");
+    put_command(b, assignment);
+    buf_lit(b, ",\"stream_mode\":[");
+    for (char *const *mode = http->modes; mode != NULL && *mode != NULL; mode++) {
+        if (mode != http->modes)
+            buf_char(b, ',');
+        json_put_str(b, str_of(*mode));
+    }
+    buf_lit(b, "],\"stream_subgraphs\":true,\"on_disconnect\":\"cancel\"");
+    if (strstr(http->url, "/threads/") != NULL)
+        buf_lit(b, ",\"if_not_exists\":\"create\"");
+    buf_char(b, '}');
+}
+
+void body_put(struct buf *b, const struct exec_http *http, const struct assignment *assignment)
+{
+    struct assignment plain = *assignment;
+
+    plain.lease_key = NULL; /* the lease is for our own processes */
+    switch (http->body) {
+    case EXEC_BODY_INPUT:
+        put_input(b, assignment);
+        break;
+    case EXEC_BODY_ORDER:
+        assignment_put(b, &plain);
+        break;
+    case EXEC_BODY_LANGSERVE:
+        put_langserve(b, assignment);
+        break;
+    case EXEC_BODY_LANGGRAPH:
+        put_langgraph(b, http, assignment);
+        break;
+    }
+}

@@ -1,0 +1,167 @@
+/* libcurl says which sockets it waits for, and until when; libuv waits, and says what came:
+ *
+ *     on_socket ──▶ uv_poll ──▶ curl_multi_socket_action ──▶ transfers that are done
+ *     on_timer  ──▶ uv_timer ──▶ the same, with a time-out
+ *
+ * Each socket has a handle of its own, which outlives libcurl's interest until it is closed. */
+#include "agents/http/http_client.h"
+
+#include <stdlib.h>
+
+struct http_client {
+    CURLM *multi; /* owned */
+    uv_loop_t *loop;
+    uv_timer_t timer;
+};
+
+struct plug {
+    uv_poll_t poll;
+    struct http_client *client;
+    curl_socket_t socket;
+};
+
+/* --- what came --------------------------------------------------------------- */
+
+static void report(struct http_client *d)
+{
+    CURLMsg *msg;
+    int left;
+
+    while ((msg = curl_multi_info_read(d->multi, &left)) != NULL) {
+        CURL *easy = msg->easy_handle;
+        CURLcode code = msg->data.result; /* the message goes with its transfer */
+        void *t = NULL;
+
+        if (msg->msg != CURLMSG_DONE)
+            continue;
+        (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t); /* set by dialer_add */
+        (void)curl_multi_remove_handle(d->multi, easy);      /* it is there */
+        ((struct dialed *)t)->done(t, code);
+    }
+}
+
+static void act(struct http_client *d, curl_socket_t socket, int events)
+{
+    int running;
+
+    (void)curl_multi_socket_action(d->multi, socket, events, &running); /* each has its own */
+    report(d);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct plug *p = poll->data;
+    int ready = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
+                (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0) |
+                (status < 0 ? CURL_CSELECT_ERR : 0);
+
+    act(p->client, p->socket, ready);
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* --- what libcurl waits for -------------------------------------------------- */
+
+static int on_timer(CURLM *multi, long ms, void *arg)
+{
+    struct http_client *d = arg;
+
+    (void)multi;
+    if (ms < 0)
+        (void)uv_timer_stop(&d->timer); /* stopping cannot fail */
+    else
+        (void)uv_timer_start(&d->timer, on_timeout, (uint64_t)ms, 0); /* it is open */
+    return 0;
+}
+
+static struct plug *plug_new(struct http_client *d, curl_socket_t socket)
+{
+    struct plug *p = calloc(1, sizeof(*p));
+
+    if (p == NULL || uv_poll_init_socket(d->loop, &p->poll, socket) != 0) {
+        free(p);
+        return NULL;
+    }
+    p->poll.data = p;
+    p->client = d;
+    p->socket = socket;
+    return p;
+}
+
+static void on_plug_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void *data)
+{
+    struct http_client *d = arg;
+    struct plug *p = data;
+    int events =
+        (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (p != NULL)
+            uv_close((uv_handle_t *)&p->poll, on_plug_closed);
+        return 0;
+    }
+    if (p == NULL)
+        p = plug_new(d, socket);
+    if (p == NULL)
+        return -1;                                  /* libcurl ends its transfers */
+    (void)curl_multi_assign(d->multi, socket, p);   /* it has this socket */
+    (void)uv_poll_start(&p->poll, events, on_poll); /* open */
+    return 0;
+}
+
+/* --- transfers --------------------------------------------------------------- */
+
+bool http_client_add(struct http_client *d, struct dialed *t)
+{
+    return curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t) == CURLE_OK &&
+           curl_multi_add_handle(d->multi, t->easy) == CURLM_OK;
+}
+
+void http_client_remove(struct http_client *d, struct dialed *t)
+{
+    (void)curl_multi_remove_handle(d->multi, t->easy); /* it is there, or was */
+}
+
+/* --- making and closing ------------------------------------------------------ */
+
+struct http_client *http_client_new(uv_loop_t *loop)
+{
+    struct http_client *d = calloc(1, sizeof(*d));
+
+    if (d == NULL)
+        return NULL;
+    d->loop = loop;
+    d->multi = curl_multi_init();
+    if (d->multi == NULL ||
+        curl_multi_setopt(d->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
+        curl_multi_setopt(d->multi, CURLMOPT_SOCKETDATA, d) != CURLM_OK ||
+        curl_multi_setopt(d->multi, CURLMOPT_TIMERFUNCTION, on_timer) != CURLM_OK ||
+        curl_multi_setopt(d->multi, CURLMOPT_TIMERDATA, d) != CURLM_OK) {
+        (void)curl_multi_cleanup(d->multi); /* empty */
+        free(d);
+        return NULL;
+    }
+    (void)uv_timer_init(loop, &d->timer); /* cannot fail */
+    d->timer.data = d;
+    return d;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void http_client_close(struct http_client *d)
+{
+    (void)curl_multi_cleanup(d->multi); /* every transfer was removed */
+    uv_close((uv_handle_t *)&d->timer, on_closed);
+}

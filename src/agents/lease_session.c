@@ -1,0 +1,327 @@
+/* go_on() is the one place that decides what is said next: the next batch, then the last
+ * word (when it is known), then nothing.  Everything that happens (lines, an answer, a
+ * timer) ends with it. */
+#include "agents/lease_session.h"
+
+#include "agents/host.h"
+
+#include <stdio.h>
+
+enum { FIRST_RETRY_MS = 100, LAST_RETRY_MS = 2000, DEFAULT_LEASE_MS = 60000 };
+
+/* --- words for people -------------------------------------------------------- */
+
+void lease_session_remark(const struct lease_session *d, const char *what, const char *why)
+{
+    char line[400];
+
+    (void)snprintf(line, sizeof(line), "spoolwire: %s: %s", what, why); /* cutting is fine */
+    host_log(d->host, d->job, d->agent, str_of(line));
+}
+
+/* --- the end ----------------------------------------------------------------- */
+
+static void free_when_closed(struct lease_session *d)
+{
+    if (!d->is_closed || d->beat.is_flying)
+        return;
+    outbox_done(&d->outbox);
+    mailbox_call_done(&d->word);
+    mailbox_call_done(&d->beat);
+    arena_done(&d->mem);
+    d->events->closed(d);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct lease_session *d = handle->data;
+
+    d->is_closed = true;
+    free_when_closed(d);
+}
+
+void lease_session_close(struct lease_session *d)
+{
+    if (d->is_closing)
+        return;
+    d->is_closing = true;
+    uv_close((uv_handle_t *)&d->retry, on_timer_closed);
+}
+
+static void set_over(struct lease_session *d)
+{
+    if (d->is_over)
+        return;
+    d->is_over = true;
+    d->events->over(d);
+}
+
+static void stop_retrying(struct lease_session *d)
+{
+    if (!d->is_retrying)
+        return;
+    d->is_retrying = false;
+    (void)uv_timer_stop(&d->retry); /* stopping cannot fail */
+}
+
+/* The journal has given the job to another, ended it, or deleted it. */
+static void lose(struct lease_session *d, int code, const char *why)
+{
+    if (d->last_sent || d->is_gone)
+        return;
+    d->is_gone = true;
+    lease_session_remark(d, "the job is lost", why);
+    outbox_drop(&d->outbox);
+    stop_retrying(d);
+    d->events->lost(d, code);
+}
+
+/* --- what is said to the journal --------------------------------------------- */
+
+static struct journal_request *begin(struct lease_session *d,
+                                     struct mailbox_call *p,
+                                     enum journal_op op)
+{
+    struct journal_request *req = mailbox_call_begin(p, op);
+
+    req->job = d->job;
+    req->key = d->key;
+    req->attempt = d->attempt;
+    return req;
+}
+
+static void send_batch(struct lease_session *d)
+{
+    struct journal_request *req = begin(d, &d->word, JOURNAL_APPEND);
+
+    req->producer_seq = d->outbox.seq;
+    req->bytes = buf_text(&d->outbox.batch);
+    mailbox_call_send(&d->word, d->host->journal);
+}
+
+static void send_last(struct lease_session *d)
+{
+    struct journal_request *req = begin(d, &d->word, d->last.op);
+
+    req->end = d->last.end;
+    req->interrupted = d->last.interrupted;
+    req->end_of_stream = d->last.end_of_stream;
+    req->error = d->last.error;
+    req->error_type = d->last.error_type;
+    req->output = d->last.output;
+    req->details = d->last.details;
+    req->phase = d->last.phase;
+    d->last_sent = true;
+    mailbox_call_send(&d->word, d->host->journal);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct lease_session *d = timer->data;
+
+    d->is_retrying = false;
+    lease_session_go_on(d);
+}
+
+/* False when there is no later. */
+static bool try_later(struct lease_session *d, const char *why)
+{
+    if (d->host->is_stopping) {
+        lease_session_remark(d, "left to recovery", why);
+        d->is_gone = true;
+        return false;
+    }
+    if (d->retry_ms == 0)
+        lease_session_remark(d, "trying again until it is stored", why);
+    d->retry_ms = d->retry_ms == 0 ? FIRST_RETRY_MS : d->retry_ms * 2;
+    if (d->retry_ms > LAST_RETRY_MS)
+        d->retry_ms = LAST_RETRY_MS;
+    d->is_retrying = true;
+    (void)uv_timer_start(&d->retry, on_retry, (uint64_t)d->retry_ms, 0); /* it is open */
+    return true;
+}
+
+void lease_session_go_on(struct lease_session *d)
+{
+    if (d->word.is_flying || d->is_retrying || d->is_over)
+        return;
+    int next = d->is_gone ? ERR_NOT_FOUND : outbox_next(&d->outbox);
+    if (next == 0)
+        send_batch(d);
+    else if (next == ERR_NOMEM && try_later(d, "out of memory"))
+        return;
+    else if (d->is_gone || d->last_heard)
+        set_over(d);
+    else if (d->has_last)
+        send_last(d);
+}
+
+int lease_session_put(struct lease_session *d, struct str bytes)
+{
+    return d->is_gone || d->has_last ? 0 : outbox_put(&d->outbox, bytes);
+}
+
+int lease_session_put_end(struct lease_session *d)
+{
+    return d->is_gone || d->has_last ? 0 : outbox_end(&d->outbox);
+}
+
+void lease_session_end(struct lease_session *d, const struct last_report *word)
+{
+    if (d->last_sent)
+        return;
+    d->last = *word;
+    d->has_last = true;
+    if (!arena_copy(&d->mem, word->error, &d->last.error))
+        d->last.error = STR("out of memory");
+    if (!arena_copy(&d->mem, word->error_type, &d->last.error_type))
+        d->last.error_type = STR_NONE;
+    if (!arena_copy(&d->mem, word->output, &d->last.output))
+        d->last.output = STR_NONE;
+    if (!arena_copy(&d->mem, word->details, &d->last.details))
+        d->last.details = STR_NONE;
+    lease_session_go_on(d);
+}
+
+void lease_session_leave(struct lease_session *d)
+{
+    if (d->last_sent)
+        return;
+    d->is_gone = true;
+    outbox_drop(&d->outbox);
+    stop_retrying(d);
+    lease_session_go_on(d);
+}
+
+void lease_session_hurry(struct lease_session *d)
+{
+    stop_retrying(d);
+    lease_session_go_on(d);
+}
+
+/* --- what the journal answers ------------------------------------------------ */
+
+static void batch_stored(struct lease_session *d, const struct journal_request *req)
+{
+    d->retry_ms = 0;
+    outbox_stored(&d->outbox);
+    if (req->rejected > 0)
+        lease_session_remark(d, d->source, req->why.text);
+    if (req->cancel)
+        d->events->cancel(d);
+    else if (req->pause && d->events->pause != NULL)
+        d->events->pause(d);
+    d->events->stored(d);
+}
+
+static void batch_answered(struct lease_session *d, const struct journal_request *req)
+{
+    switch (req->code) {
+    case 0:
+        batch_stored(d, req);
+        break;
+    case ERR_BUSY:
+    case ERR_NOMEM:
+        if (!d->is_gone)
+            (void)try_later(d, req->why.text); /* if not, it is gone: go_on sees that */
+        break;
+    case ERR_REFUSED:
+    case ERR_NOT_FOUND:
+    case ERR_CLOSED:
+        lose(d, req->code, req->why.text);
+        break;
+    default: /* a batch that is never taken */
+        outbox_drop(&d->outbox);
+        outbox_stored(&d->outbox);
+        d->events->refused(d, str_of(req->why.text));
+    }
+}
+
+static void on_word_answered(struct mailbox_call *p)
+{
+    struct lease_session *d = p->owner;
+
+    if (p->req.op == JOURNAL_APPEND)
+        batch_answered(d, &p->req);
+    else if (p->req.code == ERR_BUSY || p->req.code == ERR_NOMEM)
+        (void)try_later(d, p->req.why.text); /* as above */
+    else
+        d->last_heard = true; /* or somebody else's was heard before */
+    lease_session_go_on(d);
+}
+
+static void on_beat_answered(struct mailbox_call *p)
+{
+    struct lease_session *d = p->owner;
+    int code = p->req.code;
+
+    if (d->is_closing) {
+        free_when_closed(d);
+        return;
+    }
+    if (code == 0 && p->req.cancel)
+        d->events->cancel(d);
+    else if (code == 0 && p->req.pause && d->events->pause != NULL)
+        d->events->pause(d);
+    else if (code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_CLOSED)
+        lose(d, code, p->req.why.text);
+    lease_session_go_on(d);
+}
+
+void lease_session_ask(struct lease_session *d)
+{
+    if (d->beat.is_flying || d->last_sent || d->is_gone)
+        return;
+    (void)begin(d, &d->beat, JOURNAL_HEARTBEAT);
+    mailbox_call_send(&d->beat, d->host->journal);
+}
+
+/* --- the start --------------------------------------------------------------- */
+
+int lease_session_init(struct lease_session *d,
+                       const struct host *host,
+                       struct str agent,
+                       const struct journal_request *lease,
+                       const struct lease_session_events *events,
+                       void *owner)
+{
+    *d = (struct lease_session){ .owner = owner,
+                                 .events = events,
+                                 .host = host,
+                                 .agent = agent,
+                                 .source = "stdout",
+                                 .key = lease->row.key,
+                                 .attempt = lease->row.attempt,
+                                 .lease_ms =
+                                     lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
+    arena_init(&d->mem);
+    if (!arena_copy(&d->mem, lease->row.id, &d->job))
+        return ERR_NOMEM;
+    outbox_init(&d->outbox);
+    mailbox_call_init(&d->word, host->box, d, on_word_answered);
+    mailbox_call_init(&d->beat, host->box, d, on_beat_answered);
+    (void)uv_timer_init(host->loop, &d->retry); /* cannot fail */
+    d->retry.data = d;
+    return 0;
+}
+
+struct assignment lease_session_assignment(const struct lease_session *d,
+                                           const struct journal_request *lease)
+{
+    return (struct assignment){ .job = d->job,
+                                .lease_key = d->host->lease_key,
+                                .key = d->key,
+                                .attempt = d->attempt,
+                                .agent = d->agent,
+                                .input = lease->row.input,
+                                .resume = lease->answers,
+                                .created = lease->row.created,
+                                .resumed = lease->row.resumed,
+                                .run = &lease->run,
+                                .lease_ms = d->lease_ms };
+}
+
+bool lease_session_is(const struct lease_session *d, int64_t key, int64_t attempt)
+{
+    return d->key == key && d->attempt == attempt;
+}

@@ -1,0 +1,173 @@
+#include "agents/pool/call_router.h"
+
+#include "agents/host.h"
+#include "agents/pool/pool_process.h"
+#include "agents/assignment.h"
+#include "agents/pool/report.h"
+#include "agents/pool/pool.h"
+
+#include <stdlib.h>
+
+enum { MAX_LINE = 64 * 1024 * 1024 };
+
+/* A call that a process has. */
+struct pending_call {
+    struct pending_call *next;
+    struct call_router *board;
+    const struct pool_process *process; /* borrowed; NULL: it was answered */
+    struct arena mem;
+    struct str id; /* in `mem`, like the texts of the answer */
+    struct mailbox_call post;
+};
+
+/* --- the answer -------------------------------------------------------------- */
+
+static void remove_inquiry(struct pending_call *q)
+{
+    struct pending_call **at = &q->board->open;
+
+    while (*at != q)
+        at = &(*at)->next;
+    *at = q->next;
+    mailbox_call_done(&q->post);
+    arena_done(&q->mem);
+    free(q);
+}
+
+/* Its caller has it, or has gone. */
+static void on_delivered(struct mailbox_call *p)
+{
+    struct pending_call *q = p->owner;
+    struct call_router *b = q->board;
+
+    remove_inquiry(q);
+    if (call_router_is_idle(b))
+        b->idle(b->arg);
+}
+
+/* Neither @answer nor @error: it is handed back. */
+static void deliver(struct pending_call *q, struct str answer, struct str error)
+{
+    struct journal_request *req = mailbox_call_begin(&q->post, JOURNAL_ANSWER_CALL);
+
+    q->process = NULL;
+    req->call.id = q->id;
+    if (arena_copy(&q->mem, answer, &req->output))
+        (void)arena_copy(&q->mem, error, &req->error); /* without memory: handed back */
+    mailbox_call_send(&q->post, q->board->host->journal);
+}
+
+bool call_router_answer(struct call_router *b,
+                        const struct pool_process *m,
+                        const struct report *report)
+{
+    for (struct pending_call *q = b->open; q != NULL; q = q->next)
+        if (q->process == m && str_eq(q->id, report->call)) {
+            deliver(q, report->answer, report->error);
+            return true;
+        }
+    return false;
+}
+
+void call_router_lose(struct call_router *b, const struct pool_process *m)
+{
+    for (struct pending_call *q = b->open; q != NULL; q = q->next) /* none goes away in here */
+        if (q->process == m) {
+            deliver(q, STR_NONE, STR_NONE);
+            b->is_wanted = true;
+        }
+}
+
+/* --- the question ------------------------------------------------------------ */
+
+static struct pending_call *pending_call_new(struct call_router *b, struct str id)
+{
+    struct pending_call *q = calloc(1, sizeof(*q));
+
+    if (q == NULL)
+        return NULL;
+    q->board = b;
+    arena_init(&q->mem);
+    mailbox_call_init(&q->post, b->take.home, q, on_delivered);
+    if (!arena_copy(&q->mem, id, &q->id)) {
+        mailbox_call_done(&q->post);
+        arena_done(&q->mem);
+        free(q);
+        return NULL;
+    }
+    q->next = b->open;
+    b->open = q;
+    return q;
+}
+
+/* Without memory the call has no answer, and its caller hears so in time. */
+static void put_through(struct call_router *b, const struct journal_request *call)
+{
+    struct pool_process *m = pool_callee(b->pool);
+    struct pending_call *q = pending_call_new(b, call->call.id);
+    struct buf line;
+
+    if (q == NULL)
+        return;
+    buf_init(&line, MAX_LINE);
+    assignment_put_call(&line, &call->call, *b->agent);
+    q->process = m;
+    if (m == NULL || line.error != 0 || child_say(&m->child, buf_text(&line)) != 0)
+        deliver(q, STR_NONE, STR_NONE);
+    buf_done(&line);
+}
+
+static void on_taken(struct mailbox_call *p)
+{
+    struct call_router *b = p->owner;
+
+    if (p->req.code == 0) {
+        b->is_wanted = true;
+        put_through(b, &p->req);
+    }
+    call_router_go_on(b);
+    if (call_router_is_idle(b))
+        b->idle(b->arg);
+}
+
+void call_router_go_on(struct call_router *b)
+{
+    if (!b->is_wanted || b->take.is_flying || b->host->is_stopping)
+        return;
+    if (pool_callee(b->pool) == NULL) {
+        pool_wake(b->pool);
+        return;
+    }
+    struct journal_request *req = mailbox_call_begin(&b->take, JOURNAL_TAKE);
+    b->is_wanted = false;
+    req->agents = b->agent;
+    req->n_agents = 1;
+    req->takes_calls = true;
+    mailbox_call_send(&b->take, b->host->journal);
+}
+
+/* --- life -------------------------------------------------------------------- */
+
+void call_router_init(struct call_router *b,
+                      const struct host *host,
+                      struct mailbox *box,
+                      const struct str *agent,
+                      struct pool *pool,
+                      void (*idle)(void *arg),
+                      void *arg)
+{
+    *b = (struct call_router){
+        .host = host, .agent = agent, .pool = pool, .idle = idle, .arg = arg
+    };
+    mailbox_call_init(&b->take, box, b, on_taken);
+}
+
+void call_router_done(struct call_router *b)
+{
+    mailbox_call_done(&b->take);
+}
+
+bool call_router_is_idle(const struct call_router *b)
+{
+    return !b->take.is_flying && b->open == NULL;
+}

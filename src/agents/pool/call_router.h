@@ -1,0 +1,53 @@
+/* A call router: the calls to one pool.
+ *
+ *     a call waits, and a process takes calls ──▶ TAKE ──▶ a line to the process
+ *     its answer ──▶ ANSWER.  Its end without one: the call is handed back, for the next.
+ *
+ * A call is a short question beside jobs and takes no place of one.  Without a process one is
+ * started.
+ *
+ * Loop thread only. */
+#ifndef AGENTS_POOL_CALL_ROUTER_H
+#define AGENTS_POOL_CALL_ROUTER_H
+
+#include "journal/mailbox_call.h"
+
+struct host;
+struct pending_call;
+struct pool_process;
+struct report;
+struct pool;
+
+struct call_router {
+    const struct host *host; /* borrowed; outlives it, like the next two */
+    const struct str *agent;
+    struct pool *pool;
+    void (*idle)(void *arg); /* the last call is over */
+    void *arg;
+    struct mailbox_call take;
+    struct pending_call *open; /* owned: those that a process has, or whose answer is under way
+                                */
+    bool is_wanted;            /* a call may be waiting */
+};
+
+/* @agent is borrowed, too. */
+void call_router_init(struct call_router *b,
+                      const struct host *host,
+                      struct mailbox *box,
+                      const struct str *agent,
+                      struct pool *pool,
+                      void (*idle)(void *arg),
+                      void *arg);
+void call_router_done(struct call_router *b);
+
+/* Asks for a call, if one may be waiting and somebody can take it. */
+void call_router_go_on(struct call_router *b);
+/* A process has answered.  False when nobody has asked it that. */
+bool call_router_answer(struct call_router *b,
+                        const struct pool_process *m,
+                        const struct report *report);
+/* A process is gone. */
+void call_router_lose(struct call_router *b, const struct pool_process *m);
+bool call_router_is_idle(const struct call_router *b);
+
+#endif

@@ -1,0 +1,98 @@
+/* A pool process: one long-lived process of a pool, and the jobs in it.
+ *
+ *     STARTING ──"ready"──▶ READY ──retire──▶ RETIRING ──its last job ended──▶ LEAVING ──▶ GONE
+ *
+ * Only a READY one takes jobs.  Its end in any state but LEAVING is a crash: what was in it is
+ * lost, and counts against the jobs' attempts.  What we end is handed back at no cost.
+ *
+ * Loop thread only. */
+#ifndef AGENTS_POOL_POOL_PROCESS_H
+#define AGENTS_POOL_POOL_PROCESS_H
+
+#include "agents/process/child.h"
+#include "agents/lines.h"
+#include "agents/pool/pool_job.h"
+#include "agents/tail.h"
+
+struct environment;
+struct exec_agent;
+struct host;
+struct pool_process;
+struct report;
+
+enum pool_process_state {
+    POOL_PROCESS_STARTING,
+    POOL_PROCESS_READY,
+    POOL_PROCESS_RETIRING,
+    POOL_PROCESS_LEAVING,
+    POOL_PROCESS_GONE,
+    POOL_PROCESS_STATE_MAX
+};
+
+struct pool_process_events {
+    /* Its state or its places have changed. */
+    void (*changed)(struct pool_process *m);
+    /* It has answered a call.  False when it was not asked. */
+    bool (*answered)(struct pool_process *m, const struct report *report);
+    /* It has finished a job: it works. */
+    void (*worked)(struct pool_process *m);
+    /* Once: the process is gone.  @why is for people when that was not our wish, else absent.
+     */
+    void (*over)(struct pool_process *m, struct str why);
+    /* Its memory goes. */
+    void (*closed)(struct pool_process *m);
+};
+
+struct pool_process_options {
+    const struct host *host; /* borrowed; outlives it, like all of these */
+    const struct exec_agent *agent;
+    const struct environment *env;
+    const struct pool_process_events *events;
+    void *owner;
+};
+
+struct pool_process {
+    struct pool_process *next; /* the owner's */
+    struct pool_process_options opt;
+    enum pool_process_state state;
+    struct child child;
+    struct lines lines;
+    struct tail tail;
+    struct pool_job *jobs; /* owned: they go by themselves */
+    size_t n_jobs;         /* pool jobs that are not LEFT */
+    uint64_t n_taken;
+    uint64_t n_bad;    /* lines that were refused */
+    const char *fault; /* why we killed it, or NULL */
+    uv_timer_t timer;
+    int64_t started;  /* on the loop's clock, like the next two */
+    int64_t deadline; /* STARTING: to be ready; RETIRING: for its jobs; LEAVING: to SIGTERM */
+    int64_t alarm;    /* when the timer rings; INT64_MAX: never */
+    int start_error;  /* why there is no process (a libuv code), or 0 */
+    unsigned n_open;  /* of: child, timer */
+    bool takes_calls; /* it has said so */
+    bool is_outdated; /* retires as soon as it is ready */
+    bool hands_back;  /* what it does not finish is handed back */
+};
+
+/* Starts a process.  No event from inside this call: when there is no process, `over` follows
+ * soon.  ERR_NOMEM: there is no pool process. */
+int pool_process_new(const struct pool_process_options *options, struct pool_process **ret);
+
+/* How many more jobs it takes. */
+size_t pool_process_places(const struct pool_process *m);
+/* Milliseconds since its start. */
+int64_t pool_process_age(const struct pool_process *m);
+
+/* Only with a place.  ERR_NOMEM: nothing was taken. */
+int pool_process_take(struct pool_process *m, const struct journal_request *lease);
+/* NULL when it does not have that job. */
+struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64_t attempt);
+
+/* No more jobs; it ends with the last one, if it has ever been ready. */
+void pool_process_outdate(struct pool_process *m);
+/* SIGTERM, SIGKILL after the grace time; what it has not finished by then is handed back. */
+void pool_process_drain(struct pool_process *m);
+/* The same with SIGKILL; what waits to be stored is tried at once, for the last time. */
+void pool_process_stop(struct pool_process *m);
+
+#endif

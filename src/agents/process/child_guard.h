@@ -1,0 +1,27 @@
+/* A child guard: processes do not outlive the server that started them, not even when it was
+ * killed.
+ *
+ * The kernel kills a process when the thread that forked it ends (PR_SET_PDEATHSIG), if the
+ * process asks for that itself.  What such a process has started in its turn is not on it;
+ * all of them carry the server's mark in their environment, and the next server with that
+ * mark looks for them first. */
+#ifndef AGENTS_PROCESS_CHILD_GUARD_H
+#define AGENTS_PROCESS_CHILD_GUARD_H
+
+#include "base/str.h"
+
+#include <uv.h>
+
+/* The variable that holds the mark, with its '='. */
+#define CHILD_GUARD_VARIABLE "SPOOLWIRE_SERVER="
+
+/* uv_spawn, on a thread that outlives the process unless the whole server dies. */
+int child_guard_spawn(uv_loop_t *loop,
+                      uv_process_t *process,
+                      const uv_process_options_t *options);
+
+/* Kills every process with that mark but our own; true when there was any.  Nobody else may
+ * be using the mark. */
+bool child_guard_sweep(struct str mark);
+
+#endif

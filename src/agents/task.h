@@ -1,0 +1,43 @@
+/* A task: one leased job and the executor that does it.
+ *
+ * Loop thread only.  It ends by itself: when the executor has ended and the journal has all
+ * of its words, `ended` is called and the memory is gone. */
+#ifndef AGENTS_TASK_H
+#define AGENTS_TASK_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct environment;
+struct exec_agent;
+struct host;
+struct journal_request;
+struct task;
+
+struct task_options {
+    const struct host *host; /* borrowed; outlives it, as do the next two */
+    const struct exec_agent *agent;
+    const struct environment *env;
+    void (*ended)(void *arg, struct task *w);
+    void *arg;
+};
+
+/* Starts the job that @lease brought.  An executor that cannot begin is the job's failure, not
+ * this call's: ERR_NOMEM is. */
+int task_new(const struct task_options *options,
+             const struct journal_request *lease,
+             struct task **ret);
+
+bool task_is(const struct task *w, int64_t key, int64_t attempt);
+
+/* A cancel was requested. */
+void task_cancel(struct task *w);
+/* Hands the job back when the executor has stopped. */
+void task_drain(struct task *w);
+/* The same at once; what waits to be tried again is tried at once, for the last time. */
+void task_stop(struct task *w);
+/* A heartbeat now: there may be news. */
+void task_ask(struct task *w);
+
+#endif

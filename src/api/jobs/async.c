@@ -1,0 +1,324 @@
+/* /v1/jobs/async: the asynchronous job API, with its validation errors. */
+#include "api/admit.h"
+#include "api/jobs/jobs.h"
+
+#include "base/error.h"
+#include "dialect/render.h"
+
+#include <stdlib.h>
+
+void api_aiq_agents(struct http_request *req, void *arg)
+{
+    const struct app_settings *now = app_settings(arg);
+    struct buf out;
+    size_t n = 0;
+
+    buf_init(&out, SIZE_MAX / 4);
+    buf_lit(&out, "{\"agents\":[");
+    for (size_t i = 0; i < now->n_agents; i++) {
+        if (!now->agents[i].is_public)
+            continue;
+        if (n++ > 0)
+            buf_char(&out, ',');
+        buf_lit(&out, "{\"agent_type\":");
+        json_put_str(&out, now->agents[i].name);
+        render_text(&out, "description", now->agents[i].description);
+        buf_char(&out, '}');
+    }
+    buf_lit(&out, "]}");
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
+
+/* --- submit: every failing field is listed ---------------------------------------------- */
+
+struct complaints {
+    struct buf out;
+    size_t n;
+};
+
+static void complain(struct complaints *c,
+                     struct str type,
+                     struct str field,
+                     struct str text,
+                     const yyjson_val *input,
+                     struct str context)
+{
+    struct buf *b = &c->out;
+
+    if (c->n++ == 0)
+        buf_lit(b, "{\"detail\":[");
+    else
+        buf_char(b, ',');
+    buf_lit(b, "{\"type\":");
+    json_put_str(b, type);
+    buf_lit(b, ",\"loc\":[\"body\",");
+    json_put_str(b, field);
+    buf_lit(b, "],\"msg\":");
+    json_put_str(b, text);
+    buf_lit(b, ",\"input\":");
+    json_put_value(b, input);
+    if (context.p != NULL) {
+        buf_lit(b, ",\"ctx\":");
+        buf_str(b, context);
+    }
+    buf_char(b, '}');
+}
+
+/* A required text; @root is what pydantic shows when it is missing. */
+static struct str need_text(struct complaints *c, const yyjson_val *root, struct str field)
+{
+    const yyjson_val *v = json_get(root, field);
+
+    if (v == NULL)
+        complain(c, STR("missing"), field, STR("Field required"), root, STR_NONE);
+    else if (!yyjson_is_str((yyjson_val *)v))
+        complain(c, STR("string_type"), field, STR("Input should be a valid string"), v,
+                 STR_NONE);
+    return json_text(v);
+}
+
+static bool is_blank(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] != ' ' && s.p[i] != '\t' && s.p[i] != '\n' && s.p[i] != '\r')
+            return false;
+    return true;
+}
+
+static void check_input(struct complaints *c, const yyjson_val *root)
+{
+    struct str input = need_text(c, root, STR("input"));
+    const yyjson_val *v = json_at(root, "input");
+
+    if (input.p != NULL && input.n == 0)
+        complain(c, STR("string_too_short"), STR("input"),
+                 STR("String should have at least 1 character"), v, STR("{\"min_length\":1}"));
+    else if (input.p != NULL && is_blank(input))
+        complain(c, STR("value_error"), STR("input"),
+                 STR("Value error, Input must not be blank"), v, STR("{\"error\":{}}"));
+}
+
+static struct str check_job_id(struct complaints *c, const yyjson_val *root)
+{
+    const yyjson_val *v = json_at(root, "job_id");
+    struct str id = json_text(v);
+
+    if (json_is_null(v))
+        return STR_NONE;
+    if (id.p == NULL)
+        complain(c, STR("string_type"), STR("job_id"), STR("Input should be a valid string"), v,
+                 STR_NONE);
+    else if (id.n > 64)
+        complain(c, STR("string_too_long"), STR("job_id"),
+                 STR("String should have at most 64 characters"), v,
+                 STR("{\"max_length\":64}"));
+    else if (!job_id_valid(id))
+        complain(c, STR("string_pattern_mismatch"), STR("job_id"),
+                 STR("String should match pattern '^[a-zA-Z0-9_-]+$'"), v,
+                 STR("{\"pattern\":\"^[a-zA-Z0-9_-]+$\"}"));
+    return id;
+}
+
+/* 3600, 3600.0 and "3600" are all 3600. */
+static bool whole_number(const yyjson_val *v, int64_t *ret, bool *ret_fraction)
+{
+    struct str text = json_text(v);
+    int64_t value = 0;
+    size_t i = 0;
+
+    *ret_fraction = false;
+    if (unsafe_yyjson_is_raw((yyjson_val *)v))
+        text = str_make(unsafe_yyjson_get_raw((yyjson_val *)v),
+                        unsafe_yyjson_get_len((yyjson_val *)v));
+    bool negative = text.n > 0 && text.p[0] == '-';
+
+    text = str_skip(text, negative);
+    for (; i < text.n && i < 18 && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+        value = value * 10 + (text.p[i] - '0');
+    if (i == 0)
+        return false;
+    *ret = negative ? -value : value;
+    if (i < text.n && text.p[i] == '.') {
+        for (i++; i < text.n && text.p[i] == '0'; i++)
+            ;
+        *ret_fraction = i < text.n;
+    }
+    return i == text.n || *ret_fraction;
+}
+
+static int64_t check_expiry(struct complaints *c, const yyjson_val *root)
+{
+    const yyjson_val *v = json_at(root, "expiry_seconds");
+    struct str field = STR("expiry_seconds");
+    int64_t value = 0;
+    bool fraction;
+
+    if (json_is_null(v))
+        return 0;
+    if (!whole_number(v, &value, &fraction))
+        complain(c, STR("int_parsing"), field,
+                 STR("Input should be a valid integer, unable to parse string as an integer"),
+                 v, STR_NONE);
+    else if (fraction)
+        complain(c, STR("int_from_float"), field,
+                 STR("Input should be a valid integer, got a number with a fractional part"), v,
+                 STR_NONE);
+    else if (value < 600)
+        complain(c, STR("greater_than_equal"), field,
+                 STR("Input should be greater than or equal to 600"), v, STR("{\"ge\":600}"));
+    else if (value > 604800)
+        complain(c, STR("less_than_equal"), field,
+                 STR("Input should be less than or equal to 604800"), v,
+                 STR("{\"le\":604800}"));
+    return value;
+}
+
+/* The reader's sentence ends with the place. */
+static uint64_t offset_in(const struct error *err)
+{
+    const char *at = strrchr(err->text, ' ');
+
+    return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static void refuse_json(struct http_request *req, const struct error *err)
+{
+    struct buf out;
+
+    buf_init(&out, 4096);
+    buf_lit(&out, "{\"detail\":[{\"type\":\"json_invalid\",\"loc\":[\"body\",");
+    buf_u64(&out, offset_in(err));
+    buf_lit(&out, "],\"msg\":\"JSON decode error\",\"input\":{},\"ctx\":{\"error\":");
+    json_put_str(&out, str_of(err->text));
+    buf_lit(&out, "}}]}");
+    api_json(req, 422, &out);
+    buf_done(&out);
+}
+
+static bool unknown_agent(struct journal_call *call, struct str agent)
+{
+    const struct app_settings *now = app_settings(call->loop->app);
+    struct buf list;
+    bool known = false;
+
+    buf_init(&list, 4096);
+    for (size_t i = 0; i < now->n_agents; i++) {
+        known |= str_eq(now->agents[i].name, agent);
+        if (!now->agents[i].is_public)
+            continue;
+        if (list.n > 0)
+            buf_lit(&list, ", ");
+        buf_str(&list, now->agents[i].name);
+    }
+    if (!known)
+        http_respond_error(call->req, 400, "Unknown agent type: '%.*s'. Available: %.*s",
+                           STR_ARG(str_head(agent, 100)), STR_ARG(buf_text(&list)));
+    buf_done(&list);
+    return !known;
+}
+
+static bool read_submit(struct journal_call *call, struct json_reader *reader)
+{
+    struct complaints c = { .n = 0 };
+    struct error err;
+    struct json j;
+
+    int code = json_read(reader, buf_text(&call->body), &j, &err);
+    if (code == ERR_NOMEM)
+        return api_no_memory(call->req);
+    if (code != 0) {
+        refuse_json(call->req, &err);
+        return false;
+    }
+    if (!yyjson_is_obj(j.root)) {
+        http_respond_error(call->req, 422, "the body must be a JSON object");
+        return false;
+    }
+    buf_init(&c.out, 1024 * 1024);
+    struct str agent = need_text(&c, j.root, STR("agent_type"));
+    check_input(&c, j.root);
+    struct str id = check_job_id(&c, j.root);
+    int64_t expiry = check_expiry(&c, j.root);
+    if (c.n > 0) {
+        buf_lit(&c.out, "]}");
+        api_json(call->req, 422, &c.out);
+    }
+    buf_done(&c.out);
+    return c.n == 0 && !unknown_agent(call, agent) &&
+           jobs_fill_submit(call, agent, json_at(j.root, "input"), id, expiry);
+}
+
+void api_aiq_submit(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit);
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    call->aiq = true;
+    journal_call_read(call, 64, read_submit);
+}
+
+/* --- the stream ------------------------------------------------------------------------- */
+
+/* The id in the path is an integer: -1, +5, 5.0 and 1_000 are, for that API's own server. */
+static bool read_path_id(struct str text, int64_t *ret)
+{
+    bool negative = text.n > 0 && text.p[0] == '-';
+    int64_t value = 0;
+    size_t i = text.n > 0 && (negative || text.p[0] == '+'), digits = 0;
+
+    for (; i < text.n && text.p[i] != '.'; i++) {
+        if (text.p[i] == '_' && digits > 0)
+            continue;
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+        if (digits++ < 18) /* beyond that it is foreign anyway */
+            value = value * 10 + (text.p[i] - '0');
+        else
+            value = INT64_MAX;
+    }
+    for (i += i < text.n; i < text.n; i++)
+        if (text.p[i] != '0')
+            return false;
+    *ret = negative ? -value : value;
+    return digits > 0 && text.p[text.n - 1] != '_';
+}
+
+static void refuse_path_id(struct http_request *req, struct str id)
+{
+    struct buf out;
+
+    buf_init(&out, 4096);
+    buf_lit(
+        &out,
+        "{\"detail\":[{\"type\":\"int_parsing\",\"loc\":[\"path\",\"last_event_id\"],\"msg\":\"Input should be a "
+        "valid integer, unable to parse string as an integer\",\"input\":");
+    json_put_str(&out, str_head(id, 100));
+    buf_lit(&out, "}]}");
+    api_json(req, 422, &out);
+    buf_done(&out);
+}
+
+void api_aiq_stream(struct http_request *req, void *arg)
+{
+    struct str path_id = http_param(req, "last");
+    struct job_request what = { .job = http_param(req, "id"), .transport = &transport_sse };
+    int64_t id = 0;
+
+    (void)arg;
+    if (path_id.p != NULL && !read_path_id(path_id, &id)) {
+        refuse_path_id(req, path_id);
+        return;
+    }
+    what.format.dialect = &dialect_aiq;
+    what.format.variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
+    (void)jobs_read_place(req, STR_NONE, &what); /* the header may be absent */
+    if (!what.by_header && id > 0) {
+        what.after = (struct cursor){ .seq = (uint64_t)id };
+        what.resumed = what.by_path = true;
+    }
+    if (api_take_permit(req, &what.permit))
+        job_stream_open(app_loop_of(req)->streams, req, &what);
+}

@@ -1,0 +1,441 @@
+/* /v1/jobs: submit, list, look, cancel, delete, events; and what /v1/jobs/async shares
+ * with it. */
+#include "api/admit.h"
+#include "api/jobs/jobs.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "dialect/render.h"
+#include "jobs/job_scope.h"
+
+#include <stdio.h>
+
+enum {
+    MAX_WAIT_S = 300,
+    MAX_KEY_BYTES = 255,
+    MAX_SCAN = 20000,
+    DEFAULT_LIST = 50,
+    MAX_LIST = 1000
+};
+
+bool jobs_read_number(struct http_request *req,
+                      const char *name,
+                      int64_t otherwise,
+                      int64_t *ret)
+{
+    struct str text = http_query(req, name);
+
+    *ret = otherwise;
+    if (text.n == 0 || str_number(text, ret))
+        return true;
+    http_respond_error(req, 422, "%s must be a whole number, not '%.*s'", name,
+                       STR_ARG(str_head(text, 40)));
+    return false;
+}
+
+bool jobs_read_wait(struct http_request *req, int64_t *ret_ms)
+{
+    int64_t wait;
+
+    if (!jobs_read_number(req, "wait", 0, &wait))
+        return false;
+    *ret_ms = (wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    return true;
+}
+
+/* --- submit ------------------------------------------------------------------------- */
+
+void jobs_answer_submit(struct journal_call *call)
+{
+    struct buf *b = &call->out;
+    bool compat = call->loop->app->aiq_compat;
+
+    if (journal_call_refused(call))
+        return;
+    if (call->aiq) {
+        api_put_aiq_job(b, &call->journal.row, compat);
+        api_json(call->req, compat ? 200 : 202, b);
+        return;
+    }
+    buf_lit(b, "/v1/jobs/");
+    buf_str(b, call->journal.row.id);
+    http_set_header(call->req, "Location", buf_text(b));
+    buf_clear(b);
+    if (call->wait_ms > 0) {
+        jobs_wait(call->req, call->journal.row.id, call->wait_ms);
+        return;
+    }
+    api_put_job(b, &call->journal.row);
+    api_json(call->req, 202, b);
+}
+
+bool jobs_make_id(struct arena *mem, struct str *ret)
+{
+    char uuid[KEY_UUID_CHARS];
+
+    return random_uuid(uuid) && arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
+}
+
+/* What was asked for, and where. */
+static bool hash_request(struct journal_call *call)
+{
+    struct key k = key_stable(7, buf_text(&call->body));
+    struct key path = key_stable(8, http_path(call->req));
+    char hash[40];
+
+    k.a ^= path.a + call->item;
+    k.b ^= path.b;
+
+    (void)snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)k.a,
+                   (unsigned long long)k.b);
+    return arena_copy(&call->journal.mem, str_of(hash), &call->journal.row.request_hash);
+}
+
+/* Each owner has its own keys: " owner key", which no header's value looks like; and so has
+ * each item of a list. */
+static bool keep_idempotency_key(struct journal_call *call, struct str key)
+{
+    struct job_row *row = &call->journal.row;
+    char text[MAX_KEY_BYTES + 110];
+
+    if (key.n == 0)
+        return true;
+    int n = str_absent(row->owner)
+                ? snprintf(text, sizeof(text), "%.*s", STR_ARG(key))
+                : snprintf(text, sizeof(text), " %.*s %.*s", STR_ARG(row->owner), STR_ARG(key));
+    if (call->item > 0)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, " #%zu", call->item);
+    return arena_copy(&call->journal.mem, str_make(text, (size_t)n), &row->idempotency_key);
+}
+
+bool jobs_fill_submit(struct journal_call *call,
+                      struct str agent,
+                      const yyjson_val *input,
+                      struct str id,
+                      int64_t expiry)
+{
+    struct job_row *row = &call->journal.row;
+    struct arena *mem = &call->journal.mem;
+    struct str key = http_header(call->req, "Idempotency-Key");
+    struct buf json;
+    bool ok = true;
+
+    if (key.n > MAX_KEY_BYTES) {
+        http_respond_error(call->req, 422, "the Idempotency-Key is longer than %d bytes",
+                           MAX_KEY_BYTES);
+        return false;
+    }
+    if (!api_may_use_agent(call->req, agent))
+        return false;
+    size_t most = app_settings(call->loop->app)->max_input;
+    buf_init(&json, most);
+    json_put_value(&json, input);
+    if (json.error == ERR_NOMEM) {
+        buf_done(&json);
+        return api_no_memory(call->req);
+    }
+    if (json.error != 0) {
+        http_respond_error(call->req, 413, "the input is larger than %zu bytes (max_input)",
+                           most);
+        buf_done(&json);
+        return false;
+    }
+    ok = arena_copy(mem, buf_text(&json), &row->input) && arena_copy(mem, agent, &row->agent) &&
+         hash_request(call);
+    buf_done(&json);
+    ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : jobs_make_id(mem, &row->id));
+    ok = ok && keep_idempotency_key(call, key);
+    row->expiry_seconds = expiry;
+    if (!ok)
+        (void)api_no_memory(call->req);
+    return ok;
+}
+
+static bool read_submit(struct journal_call *call, struct json_reader *reader)
+{
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str agent = json_text(json_at(j.root, "agent"));
+    yyjson_val *id = json_at(j.root, "job_id");
+    yyjson_val *seconds = json_at(j.root, "expiry_seconds");
+    int64_t expiry = json_is_null(seconds) ? 0 : json_int(seconds, -1);
+    if (agent.n == 0) {
+        http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
+        return false;
+    }
+    if (!json_is_null(id) && !job_id_valid(json_text(id))) {
+        http_respond_error(call->req, 422, "\"job_id\" must be " JOB_ID_RULE);
+        return false;
+    }
+    if (!json_is_null(seconds) && (expiry < 1 || expiry > 604800)) {
+        http_respond_error(call->req, 422, "\"expiry_seconds\" must be from 1 to 604800");
+        return false;
+    }
+    return jobs_fill_submit(call, agent, json_at(j.root, "input"), json_text(id), expiry);
+}
+
+void api_submit(struct http_request *req, void *arg)
+{
+    int64_t wait_ms;
+    bool is_good = jobs_read_wait(req, &wait_ms);
+    struct journal_call *call =
+        is_good ? journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit) : NULL;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    call->wait_ms = wait_ms;
+    journal_call_read(call, 64, read_submit);
+}
+
+/* --- looking -------------------------------------------------------------------------- */
+
+static void not_found(struct store_query *query)
+{
+    query->status = 404;
+    buf_clear(&query->out);
+    buf_lit(&query->out, "Job not found: ");
+    buf_put(&query->out, query->job, query->job_n);
+}
+
+bool jobs_get(struct store_query *query, struct store *store, struct job_row *ret)
+{
+    struct error err = { 0 };
+    int code = store_job_get(store, str_make(query->job, query->job_n), ret, &err);
+
+    if (code == 0 && !job_scope_includes(store_query_reach(query), ret->id, ret->owner))
+        code = ERR_NOT_FOUND;
+    if (code == ERR_NOT_FOUND)
+        not_found(query);
+    else if (code != 0)
+        store_query_broke(query, &err);
+    return code == 0;
+}
+
+/* What the worker gave with the job's end: it stands in the last record. */
+static void put_output(struct buf *b, struct store *store, int64_t key, uint64_t seq)
+{
+    struct json_reader reader;
+    struct record rec;
+    struct str stored, output = STR_NONE;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    if (store_record(store, key, seq, &stored, NULL) == 0 &&
+        record_decode(&reader, stored, &rec, NULL) == 0 && rec.kind == REC_JOB_END)
+        output = rec.output;
+    b->n--; /* the object goes on */
+    render_json(b, "output", output);
+    buf_char(b, '}');
+    json_reader_done(&reader);
+}
+
+static void run_job(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct job_row row;
+
+    if (!jobs_get(query, store, &row))
+        return;
+    if (query->aiq) {
+        api_put_aiq_job(&query->out, &row, query->loop->app->aiq_compat);
+        return;
+    }
+    api_put_job(&query->out, &row);
+    put_output(&query->out, store, row.key, row.seq);
+}
+
+static void look_at_job(struct http_request *req, bool aiq)
+{
+    struct store_query *query = store_query_new(req, http_param(req, "id"), run_job);
+
+    if (query == NULL)
+        return;
+    query->aiq = aiq;
+    store_query_post(query);
+}
+
+void api_job(struct http_request *req, void *arg)
+{
+    int64_t wait_ms;
+
+    (void)arg;
+    if (!jobs_read_wait(req, &wait_ms))
+        return;
+    if (wait_ms > 0)
+        jobs_wait(req, http_param(req, "id"), wait_ms);
+    else
+        look_at_job(req, false);
+}
+
+void api_aiq_job(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_at_job(req, true);
+}
+
+struct job_listing {
+    struct buf *out;
+    const struct job_scope *reach;
+    size_t n, limit;
+    size_t n_seen; /* also those that the caller may not see */
+    int64_t last;
+};
+
+static bool listed_enough(const struct job_listing *l)
+{
+    return l->n == l->limit || l->n_seen == MAX_SCAN;
+}
+
+static int on_row(void *arg, const struct job_row *row)
+{
+    struct job_listing *l = arg;
+
+    l->last = row->key;
+    l->n_seen++;
+    if (job_scope_includes(l->reach, row->id, row->owner)) {
+        if (l->n++ > 0)
+            buf_char(l->out, ',');
+        api_put_job(l->out, row);
+    }
+    return listed_enough(l);
+}
+
+static void run_list(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct job_listing l = { .out = &query->out,
+                             .reach = store_query_reach(query),
+                             .limit = query->filter.limit };
+    struct error err = { 0 };
+
+    query->filter.owner = job_scope_owner(l.reach);
+    query->filter.limit = MAX_SCAN;
+
+    buf_lit(&query->out, "{\"jobs\":[");
+    if (store_jobs(store, &query->filter, on_row, &l, &err) != 0) {
+        store_query_broke(query, &err);
+        return;
+    }
+    buf_lit(&query->out, "],\"next\":");
+    if (listed_enough(&l)) {
+        buf_char(&query->out, '"');
+        buf_i64(&query->out, l.last);
+        buf_char(&query->out, '"');
+    } else {
+        buf_lit(&query->out, "null");
+    }
+    buf_char(&query->out, '}');
+}
+
+void api_list(struct http_request *req, void *arg)
+{
+    int64_t limit, after;
+    bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
+                   jobs_read_number(req, "after", 0, &after);
+    struct store_query *query = is_good ? store_query_new(req, STR(""), run_list) : NULL;
+    struct str state = http_query(req, "state");
+    enum job_state ignored;
+
+    (void)arg;
+    if (query == NULL)
+        return;
+    query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    query->filter.before = after;
+    if (state.n > 0 && !job_state_find(state, &ignored)) {
+        query->status = 422;
+        buf_lit(&query->out,
+                "state must be queued, running, waiting, succeeded, failed or cancelled");
+        query->task.done(&query->task);
+        return;
+    }
+    if (!arena_copy(&query->mem, state.n > 0 ? state : STR_NONE, &query->filter.state) ||
+        !arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
+        query->status = 503;
+        query->task.done(&query->task);
+        return;
+    }
+    store_query_post(query);
+}
+
+/* --- cancel and delete ------------------------------------------------------------------ */
+
+static void answer_cancel(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+    bool compat = call->loop->app->aiq_compat;
+
+    if (j->code == ERR_CLOSED) {
+        http_respond_error(
+            call->req, 409, "Job not running: %.*s (status: %.*s)", STR_ARG(j->row.id),
+            STR_ARG(call->aiq ? api_aiq_status(j->row.state, compat) : j->row.state));
+        return;
+    }
+    if (journal_call_refused(call))
+        return;
+    if (!call->aiq) {
+        api_put_job(b, &j->row);
+        api_json(call->req, 200, b);
+        return;
+    }
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, j->row.id);
+    render_text(b, "status", api_aiq_status(STR("cancelled"), compat));
+    if (j->had_worker)
+        buf_lit(b, ",\"task_cancelled\":true}");
+    else
+        buf_lit(b, ",\"task_cancelled\":false}");
+    api_json(call->req, 200, b);
+}
+
+void jobs_post(struct http_request *req,
+               enum journal_op op,
+               void (*answer)(struct journal_call *),
+               bool aiq)
+{
+    struct journal_call *call = journal_call_new(req, op, answer);
+
+    if (call == NULL)
+        return;
+    call->aiq = aiq;
+    if (!arena_copy(&call->journal.mem, http_param(req, "id"), &call->journal.job)) {
+        (void)api_no_memory(req);
+        journal_call_free(call);
+        return;
+    }
+    journal_call_post(call);
+}
+
+void api_cancel(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_CANCEL, answer_cancel, false);
+}
+
+void api_aiq_cancel(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
+}
+
+static void answer_release(struct journal_call *call)
+{
+    if (journal_call_refused(call))
+        return;
+    api_put_job(&call->out, &call->journal.row);
+    api_json(call->req, 200, &call->out);
+}
+
+void api_release(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_RELEASE, answer_release, false);
+}
+
+void api_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_DELETE, journal_call_answer_empty, false);
+}

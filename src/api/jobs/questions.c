@@ -1,0 +1,245 @@
+/* Questions of jobs to people: answers, pauses, and the list of what is open. */
+#include "api/admit.h"
+#include "api/jobs/jobs.h"
+
+#include "base/error.h"
+#include "dialect/render.h"
+#include "jobs/job_scope.h"
+
+enum { MAX_REPLIES = 64, MAX_DEPTH = 64, DEFAULT_LIST = 50, MAX_LIST = 1000 };
+
+/* --- answers ------------------------------------------------------------------------ */
+
+/* With the answer that was first, so that whoever came late can show it. */
+static void refuse_late(struct journal_call *call, int status)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    buf_lit(b, "{\"type\":\"about:blank\",\"title\":");
+    json_put_str(b, status == 410 ? STR("Gone") : STR("Conflict"));
+    render_number(b, "status", status);
+    render_text(b, "detail", str_of(j->why.text));
+    if (j->answers.p != NULL)
+        render_json(b, "answer", j->answers);
+    buf_char(b, '}');
+    if (b->error == 0)
+        http_respond(call->req, status, "application/problem+json", buf_text(b));
+    else
+        http_respond_error(call->req, status, "%s", j->why.text);
+}
+
+static void answer_with_job(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (j->code == ERR_REFUSED && (j->expired || j->answers.p != NULL)) {
+        refuse_late(call, j->expired ? 410 : 409);
+        return;
+    }
+    if (j->code == ERR_TYPE) {
+        http_respond_error(call->req, 422, "%s", j->why.text);
+        return;
+    }
+    if (journal_call_refused(call))
+        return;
+    api_put_job(&call->out, &j->row);
+    api_json(call->req, 200, &call->out);
+}
+
+static bool keep_reply(struct journal_call *call, struct str id, const yyjson_val *value)
+{
+    struct journal_request *j = &call->journal;
+    struct journal_reply *reply = &j->replies[j->n_replies++];
+
+    return (arena_copy(&j->mem, id, &reply->id) &&
+            api_keep_json(&j->mem, value, &reply->value)) ||
+           api_no_memory(call->req);
+}
+
+static bool read_many(struct journal_call *call, const yyjson_val *answers)
+{
+    yyjson_val *key, *value;
+    size_t i, max;
+
+    if (yyjson_obj_size((yyjson_val *)(uintptr_t)answers) == 0 ||
+        yyjson_obj_size((yyjson_val *)(uintptr_t)answers) > MAX_REPLIES) {
+        http_respond_error(call->req, 422, "\"answers\" must be an object of 1 to %d answers",
+                           MAX_REPLIES);
+        return false;
+    }
+    yyjson_obj_foreach((yyjson_val *)(uintptr_t)answers, i, max, key, value)
+    {
+        if (!keep_reply(call, json_text(key), value))
+            return false;
+    }
+    return true;
+}
+
+static bool read_answer(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    r->replies = arena_alloc(&r->mem, MAX_REPLIES * sizeof(*r->replies));
+    if (r->replies == NULL || !arena_copy(&r->mem, http_param(call->req, "id"), &r->job))
+        return api_no_memory(call->req);
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    const yyjson_val *id = json_at(j.root, "interrupt_id");
+    if (json_at(j.root, "answers") != NULL)
+        return read_many(call, json_at(j.root, "answers"));
+    if (json_at(j.root, "value") == NULL || (!json_is_null(id) && json_text(id).n == 0)) {
+        http_respond_error(call->req, 422,
+                           "the body must have a \"value\", and may have an \"interrupt_id\"; "
+                           "or \"answers\": {interrupt_id: value, …}");
+        return false;
+    }
+    return keep_reply(call, json_text(id), json_at(j.root, "value"));
+}
+
+void api_answer(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_QUESTION, answer_with_job);
+    struct json_reader reader;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    call->journal.worker = call->token->owner;
+    if (read_answer(call, &reader))
+        journal_call_post(call);
+    else
+        journal_call_free(call);
+    json_reader_done(&reader);
+}
+
+/* --- pauses ------------------------------------------------------------------------- */
+
+void api_pause(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_PAUSE, answer_with_job, false);
+}
+
+void api_resume(struct http_request *req, void *arg)
+{
+    (void)arg;
+    jobs_post(req, JOURNAL_RESUME, answer_with_job, false);
+}
+
+/* --- the list ----------------------------------------------------------------------- */
+
+struct question_listing {
+    struct store_query *query;
+    struct str agent; /* absent: any */
+    struct str job;
+    size_t n, limit;
+    int64_t last_job;
+    uint64_t last_seq;
+};
+
+static void put_question(struct buf *b, const struct question_row *q)
+{
+    buf_lit(b, "{\"interrupt_id\":");
+    json_put_str(b, q->id);
+    render_text(b, "job_id", q->job_id);
+    render_text(b, "agent", q->agent);
+    render_number(b, "attempt", q->attempt);
+    render_number(b, "seq", (int64_t)q->seq);
+    render_json(b, "question", q->question);
+    render_json(b, "context", q->context);
+    render_json(b, "value", q->value);
+    if (q->schema.p != NULL)
+        render_json(b, "schema", q->schema);
+    render_moment(b, "asked_at", q->asked);
+    render_moment(b, "expires_at", q->expires);
+    render_text(b, "on_expiry", q->on_expiry);
+    if (q->fallback.p != NULL)
+        render_json(b, "default", q->fallback);
+    buf_char(b, '}');
+}
+
+static int on_question(void *arg, const struct question_row *q)
+{
+    struct question_listing *l = arg;
+
+    l->last_job = q->job;
+    l->last_seq = q->seq;
+    if (!job_scope_includes(store_query_reach(l->query), q->job_id, q->owner) ||
+        (!str_absent(l->agent) && !str_eq(l->agent, q->agent)) ||
+        (!str_absent(l->job) && !str_eq(l->job, q->job_id)))
+        return 0;
+    if (l->n++ > 0)
+        buf_char(&l->query->out, ',');
+    put_question(&l->query->out, q);
+    return l->n == l->limit;
+}
+
+static void run_list(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct buf *b = &query->out;
+    struct question_listing l = { .query = query,
+                                  .agent = query->filter.agent,
+                                  .job = query->job_n > 0 ? str_make(query->job, query->job_n)
+                                                          : STR_NONE,
+                                  .limit = query->filter.limit };
+    struct error err = { 0 };
+
+    buf_lit(b, "{\"interrupts\":[");
+    if (store_open_questions(store, query->filter.before, (uint64_t)query->after_seq,
+                             on_question, &l, &err) != 0) {
+        store_query_broke(query, &err);
+        return;
+    }
+    buf_lit(b, "],\"next\":");
+    if (l.n == l.limit) {
+        buf_char(b, '"');
+        buf_i64(b, l.last_job);
+        buf_char(b, '.');
+        buf_u64(b, l.last_seq);
+        buf_char(b, '"');
+    } else {
+        buf_lit(b, "null");
+    }
+    buf_char(b, '}');
+}
+
+/* "8.15": behind the question with record 15 of the job with key 8. */
+static bool read_after(struct http_request *req, struct store_query *query)
+{
+    struct str after = http_query(req, "after");
+    size_t dot = str_find(after, '.');
+
+    if (after.n == 0 || (str_number(str_head(after, dot), &query->filter.before) &&
+                         str_number(str_skip(after, dot + 1), &query->after_seq)))
+        return true;
+    query->status = 422;
+    buf_lit(&query->out, "after must be the `next` of an earlier answer");
+    return false;
+}
+
+void api_interrupts(struct http_request *req, void *arg)
+{
+    struct str job = http_query(req, "job");
+    int64_t limit;
+    struct store_query *query =
+        jobs_read_number(req, "limit", DEFAULT_LIST, &limit)
+            ? store_query_new(req, job.p != NULL ? job : STR(""), run_list)
+            : NULL;
+
+    (void)arg;
+    if (query == NULL)
+        return;
+    query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    if (!arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
+        query->status = 503;
+        query->task.done(&query->task);
+    } else if (!read_after(req, query)) {
+        query->task.done(&query->task);
+    } else {
+        store_query_post(query);
+    }
+}

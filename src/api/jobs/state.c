@@ -1,0 +1,411 @@
+/* /state and /report: what a job has made, folded from its records when asked.
+ *
+ * Tools are paired by their run; artifacts are taken as they are; a record that cannot be read
+ * is passed over.  Memory is what is in the answer. */
+#include "api/api.h"
+#include "api/jobs/jobs.h"
+
+#include "base/error.h"
+#include "base/table.h"
+#include "dialect/render.h"
+#include "record/record.h"
+
+#include <stdlib.h>
+
+enum { PAGE_ROWS = 2000 };
+
+struct folding {
+    struct store_query *query;
+    struct json_reader reader, inner;
+    struct buf tools, outputs, found, cited, todos, files;
+    size_t n_tools, n_outputs, n_found, n_cited, n_files;
+    struct table urls; /* that are in found and cited */
+    struct buf report;
+    bool has_report;
+    struct buf output; /* the job's own, else that of the root run that ended last */
+    uint64_t root;     /* the record that started it */
+    uint64_t last;
+    int err;
+};
+
+static void comma(struct buf *b, size_t *n)
+{
+    if ((*n)++ > 0)
+        buf_char(b, ',');
+}
+
+/* --- tools: the start is remembered by its seq, the end names it --------------------- */
+
+static void put_tool(struct folding *f, const struct record *end, const struct record *start)
+{
+    struct buf *b = &f->tools;
+
+    comma(b, &f->n_tools);
+    buf_lit(b, "{\"id\":");
+    json_put_str_or_null(b, start->info.run);
+    render_text(b, "name", start->info.name);
+    render_json(b, "input", start->input);
+    render_json(b, "output", end != NULL ? end->output : STR_NONE);
+    render_text(b, "status",
+                end == NULL         ? STR("running")
+                : render_is_ok(end) ? STR("completed")
+                                    : end->status);
+    render_text(b, "workflow", start->info.node);
+    render_moment(b, "timestamp", start->ts);
+    buf_char(b, '}');
+}
+
+struct start {
+    uint64_t seq;
+    struct record *record; /* ref; NULL: it has ended */
+};
+
+struct starts {
+    struct start *all; /* owned; by seq */
+    size_t n, cap;
+};
+
+static bool grow(struct starts *s)
+{
+    size_t cap = s->cap > 0 ? 2 * s->cap : 64;
+
+    if (s->n < s->cap)
+        return true;
+    struct start *all = realloc(s->all, cap * sizeof(*all));
+    if (all == NULL)
+        return false;
+    s->all = all;
+    s->cap = cap;
+    return true;
+}
+
+static void remember(struct folding *f, struct starts *s, const struct record *rec)
+{
+    f->err = grow(s) ? 0 : ERR_NOMEM;
+    if (f->err != 0)
+        return;
+    struct start *start = &s->all[s->n];
+    start->seq = rec->seq;
+    f->err = record_new(rec, &start->record);
+    if (f->err == 0)
+        s->n++;
+}
+
+static int compare_seq(const void *key, const void *member)
+{
+    const uint64_t *seq = key;
+    const struct start *start = member;
+
+    return *seq < start->seq ? -1 : *seq > start->seq;
+}
+
+static void end_tool(struct folding *f, struct starts *s, const struct record *rec)
+{
+    struct start *start =
+        s->n > 0 ? bsearch(&rec->header_seq, s->all, s->n, sizeof(*s->all), compare_seq) : NULL;
+
+    if (start == NULL || start->record == NULL)
+        return;
+    put_tool(f, rec, start->record);
+    record_unref(start->record);
+    start->record = NULL;
+}
+
+/* Those that still run. */
+static void put_open_tools(struct folding *f, struct starts *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].record == NULL)
+            continue;
+        put_tool(f, NULL, s->all[i].record);
+        record_unref(s->all[i].record);
+    }
+    free(s->all);
+}
+
+/* --- artifacts ----------------------------------------------------------------------- */
+
+static void put_output(struct folding *f, const struct record *rec)
+{
+    struct str data = rec->data;
+
+    comma(&f->outputs, &f->n_outputs);
+    buf_lit(&f->outputs, "{\"name\":");
+    json_put_str_or_null(&f->outputs, rec->title);
+    render_moment(&f->outputs, "timestamp", rec->ts);
+    buf_char(&f->outputs, ',');
+    buf_str(&f->outputs, str_skip(data, 1)); /* without its brace: the members go on */
+}
+
+/* What a citation is about.  The fold's own have it as `url`; a worker may send nothing but
+ * the content, or name the artifact after it. */
+static struct str citation_url(const yyjson_val *data, struct str title)
+{
+    struct str url = json_text(json_at(data, "url"));
+    struct str content = json_text(json_at(data, "content"));
+
+    if (url.n > 0)
+        return url;
+    return str_starts(content, STR("http://")) || str_starts(content, STR("https://")) ? content
+                                                                                       : title;
+}
+
+static void put_url(struct folding *f, struct str url, struct buf *urls, size_t *n)
+{
+    struct key key = table_key(&f->urls, (uint64_t)(urls == &f->cited), url);
+
+    if (url.n == 0 || table_get(&f->urls, key) != NULL)
+        return;
+    f->err = table_put(&f->urls, key, f);
+    comma(urls, n);
+    json_put_str(urls, url);
+}
+
+static void put_artifact(struct folding *f, const struct record *rec)
+{
+    struct json j;
+
+    if (json_read(&f->inner, rec->data, &j, NULL) != 0 || !yyjson_is_obj(j.root))
+        return;
+    struct str type = json_text(json_at(j.root, "type"));
+    yyjson_val *content = json_at(j.root, "content");
+    put_output(f, rec);
+    if (str_is(type, "todo")) {
+        buf_clear(&f->todos);
+        json_put_value(&f->todos, content); /* the newest list counts */
+    } else if (str_is(type, "file")) {
+        comma(&f->files, &f->n_files);
+        buf_str(&f->files, rec->data);
+    } else if (str_is(type, "citation_source")) {
+        put_url(f, citation_url(j.root, rec->title), &f->found, &f->n_found);
+    } else if (str_is(type, "citation_use")) {
+        put_url(f, citation_url(j.root, rec->title), &f->cited, &f->n_cited);
+    } else if (str_is(json_text(json_at(j.root, "output_category")), "final_report")) {
+        buf_clear(&f->report);
+        json_put_value(&f->report, content);
+        f->has_report = json_text(content).n > 0;
+    }
+}
+
+/* --- reading the log ----------------------------------------------------------------- */
+
+struct pass {
+    struct folding *folding;
+    struct starts *starts;
+};
+
+static int on_record(void *arg, uint64_t seq, struct str stored)
+{
+    struct pass *p = arg;
+    struct folding *f = p->folding;
+    struct record rec;
+
+    f->last = seq;
+    int err = record_decode(&f->reader, stored, &rec, NULL);
+    if (err == ERR_SYNTAX || err == ERR_TYPE)
+        return 0; /* damaged: what else there is counts */
+    f->err = err;
+    if (err != 0)
+        return 1;
+    bool is_end =
+        (rec.kind == REC_RUN_END && rec.header_seq == f->root) || rec.kind == REC_JOB_END;
+    if (rec.kind == REC_RUN_START && rec.info.root) {
+        f->root = rec.seq;
+    } else if (is_end && rec.output.p != NULL) {
+        buf_clear(&f->output);
+        buf_str(&f->output, rec.output);
+    }
+    if (rec.kind == REC_TOOL_START)
+        remember(f, p->starts, &rec);
+    else if (rec.kind == REC_TOOL_END)
+        end_tool(f, p->starts, &rec);
+    else if (rec.kind == REC_ARTIFACT)
+        put_artifact(f, &rec);
+    return f->err != 0;
+}
+
+static void read_log(struct folding *f, struct store *store, const struct job_row *row)
+{
+    struct starts starts = { .n = 0 };
+    struct pass pass = { f, &starts };
+    uint64_t end = row->seq;
+    int64_t key = row->key;
+
+    f->last = row->first_seq - 1;
+    while (f->err == 0 && f->last < end) {
+        uint64_t before = f->last;
+
+        int err =
+            store_records(store, key, before, PAGE_ROWS, SIZE_MAX, on_record, &pass, NULL);
+        if (f->err == 0) /* what the callback found stands */
+            f->err = err;
+        if (f->last == before)
+            break;
+    }
+    put_open_tools(f, &starts);
+}
+
+static void folding_init(struct folding *f, struct store_query *query)
+{
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
+                          &f->todos, &f->files,   &f->report, &f->output };
+
+    *f = (struct folding){ .query = query };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        buf_init(all[i], SIZE_MAX / 4);
+    json_reader_init(&f->reader, SIZE_MAX / 64, 256);
+    json_reader_init(&f->inner, SIZE_MAX / 64, 256);
+    table_init(&f->urls);
+}
+
+static void folding_done(struct folding *f)
+{
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
+                          &f->todos, &f->files,   &f->report, &f->output };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        buf_done(all[i]);
+    json_reader_done(&f->reader);
+    json_reader_done(&f->inner);
+    table_done(&f->urls);
+}
+
+/* --- answers ------------------------------------------------------------------------- */
+
+static void put_artifacts(struct folding *f, struct buf *b)
+{
+    buf_lit(b, "{\"tools\":[");
+    buf_str(b, buf_text(&f->tools));
+    buf_lit(b, "],\"outputs\":[");
+    buf_str(b, buf_text(&f->outputs));
+    buf_lit(b, "],\"sources\":{\"found\":");
+    buf_u64(b, f->n_found);
+    buf_lit(b, ",\"cited\":");
+    buf_u64(b, f->n_cited);
+    buf_lit(b, ",\"found_urls\":[");
+    buf_str(b, buf_text(&f->found));
+    buf_lit(b, "],\"cited_urls\":[");
+    buf_str(b, buf_text(&f->cited));
+    buf_lit(b, "]},\"todos\":");
+    buf_str(b, f->todos.n > 0 ? buf_text(&f->todos) : STR("[]"));
+    buf_lit(b, ",\"files\":[");
+    buf_str(b, buf_text(&f->files));
+    buf_lit(b, "]}");
+}
+
+static bool fold_job(struct store_query *query, struct store *store, struct folding *f)
+{
+    struct job_row row;
+
+    if (!jobs_get(query, store, &row))
+        return false;
+    folding_init(f, query);
+    read_log(f, store, &row);
+    if (f->err == 0)
+        return true;
+    folding_done(f);
+    query->status = 500;
+    buf_lit(&query->out, "the job's records cannot be read");
+    return false;
+}
+
+static void run_state(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct folding f;
+    struct buf *b = &query->out;
+
+    if (!fold_job(query, store, &f))
+        return;
+    bool any = f.n_tools > 0 || f.n_outputs > 0;
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, str_make(query->job, query->job_n));
+    if (any)
+        buf_lit(b, ",\"has_state\":true,\"state\":null,\"artifacts\":");
+    else
+        buf_lit(b, ",\"has_state\":false,\"state\":null,\"artifacts\":null");
+    if (any)
+        put_artifacts(&f, b);
+    buf_char(b, '}');
+    folding_done(&f);
+}
+
+/* No artifact says what the report is: the run's final output, when it is a text. */
+static void report_from_output(struct folding *f)
+{
+    struct json j;
+
+    if (f->has_report || f->output.n == 0 ||
+        json_read(&f->inner, buf_text(&f->output), &j, NULL) != 0)
+        return;
+    struct str text = json_text(j.root);
+    if (text.n == 0)
+        return;
+    f->has_report = true;
+    buf_clear(&f->report);
+    json_put_str(&f->report, text);
+}
+
+static void run_report(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct folding f;
+    struct buf *b = &query->out;
+
+    if (!fold_job(query, store, &f))
+        return;
+    report_from_output(&f);
+    buf_lit(b, "{\"job_id\":");
+    json_put_str(b, str_make(query->job, query->job_n));
+    if (f.has_report)
+        buf_lit(b, ",\"has_report\":true,\"report\":");
+    else
+        buf_lit(b, ",\"has_report\":false,\"report\":");
+    buf_str(b, f.report.n > 0 ? buf_text(&f.report) : STR("null"));
+    buf_char(b, '}');
+    folding_done(&f);
+}
+
+/* The job, with its result once it has ended: for those who wait for it. */
+void state_run_result(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct folding f;
+    struct job_row row;
+    enum job_state state = JOB_QUEUED;
+
+    if (!jobs_get(query, store, &row))
+        return;
+    (void)job_state_find(row.state, &state); /* written by us */
+    query->status = job_state_is_final(state) ? 200 : 202;
+    api_put_job(&query->out, &row);
+    if (!job_state_is_final(state) || !fold_job(query, store, &f))
+        return;
+    report_from_output(&f);
+    query->out.n--; /* the object goes on */
+    render_json(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
+    render_json(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
+    buf_char(&query->out, '}');
+    folding_done(&f);
+}
+
+static void look_into(struct http_request *req,
+                      void (*run)(struct thread_task *, struct store *))
+{
+    struct store_query *query = store_query_new(req, http_param(req, "id"), run);
+
+    if (query != NULL)
+        store_query_post(query);
+}
+
+void api_aiq_state(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_into(req, run_state);
+}
+
+void api_aiq_report(struct http_request *req, void *arg)
+{
+    (void)arg;
+    look_into(req, run_report);
+}

@@ -1,0 +1,123 @@
+/* Waiting for a job's end: the synchronous path.
+ *
+ * A waiter is a reader that wants no bytes: whenever the hub wakes it, it looks at the job.
+ * A look that finds the job final answers; so does the one after the time is over. */
+#include "api/jobs/jobs.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+struct waiter {
+    struct reader reader;
+    struct app_loop *loop;
+    struct http_request *req;  /* NULL: gone */
+    struct store_query *query; /* under way */
+    uv_timer_t timer;
+    bool again;   /* woken while a look was under way */
+    bool over;    /* the time is */
+    bool closing; /* the timer is being closed, and the waiter with it */
+};
+
+static void store_query_again(struct waiter *w);
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void finish(struct waiter *w)
+{
+    if (w->closing)
+        return;
+    w->closing = true;
+    hub_leave(w->loop->hub, &w->reader);
+    uv_close((uv_handle_t *)&w->timer, on_timer_closed);
+}
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct waiter *w = data;
+
+    (void)req;
+    w->req = NULL;
+    if (w->query == NULL)
+        finish(w);
+}
+
+static void on_looked(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+    struct waiter *w = query->data;
+    bool done = w->req == NULL || query->status != 202 || w->over;
+
+    w->query = NULL;
+    if (w->req != NULL && done) {
+        http_on_gone(w->req, NULL, NULL);
+        if (query->status >= 400)
+            http_respond_error(w->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
+        else
+            api_json(w->req, query->status, &query->out);
+    }
+    store_query_free(query);
+    if (done)
+        finish(w);
+    else if (w->again)
+        store_query_again(w);
+}
+
+static void store_query_again(struct waiter *w)
+{
+    w->again = w->query != NULL;
+    if (w->query != NULL)
+        return;
+    struct store_query *query =
+        store_query_new(w->req, hub_reader_job(&w->reader), state_run_result);
+    if (query == NULL) { /* it has answered */
+        w->req = NULL;
+        finish(w);
+        return;
+    }
+    query->data = w;
+    query->task.done = on_looked;
+    w->query = query;
+    thread_pool_post(w->loop->app->pool, &query->task);
+}
+
+static void on_wake(struct reader *reader)
+{
+    struct waiter *w =
+        (struct waiter *)(void *)((char *)reader - offsetof(struct waiter, reader));
+
+    if (!w->closing && w->req != NULL)
+        store_query_again(w);
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    struct waiter *w = timer->data;
+
+    w->over = true;
+    if (w->req != NULL)
+        store_query_again(w);
+}
+
+void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
+{
+    struct waiter *w = calloc(1, sizeof(*w));
+    struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
+
+    if (w == NULL || hub_join(app_loop_of(req)->hub, job, &format, &w->reader) != 0) {
+        free(w);
+        (void)api_no_memory(req);
+        return;
+    }
+    w->loop = app_loop_of(req);
+    w->req = req;
+    w->reader.wake = on_wake;
+    http_on_gone(req, on_gone, w);
+    (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
+    w->timer.data = w;
+    (void)uv_timer_start(&w->timer, on_time, (uint64_t)wait_ms, 0);
+    store_query_again(w);
+}

@@ -1,0 +1,286 @@
+/* /assistants: every agent is a graph, and every graph has an assistant by itself, whose id is
+ * made of its name; others are made by clients, and lie in the store in all their versions.
+ *
+ * Here: how one is found and shown, and what its graph looks like, which a worker is asked. */
+#include "api/langgraph/assistants.h"
+
+#include "api/langgraph/ask.h"
+#include "base/error.h"
+#include "jobs/assistant_id.h"
+#include "jobs/job_scope.h"
+
+const char *const assistant_members[] = { "assistant_id", "graph_id",    "config",   "context",
+                                          "created_at",   "updated_at",  "metadata", "version",
+                                          "name",         "description", NULL };
+
+/* --- rows ---------------------------------------------------------------------------- */
+
+struct assistant_row assistants_of_graph(const struct app *app,
+                                         const struct app_agent *a,
+                                         char id[KEY_UUID_CHARS])
+{
+    struct str made = assistant_id_of(a->name, id) ? str_make(id, KEY_UUID_CHARS) : a->name;
+
+    return (struct assistant_row){ .id = made,
+                                   .owner = STR(""),
+                                   .graph = a->name,
+                                   .name = a->name,
+                                   .description =
+                                       a->description.n > 0 ? a->description : STR_NONE,
+                                   .config = STR("{}"),
+                                   .context = STR("{}"),
+                                   .metadata = STR("{\"created_by\":\"system\"}"),
+                                   .version = 1,
+                                   .created = app->started,
+                                   .updated = app->started };
+}
+
+const struct app_agent *assistants_find_graph(const struct app *app, struct str id)
+{
+    const struct app_settings *now = app_settings(app);
+
+    for (size_t i = 0; i < now->n_agents; i++)
+        if (assistant_id_is(id, now->agents[i].name))
+            return &now->agents[i];
+    return NULL;
+}
+
+static bool copy_row(struct arena *mem,
+                     const struct assistant_row *from,
+                     struct assistant_row *to)
+{
+    *to = *from;
+    return arena_copy(mem, from->id, &to->id) && arena_copy(mem, from->owner, &to->owner) &&
+           arena_copy(mem, from->graph, &to->graph) && arena_copy(mem, from->name, &to->name) &&
+           arena_copy(mem, from->description, &to->description) &&
+           arena_copy(mem, from->config, &to->config) &&
+           arena_copy(mem, from->context, &to->context) &&
+           arena_copy(mem, from->metadata, &to->metadata);
+}
+
+bool assistants_is_visible(const struct job_scope *reach, const struct assistant_row *row)
+{
+    return job_scope_includes(reach, row->id, row->owner.n > 0 ? row->owner : STR_NONE);
+}
+
+struct assistant_lookup {
+    struct arena *mem;
+    const struct job_scope *reach;
+    struct assistant_row *ret;
+    int code;
+};
+
+static int on_found(void *arg, const struct assistant_row *row)
+{
+    struct assistant_lookup *f = arg;
+
+    if (!assistants_is_visible(f->reach, row))
+        return 1;
+    f->code = copy_row(f->mem, row, f->ret) ? 0 : ERR_NOMEM;
+    return 1;
+}
+
+int assistants_find(struct store *store,
+                    struct str id,
+                    const struct job_scope *reach,
+                    struct arena *mem,
+                    struct assistant_row *ret,
+                    struct error *why)
+{
+    struct assistant_lookup f = { mem, reach, ret, ERR_NOT_FOUND };
+    int code = store_assistant(store, id, on_found, &f, why);
+
+    if (code == 0 && f.code == ERR_NOT_FOUND)
+        return error_set(why, ERR_NOT_FOUND,
+                         "No assistant found for \"%.*s\". Make sure the "
+                         "assistant ID is for a valid assistant or a valid graph ID.",
+                         STR_ARG(str_head(id, 80)));
+    return code != 0 ? code : f.code;
+}
+
+void assistants_put(struct buf *b, const struct assistant_row *row, struct selection select)
+{
+    struct shape s = { .b = b, .members = assistant_members, .select = select };
+
+    buf_char(b, '{');
+    shape_text(&s, "assistant_id", row->id);
+    shape_text(&s, "graph_id", row->graph);
+    shape_json(&s, "config", row->config);
+    shape_json(&s, "context", row->context);
+    shape_time(&s, "created_at", row->created);
+    shape_time(&s, "updated_at", row->updated);
+    shape_json(&s, "metadata", row->metadata);
+    shape_number(&s, "version", row->version);
+    shape_text(&s, "name", row->name);
+    shape_text(&s, "description", row->description);
+    buf_char(b, '}');
+}
+
+bool assistants_look(struct store_query *query,
+                     struct store *store,
+                     struct str id,
+                     struct assistant_row *ret)
+{
+    struct error why = { 0 };
+    int code = assistants_find(store, id, store_query_reach(query), &query->mem, ret, &why);
+
+    if (code != 0) {
+        query->status = code == ERR_NOT_FOUND ? 404 : 500;
+        buf_str(&query->out, str_of(why.text));
+    }
+    return code == 0;
+}
+
+/* --- one: a graph's own at once, another from the store ------------------------------ */
+
+struct wanted {
+    struct str id;
+    struct assistant_row row;
+    void (*then)(struct http_request *req, const struct assistant_row *row);
+};
+
+static void run_find(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct wanted *w = query->data;
+
+    (void)assistants_look(query, store, w->id, &w->row); /* or its status says why not */
+}
+
+static void on_looked(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+    struct wanted *w = query->data;
+
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
+        return;
+    }
+    http_on_gone(query->req, NULL, NULL);
+    w->then(query->req, &w->row);
+    store_query_free(query);
+}
+
+void langgraph_with_assistant(struct http_request *req,
+                              struct str id,
+                              void (*then)(struct http_request *, const struct assistant_row *))
+{
+    const struct app *app = app_loop_of(req)->app;
+    const struct app_agent *a = assistants_find_graph(app, id);
+    char mem[KEY_UUID_CHARS];
+
+    if (a != NULL) {
+        struct assistant_row row = assistants_of_graph(app, a, mem);
+
+        then(req, &row);
+        return;
+    }
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_find, sizeof(struct wanted));
+    struct wanted *w = query != NULL ? query->data : NULL;
+    if (query == NULL)
+        return;
+    if (!arena_copy(&query->mem, id, &w->id)) {
+        store_query_free(query);
+        (void)api_no_memory(req);
+        return;
+    }
+    w->then = then;
+    query->task.done = on_looked;
+    store_query_post(query);
+}
+
+static void answer_with(struct http_request *req, const struct assistant_row *row)
+{
+    struct buf out;
+
+    buf_init(&out, SIZE_MAX / 4);
+    assistants_put(&out, row, (struct selection){ 0 });
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
+
+void api_assistant(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), answer_with);
+}
+
+/* --- what a worker knows ------------------------------------------------------------- */
+
+/* Asks with @params, which are done with. */
+static void ask(struct http_request *req,
+                const struct assistant_row *row,
+                const char *name,
+                struct buf *params)
+{
+    struct journal_call *call = ask_new(req, row->graph, name, ask_answer);
+
+    if (call != NULL)
+        call->journal.call.keeps = true;
+    if (call != NULL && params->error == 0 &&
+        arena_copy(&call->journal.mem, buf_text(params), &call->journal.call.params)) {
+        journal_call_post(call);
+    } else if (call != NULL) {
+        (void)api_no_memory(req);
+        journal_call_free(call);
+    }
+    buf_done(params);
+}
+
+/* xray: true, false or a depth. */
+static void ask_graph(struct http_request *req, const struct assistant_row *row)
+{
+    struct str xray = http_query(req, "xray");
+    struct buf params;
+    int64_t depth;
+
+    buf_init(&params, 1024);
+    buf_lit(&params, "{\"xray\":");
+    if (str_number(xray, &depth))
+        buf_i64(&params, depth);
+    else
+        buf_str(&params, str_is(xray, "true") ? STR("true") : STR("false"));
+    buf_char(&params, '}');
+    ask(req, row, "graph", &params);
+}
+
+void api_assistant_graph(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_graph);
+}
+
+static void ask_schemas(struct http_request *req, const struct assistant_row *row)
+{
+    struct buf params;
+
+    buf_init(&params, 1024);
+    buf_lit(&params, "{}");
+    ask(req, row, "schemas", &params);
+}
+
+void api_assistant_schemas(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_schemas);
+}
+
+static void ask_subgraphs(struct http_request *req, const struct assistant_row *row)
+{
+    struct buf params;
+
+    buf_init(&params, SIZE_MAX / 4);
+    buf_lit(&params, "{\"namespace\":");
+    json_put_str_or_null(&params, http_param(req, "namespace"));
+    buf_lit(&params, ",\"recurse\":");
+    buf_str(&params, langgraph_flag(req, "recurse") ? STR("true") : STR("false"));
+    buf_char(&params, '}');
+    ask(req, row, "subgraphs", &params);
+}
+
+void api_assistant_subgraphs(struct http_request *req, void *arg)
+{
+    (void)arg;
+    langgraph_with_assistant(req, http_param(req, "assistant"), ask_subgraphs);
+}

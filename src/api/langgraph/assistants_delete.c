@@ -1,0 +1,171 @@
+/* An assistant is deleted; with delete_threads first the threads that its runs were the last to
+ * use, one after another, so that what was cut short can be asked for again. */
+#include "api/langgraph/assistants.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "jobs/job_scope.h"
+
+/* --- the assistant ------------------------------------------------------------------- */
+
+static int write_deletion(struct journal_request *req,
+                          struct store *store,
+                          int64_t now,
+                          struct error *why)
+{
+    const struct str *id = req->data;
+    struct assistant_row row;
+    int code = assistants_find(store, *id, req->reach, &req->mem, &row, why);
+
+    (void)now;
+    return code == 0 ? store_assistant_delete(store, row.id, why) : code;
+}
+
+static void delete_it(struct http_request *req)
+{
+    struct journal_call *call = journal_call_new_write(req, write_deletion, sizeof(struct str),
+                                                       journal_call_answer_empty);
+    struct str *id = call != NULL ? call->journal.data : NULL;
+
+    if (call == NULL)
+        return;
+    call->journal.reach = &call->token->reach;
+    if (arena_copy(&call->journal.mem, http_param(req, "assistant"), id)) {
+        journal_call_post(call);
+    } else {
+        (void)api_no_memory(req);
+        journal_call_free(call);
+    }
+}
+
+/* --- its threads --------------------------------------------------------------------- */
+
+struct thread_id {
+    struct thread_id *next;
+    struct str id;
+};
+
+struct assistant_deletion {
+    struct store_query *query;
+    struct str assistant;
+    struct json_reader reader;
+    struct thread_id *first; /* out */
+    int err;
+};
+
+static bool is_its(struct assistant_deletion *f, const struct thread_row *row)
+{
+    struct json metadata;
+
+    return job_scope_includes(store_query_reach(f->query), row->id, row->owner) &&
+           json_read(&f->reader, row->metadata, &metadata, NULL) == 0 &&
+           str_eq(json_text(json_at(metadata.root, "assistant_id")), f->assistant);
+}
+
+static int on_thread(void *arg, const struct thread_row *row)
+{
+    struct assistant_deletion *f = arg;
+
+    if (!is_its(f, row))
+        return 0;
+    struct thread_id *t = arena_alloc(&f->query->mem, sizeof(*t));
+    if (t == NULL || !arena_copy(&f->query->mem, row->id, &t->id)) {
+        f->err = ERR_NOMEM;
+        return 1;
+    }
+    t->next = f->first;
+    f->first = t;
+    return 0;
+}
+
+static void find_threads(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct assistant_deletion *f = query->data;
+    struct error why = { 0 };
+    struct assistant_row row;
+
+    if (!assistants_look(query, store, f->assistant, &row))
+        return;
+    json_reader_init(&f->reader, SIZE_MAX / 64, 256);
+    int code = store_threads(store, THREADS_BY_CREATED, true,
+                             job_scope_owner(store_query_reach(query)), on_thread, f, &why);
+    if (code == 0 && f->err != 0)
+        code = error_set(&why, f->err, "out of memory");
+    if (code != 0)
+        store_query_broke(query, &why);
+    json_reader_done(&f->reader);
+}
+
+static void answer_deleted(struct journal_call *call);
+
+/* The next one, or the assistant.  Takes @found. */
+static void delete_next(struct http_request *req, struct store_query *found)
+{
+    struct assistant_deletion *f = found->data;
+    struct thread_id *thread = f->first;
+    struct journal_call *call =
+        thread != NULL ? journal_call_new(req, JOURNAL_THREAD_DELETE, answer_deleted) : NULL;
+
+    if (call == NULL) {
+        store_query_free(found);
+        if (thread == NULL)
+            delete_it(req);
+        return;
+    }
+    f->first = thread->next;
+    call->found = found;
+    call->journal.thread_row.id = thread->id;
+    journal_call_post(call);
+}
+
+static void answer_deleted(struct journal_call *call)
+{
+    struct store_query *found = call->found;
+
+    if (call->journal.code != ERR_NOT_FOUND && journal_call_refused(call))
+        return;
+    call->found = NULL;
+    delete_next(call->req, found);
+}
+
+static void on_found(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
+        return;
+    }
+    http_on_gone(query->req, NULL, NULL);
+    delete_next(query->req, query);
+}
+
+static void delete_with_threads(struct http_request *req)
+{
+    struct store_query *query =
+        store_query_new_with(req, STR(""), find_threads, sizeof(struct assistant_deletion));
+    struct assistant_deletion *f = query != NULL ? query->data : NULL;
+
+    if (query == NULL)
+        return;
+    f->query = query;
+    query->task.done = on_found;
+    if (arena_copy(&query->mem, http_param(req, "assistant"), &f->assistant)) {
+        store_query_post(query);
+    } else {
+        store_query_free(query);
+        (void)api_no_memory(req);
+    }
+}
+
+void api_assistant_delete(struct http_request *req, void *arg)
+{
+    (void)arg;
+    if (!assistants_may_change(req))
+        return;
+    if (langgraph_flag(req, "delete_threads"))
+        delete_with_threads(req);
+    else
+        delete_it(req);
+}

@@ -1,0 +1,182 @@
+/* Several runs at once, all or none: all assistants are found first, then all runs are read,
+ * and made by one request to the journal. */
+#include "api/langgraph/assistants.h"
+
+enum { MAX_BATCH = 100 };
+
+/* What the look of a batch knows; its `out` is the answer. */
+struct run_batch {
+    struct str *ids;
+    struct assistant_row *rows;
+    char (*made)[KEY_UUID_CHARS]; /* ids of graphs' own */
+    size_t n;
+};
+
+/* --- their assistants ---------------------------------------------------------------- */
+
+static void find_all(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    const struct run_batch *batch = query->data;
+    const struct app *app = query->loop->app;
+
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct app_agent *a = assistants_find_graph(app, batch->ids[i]);
+
+        if (a != NULL)
+            batch->rows[i] = assistants_of_graph(app, a, batch->made[i]);
+        else if (!assistants_look(query, store, batch->ids[i], &batch->rows[i]))
+            return;
+    }
+}
+
+static bool read_id(struct store_query *query, const yyjson_val *item, struct str *ret)
+{
+    struct str id = json_text(langgraph_member(item, "assistant_id", "assistantId"));
+
+    if (id.n > 0)
+        return arena_copy(&query->mem, id, ret) || api_no_memory(query->req);
+    langgraph_refuse_assistant(query->req);
+    return false;
+}
+
+static bool read_ids(struct store_query *query, struct json_reader *reader)
+{
+    struct run_batch *batch = query->data;
+    struct json json;
+
+    int code = json_read(reader, http_body(query->req), &json, NULL);
+
+    if (code == ERR_NOMEM)
+        return api_no_memory(query->req);
+    if (code != 0 || !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
+        http_respond_error(query->req, 422, "the body must be a list of at most %d runs",
+                           MAX_BATCH);
+        return false;
+    }
+    batch->n = yyjson_arr_size(json.root);
+    batch->ids = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->ids));
+    batch->rows = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->rows));
+    batch->made = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->made));
+    if (batch->ids == NULL || batch->rows == NULL || batch->made == NULL)
+        return api_no_memory(query->req);
+    for (size_t i = 0; i < batch->n; i++)
+        if (!read_id(query, yyjson_arr_get(json.root, i), &batch->ids[i]))
+            return false;
+    return true;
+}
+
+/* --- all of them --------------------------------------------------------------------- */
+
+static void answer_all(struct journal_call *first)
+{
+    struct buf *out = &first->out;
+
+    if (langgraph_refused_run(first))
+        return;
+    buf_char(out, '[');
+    for (const struct journal_call *call = first; call != NULL; call = call->then) {
+        if (call != first)
+            buf_char(out, ',');
+        langgraph_put_new_run(out, &call->journal);
+    }
+    buf_char(out, ']');
+    api_json(first->req, 200, out);
+}
+
+/* NULL when it was answered. */
+static struct journal_call *read_item(struct store_query *query, yyjson_val *list, size_t i)
+{
+    const struct run_batch *batch = query->data;
+    struct journal_call *call = journal_call_new(query->req, JOURNAL_SUBMIT, answer_all);
+
+    if (call == NULL)
+        return NULL;
+    call->item = i;
+    call->assistant = &batch->rows[i];
+    if (!langgraph_read_run(call, yyjson_arr_get(list, i))) {
+        journal_call_free(call);
+        return NULL;
+    }
+    buf_done(&call->body); /* there may be a hundred copies of it */
+    return call;
+}
+
+/* The first one, which owns the others; NULL when it was answered. */
+static struct journal_call *read_items(struct store_query *query, yyjson_val *list)
+{
+    const struct run_batch *batch = query->data;
+    struct journal_call *first = NULL, *last = NULL;
+
+    for (size_t i = 0; i < batch->n; i++) {
+        struct journal_call *call = read_item(query, list, i);
+
+        if (call == NULL) {
+            journal_call_free(first);
+            return NULL;
+        }
+        if (first == NULL) {
+            first = call;
+        } else {
+            last->then = call;
+            last->journal.more = &call->journal;
+        }
+        last = call;
+    }
+    return first;
+}
+
+/* Takes @look. */
+static void make_all(struct store_query *query)
+{
+    const struct run_batch *batch = query->data;
+    struct json_reader reader;
+    struct json json;
+
+    struct journal_call *first = NULL;
+
+    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
+    if (batch->n == 0)
+        http_respond(query->req, 200, "application/json", STR("[]"));
+    else if (json_read(&reader, http_body(query->req), &json, NULL) != 0)
+        (void)api_no_memory(query->req); /* it could be read before */
+    else
+        first = read_items(query, json.root);
+    json_reader_done(&reader);
+    if (first != NULL) {
+        first->found = query; /* the assistants */
+        journal_call_post(first);
+    } else {
+        store_query_free(query);
+    }
+}
+
+static void on_found(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
+        return;
+    }
+    http_on_gone(query->req, NULL, NULL);
+    make_all(query);
+}
+
+void api_run_batch(struct http_request *req, void *arg)
+{
+    struct store_query *query =
+        store_query_new_with(req, STR(""), find_all, sizeof(struct run_batch));
+    struct json_reader reader;
+
+    (void)arg;
+    if (query == NULL)
+        return;
+    query->task.done = on_found;
+    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
+    if (read_ids(query, &reader))
+        store_query_post(query);
+    else
+        store_query_free(query);
+    json_reader_done(&reader);
+}

@@ -1,0 +1,237 @@
+/* Checkpoints are read again: one, or those of a thread, with their channels and writes.
+ *
+ * A worker reads what its job, or the call that it answers, is about: the journal looks at the
+ * fence, as it does before a write, and then the store is read.  An administrator needs none.
+ */
+#include "api/admit.h"
+#include "api/worker/lease.h"
+#include "api/reading.h"
+
+#include "auth/access.h"
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/json_match.h"
+#include "dialect/render.h"
+#include "store/checkpoints.h"
+
+enum { MAX_DEPTH = 200, DEFAULT_LIST = 100, MAX_LIST = 1000 };
+
+/* What a look looks for. */
+struct checkpoint_search {
+    struct checkpoint_filter filter;
+    struct str metadata; /* JSON: what it must contain; absent: anything */
+    size_t limit;
+    bool is_list;
+};
+
+struct found_checkpoint {
+    struct store_query *query;
+    struct store *store;
+    const struct checkpoint_search *search;
+    struct json_reader one, other; /* for the metadata */
+    size_t n;
+    int err;
+    struct error why;
+};
+
+static void put_typed(struct buf *b, const struct typed *value)
+{
+    buf_lit(b, "\"type\":");
+    json_put_str(b, value->type);
+    buf_lit(b, ",\"data\":\"");
+    base64_put(b, value->data);
+    buf_lit(b, "\"}");
+}
+
+static int put_channel(void *arg, const struct channel_row *row)
+{
+    struct buf *b = arg;
+
+    if (b->p[b->n - 1] != '{')
+        buf_char(b, ',');
+    json_put_str(b, row->channel);
+    buf_lit(b, ":{\"version\":");
+    json_put_str(b, row->version);
+    buf_char(b, ',');
+    put_typed(b, &row->value);
+    return b->error;
+}
+
+static int put_write(void *arg, const struct write_row *row)
+{
+    struct buf *b = arg;
+
+    if (b->p[b->n - 1] != '[')
+        buf_char(b, ',');
+    buf_lit(b, "{\"task\":");
+    json_put_str(b, row->task);
+    render_text(b, "path", row->path);
+    render_number(b, "idx", row->idx);
+    render_text(b, "channel", row->channel);
+    buf_char(b, ',');
+    put_typed(b, &row->value);
+    return b->error;
+}
+
+static int put_checkpoint(struct found_checkpoint *f, const struct checkpoint_row *row)
+{
+    struct buf *b = &f->query->out;
+
+    buf_lit(b, "{\"ns\":");
+    json_put_str(b, row->ns);
+    render_text(b, "id", row->id);
+    render_text(b, "parent", row->parent);
+    buf_lit(b, ",\"checkpoint\":{");
+    put_typed(b, &row->value);
+    render_json(b, "metadata", row->metadata);
+    buf_lit(b, ",\"blobs\":{");
+    int err = b->error != 0 ? b->error : store_channels(f->store, row, put_channel, b, &f->why);
+    buf_lit(b, "},\"writes\":[");
+    if (err == 0 && b->error == 0)
+        err = store_writes(f->store, row, put_write, b, &f->why);
+    buf_lit(b, "]}");
+    return err;
+}
+
+static bool is_wanted(struct found_checkpoint *f, const struct checkpoint_row *row)
+{
+    struct json whole, part;
+
+    return str_absent(f->search->metadata) ||
+           (json_read(&f->one, row->metadata, &whole, NULL) == 0 &&
+            json_read(&f->other, f->search->metadata, &part, NULL) == 0 &&
+            json_contains(whole.root, part.root));
+}
+
+static int on_checkpoint(void *arg, const struct checkpoint_row *row)
+{
+    struct found_checkpoint *f = arg;
+
+    if (!is_wanted(f, row))
+        return 0;
+    if (f->n++ > 0)
+        buf_char(&f->query->out, ',');
+    f->err = put_checkpoint(f, row);
+    return f->err != 0 || f->n == f->search->limit;
+}
+
+static void run_search(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct found_checkpoint f = { .query = query, .store = store, .search = query->data };
+    struct buf *b = &query->out;
+
+    json_reader_init(&f.one, SIZE_MAX / 64, MAX_DEPTH);
+    json_reader_init(&f.other, SIZE_MAX / 64, MAX_DEPTH);
+    if (f.search->is_list)
+        buf_lit(b, "{\"checkpoints\":[");
+    else
+        buf_lit(b, "{\"checkpoint\":");
+    int err = store_checkpoints(store, &f.search->filter, on_checkpoint, &f, &f.why);
+    if (err == 0)
+        err = f.err;
+    if (f.search->is_list)
+        buf_char(b, ']');
+    else if (f.n == 0)
+        buf_lit(b, "null");
+    buf_char(b, '}');
+    if (err != 0)
+        store_query_broke(query, &f.why);
+    json_reader_done(&f.one);
+    json_reader_done(&f.other);
+}
+
+static bool read_search(struct store_query *query, const yyjson_val *of)
+{
+    struct checkpoint_search *s = query->data;
+    struct checkpoint_filter *f = &s->filter;
+    struct reading r = { .req = query->req, .mem = &query->mem };
+    int64_t limit = json_int(json_at(of, "limit"), s->is_list ? DEFAULT_LIST : 1);
+
+    f->thread = reading_keep(&r, http_param(r.req, "thread"));
+    f->ns = reading_optional(&r, of, "ns", s->is_list ? STR_NONE : STR(""));
+    f->id = reading_optional(&r, of, "id", STR_NONE);
+    f->before = reading_optional(&r, of, "before", STR_NONE);
+    s->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    if (!json_is_null(json_at(of, "filter")))
+        s->metadata = reading_object(&r, of, "filter");
+    return !r.failed;
+}
+
+/* --- the fence -------------------------------------------------------------------- */
+
+static int write_nothing(struct journal_request *req,
+                         struct store *store,
+                         int64_t now,
+                         struct error *why)
+{
+    (void)req;
+    (void)store;
+    (void)now;
+    (void)why;
+    return 0;
+}
+
+/* The caller holds what it asks for: now it is read. */
+static void answer_fenced(struct journal_call *call)
+{
+    struct store_query *query = call->found;
+
+    if (journal_call_refused(call))
+        return;
+    call->found = NULL;
+    query->req = call->req;
+    store_query_post(query);
+}
+
+static bool is_free(struct http_request *req)
+{
+    return (api_token(req)->access & ACCESS_ADMIN) != 0 && http_query(req, "job").n == 0 &&
+           http_query(req, "call").n == 0;
+}
+
+static bool read_fenced(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *j = &call->journal;
+    struct json body;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &body) &&
+           read_search(call->found, body.root) && lease_read_fence(call) &&
+           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread) ||
+            api_no_memory(call->req));
+}
+
+static void search(struct http_request *req, bool is_list)
+{
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run_search, sizeof(struct checkpoint_search));
+    struct checkpoint_search *s = query != NULL ? query->data : NULL;
+
+    if (query == NULL)
+        return;
+    s->is_list = is_list;
+    if (is_free(req)) {
+        store_query_read(query, MAX_DEPTH, read_search);
+        return;
+    }
+    struct journal_call *call = journal_call_new_write(req, write_nothing, 1, answer_fenced);
+    if (call == NULL) {
+        store_query_free(query);
+        return;
+    }
+    call->found = query;
+    journal_call_read(call, MAX_DEPTH, read_fenced);
+}
+
+void api_checkpoint_get(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, false);
+}
+
+void api_checkpoints_list(struct http_request *req, void *arg)
+{
+    (void)arg;
+    search(req, true);
+}

@@ -1,0 +1,273 @@
+/* Runs are made: in the background, streamed, waited for.
+ *
+ *     RunCreate ──▶ its assistant is found ──▶ langgraph_read_run() ──▶ SUBMIT ──▶ answered */
+#include "api/langgraph/langgraph.h"
+
+#include "api/admit.h"
+#include "api/jobs/jobs.h"
+#include "auth/permit.h"
+#include "base/error.h"
+
+/* --- a RunCreate --------------------------------------------------------------------- */
+
+static void refuse_word(struct journal_call *call,
+                        const char *name,
+                        const char *const *words,
+                        struct str given)
+{
+    struct buf list;
+
+    buf_init(&list, 1024);
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (i > 0)
+            buf_str(&list, words[i + 1] != NULL ? STR(", ") : STR(" or "));
+        buf_str(&list, str_of(words[i]));
+    }
+    http_respond_error(call->req, 422, "\"%s\" must be %.*s, not '%.*s'", name,
+                       STR_ARG(buf_text(&list)), STR_ARG(str_head(given, 40)));
+    buf_done(&list);
+}
+
+/* One of a few words, or the first of them. */
+static bool read_word(struct journal_call *call,
+                      const yyjson_val *value,
+                      const char *name,
+                      const char *const *words,
+                      struct str *ret)
+{
+    struct str given = json_text(value);
+
+    *ret = str_of(words[0]);
+    if (json_is_null(value))
+        return true;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        *ret = str_of(words[i]);
+        if (str_eq(given, *ret))
+            return true;
+    }
+    refuse_word(call, name, words, given);
+    return false;
+}
+
+static bool read_words(struct journal_call *call, const yyjson_val *body)
+{
+    static const char *const strategies[] = { "enqueue", "reject", "interrupt", "rollback",
+                                              NULL };
+    static const char *const absences[] = { "reject", "create", NULL };
+    static const char *const leavings[] = { "continue", "cancel", NULL };
+    struct journal_request *j = &call->journal;
+    struct str absence, leaving;
+
+    if (!read_word(call, langgraph_member(body, "multitask_strategy", "multitaskStrategy"),
+                   "multitask_strategy", strategies, &j->run.strategy) ||
+        !read_word(call, langgraph_member(body, "if_not_exists", "ifNotExists"),
+                   "if_not_exists", absences, &absence) ||
+        !read_word(call, langgraph_member(body, "on_disconnect", "onDisconnect"),
+                   "on_disconnect", leavings, &leaving))
+        return false;
+    j->if_absent = j->thread_row.is_temporary != 0 || str_is(absence, "create");
+    call->cancels = str_is(leaving, "cancel");
+    return true;
+}
+
+static bool read_delay(struct journal_call *call, const yyjson_val *value)
+{
+    int64_t seconds = json_is_null(value) ? 0 : json_int(value, -1);
+
+    if (seconds < 0 || seconds > 366 * 86400) {
+        http_respond_error(call->req, 422,
+                           "\"after_seconds\" must be a whole number, at most a "
+                           "year");
+        return false;
+    }
+    call->journal.delay_ms = seconds * 1000;
+    return true;
+}
+
+static bool read_thread_id(struct journal_call *call)
+{
+    struct journal_request *j = &call->journal;
+    struct str thread = http_param(call->req, "thread");
+
+    j->thread_row.is_temporary = str_absent(thread);
+    if (!str_absent(thread) && !job_id_valid(thread)) {
+        http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
+        return false;
+    }
+    return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
+                               : arena_copy(&j->mem, thread, &j->thread_row.id)) ||
+           api_no_memory(call->req);
+}
+
+void langgraph_refuse_assistant(struct http_request *req)
+{
+    http_respond_error(req, 422,
+                       "\"assistant_id\" must be an assistant's id or a graph's name");
+}
+
+bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
+{
+    struct journal_request *j = &call->journal;
+    const struct assistant_row *assistant = call->assistant;
+    yyjson_val *command = json_at(body, "command");
+    yyjson_val *subgraphs = langgraph_member(body, "stream_subgraphs", "streamSubgraphs");
+    struct str run;
+    uint32_t modes;
+
+    if (assistant == NULL) {
+        langgraph_refuse_assistant(call->req);
+        return false;
+    }
+    if (!read_thread_id(call) || !read_words(call, body) ||
+        !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
+        !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
+                              &modes))
+        return false;
+    j->run.modes = modes;
+    j->run.subgraphs = yyjson_is_true(subgraphs);
+    if (!langgraph_make_id(&j->mem, &run) ||
+        !arena_copy(&j->mem, assistant->id, &j->run.assistant))
+        return api_no_memory(call->req);
+    /* Some clients send both: the command is what is meant. */
+    if (!jobs_fill_submit(call, assistant->graph,
+                          json_is_null(command) ? json_at(body, "input") : NULL, run, 0))
+        return false;
+    return (langgraph_fill_kwargs(call, body) &&
+            langgraph_fill_metadata(call, json_at(body, "metadata")) &&
+            langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->resume)) ||
+           api_no_memory(call->req);
+}
+
+static bool read_run(struct journal_call *call, struct json_reader *reader)
+{
+    struct json json;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
+           langgraph_read_run(call, json.root);
+}
+
+/* --- making one ---------------------------------------------------------------------- */
+
+bool langgraph_refused_run(struct journal_call *call)
+{
+    if (call->journal.code != ERR_TYPE)
+        return journal_call_refused(call);
+    http_respond_error(call->req, 422, "%s", call->journal.why.text);
+    return true;
+}
+
+/* The thread that the client knows of. */
+static struct str thread_of(const struct journal_call *call)
+{
+    return call->journal.thread_row.is_temporary ? STR_NONE : call->journal.thread_row.id;
+}
+
+static void answer_create(struct journal_call *call)
+{
+    if (langgraph_refused_run(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), call->journal.row.id, NULL);
+    langgraph_put_new_run(&call->out, &call->journal);
+    api_json(call->req, 200, &call->out);
+}
+
+/* It was taken before the run was made: a refusal afterwards would make another. */
+static struct permit *permit_of(struct journal_call *call)
+{
+    struct permit *permit = call->permit;
+
+    call->permit = NULL;
+    return permit;
+}
+
+static void answer_stream(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (langgraph_refused_run(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), j->row.id, "stream");
+    langgraph_stream(call->req, permit_of(call), j->row.id, (uint32_t)j->run.modes,
+                     j->run.subgraphs != 0, call->cancels);
+}
+
+static void answer_wait(struct journal_call *call)
+{
+    if (langgraph_refused_run(call))
+        return;
+    langgraph_set_location(call->req, thread_of(call), call->journal.row.id,
+                           call->journal.thread_row.is_temporary ? NULL : "join");
+    langgraph_wait(call->req, permit_of(call), call->journal.row.id, call->cancels, false);
+}
+
+static void submit(struct http_request *req,
+                   const struct assistant_row *assistant,
+                   void (*answer)(struct journal_call *),
+                   bool reads)
+{
+    struct permit *permit = NULL;
+    bool may = !reads || api_take_permit(req, &permit);
+    struct journal_call *call = may ? journal_call_new(req, JOURNAL_SUBMIT, answer) : NULL;
+
+    if (call == NULL) {
+        permit_free(permit);
+        return;
+    }
+    call->permit = permit;
+    call->assistant = assistant;
+    journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
+}
+
+/* Whose assistant is it?  What cannot be read is refused later. */
+static void find_assistant(struct http_request *req,
+                           void (*then)(struct http_request *, const struct assistant_row *))
+{
+    struct json_reader reader;
+    struct json json;
+
+    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
+    int code = json_read(&reader, http_body(req), &json, NULL);
+    struct str id = code == 0
+                        ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
+                        : STR_NONE;
+    if (code == ERR_NOMEM)
+        (void)api_no_memory(req);
+    else if (id.n > 0)
+        langgraph_with_assistant(req, id, then);
+    else
+        then(req, NULL);
+    json_reader_done(&reader);
+}
+
+static void create(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_create, false);
+}
+
+void api_run_create(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, create);
+}
+
+static void stream(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_stream, true);
+}
+
+void api_run_stream(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, stream);
+}
+
+static void wait_for(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, answer_wait, true);
+}
+
+void api_run_wait(struct http_request *req, void *arg)
+{
+    (void)arg;
+    find_assistant(req, wait_for);
+}

@@ -1,0 +1,373 @@
+/* /store: items that graphs and their clients keep across threads.
+ *
+ * An item belongs to an owner: the caller's, or, when a worker says for which job it asks
+ * (?job=JOB&lease=TOKEN), the job's.  A namespace is a list of labels in a body and "a.b" in a
+ * query; in the store it is "a.b." (store/items.h). */
+#include "api/langgraph/items.h"
+
+#include "api/admit.h"
+#include "api/worker/lease.h"
+#include "auth/access.h"
+#include "base/clock.h"
+#include "dialect/render.h"
+
+enum { MAX_LABELS = 32, MAX_KEY = 1024 };
+
+/* --- what is said in a request ------------------------------------------------------ */
+
+bool items_refuse(struct http_request *req, const char *what)
+{
+    http_respond_error(req, 422, "%s", what);
+    return false;
+}
+
+static bool is_label(struct str label)
+{
+    return label.n > 0 && str_find(label, '.') == label.n && str_find(label, '\0') == label.n;
+}
+
+bool items_read_ns(struct http_request *req,
+                   struct arena *mem,
+                   const yyjson_val *list,
+                   struct str *ret)
+{
+    char text[ITEM_MAX_NS];
+    size_t i, max, n = 0;
+    yyjson_val *value;
+
+    if (!json_is_null(list) && (!yyjson_is_arr((yyjson_val *)list) ||
+                                yyjson_arr_size((yyjson_val *)list) > MAX_LABELS))
+        return items_refuse(req, "a namespace must be a list of at most 32 labels");
+    yyjson_arr_foreach((yyjson_val *)list, i, max, value)
+    {
+        struct str label = json_text(value);
+
+        if (!is_label(label) || n + label.n + 1 > sizeof(text))
+            return items_refuse(
+                req, "a label of a namespace must be a text without dots, and not empty; "
+                     "all of them at most 1000 bytes");
+        memcpy(text + n, label.p, label.n);
+        n += label.n;
+        text[n++] = '.';
+    }
+    return arena_copy(mem, str_make(text, n), ret) || api_no_memory(req);
+}
+
+static bool read_key(struct http_request *req,
+                     struct arena *mem,
+                     struct str key,
+                     struct str *ret)
+{
+    if (key.n == 0 || key.n > MAX_KEY)
+        return items_refuse(req, "\"key\" must be a text of 1 to 1024 bytes");
+    return arena_copy(mem, key, ret) || api_no_memory(req);
+}
+
+static struct str owner_of(const struct token *t)
+{
+    return t != NULL && !str_absent(t->owner) ? t->owner : STR("");
+}
+
+/* It asks for a job's sake.  Only workers may: others could name anybody's.  Our own processes
+ * must: they have no items. */
+static bool is_for_job(struct http_request *req)
+{
+    const struct token *t = api_token(req);
+
+    return t->is_own || (http_query(req, "job").n > 0 && (t->access & ACCESS_WORKER) != 0);
+}
+
+/* --- writing ------------------------------------------------------------------------- */
+
+/* The item's owner is known when its job is. */
+static void set_owner(const struct journal_request *req, struct item_row *row)
+{
+    if (!str_absent(req->job))
+        row->owner = str_absent(req->row.owner) ? STR("") : req->row.owner;
+}
+
+static int write_item(struct journal_request *req,
+                      struct store *store,
+                      int64_t now,
+                      struct error *why)
+{
+    struct item_row *row = req->data;
+
+    set_owner(req, row);
+    row->created = row->updated = now;
+    row->expires = row->ttl_ms > 0 ? now + row->ttl_ms : 0;
+    return store_item_put(store, row, why);
+}
+
+static int write_deletion(struct journal_request *req,
+                          struct store *store,
+                          int64_t now,
+                          struct error *why)
+{
+    struct item_row *row = req->data;
+
+    (void)now;
+    set_owner(req, row);
+    return store_item_delete(store, row, why);
+}
+
+/* An item's place; false when it was answered. */
+static bool read_place(struct journal_call *call, const yyjson_val *body, struct item_row *row)
+{
+    struct arena *mem = &call->journal.mem;
+
+    row->owner = owner_of(call->token);
+    return items_read_ns(call->req, mem, json_at(body, "namespace"), &row->ns) &&
+           read_key(call->req, mem, json_text(json_at(body, "key")), &row->key) &&
+           (!is_for_job(call->req) || lease_read_job(call, http_query(call->req, "job")));
+}
+
+static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t *ret_ms)
+{
+    return json_is_null(value) || api_read_minutes(value, ret_ms) ||
+           items_refuse(req, "\"ttl\" must be a number of minutes above 0");
+}
+
+static bool read_item(struct journal_call *call, struct json_reader *reader)
+{
+    struct item_row *row = call->journal.data;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j) ||
+        !read_place(call, j.root, row) ||
+        !read_ttl(call->req, json_at(j.root, "ttl"), &row->ttl_ms))
+        return false;
+    if (row->ns.n == 0)
+        return items_refuse(call->req, "\"namespace\" must have a label");
+    if (!yyjson_is_obj(json_at(j.root, "value")))
+        return items_refuse(call->req, "\"value\" must be an object");
+    return api_keep_json(&call->journal.mem, json_at(j.root, "value"), &row->value) ||
+           api_no_memory(call->req);
+}
+
+static bool read_deletion(struct journal_call *call, struct json_reader *reader)
+{
+    struct json j;
+
+    return api_read_body(call->req, reader, buf_text(&call->body), &j) &&
+           read_place(call, j.root, call->journal.data);
+}
+
+void api_item_put(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new_write(req, write_item, sizeof(struct item_row),
+                                                       journal_call_answer_empty);
+
+    (void)arg;
+    if (call != NULL)
+        journal_call_read(call, ITEM_MAX_DEPTH, read_item);
+}
+
+void api_item_delete(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new_write(
+        req, write_deletion, sizeof(struct item_row), journal_call_answer_empty);
+
+    (void)arg;
+    if (call != NULL)
+        journal_call_read(call, ITEM_MAX_DEPTH, read_deletion);
+}
+
+/* --- shapes -------------------------------------------------------------------------- */
+
+void items_put_labels(struct buf *b, struct str ns)
+{
+    buf_char(b, '[');
+    for (size_t i = 0; ns.n > 0; i++) {
+        struct str label = str_head(ns, str_find(ns, '.'));
+
+        if (i > 0)
+            buf_char(b, ',');
+        json_put_str(b, label);
+        ns = str_skip(ns, label.n + 1);
+    }
+    buf_char(b, ']');
+}
+
+void items_put(struct buf *b, const struct item_row *row)
+{
+    buf_lit(b, "{\"namespace\":");
+    items_put_labels(b, row->ns);
+    render_text(b, "key", row->key);
+    render_json(b, "value", row->value);
+    render_moment(b, "created_at", row->created);
+    render_moment(b, "updated_at", row->updated);
+}
+
+/* --- one item -------------------------------------------------------------------------- */
+
+static int on_item(void *arg, const struct item_row *row)
+{
+    struct buf *b = arg;
+
+    items_put(b, row);
+    buf_char(b, '}');
+    return 0;
+}
+
+static int get_item(struct buf *b,
+                    struct store *store,
+                    const struct item_row *row,
+                    int64_t now,
+                    struct error *why)
+{
+    int code = store_item(store, row, now, on_item, b, why);
+
+    if (b->n == 0)
+        buf_lit(b, "null");
+    return code;
+}
+
+/* Does the caller hold the job, as the store has it?  0, ERR_NOT_FOUND or ERR_REFUSED. */
+static int judge(const struct store_query *query,
+                 const struct item_search *s,
+                 const struct job_row *row)
+{
+    struct lease_caller caller;
+
+    api_set_lease_caller(&caller, query->token);
+    enum lease_verdict verdict = lease_judge(&caller, &s->lease, row);
+    return verdict == LEASE_HELD ? 0 : verdict == LEASE_LOST ? ERR_REFUSED : ERR_NOT_FOUND;
+}
+
+bool items_find_owner(struct store_query *query, struct store *store, struct item_search *s)
+{
+    struct error why = { 0 };
+    struct job_row row;
+
+    if (str_absent(s->job))
+        return true;
+    int code = store_job_get(store, s->job, &row, &why);
+    if (code == 0)
+        code = judge(query, s, &row);
+    if (code == ERR_NOT_FOUND) {
+        query->status = 404;
+        buf_lit(&query->out, "Job not found: ");
+        buf_str(&query->out, str_head(s->job, 100));
+    } else if (code == ERR_REFUSED) {
+        query->status = 409;
+        buf_lit(&query->out, "this lease does not hold the job any more");
+    } else if (code != 0) {
+        store_query_broke(query, &why);
+    } else if (str_absent(row.owner)) {
+        s->item.owner = STR("");
+    } else if (!arena_copy(&query->mem, row.owner, &s->item.owner)) {
+        query->status = 503;
+        code = ERR_NOMEM;
+    }
+    return code == 0;
+}
+
+static void run_item(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct item_search *s = query->data;
+    struct error why = { 0 };
+
+    if (items_find_owner(query, store, s) &&
+        get_item(&query->out, store, &s->item, clock_wall_ms(), &why) != 0)
+        store_query_broke(query, &why);
+}
+
+struct store_query *items_search_new(struct http_request *req,
+                                     void (*run)(struct thread_task *, struct store *))
+{
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run, sizeof(struct item_search));
+    struct item_search *s = query != NULL ? query->data : NULL;
+
+    if (query == NULL)
+        return NULL;
+    s->item.owner = owner_of(query->token);
+    if (!is_for_job(req) ||
+        (lease_read(req, http_query(req, "job"), &s->lease) &&
+         (arena_copy(&query->mem, http_query(req, "job"), &s->job) || api_no_memory(req))))
+        return query;
+    store_query_free(query);
+    return NULL;
+}
+
+/* "a.b" of a query, or the same label by label in a JSON list. */
+static bool read_query_ns(struct http_request *req, struct arena *mem, struct str *ret)
+{
+    struct str text = http_query(req, "namespace");
+    char with_dot[ITEM_MAX_NS + 1];
+
+    for (struct str rest = text; rest.n > 0;) {
+        struct str label = str_head(rest, str_find(rest, '.'));
+
+        if (!is_label(label) || label.n + 1 == rest.n)
+            return items_refuse(req, "namespace must be labels with dots between");
+        rest = str_skip(rest, label.n + 1);
+    }
+    if (text.n == 0 || text.n >= ITEM_MAX_NS)
+        return items_refuse(req,
+                            "namespace must be labels with dots between, at most 1000 bytes");
+    memcpy(with_dot, text.p, text.n);
+    with_dot[text.n] = '.';
+    return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);
+}
+
+static int write_touch(struct journal_request *req,
+                       struct store *store,
+                       int64_t now,
+                       struct error *why)
+{
+    struct item_row *row = req->data;
+    struct journal_call *call =
+        (struct journal_call *)(void *)((char *)req - offsetof(struct journal_call, journal));
+
+    set_owner(req, row);
+    int code = store_item_touch(store, row, now, why);
+    return code == 0 ? get_item(&call->out, store, row, now, why) : code;
+}
+
+static void answer_touched(struct journal_call *call)
+{
+    if (!journal_call_refused(call))
+        api_json(call->req, 200, &call->out);
+}
+
+/* Its time begins anew, which is a write. */
+static void touch(struct http_request *req)
+{
+    struct journal_call *call =
+        journal_call_new_write(req, write_touch, sizeof(struct item_row), answer_touched);
+    struct item_row *row = call != NULL ? call->journal.data : NULL;
+
+    if (call == NULL)
+        return;
+    row->owner = owner_of(call->token);
+    if (read_query_ns(req, &call->journal.mem, &row->ns) &&
+        read_key(req, &call->journal.mem, http_query(req, "key"), &row->key) &&
+        (!is_for_job(req) || lease_read_job(call, http_query(call->req, "job"))))
+        journal_call_post(call);
+    else
+        journal_call_free(call);
+}
+
+void api_item(struct http_request *req, void *arg)
+{
+    struct str refresh = http_query(req, "refresh_ttl");
+
+    (void)arg;
+    if (str_is(refresh, "true") || str_is(refresh, "1")) {
+        if (api_may_act(req))
+            touch(req);
+        return;
+    }
+    struct store_query *query = items_search_new(req, run_item);
+    struct item_search *s = query != NULL ? query->data : NULL;
+    if (query == NULL)
+        return;
+    if (read_query_ns(req, &query->mem, &s->item.ns) &&
+        read_key(req, &query->mem, http_query(req, "key"), &s->item.key))
+        store_query_post(query);
+    else
+        store_query_free(query);
+}

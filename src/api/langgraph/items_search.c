@@ -1,0 +1,322 @@
+/* Many items at once: those of a namespace that a filter or words choose, and the namespaces
+ * themselves.
+ *
+ * A filter and words are looked for in one item after another, in the order of the store, so
+ * both have an end: MAX_SCAN items. */
+#include "api/langgraph/items.h"
+
+#include "api/admit.h"
+#include "api/langgraph/langgraph.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json_match.h"
+
+#include <stdlib.h>
+
+enum { MAX_SCAN = 20000, DEFAULT_LIST = 10, DEFAULT_NAMESPACES = 100, MAX_LIST = 1000 };
+
+struct item_hit {
+    size_t n_words;
+    size_t at, n; /* in `all` */
+};
+
+struct item_search_page {
+    const struct item_search *search;
+    struct json_reader value, filter;
+    struct json wanted;    /* the filter */
+    struct buf all;        /* items, one behind another */
+    struct item_hit *hits; /* owned */
+    size_t n, cap, n_seen;
+    int err;
+};
+
+static int add_hit(struct item_search_page *s, const struct item_row *row, size_t n_words)
+{
+    if (s->n == s->cap) {
+        size_t cap = s->cap > 0 ? 2 * s->cap : 64;
+        struct item_hit *hits = realloc(s->hits, cap * sizeof(*hits));
+
+        if (hits == NULL)
+            return ERR_NOMEM;
+        s->hits = hits;
+        s->cap = cap;
+    }
+    size_t from = s->all.n;
+    items_put(&s->all, row);
+    s->hits[s->n++] = (struct item_hit){ n_words, from, s->all.n - from };
+    return s->all.error;
+}
+
+static int on_candidate(void *arg, const struct item_row *row)
+{
+    struct item_search_page *s = arg;
+    const struct item_search *q = s->search;
+    struct json value;
+    size_t n_words = 0;
+
+    if (!str_absent(q->filter) && (json_read(&s->value, row->value, &value, NULL) != 0 ||
+                                   !json_matches(value.root, s->wanted.root)))
+        return ++s->n_seen == MAX_SCAN;
+    for (size_t i = 0; i < q->n_words; i++)
+        n_words += langgraph_has(row->value, q->words[i]);
+    if (q->n_words == 0 || n_words > 0)
+        s->err = add_hit(s, row, n_words);
+    /* Without words the order is the store's, and the rest need not be looked at. */
+    return s->err != 0 || ++s->n_seen == MAX_SCAN ||
+           (q->n_words == 0 && s->n == q->offset + q->limit);
+}
+
+/* The most words first; of those with as many, as they came. */
+static int by_words(const void *a, const void *b)
+{
+    const struct item_hit *x = a, *y = b;
+
+    if (x->n_words != y->n_words)
+        return x->n_words > y->n_words ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static void put_hits(struct buf *b, const struct item_search_page *s)
+{
+    const struct item_search *q = s->search;
+    size_t end = q->offset + q->limit < s->n ? q->offset + q->limit : s->n;
+
+    buf_lit(b, "{\"items\":[");
+    for (size_t i = q->offset; i < end; i++) {
+        if (i > q->offset)
+            buf_char(b, ',');
+        buf_put(b, s->all.p + s->hits[i].at, s->hits[i].n);
+        buf_lit(b, ",\"score\":");
+        if (q->n_words == 0) {
+            buf_lit(b, "null");
+        } else { /* in hundredths */
+            size_t percent = 100 * s->hits[i].n_words / q->n_words;
+
+            buf_u64(b, percent / 100);
+            buf_char(b, '.');
+            buf_u64(b, percent / 10 % 10);
+            buf_u64(b, percent % 10);
+        }
+        buf_char(b, '}');
+    }
+    buf_lit(b, "]}");
+}
+
+static void run_search(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct item_search *q = query->data;
+    struct item_search_page s = { .search = q };
+    struct error why = { 0 };
+
+    if (!items_find_owner(query, store, q))
+        return;
+    json_reader_init(&s.value, SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    json_reader_init(&s.filter, SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    buf_init(&s.all, SIZE_MAX / 4);
+    int code = str_absent(q->filter) ? 0 : json_read(&s.filter, q->filter, &s.wanted, &why);
+    if (code == 0)
+        code = store_items(store, q->item.owner, q->item.ns, clock_wall_ms(), on_candidate, &s,
+                           &why);
+    if (code == 0 && s.err != 0)
+        code = error_set(&why, s.err, "%s", error_name(s.err));
+    if (code == 0 && q->n_words > 0 && s.n > 0)
+        qsort(s.hits, s.n, sizeof(*s.hits), by_words);
+    if (code == 0)
+        put_hits(&query->out, &s);
+    else
+        store_query_broke(query, &why);
+    json_reader_done(&s.value);
+    json_reader_done(&s.filter);
+    buf_done(&s.all);
+    free(s.hits);
+}
+
+static bool read_page(struct http_request *req,
+                      const yyjson_val *body,
+                      size_t otherwise,
+                      struct item_search *s)
+{
+    int64_t limit = json_is_null(json_at(body, "limit")) ? (int64_t)otherwise
+                                                         : json_int(json_at(body, "limit"), -1);
+    int64_t offset =
+        json_is_null(json_at(body, "offset")) ? 0 : json_int(json_at(body, "offset"), -1);
+
+    if (limit < 1 || limit > MAX_LIST || offset < 0 || offset > MAX_SCAN)
+        return items_refuse(req, "\"limit\" must be 1 to 1000, \"offset\" 0 to 20000");
+    s->limit = (size_t)limit;
+    s->offset = (size_t)offset;
+    return true;
+}
+
+static bool read_filter(struct http_request *req,
+                        struct arena *mem,
+                        const yyjson_val *filter,
+                        struct item_search *s)
+{
+    struct str fault = json_filter_fault(filter);
+
+    if (json_is_null(filter))
+        return true;
+    if (!yyjson_is_obj((yyjson_val *)filter))
+        return items_refuse(req, "\"filter\" must be an object");
+    if (!str_absent(fault)) {
+        http_respond_error(req, 422,
+                           "\"filter\": %.*s is none of $eq, $ne, $gt, $gte, $lt and $lte",
+                           STR_ARG(str_head(fault, 40)));
+        return false;
+    }
+    return api_keep_json(mem, filter, &s->filter) || api_no_memory(req);
+}
+
+static bool read_words(struct http_request *req,
+                       struct arena *mem,
+                       struct str query,
+                       struct item_search *s)
+{
+    struct str text;
+
+    if (!arena_copy(mem, query, &text))
+        return api_no_memory(req);
+    while (text.n > 0 && s->n_words < ITEM_MAX_WORDS) {
+        struct str word = str_head(text, str_find(text, ' '));
+
+        if (word.n > 0)
+            s->words[s->n_words++] = word;
+        text = str_skip(text, word.n + 1);
+    }
+    return true;
+}
+
+static bool read_search(struct store_query *query, const yyjson_val *body)
+{
+    struct item_search *s = query->data;
+    struct http_request *req = query->req;
+    struct arena *mem = &query->mem;
+
+    return items_read_ns(req, mem, json_at(body, "namespace_prefix"), &s->item.ns) &&
+           read_page(req, body, DEFAULT_LIST, s) &&
+           read_filter(req, mem, json_at(body, "filter"), s) &&
+           read_words(req, mem, json_text(json_at(body, "query")), s);
+}
+
+/* --- namespaces ------------------------------------------------------------------------- */
+
+struct naming {
+    const struct item_search *search;
+    struct buf *out;
+    char last[ITEM_MAX_NS]; /* that was named */
+    size_t last_n;
+    size_t n; /* different ones so far */
+};
+
+static size_t count_labels(struct str ns)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ns.n; i++)
+        n += ns.p[i] == '.';
+    return n;
+}
+
+/* Does @ns begin with the labels of @pattern, of which "*" is any? */
+static bool begins_with(struct str ns, struct str pattern)
+{
+    while (pattern.n > 0) {
+        struct str wanted = str_head(pattern, str_find(pattern, '.'));
+        struct str label = str_head(ns, str_find(ns, '.'));
+
+        if (ns.n == 0 || (!str_is(wanted, "*") && !str_eq(wanted, label)))
+            return false;
+        pattern = str_skip(pattern, wanted.n + 1);
+        ns = str_skip(ns, label.n + 1);
+    }
+    return true;
+}
+
+static struct str skip_labels(struct str ns, size_t n)
+{
+    for (; n > 0 && ns.n > 0; n--)
+        ns = str_skip(ns, str_find(ns, '.') + 1);
+    return ns;
+}
+
+static bool ends_with(struct str ns, struct str pattern)
+{
+    size_t has = count_labels(ns), wants = count_labels(pattern);
+
+    return has >= wants && begins_with(skip_labels(ns, has - wants), pattern);
+}
+
+static int on_ns(void *arg, struct str ns)
+{
+    struct naming *n = arg;
+    const struct item_search *q = n->search;
+
+    if (!begins_with(ns, q->item.ns) || !ends_with(ns, q->suffix))
+        return 0;
+    if (q->max_depth > 0)
+        ns = str_head(ns, ns.n - skip_labels(ns, q->max_depth).n);
+    if (str_eq(ns, str_make(n->last, n->last_n)) || ns.n > sizeof(n->last))
+        return 0; /* those with the same beginning come together */
+    memcpy(n->last, ns.p, ns.n);
+    n->last_n = ns.n;
+    if (n->n++ < q->offset)
+        return 0;
+    if (n->n > q->offset + 1)
+        buf_char(n->out, ',');
+    items_put_labels(n->out, ns);
+    return n->n == q->offset + q->limit;
+}
+
+static void run_namespaces(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct item_search *q = query->data;
+    struct naming n = { .search = q, .out = &query->out };
+    struct error why = { 0 };
+
+    if (!items_find_owner(query, store, q))
+        return;
+    buf_lit(&query->out, "{\"namespaces\":[");
+    int code = store_namespaces(store, q->item.owner, clock_wall_ms(), on_ns, &n, &why);
+    buf_lit(&query->out, "]}");
+    if (code != 0)
+        store_query_broke(query, &why);
+}
+
+static bool read_namespaces(struct store_query *query, const yyjson_val *body)
+{
+    struct item_search *s = query->data;
+    struct http_request *req = query->req;
+    struct arena *mem = &query->mem;
+    int64_t depth =
+        json_is_null(json_at(body, "max_depth")) ? 0 : json_int(json_at(body, "max_depth"), -1);
+
+    if (depth < 0 || (depth == 0 && !json_is_null(json_at(body, "max_depth"))))
+        return items_refuse(req, "\"max_depth\" must be a whole number above 0");
+    s->max_depth = (size_t)depth;
+    return items_read_ns(req, mem, json_at(body, "prefix"), &s->item.ns) &&
+           items_read_ns(req, mem, json_at(body, "suffix"), &s->suffix) &&
+           read_page(req, body, DEFAULT_NAMESPACES, s);
+}
+
+/* --- the two that have a body ------------------------------------------------------------- */
+
+void api_items_search(struct http_request *req, void *arg)
+{
+    struct store_query *query = items_search_new(req, run_search);
+
+    (void)arg;
+    if (query != NULL)
+        store_query_read(query, ITEM_MAX_DEPTH, read_search);
+}
+
+void api_namespaces(struct http_request *req, void *arg)
+{
+    struct store_query *query = items_search_new(req, run_namespaces);
+
+    (void)arg;
+    if (query != NULL)
+        store_query_read(query, ITEM_MAX_DEPTH, read_namespaces);
+}

@@ -1,0 +1,108 @@
+/* Joining a run that is there: its stream, or its result. */
+#include "api/langgraph/langgraph.h"
+
+#include "api/admit.h"
+#include "auth/access.h"
+
+/* What a run was made with; found on the pool, used on the loop. */
+struct joining {
+    struct run_look what; /* first: the look's data */
+    uint32_t modes;       /* asked for; 0: the run's own */
+    bool cancels, subgraphs;
+};
+
+static void run_join(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct joining *j = query->data;
+    struct error err = { 0 };
+    struct job_row row;
+    struct run_row run = { .modes = MODE_VALUES };
+
+    if (!langgraph_get_run(query, store, &row))
+        return;
+    if (row.thread != 0 && store_run_get(store, row.key, &run, &err) != 0) {
+        store_query_broke(query, &err);
+        return;
+    }
+    j->subgraphs = run.subgraphs != 0;
+    if (j->modes == 0)
+        j->modes = (uint32_t)run.modes;
+}
+
+static void begin_join(struct store_query *query, bool streams)
+{
+    const struct joining *j = query->data;
+    struct http_request *req = query->req;
+    struct str run = str_make(query->job, query->job_n);
+    struct permit *permit;
+
+    http_on_gone(req, NULL, NULL);
+    if (!api_take_permit(req, &permit))
+        return;
+    if (streams) {
+        langgraph_set_location(req, j->what.thread, run, "stream");
+        langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels);
+    } else {
+        langgraph_wait(req, permit, run, j->cancels, false);
+    }
+}
+
+static void on_found(struct thread_task *task, bool streams)
+{
+    struct store_query *query = store_query_of(task);
+
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
+        return;
+    }
+    begin_join(query, streams);
+    store_query_free(query);
+}
+
+static void on_found_stream(struct thread_task *task)
+{
+    on_found(task, true);
+}
+
+static void on_found_join(struct thread_task *task)
+{
+    on_found(task, false);
+}
+
+static void join(struct http_request *req, void (*done)(struct thread_task *), bool any_job)
+{
+    uint32_t modes;
+    bool cancels = langgraph_flag(req, "cancel_on_disconnect");
+    bool is_good = langgraph_read_query_modes(req, &modes) && (!cancels || api_may_act(req));
+    struct store_query *query = is_good ? langgraph_look_at_run(req, run_join) : NULL;
+    struct joining *j = query != NULL ? arena_alloc(&query->mem, sizeof(*j)) : NULL;
+
+    if (query == NULL)
+        return;
+    if (j == NULL) {
+        store_query_free(query);
+        (void)api_no_memory(req);
+        return;
+    }
+    *j =
+        (struct joining){ .what = *(const struct run_look *)query->data,
+                          .modes = modes,
+                          .cancels = cancels && (api_token(req)->access & ACCESS_CLIENT) != 0 };
+    j->what.any_job = any_job && str_absent(j->what.thread);
+    query->data = j;
+    query->task.done = done;
+    store_query_post(query);
+}
+
+void api_run_join(struct http_request *req, void *arg)
+{
+    (void)arg;
+    join(req, on_found_join, false);
+}
+
+void api_run_join_stream(struct http_request *req, void *arg)
+{
+    (void)arg;
+    join(req, on_found_stream, true); /* any job has events */
+}

@@ -1,0 +1,224 @@
+/* What a run is made with: the kwargs that its worker gets, and its metadata.
+ *
+ * In its config the client's word stands above the assistant's, and whose run it is above both;
+ * in its metadata the client has the last word. */
+#include "api/langgraph/langgraph.h"
+
+#include "base/error.h"
+#include "http/header.h"
+#include "jobs/merge.h"
+
+/* What a worker gets as it was sent. */
+static const struct {
+    const char *name, *camel;
+} passed_on[] = {
+    { "command", NULL },
+    { "checkpoint", NULL },
+    { "checkpoint_id", "checkpointId" },
+    { "interrupt_before", "interruptBefore" },
+    { "interrupt_after", "interruptAfter" },
+    { "durability", NULL },
+    { "checkpoint_during", "checkpointDuring" },
+    { "feedback_keys", "feedbackKeys" },
+    { "langsmith_tracer", NULL },
+    { "on_completion", "onCompletion" },
+};
+
+static void put_member(struct buf *b, const char *name, const yyjson_val *value)
+{
+    if (json_is_null(value))
+        return;
+    if (b->n > 1)
+        buf_char(b, ',');
+    json_put_str(b, str_of(name));
+    buf_char(b, ':');
+    json_put_value(b, value);
+}
+
+static void put_text_member(struct buf *b, const char *name, struct str value)
+{
+    if (b->n > 1)
+        buf_char(b, ',');
+    json_put_str(b, str_of(name));
+    buf_char(b, ':');
+    json_put_str(b, value);
+}
+
+static bool is_passed_on(struct str name)
+{
+    char low[64];
+
+    if (name.n < 3 || name.n >= sizeof(low))
+        return false;
+    return header_is(name, "user-agent") ||
+           ((name.p[0] == 'x' || name.p[0] == 'X') && name.p[1] == '-' &&
+            !header_is(name, "x-api-key") && !header_is(name, "x-tenant-id") &&
+            !header_is(name, "x-service-key"));
+}
+
+/* Headers that graphs may look at, by their names in small messages. */
+static void put_headers(struct buf *b, const struct http_request *req)
+{
+    struct str name, value;
+
+    buf_char(b, '{');
+    for (size_t i = 0; http_header_at(req, i, &name, &value); i++) {
+        char low[64];
+
+        if (!is_passed_on(name))
+            continue;
+        for (size_t k = 0; k < name.n; k++)
+            low[k] = name.p[k] >= 'A' && name.p[k] <= 'Z' ? (char)(name.p[k] + 32) : name.p[k];
+        low[name.n] = '\0';
+        put_text_member(b, low, value);
+    }
+    buf_char(b, '}');
+}
+
+/* The run's, above its assistant's. */
+static void put_configurable(struct buf *b,
+                             const struct journal_call *call,
+                             const yyjson_val *config)
+{
+    struct str under = call->assistant != NULL ? call->assistant->config : STR("{}");
+    struct json_reader reader;
+    struct buf low, high;
+    struct json j;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    buf_init(&low, SIZE_MAX / 4);
+    buf_init(&high, SIZE_MAX / 4);
+    if (json_read(&reader, under, &j, NULL) == 0)
+        json_put_value(&low, json_at(j.root, "configurable"));
+    json_put_value(&high, json_at(config, "configurable"));
+    merge_objects(b, buf_text(&low), buf_text(&high));
+    if (low.error != 0 || high.error != 0)
+        b->error = ERR_NOMEM;
+    buf_done(&low);
+    buf_done(&high);
+    json_reader_done(&reader);
+}
+
+/* The same of the context. */
+static void put_context(struct buf *b,
+                        const struct journal_call *call,
+                        const yyjson_val *context)
+{
+    struct buf given;
+
+    if (json_is_null(context) &&
+        (call->assistant == NULL || str_is(call->assistant->context, "{}")))
+        return;
+    buf_init(&given, SIZE_MAX / 4);
+    json_put_value(&given, context);
+    if (b->n > 1)
+        buf_char(b, ',');
+    buf_lit(b, "\"context\":");
+    merge_objects(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
+                  buf_text(&given));
+    if (given.error != 0)
+        b->error = given.error;
+    buf_done(&given);
+}
+
+/* The config with `configurable` as graphs expect it: the headers, what the client says, and
+ * whose run it is. */
+static void put_config(struct buf *out,
+                       const struct journal_call *call,
+                       const yyjson_val *config)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf headers, given, ids, merged, over;
+    struct buf *const all[] = { &headers, &given, &ids, &merged, &over };
+
+    for (size_t i = 0; i < 5; i++)
+        buf_init(all[i], SIZE_MAX / 4);
+    put_headers(&headers, call->req);
+    put_configurable(&given, call, config);
+    buf_char(&ids, '{');
+    put_text_member(&ids, "run_id", j->row.id);
+    put_text_member(&ids, "thread_id", j->thread_row.id);
+    put_text_member(&ids, "graph_id", j->row.agent);
+    put_text_member(&ids, "assistant_id", j->run.assistant);
+    buf_char(&ids, '}');
+    merge_objects(&merged, buf_text(&headers), buf_text(&given));
+    buf_lit(&over, "{\"configurable\":");
+    merge_objects(&over, buf_text(&merged), buf_text(&ids));
+    buf_char(&over, '}');
+    buf_clear(&given);
+    buf_clear(&merged);
+    json_put_value(&given, config);
+    merge_objects(&merged, call->assistant != NULL ? call->assistant->config : STR_NONE,
+                  buf_text(&given));
+    merge_objects(out, buf_text(&merged), buf_text(&over));
+    for (size_t i = 0; i < 5; i++) {
+        if (all[i]->error != 0)
+            out->error = all[i]->error;
+        buf_done(all[i]);
+    }
+}
+
+static void put_modes(struct buf *b, const yyjson_val *modes)
+{
+    buf_lit(b, ",\"stream_mode\":");
+    if (json_is_null(modes)) {
+        buf_lit(b, "[\"values\"]");
+    } else if (yyjson_is_arr((yyjson_val *)(uintptr_t)modes)) {
+        json_put_value(b, modes);
+    } else {
+        buf_char(b, '[');
+        json_put_value(b, modes);
+        buf_char(b, ']');
+    }
+}
+
+bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
+{
+    struct run_row *run = &call->journal.run;
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    buf_char(&b, '{');
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        put_member(&b, passed_on[i].name,
+                   langgraph_member(body, passed_on[i].name, passed_on[i].camel));
+    put_context(&b, call, json_at(body, "context"));
+    if (b.n > 1)
+        buf_char(&b, ',');
+    buf_lit(&b, "\"config\":");
+    put_config(&b, call, json_at(body, "config"));
+    put_modes(&b, langgraph_member(body, "stream_mode", "streamMode"));
+    buf_lit(&b, ",\"stream_subgraphs\":");
+    buf_str(&b, run->subgraphs ? STR("true") : STR("false"));
+    buf_char(&b, '}');
+    bool ok = b.error == 0 && arena_copy(&call->journal.mem, buf_text(&b), &run->kwargs);
+    buf_done(&b);
+    return ok;
+}
+
+bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata)
+{
+    struct journal_request *j = &call->journal;
+    struct buf own, below, given, merged;
+
+    buf_init(&own, 4096);
+    buf_init(&below, SIZE_MAX / 4);
+    buf_init(&given, SIZE_MAX / 4);
+    buf_init(&merged, SIZE_MAX / 4);
+    buf_lit(&own, "{\"created_by\":\"system\",\"graph_id\":");
+    json_put_str(&own, j->row.agent);
+    buf_lit(&own, ",\"assistant_id\":");
+    json_put_str(&own, j->run.assistant);
+    buf_char(&own, '}');
+    merge_objects(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
+                  buf_text(&own));
+    json_put_value(&given, metadata);
+    merge_objects(&merged, buf_text(&below), buf_text(&given));
+    bool ok = own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
+              arena_copy(&j->mem, buf_text(&merged), &j->run.metadata);
+    buf_done(&own);
+    buf_done(&below);
+    buf_done(&given);
+    buf_done(&merged);
+    return ok;
+}

@@ -1,0 +1,479 @@
+/* The state of a thread, and its history: what the graph's worker has said of its checkpoints,
+ * with no worker alive.  Changing a state is the worker's business: it is asked.
+ *
+ * A state is copied out of the store before it is rendered, because rendering one with its
+ * subgraphs reads others. */
+#include "api/langgraph/ask.h"
+#include "api/langgraph/langgraph.h"
+
+#include "base/error.h"
+#include "base/json_match.h"
+#include "dialect/render.h"
+#include "store/checkpoints.h"
+
+enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_DEPTH = 200, MAX_GRAPHS = 8, MAX_NS = 1024 };
+
+/* What is looked for; texts are in the look's memory. */
+struct state_question {
+    struct checkpoint_filter filter; /* thread, ns; id or before */
+    bool subgraphs;
+    bool is_history;
+    struct str metadata; /* JSON: what it must contain; absent: anything */
+    size_t limit;
+    struct str graph; /* out, of an update: whose worker is asked */
+};
+
+struct snapshot {
+    struct checkpoint_row of;
+    struct str state; /* JSON; absent: there is none */
+};
+
+struct state_reading {
+    struct store_query *query;
+    struct store *store;
+    const struct state_question *what;
+    struct json_reader one, other; /* of metadata */
+    size_t n;
+};
+
+/* --- shapes ------------------------------------------------------------------------- */
+
+static void put_place(struct buf *b, struct str thread, struct str ns, struct str id)
+{
+    if (str_absent(id)) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_lit(b, "{\"thread_id\":");
+    json_put_str(b, thread);
+    render_text(b, "checkpoint_id", id);
+    render_text(b, "checkpoint_ns", ns);
+    buf_lit(b, ",\"checkpoint_map\":null}");
+}
+
+/* ,"name":value, or @otherwise. */
+static void put_member(struct buf *b,
+                       const yyjson_val *of,
+                       const char *name,
+                       struct str otherwise)
+{
+    yyjson_val *value = json_get(of, str_of(name));
+
+    buf_lit(b, ",\"");
+    buf_str(b, str_of(name));
+    buf_lit(b, "\":");
+    if (json_is_null(value))
+        buf_str(b, otherwise);
+    else
+        json_put_value(b, value);
+}
+
+static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs);
+
+struct keeping {
+    struct arena *mem;
+    struct snapshot *ret;
+    bool failed;
+};
+
+static int keep_copy(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct keeping *k = arg;
+    struct checkpoint_row *to = &k->ret->of;
+
+    k->failed = !arena_copy(k->mem, of->ns, &to->ns) || !arena_copy(k->mem, of->id, &to->id) ||
+                !arena_copy(k->mem, of->parent, &to->parent) ||
+                !arena_copy(k->mem, of->metadata, &to->metadata) ||
+                !arena_copy(k->mem, state, &k->ret->state);
+    return 1;
+}
+
+/* The newest that fits; its state is absent when there is none. */
+static int find_snapshot(struct state_reading *r,
+                         const struct checkpoint_filter *filter,
+                         struct snapshot *ret,
+                         struct error *why)
+{
+    struct keeping k = { .mem = &r->query->mem, .ret = ret };
+
+    *ret = (struct snapshot){ .of = { .thread = filter->thread } };
+    int code = store_states(r->store, filter, keep_copy, &k, why);
+    return code == 0 && k.failed ? error_set(why, ERR_NOMEM, "out of memory") : code;
+}
+
+/* The namespace of a task's graph: as it says, or as it is made. */
+static struct str ns_of_task(const yyjson_val *task, struct str ns, char mem[MAX_NS])
+{
+    struct str said = json_text(json_at(json_at(task, "checkpoint"), "checkpoint_ns"));
+    struct str name = json_text(json_at(task, "name")), id = json_text(json_at(task, "id"));
+    size_t n = 0;
+
+    if (!str_absent(said))
+        return said;
+    if (ns.n + name.n + id.n + 2 > MAX_NS)
+        return STR("");
+    memcpy(mem, ns.p, ns.n);
+    n = ns.n;
+    if (n > 0)
+        mem[n++] = '|';
+    memcpy(mem + n, name.p != NULL ? name.p : "", name.n);
+    n += name.n;
+    mem[n++] = ':';
+    memcpy(mem + n, id.p != NULL ? id.p : "", id.n);
+    return str_make(mem, n + id.n);
+}
+
+static void put_task(struct state_reading *r,
+                     const yyjson_val *task,
+                     const struct snapshot *of,
+                     size_t n_graphs)
+{
+    struct buf *b = &r->query->out;
+    struct snapshot inner = { 0 };
+    char ns[MAX_NS];
+    struct checkpoint_filter filter = { .thread = of->of.thread,
+                                        .ns = ns_of_task(task, of->of.ns, ns) };
+    size_t i, n;
+    yyjson_val *key, *value;
+
+    buf_char(b, '{');
+    yyjson_obj_foreach((yyjson_val *)task, i, n, key, value)
+    {
+        if (str_is(json_text(key), "state"))
+            continue;
+        json_put_str(b, json_text(key));
+        buf_char(b, ':');
+        json_put_value(b, value);
+        buf_char(b, ',');
+    }
+    buf_lit(b, "\"state\":");
+    if (filter.ns.n > 0 && n_graphs < MAX_GRAPHS)
+        (void)find_snapshot(r, &filter, &inner, NULL); /* or it has none */
+    if (!str_absent(inner.state))
+        put_state(r, &inner, n_graphs + 1);
+    else
+        buf_lit(b, "null");
+    buf_char(b, '}');
+}
+
+static void put_tasks(struct state_reading *r,
+                      const yyjson_val *tasks,
+                      const struct snapshot *of,
+                      size_t n_graphs)
+{
+    struct buf *b = &r->query->out;
+    yyjson_val *task;
+    size_t i, n;
+
+    buf_lit(b, ",\"tasks\":[");
+    yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
+    {
+        if (i > 0)
+            buf_char(b, ',');
+        if (r->what->subgraphs)
+            put_task(r, task, of, n_graphs);
+        else
+            json_put_value(b, task);
+    }
+    buf_char(b, ']');
+}
+
+static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs)
+{
+    const struct checkpoint_row *of = &s->of;
+    struct buf *b = &r->query->out;
+    struct json_reader reader;
+    struct json j = { 0 };
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: only without memory */
+        j.root = NULL;
+    buf_lit(b, "{\"checkpoint\":");
+    put_place(b, of->thread, of->ns, of->id);
+    buf_lit(b, ",\"parent_checkpoint\":");
+    put_place(b, of->thread, of->ns, of->parent);
+    put_member(b, j.root, "values", STR("{}"));
+    put_member(b, j.root, "next", STR("[]"));
+    put_tasks(r, json_at(j.root, "tasks"), s, n_graphs);
+    put_member(b, j.root, "metadata", of->metadata);
+    put_member(b, j.root, "created_at", STR("null"));
+    if (json_at(j.root, "interrupts") != NULL)
+        put_member(b, j.root, "interrupts", STR("[]"));
+    buf_char(b, '}');
+    json_reader_done(&reader);
+}
+
+/* Of a thread whose graph has saved nothing. */
+static void put_nothing(struct buf *b, struct str values)
+{
+    buf_lit(b, "{\"values\":");
+    buf_str(b, str_absent(values) ? STR("{}") : values);
+    buf_lit(b, ",\"next\":[],\"tasks\":[],\"metadata\":{},\"created_at\":null,"
+               "\"checkpoint\":null,\"parent_checkpoint\":null}");
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+static void look_at_state(struct state_reading *r, const struct thread_row *thread)
+{
+    const struct state_question *q = r->what;
+    struct buf *b = &r->query->out;
+    struct error why = { 0 };
+    struct snapshot s;
+    struct str values;
+
+    if (!arena_copy(&r->query->mem, thread->values, &values) ||
+        find_snapshot(r, &q->filter, &s, &why) != 0) {
+        store_query_broke(r->query, &why);
+    } else if (!str_absent(s.state)) {
+        put_state(r, &s, 0);
+    } else if (str_absent(q->filter.id)) {
+        put_nothing(b, values);
+    } else {
+        r->query->status = 404;
+        buf_lit(b, "the thread has no checkpoint ");
+        buf_str(b, str_head(q->filter.id, 80));
+    }
+}
+
+static int on_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct state_reading *r = arg;
+    struct snapshot s = { *of, state };
+    struct json whole, part;
+
+    if (!str_absent(r->what->metadata) &&
+        (json_read(&r->one, of->metadata, &whole, NULL) != 0 ||
+         json_read(&r->other, r->what->metadata, &part, NULL) != 0 ||
+         !json_contains(whole.root, part.root)))
+        return 0;
+    if (r->n++ > 0)
+        buf_char(&r->query->out, ',');
+    put_state(r, &s, 0);
+    return r->n == r->what->limit;
+}
+
+static void look_at_history(struct state_reading *r)
+{
+    struct error why = { 0 };
+
+    json_reader_init(&r->one, SIZE_MAX / 64, MAX_DEPTH);
+    json_reader_init(&r->other, SIZE_MAX / 64, MAX_DEPTH);
+    buf_char(&r->query->out, '[');
+    int code = store_states(r->store, &r->what->filter, on_state, r, &why);
+    buf_char(&r->query->out, ']');
+    if (code != 0)
+        store_query_broke(r->query, &why);
+    json_reader_done(&r->one);
+    json_reader_done(&r->other);
+}
+
+static void run_question(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct state_reading r = { .query = query, .store = store, .what = query->data };
+    struct thread_row thread;
+
+    if (!langgraph_get_thread(query, store, r.what->filter.thread, &thread))
+        return;
+    if (r.what->is_history)
+        look_at_history(&r);
+    else
+        look_at_state(&r, &thread);
+}
+
+/* A look with a question about the path's thread; NULL when it was answered. */
+static struct store_query *question_new(struct http_request *req,
+                                        void (*run)(struct thread_task *, struct store *))
+{
+    struct store_query *query =
+        store_query_new_with(req, STR(""), run, sizeof(struct state_question));
+    struct state_question *q = query != NULL ? query->data : NULL;
+
+    if (query == NULL)
+        return NULL;
+    q->filter.ns = STR("");
+    if (arena_copy(&query->mem, http_param(req, "thread"), &q->filter.thread))
+        return query;
+    store_query_free(query);
+    (void)api_no_memory(req);
+    return NULL;
+}
+
+void api_thread_state(struct http_request *req, void *arg)
+{
+    struct store_query *query = question_new(req, run_question);
+    struct state_question *q = query != NULL ? query->data : NULL;
+    struct str id = http_param(req, "checkpoint");
+
+    (void)arg;
+    if (query == NULL)
+        return;
+    q->subgraphs = langgraph_flag(req, "subgraphs");
+    if (arena_copy(&query->mem, id.n > 0 ? id : STR_NONE, &q->filter.id)) {
+        store_query_post(query);
+        return;
+    }
+    store_query_free(query);
+    (void)api_no_memory(req);
+}
+
+/* The checkpoint that a body names in one of their ways: a text, a checkpoint, a config. */
+static struct str id_of(const yyjson_val *value)
+{
+    yyjson_val *configurable = json_at(value, "configurable");
+
+    if (!str_absent(json_text(value)))
+        return json_text(value);
+    return json_text(json_at(configurable != NULL ? configurable : value, "checkpoint_id"));
+}
+
+static bool read_checkpoint(struct store_query *query, const yyjson_val *body)
+{
+    struct state_question *q = query->data;
+    yyjson_val *checkpoint = json_at(body, "checkpoint");
+    struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
+
+    q->subgraphs = yyjson_is_true(json_at(body, "subgraphs"));
+    return (arena_copy(&query->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&query->mem, id_of(checkpoint), &q->filter.id)) ||
+           api_no_memory(query->req);
+}
+
+void api_thread_state_at(struct http_request *req, void *arg)
+{
+    struct store_query *query = question_new(req, run_question);
+
+    (void)arg;
+    if (query != NULL)
+        store_query_read(query, MAX_DEPTH, read_checkpoint);
+}
+
+static bool read_history(struct store_query *query, const yyjson_val *body)
+{
+    struct state_question *q = query->data;
+    int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
+    struct str ns = json_text(json_at(json_at(body, "checkpoint"), "checkpoint_ns"));
+
+    q->is_history = true;
+    q->limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
+    return (arena_copy(&query->mem, str_absent(ns) ? STR("") : ns, &q->filter.ns) &&
+            arena_copy(&query->mem, id_of(json_at(body, "before")), &q->filter.before) &&
+            langgraph_keep_json(&query->mem, json_at(body, "metadata"), &q->metadata)) ||
+           api_no_memory(query->req);
+}
+
+void api_thread_history(struct http_request *req, void *arg)
+{
+    struct store_query *query = question_new(req, run_question);
+
+    (void)arg;
+    if (query != NULL)
+        store_query_read(query, MAX_DEPTH, read_history);
+}
+
+/* --- changing ----------------------------------------------------------------------- */
+
+/* {"thread", "config": {"configurable": …}, "values", "as_node"} */
+static bool put_params(struct journal_call *call, struct str thread, const yyjson_val *body)
+{
+    struct journal_request *j = &call->journal;
+    yyjson_val *checkpoint = json_at(body, "checkpoint");
+    struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
+    struct str id = json_text(json_at(body, "checkpoint_id"));
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    buf_lit(&b, "{\"thread\":");
+    json_put_str(&b, thread);
+    buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
+    json_put_str(&b, thread);
+    render_text(&b, "checkpoint_ns", str_absent(ns) ? STR("") : ns);
+    if (str_absent(id))
+        id = id_of(checkpoint);
+    if (!str_absent(id))
+        render_text(&b, "checkpoint_id", id);
+    buf_lit(&b, "}}");
+    put_member(&b, body, "values", STR("null"));
+    put_member(&b, body, "as_node", STR("null"));
+    buf_char(&b, '}');
+    bool ok = b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
+              arena_copy(&j->mem, thread, &j->thread);
+    buf_done(&b);
+    return ok;
+}
+
+static void ask_worker(struct http_request *req, const struct state_question *q)
+{
+    struct journal_call *call = ask_new(req, q->graph, "update_state", ask_answer);
+    struct json_reader reader;
+    struct json j;
+
+    if (call == NULL)
+        return;
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    if (!api_read_body(req, &reader, buf_text(&call->body), &j)) {
+        journal_call_free(call);
+    } else if (put_params(call, q->filter.thread, j.root)) {
+        journal_call_post(call);
+    } else {
+        (void)api_no_memory(req);
+        journal_call_free(call);
+    }
+    json_reader_done(&reader);
+}
+
+/* Which graph is it of? */
+static void run_update(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct state_question *q = query->data;
+    struct json_reader reader;
+    struct thread_row thread;
+    struct json j;
+
+    if (!langgraph_get_thread(query, store, q->filter.thread, &thread))
+        return;
+    if (str_is(thread.status, "busy")) {
+        query->status = 409;
+        buf_lit(&query->out, LANGGRAPH_THREAD_BUSY);
+        return;
+    }
+    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
+    struct str graph = json_read(&reader, thread.metadata, &j, NULL) == 0
+                           ? json_text(json_at(j.root, "graph_id"))
+                           : STR_NONE;
+    if (str_absent(graph)) {
+        query->status = 400;
+        buf_lit(&query->out, "the thread has no graph yet: run one, or make the thread with a "
+                             "graph_id in its metadata");
+    } else if (!arena_copy(&query->mem, graph, &q->graph)) {
+        query->status = 503;
+        buf_lit(&query->out, "out of memory");
+    }
+    json_reader_done(&reader);
+}
+
+static void on_looked(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+
+    if (query->req == NULL || query->status != 200) {
+        store_query_answer(task);
+        return;
+    }
+    http_on_gone(query->req, NULL, NULL);
+    ask_worker(query->req, query->data);
+    store_query_free(query);
+}
+
+void api_thread_update(struct http_request *req, void *arg)
+{
+    struct store_query *query = question_new(req, run_update);
+
+    (void)arg;
+    if (query == NULL)
+        return;
+    query->task.done = on_looked;
+    store_query_post(query);
+}

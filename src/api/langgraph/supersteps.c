@@ -1,0 +1,156 @@
+/* A thread that is made with a past: its supersteps.
+ *
+ *     create ──▶ ask (a worker of the graph saves the states) ──▶ the thread
+ *                 └─ it failed ──▶ undo ──▶ why
+ *
+ * All three are prepared before the first, so that what can be refused is refused before there
+ * is a thread.  When the caller leaves in between, the thread goes again: nobody was told of
+ * it.  One that was there before (do_nothing) goes on from its newest state, as with
+ * LangGraph's own server, and nothing is undone. */
+#include "api/langgraph/ask.h"
+#include "api/langgraph/langgraph.h"
+
+static bool refuse(struct http_request *req, const char *why)
+{
+    http_respond_error(req, 422, "%s", why);
+    return false;
+}
+
+static bool is_superstep(const yyjson_val *value)
+{
+    yyjson_val *updates = json_at(value, "updates"), *update;
+    size_t i, n;
+
+    if (!yyjson_is_arr(updates) || yyjson_arr_size(updates) == 0)
+        return false;
+    yyjson_arr_foreach(updates, i, n, update)
+    {
+        if (!yyjson_is_obj(update))
+            return false;
+    }
+    return true;
+}
+
+static bool check(struct http_request *req, const yyjson_val *supersteps, struct str graph)
+{
+    yyjson_val *one;
+    size_t i, n;
+
+    if (!yyjson_is_arr((yyjson_val *)supersteps))
+        return refuse(req, "\"supersteps\" must be a list");
+    yyjson_arr_foreach((yyjson_val *)supersteps, i, n, one)
+    {
+        if (!is_superstep(one))
+            return refuse(req, "each of \"supersteps\" must be {\"updates\": [{\"values\": …, "
+                               "\"as_node\": …}, …]}, with one update or more");
+    }
+    return !str_empty(graph) ||
+           refuse(req, "\"supersteps\" need the graph that makes states of them: \"graph_id\" "
+                       "in \"metadata\"");
+}
+
+/* --- afterwards ------------------------------------------------------------------------ */
+
+static bool unmake(struct journal_call *call)
+{
+    struct journal_request *j = &call->journal;
+
+    if (j->op == JOURNAL_THREAD_CREATE && (j->code != 0 || j->existed))
+        return false;
+    call->left = NULL;
+    j->op = JOURNAL_THREAD_DELETE;
+    journal_batch_put(&call->loop->batch, j);
+    return true;
+}
+
+static void answer_undone(struct journal_call *undo)
+{
+    http_respond_error(undo->req, undo->status, "the thread was not made: %.*s",
+                       STR_ARG(buf_text(&undo->out)));
+}
+
+static void on_saved(struct journal_call *ask)
+{
+    struct journal_call *undo = ask->then;
+    struct str why;
+    int status = ask_failed(ask, &why);
+
+    if (status == 0) {
+        langgraph_answer_thread(ask->req, ask->journal.thread);
+        return;
+    }
+    if (undo == NULL) {
+        ask_answer(ask);
+        return;
+    }
+    ask->then = NULL;
+    undo->status = status;
+    buf_str(&undo->out, why);
+    journal_call_post(undo);
+}
+
+static void on_created(struct journal_call *create)
+{
+    struct journal_call *ask = create->then;
+
+    if (journal_call_refused(create))
+        return;
+    if (create->journal.existed && str_is(create->journal.thread_row.status, "busy")) {
+        http_respond_error(create->req, 409, LANGGRAPH_THREAD_BUSY);
+        return;
+    }
+    if (create->journal.existed) {
+        journal_call_free(ask->then);
+        ask->then = NULL;
+        ask->left = NULL;
+    }
+    create->then = NULL;
+    journal_call_post(ask);
+}
+
+/* --- before ---------------------------------------------------------------------------- */
+
+/* {"thread", "config": {"configurable": …}, "supersteps"} */
+static bool put_params(struct journal_request *j, struct str id, const yyjson_val *supersteps)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    buf_lit(&b, "{\"thread\":");
+    json_put_str(&b, id);
+    buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
+    json_put_str(&b, id);
+    buf_lit(&b, ",\"checkpoint_ns\":\"\"}},\"supersteps\":");
+    json_put_value(&b, supersteps);
+    buf_char(&b, '}');
+    bool ok = b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
+              arena_copy(&j->mem, id, &j->thread);
+    buf_done(&b);
+    j->thread_row.id = j->thread; /* for its undoing */
+    return ok;
+}
+
+bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body)
+{
+    yyjson_val *supersteps = json_at(body, "supersteps");
+    struct str graph = json_text(json_at(json_at(body, "metadata"), "graph_id"));
+    struct str id = create->journal.thread_row.id;
+
+    if (json_is_null(supersteps) ||
+        (yyjson_is_arr(supersteps) && yyjson_arr_size(supersteps) == 0))
+        return true;
+    if (!check(create->req, supersteps, graph))
+        return false;
+    struct journal_call *ask = ask_new(create->req, graph, "bulk_update_state", on_saved);
+    create->then = ask;
+    if (ask == NULL)
+        return false;
+    ask->then = journal_call_new(create->req, JOURNAL_THREAD_DELETE, answer_undone);
+    if (ask->then == NULL)
+        return false;
+    create->answer = on_created;
+    create->left = ask->left = unmake;
+    return (put_params(&ask->journal, id, supersteps) &&
+            arena_copy(&ask->then->journal.mem, id, &ask->then->journal.thread_row.id)) ||
+           api_no_memory(create->req);
+}

@@ -1,0 +1,331 @@
+/* Waiting for a run's result.
+ *
+ *     looking ──final──▶ answered at once
+ *        │
+ *        └──not yet──▶ head ──a newline every few seconds──▶ … ──final──▶ result, end
+ *
+ * A waiter is a reader that wants no bytes: whenever the hub wakes it, it looks at the run.
+ * A wait that only wants the end (quietly) has no head before it. */
+#include "api/langgraph/langgraph.h"
+
+#include "api/admit.h"
+#include "auth/permit.h"
+#include "base/error.h"
+#include "dialect/render.h"
+#include "jobs/job_scope.h"
+#include "record/record.h"
+
+#include <stdlib.h>
+
+enum { BEAT_MS = 5000 };
+
+struct run_wait {
+    struct reader reader;
+    struct app_loop *loop;
+    struct token *token;       /* ref */
+    struct permit *permit;     /* owned; NULL: quiet */
+    struct http_request *req;  /* until the head; NULL: gone, or it was sent */
+    struct http_stream *http;  /* from the head on; NULL: gone */
+    struct store_query *query; /* under way */
+    uv_timer_t timer;
+    struct buf out;    /* being sent */
+    struct buf result; /* to be sent when it can be */
+    bool sending;      /* `out` */
+    bool again;        /* woken while a look was under way */
+    bool cancels, quiet;
+    bool ended;   /* the result is known */
+    bool closing; /* the timer is being closed, and the waiter with it */
+};
+
+/* --- the result ---------------------------------------------------------------------- */
+
+struct wait_request {
+    struct buf *out;
+    size_t n;
+};
+
+static int put_question(void *arg, const struct question_row *row)
+{
+    struct wait_request *a = arg;
+
+    if (a->n++ > 0)
+        buf_char(a->out, ',');
+    buf_lit(a->out, "{\"id\":");
+    json_put_str(a->out, row->id);
+    buf_lit(a->out, ",\"value\":");
+    json_put_raw_or_null(a->out, row->value);
+    buf_char(a->out, '}');
+    return 0;
+}
+
+static int put_questions(struct store *store, int64_t job, struct buf *out, struct error *err)
+{
+    struct wait_request a = { .out = out };
+
+    buf_lit(out, "{\"__interrupt__\":[");
+    int code = store_questions(store, job, put_question, &a, err);
+    buf_lit(out, "]}");
+    return code;
+}
+
+/* The last state that the graph has told of; null without one. */
+static int put_values(struct store *store, int64_t key, int64_t seq, struct buf *out)
+{
+    struct json_reader reader;
+    struct record rec = { 0 };
+    struct str stored;
+    int code =
+        seq != 0 ? store_record(store, key, (uint64_t)seq, &stored, NULL) : ERR_NOT_FOUND;
+
+    json_reader_init(&reader, SIZE_MAX / 64, 256);
+    if (code == 0)
+        code = record_decode(&reader, stored, &rec, NULL);
+    json_put_raw_or_null(out, code != 0                      ? STR_NONE
+                              : rec.kind == REC_STATE_VALUES ? rec.data
+                                                             : rec.output);
+    json_reader_done(&reader);
+    return code == ERR_NOMEM ? code : 0;
+}
+
+static void put_failure(struct buf *out, const struct job_row *row)
+{
+    buf_lit(out, "{\"__error__\":{\"error\":");
+    json_put_str(out, row->error_type.n > 0 ? row->error_type : STR("Error"));
+    render_text(out, "message", row->error);
+    buf_lit(out, "}}");
+}
+
+/* 202 while it goes on. */
+static void run_result(struct thread_task *task, struct store *store)
+{
+    struct store_query *query = store_query_of(task);
+    struct error err = { 0 };
+    enum job_state state = JOB_QUEUED;
+    struct job_row row;
+    int code = store_job_get(store, str_make(query->job, query->job_n), &row, &err);
+
+    query->status = 202;
+    if (code == 0)
+        (void)job_state_find(row.state, &state); /* written by us */
+    if (code == 0 && !job_state_is_final(state))
+        return;
+    query->status = 200;
+    if (code == ERR_NOT_FOUND) /* it was deleted: nothing came of it */
+        buf_lit(&query->out, "null");
+    else if (code == 0 && state == JOB_FAILED)
+        put_failure(&query->out, &row);
+    else if (code == 0 && str_is(row.outcome, "interrupted"))
+        code = put_questions(store, row.key, &query->out, &err);
+    else if (code == 0)
+        code = put_values(store, row.key, row.values_seq, &query->out);
+    if (code != 0 && code != ERR_NOT_FOUND) {
+        buf_clear(&query->out);
+        put_failure(&query->out, &(struct job_row){ .error = STR("the store cannot be read") });
+    }
+}
+
+/* --- life ---------------------------------------------------------------------------- */
+
+static void store_query_again(struct run_wait *w);
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct run_wait *w = handle->data;
+
+    permit_free(w->permit);
+    token_unref(w->token);
+    buf_done(&w->out);
+    buf_done(&w->result);
+    free(w);
+}
+
+/* Nobody waits any more, and no look is under way. */
+static void finish(struct run_wait *w)
+{
+    if (w->closing || w->query != NULL || w->req != NULL || w->http != NULL)
+        return;
+    w->closing = true;
+    hub_leave(w->loop->hub, &w->reader);
+    uv_close((uv_handle_t *)&w->timer, on_timer_closed);
+}
+
+static void on_left(struct run_wait *w)
+{
+    if (w->cancels && !w->ended)
+        langgraph_abandon(w->loop->app, hub_reader_job(&w->reader));
+    finish(w);
+}
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct run_wait *w = data;
+
+    (void)req;
+    w->req = NULL;
+    on_left(w);
+}
+
+/* --- sending ------------------------------------------------------------------------- */
+
+/* The result, when it is there and nothing else is being sent. */
+static void send_result(struct run_wait *w)
+{
+    if (w->http == NULL || w->sending || !w->ended)
+        return;
+    if (w->result.n == 0) {
+        http_stream_end(w->http);
+        return;
+    }
+    buf_done(&w->out);
+    w->out = w->result;
+    buf_init(&w->result, SIZE_MAX / 4);
+    w->sending = !http_stream_send(w->http, w->out.p, w->out.n);
+    if (!w->sending)
+        http_stream_end(w->http);
+}
+
+static void on_sent(struct http_stream *http, void *data)
+{
+    struct run_wait *w = data;
+
+    (void)http;
+    w->sending = false;
+    send_result(w);
+}
+
+static void on_closed(struct http_stream *http, void *data)
+{
+    struct run_wait *w = data;
+
+    (void)http;
+    w->http = NULL;
+    on_left(w);
+}
+
+static void put(struct run_wait *w, struct buf *b, struct str text)
+{
+    const struct stream_format format = { .chunked = http_stream_is_chunked(w->http) };
+
+    stream_format_put_raw(&format, text, b);
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    struct run_wait *w = timer->data;
+
+    if (w->http == NULL || w->sending || w->ended)
+        return;
+    buf_clear(&w->out);
+    put(w, &w->out, STR("\n"));
+    if (w->out.error == 0)
+        w->sending = !http_stream_send(w->http, w->out.p, w->out.n);
+}
+
+static void send_head(struct run_wait *w)
+{
+    static const struct http_stream_events events = { .ready = on_sent, .closed = on_closed };
+    struct http_request *req = w->req;
+
+    http_on_gone(req, NULL, NULL);
+    w->req = NULL;
+    w->http = http_stream_begin(req, 200, "application/json", &events, w);
+    if (w->http != NULL)
+        (void)uv_timer_start(&w->timer, on_time, BEAT_MS, BEAT_MS);
+    else
+        on_left(w);
+}
+
+static void answer_at_once(struct run_wait *w, struct store_query *query)
+{
+    struct http_request *req = w->req;
+
+    http_on_gone(req, NULL, NULL);
+    w->req = NULL;
+    if (w->quiet)
+        http_respond(req, 204, NULL, STR_NONE);
+    else
+        api_json(req, 200, &query->out);
+}
+
+/* --- looking ------------------------------------------------------------------------- */
+
+static void on_looked(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+    struct run_wait *w = query->data;
+
+    w->query = NULL;
+    w->ended |= query->status == 200;
+    if (w->req != NULL && w->ended) {
+        answer_at_once(w, query);
+    } else if (w->http != NULL && w->ended) {
+        put(w, &w->result, buf_text(&query->out));
+        if (query->out.error != 0 || w->result.error != 0)
+            http_stream_cut(w->http, "out of memory");
+        else
+            send_result(w);
+    } else if (w->req != NULL && !w->quiet) {
+        send_head(w);
+    }
+    store_query_free(query);
+    if (w->again && !w->ended && (w->req != NULL || w->http != NULL))
+        store_query_again(w);
+    else
+        finish(w);
+}
+
+static void store_query_again(struct run_wait *w)
+{
+    w->again = w->query != NULL;
+    if (w->query != NULL)
+        return;
+    struct store_query *query =
+        store_query_new_for(w->loop, w->token, hub_reader_job(&w->reader), run_result);
+    if (query == NULL) { /* the next news are another chance */
+        w->again = true;
+        return;
+    }
+    query->data = w;
+    query->task.done = on_looked;
+    w->query = query;
+    thread_pool_post(w->loop->app->pool, &query->task);
+}
+
+static void on_wake(struct reader *reader)
+{
+    struct run_wait *w =
+        (struct run_wait *)(void *)((char *)reader - offsetof(struct run_wait, reader));
+
+    if (!w->closing && !w->ended && (w->req != NULL || w->http != NULL))
+        store_query_again(w);
+}
+
+void langgraph_wait(struct http_request *req,
+                    struct permit *permit,
+                    struct str run,
+                    bool cancels,
+                    bool quietly)
+{
+    struct run_wait *w = calloc(1, sizeof(*w));
+    struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
+
+    if (w == NULL || hub_join(app_loop_of(req)->hub, run, &format, &w->reader) != 0) {
+        free(w);
+        permit_free(permit);
+        http_respond_error(req, 409, "out of memory"); /* the run is there: see langgraph.h */
+        return;
+    }
+    w->permit = permit;
+    w->loop = app_loop_of(req);
+    w->token = token_ref(api_token(req));
+    w->req = req;
+    w->cancels = cancels;
+    w->quiet = quietly;
+    w->reader.wake = on_wake;
+    buf_init(&w->out, SIZE_MAX / 4);
+    buf_init(&w->result, SIZE_MAX / 4);
+    http_on_gone(req, on_gone, w);
+    (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
+    w->timer.data = w;
+    store_query_again(w);
+}

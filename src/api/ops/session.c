@@ -1,0 +1,248 @@
+/* What pages need: tickets for EventSource, which can send no headers, and a cookie.
+ *
+ * A ticket is a signed text that lets its holder read one job until it expires, as often as it
+ * likes, because EventSource comes again with the same address.  It dies with its token.
+ *
+ * A session is a token of its own in the store, so that it can be ended. */
+#include "api/admit.h"
+#include "api/token_call.h"
+#include "api/jobs/jobs.h"
+
+#include "base/clock.h"
+#include "dialect/render.h"
+
+#include <stdio.h>
+
+/* --- tickets --------------------------------------------------------------------- */
+
+/* For pages: nobody shall keep it, and no link shall carry it on. */
+static void keep_private(struct http_request *req)
+{
+    http_set_header(req, "Cache-Control", STR("no-store"));
+    http_set_header(req, "Referrer-Policy", STR("no-referrer"));
+}
+
+static void put_ticket(struct store_query *query, struct str ticket, int64_t expires_s)
+{
+    struct buf *b = &query->out;
+    struct str job = str_make(query->job, query->job_n);
+
+    buf_clear(b);
+    buf_lit(b, "{\"ticket\":");
+    json_put_str(b, ticket);
+    render_text(b, "job_id", job);
+    render_moment(b, "expires_at", expires_s * 1000);
+    buf_lit(b, ",\"url\":\"/v1/jobs/");
+    buf_str(b, job); /* messages, digits, _ and -: the store has it */
+    buf_lit(b, "/events?ticket=");
+    buf_str(b, ticket);
+    buf_lit(b, "\"}");
+}
+
+/* Looked up by the pool: the caller may see the job, or it is a 404 as for any other. */
+static void run_ticket(struct thread_task *task, struct store *store)
+{
+    struct job_row row;
+
+    (void)jobs_get(store_query_of(task), store, &row); /* says itself what is wrong */
+}
+
+static void answer_ticket(struct store_query *query)
+{
+    char text[TICKET_CHARS + 1];
+    int64_t life_s = (int64_t)(intptr_t)query->data;
+    int64_t expires_s =
+        authenticator_ticket_expiry_s(&query->loop->authenticator, clock_steady_ms(), life_s);
+
+    if (query->status != 200) {
+        http_respond_error(query->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
+        return;
+    }
+    size_t n = authenticator_make_ticket(&query->loop->authenticator, query->token,
+                                         str_make(query->job, query->job_n), expires_s, text);
+    if (n == 0) {
+        http_respond_error(query->req, 503, "the ticket cannot be signed");
+        return;
+    }
+    put_ticket(query, str_make(text, n), clock_wall_ms() / 1000 + life_s);
+    keep_private(query->req);
+    api_json(query->req, 201, &query->out);
+}
+
+static void on_looked(struct thread_task *task)
+{
+    struct store_query *query = store_query_of(task);
+
+    if (query->req != NULL) {
+        http_on_gone(query->req, NULL, NULL);
+        answer_ticket(query);
+    }
+    store_query_free(query);
+}
+
+static void make_ticket(struct http_request *req, const yyjson_val *root)
+{
+    int64_t most = app_loop_of(req)->app->ticket_life_ms / 1000;
+    yyjson_val *ttl = json_at(root, "ttl");
+    int64_t seconds = json_is_null(ttl) ? most : json_int(ttl, 0);
+    struct str job = json_text(json_at(root, "job_id"));
+
+    if (job.n == 0) {
+        http_respond_error(req, 422, "\"job_id\" must be the id of a job");
+        return;
+    }
+    if (seconds < 1 || seconds > most) {
+        http_respond_error(req, 422, "\"ttl\" must be from 1 to %lld seconds", (long long)most);
+        return;
+    }
+    struct store_query *query = store_query_new(req, job, run_ticket);
+    if (query == NULL)
+        return;
+    query->data = (void *)(intptr_t)seconds;
+    query->task.done = on_looked;
+    store_query_post(query);
+}
+
+void api_ticket(struct http_request *req, void *arg)
+{
+    struct json_reader reader;
+    struct json j;
+
+    (void)arg;
+    json_reader_init(&reader, SIZE_MAX / 64, 8);
+    if (api_read_body(req, &reader, http_body(req), &j))
+        make_ticket(req, j.root);
+    json_reader_done(&reader);
+}
+
+/* --- sessions -------------------------------------------------------------------- */
+
+static const struct visitor *visitor_of(const struct http_request *req)
+{
+    return http_visitor(req);
+}
+
+/* Browsers keep one with Secure only from https; behind a proxy, Origin tells. */
+static void set_cookie(struct http_request *req, struct str value, int64_t seconds)
+{
+    bool secure = http_is_tls(req) || str_starts(http_header(req, "Origin"), STR("https://"));
+    char text[256];
+
+    (void)snprintf(text, sizeof(text),
+                   "%s=%.*s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
+                   secure ? API_COOKIE_SECURE : API_COOKIE, STR_ARG(value), (long long)seconds,
+                   secure ? "; Secure" : ""); /* fits */
+    http_set_header(req, "Set-Cookie", str_of(text));
+    secret_forget(text, sizeof(text));
+}
+
+static void respond_session(struct http_request *req,
+                            int status,
+                            const struct token *t,
+                            bool by_cookie)
+{
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    token_call_put_token(&out, t);
+    if (by_cookie)
+        buf_lit(&out, ",\"cookie\":true}");
+    else
+        buf_lit(&out, ",\"cookie\":false}");
+    keep_private(req);
+    api_json(req, status, &out);
+    buf_done(&out);
+}
+
+void api_session(struct http_request *req, void *arg)
+{
+    const struct visitor *v = visitor_of(req);
+
+    (void)arg;
+    respond_session(req, 200, v->token, v->kind == CREDENTIAL_SESSION);
+}
+
+static void answer_login(struct token_call *e)
+{
+    const struct token_row *row = &e->draft.row;
+    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
+
+    if (t == NULL) { /* its token was revoked meanwhile */
+        http_respond_error(e->req, 401, "the token was revoked or has expired");
+        return;
+    }
+    set_cookie(e->req, str_of(e->draft.text), (row->expires - row->created) / 1000);
+    respond_session(e->req, 201, t, true);
+}
+
+/* It may what its token may, and not for longer. */
+static void fill_session(struct token_call *e, const struct token *t, int64_t life_ms)
+{
+    struct token_row *row = &e->draft.row;
+
+    row->parent = str_of(t->id);
+    row->name = t->name;
+    row->scopes = t->scopes;
+    row->owner = t->owner;
+    row->jobs = t->jobs;
+    row->agents = t->agents;
+    row->max_jobs = t->limits.jobs;
+    row->max_queued = t->limits.queued;
+    row->max_running = t->limits.running;
+    row->max_streams = t->limits.streams;
+    row->max_events = t->limits.events;
+    row->expires = row->created + life_ms;
+    if (t->expires != 0 && t->expires < row->expires)
+        row->expires = t->expires;
+    e->tokens.row = *row;
+}
+
+void api_login(struct http_request *req, void *arg)
+{
+    const struct app *app = arg;
+    const struct visitor *v = visitor_of(req);
+    struct error why;
+
+    if (v->kind == CREDENTIAL_NONE) { /* nobody has to show anything here */
+        respond_session(req, 201, v->token, false);
+        return;
+    }
+    if (v->kind != CREDENTIAL_TOKEN) {
+        http_respond_error(req, 422, "a session begins with the token itself, in a header");
+        return;
+    }
+    struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_login);
+    if (e == NULL)
+        return;
+    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
+        http_respond_error(req, 503, "%s", why.text);
+        token_call_free(e);
+        return;
+    }
+    e->token = token_ref(v->token); /* the row borrows its texts */
+    fill_session(e, v->token, app->session_life_ms);
+    token_call_post(e);
+}
+
+static void answer_logout(struct token_call *e)
+{
+    set_cookie(e->req, STR(""), 0);
+    http_respond(e->req, 204, NULL, STR_NONE);
+}
+
+void api_logout(struct http_request *req, void *arg)
+{
+    const struct visitor *v = visitor_of(req);
+
+    (void)arg;
+    if (v->kind != CREDENTIAL_SESSION) {
+        http_respond_error(req, 422, "this request has no session's cookie");
+        return;
+    }
+    struct token_call *e = token_call_new(req, TOKEN_LOGOUT, answer_logout);
+    if (e == NULL)
+        return;
+    e->token = token_ref(v->token);
+    e->tokens.row.id = str_of(v->token->id);
+    token_call_post(e);
+}

@@ -1,0 +1,283 @@
+/* /v1/tokens: for administrators.  What is done here counts at once, on every loop. */
+#include "api/admit.h"
+#include "api/token_call.h"
+
+#include "base/clock.h"
+#include "dialect/render.h"
+
+#include <stdlib.h>
+
+/* --- errands --------------------------------------------------------------------- */
+
+static void on_gone(struct http_request *req, void *data)
+{
+    struct token_call *e = data;
+
+    (void)req;
+    e->req = NULL;
+}
+
+static void refuse(struct token_call *e)
+{
+    const struct token_request *k = &e->tokens;
+    int status = k->code == ERR_NOT_FOUND ? 404 : k->code == ERR_REFUSED ? 422 : 503;
+
+    if (status == 503)
+        http_set_header(e->req, "Retry-After", STR("1"));
+    http_respond_error(e->req, status, "%s", k->why.text);
+}
+
+static void on_message(struct loop_message *message)
+{
+    struct token_call *e =
+        (struct token_call *)(void *)((char *)message - offsetof(struct token_call, message));
+
+    if (e->req != NULL) {
+        http_on_gone(e->req, NULL, NULL);
+        if (e->tokens.code == 0)
+            e->answer(e);
+        else
+            refuse(e);
+    }
+    token_call_free(e);
+}
+
+/* On the token service's thread. */
+static void on_done(struct token_request *tokens)
+{
+    struct token_call *e =
+        (struct token_call *)(void *)((char *)tokens - offsetof(struct token_call, tokens));
+
+    if (mailbox_post(e->loop->box, &e->message) != 0)
+        token_call_free(e); /* the loop has gone, and its connections with it */
+}
+
+struct token_call *token_call_new(struct http_request *req,
+                                  enum token_op op,
+                                  void (*answer)(struct token_call *))
+{
+    struct token_call *e = calloc(1, sizeof(*e));
+
+    if (e == NULL) {
+        (void)api_no_memory(req);
+        return NULL;
+    }
+    e->loop = app_loop_of(req);
+    e->req = req;
+    e->answer = answer;
+    e->message.deliver = on_message;
+    e->tokens.op = op;
+    e->tokens.done = on_done;
+    arena_init(&e->mem);
+    return e;
+}
+
+void token_call_post(struct token_call *e)
+{
+    http_on_gone(e->req, on_gone, e);
+    token_service_post(e->loop->app->tokens, &e->tokens);
+}
+
+void token_call_free(struct token_call *e)
+{
+    if (e == NULL)
+        return;
+    draft_done(&e->draft);
+    token_unref(e->token);
+    arena_done(&e->mem);
+    free(e);
+}
+
+/* --- the list -------------------------------------------------------------------- */
+
+void token_call_put_token(struct buf *b, const struct token *t)
+{
+    buf_lit(b, "{\"id\":");
+    json_put_str(b, str_of(t->id));
+    render_text(b, "name", t->name);
+    render_text(b, "scope", t->scopes);
+    render_text(b, "owner", t->owner);
+    render_text(b, "jobs", t->jobs);
+    render_text(b, "agents", t->agents);
+    render_number(b, "max_jobs", t->limits.jobs);
+    render_number(b, "max_queued", t->limits.queued);
+    render_number(b, "max_running", t->limits.running);
+    render_number(b, "max_streams", t->limits.streams);
+    render_number(b, "max_events", t->limits.events);
+    render_number(b, "streams", (int64_t)atomic_load(&t->n_streams));
+    render_moment(b, "created_at", t->created);
+    render_moment(b, "expires_at", t->expires);
+    render_moment(b, "revoked_at", atomic_load(&t->revoked));
+}
+
+void api_tokens(struct http_request *req, void *arg)
+{
+    const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
+    struct buf out;
+    size_t n = 0;
+
+    (void)arg;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_lit(&out, "{\"tokens\":[");
+    for (size_t i = 0; i < ring->n; i++) {
+        if (ring->all[i]->parent != NULL)
+            continue; /* sessions come and go */
+        if (n++ > 0)
+            buf_char(&out, ',');
+        token_call_put_token(&out, ring->all[i]);
+        buf_char(&out, '}');
+    }
+    buf_lit(&out, "]}");
+    http_set_header(req, "Cache-Control", STR("no-store"));
+    api_json(req, 200, &out);
+    buf_done(&out);
+}
+
+/* --- making and revoking --------------------------------------------------------- */
+
+static void answer_create(struct token_call *e)
+{
+    const struct token_row *row = &e->draft.row;
+    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
+    struct buf out;
+
+    buf_init(&out, 64 * 1024);
+    if (t == NULL) { /* somebody was faster to revoke it */
+        http_respond_error(e->req, 409, "the token is gone already");
+        return;
+    }
+    token_call_put_token(&out, t);
+    render_text(&out, "token", str_of(e->draft.text));
+    buf_char(&out, '}');
+    http_set_header(e->req, "Cache-Control", STR("no-store"));
+    api_json(e->req, 201, &out);
+    if (out.p != NULL)
+        secret_forget(out.p, out.cap);
+    buf_done(&out);
+}
+
+/* The member as a text, a list of texts with commas between; false when it is neither. */
+static bool read_list(struct token_call *e,
+                      const yyjson_val *root,
+                      struct str name,
+                      struct str *ret)
+{
+    yyjson_val *v = json_get(root, name);
+    struct buf list;
+
+    if (json_is_null(v))
+        return true;
+    if (yyjson_is_str(v))
+        return arena_copy(&e->mem, json_text(v), ret);
+    buf_init(&list, 4096);
+    bool ok = yyjson_is_arr(v);
+    for (size_t i = 0; ok && i < yyjson_arr_size(v); i++) {
+        struct str one = json_text(yyjson_arr_get(v, i));
+
+        ok = one.n > 0 && str_find(one, ',') == one.n;
+        if (list.n > 0)
+            buf_char(&list, ',');
+        buf_str(&list, one);
+    }
+    ok = ok && list.error == 0 && list.n > 0 && arena_copy(&e->mem, buf_text(&list), ret);
+    buf_done(&list);
+    return ok;
+}
+
+static bool read_limit(const yyjson_val *root, struct str name, int64_t *ret)
+{
+    yyjson_val *v = json_get(root, name);
+
+    if (json_is_null(v))
+        return true;
+    *ret = json_int(v, -1);
+    return *ret >= 0;
+}
+
+static bool read_expiry(const yyjson_val *root, struct token_row *row)
+{
+    int64_t seconds = 0;
+
+    if (!read_limit(root, STR("expires_seconds"), &seconds) || seconds > INT32_MAX)
+        return false;
+    row->expires = seconds > 0 ? row->created + seconds * 1000 : 0;
+    return true;
+}
+
+static const char *read_row(struct token_call *e, const yyjson_val *root)
+{
+    struct token_row *row = &e->draft.row;
+
+    if (!read_list(e, root, STR("scope"), &row->scopes))
+        return "\"scope\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("jobs"), &row->jobs))
+        return "\"jobs\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("agents"), &row->agents))
+        return "\"agents\" must be a text or a list of texts";
+    if (!read_list(e, root, STR("name"), &row->name) ||
+        !read_list(e, root, STR("owner"), &row->owner))
+        return "\"name\" and \"owner\" must be texts";
+    if (!read_expiry(root, row))
+        return "\"expires_seconds\" must be a whole number";
+    if (!read_limit(root, STR("max_jobs"), &row->max_jobs) ||
+        !read_limit(root, STR("max_queued"), &row->max_queued) ||
+        !read_limit(root, STR("max_running"), &row->max_running) ||
+        !read_limit(root, STR("max_streams"), &row->max_streams) ||
+        !read_limit(root, STR("max_events"), &row->max_events))
+        return "limits (\"max_jobs\" and the like) must be whole numbers; 0: no limit";
+    return NULL;
+}
+
+static bool read_create(struct token_call *e, struct json_reader *reader)
+{
+    struct error why;
+    struct json j;
+
+    if (!api_read_body(e->req, reader, http_body(e->req), &j))
+        return false;
+    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
+        http_respond_error(e->req, 503, "%s", why.text);
+        return false;
+    }
+    const char *wrong = read_row(e, j.root);
+    if (wrong != NULL)
+        http_respond_error(e->req, 422, "%s", wrong);
+    e->tokens.row = e->draft.row;
+    return wrong == NULL;
+}
+
+void api_token_create(struct http_request *req, void *arg)
+{
+    struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_create);
+    struct json_reader reader;
+
+    (void)arg;
+    if (e == NULL)
+        return;
+    json_reader_init(&reader, SIZE_MAX / 64, 8);
+    if (read_create(e, &reader))
+        token_call_post(e);
+    else
+        token_call_free(e);
+    json_reader_done(&reader);
+}
+
+static void answer_revoke(struct token_call *e)
+{
+    http_respond(e->req, 204, NULL, STR_NONE);
+}
+
+void api_token_revoke(struct http_request *req, void *arg)
+{
+    struct token_call *e = token_call_new(req, TOKEN_REVOKE, answer_revoke);
+
+    (void)arg;
+    if (e == NULL)
+        return;
+    if (arena_copy(&e->mem, http_param(req, "token"), &e->tokens.row.id)) {
+        token_call_post(e);
+        return;
+    }
+    (void)api_no_memory(req);
+    token_call_free(e);
+}

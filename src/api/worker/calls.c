@@ -1,0 +1,211 @@
+/* Calls: a client asks a worker of an agent something, and waits for the answer.
+ *
+ * The question goes to a pull worker in the answer to its lease, and the worker's answer
+ * comes as a request of its own; to a process of a pool, and from it, it goes as a line.  A
+ * process for each job takes none: its one line is the job. */
+#include "api/admit.h"
+#include "api/api.h"
+#include "api/jobs/jobs.h"
+#include "base/error.h"
+#include "dialect/render.h"
+
+enum { DEFAULT_S = 10, MAX_S = 60, MAX_NAME = 100, MAX_NAMED = 32, MAX_DEPTH = 64 };
+
+/* --- the caller -------------------------------------------------------------------- */
+
+static void answer_call(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+
+    if (j->code == ERR_BUSY && j->call.is_taken) {
+        http_respond_error(call->req, 504, "%s", j->why.text);
+        return;
+    }
+    if (journal_call_refused(call))
+        return;
+    if (j->error.p != NULL) {
+        http_respond_error(call->req, 502, "the worker answered: %.*s",
+                           STR_ARG(str_head(j->error, 400)));
+        return;
+    }
+    buf_lit(&call->out, "{\"answer\":");
+    buf_str(&call->out, j->output);
+    buf_char(&call->out, '}');
+    api_json(call->req, 200, &call->out);
+}
+
+/* These reach what a thread has saved: they are asked by the routes of threads alone. */
+static bool is_open(struct http_request *req, struct str name)
+{
+    if (!str_is(name, "get_state") && !str_is(name, "update_state") &&
+        !str_is(name, "bulk_update_state"))
+        return true;
+    http_respond_error(
+        req, 403,
+        "%.*s is about a thread: use /threads/{thread}/state, which knows whose it "
+        "is",
+        STR_ARG(name));
+    return false;
+}
+
+/* What a member with this name names, if anything. */
+static bool is_name_of(struct str key, bool *ret_is_thread)
+{
+    *ret_is_thread = str_is(key, "thread") || str_is(key, "thread_id");
+    return *ret_is_thread || str_is(key, "job") || str_is(key, "job_id") ||
+           str_is(key, "run") || str_is(key, "run_id");
+}
+
+/* Jobs and threads that @value names, however deep; false: more than there is room for. */
+static bool find_named(const yyjson_val *value, struct journal_named *list, size_t *n)
+{
+    yyjson_val *key, *member;
+    size_t i, max;
+    bool ok = true, is_thread;
+
+    yyjson_arr_foreach((yyjson_val *)value, i, max, member)
+    {
+        ok = ok && find_named(member, list, n);
+    }
+    yyjson_obj_foreach((yyjson_val *)value, i, max, key, member)
+    {
+        struct str id = json_text(member);
+
+        if (!str_absent(id) && is_name_of(json_text(key), &is_thread)) {
+            ok = ok && *n < MAX_NAMED;
+            if (ok)
+                list[(*n)++] = (struct journal_named){ id, is_thread };
+        }
+        ok = ok && find_named(member, list, n);
+    }
+    return ok;
+}
+
+/* Keeps what the params name, to be looked at by the journal. */
+static bool read_named(struct journal_call *call, const yyjson_val *params)
+{
+    struct journal_request *r = &call->journal;
+    struct journal_named *list = arena_alloc(&r->mem, MAX_NAMED * sizeof(*list));
+
+    if (list == NULL)
+        return api_no_memory(call->req);
+    if (!find_named(params, list, &r->n_named)) {
+        http_respond_error(call->req, 422, "\"params\" may name at most %d jobs and threads",
+                           MAX_NAMED);
+        return false;
+    }
+    r->named = list;
+    for (size_t i = 0; i < r->n_named; i++)
+        if (!arena_copy(&r->mem, list[i].id, &list[i].id))
+            return api_no_memory(call->req);
+    return true;
+}
+
+static bool read_question(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str name = json_text(json_at(j.root, "name"));
+    int64_t timeout = json_int(json_at(j.root, "timeout"), DEFAULT_S);
+    if (name.n == 0 || name.n > MAX_NAME) {
+        http_respond_error(call->req, 422, "\"name\" must be a text of 1 to %d bytes",
+                           MAX_NAME);
+        return false;
+    }
+    if (timeout < 1 || timeout > MAX_S) {
+        http_respond_error(call->req, 422, "\"timeout\" must be 1 to %d seconds", MAX_S);
+        return false;
+    }
+    if (!is_open(call->req, name) || !read_named(call, json_at(j.root, "params")))
+        return false;
+    r->wait_ms = timeout * 1000;
+    if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id))
+        return api_no_memory(call->req);
+    return api_keep_json(&r->mem, json_at(j.root, "params"), &r->call.params) ||
+           api_no_memory(call->req);
+}
+
+static const struct app_agent *find_agent(const struct app_settings *now, struct str name)
+{
+    for (size_t i = 0; i < now->n_agents; i++)
+        if (str_eq(now->agents[i].name, name))
+            return &now->agents[i];
+    return NULL;
+}
+
+/* The agent that the path names, if it takes calls; else the request is answered. */
+static const struct app_agent *called_agent(struct http_request *req)
+{
+    struct str name = http_param(req, "agent");
+    const struct app_agent *agent = find_agent(app_settings(app_loop_of(req)->app), name);
+
+    if (agent == NULL) {
+        http_respond_error(req, 404, "unknown agent: %.*s", STR_ARG(str_head(name, 80)));
+        return NULL;
+    }
+    if (!api_may_use_agent(req, name))
+        return NULL;
+    if (!agent->takes_calls) {
+        http_respond_error(req, 503,
+                           "the agent %.*s has a process for each job, which takes no calls: "
+                           "pull workers and pools do",
+                           STR_ARG(name));
+        return NULL;
+    }
+    return agent;
+}
+
+void api_call(struct http_request *req, void *arg)
+{
+    const struct app_agent *agent = called_agent(req);
+    struct journal_call *call =
+        agent != NULL ? journal_call_new(req, JOURNAL_CALL, answer_call) : NULL;
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    call->journal.agents = &agent->name; /* stays as long as the app */
+    call->journal.n_agents = 1;
+    journal_call_read(call, MAX_DEPTH, read_question);
+}
+
+/* --- the worker -------------------------------------------------------------------- */
+
+static void answer_delivered(struct journal_call *call)
+{
+    if (!journal_call_refused(call))
+        http_respond(call->req, 200, "application/json", STR("{\"delivered\":true}"));
+}
+
+static bool read_reply(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    struct str error = json_text(json_at(j.root, "error"));
+    yyjson_val *value = json_at(j.root, "answer");
+    if ((value == NULL) == str_absent(error)) {
+        http_respond_error(call->req, 422,
+                           "the body must have \"answer\" (any JSON) or \"error\" (a text)");
+        return false;
+    }
+    if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->call.id) ||
+        !arena_copy(&r->mem, error, &r->error))
+        return api_no_memory(call->req);
+    return value == NULL || api_keep_json(&r->mem, value, &r->output) ||
+           api_no_memory(call->req);
+}
+
+void api_worker_answer(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_CALL, answer_delivered);
+
+    (void)arg;
+    if (call != NULL)
+        journal_call_read(call, 256, read_reply);
+}

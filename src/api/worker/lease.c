@@ -1,0 +1,67 @@
+#include "api/worker/lease.h"
+
+#include "auth/token_service.h"
+#include "base/error.h"
+
+static const unsigned char *key_of_leases(const struct app_loop *loop)
+{
+    return token_service_lease_key(loop->app->tokens);
+}
+
+bool lease_read(struct http_request *req, struct str job, struct lease_shown *ret)
+{
+    struct lease_text text;
+
+    if (!lease_read_text(http_query(req, "lease"), &text)) {
+        http_respond_error(
+            req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
+        return false;
+    }
+    *ret = (struct lease_shown){ .is_unsigned = str_absent(text.mac) };
+    int code = ret->is_unsigned ? 0 : lease_check(&text, key_of_leases(app_loop_of(req)), job);
+    if (code == ERR_NOMEM)
+        return api_no_memory(req);
+    if (code == 0) {
+        ret->key = text.key;
+        ret->attempt = text.attempt;
+    }
+    return true;
+}
+
+bool lease_read_job(struct journal_call *call, struct str job)
+{
+    struct journal_request *j = &call->journal;
+    struct lease_shown shown;
+
+    if (!lease_read(call->req, job, &shown))
+        return false;
+    j->key = shown.key;
+    j->attempt = shown.attempt;
+    j->is_unsigned = shown.is_unsigned;
+    return arena_copy(&j->mem, job, &j->job) || api_no_memory(call->req);
+}
+
+bool lease_read_fence(struct journal_call *call)
+{
+    struct journal_request *j = &call->journal;
+    struct str job = http_query(call->req, "job"), id = http_query(call->req, "call");
+
+    if (job.n == 0 && id.n == 0) {
+        http_respond_error(call->req, 422,
+                           "the query must have job=JOB&lease=TOKEN of the job that asks, or "
+                           "call=ID of the call");
+        return false;
+    }
+    if (job.n > 0)
+        return lease_read_job(call, job);
+    return arena_copy(&j->mem, id, &j->call.id) || api_no_memory(call->req);
+}
+
+void lease_put_member(struct buf *b, const struct journal_call *call)
+{
+    const struct job_row *row = &call->journal.row;
+
+    buf_lit(b, ",\"lease\":\"");
+    lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt);
+    buf_char(b, '"');
+}

@@ -1,0 +1,302 @@
+/* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
+#include "api/admit.h"
+#include "api/worker/lease.h"
+
+#include "agents/finish.h"
+#include "agents/assignment.h"
+#include "base/error.h"
+#include "dialect/render.h"
+
+enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
+
+/* --- lease ----------------------------------------------------------------------- */
+
+/* Instead of a job. */
+static void answer_with_call(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    buf_lit(b, "{\"call\":{\"id\":");
+    json_put_str(b, j->call.id);
+    render_text(b, "name", j->call.name);
+    render_json(b, "params", j->call.params);
+    buf_char(b, '}');
+    render_text(b, "agent", j->row.agent);
+    buf_char(b, '}');
+    api_json(call->req, 200, b);
+}
+
+static void answer_lease(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    if (j->code == ERR_NOT_FOUND) {
+        http_respond(call->req, 204, NULL, STR_NONE);
+        return;
+    }
+    if (journal_call_refused(call))
+        return;
+    if (j->call.id.p != NULL) {
+        answer_with_call(call);
+        return;
+    }
+    buf_lit(b, "{\"job\":");
+    json_put_str(b, j->row.id);
+    lease_put_member(b, call);
+    render_number(b, "attempt", j->row.attempt);
+    render_number(b, "seq", j->row.producer_seq + 1);
+    render_text(b, "agent", j->row.agent);
+    render_json(b, "input", j->row.input);
+    if (j->answers.p != NULL)
+        render_json(b, "resume", j->answers);
+    assignment_put_run(b, j->row.id, j->row.agent, &j->run);
+    render_number(b, "lease_seconds", (j->lease_ms + 999) / 1000);
+    assignment_put_beat(b, j->lease_ms);
+    buf_char(b, '}');
+    api_json(call->req, 200, b);
+}
+
+static bool are_names(const yyjson_val *list)
+{
+    size_t n = yyjson_arr_size((yyjson_val *)list);
+
+    for (size_t i = 0; i < n; i++)
+        if (json_text(yyjson_arr_get((yyjson_val *)list, i)).p == NULL)
+            return false;
+    return n > 0 && n <= MAX_AGENTS;
+}
+
+/* False: no memory. */
+static bool read_agents(struct journal_call *call, const yyjson_val *list)
+{
+    size_t n = yyjson_arr_size((yyjson_val *)list);
+    struct str *agents = arena_alloc(&call->journal.mem, n * sizeof(*agents));
+
+    for (size_t i = 0; i < n; i++)
+        if (agents == NULL ||
+            !arena_copy(&call->journal.mem, json_text(yyjson_arr_get((yyjson_val *)list, i)),
+                        &agents[i]))
+            return false;
+    call->journal.agents = agents;
+    call->journal.n_agents = n;
+    return true;
+}
+
+/* With the token that asks: another's request, or a place of the server's own, has another
+ * name. */
+static bool keep_request_id(struct journal_call *call, struct str id)
+{
+    char text[SECRET_ID + 1 + MAX_REQUEST_ID];
+
+    memcpy(text, call->token->id, SECRET_ID);
+    text[SECRET_ID] = ':';
+    memcpy(text + SECRET_ID + 1, id.p, id.n);
+    return arena_copy(&call->journal.mem, str_make(text, SECRET_ID + 1 + id.n),
+                      &call->journal.request_id);
+}
+
+static bool read_request_id(struct journal_call *call, const yyjson_val *value)
+{
+    struct str id = json_text(value);
+
+    if (!json_is_null(value) && (id.n == 0 || id.n > MAX_REQUEST_ID)) {
+        http_respond_error(call->req, 422, "\"request_id\" must be a text of 1 to %d bytes",
+                           MAX_REQUEST_ID);
+        return false;
+    }
+    return json_is_null(value) || keep_request_id(call, id) || api_no_memory(call->req);
+}
+
+static bool may_work(struct journal_call *call)
+{
+    if (call->token->is_own) {
+        http_respond_error(call->req, 403,
+                           "this token is a process's, which gets its jobs from the server");
+        return false;
+    }
+    for (size_t i = 0; i < call->journal.n_agents; i++)
+        if (!api_may_use_agent(call->req, call->journal.agents[i]))
+            return false;
+    return true;
+}
+
+static bool read_lease(struct journal_call *call, struct json_reader *reader)
+{
+    struct json j;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    int64_t wait = json_int(json_at(j.root, "wait"), 0);
+    struct str worker = json_text(json_at(j.root, "worker"));
+    if (!read_request_id(call, json_at(j.root, "request_id")))
+        return false;
+    call->journal.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
+    call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    if (!are_names(json_at(j.root, "agents"))) {
+        http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
+                           MAX_AGENTS);
+        return false;
+    }
+    if (!read_agents(call, json_at(j.root, "agents")) ||
+        !arena_copy(&call->journal.mem,
+                    worker.p != NULL ? str_head(worker, 100) : STR("worker"),
+                    &call->journal.worker))
+        return api_no_memory(call->req);
+    return may_work(call);
+}
+
+void api_worker_lease(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_LEASE, answer_lease);
+
+    (void)arg;
+    if (call != NULL)
+        journal_call_read(call, 64, read_lease);
+}
+
+/* --- the holder of a lease --------------------------------------------------------- */
+
+static void put_wishes(struct buf *b, const struct journal_request *j)
+{
+    if (j->cancel)
+        buf_lit(b, "\"cancel\":true");
+    else
+        buf_lit(b, "\"cancel\":false");
+    if (j->pause)
+        buf_lit(b, ",\"pause\":true");
+    buf_char(b, '}');
+}
+
+static void answer_events(struct journal_call *call)
+{
+    const struct journal_request *j = &call->journal;
+    struct buf *b = &call->out;
+
+    if (journal_call_refused(call))
+        return;
+    buf_lit(b, "{\"accepted\":");
+    buf_u64(b, j->accepted);
+    render_number(b, "rejected", (int64_t)j->rejected);
+    if (j->rejected > 0)
+        render_text(b, "error", str_of(j->why.text));
+    if (j->repeated > 0)
+        buf_lit(b, ",\"repeated\":true");
+    buf_char(b, ',');
+    put_wishes(b, j);
+    api_json(call->req, 200, b);
+}
+
+void api_worker_events(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_APPEND, answer_events);
+    struct str seq = http_query(req, "seq");
+
+    (void)arg;
+    if (call == NULL)
+        return;
+    if (!lease_read_job(call, http_param(call->req, "id"))) {
+        journal_call_free(call);
+        return;
+    }
+    if (seq.p != NULL && !str_number(seq, &call->journal.producer_seq)) {
+        http_respond_error(req, 422, "seq must be a whole number: the batch's, from 0");
+        journal_call_free(call);
+        return;
+    }
+    call->journal.bytes = buf_text(&call->body);
+    journal_call_post(call);
+}
+
+static void answer_cancel_flag(struct journal_call *call)
+{
+    if (journal_call_refused(call))
+        return;
+    buf_char(&call->out, '{');
+    put_wishes(&call->out, &call->journal);
+    api_json(call->req, 200, &call->out);
+}
+
+/* All is said in the path and the query. */
+static void post(struct http_request *req, enum journal_op op)
+{
+    struct journal_call *call = journal_call_new(req, op, answer_cancel_flag);
+
+    if (call == NULL)
+        return;
+    if (lease_read_job(call, http_param(call->req, "id")))
+        journal_call_post(call);
+    else
+        journal_call_free(call);
+}
+
+void api_worker_heartbeat(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, JOURNAL_HEARTBEAT);
+}
+
+void api_worker_return(struct http_request *req, void *arg)
+{
+    (void)arg;
+    post(req, JOURNAL_RETURN);
+}
+
+/* --- finish ------------------------------------------------------------------------ */
+
+static void answer_finish(struct journal_call *call)
+{
+    if (journal_call_refused(call))
+        return;
+    buf_lit(&call->out, "{\"state\":");
+    json_put_str(&call->out, call->journal.row.state);
+    buf_char(&call->out, '}');
+    api_json(call->req, 200, &call->out);
+}
+
+static bool keep_json(struct journal_request *r,
+                      void (*put)(struct buf *, const struct finish *),
+                      const struct finish *finish,
+                      struct str *ret)
+{
+    struct buf json;
+
+    buf_init(&json, SIZE_MAX / 4);
+    put(&json, finish);
+    bool ok = json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), ret));
+    buf_done(&json);
+    return ok;
+}
+
+static bool read_finish(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct finish finish;
+    struct error err;
+    struct json j;
+
+    if (!lease_read_job(call, http_param(call->req, "id")) ||
+        !api_read_body(call->req, reader, buf_text(&call->body), &j))
+        return false;
+    if (finish_read(j.root, &finish, &err) != 0) {
+        http_respond_error(call->req, 422, "%s", err.text);
+        return false;
+    }
+    r->end = finish.end;
+    r->interrupted = finish.interrupted;
+    return (arena_copy(&r->mem, finish.error, &r->error) &&
+            arena_copy(&r->mem, finish.error_type, &r->error_type) &&
+            keep_json(r, finish_put_output, &finish, &r->output) &&
+            keep_json(r, finish_put_details, &finish, &r->details)) ||
+           api_no_memory(call->req);
+}
+
+void api_worker_finish(struct http_request *req, void *arg)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_FINISH, answer_finish);
+
+    (void)arg;
+    if (call != NULL)
+        journal_call_read(call, 256, read_finish);
+}

@@ -1,0 +1,70 @@
+/* The gate of a loop: who is it that asks?
+ *
+ * Loop thread only.  Looking costs no lock and no store: the tokens are in memory, and a
+ * connection that has shown its token once is known by it. */
+#ifndef AUTH_AUTHENTICATOR_H
+#define AUTH_AUTHENTICATOR_H
+
+#include "auth/token_service.h"
+
+enum credential_kind {
+    CREDENTIAL_NONE,
+    CREDENTIAL_TOKEN,   /* in a header */
+    CREDENTIAL_SESSION, /* in a cookie */
+    CREDENTIAL_TICKET,  /* in a query, for `job` */
+};
+
+struct credential {
+    enum credential_kind kind;
+    struct str text;
+    struct str job;
+};
+
+/* Somebody who was recognised; a connection keeps it for its next request. */
+struct visitor {
+    struct token *token; /* ref */
+    enum credential_kind kind;
+    int64_t until;          /* when its ticket expires, or never; as `now` below */
+    size_t n;               /* bytes of `text` */
+    char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets,
+                               nor of processes, whose are long */
+};
+
+struct authenticator {
+    struct token_service *tokens; /* borrowed */
+    struct keyring *ring;         /* ref */
+};
+
+void authenticator_init(struct authenticator *g, struct token_service *tokens);
+void authenticator_done(struct authenticator *g);
+
+/* The tokens as they are now; valid until the next call. */
+const struct keyring *authenticator_ring(struct authenticator *g);
+/* Nobody has to show anything. */
+bool authenticator_is_open(const struct authenticator *g);
+
+/* `now` is milliseconds of the steady clock. */
+
+/* Is it the same as before, and still good?  @v may be NULL. */
+bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now);
+/* Looks it up.  ERR_NOT_FOUND (nothing shown, or nothing that we know), ERR_CLOSED (expired
+ * or revoked), ERR_NOMEM; the error's text is for the caller. */
+int authenticator_admit(struct authenticator *g,
+                        const struct credential *c,
+                        int64_t now,
+                        struct visitor **ret,
+                        struct error *err);
+void visitor_free(struct visitor *v); /* may be NULL */
+
+/* For a ticket that is made now. */
+int64_t authenticator_ticket_expiry_s(const struct authenticator *g,
+                                      int64_t now,
+                                      int64_t life_s);
+/* A ticket of @t for @job; its length, or 0 when OpenSSL cannot. */
+size_t authenticator_make_ticket(struct authenticator *g,
+                                 const struct token *t,
+                                 struct str job,
+                                 int64_t expires_s,
+                                 char ret[TICKET_CHARS + 1]);
+
+#endif

@@ -1,0 +1,175 @@
+/* What came of file, environment and flags: all of it, and who has said it.
+ *
+ * What is written for people is a file that means the same, but for secrets, which are
+ * masked. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "config/file/loader.h"
+
+static const char *source_name(enum config_source source)
+{
+    static const char *const names[] = { [SOURCE_DEFAULT] = "default",
+                                         [SOURCE_FILE] = "file",
+                                         [SOURCE_ENVIRONMENT] = "environment",
+                                         [SOURCE_FLAG] = "flag" };
+
+    return names[source];
+}
+
+/* --- as a file --------------------------------------------------------------- */
+
+/* "max_body: 4M", or nothing when it has no value; what is secret is only said to be there. */
+static bool put_option(const struct option *o,
+                       const void *object,
+                       const char *indent,
+                       const char *name,
+                       struct buf *out)
+{
+    if (option_is_empty(o, object))
+        return false;
+    buf_str(out, str_of(indent));
+    if ((o->flags & OPTION_SECRET) != 0)
+        buf_lit(out, "# ");
+    buf_str(out, str_of(name));
+    buf_lit(out, ": ");
+    if ((o->flags & OPTION_SECRET) != 0)
+        buf_lit(out, "***");
+    else
+        option_print(o, object, true, out);
+    return true;
+}
+
+static void put_source(const struct server_config *config, size_t i, struct buf *out)
+{
+    if (config->sources[i] != SOURCE_DEFAULT) {
+        buf_lit(out, "  # ");
+        buf_str(out, str_of(source_name(config->sources[i])));
+        if (config->sources[i] == SOURCE_FILE) {
+            buf_lit(out, ", line ");
+            buf_u64(out, config->lines[i]);
+        }
+    }
+    buf_char(out, '\n');
+}
+
+static void put_agent_option(const struct config_agent *a, size_t i, struct buf *out)
+{
+    const struct option *o = &agent_options.options[i];
+    struct str group = option_group(o);
+    bool first = group.n > 0 && (i == 0 || !str_eq(option_group(o - 1), group));
+
+    /* What belongs to the other way of reaching it would be refused in a file. */
+    if ((!a->pull && strcmp(o->name, "pull") == 0) ||
+        (!a->channel && strcmp(o->name, "channel") == 0) ||
+        (a->pool.size > 0 && strcmp(o->name, "concurrency") == 0) ||
+        (a->pool.size == 0 && str_is(group, "pool")))
+        return;
+    if (first) {
+        buf_lit(out, "    ");
+        buf_str(out, group);
+        buf_lit(out, ":\n");
+    }
+    if (put_option(o, a, group.n > 0 ? "      " : "    ",
+                   o->name + (group.n > 0 ? group.n + 1 : 0), out))
+        buf_char(out, '\n');
+}
+
+static void put_agent(const struct config_agent *a, struct buf *out)
+{
+    buf_lit(out, "  ");
+    json_put_str(out, a->name);
+    buf_str(out, a->is_builtin ? STR(":  # built in\n") : STR(":\n"));
+    for (size_t i = 0; i < agent_options.n; i++)
+        put_agent_option(a, i, out);
+    for (size_t i = 0; i < SETTINGS_MAX; i++) {
+        buf_lit(out, "    ");
+        buf_str(out, str_of(settings_name(i)));
+        buf_lit(out, ": ");
+        settings_print(i, a->settings, out);
+        buf_char(out, '\n');
+    }
+}
+
+void server_config_show(const struct server_config *config, struct buf *out)
+{
+    if (config->config_file != NULL) {
+        buf_lit(out, "# of the file ");
+        json_put_escaped(out, str_of(config->config_file));
+        buf_char(out, '\n');
+    }
+    for (size_t i = 0; i < server_options.n; i++)
+        if ((server_options.options[i].flags & OPTION_NO_FILE) == 0 &&
+            put_option(&server_options.options[i], config, "", server_options.options[i].name,
+                       out))
+            put_source(config, i, out);
+    buf_lit(out, "agents:\n");
+    for (size_t i = 0; i < config->n_agents; i++)
+        put_agent(&config->agents[i], out);
+}
+
+/* --- as JSON ----------------------------------------------------------------- */
+
+static void json_name(const char *name, bool first, struct buf *out)
+{
+    if (!first)
+        buf_char(out, ',');
+    json_put_str(out, str_of(name));
+    buf_char(out, ':');
+}
+
+static void json_value(const struct option *o, const void *object, struct buf *out)
+{
+    const char *quotes = option_is_quoted(o) ? "\"" : "";
+
+    if (option_is_empty(o, object)) {
+        buf_lit(out, "null");
+    } else if ((o->flags & OPTION_SECRET) != 0) {
+        buf_lit(out, "\"***\"");
+    } else {
+        buf_str(out, str_of(quotes));
+        option_print(o, object, false, out);
+        buf_str(out, str_of(quotes));
+    }
+}
+
+static void json_agent(const struct config_agent *a, struct buf *out)
+{
+    buf_char(out, '{');
+    for (size_t i = 0; i < agent_options.n; i++) {
+        json_name(agent_options.options[i].name, i == 0, out);
+        json_value(&agent_options.options[i], a, out);
+    }
+    for (size_t i = 0; i < SETTINGS_MAX; i++) {
+        json_name(settings_name(i), false, out);
+        settings_print(i, a->settings, out);
+    }
+    json_name("built_in", false, out);
+    buf_str(out, a->is_builtin ? STR("true") : STR("false"));
+    buf_char(out, '}');
+}
+
+void server_config_show_json(const struct server_config *config, struct buf *out)
+{
+    buf_lit(out, "{\"options\":{");
+    for (size_t i = 0; i < server_options.n; i++) {
+        json_name(server_options.options[i].name, i == 0, out);
+        buf_lit(out, "{\"value\":");
+        json_value(&server_options.options[i], config, out);
+        buf_lit(out, ",\"source\":");
+        json_put_str(out, str_of(source_name(config->sources[i])));
+        if (config->sources[i] == SOURCE_FILE) {
+            buf_lit(out, ",\"line\":");
+            buf_u64(out, config->lines[i]);
+        }
+        buf_char(out, '}');
+    }
+    buf_lit(out, "},\"agents\":{");
+    for (size_t i = 0; i < config->n_agents; i++) {
+        if (i > 0)
+            buf_char(out, ',');
+        json_put_str(out, config->agents[i].name);
+        buf_char(out, ':');
+        json_agent(&config->agents[i], out);
+    }
+    buf_lit(out, "}}\n");
+}

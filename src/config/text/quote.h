@@ -1,0 +1,19 @@
+/* Pieces of a file and of the command line, made fit for an error's text. */
+#ifndef CONFIG_TEXT_QUOTE_H
+#define CONFIG_TEXT_QUOTE_H
+
+#include "base/str.h"
+
+enum { QUOTE_MAX = 40, QUOTE_MAX_FILE_NAME = 80 };
+
+/* Short, and nothing that a terminal obeys. */
+struct quoted {
+    char z[QUOTE_MAX + 4];
+};
+
+struct quoted quote(struct str s);
+
+/* The end of a long path, which says more than its beginning. */
+const char *quote_file_name(const char *file_name);
+
+#endif

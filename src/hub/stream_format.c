@@ -1,0 +1,131 @@
+#include "hub/stream_format.h"
+
+#include <stdio.h>
+
+enum { CHUNK_HEAD = 10 }; /* eight hexadecimal digits, CR, LF */
+
+static void begin(const struct stream_format *format, struct buf *out, size_t *at)
+{
+    *at = out->n;
+    if (format->chunked && buf_reserve(out, CHUNK_HEAD))
+        out->n += CHUNK_HEAD;
+}
+
+/* Writes the length into the room that begin has left; nothing is left of an empty one. */
+static void end(const struct stream_format *format, struct buf *out, size_t at)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    if (!format->chunked || out->error != 0)
+        return;
+    size_t n = out->n - at - CHUNK_HEAD;
+    if (n == 0) {
+        out->n = at;
+        return;
+    }
+    for (int i = 0; i < 8; i++)
+        out->p[at + (size_t)i] = hex[n >> (28 - 4 * i) & 15];
+    memcpy(out->p + at + 8, "\r\n", 2);
+    buf_lit(out, "\r\n");
+}
+
+bool stream_format_wraps(const struct stream_format *format)
+{
+    return format->wrap || !format->dialect->names_itself;
+}
+
+int stream_format_render(const struct stream_format *format,
+                         const struct record *rec,
+                         struct cursor after,
+                         struct frames *frames,
+                         struct buf *out,
+                         size_t *ret_n)
+{
+    size_t at, n = 0;
+    int err = dialect_render(format->dialect, rec, &format->variant, frames);
+
+    if (err != 0)
+        return err;
+    begin(format, out, &at);
+    for (size_t i = 0; i < frames->n; i++) {
+        const struct frame *fr = &frames->frame[i];
+        struct message_out m = { .seq = rec->seq,
+                                 .k = fr->k,
+                                 .total = frames->total,
+                                 .event = frame_name(frames, fr),
+                                 .data = frame_data(frames, fr),
+                                 .wrap = stream_format_wraps(format),
+                                 .job = format->with_job ? rec->job_id : STR_NONE };
+
+        if (!cursor_before(after, rec->seq, fr->k))
+            continue;
+        format->framing->put(&m, out);
+        n++;
+    }
+    end(format, out, at);
+    *ret_n = n;
+    return out->error;
+}
+
+static void put(const struct stream_format *format,
+                struct str job,
+                struct message_out *m,
+                struct buf *out)
+{
+    size_t at;
+
+    m->wrap = stream_format_wraps(format);
+    m->job = format->with_job ? job : STR_NONE;
+    begin(format, out, &at);
+    format->framing->put(m, out);
+    end(format, out, at);
+}
+
+void stream_format_put(const struct stream_format *format,
+                       struct str job,
+                       struct str event,
+                       struct str data,
+                       struct buf *out)
+{
+    put(format, job, &(struct message_out){ .event = event, .data = data }, out);
+}
+
+void stream_format_put_gap(const struct stream_format *format,
+                           struct str job,
+                           uint64_t after,
+                           uint64_t lost,
+                           uint64_t tail,
+                           struct buf *out)
+{
+    struct message_out m = { .seq = lost, .k = 1, .total = 1, .event = STR("stream.gap") };
+    char data[128];
+
+    (void)snprintf(data, sizeof(data),
+                   "{\"type\":\"stream.gap\",\"requested\":%llu,\"oldest\":%llu,\"tail\":%llu}",
+                   (unsigned long long)after, (unsigned long long)lost + 1,
+                   (unsigned long long)tail); /* fits */
+    m.data = str_of(data);
+    put(format, job, &m, out);
+}
+
+void stream_format_put_cursor(const struct stream_format *format, uint64_t seq, struct buf *out)
+{
+    char data[64];
+
+    if (format->framing == &framing_sse || stream_format_wraps(format))
+        return;
+    (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
+                   (unsigned long long)seq); /* fits */
+    stream_format_put(format, STR_NONE, STR("stream.cursor"), str_of(data), out);
+}
+
+void stream_format_put_raw(const struct stream_format *format,
+                           struct str bytes,
+                           struct buf *out)
+{
+    size_t at;
+
+    begin(format, out, &at);
+    buf_str(out, bytes);
+    end(format, out, at);
+}

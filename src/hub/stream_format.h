@@ -1,0 +1,85 @@
+/* Records as the bytes of one way to read them: a dialect, a variant, a framing, and
+ * whether the connection wants chunks.  Each record's frames become one chunk. */
+#ifndef HUB_STREAM_FORMAT_H
+#define HUB_STREAM_FORMAT_H
+
+#include "dialect/dialect.h"
+#include "framing/framing.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct stream_format {
+    const struct dialect *dialect;
+    const struct framing *framing;
+    struct variant variant;
+    bool chunked;
+    bool wrap;     /* not SSE: as {"id","event","data"}, also where the payload has its name */
+    bool with_job; /* wrapped: the job too, where several share a connection */
+};
+
+/* A way as numbers: two are the same when these are. */
+enum { STREAM_FORMAT_PARTS = 4 };
+static inline void stream_format_parts(const struct stream_format *w,
+                                       uint64_t parts[STREAM_FORMAT_PARTS])
+{
+    parts[0] = (uint64_t)(uintptr_t)w->dialect;
+    parts[1] = (uint64_t)(uintptr_t)w->framing;
+    parts[2] = w->variant.modes;
+    parts[3] = (uint64_t)w->chunked | (uint64_t)w->wrap << 1 |
+               (uint64_t)w->variant.subgraphs << 2 | (uint64_t)w->variant.aiq_compat << 3 |
+               (uint64_t)w->variant.stored << 4 | (uint64_t)w->with_job << 5 |
+               (uint64_t)w->variant.reconnected << 6;
+}
+
+static inline bool stream_format_eq(const struct stream_format *a,
+                                    const struct stream_format *b)
+{
+    uint64_t x[STREAM_FORMAT_PARTS], y[STREAM_FORMAT_PARTS];
+
+    stream_format_parts(a, x);
+    stream_format_parts(b, y);
+    return memcmp(x, y, sizeof(x)) == 0;
+}
+
+/* Do its frames take what was gathered from the job's earlier records? */
+static inline bool stream_format_gathers(const struct stream_format *w)
+{
+    return (w->variant.modes & MODE_PARTIALS) != 0;
+}
+
+/* Its frames are in envelopes: {"id","event","data"}. */
+bool stream_format_wraps(const struct stream_format *format);
+
+/* Appends what comes after @after of @rec's frames; says how many frames that were. */
+int stream_format_render(const struct stream_format *format,
+                         const struct record *rec,
+                         struct cursor after,
+                         struct frames *frames,
+                         struct buf *out,
+                         size_t *ret_n);
+
+/* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
+void stream_format_put_cursor(const struct stream_format *format,
+                              uint64_t seq,
+                              struct buf *out);
+/* Appends a frame that is made for the connection: no id.  @job is named where it has to be. */
+void stream_format_put(const struct stream_format *format,
+                       struct str job,
+                       struct str event,
+                       struct str data,
+                       struct buf *out);
+/* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
+ * the last of them. */
+void stream_format_put_gap(const struct stream_format *format,
+                           struct str job,
+                           uint64_t after,
+                           uint64_t lost,
+                           uint64_t tail,
+                           struct buf *out);
+/* Appends raw bytes (a comment, a retry line) as one chunk. */
+void stream_format_put_raw(const struct stream_format *format,
+                           struct str bytes,
+                           struct buf *out);
+
+#endif

@@ -1,0 +1,172 @@
+/* The worker's word: its events, its signs of life, and that it is done.
+ *
+ * All of it is fenced: who does not hold the lease is refused.  A batch that came before is
+ * acknowledged again and stored once. */
+#include "ingest/fold.h"
+#include "ingest/intake.h"
+#include "journal/crash.h"
+#include "journal/active_job.h"
+
+static void on_bad_line(void *arg, uint64_t line, const struct error *why)
+{
+    struct journal *j = arg;
+
+    if (j->bad_lines++ == 0) {
+        j->bad_line = line;
+        j->bad_why = *why;
+    }
+}
+
+int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events)
+{
+    struct journal *j = l->journal;
+    struct intake_options options = {
+        .max_line = j->opt.max_line, .max_depth = j->opt.max_depth, .bad = on_bad_line, .arg = j
+    };
+    struct intake_stats before = { 0 }, after;
+    struct fold *fold;
+    int err = active_job_fold(l, &fold);
+
+    if (err == 0 && j->intake == NULL)
+        err = intake_new(&options, &j->intake);
+    if (err != 0)
+        return err;
+    intake_stats(j->intake, &before);
+    intake_begin(j->intake, fold);
+    j->bad_lines = 0;
+    j->bad_question.code = 0;
+    crash_if_told(bytes);
+    err = intake_feed(j->intake, bytes, j->now);
+    if (err == 0)
+        err = intake_end(j->intake, j->now);
+    intake_stats(j->intake, &after);
+    *ret_events = after.events - before.events;
+    return err;
+}
+
+void journal_append(struct journal *j, struct journal_request *req)
+{
+    struct active_job *l = journal_leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    journal_renew(l);
+    journal_answer_lease(l, req);
+    if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq) {
+        j->tally.repeated++;
+        req->repeated = 1;
+        return; /* it came before: acknowledged again, stored once */
+    }
+    if (req->producer_seq > l->row.producer_seq + 1) {
+        refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
+               (long long)l->row.producer_seq + 1);
+        return;
+    }
+    uint64_t before = l->row.seq;
+    int err = journal_take_bytes(l, req->bytes, &req->accepted);
+    if (err == 0)
+        err = active_job_follow_fold(l);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    if (req->producer_seq >= 0)
+        active_job_took_batch(l, req->producer_seq, l->row.seq > before);
+    req->rejected = j->bad_lines;
+    if (j->bad_lines > 0)
+        (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
+                        j->bad_why.text);
+}
+
+void journal_heartbeat(struct journal *j, struct journal_request *req)
+{
+    struct active_job *l = journal_leased_job(j, req);
+
+    if (l == NULL)
+        return;
+    journal_renew(l);
+    journal_answer_lease(l, req);
+}
+
+/* Waiting for a human, or for a pause to end. */
+int journal_wait_for_answer(struct active_job *l, bool interrupted)
+{
+    struct fold *fold;
+    int err = active_job_fold(l, &fold);
+
+    if (err == 0 && interrupted && l->row.pause_requested != 0)
+        err = fold_pause(fold, l->journal->now); /* as it was asked to */
+    if (err == 0)
+        err = fold_end_of_stream(fold, l->journal->now);
+    if (err == 0 && fold_ended(fold))
+        return active_job_follow_fold(l); /* nothing was open: it has simply ended */
+    if (err == 0)
+        err = active_job_move(l, JOB_WAITING);
+    return err == 0 ? questions_go_on(l) : err; /* the answer may be there */
+}
+
+/* A run of a thread does not wait: its thread has the question, and its next run the answer. */
+static int end_at_question(struct active_job *l)
+{
+    struct last_word word = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
+    struct fold *fold;
+
+    active_job_change(l); /* before the first change, so that a turn that fails takes it back */
+    int err = active_job_set_text(&l->row.outcome, word.outcome);
+    if (err == 0)
+        err = active_job_fold(l, &fold);
+    if (err == 0 && fold_open_questions(fold) > 0)
+        err = fold_end_of_stream(fold, l->journal->now); /* what it left open is interrupted */
+    return err == 0 ? active_job_end(l, &word) : err;
+}
+
+int journal_stop_at_question(struct active_job *l)
+{
+    return l->thread != NULL ? end_at_question(l) : journal_wait_for_answer(l, false);
+}
+
+/* By the worker's word; its output was JSON when it came, and has its limits. */
+static int end_as_told(struct active_job *l, const struct journal_request *req)
+{
+    struct last_word word = { .end = req->end,
+                              .error = req->error,
+                              .error_type = req->error_type,
+                              .details = req->details,
+                              .phase = req->phase };
+    struct journal *j = l->journal;
+    struct json json;
+    int err =
+        req->output.p != NULL ? json_read(&j->reader, req->output, &json, &j->failure) : 0;
+
+    if (err == 0 && req->output.p != NULL)
+        word.output = json.root;
+    return err == 0 ? active_job_end(l, &word) : err;
+}
+
+void journal_finish(struct journal *j, struct journal_request *req)
+{
+    struct active_job *l = journal_leased_job(j, req);
+    struct fold *fold;
+    int err;
+
+    if (l == NULL)
+        return;
+    err = active_job_fold(l, &fold);
+    bool asks = err == 0 && fold_open_questions(fold) > 0;
+    if (err == 0 && l->row.cancel_requested != 0)
+        err = active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    else if (err == 0 && l->thread != NULL &&
+             (req->interrupted || (asks && req->end != JOB_END_FAILED)))
+        err = end_at_question(l);
+    else if (err == 0 && (req->interrupted || req->end_of_stream ||
+                          (asks && req->end == JOB_END_SUCCEEDED)))
+        err = journal_wait_for_answer(l, req->interrupted);
+    else if (err == 0)
+        err = end_as_told(l, req);
+    if (err != 0) {
+        journal_broke(j, req, err);
+        return;
+    }
+    req->code = 0;
+    journal_answer_row(req, &l->row);
+}

@@ -1,0 +1,55 @@
+#include "journal/mailbox_call.h"
+
+#include <assert.h>
+
+static void on_message(struct loop_message *message)
+{
+    struct mailbox_call *p =
+        (struct mailbox_call *)(void *)((char *)message -
+                                        offsetof(struct mailbox_call, message));
+
+    p->is_flying = false;
+    p->answered(p);
+}
+
+/* The journal's thread. */
+static void on_done(struct journal_request *req)
+{
+    struct mailbox_call *p = req->data;
+
+    p->message.deliver = on_message;
+    (void)mailbox_post(p->home, &p->message); /* open: it waits for every post */
+}
+
+void mailbox_call_init(struct mailbox_call *p,
+                       struct mailbox *home,
+                       void *owner,
+                       void (*answered)(struct mailbox_call *p))
+{
+    *p = (struct mailbox_call){ .home = home, .owner = owner, .answered = answered };
+    arena_init(&p->req.mem);
+}
+
+void mailbox_call_done(struct mailbox_call *p)
+{
+    assert(!p->is_flying);
+    arena_done(&p->req.mem);
+}
+
+struct journal_request *mailbox_call_begin(struct mailbox_call *p, enum journal_op op)
+{
+    assert(!p->is_flying);
+    struct arena mem = p->req.mem;
+    arena_reset(&mem);
+    p->req = (struct journal_request){ .op = op, .mem = mem, .producer_seq = -1 };
+    return &p->req;
+}
+
+void mailbox_call_send(struct mailbox_call *p, struct journal *j)
+{
+    assert(!p->is_flying);
+    p->is_flying = true;
+    p->req.done = on_done;
+    p->req.data = p;
+    journal_post(j, &p->req);
+}

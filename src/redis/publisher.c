@@ -1,0 +1,551 @@
+/* A publish cursor is a job with something to publish.  The first in their line reads a page
+ * of its job, sends it as one batch of PUBLISH commands, and stands at the end of the line
+ * again when Redis has answered them all.  One batch of a job flies at a time, so a job's
+ * messages keep their order whatever happens to the connection: a batch that is not answered
+ * well is read again.
+ *
+ * A publish cursor is made by the first news of its job (or of the store, at the start), and
+ * is there until the job has ended, all of it is published, and that is stored; then for a
+ * while more, so that its last messages are known as ours when they come back. */
+#include "redis/publisher.h"
+
+#include "base/error.h"
+#include "redis/publish_cursor.h"
+#include "journal/mailbox_call.h"
+#include "dialect/dialect.h"
+#include "jobs/job.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "loop/mailbox.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    TICK_MS = 1000,
+    PACE_MS = 5, /* between two looks at what is new, so that a busy server has many at a time
+                  */
+    CLOSE_MS = 1000, /* for what is left when it closes */
+    CLOSE_TICK_MS = 50,
+    LINGER_TICKS = 10,
+    PAGE_ROWS = 500,
+    PAGE_BYTES = 256 * 1024,
+    MAX_FLYING = 4 * 1024 * 1024, /* bytes that Redis has not answered */
+    MAX_MARKS = 1000              /* in one request */
+};
+
+struct publish_batch {
+    struct publisher *publisher;
+    struct publish_cursor *cursor;
+    uint64_t upto;
+    uint64_t n_records, n_messages, n_lost;
+    size_t n_left, bytes;
+    bool failed;
+};
+
+struct publish_mark_request {
+    int64_t key, published;
+};
+
+struct publisher {
+    struct publisher_options opt;
+    struct redis *redis;
+    struct publish_cursors cursors;
+    size_t flying; /* bytes */
+    struct frames frames;
+    struct buf channel;
+    uv_timer_t tick, pace;
+    struct mailbox_call post;
+    struct publish_mark_request marks[MAX_MARKS];
+    size_t n_marks;
+    bool is_paused; /* Redis has refused something: until the next tick */
+    bool is_closing, is_closed;
+    unsigned n_closing; /* ticks since */
+    unsigned n_handles;
+    atomic_bool lost_news; /* without memory: the store knows */
+    void (*closed)(void *arg);
+    void *closed_arg;
+};
+
+static void pump(struct publisher *p);
+
+/* --- how far publish cursors are
+ * ----------------------------------------------------------------- */
+
+static void learn(struct publisher *p, struct publish_cursor *o, uint64_t known, bool is_final)
+{
+    o->is_final |= is_final;
+    if (known > o->known && !o->is_silent && !o->is_gone) {
+        counter_add(&p->opt.counts->lag, known - o->known);
+        o->known = known;
+    }
+    publish_cursors_line_up(&p->cursors, o);
+}
+
+static void move_on(struct publisher *p, struct publish_cursor *o, uint64_t to)
+{
+    counter_sub(&p->opt.counts->lag, to - o->published);
+    o->published = to;
+}
+
+static void skip(struct publisher *p, struct publish_cursor *o, uint64_t to)
+{
+    counter_add(&p->opt.counts->skipped, to - o->published);
+    move_on(p, o, to);
+}
+
+/* --- a page of a job -------------------------------------------------------------- */
+
+struct publish_page {
+    struct publisher *publisher;
+    struct publish_batch *batch;
+    struct record_reader records;
+    uint64_t next; /* the record that should come */
+    int err;
+};
+
+static void settle(struct publish_batch *b);
+
+static void on_answer(void *arg, const redisReply *reply)
+{
+    struct publish_batch *b = arg;
+
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+        counter_add(&b->publisher->opt.counts->refused, reply != NULL);
+        b->publisher->is_paused |= reply != NULL;
+        b->failed = true;
+    }
+    if (--b->n_left == 0) {
+        struct publisher *p = b->publisher;
+
+        settle(b);
+        pump(p);
+    }
+}
+
+static int send_frame(struct publish_page *page, struct str data)
+{
+    struct publisher *p = page->publisher;
+    struct publish_batch *b = page->batch;
+    struct str args[] = { STR("PUBLISH"), buf_text(&p->channel), data };
+    int err = redis_send(p->redis, args, 3, 0, on_answer, b);
+
+    if (err != 0)
+        return err;
+    b->n_left++;
+    b->n_messages++;
+    b->bytes += data.n;
+    p->flying += data.n;
+    return 0;
+}
+
+static int on_record(void *arg, uint64_t seq, struct str stored)
+{
+    struct publish_page *page = arg;
+    struct publisher *p = page->publisher;
+    static const struct variant plain = { .modes = MODE_DEFAULT };
+    struct record rec;
+
+    page->batch->n_lost += seq - page->next; /* retention was quicker */
+    page->next = seq + 1;
+    int err = record_reader_read(&page->records, seq, stored, &rec);
+    if (record_is_damage(err)) {
+        page->batch->n_lost++;
+        return 0;
+    }
+    if (err == 0)
+        err = dialect_render(p->opt.dialect, &rec, &plain, &p->frames);
+    for (size_t i = 0; err == 0 && i < p->frames.n; i++)
+        err = send_frame(page, frame_data(&p->frames, &p->frames.frame[i]));
+    page->batch->n_records++;
+    page->err = err;
+    return err;
+}
+
+static void settle(struct publish_batch *b)
+{
+    struct publisher *p = b->publisher;
+    struct publish_cursor *o = b->cursor;
+
+    o->is_flying = false;
+    p->flying -= b->bytes;
+    if (!b->failed) {
+        counter_add(&p->opt.counts->records, b->n_records);
+        counter_add(&p->opt.counts->messages, b->n_messages);
+        counter_add(&p->opt.counts->skipped, b->n_lost);
+        move_on(p, o, b->upto);
+    }
+    free(b);
+    publish_cursors_line_up(&p->cursors, o);
+}
+
+/* Fills a batch; what cannot be read or sent now is read again later. */
+static int read_page(struct publisher *p, struct publish_batch *b)
+{
+    struct publish_cursor *o = b->cursor;
+    struct publish_page page = { .publisher = p, .batch = b, .next = o->published + 1 };
+
+    buf_clear(&p->channel);
+    channel_put(&p->opt.channel, publish_cursor_id(o), &p->channel);
+    record_reader_init(&page.records, p->opt.reader, o->key, publish_cursor_id(o));
+    int err = p->channel.error;
+    if (err == 0)
+        err = store_records(p->opt.reader, o->key, o->published, PAGE_ROWS, PAGE_BYTES,
+                            on_record, &page, NULL);
+    record_reader_done(&page.records);
+    if (err == 0)
+        err = page.err;
+    if (err == 0 && page.next == o->published + 1) { /* nothing is left of it */
+        b->n_lost = o->known - o->published;
+        page.next = o->known + 1;
+    }
+    b->upto = page.next - 1;
+    if (b->upto > o->known)
+        learn(p, o, b->upto, false); /* more was stored than we have heard of */
+    return err;
+}
+
+static void publish(struct publisher *p, struct publish_cursor *o)
+{
+    struct publish_batch *b = malloc(sizeof(*b));
+
+    if (b == NULL) {
+        p->is_paused = true;
+        publish_cursors_line_up(&p->cursors, o);
+        return;
+    }
+    if (p->opt.max_backlog > 0 && o->known - o->published > p->opt.max_backlog)
+        skip(p, o, o->known - p->opt.max_backlog);
+    *b = (struct publish_batch){ .publisher = p, .cursor = o };
+    o->is_flying = true;
+    b->n_left = 1; /* ours, so that it is not settled before it is complete */
+    int err = read_page(p, b);
+    b->failed |= err != 0;
+    p->is_paused |= err != 0;
+    if (--b->n_left == 0)
+        settle(b);
+}
+
+static bool may_publish(const struct publisher *p)
+{
+    return p->cursors.first != NULL && !p->is_paused && !p->is_closed &&
+           p->flying < MAX_FLYING && redis_is_connected(p->redis);
+}
+
+static void pump(struct publisher *p)
+{
+    while (may_publish(p)) {
+        publish(p, publish_cursors_next(&p->cursors));
+    }
+}
+
+/* While there is much, commits wake nobody: what they say is looked at when it is time. */
+static void on_pace(uv_timer_t *timer)
+{
+    struct publisher *p = timer->data;
+
+    mailbox_look(p->opt.news, true);
+    if (may_publish(p)) {
+        pump(p);
+        (void)uv_timer_start(timer, on_pace, PACE_MS, 0); /* cannot fail */
+    } else {
+        (void)uv_timer_stop(timer);
+        mailbox_look(p->opt.news, false); /* may start it again */
+    }
+}
+
+/* --- news ---------------------------------------------------------------------- */
+
+struct headline {
+    int64_t key;
+    uint64_t last_seq;
+    bool is_final, is_gone;
+    struct str job; /* in the block of the news */
+};
+
+struct publish_hint {
+    struct loop_message message;
+    struct publisher *publisher;
+    size_t n;
+    struct headline headlines[];
+};
+
+/* What the store says of a job that we have not met. */
+static struct publish_cursor *meet(struct publisher *p, const struct headline *h)
+{
+    struct job_row row;
+
+    if (h->is_gone || store_job_get(p->opt.reader, h->job, &row, NULL) != 0 ||
+        row.key != h->key)
+        return NULL;
+    return h->is_final && row.published < 0 ? NULL : publish_cursors_add(&p->cursors, &row);
+}
+
+static void take(struct publisher *p, const struct headline *h)
+{
+    struct publish_cursor *o = publish_cursors_find(&p->cursors, h->job);
+
+    if (o != NULL && h->is_gone && (h->key == 0 || h->key == o->key)) {
+        o->is_gone = true;
+        return;
+    }
+    if (o != NULL && o->key != h->key) { /* an id that is used again */
+        publish_cursors_disown(&p->cursors, o);
+        o->is_gone = true;
+        o = NULL;
+    }
+    if (o == NULL)
+        o = meet(p, h);
+    if (o != NULL)
+        learn(p, o, h->last_seq, h->is_final);
+}
+
+static void on_news(struct loop_message *message)
+{
+    struct publish_hint *news =
+        (struct publish_hint *)(void *)((char *)message -
+                                        offsetof(struct publish_hint, message));
+    struct publisher *p = news->publisher;
+
+    for (size_t i = 0; i < news->n && !p->is_closed; i++)
+        take(p, &news->headlines[i]);
+    free(news);
+    if (!p->is_closed && !uv_is_active((uv_handle_t *)&p->pace))
+        (void)uv_timer_start(&p->pace, on_pace, 0, 0); /* cannot fail */
+}
+
+void publisher_news(struct publisher *p, const struct publication *pubs, size_t n)
+{
+    size_t texts = 0;
+
+    for (size_t i = 0; i < n; i++)
+        texts += pubs[i].job.n;
+    struct publish_hint *news = malloc(sizeof(*news) + n * sizeof(news->headlines[0]) + texts);
+    if (news == NULL) {
+        atomic_store(&p->lost_news, true);
+        return;
+    }
+    char *at = (char *)&news->headlines[n];
+    *news = (struct publish_hint){ .message = { .deliver = on_news }, .publisher = p, .n = n };
+    for (size_t i = 0; i < n; i++) {
+        const struct publication *pub = &pubs[i];
+
+        memcpy(at, pub->job.p, pub->job.n);
+        news->headlines[i] = (struct headline){ .key = pub->key,
+                                                .last_seq = pub->last_seq,
+                                                .is_final = job_state_is_final(pub->state),
+                                                .is_gone = pub->gone,
+                                                .job = { at, pub->job.n } };
+        at += pub->job.n;
+    }
+    if (mailbox_post(p->opt.news, &news->message) != 0)
+        free(news);
+}
+
+/* What a start finds, or a moment without memory has missed. */
+static int on_unpublished(void *arg, const struct job_row *row)
+{
+    struct publisher *p = arg;
+    struct publish_cursor *o = publish_cursors_find(&p->cursors, row->id);
+    enum job_state state = JOB_QUEUED;
+
+    (void)job_state_find(row->state, &state); /* written by us */
+    if (o == NULL)
+        o = publish_cursors_add(&p->cursors, row);
+    if (o != NULL && o->key == row->key)
+        learn(p, o, row->seq, job_state_is_final(state));
+    if (o == NULL)
+        atomic_store(&p->lost_news, true);
+    return o == NULL;
+}
+
+static void look_into_store(struct publisher *p)
+{
+    /* What fails now is tried at the next tick. */
+    if (store_unpublished_jobs(p->opt.reader, on_unpublished, p, NULL) != 0)
+        atomic_store(&p->lost_news, true);
+}
+
+/* --- how far it is ---------------------------------------------------------------- */
+
+static int64_t mark_of(const struct publish_cursor *o)
+{
+    return publish_cursor_is_complete(o) ? -1 : (int64_t)o->published;
+}
+
+static int write_marks(struct journal_request *req,
+                       struct store *store,
+                       int64_t now,
+                       struct error *why)
+{
+    const struct publisher *p = ((struct mailbox_call *)req->data)->owner;
+    int err = 0;
+
+    (void)now;
+    for (size_t i = 0; err == 0 && i < p->n_marks; i++)
+        err = store_job_published(store, p->marks[i].key, p->marks[i].published, why);
+    return err;
+}
+
+static void collect_marks(struct publisher *p)
+{
+    p->n_marks = 0;
+    for (struct publish_cursor *o = p->cursors.all.next;
+         o != &p->cursors.all && p->n_marks < MAX_MARKS; o = o->next)
+        if (!o->is_silent && !o->is_gone && mark_of(o) != o->marked)
+            p->marks[p->n_marks++] = (struct publish_mark_request){ o->key, mark_of(o) };
+}
+
+static bool store_marks(struct publisher *p)
+{
+    if (p->post.is_flying)
+        return false;
+    collect_marks(p);
+    if (p->n_marks == 0)
+        return false;
+    mailbox_call_begin(&p->post, JOURNAL_WRITE)->write = write_marks;
+    mailbox_call_send(&p->post, p->opt.journal);
+    return true;
+}
+
+/* Marks and publish cursors are both in the order of the ring. */
+static void on_marked(struct mailbox_call *post)
+{
+    struct publisher *p = post->owner;
+    size_t i = 0;
+
+    for (struct publish_cursor *o = p->cursors.all.next;
+         o != &p->cursors.all && post->req.code == 0; o = o->next) {
+        if (i < p->n_marks && p->marks[i].key == o->key)
+            o->marked = p->marks[i++].published;
+    }
+}
+
+static void sweep(struct publisher *p)
+{
+    for (struct publish_cursor *o = p->cursors.all.next, *next; o != &p->cursors.all;
+         o = next) {
+        bool over = o->is_gone || (o->is_final && (o->is_silent || o->marked == -1));
+
+        next = o->next;
+        if (!over || o->is_flying || o->in_line || ++o->lingers < LINGER_TICKS)
+            continue;
+        if (o->is_gone && !o->is_silent)
+            skip(p, o, o->known);
+        publish_cursors_discard(&p->cursors, o);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+void publisher_free(struct publisher *p)
+{
+    if (p == NULL)
+        return;
+    publish_cursors_done(&p->cursors);
+    frames_done(&p->frames);
+    buf_done(&p->channel);
+    mailbox_call_done(&p->post);
+    free(p);
+}
+
+static void on_part_closed(void *arg)
+{
+    struct publisher *p = arg;
+
+    if (--p->n_handles == 0)
+        p->closed(p->closed_arg);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_part_closed(handle->data);
+}
+
+static void finish(struct publisher *p)
+{
+    p->is_closed = true;
+    p->n_handles = 3;
+    uv_close((uv_handle_t *)&p->tick, on_timer_closed);
+    uv_close((uv_handle_t *)&p->pace, on_timer_closed);
+    redis_close(p->redis, on_part_closed, p);
+}
+
+/* True while there is still something to wait for. */
+static bool is_busy(struct publisher *p)
+{
+    bool hopes = redis_is_connected(p->redis) && counter_get(&p->opt.counts->lag) > 0 &&
+                 p->n_closing * CLOSE_TICK_MS < CLOSE_MS;
+
+    return hopes || p->post.is_flying || store_marks(p);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct publisher *p = timer->data;
+
+    p->is_paused = false;
+    if (atomic_exchange(&p->lost_news, false))
+        look_into_store(p);
+    sweep(p);
+    pump(p);
+    if (!p->is_closing)
+        (void)store_marks(p);
+    else if (p->n_closing++, !is_busy(p))
+        finish(p);
+}
+
+static void on_state(void *arg, bool connected, struct str why)
+{
+    struct publisher *p = arg;
+
+    if (p->opt.state != NULL)
+        p->opt.state(p->opt.arg, connected, why);
+    if (connected)
+        pump(p);
+}
+
+int publisher_open(const struct publisher_options *options, struct publisher **ret)
+{
+    struct publisher *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        return ERR_NOMEM;
+    p->opt = *options;
+    publish_cursors_init(&p->cursors);
+    frames_init(&p->frames, SIZE_MAX / 4);
+    buf_init(&p->channel, SIZE_MAX / 4);
+    mailbox_call_init(&p->post, options->box, p, on_marked);
+    struct redis_options redis = { .url = options->url,
+                                   .name = "spoolwire-publisher",
+                                   .state = on_state,
+                                   .arg = p,
+                                   .counts = &options->counts->redis };
+    int err = redis_open(options->loop, &redis, &p->redis);
+    if (err != 0) {
+        publisher_free(p);
+        return err;
+    }
+    (void)uv_timer_init(options->loop, &p->tick); /* cannot fail */
+    (void)uv_timer_init(options->loop, &p->pace); /* the same */
+    p->tick.data = p->pace.data = p;
+    (void)uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS); /* nor can this */
+    look_into_store(p);
+    *ret = p;
+    return 0;
+}
+
+void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg)
+{
+    p->closed = closed;
+    p->closed_arg = arg;
+    p->is_closing = true;
+    (void)uv_timer_start(&p->tick, on_tick, 0, CLOSE_TICK_MS); /* cannot fail */
+}
+
+bool publisher_owns(const struct publisher *p, struct str job)
+{
+    const struct publish_cursor *o = publish_cursors_find(&p->cursors, job);
+
+    return o != NULL && !o->is_silent;
+}

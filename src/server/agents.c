@@ -1,0 +1,268 @@
+/* Who runs the server's jobs: processes, pools, remote endpoints and queues, as its settings
+ * have them. */
+#define _GNU_SOURCE /* explicit_bzero, realpath */
+#include "server/server.h"
+
+#include "agents/process/child_guard.h"
+#include "base/redis_url.h"
+#include "base/utf8.h"
+#include "server/log.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- as the settings have them ----------------------------------------------------------- */
+
+static struct exec_arq exec_arq_of(const struct config_arq *a)
+{
+    return (struct exec_arq){ .function = a->function,
+                              .queue = a->queue,
+                              .args = a->args,
+                              .resume_function = a->resume_function,
+                              .resume_args = a->resume_args,
+                              .form = (enum arq_form)a->serializer,
+                              .defer_ms = a->defer_ms,
+                              .expires_ms = a->expires_ms,
+                              .keeps_result = a->keeps_result,
+                              .health_key = a->health_key,
+                              .poll_ms = a->poll_ms,
+                              .settle_ms = a->settle_ms };
+}
+
+static struct exec_agent exec_agent_of(const struct server *s, const struct config_agent *a)
+{
+    const struct config_pool *p = &a->pool;
+    char *const *demo = p->size > 0 ? s->demo_pool_argv : s->demo_argv;
+    bool has_processes = a->argv != NULL || a->is_builtin;
+
+    return (struct exec_agent){ .name = a->name,
+                                .argv = a->is_builtin ? demo : a->argv,
+                                .env = a->env,
+                                .cwd = a->cwd,
+                                .concurrency = a->concurrency,
+                                .grace_ms = a->grace_ms,
+                                .max_rss = a->max_memory,
+                                .max_cpu_seconds = (unsigned)a->max_cpu_seconds,
+                                .is_pausable = a->is_pausable,
+                                .http = { .url = a->http.url,
+                                          .headers = a->http.headers,
+                                          .body = (enum exec_body)a->http.body,
+                                          .assistant = a->http.assistant,
+                                          .modes = a->http.modes,
+                                          .ca = a->http.ca,
+                                          .connect_ms = a->http.connect_ms,
+                                          .first_ms = a->http.first_ms,
+                                          .idle_ms = a->http.idle_ms },
+                                .arq = exec_arq_of(&a->arq),
+                                .pool = { .size = has_processes ? p->size : 0,
+                                          .concurrency = p->concurrency,
+                                          .warm = p->warm,
+                                          .recycle_jobs = (uint64_t)p->recycle_jobs,
+                                          .recycle_bytes = p->recycle_memory,
+                                          .watch = p->watch,
+                                          .start_ms = p->start_ms,
+                                          .drain_ms = p->drain_ms,
+                                          .backoff_ms = p->backoff_ms } };
+}
+
+int server_make_agents(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+
+    s->exec_agents = calloc(c->n_agents + 1, sizeof(*s->exec_agents));
+    s->exec_names = calloc(c->n_agents + 1, sizeof(*s->exec_names));
+    if (s->exec_agents == NULL || s->exec_names == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->n_agents; i++) {
+        if (c->agents[i].pull || c->agents[i].channel)
+            continue;
+        if (c->agents[i].arq.function == NULL)
+            s->exec_names[s->n_names++] = c->agents[i].name;
+        s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
+    }
+    return 0;
+}
+
+void server_find_self(struct server *s)
+{
+    ssize_t n = readlink("/proc/self/exe", s->self, sizeof(s->self) - 1);
+
+    if (n <= 0)
+        (void)snprintf(s->self, sizeof(s->self), "spoolwire");
+    else
+        s->self[n] = '\0';
+    s->demo_argv[0] = s->demo_pool_argv[0] = s->self;
+    s->demo_argv[1] = s->demo_pool_argv[1] = (char *)(uintptr_t) "demo-agent";
+    s->demo_pool_argv[2] = (char *)(uintptr_t) "--pool";
+}
+
+/* --- queues of ARQ ----------------------------------------------------------------------- */
+
+static void add_function(struct server *s,
+                         struct str agent,
+                         const char *name,
+                         char *const *args,
+                         bool is_answer)
+{
+    if (name != NULL)
+        s->arq_functions[s->n_functions++] =
+            (struct arq_function){ str_of(name), agent, args, is_answer };
+}
+
+/* A job of a queue that we serve, for whoever looks after the machine. */
+static void on_arq(void *arg, struct str job, struct str line)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "arq");
+    if (!str_absent(job)) {
+        buf_lit(&out, ",\"job\":");
+        json_put_str(&out, job);
+    }
+    buf_lit(&out, ",\"line\":");
+    json_put_str(&out, utf8_head_bytes(line, 400));
+    log_end(&out);
+}
+
+static int make_arq_server(struct server *s, const struct redis_url *redis, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct arq_server_options options = { .redis = redis,
+                                          .journal = s->journal,
+                                          .store = { .path = c->data, .busy_ms = 5000 },
+                                          .queue = c->arq_queue,
+                                          .expire_function = c->arq_expire_function,
+                                          .form = (enum arq_form)c->arq_serializer,
+                                          .max_jobs = c->arq_max_jobs,
+                                          .allow_abort = c->arq_allow_abort,
+                                          .max_tries = c->arq_max_tries,
+                                          .poll_ms = c->arq_poll_ms,
+                                          .lease_ms = c->arq_lease_ms,
+                                          .keep_result_ms = c->arq_keep_result_ms,
+                                          .health_ms = c->arq_health_ms,
+                                          .log = on_arq,
+                                          .arg = s };
+
+    if (c->arq_queue == NULL)
+        return 0;
+    s->arq_functions = calloc(2 * c->n_agents + 1, sizeof(*s->arq_functions));
+    if (s->arq_functions == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->n_agents; i++) {
+        const struct config_serves *v = &c->agents[i].serves;
+
+        add_function(s, c->agents[i].name, v->function, v->args, false);
+        add_function(s, c->agents[i].name, v->resume_function, v->resume_args, true);
+    }
+    options.functions = s->arq_functions;
+    options.n = s->n_functions;
+    return arq_server_new(&options, &s->arq, err);
+}
+
+/* --- starting ---------------------------------------------------------------------------- */
+
+/* A line of a worker's stderr. */
+static void on_stderr(void *arg, struct str job, struct str agent, struct str line)
+{
+    const struct server *s = arg;
+    struct buf out;
+
+    if (atomic_load(&s->log_is_text)) {
+        log_plain(agent, line);
+        return;
+    }
+    log_begin(&out, "worker");
+    buf_lit(&out, ",\"agent\":");
+    json_put_str(&out, str_head(agent, 100));
+    buf_lit(&out, ",\"job\":");
+    json_put_str_or_null(&out, job);
+    buf_lit(&out, ",\"line\":");
+    json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
+    log_end(&out);
+}
+
+/* The mark of our processes: the data file's, which only one server uses at a time.  What a
+ * server before us has left of its processes goes before they are started anew. */
+static void sweep(struct server *s)
+{
+    struct stat about = { 0 };
+
+    if (stat(s->now->config->data, &about) != 0)
+        return; /* it is open, and somebody has moved it away: then nothing is marked */
+    (void)snprintf(s->mark, sizeof(s->mark), "%llx-%llx", (unsigned long long)about.st_dev,
+                   (unsigned long long)about.st_ino); /* fits */
+    if (child_guard_sweep(str_of(s->mark)))
+        (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
+}
+
+int server_start_agents(struct server *s, struct error *err)
+{
+    const char *url = s->now->config->redis_url;
+    struct redis_url redis = { .port = 0 };
+
+    if (url != NULL && redis_url_parse(str_of(url), &redis, err) != 0)
+        return ERR_SYNTAX; /* it was good when it was read */
+    if (s->n_exec > 0)
+        sweep(s);
+    struct exec_options options = { .agents = s->exec_agents,
+                                    .n = s->n_exec,
+                                    .journal = s->journal,
+                                    .lease_key = token_service_lease_key(s->tokens),
+                                    .process_key = token_service_process_key(s->tokens),
+                                    .log = on_stderr,
+                                    .arg = s,
+                                    .heartbeat_ms = 0,
+                                    .mark = s->mark[0] != '\0' ? s->mark : NULL,
+                                    .redis = &redis };
+    int code = server_make_bus(s, err);
+
+    if (code == 0 && s->bus != NULL)
+        options.marks = bus_marks(s->bus);
+    if (code == 0 && s->n_exec > 0)
+        code = exec_new(&options, &s->exec, err);
+    if (code == 0)
+        code = make_arq_server(s, &redis, err);
+    if (code == 0)
+        code = journal_start(s->journal, err);
+    if (code == 0 && s->bus != NULL)
+        code = bus_start(s->bus, err);
+    return code == 0 && s->arq != NULL ? arq_server_start(s->arq, err) : code;
+}
+
+/* Where our processes find us: the socket of this machine alone where the other one has TLS,
+ * whose certificate is for other names. */
+static void put_address(const struct server *s, char *ret, size_t n)
+{
+    const struct server_config *c = s->now->config;
+    const char *host = c->address.host;
+
+    if (host[0] == '\0' || (c->tls_cert != NULL && c->address.unix_path[0] != '\0')) {
+        char *path = realpath(c->address.unix_path, NULL); /* a process may be elsewhere */
+
+        (void)snprintf(ret, n, "unix:%s", path != NULL ? path : c->address.unix_path);
+        free(path);
+        return;
+    }
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    else if (strcmp(host, "::") == 0)
+        host = "::1";
+    server_put_url(s, host, ret, n);
+}
+
+/* After HTTP: a process may want to talk to us as soon as it is there. */
+int server_start_processes(struct server *s, struct error *err)
+{
+    char url[PATH_MAX + 32] = "SPOOLWIRE_URL=";
+    char *const more[] = { url, NULL };
+
+    if (s->exec == NULL)
+        return 0;
+    put_address(s, url + strlen(url), sizeof(url) - strlen(url));
+    return exec_start(s->exec, more, err);
+}

@@ -1,0 +1,58 @@
+#include "server/log.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "base/visible.h"
+#include "dialect/render.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+/* A log line of at most PIPE_BUF bytes, and only where there is room, so that a log that
+ * nobody reads holds up nothing; what does not fit is lost. */
+static void write_log(const struct buf *line)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    if (line->error == 0 && poll(&room, 1, 0) == 1)
+        (void)!write(STDERR_FILENO, line->p, line->n); /* it is not worth more */
+}
+
+int64_t log_now(void *arg)
+{
+    (void)arg;
+    return clock_wall_ms();
+}
+
+/* A line of the log, for whoever looks after the machine. */
+void log_begin(struct buf *out, const char *event)
+{
+    buf_init(out, PIPE_BUF);
+    buf_lit(out, "{\"time\":\"");
+    render_time(out, log_now(NULL));
+    buf_lit(out, "\",\"event\":\"");
+    buf_str(out, str_of(event));
+    buf_char(out, '"');
+}
+
+void log_end(struct buf *out)
+{
+    buf_lit(out, "}\n");
+    write_log(out);
+    buf_done(out);
+}
+
+/* For whoever sits before the terminal. */
+void log_plain(struct str agent, struct str line)
+{
+    struct buf out;
+
+    buf_init(&out, PIPE_BUF);
+    visible_put(&out, str_head(agent, 100));
+    buf_lit(&out, ": ");
+    visible_put(&out, utf8_head_bytes(line, 400));
+    buf_lit(&out, "\n");
+    write_log(&out);
+    buf_done(&out);
+}

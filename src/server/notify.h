@@ -1,0 +1,13 @@
+/* What the service manager is told: sd_notify(3)'s protocol.  Without one, nothing happens. */
+#ifndef SERVER_NOTIFY_H
+#define SERVER_NOTIFY_H
+
+#include <stdint.h>
+
+/* Sends lines such as "READY=1". */
+void notify(const char *lines);
+
+/* How often it wants to hear "WATCHDOG=1", in milliseconds; 0: not at all. */
+int64_t notify_watchdog_ms(void);
+
+#endif

@@ -1,0 +1,311 @@
+/* The parts of a server that are made once: journal, tokens, Redis, HTTP; and what they tell
+ * each other. */
+#include "server/server.h"
+
+#include "api/admit.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "server/log.h"
+
+#include <string.h>
+
+/* --- what the parts tell each other ------------------------------------------------------ */
+
+static bool on_wanted(void *arg, struct str job)
+{
+    struct server *s = arg;
+
+    return hub_wanted(s->hub_shared, job);
+}
+
+static void on_published(void *arg, const struct publication *pubs, size_t n)
+{
+    struct server *s = arg;
+
+    hub_published(s->hub_shared, pubs, n);
+    if (s->bus != NULL)
+        bus_published(s->bus, pubs, n);
+    for (size_t i = 0; s->exec != NULL && i < n; i++)
+        if (pubs[i].cancel_requested || pubs[i].gone)
+            exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
+        else if (pubs[i].pause_requested)
+            exec_ask(s->exec, pubs[i].key, pubs[i].attempt);
+}
+
+static void on_queued(void *arg, struct str agent)
+{
+    struct server *s = arg;
+
+    if (s->exec != NULL)
+        exec_queued(s->exec, agent);
+}
+
+static void on_stuck(void *arg, struct str why)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "store");
+    buf_lit(&out, ",\"stuck\":");
+    buf_str(&out, str_absent(why) ? STR("false") : STR("true"));
+    if (!str_absent(why)) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, why);
+    }
+    log_end(&out);
+}
+
+static void on_suspected(void *arg, struct str job, bool set_aside, struct str why)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "suspect");
+    buf_lit(&out, ",\"job\":");
+    json_put_str(&out, job);
+    buf_lit(&out, ",\"set_aside\":");
+    buf_str(&out, set_aside ? STR("true") : STR("false"));
+    buf_lit(&out, ",\"why\":");
+    json_put_str(&out, why);
+    log_end(&out);
+}
+
+/* Without it the server works; a job over which it crashes is not found out. */
+static void open_breadcrumb(struct server *s)
+{
+    struct error err;
+    struct buf out;
+
+    if (breadcrumb_open(s->store, &s->breadcrumb, &err) == 0)
+        return;
+    log_begin(&out, "suspect");
+    buf_lit(&out, ",\"why\":");
+    json_put_str(&out, str_of(err.text));
+    log_end(&out);
+}
+
+static void on_stepped(void *arg, int64_t ms, bool was_down)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "clock");
+    buf_lit(&out, ",\"stepped_ms\":");
+    buf_i64(&out, ms);
+    buf_lit(&out, ",\"while\":");
+    buf_str(&out, was_down ? STR("\"down\"") : STR("\"running\""));
+    log_end(&out);
+}
+
+static int64_t steady_now(void *arg)
+{
+    (void)arg;
+    return clock_steady_ms();
+}
+
+static void on_tokens_changed(void *arg)
+{
+    struct server *s = arg;
+
+    api_tokens_changed(&s->app);
+}
+
+static void on_token_trouble(void *arg, const struct error *why)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "tokens");
+    buf_lit(&out, ",\"stuck\":true,\"why\":");
+    json_put_str(&out, str_of(why->text));
+    log_end(&out);
+}
+
+static void on_bus(void *arg, const struct bus_notice *n)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "redis");
+    buf_lit(&out, ",\"part\":\"");
+    buf_str(&out, str_of(n->part));
+    buf_lit(&out, "\",\"connected\":");
+    buf_str(&out, n->connected ? STR("true") : STR("false"));
+    if (!str_absent(n->job)) {
+        buf_lit(&out, ",\"job\":");
+        json_put_str(&out, n->job);
+        buf_lit(&out, ",\"refused\":");
+        buf_u64(&out, n->refused);
+    }
+    if (!str_absent(n->why)) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, utf8_head_bytes(n->why, 200));
+    }
+    log_end(&out);
+}
+
+/* --- starting ---------------------------------------------------------------------------- */
+
+int server_start_journal(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct store_options store = { .path = c->data,
+                                   .relaxed = c->durability == DURABILITY_RELAXED,
+                                   .busy_ms = 5000,
+                                   .cache_bytes = c->store_cache };
+    struct journal_options journal = {
+        .agents = s->now->journal.agents,
+        .n_agents = s->now->journal.n_agents,
+        .default_expiry_seconds = s->now->journal.default_expiry_seconds,
+        .history_ms = c->history_ms,
+        .max_line = c->max_line,
+        .max_depth = c->max_depth,
+        .max_field = c->max_field,
+        .max_calls = c->max_calls,
+        .clock = log_now,
+        .steady = steady_now,
+        .events = { on_wanted, on_published, on_queued, on_stuck, on_suspected, on_stepped, s },
+    };
+    int code = store_open(&store, &s->store, err);
+
+    journal.store = s->store;
+    if (code == 0)
+        open_breadcrumb(s);
+    journal.breadcrumb = s->breadcrumb;
+    if (code == 0)
+        code = journal_new(&journal, &s->journal, err);
+    if (code == 0 && hub_shared_new(&s->hub_shared) != 0)
+        code = error_set(err, ERR_NOMEM, "out of memory");
+    if (code == 0)
+        code = journal_recover(s->journal, s->exec_names, s->n_names, err);
+    if (code == 0)
+        code = thread_pool_new(&store, c->readers, c->page_cache, &s->pool, err);
+    return code;
+}
+
+static const struct dialect *published_dialect(const struct server_config *c)
+{
+    static const struct dialect *const dialects[] = { [PUBLISH_DIALECT_OFF] = NULL,
+                                                      [PUBLISH_DIALECT_AGENT] = &dialect_agent,
+                                                      [PUBLISH_DIALECT_ENVELOPE] =
+                                                          &dialect_envelope,
+                                                      [PUBLISH_DIALECT_NODES] = &dialect_nodes,
+                                                      [PUBLISH_DIALECT_AIQ] = &dialect_aiq,
+                                                      [PUBLISH_DIALECT_RAW] = &dialect_raw };
+
+    return dialects[c->redis_publish];
+}
+
+int server_make_bus(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct bus_options options = {
+        .url = c->redis_url,
+        .store = { .path = c->data, .busy_ms = 5000 },
+        .journal = s->journal,
+        .dialect = published_dialect(c),
+        .publish_channel = c->redis_publish_channel,
+        .max_backlog = (uint64_t)c->redis_publish_backlog,
+        .subscribe_channel = c->redis_subscribe ? c->redis_subscribe_channel : NULL,
+        .agent = str_of(c->redis_subscribe_agent),
+        .max_bytes = c->redis_subscribe_buffer,
+        .max_depth = c->max_depth,
+        .notice = on_bus,
+        .arg = s,
+    };
+
+    if (options.dialect == NULL && options.subscribe_channel == NULL)
+        return 0;
+    return bus_new(&options, &s->bus, err);
+}
+
+int server_start_keeper(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct token_service_options options = {
+        .store = { .path = c->data,
+                   .relaxed = c->durability == DURABILITY_RELAXED,
+                   .busy_ms = 5000 },
+        .is_required = c->auth == AUTH_REQUIRED,
+        .is_off = c->auth == AUTH_OFF,
+        .admin = c->token_admin,
+        .specs = c->auth_tokens,
+        .limits = { .jobs = c->max_jobs_per_token,
+                    .queued = c->max_queued_per_token,
+                    .running = c->max_running_per_token,
+                    .streams = c->max_streams_per_token,
+                    .events = c->max_events_per_token },
+        .ticket_life_ms = c->ticket_life_ms,
+        .clock = log_now,
+        .steady = steady_now,
+        .changed = on_tokens_changed,
+        .trouble = on_token_trouble,
+        .arg = s,
+    };
+    int code = token_service_new(&options, &s->tokens, err);
+
+    return code == 0 ? token_service_start(s->tokens, err) : code;
+}
+
+struct http_options server_http_options(struct server *s, const struct server_config *c)
+{
+    bool log_is_text = c->access_log == ACCESS_LOG_TEXT ||
+                       (c->access_log == ACCESS_LOG_AUTO && s->has_terminal);
+
+    atomic_store(&s->log_is_text, log_is_text);
+    return (struct http_options){
+        .host = c->address.host[0] != '\0' ? c->address.host : NULL,
+        .port = c->address.port,
+        .unix_path = c->address.unix_path[0] != '\0' ? c->address.unix_path : NULL,
+        .unix_mode = c->unix_mode,
+        .tls_cert = c->tls_cert,
+        .tls_key = c->tls_key,
+        .n_loops = c->loops,
+        .routes = api_routes,
+        .arg = &s->app,
+        .loop_start = api_loop_start,
+        .loop_stop = api_loop_stop,
+        .admit = api_admit,
+        .visitor_free = api_visitor_free,
+        .hosts = (const char *const *)c->hosts,
+        .origins = (const char *const *)c->origins,
+        .max_head = c->max_head,
+        .max_body = { [BODY_PLAIN] = c->max_body,
+                      [BODY_INPUT] = c->max_input,
+                      [BODY_BATCH] = c->max_batch },
+        .body_min_rate = (unsigned)c->body_min_rate,
+        .head_ms = (unsigned)c->head_timeout_ms,
+        .idle_ms = (unsigned)c->idle_timeout_ms,
+        .write_stall_ms = (unsigned)c->write_timeout_ms,
+        .max_connections = c->max_connections,
+        .max_connections_per_address = c->max_connections_per_address,
+        .log_text = log_is_text,
+        .log_off = c->access_log == ACCESS_LOG_OFF,
+    };
+}
+
+int server_start_http(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct http_options options = server_http_options(s, c);
+
+    s->app.version = SPOOLWIRE_VERSION;
+    s->app.started = log_now(NULL);
+    s->app.journal = s->journal;
+    s->app.hub_shared = s->hub_shared;
+    s->app.pool = s->pool;
+    s->app.tokens = s->tokens;
+    s->app.exec = s->exec;
+    s->app.bus = s->bus;
+    s->app.arq = s->arq;
+    s->app.ticket_life_ms = c->ticket_life_ms;
+    s->app.session_life_ms = c->session_life_ms;
+    atomic_init(&s->app.settings, &s->now->app);
+    s->app.aiq_compat = c->aiq_compat;
+    s->app.shutdown_ms = c->shutdown_window_ms / 2;
+    if (c->tls_cert != NULL)
+        watch_init(&s->certificate, c->tls_cert, c->tls_key);
+    int code = http_server_new(&options, &s->http, err);
+    s->app.http = s->http;
+    return code == 0 ? http_server_start(s->http, err) : code;
+}

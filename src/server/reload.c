@@ -1,0 +1,117 @@
+/* What changes while a server runs: its settings, by SIGHUP, and its certificate. */
+#define _GNU_SOURCE /* environ */
+#include "server/server.h"
+
+#include "server/log.h"
+#include "config/reload.h"
+
+#include <unistd.h>
+
+/* New connections get the certificate that is in the files now; the others go on. */
+void server_renew_certificate(struct server *s)
+{
+    struct error err = { 0 };
+    struct buf out;
+    bool ok = http_server_renew(s->http, &err) == 0;
+
+    log_begin(&out, "certificate");
+    buf_lit(&out, ",\"renewed\":");
+    buf_str(&out, ok ? STR("true") : STR("false"));
+    if (!ok) {
+        buf_lit(&out, ",\"why\":");
+        json_put_str(&out, str_of(err.text));
+    }
+    log_end(&out);
+}
+
+struct reload_wait {
+    struct journal_request req;
+    uv_sem_t done;
+};
+
+static void on_settings_done(struct journal_request *req)
+{
+    struct reload_wait *w = req->data;
+
+    uv_sem_post(&w->done);
+}
+
+/* Hands the journal its new settings, and waits until it has them. */
+static int reload_journal(struct server *s, const struct generation *g)
+{
+    struct reload_wait w = {
+        .req = { .op = JOURNAL_SETTINGS, .settings = &g->journal, .done = on_settings_done }
+    };
+
+    if (uv_sem_init(&w.done, 0) != 0)
+        return ERR_NOMEM;
+    w.req.data = &w;
+    arena_init(&w.req.mem);
+    journal_post(s->journal, &w.req);
+    uv_sem_wait(&w.done);
+    uv_sem_destroy(&w.done);
+    arena_done(&w.req.mem);
+    return w.req.code == ERR_NOMEM ? ERR_NOMEM : 0; /* not stored: there was nothing to store */
+}
+
+/* Takes @g, which stays even on failure: parts may point into it. */
+static int take_over(struct server *s, struct generation *g, struct reload *r)
+{
+    int err = reload_carry(r, s->now->config, g->config);
+
+    if (err == 0 && r->taken.n == 0 && r->left.n == 0) { /* nothing has changed */
+        generation_free(g);
+        return 0;
+    }
+    if (err != 0) {
+        g->older = s->now->older;
+        s->now->older = g;
+        return err;
+    }
+    generation_fill(g);
+    g->older = s->now;
+    s->now = g;
+    struct http_options http = server_http_options(s, g->config);
+    s->app.shutdown_ms = g->config->shutdown_window_ms / 2;
+    api_reload(&s->app, &g->app);
+    err = reload_journal(s, g);
+    return err == 0 ? http_server_reload(s->http, &http) : err;
+}
+
+static void log_reload(const struct reload *r, const char *error)
+{
+    struct buf out;
+
+    log_begin(&out, "reload");
+    if (error != NULL) {
+        buf_lit(&out, ",\"error\":");
+        json_put_str(&out, str_of(error));
+    } else {
+        buf_lit(&out, ",\"taken\":[");
+        buf_str(&out, buf_text(&r->taken));
+        buf_lit(&out, "],\"needs_restart\":[");
+        buf_str(&out, buf_text(&r->left));
+        buf_char(&out, ']');
+    }
+    log_end(&out);
+}
+
+/* The same command line and environment, and the file as it is now. */
+void server_reload(struct server *s)
+{
+    struct server_config *next = NULL;
+    struct generation *g = NULL;
+    struct error err = { 0 };
+    struct reload r;
+
+    reload_init(&r);
+    int code = server_config_load(s->argc, s->argv, environ, &next, &err);
+    if (code == 0)
+        code = generation_new(next, s->now->config->n_agents, &g);
+    if (code != 0)
+        server_config_free(g == NULL ? next : NULL);
+    else
+        code = take_over(s, g, &r);
+    log_reload(&r, code == 0 ? NULL : err.text[0] != '\0' ? err.text : error_name(code));
+    reload_done(&r);
+}

@@ -1,0 +1,78 @@
+/* A server: the parts that `spoolwire serve` puts together.  Inside cli/ only.
+ *
+ * server_parts.c makes them, server_agents.c what runs jobs; server_reload.c changes settings
+ * while they run, server_hello.c tells people where it is. */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "agents/arq/server.h"
+#include "agents/exec.h"
+#include "api/api.h"
+#include "redis/bus.h"
+#include "server/generation.h"
+#include "server/serve.h"
+#include "server/watch.h"
+#include "config/server.h"
+
+struct server {
+    int argc; /* for a reload */
+    char **argv;
+    struct generation *now; /* owned; the settings */
+    struct store *store;
+    struct breadcrumb breadcrumb; /* of the job being folded; or not open */
+    struct journal *journal;
+    struct hub_shared *hub_shared;
+    struct thread_pool *pool;
+    struct token_service *tokens;
+    struct exec *exec;
+    struct bus *bus;                /* NULL: there is no Redis */
+    struct exec_agent *exec_agents; /* owned */
+    size_t n_exec;
+    struct str *exec_names; /* owned; of those whose jobs die with the server */
+    size_t n_names;
+    struct arq_server *arq;             /* NULL: no queue is served */
+    struct arq_function *arq_functions; /* owned */
+    size_t n_functions;
+    struct app app;
+    struct http_server *http;
+    struct tail_watch certificate; /* with TLS */
+    serve_hello hello;             /* or NULL */
+    const void *hello_arg;
+    bool has_terminal;
+    atomic_bool log_is_text; /* what workers say, as the access log is */
+    char mark[40];           /* of our processes; or empty */
+    char self[4096];         /* this program, for the demo agent */
+    char *demo_argv[3], *demo_pool_argv[4];
+};
+
+/* --- server_agents.c --------------------------------------------------------- */
+
+/* Where this program is, for the demo agent. */
+void server_find_self(struct server *s);
+int server_make_agents(struct server *s, struct error *err);
+int server_start_agents(struct server *s, struct error *err);
+/* After HTTP: a process may want to talk to us as soon as it is there. */
+int server_start_processes(struct server *s, struct error *err);
+
+/* --- server_parts.c ---------------------------------------------------------- */
+
+int server_start_journal(struct server *s, struct error *err);
+int server_start_keeper(struct server *s, struct error *err);
+/* Only where there is something to publish or to hear. */
+int server_make_bus(struct server *s, struct error *err);
+int server_start_http(struct server *s, struct error *err);
+struct http_options server_http_options(struct server *s, const struct server_config *c);
+
+/* --- server_reload.c --------------------------------------------------------- */
+
+/* The same command line and environment, and the file as it is now. */
+void server_reload(struct server *s);
+/* New connections get the certificate that is in the files now; the others go on. */
+void server_renew_certificate(struct server *s);
+
+/* --- server_hello.c ---------------------------------------------------------- */
+
+void server_put_url(const struct server *s, const char *host, char *ret, size_t n);
+void server_say_hello(const struct server *s);
+
+#endif

@@ -1,0 +1,43 @@
+/* A prompt: the questions of a job that are open, and the answer as somebody types it.
+ *
+ *     asked ──▶ keys ──▶ Enter: POST …/answer ──▶ taken, or too late: the next question
+ *                 ▲                            └─ it does not fit: why, and the same again
+ *                 └── the terminal tells each key, without showing it
+ *
+ * While a question is open the terminal's echo and its line editor are off; whatever ends the
+ * program must call prompt_free, or prompt_rest before it stands still.  Reading is never
+ * waited for. */
+#ifndef TERMINAL_PROMPT_H
+#define TERMINAL_PROMPT_H
+
+#include "base/json.h"
+
+struct client;
+struct prompt;
+
+/* Something to tell people; it stays on the screen. */
+typedef void (*prompt_tell_cb)(void *arg, bool is_good, struct str text);
+
+/* @client is borrowed, and used by nobody else.  NULL: out of memory. */
+struct prompt *prompt_new(struct client *client,
+                          struct str job,
+                          prompt_tell_cb tell,
+                          void *arg);
+void prompt_free(struct prompt *p);
+
+/* @data is that of a graph.interrupt. */
+void prompt_ask(struct prompt *p, const yyjson_val *data);
+/* Nothing is open any more. */
+void prompt_clear(struct prompt *p);
+
+/* Takes the keys that were pressed since the last time; may send an answer. */
+void prompt_look(struct prompt *p);
+/* The terminal is as it was, until the next look. */
+void prompt_rest(struct prompt *p);
+
+/* How many are open. */
+size_t prompt_open(const struct prompt *p);
+/* What was typed so far, fit for a terminal. */
+void prompt_put(const struct prompt *p, struct buf *b);
+
+#endif
