@@ -311,6 +311,8 @@ static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
     yyjson_val *name;
     size_t i, max;
 
+    if (names == NULL)
+        return true;
     yyjson_arr_foreach(names, i, max, name)
     {
         if (yyjson_is_str(name) && member_of(value, name) == NULL)
@@ -319,21 +321,20 @@ static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
     return true;
 }
 
-/* What a member that is there asks of the whole. */
-static bool check_dependent(struct check *c, yyjson_val *schema, yyjson_val *value)
+/* What a member that is there asks of the whole: other members, or a schema. */
+static bool check_dependent(struct check *c,
+                            yyjson_val *by_name,
+                            yyjson_val *value,
+                            bool (*holds)(struct check *, yyjson_val *, yyjson_val *))
 {
-    yyjson_val *required = yyjson_obj_get(schema, "dependentRequired"), *name, *is;
-    yyjson_val *schemas = yyjson_obj_get(schema, "dependentSchemas");
+    yyjson_val *name, *is;
     size_t i, max;
 
-    yyjson_obj_foreach(required, i, max, name, is)
+    if (by_name == NULL)
+        return true;
+    yyjson_obj_foreach(by_name, i, max, name, is)
     {
-        if (member_of(value, name) != NULL && !has_all(c, is, value))
-            return false;
-    }
-    yyjson_obj_foreach(schemas, i, max, name, is)
-    {
-        if (member_of(value, name) != NULL && !fits(c, is, value))
+        if (member_of(value, name) != NULL && !holds(c, is, value))
             return false;
     }
     return true;
@@ -348,6 +349,8 @@ static bool check_by_pattern(struct check *c,
     yyjson_val *pattern, *of;
     size_t i, max;
 
+    if (patterns == NULL)
+        return true;
     yyjson_obj_foreach(patterns, i, max, pattern, of)
     {
         bool found = has_match(c, text_of(pattern), text_of(name));
@@ -391,7 +394,8 @@ static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value
     if (!has_all(c, yyjson_obj_get(schema, "required"), value) ||
         !check_count(c, schema, "minProperties", "maxProperties", yyjson_obj_size(value),
                      "members") ||
-        !check_dependent(c, schema, value))
+        !check_dependent(c, yyjson_obj_get(schema, "dependentRequired"), value, has_all) ||
+        !check_dependent(c, yyjson_obj_get(schema, "dependentSchemas"), value, fits))
         return false;
     yyjson_obj_foreach(value, i, max, name, member)
     {
@@ -476,7 +480,7 @@ static bool is_deeper(yyjson_val *v, int than)
         return true;
     if (yyjson_is_arr(v)) {
         yyjson_arr_foreach(v, i, max, item) deeper = deeper || is_deeper(item, than - 1);
-    } else {
+    } else if (yyjson_is_obj(v)) {
         yyjson_obj_foreach(v, i, max, name, item) deeper = deeper || is_deeper(item, than - 1);
     }
     return deeper;

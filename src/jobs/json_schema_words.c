@@ -90,13 +90,13 @@ static yyjson_val *find_below(enum word_kind kind,
 
     if (kind == WORD_SCHEMA)
         return find_anchor(value, name, depth);
-    if (kind == WORD_SCHEMAS) {
+    if (kind == WORD_SCHEMAS && yyjson_is_arr(value)) {
         yyjson_arr_foreach(value, i, max, item)
         {
             if (found == NULL)
                 found = find_anchor(item, name, depth);
         }
-    } else if (kind == WORD_NAMED || kind == WORD_BY_PATTERN) {
+    } else if ((kind == WORD_NAMED || kind == WORD_BY_PATTERN) && yyjson_is_obj(value)) {
         yyjson_obj_foreach(value, i, max, key, item)
         {
             if (found == NULL)
@@ -111,7 +111,7 @@ static yyjson_val *find_anchor(yyjson_val *schema, struct str name, int depth)
     yyjson_val *anchor = yyjson_obj_get(schema, "$anchor"), *found = NULL, *word, *value;
     size_t i, max;
 
-    if (depth > JSON_SCHEMA_DEPTH)
+    if (depth > JSON_SCHEMA_DEPTH || !yyjson_is_obj(schema))
         return NULL;
     if (yyjson_is_str(anchor) && str_eq(text_of(anchor), name))
         return schema;

@@ -382,6 +382,9 @@ FRAME = re.compile(r"(?:id: ([1-9][0-9]*(?:\.[1-9][0-9]*)?)\n)?"
                    r"data: ([^\n]*)")
 
 
+RECONNECTED = ',"reconnected":true'
+
+
 class Frame:
     def __init__(self, id, event, data):
         self.id, self.event, self.data = id, event, data
@@ -562,6 +565,13 @@ class Stream:
 
 def with_ids(frames):
     return [f for f in frames if f.id]
+
+
+def unmarked(frames):
+    """Without the mark that the end of a finished job has for a reader of aiq who comes back: it is
+    the one byte sequence that depends on the reader (RECONNECTED says which)."""
+    return [Frame(f.id, f.event, f.data.replace(RECONNECTED, "")) if f.id and f.event == "job.status" else f
+            for f in frames]
 
 
 def seq(frame):
