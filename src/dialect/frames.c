@@ -125,9 +125,10 @@ uint32_t mode_find(struct str name)
 
 int mode_list(struct str list, uint32_t *ret, struct error *err)
 {
-    uint32_t all = list.n > 0 ? 0 : MODE_DEFAULT;
+    uint32_t all = str_absent(list) ? MODE_DEFAULT : 0;
+    bool more = !str_absent(list); /* an empty list has one name, which is none */
 
-    while (list.n > 0) {
+    while (more) {
         struct str name = str_head(list, str_find(list, ','));
         uint32_t mode = str_is(name, "all") ? (uint32_t)MODE_ALL : mode_find(name);
 
@@ -139,6 +140,7 @@ int mode_list(struct str list, uint32_t *ret, struct error *err)
                              STR_ARG(str_head(name, 40)));
         all |= mode;
         list = str_skip(list, name.n + 1);
+        more = list.n > 0;
     }
     *ret = all;
     return 0;

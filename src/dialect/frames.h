@@ -39,7 +39,7 @@ enum {
 
 /* The mode of that name ("messages-tuple" is messages too), or 0. */
 uint32_t mode_find(struct str name);
-/* Those of a list with commas, `all` among them; the default ones when it is empty.  ERR_TYPE:
+/* Those of a list with commas, `all` among them; the default ones when it is absent.  ERR_TYPE:
  * there is no such mode, and the text says so. */
 int mode_list(struct str list, uint32_t *ret, struct error *err);
 

@@ -96,7 +96,7 @@ def through_nginx_a_dropped_reader_resumes(when):
             last = frames[-1].id
         with Stream(front, f"/v1/jobs/async/job/{job}/stream", last) as st:
             frames += st.rest().stored
-        equal(frames, [f for f in server.read(job, "aiq") if f.id])
+        equal(gateway.unmarked(frames), [f for f in server.read(job, "aiq") if f.id])
         with Stream(front, f"/v1/jobs/async/job/{job}/stream", frames[-1].id) as st:
             equal(st.status, 204)
 
