@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from gateway import OPENING, PROGRAM, PULL, Server, Worker, play, token, until
-from harness import case, check, contains, equal
+from harness import case, cases, check, contains, equal
 from processes import say, sh
 
 POISON = "POISON-7f3a"
@@ -138,6 +138,37 @@ def a_log_that_crashes_the_server_is_no_loop():
         others_go_on(s)
         equal(s.request("DELETE", "/v1/jobs/j").status, 204, "without a fold")
         equal((s.get("/v1/jobs/j").status, s.get("/readyz").json), (404, {"status": "ready"}))
+
+
+# Two lines of any worker that once crashed the server.
+COMPLETE = [{"type": "graph.node_complete", "agent_id": "t1", "node": node} for node in ("a", "b")]
+POOL = """if True:
+    import json, sys
+    print('{"ready":true}', flush=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "input" in order:
+            place = {"job": order["job"], "attempt": order["attempt"]}
+            for event in order["input"]:
+                print(json.dumps({**place, "event": event}), flush=True)
+            print(json.dumps({**place, "finish": {"status": "success"}}), flush=True)
+"""
+
+
+@cases(["http", "exec", "pool"])
+def completions_of_two_nodes_with_one_agent_id_crash_nothing(how):
+    agents = {"http": PULL, "exec": sh("read order\n" + say(*COMPLETE)),
+              "pool": {"command": ["python3", "-c", POOL], "pool": {"size": 1}}}
+    with Server(agents=agents) as s:
+        s.submit(how, COMPLETE, job_id="j")
+        if how == "http":
+            lease = Worker(s, "http").lease()
+            lease.send(*COMPLETE)
+            equal(lease.finish(), "succeeded")
+        s.until_state("j", "succeeded")
+        frames = s.read("j", "agent")
+        equal([f.json["node"] for f in frames if f.event == "graph.node_complete"], ["a", "b"])
+        equal(frames[-1].event, "job.done")
 
 
 @case
