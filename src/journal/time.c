@@ -46,11 +46,11 @@ static int look_at(struct journal *j, struct active_job *l)
                                  STR("QueueDeadline"));
     if (l->state == JOB_WAITING && l->row.answer_by != 0 && j->now >= l->row.answer_by)
         return questions_expire(l);
+    if (l->state == JOB_RUNNING && l->is_unsigned && l->row.attempt == l->row.unsigned_attempt)
+        return active_job_requeue(l, STR("leased by an earlier version of the server"));
     if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
         return active_job_lose_worker(l, STR("worker lost: it went down with the server"),
                                       STR("ServerRestart"));
-    if (l->state == JOB_RUNNING && l->is_unsigned && l->row.attempt == l->row.unsigned_attempt)
-        return active_job_requeue(l, STR("leased by an earlier version of the server"));
     if (l->state == JOB_RUNNING && lease_is_over(j, l))
         return active_job_lose_worker(l, STR("worker lost: its lease ran out"),
                                       STR("LeaseExpired"));

@@ -217,11 +217,26 @@ def a_request_id_is_its_tokens_own():
 def downgrade(path, holder):
     """The file as the version before leases were signed would have left it."""
     db = sqlite3.connect(path)
-    db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DROP TABLE suspects; DELETE FROM secrets WHERE name = 'lease';"
-                     "PRAGMA user_version = 14;")
-    db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running'", (holder,))
+    db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DROP TABLE suspects; DROP TABLE clock;"
+                     "DELETE FROM secrets WHERE name = 'lease'; PRAGMA user_version = 14;")
+    db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running' AND agent = 'pull'", (holder,))
     db.commit()
     db.close()
+
+
+@case
+def processes_of_the_version_before_are_lost_at_no_cost():
+    """Also when it was killed, and could hand nothing back."""
+    with Server(agents={"e": dict(TELLTALE, attempts=1)}) as s:
+        s.submit("e", job_id="j")
+        s.until_state("j", "running")
+        s.kill()
+        downgrade(s.data, None)
+        s.start()
+        until("its second attempt runs", lambda: (s.job("j")["attempt"], s.state("j")) == (2, "running")
+              or equal(s.job("j")["error"], None))
+        s.restart(s.kill)
+        s.until_state("j", "failed")  # the next loss is an ordinary one
 
 
 @cases(["locked", "open"])
