@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/json.h"
-#include "dialect/aiq.h"
 #include "hub/stream_format.h"
 #include "record/record.h"
 

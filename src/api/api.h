@@ -221,8 +221,6 @@ void api_json(struct http_request *req, int status, struct buf *out);
 bool api_no_memory(struct http_request *req);
 /* JSON of @value (NULL: null) in @mem.  False: no memory. */
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
-/* The asynchronous API's word for a state. */
-struct str api_aiq_status(struct str state, bool compat);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
 /* Minutes above 0, perhaps with a fraction; false when it is something else. */

@@ -230,17 +230,6 @@ void journal_call_answer_empty(struct journal_call *call)
 
 /* --- shapes ---------------------------------------------------------------------- */
 
-struct str api_aiq_status(struct str state, bool compat)
-{
-    enum aiq_status status = str_is(state, "queued")      ? AIQ_SUBMITTED
-                             : str_is(state, "succeeded") ? AIQ_SUCCESS
-                             : str_is(state, "failed")    ? AIQ_FAILURE
-                             : str_is(state, "cancelled") ? AIQ_INTERRUPTED
-                                                          : AIQ_RUNNING;
-
-    return aiq_status_name(status, compat);
-}
-
 void api_put_job(struct buf *b, const struct job_row *row)
 {
     buf_lit(b, "{\"job_id\":");
@@ -277,7 +266,7 @@ void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
 
     buf_lit(b, "{\"job_id\":");
     json_put_str(b, row->id);
-    render_text(b, "status", api_aiq_status(state, compat));
+    render_text(b, "status", aiq_status(state, compat));
     render_text(b, "agent_type", row->agent);
     render_text(b, "error", row->error);
     render_moment(b, "created_at", row->created);

@@ -389,6 +389,39 @@ static void on_job_cancel_requested(const struct record *rec, struct frames *out
     render_end(out);
 }
 
+enum aiq_status {
+    AIQ_SUBMITTED,
+    AIQ_RUNNING,
+    AIQ_SUCCESS,
+    AIQ_FAILURE,
+    AIQ_INTERRUPTED, /* cancelled by the user */
+    AIQ_STATUS_MAX
+};
+
+static struct str status_name(enum aiq_status status, bool compat)
+{
+    static const char *const names[AIQ_STATUS_MAX][2] = {
+        [AIQ_SUBMITTED] = { "SUBMITTED", "submitted" },
+        [AIQ_RUNNING] = { "RUNNING", "running" },
+        [AIQ_SUCCESS] = { "SUCCESS", "success" },
+        [AIQ_FAILURE] = { "FAILURE", "failure" },
+        [AIQ_INTERRUPTED] = { "INTERRUPTED", "interrupted" },
+    };
+
+    return str_of(names[status][compat ? 1 : 0]);
+}
+
+struct str aiq_status(struct str state, bool compat)
+{
+    enum aiq_status status = str_is(state, "queued")      ? AIQ_SUBMITTED
+                             : str_is(state, "succeeded") ? AIQ_SUCCESS
+                             : str_is(state, "failed")    ? AIQ_FAILURE
+                             : str_is(state, "cancelled") ? AIQ_INTERRUPTED
+                                                          : AIQ_RUNNING;
+
+    return status_name(status, compat);
+}
+
 static enum aiq_status terminal_status(struct str status)
 {
     if (str_is(status, "succeeded"))
@@ -405,7 +438,7 @@ static void on_job_end(const struct record *rec, struct frames *out)
     put_own_header(rec, STR_NONE, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
     render_text(b, "status",
-                aiq_status_name(terminal_status(rec->status), out->variant->aiq_compat));
+                status_name(terminal_status(rec->status), out->variant->aiq_compat));
     if (out->variant->reconnected)
         buf_lit(b, ",\"reconnected\":true");
     if (!str_empty(rec->error))
@@ -417,65 +450,67 @@ static void on_job_end(const struct record *rec, struct frames *out)
 
 /* --- made for a connection --------------------------------------------------- */
 
-struct str aiq_status_name(enum aiq_status status, bool compat)
+static void put_no_id(const struct connection_frame *what, struct buf *b)
 {
-    static const char *const names[AIQ_STATUS_MAX][2] = {
-        [AIQ_SUBMITTED] = { "SUBMITTED", "submitted" },
-        [AIQ_RUNNING] = { "RUNNING", "running" },
-        [AIQ_SUCCESS] = { "SUCCESS", "success" },
-        [AIQ_FAILURE] = { "FAILURE", "failure" },
-        [AIQ_INTERRUPTED] = { "INTERRUPTED", "interrupted" },
-    };
-
-    return str_of(names[status][compat ? 1 : 0]);
+    buf_lit(b, "null");
+    put_name_and_time(b, STR_NONE, what->ms);
 }
 
-void aiq_put_stream_mode(struct buf *b, int64_t ms, struct str mode)
+static void put_stream_mode(const struct connection_frame *what, struct frames *out)
 {
-    buf_lit(b, "{\"type\":\"stream.mode\",\"id\":null,\"name\":null");
-    render_timestamp(b, "timestamp", ms);
+    struct buf *b = begin(out, "stream.mode");
+
+    if (b == NULL)
+        return;
+    put_no_id(what, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
-    render_text(b, "mode", mode);
-    buf_char(b, '}');
+    render_text(b, "mode", what->mode);
+    render_end(out);
 }
 
-void aiq_put_job_status(struct buf *b,
-                        int64_t ms,
-                        struct str status,
-                        struct str error,
-                        bool reconnected)
+static void put_job_status(const struct connection_frame *what, struct frames *out)
 {
-    buf_lit(b, "{\"type\":\"job.status\",\"id\":null,\"name\":null");
-    render_timestamp(b, "timestamp", ms);
+    struct buf *b = begin(out, "job.status");
+
+    if (b == NULL)
+        return;
+    put_no_id(what, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
-    render_text(b, "status", status);
-    if (reconnected)
+    render_text(b, "status", aiq_status(what->state, out->variant->aiq_compat));
+    if (what->reconnected)
         buf_lit(b, ",\"reconnected\":true");
-    if (!str_empty(error))
-        render_text(b, "error", error);
-    buf_char(b, '}');
+    render_end(out);
 }
 
-void aiq_put_heartbeat(struct buf *b, int64_t ms, uint64_t uptime_seconds)
+void aiq_put_heartbeat(const struct connection_frame *what, struct frames *out)
 {
-    buf_lit(b, "{\"type\":\"job.heartbeat\",\"id\":null,\"name\":null");
-    render_timestamp(b, "timestamp", ms);
+    struct buf *b = begin(out, "job.heartbeat");
+
+    if (b == NULL)
+        return;
+    put_no_id(what, b);
     buf_lit(b, ",\"data\":{\"uptime_seconds\":");
-    buf_u64(b, uptime_seconds);
-    buf_lit(b, "},\"metadata\":null}");
+    buf_u64(b, what->uptime_seconds);
+    buf_lit(b, "},\"metadata\":null");
+    render_end(out);
 }
 
-void aiq_put_shutdown(struct buf *b, int64_t ms)
+void aiq_put_shutdown(const struct connection_frame *what, struct frames *out)
 {
-    buf_lit(b, "{\"type\":\"job.shutdown\",\"id\":null,\"name\":null");
-    render_timestamp(b, "timestamp", ms);
-    buf_lit(b, ",\"data\":{\"message\":\"Server shutting down\"},\"metadata\":null}");
+    struct buf *b = begin(out, "job.shutdown");
+
+    if (b == NULL)
+        return;
+    put_no_id(what, b);
+    buf_lit(b, ",\"data\":{\"message\":\"Server shutting down\"},\"metadata\":null");
+    render_end(out);
 }
 
 const struct dialect dialect_aiq = {
     .name = "aiq",
     .about = "category.state events of the asynchronous job API (workflow.*, llm.*, tool.*, job.*)",
     .names_itself = true,
+    .says_reconnected = true,
     .on = {
         [REC_JOB_END] = on_job_end,
         [REC_JOB_ERROR] = on_job_error,
@@ -495,5 +530,11 @@ const struct dialect dialect_aiq = {
         [REC_TOOL_START] = on_tool_start,
         [REC_TOOL_END] = on_tool_end,
         [REC_ARTIFACT] = on_artifact,
+    },
+    .connection = {
+        [FRAME_STREAM_MODE] = put_stream_mode,
+        [FRAME_JOB_STATUS] = put_job_status,
+        [FRAME_HEARTBEAT] = aiq_put_heartbeat,
+        [FRAME_SHUTDOWN] = aiq_put_shutdown,
     },
 };

@@ -16,11 +16,34 @@
 
 typedef void (*dialect_fn)(const struct record *rec, struct frames *out);
 
+/* Frames that are made for a connection and not from a record.  They have no id. */
+enum connection_frame_kind {
+    FRAME_STREAM_MODE, /* which records follow: those of the store, or new ones */
+    FRAME_JOB_STATUS,  /* the job's state, when it changes and when the reader has caught up */
+    FRAME_HEARTBEAT, /* sent at intervals; a dialect without it gets the transport's keep-alive
+                      */
+    FRAME_SHUTDOWN,  /* the server stops */
+    CONNECTION_FRAME_MAX
+};
+
+struct connection_frame {
+    enum connection_frame_kind kind;
+    int64_t ms;              /* time of sending */
+    struct str mode;         /* stream mode: polling, live or pubsub */
+    struct str state;        /* job status: the job's state, which is not final */
+    bool reconnected;        /* job status: the first one of a reader who came back */
+    uint64_t uptime_seconds; /* heartbeat: of the connection */
+};
+
+typedef void (*connection_fn)(const struct connection_frame *what, struct frames *out);
+
 struct dialect {
     const char *name;
     const char *about;           /* one line for a person */
     bool names_itself;           /* the payload carries its own event name */
+    bool says_reconnected;       /* the terminal frame looks at variant.reconnected */
     dialect_fn on[REC_KIND_MAX]; /* NULL: this kind gives no frame */
+    connection_fn connection[CONNECTION_FRAME_MAX]; /* NULL: it has no such frame */
 };
 
 extern const struct dialect dialect_agent;
@@ -41,5 +64,11 @@ int dialect_render(const struct dialect *d,
                    const struct record *rec,
                    const struct variant *variant,
                    struct frames *out);
+
+/* The same of a frame that is made for a connection. */
+int dialect_render_connection(const struct dialect *d,
+                              const struct connection_frame *what,
+                              const struct variant *variant,
+                              struct frames *out);
 
 #endif

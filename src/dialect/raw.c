@@ -3,6 +3,7 @@
  * One frame for every record, named after its kind.  The constant part of the run is
  * written into it, so that it stands alone; the variant `stored` leaves that out and
  * gives the bytes of the journal. */
+#include "dialect/aiq.h"
 #include "dialect/dialect.h"
 
 static void on_any(const struct record *rec, struct frames *out)
@@ -57,5 +58,9 @@ const struct dialect dialect_raw = {
         [REC_ARTIFACT] = on_any,
         [REC_CUSTOM] = on_any,
         [REC_PROGRESS] = on_any,
+    },
+    .connection = {
+        [FRAME_HEARTBEAT] = aiq_put_heartbeat,
+        [FRAME_SHUTDOWN] = aiq_put_shutdown,
     },
 };

@@ -23,6 +23,16 @@ const struct dialect *dialect_find(struct str name)
     return NULL;
 }
 
+/* Half a payload must not reach anyone. */
+static int check(struct frames *out, int err)
+{
+    if (err == 0)
+        err = frames_error(out);
+    if (err != 0)
+        out->n = 0;
+    return err;
+}
+
 int dialect_render(const struct dialect *d,
                    const struct record *rec,
                    const struct variant *variant,
@@ -32,10 +42,16 @@ int dialect_render(const struct dialect *d,
     int err = out->gathered != NULL ? gathered_take(out->gathered, rec) : 0;
     if (err == 0 && (unsigned)rec->kind < REC_KIND_MAX && d->on[rec->kind] != NULL)
         d->on[rec->kind](rec, out);
-    if (err == 0)
-        err = frames_error(out);
-    /* Half a payload must not reach anyone. */
-    if (err != 0)
-        out->n = 0;
-    return err;
+    return check(out, err);
+}
+
+int dialect_render_connection(const struct dialect *d,
+                              const struct connection_frame *what,
+                              const struct variant *variant,
+                              struct frames *out)
+{
+    frames_clear(out, variant);
+    if (d->connection[what->kind] != NULL)
+        d->connection[what->kind](what, out);
+    return check(out, 0);
 }

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/table.h"
-#include "dialect/aiq.h"
 #include "hub/shared.h"
 #include "hub/window.h"
 
@@ -79,25 +78,21 @@ static int add_record(struct hub *h,
     return err;
 }
 
-/* A change of state that is no record: aiq says it all the same. */
+/* Adds a change of state that is no record, where the dialect has a frame for it. */
 static void add_status(struct hub *h, struct topic_channel *c, const struct job_change *news)
 {
     struct buf *out = hub_shared_scratch(h->shared, h->index);
-    struct buf payload;
 
-    if (c->format.dialect != &dialect_aiq || !c->window.known || !news->state_changed ||
-        job_state_is_final(news->state))
+    if (c->format.dialect->connection[FRAME_JOB_STATUS] == NULL || !c->window.known ||
+        !news->state_changed || job_state_is_final(news->state))
         return;
-    buf_init(&payload, 4096);
-    aiq_put_job_status(&payload, news->ts,
-                       aiq_status_name(news->state == JOB_QUEUED ? AIQ_SUBMITTED : AIQ_RUNNING,
-                                       c->format.variant.aiq_compat),
-                       STR_NONE, false);
+    struct connection_frame what = { .kind = FRAME_JOB_STATUS,
+                                     .ms = news->ts,
+                                     .state = str_of(job_state_name(news->state)) };
     buf_clear(out);
-    stream_format_put(&c->format, str_make(c->topic->job, c->topic->job_n), STR("job.status"),
-                      buf_text(&payload), out);
-    buf_done(&payload);
-    if (out->error == 0) /* only a courtesy: it may fail */
+    /* Best effort. */
+    if (stream_format_put_connection(&c->format, str_make(c->topic->job, c->topic->job_n),
+                                     &what, &h->frames, out) == 0)
         (void)window_add(&c->window, buf_text(out), c->window.last, false);
 }
 

@@ -90,6 +90,20 @@ void stream_format_put(const struct stream_format *format,
     put(format, job, &(struct message_out){ .event = event, .data = data }, out);
 }
 
+int stream_format_put_connection(const struct stream_format *format,
+                                 struct str job,
+                                 const struct connection_frame *what,
+                                 struct frames *frames,
+                                 struct buf *out)
+{
+    int err = dialect_render_connection(format->dialect, what, &format->variant, frames);
+
+    for (size_t i = 0; err == 0 && i < frames->n; i++)
+        stream_format_put(format, job, frame_name(frames, &frames->frame[i]),
+                          frame_data(frames, &frames->frame[i]), out);
+    return err != 0 ? err : out->error;
+}
+
 void stream_format_put_gap(const struct stream_format *format,
                            struct str job,
                            uint64_t after,

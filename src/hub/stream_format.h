@@ -69,6 +69,13 @@ void stream_format_put(const struct stream_format *format,
                        struct str event,
                        struct str data,
                        struct buf *out);
+/* The same as the dialect says it, with @frames for scratch; nothing where it has no such
+ * frame. */
+int stream_format_put_connection(const struct stream_format *format,
+                                 struct str job,
+                                 const struct connection_frame *what,
+                                 struct frames *frames,
+                                 struct buf *out);
 /* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
  * the last of them. */
 void stream_format_put_gap(const struct stream_format *format,

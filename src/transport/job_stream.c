@@ -5,7 +5,6 @@
 #include "auth/permit.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "dialect/aiq.h"
 #include "transport/feed.h"
 
 #include <stdlib.h>
@@ -17,7 +16,7 @@ struct job_stream {
     bool by_header, by_path, resumed, plain;
     void (*left)(struct streams *l, struct str job);
     bool asked_again;
-    bool live_said; /* aiq: stream.mode live */
+    bool live_said; /* that new records follow */
 };
 
 static struct job_stream *of_stream(struct stream *s)
@@ -35,11 +34,6 @@ static const struct stream_format *way_of(const struct job_stream *js)
     return hub_reader_way(&js->feed.reader);
 }
 
-static bool is_aiq(const struct job_stream *js)
-{
-    return way_of(js)->dialect == &dialect_aiq;
-}
-
 /* --- frames for this connection --------------------------------------------------- */
 
 static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
@@ -50,26 +44,32 @@ static void put_frame(struct job_stream *js, struct str event, struct buf *paylo
     buf_done(payload);
 }
 
+/* Puts it as the dialect says it; nothing where it has no such frame. */
+static void put_connection(struct job_stream *js, struct connection_frame what)
+{
+    struct frames frames;
+
+    if (way_of(js)->dialect->connection[what.kind] == NULL)
+        return;
+    what.ms = clock_wall_ms();
+    frames_init(&frames, 4096);
+    /* Best effort: what is sent must be complete, but it need not be sent. */
+    (void)stream_format_put_connection(way_of(js), STR_NONE, &what, &frames,
+                                       stream_small(&js->stream));
+    frames_done(&frames);
+}
+
 static void put_mode(struct job_stream *js, struct str mode)
 {
-    struct buf payload;
-
-    buf_init(&payload, 4096);
-    aiq_put_stream_mode(&payload, clock_wall_ms(), mode);
-    put_frame(js, STR("stream.mode"), &payload);
+    put_connection(js, (struct connection_frame){ .kind = FRAME_STREAM_MODE, .mode = mode });
 }
 
 static void put_status(struct job_stream *js, enum job_state state)
 {
-    enum aiq_status status = state == JOB_QUEUED ? AIQ_SUBMITTED : AIQ_RUNNING;
-    struct buf payload;
-
-    buf_init(&payload, 4096);
-    aiq_put_job_status(&payload, clock_wall_ms(),
-                       aiq_status_name(status, way_of(js)->variant.aiq_compat), STR_NONE,
-                       js->resumed);
+    put_connection(js, (struct connection_frame){ .kind = FRAME_JOB_STATUS,
+                                                  .state = str_of(job_state_name(state)),
+                                                  .reconnected = js->resumed });
     js->resumed = false;
-    put_frame(js, STR("job.status"), &payload);
 }
 
 static void put_gap(struct job_stream *js)
@@ -83,24 +83,15 @@ static void put_gap(struct job_stream *js)
 
 static void on_beat(struct stream *s)
 {
-    struct job_stream *js = of_stream(s);
-    struct buf payload;
-
-    buf_init(&payload, 4096);
-    aiq_put_heartbeat(&payload, clock_wall_ms(), (uint64_t)(streams_now() - s->began) / 1000);
-    put_frame(js, STR("job.heartbeat"), &payload);
+    put_connection(of_stream(s),
+                   (struct connection_frame){
+                       .kind = FRAME_HEARTBEAT,
+                       .uptime_seconds = (uint64_t)(streams_now() - s->began) / 1000 });
 }
 
 static void on_shut_down(struct stream *s)
 {
-    struct job_stream *js = of_stream(s);
-    struct buf payload;
-
-    if (!s->has_beats)
-        return; /* neither has its dialect a word for this */
-    buf_init(&payload, 4096);
-    aiq_put_shutdown(&payload, clock_wall_ms());
-    put_frame(js, STR("job.shutdown"), &payload);
+    put_connection(of_stream(s), (struct connection_frame){ .kind = FRAME_SHUTDOWN });
 }
 
 /* --- carrying --------------------------------------------------------------------- */
@@ -109,7 +100,7 @@ static void caught_up(struct job_stream *js)
 {
     enum job_state state = (enum job_state)js->feed.state;
 
-    if (!is_aiq(js) || js->live_said || job_state_is_final(state))
+    if (js->live_said || job_state_is_final(state))
         return; /* the terminal record says how it went */
     js->live_said = true;
     put_mode(js, STR("live"));
@@ -167,13 +158,13 @@ static void begin(struct job_stream *js)
     struct stream *s = &js->stream;
     const struct dialect *d = way_of(js)->dialect;
 
-    s->has_beats = d == &dialect_aiq || d == &dialect_raw;
+    s->has_beats = d->connection[FRAME_HEARTBEAT] != NULL;
     s->is_bare = !stream_format_wraps(way_of(js));
     if (!stream_begin(s))
         return;
     js->dialect = d;
     traffic_opened(s->loop->traffic, s->transport->kind, d);
-    if (is_aiq(js) && (!page_is_beyond_end(feed_page(&js->feed)) || js->by_path))
+    if (!page_is_beyond_end(feed_page(&js->feed)) || js->by_path)
         put_mode(js, STR("polling"));
     stream_pump(s);
 }
@@ -256,7 +247,7 @@ void job_stream_open(struct streams *l,
                                  .format = what->format,
                                  .after = what->after,
                                  .reconnected =
-                                     what->resumed && what->format.dialect == &dialect_aiq };
+                                     what->resumed && what->format.dialect->says_reconnected };
 
     if (l->draining || http_is_over(req)) {
         permit_free(what->permit);

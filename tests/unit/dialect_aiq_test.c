@@ -259,45 +259,50 @@ static void aiq_says_how_a_job_ends(void **state)
             "null") ",'data':null,'metadata':null,'status':'interrupted','error':'boom'}\n");
 }
 
-static void expect_text(struct buf *b, const char *want)
+static void aiq_names_every_state(void **state)
 {
-    struct buf wanted;
+    static const char *const names[][3] = {
+        { "queued", "SUBMITTED", "submitted" }, { "running", "RUNNING", "running" },
+        { "waiting", "RUNNING", "running" },    { "succeeded", "SUCCESS", "success" },
+        { "failed", "FAILURE", "failure" },     { "cancelled", "INTERRUPTED", "interrupted" },
+    };
 
-    buf_init(&wanted, MAX_BYTES);
-    put_double_quotes(&wanted, want);
-    buf_char(b, '\0');
-    assert_string_equal(b->p, wanted.p);
-    buf_clear(b);
-    buf_done(&wanted);
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_true(str_eq(aiq_status(str_of(names[i][0]), false), str_of(names[i][1])));
+        assert_true(str_eq(aiq_status(str_of(names[i][0]), true), str_of(names[i][2])));
+    }
 }
 
-#define AIQ_LOCAL(type) "{'type':'" type "','id':null,'name':null,'timestamp':'" TIME "'"
+#define AIQ_LOCAL(type) type " {'type':'" type "','id':null,'name':null,'timestamp':'" TIME "'"
 
 static void aiq_says_what_is_made_for_a_connection(void **state)
 {
-    static const int64_t now = INT64_C(1771237800123);
-    struct buf b;
+    static const struct variant compat = { .modes = MODE_DEFAULT, .aiq_compat = true };
 
     (void)state;
-    buf_init(&b, MAX_BYTES);
-    aiq_put_stream_mode(&b, now, STR("polling"));
-    expect_text(&b, AIQ_LOCAL("stream.mode") ",'data':null,'metadata':null,'mode':'polling'}");
-    aiq_put_job_status(&b, now, aiq_status_name(AIQ_RUNNING, false), STR_NONE, false);
-    expect_text(&b, AIQ_LOCAL("job.status") ",'data':null,'metadata':null,'status':'RUNNING'}");
-    aiq_put_job_status(&b, now, aiq_status_name(AIQ_SUBMITTED, true), STR("boom"), true);
-    expect_text(
-        &b,
+    expect_connection(
+        &dialect_aiq, &usual,
+        (struct connection_frame){ .kind = FRAME_STREAM_MODE, .mode = STR("polling") },
+        AIQ_LOCAL("stream.mode") ",'data':null,'metadata':null,'mode':'polling'}\n");
+    expect_connection(
+        &dialect_aiq, &usual,
+        (struct connection_frame){ .kind = FRAME_JOB_STATUS, .state = STR("waiting") },
+        AIQ_LOCAL("job.status") ",'data':null,'metadata':null,'status':'RUNNING'}\n");
+    expect_connection(
+        &dialect_aiq, &compat,
+        (struct connection_frame){
+            .kind = FRAME_JOB_STATUS, .state = STR("queued"), .reconnected = true },
         AIQ_LOCAL(
-            "job.status") ",'data':null,'metadata':null,'status':'submitted','reconnected':true,"
-                          "'error':'boom'}");
-    aiq_put_heartbeat(&b, now, 30);
-    expect_text(&b,
-                AIQ_LOCAL("job.heartbeat") ",'data':{'uptime_seconds':30},'metadata':null}");
-    aiq_put_shutdown(&b, now);
-    expect_text(
-        &b, AIQ_LOCAL(
-                "job.shutdown") ",'data':{'message':'Server shutting down'},'metadata':null}");
-    buf_done(&b);
+            "job.status") ",'data':null,'metadata':null,'status':'submitted','reconnected':true}\n");
+    expect_connection(
+        &dialect_aiq, &usual,
+        (struct connection_frame){ .kind = FRAME_HEARTBEAT, .uptime_seconds = 30 },
+        AIQ_LOCAL("job.heartbeat") ",'data':{'uptime_seconds':30},'metadata':null}\n");
+    expect_connection(
+        &dialect_aiq, &usual, (struct connection_frame){ .kind = FRAME_SHUTDOWN },
+        AIQ_LOCAL(
+            "job.shutdown") ",'data':{'message':'Server shutting down'},'metadata':null}\n");
 }
 
 static void aiq_is_silent_about_the_rest(void **state)
@@ -324,6 +329,7 @@ int main(void)
         cmocka_unit_test(aiq_says_tools_and_artifacts),
         cmocka_unit_test(aiq_says_what_happens_to_the_job),
         cmocka_unit_test(aiq_says_how_a_job_ends),
+        cmocka_unit_test(aiq_names_every_state),
         cmocka_unit_test(aiq_says_what_is_made_for_a_connection),
         cmocka_unit_test(aiq_is_silent_about_the_rest),
     };

@@ -183,6 +183,35 @@ static inline void expect(const struct dialect *d, const struct record *rec, con
     expect_as(d, &usual, rec, want);
 }
 
+/* Of frames that are made for a connection: event name and payload. */
+static inline void expect_connection(const struct dialect *d,
+                                     const struct variant *variant,
+                                     struct connection_frame what,
+                                     const char *want)
+{
+    struct frames f;
+    struct buf got;
+    struct buf wanted;
+
+    frames_init(&f, MAX_BYTES);
+    buf_init(&got, MAX_BYTES);
+    buf_init(&wanted, MAX_BYTES);
+    what.ms = INT64_C(1771237800123);
+    assert_int_equal(dialect_render_connection(d, &what, variant, &f), 0);
+    for (size_t i = 0; i < f.n; i++) {
+        buf_str(&got, frame_name(&f, &f.frame[i]));
+        buf_char(&got, ' ');
+        buf_str(&got, frame_data(&f, &f.frame[i]));
+        buf_char(&got, '\n');
+    }
+    buf_char(&got, '\0');
+    put_double_quotes(&wanted, want);
+    assert_string_equal(got.p, wanted.p);
+    buf_done(&wanted);
+    buf_done(&got);
+    frames_done(&f);
+}
+
 /* These kinds say nothing in @d, whatever is in them. */
 static inline void expect_silent(const struct dialect *d,
                                  const enum record_kind *kinds,

@@ -1,6 +1,6 @@
 /* Dialects: how they are found, times, and what no worker can do to any of them.  What each
  * says of every kind of record is in dialect_<name>_test.c. */
-#include "dialect/aiq.h"
+#include "dialect/dialect.h"
 #include "framing/framing.h"
 
 #include <setjmp.h>
@@ -33,6 +33,25 @@ static void dialects_are_found_by_name(void **state)
     assert_null(dialect_at(SIZE_MAX));
     assert_null(dialect_find(STR("agen")));
     assert_null(dialect_find(STR_NONE));
+}
+
+/* Which frames a connection gets by itself. */
+static void dialects_say_what_a_connection_gets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; dialect_at(i) != NULL; i++) {
+        const struct dialect *d = dialect_at(i);
+        bool is_aiq = d == &dialect_aiq, beats = is_aiq || d == &dialect_raw;
+
+        assert_int_equal(d->connection[FRAME_STREAM_MODE] != NULL, is_aiq);
+        assert_int_equal(d->connection[FRAME_JOB_STATUS] != NULL, is_aiq);
+        assert_int_equal(d->connection[FRAME_HEARTBEAT] != NULL, beats);
+        assert_int_equal(d->connection[FRAME_SHUTDOWN] != NULL, beats);
+        assert_int_equal(d->says_reconnected, is_aiq);
+    }
+    /* One without a frame gives none. */
+    expect_connection(&dialect_agent, &usual,
+                      (struct connection_frame){ .kind = FRAME_HEARTBEAT }, "");
 }
 
 /* --- times and namespaces ------------------------------------------------------- */
@@ -393,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialects_are_found_by_name),
+        cmocka_unit_test(dialects_say_what_a_connection_gets),
         cmocka_unit_test(times_are_utc_with_milliseconds),
         cmocka_unit_test(times_agree_with_the_c_library),
         cmocka_unit_test(the_outer_namespace_is_all_but_the_last_segment),

@@ -1,7 +1,7 @@
 /* The page cache: what is read once, who waits, and what stays true. */
 #include "hub/page_cache.h"
 
-#include "dialect/aiq.h"
+#include "dialect/dialect.h"
 
 #include <pthread.h>
 #include <setjmp.h>

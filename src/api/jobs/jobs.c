@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "dialect/aiq.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
 
@@ -370,7 +371,7 @@ static void answer_cancel(struct journal_call *call)
     if (j->code == ERR_CLOSED) {
         http_respond_error(
             call->req, 409, "Job not running: %.*s (status: %.*s)", STR_ARG(j->row.id),
-            STR_ARG(call->aiq ? api_aiq_status(j->row.state, compat) : j->row.state));
+            STR_ARG(call->aiq ? aiq_status(j->row.state, compat) : j->row.state));
         return;
     }
     if (journal_call_refused(call))
@@ -382,7 +383,7 @@ static void answer_cancel(struct journal_call *call)
     }
     buf_lit(b, "{\"job_id\":");
     json_put_str(b, j->row.id);
-    render_text(b, "status", api_aiq_status(STR("cancelled"), compat));
+    render_text(b, "status", aiq_status(STR("cancelled"), compat));
     if (j->had_worker)
         buf_lit(b, ",\"task_cancelled\":true}");
     else
