@@ -359,8 +359,17 @@ def a_process_works_for_its_job_and_no_other(kind):
                ["POST", "/store/namespaces", {}],
                ["GET", "/v1/jobs", None],
                ["POST", "/v1/jobs", {"agent": "pull"}]]
-        found = ask_process(s, "e", "j", good + bad)
-        equal([x[0] for x in found["told"]], [204, 200, 200, 403, 403, 404, 404, 422, 422, 422, 403, 403], found["told"])
+        # A lease without its job does not open the items that are nobody's.
+        nobodys = [[method, path + "lease={lease}", body] for method, path, body in (
+            ("PUT", "/store/items?", {**place, "value": {"v": 3}}),
+            ("DELETE", "/store/items?", place),
+            ("GET", "/store/items?namespace=n&key=k&", None),
+            ("GET", "/store/items?namespace=n&key=k&refresh_ttl=true&job=&", None),
+            ("POST", "/store/items/search?", {"namespace_prefix": []}),
+            ("POST", "/store/namespaces?", {}))]
+        found = ask_process(s, "e", "j", good + bad + nobodys)
+        equal([x[0] for x in found["told"]], [204, 200, 200, 403, 403, 404, 404, 422, 422, 422, 403, 403] + [422] * 6,
+              found["told"])
         equal(json.loads(found["told"][1][1])["value"], {"v": 1})
         equal(s.admin.get("/store/items?namespace=n&key=k").json["value"], {"v": 1}, "they are the job's owner's")
         equal((s.admin.state("waits"), s.admin.state("other")), ("queued", "running"))

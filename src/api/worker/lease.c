@@ -12,6 +12,10 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
 {
     struct lease_text text;
 
+    if (job.n == 0) { /* else it would count as a request for no job's sake */
+        http_respond_error(req, 422, "the query must have job=JOB beside lease=TOKEN");
+        return false;
+    }
     if (!lease_read_text(http_query(req, "lease"), &text)) {
         http_respond_error(
             req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
