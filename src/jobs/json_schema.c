@@ -17,19 +17,22 @@
 #include <yyjson.h>
 
 enum {
-    MAX_DEPTH = 128,        /* of schemas that were entered and not left */
-    MAX_VALUE_DEPTH = 256,  /* of the value, and of constants in the schema */
-    MAX_STEPS = 100 * 1000, /* a schema can branch without end */
-    PATTERN_STEPS = 20,     /* a search costs more than a look */
+    MAX_DEPTH = 128,       /* of schemas that were entered and not left */
+    MAX_VALUE_DEPTH = 256, /* of the value, and of constants in the schema */
+    NAMES_PER_STEP = 64,   /* that are compared, */
+    BYTES_PER_STEP = 1024, /* and bytes that are counted */
+    PATTERN_WORK = 10 * 1000 * 1000,
 };
 
 struct check {
     yyjson_val *root; /* of the schema */
     struct json_schema_problem *problem;
+    size_t n_values; /* in the schema */
     int depth;
-    int steps;
-    bool undecided; /* and `problem` says why */
-    char path[100]; /* in the value: .a[3].b */
+    size_t steps;         /* a schema can branch without end */
+    int64_t pattern_work; /* left; see regex_search */
+    bool undecided;       /* and `problem` says why */
+    char path[100];       /* in the value: .a[3].b */
     size_t path_n;
 };
 
@@ -57,6 +60,13 @@ static bool undecided(struct check *c, const char *why)
     (void)no(c, "cannot be checked: %s", why);
     c->undecided = true;
     return false;
+}
+
+/* Called before something whose cost grows with the schema or the value. */
+static bool take_steps(struct check *c, size_t n)
+{
+    c->steps += n < JSON_SCHEMA_STEPS ? n : JSON_SCHEMA_STEPS;
+    return c->steps <= JSON_SCHEMA_STEPS || undecided(c, "it takes too long");
 }
 
 static struct str text_of(yyjson_val *v)
@@ -138,6 +148,11 @@ static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
     yyjson_val *one = yyjson_obj_get(schema, "const");
     size_t i, max;
 
+    if (!take_steps(c, yyjson_arr_size(list) / NAMES_PER_STEP +
+                           (yyjson_is_ctn(value) && (list != NULL || one != NULL)
+                                ? c->n_values / NAMES_PER_STEP
+                                : 0)))
+        return false;
     if (one != NULL && !json_same(one, value))
         return no(c, "is not the one value that is allowed");
     if (!yyjson_is_arr(list))
@@ -230,8 +245,7 @@ static size_t count_points(yyjson_val *text)
 /* Is @pattern found in @text? */
 static bool has_match(struct check *c, struct str pattern, struct str text)
 {
-    c->steps += PATTERN_STEPS;
-    enum regex_result found = regex_search(pattern, text);
+    enum regex_result found = regex_search(pattern, text, &c->pattern_work);
 
     if (found == REGEX_TOO_SLOW)
         return undecided(c, "a pattern takes too long");
@@ -244,7 +258,8 @@ static bool check_text(struct check *c, yyjson_val *schema, yyjson_val *value)
 
     if (!yyjson_is_str(value))
         return true;
-    if (!check_count(c, schema, "minLength", "maxLength", count_points(value), "characters"))
+    if (!take_steps(c, yyjson_get_len(value) / BYTES_PER_STEP) ||
+        !check_count(c, schema, "minLength", "maxLength", count_points(value), "characters"))
         return false;
     return !yyjson_is_str(pattern) || has_match(c, text_of(pattern), text_of(value)) ||
            no(c, "must match the pattern %.60s", yyjson_get_str(pattern));
@@ -273,6 +288,8 @@ static bool check_unique(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
     if (!yyjson_is_true(yyjson_obj_get(schema, "uniqueItems")))
         return true;
+    if (!take_steps(c, yyjson_arr_size(value) / 4))
+        return false;
     int twins = json_has_twins(value);
     if (twins < 0)
         return undecided(c, "out of memory");
@@ -313,6 +330,8 @@ static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
 
     if (names == NULL)
         return true;
+    if (!take_steps(c, yyjson_arr_size(names) * yyjson_obj_size(value) / NAMES_PER_STEP))
+        return false;
     yyjson_arr_foreach(names, i, max, name)
     {
         if (yyjson_is_str(name) && member_of(value, name) == NULL)
@@ -384,6 +403,16 @@ static bool check_member(struct check *c,
                                    : fits_at(c, yyjson_get_str(name), 0, others, member);
 }
 
+/* Each member is looked for among the properties, and what depends on one among the members. */
+static size_t members_steps(yyjson_val *schema, yyjson_val *value)
+{
+    size_t n = yyjson_obj_size(yyjson_obj_get(schema, "properties")) + yyjson_obj_size(schema) +
+               yyjson_obj_size(yyjson_obj_get(schema, "dependentRequired")) +
+               yyjson_obj_size(yyjson_obj_get(schema, "dependentSchemas"));
+
+    return n * yyjson_obj_size(value) / NAMES_PER_STEP;
+}
+
 static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
     yyjson_val *name, *member;
@@ -391,7 +420,8 @@ static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value
 
     if (!yyjson_is_obj(value))
         return true;
-    if (!has_all(c, yyjson_obj_get(schema, "required"), value) ||
+    if (!take_steps(c, members_steps(schema, value)) ||
+        !has_all(c, yyjson_obj_get(schema, "required"), value) ||
         !check_count(c, schema, "minProperties", "maxProperties", yyjson_obj_size(value),
                      "members") ||
         !check_dependent(c, yyjson_obj_get(schema, "dependentRequired"), value, has_all) ||
@@ -448,6 +478,8 @@ static bool check_reference(struct check *c, yyjson_val *schema, yyjson_val *val
 
     if (!yyjson_is_str(ref))
         return true;
+    if (!take_steps(c, json_schema_resolve_steps(text_of(ref), c->n_values)))
+        return false;
     yyjson_val *target = json_schema_resolve(c->root, text_of(ref));
     return target != NULL ? fits(c, target, value)
                           : undecided(c, "a $ref leads to nothing in the schema");
@@ -457,8 +489,10 @@ static bool fits(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
     if (yyjson_is_bool(schema))
         return yyjson_is_true(schema) || no(c, "must not be there");
-    if (c->depth == MAX_DEPTH || c->steps++ > MAX_STEPS)
+    if (c->depth == MAX_DEPTH)
         return undecided(c, "the schema goes too deep");
+    if (c->undecided || !take_steps(c, 1 + yyjson_obj_size(schema) / 8))
+        return false;
     c->depth++;
     bool ok = check_type(c, schema, value) && check_values(c, schema, value) &&
               check_number(c, schema, value) && check_text(c, schema, value) &&
@@ -497,7 +531,10 @@ bool json_schema_check(struct str schema, struct str value, struct json_schema_p
 {
     yyjson_doc *of = yyjson_read(schema.p, schema.n, 0);
     yyjson_doc *doc = yyjson_read(value.p, value.n, 0);
-    struct check c = { .root = yyjson_doc_get_root(of), .problem = ret };
+    struct check c = { .root = yyjson_doc_get_root(of),
+                       .n_values = yyjson_doc_get_val_count(of),
+                       .problem = ret,
+                       .pattern_work = PATTERN_WORK };
     bool ok = of != NULL && doc != NULL ? check_all(&c, yyjson_doc_get_root(doc))
                                         : no(&c, "cannot be read as JSON");
 

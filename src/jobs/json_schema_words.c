@@ -77,48 +77,62 @@ static struct str text_of(yyjson_val *v)
 
 /* --- references ------------------------------------------------------------------ */
 
-static yyjson_val *find_anchor(yyjson_val *schema, struct str name, int depth);
+/* A schema that is looked for by its anchor, or (with no anchor) by its place. */
+struct wanted {
+    struct str anchor;
+    yyjson_val *place;
+};
+
+static yyjson_val *find_schema(yyjson_val *schema, const struct wanted *w, int depth);
 
 /* In the schemas that stand behind one word. */
 static yyjson_val *find_below(enum word_kind kind,
                               yyjson_val *value,
-                              struct str name,
+                              const struct wanted *w,
                               int depth)
 {
     yyjson_val *found = NULL, *item, *key;
     size_t i, max;
 
     if (kind == WORD_SCHEMA)
-        return find_anchor(value, name, depth);
+        return find_schema(value, w, depth);
     if (kind == WORD_SCHEMAS && yyjson_is_arr(value)) {
         yyjson_arr_foreach(value, i, max, item)
         {
             if (found == NULL)
-                found = find_anchor(item, name, depth);
+                found = find_schema(item, w, depth);
         }
     } else if ((kind == WORD_NAMED || kind == WORD_BY_PATTERN) && yyjson_is_obj(value)) {
         yyjson_obj_foreach(value, i, max, key, item)
         {
             if (found == NULL)
-                found = find_anchor(item, name, depth);
+                found = find_schema(item, w, depth);
         }
     }
     return found;
 }
 
-static yyjson_val *find_anchor(yyjson_val *schema, struct str name, int depth)
+static bool is_wanted(yyjson_val *schema, const struct wanted *w)
 {
-    yyjson_val *anchor = yyjson_obj_get(schema, "$anchor"), *found = NULL, *word, *value;
+    yyjson_val *anchor = yyjson_obj_get(schema, "$anchor");
+
+    return w->anchor.n > 0 ? yyjson_is_str(anchor) && str_eq(text_of(anchor), w->anchor)
+                           : schema == w->place;
+}
+
+static yyjson_val *find_schema(yyjson_val *schema, const struct wanted *w, int depth)
+{
+    yyjson_val *found = NULL, *word, *value;
     size_t i, max;
 
     if (depth > JSON_SCHEMA_DEPTH || !yyjson_is_obj(schema))
         return NULL;
-    if (yyjson_is_str(anchor) && str_eq(text_of(anchor), name))
+    if (is_wanted(schema, w))
         return schema;
     yyjson_obj_foreach(schema, i, max, word, value)
     {
         if (found == NULL)
-            found = find_below(word_kind_of(text_of(word)), value, name, depth + 1);
+            found = find_below(word_kind_of(text_of(word)), value, w, depth + 1);
     }
     return found;
 }
@@ -163,13 +177,28 @@ yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref)
     ref = str_skip(ref, 1);
     if (ref.n == 0 || ref.p[0] == '/')
         return follow_pointer(root, ref);
-    return find_anchor(root, ref, 0);
+    return find_schema(root, &(struct wanted){ .anchor = ref }, 0);
+}
+
+size_t json_schema_resolve_steps(struct str ref, size_t n_values)
+{
+    size_t mark = str_find(ref, '#');
+    bool is_anchor = mark + 1 < ref.n && ref.p[mark + 1] != '/';
+
+    /* A pointer looks at names only, an anchor at all that may be a schema. */
+    return 1 + n_values / (is_anchor ? 16 : 256);
 }
 
 /* --- is it usable? --------------------------------------------------------------- */
 
+enum { MAX_ELSEWHERE = 32 }; /* schemas that stand at unusual places */
+
 struct schema_walk {
     yyjson_val *root;
+    size_t n_values;
+    size_t steps; /* taken to resolve references */
+    yyjson_val *seen[MAX_ELSEWHERE];
+    size_t n_seen;
     struct json_schema_problem *problem;
     int depth;
 };
@@ -293,6 +322,45 @@ static bool walk_number(struct schema_walk *w,
     return true;
 }
 
+/* "#", "#anchor", "#/$defs/name": there schemas stand, as they do below words that have them.
+ */
+static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *target)
+{
+    static const char *const homes[] = { "#/$defs/", "#/definitions/" };
+
+    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
+        struct str name = str_skip(ref, strlen(homes[i]));
+
+        if (str_starts(ref, str_of(homes[i])) && str_find(name, '/') == name.n)
+            return true;
+    }
+    w->steps += w->n_values / 16;
+    return find_schema(w->root, &(struct wanted){ .place = target }, 0) != NULL;
+}
+
+/* A schema where nobody else looks: {"$ref":"#/x","x":{…}}. */
+static bool walk_elsewhere(struct schema_walk *w, struct str word, yyjson_val *schema)
+{
+    for (size_t i = 0; i < w->n_seen; i++)
+        if (w->seen[i] == schema)
+            return true;
+    if (w->n_seen == MAX_ELSEWHERE)
+        return no(w, word, "leads to more than %d places outside of $defs", MAX_ELSEWHERE);
+    w->seen[w->n_seen++] = schema;
+    return walk_schema(w, schema);
+}
+
+static bool walk_reference(struct schema_walk *w, struct str word, struct str ref)
+{
+    w->steps += json_schema_resolve_steps(ref, w->n_values);
+    if (w->steps > JSON_SCHEMA_STEPS)
+        return no(w, word, "is there too often for so large a schema");
+    yyjson_val *target = json_schema_resolve(w->root, ref);
+    if (target == NULL)
+        return no(w, word, "leads to nothing in this schema: %.*s", STR_ARG(str_head(ref, 80)));
+    return is_usual_place(w, ref, target) || walk_elsewhere(w, word, target);
+}
+
 static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
 {
     enum word_kind kind = word_kind_of(word);
@@ -325,9 +393,7 @@ static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
         return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
                walk_pattern(w, word, text_of(v));
     case WORD_REF:
-        return json_schema_resolve(w->root, text_of(v)) != NULL ||
-               no(w, word, "leads to nothing in this schema: %.*s",
-                  STR_ARG(str_head(text_of(v), 80)));
+        return walk_reference(w, word, text_of(v));
     case WORD_ANCHOR:
         return yyjson_is_str(v) || no(w, word, "must be a text");
     case WORD_ID:
@@ -364,7 +430,9 @@ static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
 bool json_schema_usable(struct str schema, struct json_schema_problem *ret)
 {
     yyjson_doc *doc = yyjson_read(schema.p, schema.n, 0);
-    struct schema_walk w = { .root = yyjson_doc_get_root(doc), .problem = ret };
+    struct schema_walk w = { .root = yyjson_doc_get_root(doc),
+                             .n_values = yyjson_doc_get_val_count(doc),
+                             .problem = ret };
 
     ret->text[0] = '\0';
     bool ok =

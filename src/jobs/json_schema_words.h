@@ -8,7 +8,10 @@
 
 #include <yyjson.h>
 
-enum { JSON_SCHEMA_DEPTH = 64 }; /* of schemas in schemas */
+enum {
+    JSON_SCHEMA_DEPTH = 64,         /* of schemas in schemas */
+    JSON_SCHEMA_STEPS = 100 * 1000, /* of a check; each takes about a microsecond */
+};
 
 enum word_kind {
     WORD_NOTE,       /* says nothing about what fits */
@@ -35,5 +38,7 @@ enum word_kind word_kind_of(struct str word);
 
 /* What `$ref` means in the schema whose root is @root; NULL: nothing that is in it. */
 yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref);
+/* The steps that this takes at most in a schema of @n_values. */
+size_t json_schema_resolve_steps(struct str ref, size_t n_values);
 
 #endif

@@ -4,7 +4,11 @@
  *   \uXXXX and \u{X}     by PCRE2's \x{X}, joining the halves of a surrogate pair
  *   \s and \S            by the white space of ECMA-262, which includes Unicode's
  *   \p{Letter} and such  by the short names of general categories, the only ones PCRE2 10.42
- * has and refuses escapes of messages and groups that only PCRE2 knows. */
+ * has and refuses escapes of messages and groups that only PCRE2 knows.
+ *
+ * PCRE2's own limit is one for each place at which a match may begin, and does not count the
+ * characters that a repetition runs over: \w+@ over a long word is quadratic and passes it.  So
+ * the work is counted in callouts, which PCRE2 makes before each item of the pattern. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "jobs/regex.h"
@@ -17,18 +21,24 @@
 #include <stdio.h>
 
 enum {
-    MATCH_STEPS = 10000, /* of backtracking, … */
-    STEPS_PER_BYTE = 10, /* and these for each byte of the text */
-    MAX_NESTING = 100,   /* parentheses */
+    MAX_NESTING = 100, /* parentheses */
     HEAP_KIB = 8 * 1024,
+    REPEATS_PER_ITEM = 16, /* that cost as much as a callout */
 };
 
 #define WHITESPACE "\\s\\x{A0}\\x{FEFF}\\p{Zs}\\x{2028}\\x{2029}"
 
+/* The same turned around, for classes that have more in them: [\s\S]. */
+#define NOT_WHITESPACE                                                               \
+    "\\x{0}-\\x{8}\\x{E}-\\x{1F}\\x{21}-\\x{9F}\\x{A1}-\\x{167F}\\x{1681}-\\x{1FFF}" \
+    "\\x{200B}-\\x{2027}\\x{202A}-\\x{202E}\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}"   \
+    "\\x{3001}-\\x{FEFE}\\x{FF00}-\\x{10FFFF}"
+
 struct translation {
     struct str in;
     size_t at;
-    bool in_class; /* between [ and ] */
+    bool in_class;   /* between [ and ] */
+    int64_t repeats; /* the largest number of repetitions that an item must have */
     struct buf *out;
     struct error *err;
 };
@@ -165,16 +175,14 @@ static bool translate_property(struct translation *t, char letter)
 
 /* --- everything ------------------------------------------------------------------ */
 
-static bool translate_space(struct translation *t, char letter)
+static void translate_space(struct translation *t, char letter)
 {
-    if (t->in_class && letter == 'S') /* no class of PCRE2 can say it inside another */
-        return refuse(t, "\\S inside of brackets is not supported");
-    if (!t->in_class)
-        buf_str(t->out, letter == 'S' ? STR("[^") : STR("["));
-    buf_lit(t->out, WHITESPACE);
-    if (!t->in_class)
-        buf_char(t->out, ']');
-    return true;
+    if (t->in_class) {
+        buf_str(t->out, letter == 'S' ? STR(NOT_WHITESPACE) : STR(WHITESPACE));
+        return;
+    }
+    buf_str(t->out, letter == 'S' ? STR("[^") : STR("["));
+    buf_lit(t->out, WHITESPACE "]");
 }
 
 static bool translate_escape(struct translation *t)
@@ -187,8 +195,10 @@ static bool translate_escape(struct translation *t)
         return translate_code_point(t);
     if (c == 'p' || c == 'P')
         return translate_property(t, c);
-    if (c == 's' || c == 'S')
-        return translate_space(t, c);
+    if (c == 's' || c == 'S') {
+        translate_space(t, c);
+        return true;
+    }
     if (c == 'v') {
         buf_lit(t->out, "\\x0B"); /* PCRE2's is all vertical space */
         return true;
@@ -209,6 +219,17 @@ static bool is_foreign_group(struct str rest)
     return rest.p[1] == '*' || rest.n < 3 || strchr(":=!<", rest.p[2]) == NULL;
 }
 
+/* {n} or {n,} at `at`: an item that fails inside of its n repetitions makes no callout. */
+static void note_repeats(struct translation *t)
+{
+    int64_t n = 0;
+
+    for (size_t i = t->at + 1; i < t->in.n && t->in.p[i] >= '0' && t->in.p[i] <= '9'; i++)
+        if ((n = n * 10 + (t->in.p[i] - '0')) > UINT16_MAX)
+            break; /* PCRE2 refuses it */
+    t->repeats = n > t->repeats ? n : t->repeats;
+}
+
 static bool translate(struct translation *t)
 {
     while (t->at < t->in.n) {
@@ -225,6 +246,8 @@ static bool translate(struct translation *t)
             buf_char(t->out, '\\'); /* [[:alpha:]] is PCRE2's */
         if (c == '[' || c == ']')
             t->in_class = c == '[';
+        if (c == '{' && !t->in_class)
+            note_repeats(t);
         buf_char(t->out, c);
         t->at++;
     }
@@ -232,10 +255,11 @@ static bool translate(struct translation *t)
 }
 
 /* NULL, and why, when it cannot be used. */
-static pcre2_code *compile(struct str pattern, struct error *err)
+static pcre2_code *compile(struct str pattern, int64_t *ret_repeats, struct error *err)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |
-                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C;
+                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C |
+                             PCRE2_AUTO_CALLOUT;
     struct buf out;
     struct translation t = { .in = pattern, .out = &out, .err = err };
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
@@ -258,37 +282,58 @@ static pcre2_code *compile(struct str pattern, struct error *err)
     }
     pcre2_compile_context_free(context);
     buf_done(&out);
+    *ret_repeats = t.repeats;
     return code;
 }
 
 bool regex_check(struct str pattern, struct error *err)
 {
-    pcre2_code *code = compile(pattern, err);
+    int64_t repeats;
+    pcre2_code *code = compile(pattern, &repeats, err);
 
     pcre2_code_free(code);
     return code != NULL;
 }
 
-enum regex_result regex_search(struct str pattern, struct str text)
+struct meter {
+    int64_t left;  /* of the work that may be done */
+    int64_t each;  /* what an item costs at least */
+    size_t before; /* place in the text of the last item */
+};
+
+static int on_item(pcre2_callout_block *block, void *arg)
 {
+    struct meter *m = arg;
+    size_t at = block->current_position;
+
+    m->left -= m->each + (int64_t)(at > m->before ? at - m->before : m->before - at);
+    m->before = at;
+    return m->left > 0 ? 0 : PCRE2_ERROR_CALLOUT;
+}
+
+enum regex_result regex_search(struct str pattern, struct str text, int64_t *work)
+{
+    struct meter meter = { .left = *work };
     struct error err;
-    pcre2_code *code = compile(pattern, &err);
+    pcre2_code *code = compile(pattern, &meter.each, &err);
     pcre2_match_data *found = code != NULL ? pcre2_match_data_create(1, NULL) : NULL;
     pcre2_match_context *context = pcre2_match_context_create(NULL);
     int n = PCRE2_ERROR_NOMEMORY;
 
+    meter.left -= (int64_t)(pattern.n + text.n);
+    meter.each = 1 + meter.each / REPEATS_PER_ITEM;
     if (code == NULL && err.code == ERR_TYPE)
         n = PCRE2_ERROR_NOMATCH;
-    if (found != NULL && context != NULL) {
-        uint64_t steps = MATCH_STEPS + STEPS_PER_BYTE * (uint64_t)text.n;
-
-        (void)pcre2_set_match_limit(context, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
+    if (found != NULL && context != NULL && meter.left > 0) {
+        (void)pcre2_set_match_limit(context, UINT32_MAX); /* `meter` is the limit */
         (void)pcre2_set_heap_limit(context, HEAP_KIB);
+        (void)pcre2_set_callout(context, on_item, &meter);
         n = pcre2_match(code, (PCRE2_SPTR8)(text.n > 0 ? text.p : ""), text.n, 0, 0, found,
                         context);
     }
     pcre2_match_context_free(context);
     pcre2_match_data_free(found);
     pcre2_code_free(code);
+    *work = meter.left > 0 ? meter.left : 0;
     return n >= 0 ? REGEX_YES : n == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_TOO_SLOW;
 }

@@ -8,6 +8,8 @@
 
 #include "base/str.h"
 
+#include <stdint.h>
+
 enum { REGEX_MAX_BYTES = 4096 }; /* of a pattern */
 
 struct error;
@@ -17,8 +19,9 @@ enum regex_result { REGEX_NO, REGEX_YES, REGEX_TOO_SLOW };
 /* Can @pattern be used?  If not, @err says why. */
 bool regex_check(struct str pattern, struct error *err);
 
-/* REGEX_TOO_SLOW: it backtracks too much, or memory ran out.  A pattern that cannot be used
- * matches nothing. */
-enum regex_result regex_search(struct str pattern, struct str text);
+/* @work is what the search may cost, about a character looked at each, and afterwards what is
+ * left of it.  REGEX_TOO_SLOW: that was not enough, or memory ran out.  A pattern that cannot
+ * be used matches nothing. */
+enum regex_result regex_search(struct str pattern, struct str text, int64_t *work);
 
 #endif

@@ -56,6 +56,14 @@ static const struct example examples[] = {
     { "{\"$ref\":\"#/$defs/pick\",\"$defs\":{\"pick\":{\"enum\":[\"a\"]}}}",
       { "\"a\"" },
       { "\"b\"" } },
+    { "{\"pattern\":\"^[\\\\s\\\\S]{2,9}$\"}", { "\"a \\u00a0\"", "\"\\n日\"" }, { "\"a\"" } },
+    { "{\"pattern\":\"^[^\\\\S\\\\n]+$\"}",
+      { "\" \\t\\u00a0\\ufeff\\u2028\\u3000\"" },
+      { "\" a\"", "\"\\n\"", "\"\\u200b\"" } },
+    /* Schemas elsewhere than below $defs, also ones that name themselves. */
+    { "{\"$ref\":\"#/x/y\",\"x\":{\"y\":{\"items\":{\"$ref\":\"#/x/y\"},\"type\":\"array\"}}}",
+      { "[[]]" },
+      { "[1]" } },
     { "{\"$ref\":\"#/none\"}", { 0 }, { "1" } },
     /* A list of lists of lists … */
     { "{\"$ref\":\"#/$defs/l\",\"$defs\":{\"l\":{\"items\":{\"$ref\":\"#/$defs/l\"},\"type\":\"array\"}}}",
@@ -117,6 +125,9 @@ static void what_cannot_be_checked_is_refused(void **state)
         { "{\"multipleOf\":0}", "\"multipleOf\" must be more than 0" },
         { "{\"required\":[1]}", "\"required\" must be a list of names" },
         { "{\"properties\":{\"a\":{\"$id\":\"b\"}}}", "\"$id\" is supported at the top" },
+        { "{\"$ref\":\"#/x\",\"x\":{\"unevaluatedItems\":false}}",
+          "\"unevaluatedItems\" is not supported" },
+        { "{\"$ref\":\"#/x/y\",\"x\":{\"y\":[]}}", "\"schema\" must be an object" },
         { "[]", "\"schema\" must be an object" },
         { "{", "\"schema\" cannot be read as JSON" },
     };
@@ -174,6 +185,60 @@ static void any_number_of_distinct_items_is_unique(void **state)
     free(list);
 }
 
+/* @n times @item between @before and @after; an @ in it stands for the item's number. */
+static struct str list_of(const char *before, int n, const char *item, const char *after)
+{
+    char *text = malloc(100 + (size_t)n * 40);
+    size_t at;
+
+    assert_non_null(text);
+    at = (size_t)sprintf(text, "%s", before);
+    for (int i = 0; i < n; i++) {
+        text[at] = ',';
+        at += i > 0 && before[0] != '"';
+        for (const char *p = item; *p != '\0'; p++)
+            if (*p == '@')
+                at += (size_t)sprintf(text + at, "%d", i);
+            else
+                text[at++] = *p;
+    }
+    at += (size_t)sprintf(text + at, "%s", after);
+    return str_make(text, at);
+}
+
+static void check_too_long(struct str schema, struct str value, const char *why)
+{
+    struct json_schema_problem problem;
+
+    if (json_schema_check(schema, value, &problem) || strstr(problem.text, why) == NULL)
+        fail_msg("%.200s: %s", schema.p, problem.text);
+    free((char *)(uintptr_t)schema.p);
+    free((char *)(uintptr_t)value.p);
+}
+
+/* Each of these took from seconds to hours, on the journal's thread. */
+static void no_check_takes_long(void **state)
+{
+    struct json_schema_problem problem;
+    struct str text = list_of("\"", 30000, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "b\"");
+
+    (void)state;
+    check_too_long(list_of("{\"pattern\":\"", 1, "a*[xy]", "\"}"), text, "a pattern takes");
+    check_too_long(list_of("{\"required\":[", 50000, "\"k@\"", "]}"),
+                   list_of("{", 50000, "\"k@\":1", "}"), "it takes too long");
+    check_too_long(list_of("{\"properties\":{", 50000, "\"k@\":{}", "}}"),
+                   list_of("{", 50000, "\"k@\":1", "}"), "it takes too long");
+    check_too_long(list_of("{\"items\":{\"enum\":[", 20000, "@", "]}}"),
+                   list_of("[", 50000, "19999", "]"), "it takes too long");
+    check_too_long(list_of("{\"allOf\":[", 4000, "{\"uniqueItems\":true}", "]}"),
+                   list_of("[", 50000, "@", "]"), "it takes too long");
+    struct str anchors = list_of("{\"$defs\":{\"z\":{\"$anchor\":\"z\"}},\"allOf\":[", 50000,
+                                 "{\"$ref\":\"#z\"}", "]}");
+    assert_false(json_schema_usable(anchors, &problem));
+    assert_string_equal(problem.text, "\"$ref\" is there too often for so large a schema");
+    check_too_long(anchors, list_of("", 1, "1", ""), "it takes too long");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +246,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_checked_is_refused),
         cmocka_unit_test(what_is_undecided_never_fits),
         cmocka_unit_test(any_number_of_distinct_items_is_unique),
+        cmocka_unit_test(no_check_takes_long),
         cmocka_unit_test(a_problem_says_where),
     };
 
