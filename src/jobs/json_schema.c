@@ -62,6 +62,12 @@ static bool undecided(struct check *c, const char *why)
     return false;
 }
 
+static bool no_memory(struct check *c)
+{
+    c->problem->no_memory = true;
+    return undecided(c, "out of memory");
+}
+
 /* Called before something whose cost grows with the schema or the value. */
 static bool take_steps(struct check *c, size_t n)
 {
@@ -247,6 +253,8 @@ static bool has_match(struct check *c, struct str pattern, struct str text)
 {
     enum regex_result found = regex_search(pattern, text, &c->pattern_work);
 
+    if (found == REGEX_NO_MEMORY)
+        return no_memory(c);
     if (found == REGEX_TOO_SLOW)
         return undecided(c, "a pattern takes too long");
     return found == REGEX_YES;
@@ -292,7 +300,7 @@ static bool check_unique(struct check *c, yyjson_val *schema, yyjson_val *value)
         return false;
     int twins = json_has_twins(value);
     if (twins < 0)
-        return undecided(c, "out of memory");
+        return no_memory(c);
     return twins == 0 || no(c, "must not have the same item twice");
 }
 
@@ -529,14 +537,15 @@ static bool check_all(struct check *c, yyjson_val *value)
 
 bool json_schema_check(struct str schema, struct str value, struct json_schema_problem *ret)
 {
-    yyjson_doc *of = yyjson_read(schema.p, schema.n, 0);
-    yyjson_doc *doc = yyjson_read(value.p, value.n, 0);
+    yyjson_doc *of = json_schema_parse(schema, ret);
+    yyjson_doc *doc = of != NULL ? json_schema_parse(value, ret) : NULL;
     struct check c = { .root = yyjson_doc_get_root(of),
                        .n_values = yyjson_doc_get_val_count(of),
                        .problem = ret,
                        .pattern_work = PATTERN_WORK };
-    bool ok = of != NULL && doc != NULL ? check_all(&c, yyjson_doc_get_root(doc))
-                                        : no(&c, "cannot be read as JSON");
+    bool ok = doc != NULL      ? check_all(&c, yyjson_doc_get_root(doc))
+              : ret->no_memory ? no_memory(&c)
+                               : no(&c, "cannot be read as JSON");
 
     yyjson_doc_free(of);
     yyjson_doc_free(doc);

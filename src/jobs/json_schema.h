@@ -16,6 +16,7 @@
 
 struct json_schema_problem {
     char text[200]; /* where, and what was wanted */
+    bool no_memory; /* it may fit at another time */
 };
 
 /* Both are JSON texts.  False, and why, when it does not fit, or cannot be decided. */

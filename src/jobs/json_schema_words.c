@@ -286,8 +286,10 @@ static bool walk_pattern(struct schema_walk *w, struct str word, struct str patt
 {
     struct error err;
 
-    return regex_check(pattern, &err) ||
-           no(w, word, "has the pattern %.*s: %s", STR_ARG(str_head(pattern, 60)), err.text);
+    if (regex_check(pattern, &err))
+        return true;
+    w->problem->no_memory = err.code == ERR_NOMEM;
+    return no(w, word, "has the pattern %.*s: %s", STR_ARG(str_head(pattern, 60)), err.text);
 }
 
 static bool walk_named(struct schema_walk *w,
@@ -427,9 +429,19 @@ static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
     return ok;
 }
 
+yyjson_doc *json_schema_parse(struct str text, struct json_schema_problem *ret)
+{
+    yyjson_read_err err = { 0 };
+    /* It only reads; the flag that would let it write is not given. */
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, 0, NULL, &err);
+
+    ret->no_memory = doc == NULL && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION;
+    return doc;
+}
+
 bool json_schema_usable(struct str schema, struct json_schema_problem *ret)
 {
-    yyjson_doc *doc = yyjson_read(schema.p, schema.n, 0);
+    yyjson_doc *doc = json_schema_parse(schema, ret);
     struct schema_walk w = { .root = yyjson_doc_get_root(doc),
                              .n_values = yyjson_doc_get_val_count(doc),
                              .problem = ret };

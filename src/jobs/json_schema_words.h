@@ -36,6 +36,11 @@ enum word_kind {
 
 enum word_kind word_kind_of(struct str word);
 
+struct json_schema_problem;
+
+/* NULL when @text is no JSON, or memory ran out, which @ret says. */
+yyjson_doc *json_schema_parse(struct str text, struct json_schema_problem *ret);
+
 /* What `$ref` means in the schema whose root is @root; NULL: nothing that is in it. */
 yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref);
 /* The steps that this takes at most in a schema of @n_values. */

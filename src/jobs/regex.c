@@ -23,6 +23,7 @@
 enum {
     MAX_NESTING = 100, /* parentheses */
     HEAP_KIB = 8 * 1024,
+    NO_HEAP = PCRE2_ERROR_HEAP_FAILED,
     REPEATS_PER_ITEM = 16, /* that cost as much as a callout */
 };
 
@@ -276,9 +277,12 @@ static pcre2_code *compile(struct str pattern, int64_t *ret_repeats, struct erro
         code = pcre2_compile((PCRE2_SPTR8)(out.n > 0 ? out.p : ""), out.n, options, &number,
                              &at, context);
         if (code == NULL && pcre2_get_error_message(number, why, sizeof(why)) != 0)
-            (void)error_set(err, ERR_TYPE, "%s", (const char *)why);
-    } else if (out.error != 0 || context == NULL) {
+            (void)error_set(err, number == NO_HEAP ? ERR_NOMEM : ERR_TYPE, "%s",
+                            (const char *)why);
+    } else if (out.error == ERR_NOMEM || context == NULL) {
         (void)error_set(err, ERR_NOMEM, "out of memory");
+    } else if (out.error != 0) {
+        (void)error_set(err, ERR_TOO_LARGE, "the pattern is too large");
     }
     pcre2_compile_context_free(context);
     buf_done(&out);
@@ -322,8 +326,10 @@ enum regex_result regex_search(struct str pattern, struct str text, int64_t *wor
 
     meter.left -= (int64_t)(pattern.n + text.n);
     meter.each = 1 + meter.each / REPEATS_PER_ITEM;
-    if (code == NULL && err.code == ERR_TYPE)
+    if (code == NULL && err.code != ERR_NOMEM)
         n = PCRE2_ERROR_NOMATCH;
+    else if (meter.left <= 0)
+        n = PCRE2_ERROR_CALLOUT;
     if (found != NULL && context != NULL && meter.left > 0) {
         (void)pcre2_set_match_limit(context, UINT32_MAX); /* `meter` is the limit */
         (void)pcre2_set_heap_limit(context, HEAP_KIB);
@@ -335,5 +341,8 @@ enum regex_result regex_search(struct str pattern, struct str text, int64_t *wor
     pcre2_match_data_free(found);
     pcre2_code_free(code);
     *work = meter.left > 0 ? meter.left : 0;
-    return n >= 0 ? REGEX_YES : n == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_TOO_SLOW;
+    return n >= 0                      ? REGEX_YES
+           : n == PCRE2_ERROR_NOMATCH  ? REGEX_NO
+           : n == PCRE2_ERROR_NOMEMORY ? REGEX_NO_MEMORY
+                                       : REGEX_TOO_SLOW;
 }

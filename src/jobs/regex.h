@@ -14,13 +14,13 @@ enum { REGEX_MAX_BYTES = 4096 }; /* of a pattern */
 
 struct error;
 
-enum regex_result { REGEX_NO, REGEX_YES, REGEX_TOO_SLOW };
+enum regex_result { REGEX_NO, REGEX_YES, REGEX_TOO_SLOW, REGEX_NO_MEMORY };
 
 /* Can @pattern be used?  If not, @err says why. */
 bool regex_check(struct str pattern, struct error *err);
 
 /* @work is what the search may cost, about a character looked at each, and afterwards what is
- * left of it.  REGEX_TOO_SLOW: that was not enough, or memory ran out.  A pattern that cannot
+ * left of it.  REGEX_TOO_SLOW: that was not enough.  A pattern that cannot
  * be used matches nothing. */
 enum regex_result regex_search(struct str pattern, struct str text, int64_t *work);
 

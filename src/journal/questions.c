@@ -121,8 +121,8 @@ static bool is_checkable(struct active_job *l, const struct question_row *row)
 {
     struct json_schema_problem problem;
 
-    if (row->schema.p == NULL || json_schema_usable(row->schema, &problem))
-        return true;
+    if (row->schema.p == NULL || json_schema_usable(row->schema, &problem) || problem.no_memory)
+        return true; /* without memory its answers are checked all the same */
     (void)error_set(&l->journal->bad_question, ERR_TYPE,
                     "the schema of question %.*s cannot be used: %s",
                     STR_ARG(str_head(row->id, 60)), problem.text);
@@ -433,8 +433,9 @@ static bool fits(struct journal_request *req, const struct question_row *row, st
 
     if (row->schema.p == NULL || json_schema_check(row->schema, value, &problem))
         return true;
-    refuse(req, ERR_TYPE, "the answer does not fit question %.*s: %s",
-           STR_ARG(str_head(row->id, 60)), problem.text);
+    refuse(req, problem.no_memory ? ERR_NOMEM : ERR_TYPE,
+           "the answer does not fit question %.*s: %s", STR_ARG(str_head(row->id, 60)),
+           problem.text);
     return false;
 }
 

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "failing_malloc.h"
+
 struct example {
     const char *schema;
     const char *fits[6];
@@ -239,6 +241,30 @@ static void no_check_takes_long(void **state)
     check_too_long(anchors, list_of("", 1, "1", ""), "it takes too long");
 }
 
+/* An answer that is refused for lack of memory is not one that does not fit. */
+static void every_allocation_may_fail(void **state)
+{
+    const struct str schema =
+        STR("{\"items\":{\"pattern\":\"^a\"},\"uniqueItems\":true,\"$ref\":\"#/$defs/a\","
+            "\"$defs\":{\"a\":{\"patternProperties\":{\"b\":{}}}}}");
+    struct json_schema_problem problem;
+
+    (void)state;
+    skip_without_failing_allocations();
+    for (size_t n = 1;; n++) {
+        n_allocations = 0;
+        fail_at = n;
+        bool usable = json_schema_usable(schema, &problem), starved = problem.no_memory;
+        bool fits = json_schema_check(schema, STR("[\"a\",\"ab\"]"), &problem);
+        bool passed = n_allocations < fail_at;
+        fail_at = 0;
+        if (usable && fits && passed)
+            break;
+        assert_true(usable || starved);
+        assert_true(fits || problem.no_memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +273,7 @@ int main(void)
         cmocka_unit_test(what_is_undecided_never_fits),
         cmocka_unit_test(any_number_of_distinct_items_is_unique),
         cmocka_unit_test(no_check_takes_long),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_problem_says_where),
     };
 
