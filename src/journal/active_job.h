@@ -61,6 +61,12 @@ struct queue {
     size_t n;
 };
 
+/* A lease request's place among those that wait: for all agents, or for one. */
+struct lease_link {
+    struct lease_link *prev, *next; /* a ring; NULL: in none */
+    struct journal_request *req;
+};
+
 /* Somebody with open jobs. */
 struct owner {
     struct key key;
@@ -106,8 +112,10 @@ struct journal {
     bool stuck;        /* and that was told */
     int64_t failed_at; /* the last turn that did */
     struct error failure;
-    struct journal_request *leases; /* that wait, oldest first */
-    struct journal_request *calls;  /* the same */
+    struct lease_link leases;        /* that wait, oldest first; see waiting.c */
+    struct lease_link *agent_leases; /* the same, one ring per agent, same index */
+    size_t n_waiting_leases;
+    struct journal_request *calls;  /* that wait, oldest first */
     struct journal_request *takers; /* of calls; answered with the turn */
     size_t n_calls;
     struct call_cache kept;  /* answers to calls */
@@ -323,11 +331,31 @@ void journal_answer_lease(struct active_job *l, struct journal_request *req);
 int journal_begin_attempt(struct active_job *l, const struct journal_request *req);
 /* True when it waits; false when it has its job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
-/* Gives waiting leases what is queued, and ends those whose time is over. */
+/* Gives waiting leases what is queued, the oldest first. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
+/* The same, and ends those whose time is over or whose callers have left.  Looks at all. */
+void journal_look_at_leases(struct journal *j, struct journal_request **answered);
 void journal_hand_back(struct journal *j, struct journal_request *req);
 void journal_lose(struct journal *j, struct journal_request *req);
 void journal_count_waiting(struct journal *j, struct journal_request *req);
+
+/* --- waiting.c --------------------------------------------------------------- */
+
+int waiting_init(struct journal *j);
+/* Behind all others.  ERR_NOMEM: it does not wait. */
+int waiting_add(struct journal *j, struct journal_request *req);
+void waiting_remove(struct journal *j, struct journal_request *req);
+/* NULL: there is none (left). */
+struct journal_request *waiting_first(const struct journal *j);
+struct journal_request *waiting_after(const struct journal *j,
+                                      const struct journal_request *req);
+/* The oldest that names the agent of this index. */
+struct journal_request *waiting_first_of(const struct journal *j, size_t agent);
+/* The oldest that names @agent and takes calls. */
+struct journal_request *waiting_for_call(const struct journal *j, struct str agent);
+/* The agents have changed: @rings is from waiting_rings_new, and owned from now on. */
+struct lease_link *waiting_rings_new(size_t n_agents);
+void waiting_set_rings(struct journal *j, struct lease_link *rings);
 
 /* --- word.c ------------------------------------------------------------------ */
 
@@ -376,8 +404,8 @@ int journal_note_time(struct journal *j);
 
 /* --- time.c ------------------------------------------------------------------ */
 
-/* Deadlines, and workers that are silent. */
-void journal_look_at_time(struct journal *j);
+/* Deadlines, and workers that are silent.  True when it was time to look. */
+bool journal_look_at_time(struct journal *j);
 /* Retention, a little at a time. */
 void journal_expire(struct journal *j);
 

@@ -82,10 +82,12 @@ void journal_set_settings(struct journal *j, struct journal_request *req)
     struct journal_agent *own = j->agents;
     struct journal_agent *agents = calloc(j->opt.n_agents + s->n_agents + 1, sizeof(*agents));
     struct queue *queues = journal_queues_new(j->opt.n_agents + s->n_agents);
+    struct lease_link *rings = waiting_rings_new(j->opt.n_agents + s->n_agents);
 
-    if (agents == NULL || queues == NULL) {
+    if (agents == NULL || queues == NULL || rings == NULL) {
         free(agents);
         free(queues);
+        free(rings);
         req->code = error_set(&req->why, ERR_NOMEM, "out of memory");
         return;
     }
@@ -97,6 +99,7 @@ void journal_set_settings(struct journal *j, struct journal_request *req)
     j->opt.agents = j->agents = agents;
     j->opt.n_agents = n;
     j->opt.default_expiry_seconds = s->default_expiry_seconds;
+    waiting_set_rings(j, rings);
     move_jobs(j, before);
     call_cache_clear(&j->kept); /* an agent may have become another */
     free(own);

@@ -243,22 +243,24 @@ static void serve_takers(struct journal *j, struct journal_request **answered)
     }
 }
 
-void journal_serve_calls(struct journal *j, struct journal_request **answered)
+static void serve_leases(struct journal *j, struct journal_request **answered)
 {
-    struct journal_request **at = &j->leases;
+    for (struct journal_request *c = j->calls; c != NULL; c = c->next) {
+        struct journal_request *lease =
+            may_be_given(j, c) ? waiting_for_call(j, c->agents[0]) : NULL;
 
-    serve_takers(j, answered);
-    while (j->calls != NULL && *at != NULL) {
-        struct journal_request *lease = *at;
-
-        if (!serve(j, lease)) {
-            at = &lease->next;
+        if (lease == NULL || !give(j, c, lease))
             continue;
-        }
-        *at = lease->next;
+        waiting_remove(j, lease);
         lease->next = *answered;
         *answered = lease;
     }
+}
+
+void journal_serve_calls(struct journal *j, struct journal_request **answered)
+{
+    serve_takers(j, answered);
+    serve_leases(j, answered);
     for (struct journal_request *c = j->calls, *next; c != NULL; c = next) {
         next = c->next;
         if (!is_due(j, c))

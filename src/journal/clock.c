@@ -51,11 +51,13 @@ static void move_live(struct active_job *l, int64_t by)
     move(&l->behind_since, by);
 }
 
-static void move_requests(struct journal_request *list, int64_t by)
+static void move_requests(struct journal *j, int64_t by)
 {
-    for (struct journal_request *req = list; req != NULL; req = req->next) {
-        req->deadline += by;
-        move(&req->call.taken, by);
+    for (struct journal_request *r = waiting_first(j); r != NULL; r = waiting_after(j, r))
+        r->deadline += by;
+    for (struct journal_request *r = j->calls; r != NULL; r = r->next) {
+        r->deadline += by;
+        move(&r->call.taken, by);
     }
 }
 
@@ -63,8 +65,7 @@ static void move_memory(struct journal *j, int64_t by)
 {
     for (size_t i = 0; i < j->n_all; i++)
         move_live(j->all[i], by);
-    move_requests(j->leases, by);
-    move_requests(j->calls, by);
+    move_requests(j, by);
     move(&j->next_look, by);
     move(&j->last_turn, by);
     move(&j->heard_since, by);

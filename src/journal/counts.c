@@ -135,7 +135,7 @@ void journal_count_failed(struct journal *j, const struct journal_request *answe
 void journal_count_look(struct journal *j)
 {
     struct journal_counts *counts = &j->counts;
-    uint64_t leases = 0, now_us = monotonic_us();
+    uint64_t now_us = monotonic_us();
     int64_t oldest = 0;
 
     for (size_t i = 0; i < j->opt.n_agents; i++) {
@@ -145,14 +145,12 @@ void journal_count_look(struct journal *j)
         if (q->n > 0 && (oldest == 0 || q->head.next->row.updated < oldest))
             oldest = q->head.next->row.updated;
     }
-    for (const struct journal_request *r = j->leases; r != NULL; r = r->next)
-        leases++;
     counter_set(&counts->last_turn_us, now_us);
     counter_set(&counts->jobs, j->n_all);
     counter_set(&counts->queued, j->n_queued);
     counter_set(&counts->running, j->n_running);
     counter_set(&counts->set_aside, j->n_set_aside);
-    counter_set(&counts->waiting_leases, leases);
+    counter_set(&counts->waiting_leases, j->n_waiting_leases);
     /* May wrap around: it is older than the clock. */
     counter_set(&counts->oldest_queued_us,
                 oldest != 0 ? now_us - (uint64_t)(j->now - oldest) * 1000 : 0);

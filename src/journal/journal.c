@@ -27,7 +27,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = journal_queues_new(options->n_agents);
-    if (j->queues == NULL || inbox_new(&j->inbox) != 0 ||
+    if (waiting_init(j) != 0 || j->queues == NULL || inbox_new(&j->inbox) != 0 ||
         agent_new(STR("agent"), &j->fallback) != 0) {
         journal_free(j);
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -60,7 +60,11 @@ void journal_free(struct journal *j)
 {
     if (j == NULL)
         return;
-    send_away(j->leases);
+    for (struct journal_request *req; (req = waiting_first(j)) != NULL;) {
+        waiting_remove(j, req);
+        req->next = NULL;
+        send_away(req);
+    }
     send_away(j->calls);
     j->opt.events.queued = NULL; /* nobody shall come for the next one */
     while (j->n_all > 0)
@@ -77,6 +81,7 @@ void journal_free(struct journal *j)
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
     free(j->queues);
+    free(j->agent_leases);
     free(j->agents);
     free(j->all);
     free(j);
@@ -317,8 +322,10 @@ bool journal_turn(struct journal *j)
     struct journal_request *answered = list;
     if (err == 0) {
         answered = do_all(j, list);
-        journal_look_at_time(j);
-        journal_serve_leases(j, &answered);
+        if (journal_look_at_time(j))
+            journal_look_at_leases(j, &answered);
+        else
+            journal_serve_leases(j, &answered);
         breadcrumb_set(&j->opt.breadcrumb, 0);
         err = commit(j);
     }

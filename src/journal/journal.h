@@ -32,6 +32,7 @@ struct journal;
 struct journal_counts;
 struct journal_settings;
 struct job_scope;
+struct lease_link;
 struct record;
 
 /* --- requests ---------------------------------------------------------------- */
@@ -207,6 +208,7 @@ struct journal_request {
     int64_t lease_ms;
     /* The journal's own: */
     int64_t deadline;
+    struct lease_link *links; /* LEASE: while it waits */
 };
 
 /* --- what the journal tells -------------------------------------------------- */

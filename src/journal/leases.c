@@ -2,7 +2,7 @@
  *
  *     LEASE ──▶ give() ──▶ the oldest job of its agents that may begin ──▶ answered
  *                 │ none
- *                 └──▶ waits in j->leases until a turn has one, or its time is over
+ *                 └──▶ waits (waiting.c) until a turn has one, or its time is over
  *
  * A request that names itself (request_id) and holds a job already gets the same one again: the
  * answer was lost, or the server was. */
@@ -197,28 +197,55 @@ bool journal_lease(struct journal *j, struct journal_request *req)
     if (req->wait_ms <= 0)
         return false;
     req->deadline = j->now + req->wait_ms;
-    req->next = NULL;
-    struct journal_request **last = &j->leases;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = req;
-    return true;
+    if (waiting_add(j, req) == 0)
+        return true;
+    refuse(req, ERR_BUSY, "out of memory");
+    return false;
 }
 
+static void answer(struct journal *j,
+                   struct journal_request *req,
+                   struct journal_request **answered)
+{
+    waiting_remove(j, req);
+    req->next = *answered;
+    *answered = req;
+}
+
+/* The oldest of those that name an agent with work. */
+static struct journal_request *next_to_serve(const struct journal *j)
+{
+    struct journal_request *oldest = NULL;
+
+    for (size_t i = 0; i < j->opt.n_agents; i++) {
+        bool has_work = j->queues[i].n > 0 && j->opt.agents[i].fed != FED_ALONE;
+        struct journal_request *req = has_work ? waiting_first_of(j, i) : NULL;
+
+        if (req != NULL && (oldest == NULL || req->lease_number < oldest->lease_number))
+            oldest = req;
+    }
+    return oldest;
+}
+
+/* Comes to an end: whoever gets nothing has found that the queues of its agents have no job
+ * that may begin, and has emptied them. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered)
 {
-    struct journal_request **at = &j->leases;
+    struct journal_request *req;
 
-    while (*at != NULL) {
-        struct journal_request *req = *at;
+    while (!j->settling && (req = next_to_serve(j)) != NULL)
+        if (req->withdrawn || give(j, req))
+            answer(j, req, answered);
+}
 
-        if (!req->withdrawn && !give(j, req) && j->now < req->deadline) {
-            at = &req->next;
-            continue;
-        }
-        *at = req->next;
-        req->next = *answered;
-        *answered = req;
+void journal_look_at_leases(struct journal *j, struct journal_request **answered)
+{
+    struct journal_request *next;
+
+    for (struct journal_request *req = waiting_first(j); req != NULL; req = next) {
+        next = waiting_after(j, req);
+        if (req->withdrawn || give(j, req) || j->now >= req->deadline)
+            answer(j, req, answered);
     }
 }
 

@@ -72,16 +72,19 @@ static void look_once(struct journal *j, struct active_job *l)
     l->cancel_news |= was_running && job_state_is_final(l->state);
 }
 
-void journal_look_at_time(struct journal *j)
+bool journal_look_at_time(struct journal *j)
 {
+    bool is_due = j->now >= j->next_look;
+
     if (j->failed_at >= j->heard_since || j->now - j->last_turn > AWAY_MS)
         j->heard_since = j->now;
-    if (j->now >= j->next_look) {
+    if (is_due) {
         j->next_look = j->now + LOOK_EVERY_MS;
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
             look_once(j, j->all[i]);
     }
     threads_expire(j);
+    return is_due;
 }
 
 /* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */

@@ -48,8 +48,8 @@ static bool put_all(struct journal *j, struct journal_request *req)
     }
     /* Whoever sees only some jobs has no business with those that have none. */
     const struct journal_request *lease =
-        req->reach == NULL || req->reach->all ? j->leases : NULL;
-    for (; ok && lease != NULL && n < MAX_WORKERS; lease = lease->next)
+        req->reach == NULL || req->reach->all ? waiting_first(j) : NULL;
+    for (; ok && lease != NULL && n < MAX_WORKERS; lease = waiting_after(j, lease))
         if (!lease->withdrawn)
             ok = put_waiting(lease, mem, &req->workers[n++]);
     req->n_workers = n;
