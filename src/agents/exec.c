@@ -16,9 +16,8 @@
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
-#include "agents/arq/arq.h"
-#include "agents/http/http_client.h"
 #include "agents/environment.h"
+#include "agents/executor.h"
 #include "agents/host.h"
 #include "agents/outbox.h"
 #include "agents/pool/report.h"
@@ -26,7 +25,6 @@
 #include "agents/pool/pool.h"
 #include "agents/task.h"
 #include "journal/mailbox_call.h"
-#include "redis/connection.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -46,7 +44,7 @@ struct agent_runner {
     struct pool *pool;        /* owned; NULL: a process for each job */
     struct call_router board; /* of the pool */
     size_t n_works;
-    struct task **slots; /* owned; of a queue of ARQ: who has which of its places, or NULL */
+    struct task **slots; /* owned; who has which place, if its kind outlives us, or NULL */
     size_t slot;         /* for which is asked */
     bool is_wanted;      /* a job may be waiting */
     bool owes;           /* a job that was not started is still to be handed back */
@@ -58,7 +56,6 @@ struct exec {
     struct host host;
     struct report_reader reader; /* the host's, like the next */
     struct exec_counts counts;
-    struct arq_line arq;
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
@@ -101,7 +98,7 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
     runner->slot = 0;
     while (runner->slots[runner->slot] != NULL)
         runner->slot++;
-    (void)snprintf(name, sizeof(name), "arq:%.*s:%zu",
+    (void)snprintf(name, sizeof(name), "%s:%.*s:%zu", agent_kinds[runner->agent->kind].name,
                    STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
     (void)arena_copy(&req->mem, str_of(name), &req->request_id); /* or it has no name */
 }
@@ -168,6 +165,13 @@ static size_t count(struct exec *e)
     return n;
 }
 
+static void close_kinds(struct exec *e)
+{
+    for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++)
+        if (executor_kind(kind) != NULL && executor_kind(kind)->close != NULL)
+            executor_kind(kind)->close(&e->host);
+}
+
 static void close_when_idle(struct exec *e)
 {
     if (!e->host.is_stopping || count(e) > 0 || e->is_closed)
@@ -180,10 +184,7 @@ static void close_when_idle(struct exec *e)
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
             pool_close(e->runners[i].pool);
-    if (e->host.client != NULL)
-        http_client_close(e->host.client);
-    if (e->arq.redis != NULL)
-        redis_close(e->arq.redis, NULL, NULL);
+    close_kinds(e);
     uv_close((uv_handle_t *)&e->poll, NULL);
     mailbox_close(e->box);
 }
@@ -518,9 +519,10 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         const struct exec_agent *agent = &options->agents[i];
         struct agent_runner *runner = &e->runners[i];
 
+        const struct agent_kind_traits *kind = &agent_kinds[agent->kind];
         bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
 
-        if (!has_command && agent->http.url == NULL && agent->arq.function == NULL)
+        if (kind->has_processes && !has_command)
             return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
                              STR_ARG(str_head(agent->name, 80)));
         if (environment_init(&runner->env, options->mark, environ, agent->env) != 0)
@@ -530,57 +532,33 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
         runner->is_wanted = true; /* what waited before we came */
         mailbox_call_init(&runner->lease, e->box, runner, on_lease_answered);
         e->n_runners = i + 1;
-        if (agent->arq.function != NULL)
+        if (kind->outlives_server)
             runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
-        if (agent->arq.function != NULL && runner->slots == NULL)
+        if (kind->outlives_server && runner->slots == NULL)
             return error_set(err, ERR_NOMEM, "out of memory");
-        if (agent->pool.size > 0 && add_team(runner) != 0)
+        if (agent->kind == AGENT_POOL && add_team(runner) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
-        n_places += agent->pool.size > 0 ? 0 : places(agent);
+        n_places += agent->kind == AGENT_POOL ? 0 : places(agent);
     }
     e->works = calloc(n_places + 1, sizeof(*e->works));
     return e->runners != NULL && e->works != NULL ? 0
                                                   : error_set(err, ERR_NOMEM, "out of memory");
 }
 
-static int add_dialer(struct exec *e, const struct exec_options *options, struct error *err)
+/* What the agents of each kind share. */
+static int open_kinds(struct exec *e, const struct exec_options *options, struct error *err)
 {
-    bool is_needed = false;
+    bool is_open[AGENT_KIND_MAX] = { false };
+    int code = 0;
 
-    for (size_t i = 0; i < options->n; i++)
-        is_needed |= options->agents[i].http.url != NULL;
-    if (is_needed)
-        e->host.client = http_client_new(&e->loop);
-    return !is_needed || e->host.client != NULL
-               ? 0
-               : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
-}
+    for (size_t i = 0; i < options->n && code == 0; i++) {
+        enum agent_kind kind = options->agents[i].kind;
 
-static void on_redis(void *arg, bool connected, struct str why)
-{
-    const struct exec *e = arg;
-    char text[240];
-
-    (void)snprintf(text, sizeof(text), "spoolwire: Redis is %s%.*s",
-                   connected ? "there" : "away: ", STR_ARG(str_head(why, 200)));
-    host_log(&e->host, STR_NONE, STR("arq"), str_of(text));
-}
-
-static int add_arq(struct exec *e, const struct exec_options *options, struct error *err)
-{
-    struct redis_options redis = {
-        .url = options->redis, .name = "spoolwire-arq", .state = on_redis, .arg = e
-    };
-    bool is_needed = false;
-
-    for (size_t i = 0; i < options->n; i++)
-        is_needed |= options->agents[i].arq.function != NULL;
-    if (!is_needed)
-        return 0;
-    e->host.arq = &e->arq;
-    return redis_open(&e->loop, &redis, &e->arq.redis) == 0
-               ? 0
-               : error_set(err, ERR_NOMEM, "out of memory for a connection to Redis");
+        if (executor_kind(kind)->open != NULL && !is_open[kind])
+            code = executor_kind(kind)->open(&e->host, options, err);
+        is_open[kind] = true;
+    }
+    return code;
 }
 
 static int open_loop(struct exec *e, uint64_t poll_ms, struct error *err)
@@ -633,9 +611,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
     if (code == 0)
         code = add_crews(e, options, err);
     if (code == 0)
-        code = add_dialer(e, options, err);
-    if (code == 0)
-        code = add_arq(e, options, err);
+        code = open_kinds(e, options, err);
     if (code != 0) {
         exec_free(e);
         return code;

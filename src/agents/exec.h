@@ -1,6 +1,6 @@
 /* Agents that this server puts to work: processes on this machine, one for each job, or a pool
- * that shares them; remote endpoints, which get each job by a POST (http.h); and queues of ARQ
- * (arq.h).
+ * that shares them; remote endpoints, which get each job by a POST (http/); and queues of ARQ
+ * (arq/).
  *
  *     journal ──lease──▶ exec ──spawn, one line on stdin──▶ worker
  *        ▲                 │◀──stdout: events──────────────────┤
@@ -13,7 +13,7 @@
  * says what that means), anything else a failure with the end of stderr.
  *
  * A process of a pool gets its jobs as lines on stdin, and says of each line of stdout which
- * job it is about (report.h).
+ * job it is about (pool/report.h).
  *
  * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
  * agent's, plus where the server is (SPOOLWIRE_URL, SPOOLWIRE_TOKEN), plus SPOOLWIRE_AGENT;
@@ -24,6 +24,7 @@
 #include "agents/arq/job.h"
 #include "base/counter.h"
 #include "base/str.h"
+#include "config/agent_kind.h"
 
 #include <stdint.h>
 
@@ -34,7 +35,7 @@ struct stored_marks;
 
 /* Long-lived processes that share the jobs of an agent. */
 struct exec_pool {
-    unsigned size;         /* processes at a time; 0: none, a process for each job */
+    unsigned size;         /* processes at a time */
     unsigned concurrency;  /* jobs at a time in each; 0: 1 */
     unsigned warm;         /* processes that are there without a job */
     uint64_t recycle_jobs; /* a process is replaced after so many; 0: never */
@@ -50,7 +51,7 @@ enum exec_body { EXEC_BODY_INPUT, EXEC_BODY_ORDER, EXEC_BODY_LANGSERVE, EXEC_BOD
 
 /* A remote endpoint that gets the jobs of an agent. */
 struct exec_http {
-    const char *url;      /* "{job}" in it stands for the job's id; NULL: none, a process */
+    const char *url;      /* "{job}" in it stands for the job's id */
     char *const *headers; /* NAME=value, or NULL: none to add */
     enum exec_body body;
     const char *assistant; /* LANGGRAPH, like the next */
@@ -63,7 +64,7 @@ struct exec_http {
 
 /* A queue of ARQ that gets the jobs of an agent. */
 struct exec_arq {
-    const char *function; /* NULL: none */
+    const char *function;
     const char *queue;
     char *const *args;           /* words (base/arq_word.h), like resume_args */
     const char *resume_function; /* NULL: the same, with the same words */
@@ -79,7 +80,8 @@ struct exec_arq {
 
 struct exec_agent {
     struct str name;
-    char *const *argv;        /* NULL: http.url or arq.function is there */
+    enum agent_kind kind;     /* one that runs here; what belongs to others is not looked at */
+    char *const *argv;        /* of a kind with processes */
     char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
     unsigned concurrency;     /* 0: 10 */

@@ -1,5 +1,5 @@
-/* An executor: what does the job of a task.  A process (process.h), a remote endpoint (http.h),
- * or a worker of an ARQ queue (arq.h).
+/* An executor: what does the job of a task.  Each kind of agent whose jobs this server runs has
+ * one: a process, a remote endpoint, a worker of an ARQ queue.
  *
  *     made ──▶ start ──▶ output … ──▶ over ──▶ close ──▶ closed
  *
@@ -11,9 +11,12 @@
 #define AGENTS_EXECUTOR_H
 
 #include "base/buf.h"
+#include "config/agent_kind.h"
 
 struct environment;
+struct error;
 struct exec_agent;
+struct exec_options;
 struct executor;
 struct host;
 struct assignment;
@@ -74,5 +77,25 @@ struct executor {
     const struct environment *env;
     struct str job;
 };
+
+/* What the manager must know of a kind to run its jobs. */
+struct executor_kind {
+    /* The executor of one job: takes over what @common says, but for its ops.  Returns NULL
+     * when out of memory.  NULL here: the jobs go to a pool. */
+    struct executor *(*make)(const struct executor *common);
+    /* What all executors of this kind share, in @host: made before the first job when there is
+     * an agent of this kind, and closed after the last.  `close` is called in any case.  Both
+     * NULL: there is nothing. */
+    int (*open)(struct host *host, const struct exec_options *options, struct error *err);
+    void (*close)(struct host *host);
+};
+
+/* executor_process, executor_pool, … */
+#define EXECUTOR_KIND(constant, name, ...) extern const struct executor_kind executor_##name;
+AGENT_KINDS_HERE(EXECUTOR_KIND)
+#undef EXECUTOR_KIND
+
+/* NULL for kinds whose jobs are not run here. */
+const struct executor_kind *executor_kind(enum agent_kind kind);
 
 #endif

@@ -16,14 +16,11 @@
  * in its write. */
 #include "agents/task.h"
 
-#include "agents/arq/arq.h"
 #include "agents/lease_session.h"
 #include "agents/exec.h"
 #include "agents/executor.h"
 #include "agents/host.h"
-#include "agents/http/http.h"
 #include "agents/assignment.h"
-#include "agents/process/process.h"
 
 #include <stdlib.h>
 
@@ -323,9 +320,7 @@ static struct executor *make_hands(struct task *w)
                                .agent = w->opt.agent,
                                .env = w->opt.env };
 
-    if (common.agent->arq.function != NULL)
-        return arq_new(&common);
-    return common.agent->http.url != NULL ? http_new(&common) : process_new(&common);
+    return executor_kind(common.agent->kind)->make(&common);
 }
 
 static struct task *make(const struct task_options *options,

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "config/agent_kind.h"
 #include "http/http.h"
 #include "hub/hub.h"
 #include "hub/thread_pool.h"
@@ -26,8 +27,7 @@ struct app_agent {
     struct str name;
     struct str description;
     bool is_public;
-    bool takes_calls; /* its workers come over HTTP, or are processes of a pool */
-    bool has_pool;
+    enum agent_kind kind;
 };
 
 /* What may be replaced while the loops run; the old ones stay as long as the app. */

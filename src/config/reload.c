@@ -100,6 +100,7 @@ static int carry_agent(struct reload *r,
         if (err != 0)
             return err;
     }
+    next->kind = running->kind;
     next->is_builtin = running->is_builtin;
     for (size_t i = 0; i < SETTINGS_MAX; i++)
         if (!same_setting(i, running, next))
@@ -122,7 +123,7 @@ static int keep_agent(struct reload *r, struct config_agent *gone, struct server
     return 0;
 }
 
-/* A new one that needs no process of ours may come; any other is left out. */
+/* A new one whose jobs are not run here may come; any other is left out. */
 static void admit_new(struct reload *r,
                       const struct server_config *running,
                       struct server_config *next)
@@ -132,12 +133,13 @@ static void admit_new(struct reload *r,
     for (size_t i = 0; i < next->n_agents; i++) {
         struct config_agent a = next->agents[i];
         bool is_new = find(running, a.name) == NULL;
+        bool may_come = !agent_kinds[a.kind].runs_here;
 
         if (is_new)
-            note(a.pull || a.channel ? &r->taken : &r->left, a.name, NULL);
+            note(may_come ? &r->taken : &r->left, a.name, NULL);
         next->agents[i] = (struct config_agent){ 0 };
         next->agents[n] = a;
-        if (!is_new || a.pull || a.channel) {
+        if (!is_new || may_come) {
             n++;
         } else {
             config_agent_clear(&next->agents[n]);

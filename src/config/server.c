@@ -153,7 +153,7 @@ static int check_redis_agent(struct loader *l)
     if (!c->redis_subscribe || c->redis_subscribe_agent == NULL)
         return 0;
     for (size_t i = 0; i < c->n_agents; i++)
-        if (str_eq(c->agents[i].name, name) && c->agents[i].channel)
+        if (str_eq(c->agents[i].name, name) && c->agents[i].kind == AGENT_CHANNEL)
             return 0;
     return error_set(l->err, ERR_REFUSED,
                      "redis_subscribe_agent: there is no agent '%s' with 'channel: true'",
@@ -177,14 +177,13 @@ static int check_arq_agent(struct loader *l, const struct config_agent *a)
     const struct server_config *c = l->config;
     bool serves = a->serves.function != NULL || a->serves.resume_function != NULL;
 
-    if (a->arq.function != NULL && c->redis_url == NULL)
+    if (a->kind == AGENT_ARQ && c->redis_url == NULL)
         return error_set(l->err, ERR_REFUSED,
                          "the agent '%s' has an 'arq' function, but there "
                          "is no redis_url",
                          quote(a->name).z);
     /* What we put there we would take again. */
-    if (a->arq.function != NULL && c->arq_queue != NULL &&
-        strcmp(a->arq.queue, c->arq_queue) == 0)
+    if (a->kind == AGENT_ARQ && c->arq_queue != NULL && strcmp(a->arq.queue, c->arq_queue) == 0)
         return error_set(l->err, ERR_REFUSED,
                          "the agent '%s' has the queue that arq_queue says "
                          "is served here: give it another 'queue'",

@@ -7,6 +7,7 @@
 #define CONFIG_SERVER_H
 
 #include "base/str.h"
+#include "config/agent_kind.h"
 #include "config/options/listen.h"
 #include "config/options/options.h"
 
@@ -37,7 +38,7 @@ enum publish_dialect {
 
 /* Long-lived processes that share an agent's jobs. */
 struct config_pool {
-    unsigned size; /* 0: none, a process for each job */
+    unsigned size; /* 0: none */
     unsigned concurrency;
     unsigned warm;
     int64_t recycle_jobs;  /* 0: never */
@@ -95,12 +96,12 @@ struct config_serves {
     char **resume_args;
 };
 
-/* Exactly one of argv, pull, channel, http.url, arq.function and is_builtin says how its jobs
- * reach it. */
+/* What belongs to another kind than its own is there, and means nothing. */
 struct config_agent {
+    enum agent_kind kind;
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
-    char **argv;            /* a process of its own; NULL: none */
+    char **argv;            /* NULL: not a kind with processes, or built in */
     char **env;             /* NAME=value, or NULL: nothing to add */
     char *cwd;              /* NULL: the server's */
     bool pull;              /* workers come for its jobs over HTTP */

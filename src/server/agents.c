@@ -36,10 +36,10 @@ static struct exec_arq exec_arq_of(const struct config_arq *a)
 static struct exec_agent exec_agent_of(const struct server *s, const struct config_agent *a)
 {
     const struct config_pool *p = &a->pool;
-    char *const *demo = p->size > 0 ? s->demo_pool_argv : s->demo_argv;
-    bool has_processes = a->argv != NULL || a->is_builtin;
+    char *const *demo = a->kind == AGENT_POOL ? s->demo_pool_argv : s->demo_argv;
 
     return (struct exec_agent){ .name = a->name,
+                                .kind = a->kind,
                                 .argv = a->is_builtin ? demo : a->argv,
                                 .env = a->env,
                                 .cwd = a->cwd,
@@ -58,7 +58,7 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
                                           .first_ms = a->http.first_ms,
                                           .idle_ms = a->http.idle_ms },
                                 .arq = exec_arq_of(&a->arq),
-                                .pool = { .size = has_processes ? p->size : 0,
+                                .pool = { .size = p->size,
                                           .concurrency = p->concurrency,
                                           .warm = p->warm,
                                           .recycle_jobs = (uint64_t)p->recycle_jobs,
@@ -78,9 +78,11 @@ int server_make_agents(struct server *s, struct error *err)
     if (s->exec_agents == NULL || s->exec_names == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     for (size_t i = 0; i < c->n_agents; i++) {
-        if (c->agents[i].pull || c->agents[i].channel)
+        const struct agent_kind_traits *kind = &agent_kinds[c->agents[i].kind];
+
+        if (!kind->runs_here)
             continue;
-        if (c->agents[i].arq.function == NULL)
+        if (!kind->outlives_server)
             s->exec_names[s->n_names++] = c->agents[i].name;
         s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
     }

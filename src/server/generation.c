@@ -8,16 +8,17 @@
 /* What is fed from a channel is on it already. */
 static bool is_published(const struct server_config *c, const struct config_agent *a)
 {
-    bool echoes = (a->channel || a->arq.function != NULL) && c->redis_subscribe &&
+    bool echoes = agent_kinds[a->kind].has_channel && c->redis_subscribe &&
                   strcmp(c->redis_publish_channel, c->redis_subscribe_channel) == 0;
 
     return c->redis_publish != PUBLISH_DIALECT_OFF && !echoes;
 }
 
-/* Can its workers be asked to pause?  Who feeds a channel cannot. */
-static bool is_deaf(const struct config_agent *a)
+static enum journal_fed fed(enum agent_kind kind)
 {
-    return !a->pull && !a->is_pausable && (a->pool.size == 0 || a->http.url != NULL);
+    if (!agent_kinds[kind].has_channel)
+        return FED_NOT;
+    return agent_kinds[kind].runs_here ? FED_BESIDE : FED_ALONE;
 }
 
 static void fill_agents(struct generation *g)
@@ -33,14 +34,12 @@ static void fill_agents(struct generation *g)
                                     .queue_ms = a->queue_ms,
                                     .run_ms = a->run_ms,
                                     .answer_ms = a->answer_ms,
-                                    .is_deaf = is_deaf(a),
+                                    .is_deaf =
+                                        !agent_kinds[a->kind].hears_pause && !a->is_pausable,
                                     .cancel_grace_ms = a->cancel_grace_ms,
-                                    .fed = a->channel                ? FED_ALONE
-                                           : a->arq.function != NULL ? FED_BESIDE
-                                                                     : FED_NOT,
+                                    .fed = fed(a->kind),
                                     .is_published = is_published(g->config, a) };
-        g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public,
-                                               a->pull || a->pool.size > 0, a->pool.size > 0 };
+        g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public, a->kind };
     }
 }
 

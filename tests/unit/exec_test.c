@@ -1140,6 +1140,7 @@ static struct exec_agent *pool_agent(struct scene *s, const char *script)
 {
     struct exec_agent *a = agent(s, 0, script);
 
+    a->kind = AGENT_POOL;
     a->pool = (struct exec_pool){ .size = 2,
                                   .concurrency = 1,
                                   .warm = 1,

@@ -271,6 +271,49 @@ static void a_queue_of_arq_is_checked(void **state)
         "attempt, resume and answer, each also as name=word");
 }
 
+static void an_agent_has_one_kind(void **state)
+{
+    static const char file[] = "redis_url: redis://h\n"
+                               "agents:\n"
+                               "  process: {command: [x]}\n"
+                               "  pool: {command: [x], pool: 2}\n"
+                               "  http: {http: 'http://h/'}\n"
+                               "  arq: {arq: run}\n"
+                               "  pull: {pull: true}\n"
+                               "  channel: {channel: true}\n";
+    struct server_config *c = good(file, NONE, NONE);
+
+    (void)state;
+    for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++)
+        assert_int_equal(agent_of(c, agent_kinds[kind].name)->kind, kind);
+    assert_int_equal(agent_of(c, "demo")->kind, AGENT_PROCESS);
+    server_config_free(c);
+    c = good("agents: {demo: {pool: 2}}", NONE, NONE);
+    assert_int_equal(agent_of(c, "demo")->kind, AGENT_POOL);
+    server_config_free(c);
+}
+
+/* Only agents with a command have the pool that all have. */
+static void a_pool_for_all_is_none_for_another_kind(void **state)
+{
+    struct server_config *c =
+        good("demo: false\nagents: {'*': {pool: 2}, a: {http: 'http://h/'}}", NONE, NONE);
+    struct buf shown;
+
+    (void)state;
+    buf_init(&shown, 1 << 20);
+    server_config_show(c, &shown);
+    buf_char(&shown, '\0');
+    assert_int_equal(shown.error, 0);
+    assert_int_equal(agent_of(c, "a")->kind, AGENT_HTTP);
+    server_config_free(c);
+    assert_null(strstr(shown.p, "pool:"));
+    c = good(shown.p, NONE, NONE); /* which would be refused with a pool */
+    assert_int_equal(agent_of(c, "a")->kind, AGENT_HTTP);
+    server_config_free(c);
+    buf_done(&shown);
+}
+
 static void the_demo_is_built_in(void **state)
 {
     struct server_config *c = good(NULL, NONE, NONE);
@@ -425,6 +468,8 @@ int main(void)
         cmocka_unit_test(a_pool_is_checked),
         cmocka_unit_test(a_queue_of_arq_is_a_group_of_options),
         cmocka_unit_test(a_queue_of_arq_is_checked),
+        cmocka_unit_test(an_agent_has_one_kind),
+        cmocka_unit_test(a_pool_for_all_is_none_for_another_kind),
         cmocka_unit_test(the_demo_is_built_in),
         cmocka_unit_test(the_demo_can_be_changed_and_replaced_and_left_out),
         cmocka_unit_test(an_agents_bounds_are_checked),

@@ -1,4 +1,14 @@
-/* One job in a queue of ARQ.
+/* A job of an ARQ queue as the executor of a task: somebody else's Python worker does it.
+ *
+ *     start ──enqueue──▶ waits in the queue ──▶ in progress ──▶ result ──▶ over
+ *                             │                     │ no sign of its worker for as long as
+ *                             └─ it has expired     └ a lease: lost
+ *
+ * What it does meanwhile comes over its channel (redis/), and so may its end; the result in
+ * Redis is looked for besides.  Stopping it aborts the job, as Job.abort() does.  When the
+ * server goes down it is left alone: the next one finds it under the same id.
+ *
+ * Its phases:
  *
  *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, or it is there already
  *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
@@ -11,8 +21,6 @@
  * the next look tells.  The id is the job's own, so that whoever comes back to it finds what is
  * there; only a job that goes on after a question has another one, because the result of its
  * beginning is kept. */
-#include "agents/arq/arq.h"
-
 #include "agents/arq/job.h"
 #include "agents/exec.h"
 #include "agents/executor.h"
@@ -31,6 +39,12 @@ enum {
     EXTRA_MS = 86400 * 1000, /* a job is kept for so long after it was due, as ARQ has it */
     SOON_MS = 10,
     VANISHED = 2, /* looks in a row that find nothing: between two keys it may have ended */
+};
+
+/* The connection that all of them use.  Only one at a time may watch keys on it. */
+struct arq_line {
+    struct redis *redis;
+    bool is_watching;
 };
 
 enum phase { PHASE_ENQUEUE, PHASE_FOLLOW, PHASE_SETTLE, PHASE_OVER };
@@ -661,7 +675,7 @@ static const struct executor_ops ops = { .source = "the queue", /* says nothing 
                                          .output = output,
                                          .close = close_timer };
 
-struct executor *arq_new(const struct executor *common)
+static struct executor *make(const struct executor *common)
 {
     struct arq *a = calloc(1, sizeof(*a));
 
@@ -671,3 +685,45 @@ struct executor *arq_new(const struct executor *common)
     a->executor.ops = &ops;
     return &a->executor;
 }
+
+/* --- the connection ---------------------------------------------------------- */
+
+static void on_redis(void *arg, bool connected, struct str why)
+{
+    const struct host *host = arg;
+    char text[240];
+
+    (void)snprintf(text, sizeof(text), "spoolwire: Redis is %s%.*s",
+                   connected ? "there" : "away: ", STR_ARG(str_head(why, 200)));
+    host_log(host, STR_NONE, STR("arq"), str_of(text));
+}
+
+static int open_line(struct host *host, const struct exec_options *options, struct error *err)
+{
+    struct redis_options redis = {
+        .url = options->redis, .name = "spoolwire-arq", .state = on_redis, .arg = host
+    };
+    struct arq_line *line = calloc(1, sizeof(*line));
+
+    if (line == NULL || redis_open(host->loop, &redis, &line->redis) != 0) {
+        free(line);
+        return error_set(err, ERR_NOMEM, "out of memory for a connection to Redis");
+    }
+    host->arq = line;
+    return 0;
+}
+
+static void on_line_closed(void *line)
+{
+    free(line);
+}
+
+static void close_line(struct host *host)
+{
+    if (host->arq != NULL)
+        redis_close(host->arq->redis, on_line_closed, host->arq);
+}
+
+const struct executor_kind executor_arq = { .make = make,
+                                            .open = open_line,
+                                            .close = close_line };

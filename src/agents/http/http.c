@@ -1,10 +1,19 @@
-/* One POST.  libcurl hands over the answer in on_bytes(), from where it may not be called
+/* A remote endpoint as the executor of a task: the job is the body of a POST, and what the
+ * answer streams (server-sent events or JSON lines) are its events.
+ *
+ *     start ──POST──▶ head of the answer ──▶ its lines … ──▶ its end
+ *        │ connect, first    │ not 2xx: refused    │ idle, cut    └ it went well; the journal
+ *        ▼                   ▼                     ▼                says what that means
+ *       lost                failed                lost
+ *
+ * Stopping it closes the connection.  While the journal is behind, nothing is read, and the
+ * endpoint waits in its write.
+ *
+ * libcurl hands over the answer in on_bytes(), from where it may not be called
  * itself: to end the transfer there, on_bytes() takes nothing more; to wait, it says so.
  *
  * No connection is used twice: on one that the endpoint is about to close libcurl would send
  * the request again, and a job must not be started twice by one attempt. */
-#include "agents/http/http.h"
-
 #include "agents/http/body.h"
 #include "agents/http/http_client.h"
 #include "agents/exec.h"
@@ -538,7 +547,7 @@ static const struct executor_ops ops = { .source = "the answer of the endpoint",
                                          .judge = judge,
                                          .close = close_watch };
 
-struct executor *http_new(const struct executor *common)
+static struct executor *make(const struct executor *common)
 {
     struct http *h = calloc(1, sizeof(*h));
 
@@ -548,3 +557,22 @@ struct executor *http_new(const struct executor *common)
     h->executor.ops = &ops;
     return &h->executor;
 }
+
+static int open_client(struct host *host, const struct exec_options *options, struct error *err)
+{
+    (void)options;
+    host->client = http_client_new(host->loop);
+    return host->client != NULL
+               ? 0
+               : error_set(err, ERR_NOMEM, "agents with a url need libcurl.so.4");
+}
+
+static void close_client(struct host *host)
+{
+    if (host->client != NULL)
+        http_client_close(host->client);
+}
+
+const struct executor_kind executor_http = { .make = make,
+                                             .open = open_client,
+                                             .close = close_client };

@@ -1,6 +1,7 @@
 #include "agents/pool/pool.h"
 
 #include "agents/exec.h"
+#include "agents/executor.h"
 #include "agents/host.h"
 #include "agents/pool/pool_process.h"
 #include "agents/process/watcher.h"
@@ -371,3 +372,5 @@ void pool_free(struct pool *t)
 {
     free(t);
 }
+
+const struct executor_kind executor_pool = { .make = NULL }; /* jobs go to pool_take() */

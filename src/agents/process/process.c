@@ -1,5 +1,5 @@
-#include "agents/process/process.h"
-
+/* A process as the executor of a task: the job is a line on its stdin, which ends there; its
+ * exit decides.  Exit 0 went well, anything else is a failure with the end of stderr. */
 #include "agents/process/child.h"
 #include "agents/environment.h"
 #include "agents/exec.h"
@@ -214,7 +214,7 @@ static const struct executor_ops ops = { .source = "stdout",
                                          .details = put_details,
                                          .close = close_child };
 
-struct executor *process_new(const struct executor *common)
+static struct executor *make(const struct executor *common)
 {
     struct process *p = calloc(1, sizeof(*p));
 
@@ -224,3 +224,5 @@ struct executor *process_new(const struct executor *common)
     p->executor.ops = &ops;
     return &p->executor;
 }
+
+const struct executor_kind executor_process = { .make = make };

@@ -30,7 +30,7 @@ struct journal_call *ask_new(struct http_request *req,
     /* Its worker is put to work, which may start a process. */
     if (!api_may_use_agent(req, graph) || !api_may_act(req))
         return NULL;
-    if (!agent->takes_calls) {
+    if (!agent_kinds[agent->kind].takes_calls) {
         http_respond_error(req, 400,
                            "the workers of the graph '%.*s' take no calls: pull workers and "
                            "pools do",
@@ -43,7 +43,7 @@ struct journal_call *ask_new(struct http_request *req,
     struct journal_request *j = &call->journal;
     j->agents = &agent->name; /* stays as long as the app */
     j->n_agents = 1;
-    j->wait_ms = agent->has_pool ? START_MS : WAIT_MS;
+    j->wait_ms = agent->kind == AGENT_POOL ? START_MS : WAIT_MS;
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {
         (void)api_no_memory(req);

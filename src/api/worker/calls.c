@@ -148,7 +148,7 @@ static const struct app_agent *called_agent(struct http_request *req)
     }
     if (!api_may_use_agent(req, name))
         return NULL;
-    if (!agent->takes_calls) {
+    if (!agent_kinds[agent->kind].takes_calls) {
         http_respond_error(req, 503,
                            "the agent %.*s has a process for each job, which takes no calls: "
                            "pull workers and pools do",

@@ -100,6 +100,35 @@ static bool is_said(const char *name,
     return entry->lines[i] != 0 || (every != NULL && every->lines[i] != 0);
 }
 
+/* The kinds that its options choose; returns how many there are. */
+static size_t chosen_kinds(const struct config_agent *a, enum agent_kind ret[AGENT_KIND_MAX])
+{
+    size_t n = 0;
+
+    for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++)
+        for (size_t i = 0; i < agent_options.n && agent_kinds[kind].option != NULL; i++)
+            if (strcmp(agent_options.options[i].name, agent_kinds[kind].option) == 0 &&
+                option_is_on(&agent_options.options[i], a))
+                ret[n++] = kind;
+    return n;
+}
+
+static bool is_chosen(const struct config_agent *a)
+{
+    enum agent_kind kinds[AGENT_KIND_MAX];
+
+    return chosen_kinds(a, kinds) > 0;
+}
+
+/* One without any is built in. */
+static enum agent_kind kind_of(const struct config_agent *a)
+{
+    enum agent_kind kinds[AGENT_KIND_MAX] = { AGENT_PROCESS };
+
+    (void)chosen_kinds(a, kinds);
+    return kinds[0] == AGENT_PROCESS && a->pool.size > 0 ? AGENT_POOL : kinds[0];
+}
+
 /* The agent in this program, where nothing else was said. */
 static int set_builtin(struct config_agent *agent,
                        const struct agent_entry *entry,
@@ -128,43 +157,17 @@ static int make_agent(struct config_agent *agent,
     int err = set_options(agent, entry, every);
     if (err == 0)
         err = set_settings(agent, entry, every);
-    if (err == 0 && agent->argv == NULL && !agent->pull && !agent->channel &&
-        agent->http.url == NULL && agent->arq.function == NULL)
+    agent->kind = kind_of(agent);
+    if (err == 0 && !is_chosen(agent))
         err = set_builtin(agent, entry, every);
     return err;
-}
-
-/* The ways in which jobs may reach it, in words; returns how many there are. */
-static size_t ways_of(const struct agent_entry *entry, const char *ret[5])
-{
-    const struct config_agent *a = &entry->values;
-    size_t n = 0;
-
-    if (a->argv != NULL)
-        ret[n++] = "a 'command'";
-    if (a->http.url != NULL)
-        ret[n++] = "an 'http' url";
-    if (a->arq.function != NULL)
-        ret[n++] = "an 'arq' function";
-    if (a->pull)
-        ret[n++] = "'pull: true'";
-    if (a->channel)
-        ret[n++] = "'channel: true'";
-    return n;
-}
-
-static bool has_worker(const struct agent_entry *entry)
-{
-    const char *ways[5];
-
-    return ways_of(entry, ways) > 0;
 }
 
 /* Is it one of the server's agents?  "*" is not, nor the demo's settings without the demo. */
 static bool is_offered(const struct loader *l, const struct agent_entry *entry)
 {
     if (strcmp(entry->name, DEMO_NAME) == 0)
-        return has_worker(entry) || l->config->demo;
+        return is_chosen(&entry->values) || l->config->demo;
     return strcmp(entry->name, "*") != 0;
 }
 
@@ -215,15 +218,48 @@ static int check_http(const struct loader *l, const struct agent_entry *entry)
     return 0;
 }
 
-/* Jobs reach it in one way. */
+/* "a 'command', an 'http' url, … or 'channel: true'" */
+static void put_choices(struct buf *out)
+{
+    const char *last = NULL;
+
+    for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++) {
+        if (agent_kinds[kind].option == NULL)
+            continue;
+        if (out->n > 0)
+            buf_lit(out, ", ");
+        buf_str(out, str_of(last));
+        last = agent_kinds[kind].phrase;
+    }
+    buf_lit(out, " or ");
+    buf_str(out, str_of(last));
+}
+
+static int refuse_without_kind(const struct loader *l, const struct agent_entry *entry)
+{
+    struct buf choices;
+
+    buf_init(&choices, 1024);
+    put_choices(&choices);
+    int err = choices.error != 0
+                  ? error_set(l->err, ERR_NOMEM, "out of memory")
+                  : error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu needs %.*s",
+                              l->file_name, quote(str_of(entry->name)).z, entry->line,
+                              STR_ARG(buf_text(&choices)));
+    buf_done(&choices);
+    return err;
+}
+
+/* It is of one kind. */
 static int check_worker(const struct loader *l, const struct agent_entry *entry)
 {
     struct quoted name = quote(str_of(entry->name));
-    const char *ways[5];
+    enum agent_kind kinds[AGENT_KIND_MAX];
 
-    if (ways_of(entry, ways) > 1)
+    if (chosen_kinds(&entry->values, kinds) > 1)
         return error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu has %s and %s",
-                         l->file_name, name.z, entry->line, ways[0], ways[1]);
+                         l->file_name, name.z, entry->line, agent_kinds[kinds[0]].phrase,
+                         agent_kinds[kinds[1]].phrase);
     return check_http(l, entry);
 }
 
@@ -255,11 +291,11 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the command of the agent '%s' at line %zu has no program",
                          l->file_name, name.z, entry->line);
-    const char *ways[5];
-    if (ways_of(entry, ways) > 0 && entry->values.argv == NULL && entry->values.pool.size > 0)
+    const struct agent_kind_traits *kind = &agent_kinds[kind_of(&entry->values)];
+    if (!kind->has_processes && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool' and %s", l->file_name,
-                         name.z, entry->line, ways[0]);
+                         name.z, entry->line, kind->phrase);
     if (entry->values.concurrency > 0 && entry->values.pool.size > 0)
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
@@ -270,11 +306,8 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
                          "%s: the agent '%s' at line %zu has a 'pool' and no 'size' for it: "
                          "'pool: {size: 4, …}'",
                          l->file_name, name.z, entry->line);
-    if (!has_worker(entry) && strcmp(entry->name, DEMO_NAME) != 0)
-        return error_set(l->err, ERR_REFUSED,
-                         "%s: the agent '%s' at line %zu needs a 'command', an 'http' url, an "
-                         "'arq' function, 'pull: true' or 'channel: true'",
-                         l->file_name, name.z, entry->line);
+    if (!is_chosen(&entry->values) && strcmp(entry->name, DEMO_NAME) != 0)
+        return refuse_without_kind(l, entry);
     return 0;
 }
 

@@ -422,6 +422,12 @@ bool option_is_empty(const struct option *o, const void *object)
                : o->type == OPTION_STR && str_absent(*(const struct str *)member);
 }
 
+bool option_is_on(const struct option *o, const void *object)
+{
+    return o->type == OPTION_BOOL ? *(const bool *)((const char *)object + o->member)
+                                  : !option_is_empty(o, object);
+}
+
 /* What stands in a query may be a key: `?key=***`. */
 static void print_url(const struct option *o, struct str url, bool file, struct buf *out)
 {

@@ -105,6 +105,8 @@ int option_refuse(const struct option *o, int code, const char *subject, struct 
 
 /* Has it no value at all? */
 bool option_is_empty(const struct option *o, const void *object);
+/* Is it true, or of another type than OPTION_BOOL and not empty? */
+bool option_is_on(const struct option *o, const void *object);
 /* Appends its value, as a file would have it or plain; the values of pairs are masked. */
 void option_print(const struct option *o, const void *object, bool file, struct buf *out);
 /* In JSON what option_print prints stands in quotes. */

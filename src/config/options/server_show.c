@@ -52,17 +52,26 @@ static void put_source(const struct server_config *config, size_t i, struct buf 
     buf_char(out, '\n');
 }
 
+/* Options that a file may not have beside the agent's kind. */
+static bool is_of_another_kind(const struct option *o, enum agent_kind own)
+{
+    if (own == AGENT_POOL ? strcmp(o->name, "concurrency") == 0
+                          : str_is(option_group(o), "pool"))
+        return true;
+    for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++)
+        if (o->type == OPTION_BOOL && kind != own && agent_kinds[kind].option != NULL &&
+            strcmp(o->name, agent_kinds[kind].option) == 0)
+            return true;
+    return false;
+}
+
 static void put_agent_option(const struct config_agent *a, size_t i, struct buf *out)
 {
     const struct option *o = &agent_options.options[i];
     struct str group = option_group(o);
     bool first = group.n > 0 && (i == 0 || !str_eq(option_group(o - 1), group));
 
-    /* What belongs to the other way of reaching it would be refused in a file. */
-    if ((!a->pull && strcmp(o->name, "pull") == 0) ||
-        (!a->channel && strcmp(o->name, "channel") == 0) ||
-        (a->pool.size > 0 && strcmp(o->name, "concurrency") == 0) ||
-        (a->pool.size == 0 && str_is(group, "pool")))
+    if (is_of_another_kind(o, a->kind))
         return;
     if (first) {
         buf_lit(out, "    ");
