@@ -160,7 +160,7 @@ static void render_line(struct rendering *r, struct str line)
     if (record_decode(&r->reader, line, &rec, NULL) != 0)
         die("decode");
     if (rec.header_seq != 0)
-        rec.head = find_header(&r->headers, rec.header_seq);
+        rec.header = find_header(&r->headers, rec.header_seq);
     rec.job_id = str_of(r->job);
     if (stream_format_render(&r->way, &rec, (struct cursor){ 0 }, &r->frames, &r->out, &n) != 0)
         die("render");
