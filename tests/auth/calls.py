@@ -6,7 +6,8 @@ from harness import case, cases, check, contains, equal
 
 NAMED = {"job": {"job": "%s"}, "job_id": {"job_id": "%s"}, "run": {"run": "%s"}, "run_id": {"x": [{"run_id": "%s"}]},
          "thread": {"thread": "%s"}, "thread_id": {"config": {"configurable": {"thread_id": "%s"}}},
-         "checkpoint": {"checkpoint": {"thread_id": "%s"}}}
+         "checkpoint": {"checkpoint": {"thread_id": "%s"}}, "threadId": {"threadId": "%s"},
+         "a list": {"job_ids": ["%s"]}, "threads": {"x": {"threads": ["%s", "%s"]}}}
 
 
 def fill(value, id):

@@ -48,19 +48,44 @@ static bool is_open(struct http_request *req, struct str name)
     return false;
 }
 
-/* What a member with this name names, if anything. */
+/* What a member with this name names, if anything: `thread`, `thread_id`, `threadId`, or
+ * several of them. */
 static bool is_name_of(struct str key, bool *ret_is_thread)
 {
-    *ret_is_thread = str_is(key, "thread") || str_is(key, "thread_id");
-    return *ret_is_thread || str_is(key, "job") || str_is(key, "job_id") ||
-           str_is(key, "run") || str_is(key, "run_id");
+    static const char *const names[] = { "thread", "job", "run" };
+    static const char *const ends[] = { "", "s", "_id", "_ids", "Id", "Ids" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct str end = str_skip(key, strlen(names[i]));
+
+        for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
+            if (str_starts(key, str_of(names[i])) && str_eq(end, str_of(ends[k]))) {
+                *ret_is_thread = i == 0;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* False: more than there is room for. */
+static bool add_named(const yyjson_val *id,
+                      bool is_thread,
+                      struct journal_named *list,
+                      size_t *n)
+{
+    if (str_absent(json_text(id)))
+        return true;
+    if (*n == MAX_NAMED)
+        return false;
+    list[(*n)++] = (struct journal_named){ json_text(id), is_thread };
+    return true;
 }
 
 /* Jobs and threads that @value names, however deep; false: more than there is room for. */
 static bool find_named(const yyjson_val *value, struct journal_named *list, size_t *n)
 {
-    yyjson_val *key, *member;
-    size_t i, max;
+    yyjson_val *key, *member, *one;
+    size_t i, k, max, n_ids;
     bool ok = true, is_thread;
 
     yyjson_arr_foreach((yyjson_val *)value, i, max, member)
@@ -69,12 +94,12 @@ static bool find_named(const yyjson_val *value, struct journal_named *list, size
     }
     yyjson_obj_foreach((yyjson_val *)value, i, max, key, member)
     {
-        struct str id = json_text(member);
-
-        if (!str_absent(id) && is_name_of(json_text(key), &is_thread)) {
-            ok = ok && *n < MAX_NAMED;
-            if (ok)
-                list[(*n)++] = (struct journal_named){ id, is_thread };
+        if (is_name_of(json_text(key), &is_thread)) {
+            ok = ok && add_named(member, is_thread, list, n);
+            yyjson_arr_foreach(member, k, n_ids, one)
+            {
+                ok = ok && add_named(one, is_thread, list, n);
+            }
         }
         ok = ok && find_named(member, list, n);
     }
