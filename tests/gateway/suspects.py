@@ -70,6 +70,9 @@ def a_job_that_crashes_the_server_is_set_aside():
                   s.post("/v1/jobs/j/cancel"), s.post("/v1/jobs/j/pause"), s.post("/v1/jobs/j/resume")):
             equal(a.status, 409, repr(a))
             contains(a.detail, "set aside", "crashed twice", "spoolwire jobs release j")
+        a = s.get(f"/store/items?namespace=n&key=k&job=j&lease={lease.token}")
+        equal(a.status, 409, repr(a))
+        contains(a.body.decode(), "set aside", "crashed twice")
         others_go_on(s)
         job = s.job("j")
         equal((job["state"], job["events"], job["worker"]), ("running", events, None))

@@ -252,6 +252,10 @@ bool items_find_owner(struct store_query *query, struct store *store, struct ite
     } else if (code == ERR_REFUSED) {
         query->status = 409;
         buf_lit(&query->out, "this lease does not hold the job any more");
+    } else if (code == 0 && row.set_aside != 0) {
+        query->status = 409;
+        buf_lit(&query->out, "this job is set aside, because " JOURNAL_SET_ASIDE_WHY);
+        code = ERR_REFUSED;
     } else if (code != 0) {
         store_query_broke(query, &why);
     } else if (str_absent(row.owner)) {
