@@ -135,16 +135,52 @@ static int on_run_stream(struct fold *f, const struct json *line, const struct e
     return err == 0 ? fold_emit(f, &rec, run) : err;
 }
 
-static int on_run_end(struct fold *f, const struct json *line, const struct event *ev)
+/* May @ev, an end, be all that its sender says of a run?  The documents' own examples are such:
+ * a tool's end with its error, a workflow's with its output.  An agent.done may not:
+ * graph.node_complete stands for the node. */
+static bool is_whole_run(struct fold *f, const struct event *ev)
 {
-    struct run *run = run_of(f, ev);
+    bool document = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
+    bool model = ev->type == RUN_CHAT || ev->type == RUN_LLM;
+    bool named = ev->run.n > 0 || ev->type == RUN_CHAIN;
 
-    (void)line;
-    if (run == NULL) {
+    return document && named && !ev->owes && fold_find(f, ev->run) == NULL &&
+           (!model || (ev->has_message && ev->message.text.n > 0));
+}
+
+/* The run that @ev ends; NULL: none is open.  A start that was not sent is made up. */
+static int run_to_end(struct fold *f,
+                      const struct json *line,
+                      const struct event *ev,
+                      struct run **ret)
+{
+    struct event start = *ev;
+
+    *ret = run_of(f, ev);
+    if (*ret != NULL)
+        return 0;
+    if (!is_whole_run(f, ev)) {
         f->stats.orphans++;
         return 0;
     }
-    return fold_end_run(f, run, ev, STR("ok"));
+    start.kind = EVENT_RUN_START;
+    if (str_empty(start.name))
+        start.name = !str_empty(ev->node) ? ev->node : ev->run;
+    if (str_empty(start.name))
+        start.name = STR("workflow");
+    if (ev->type == RUN_CHAIN && str_empty(ev->node) && ev->parent.p == NULL) {
+        start.node = start.name;
+        start.top = true;
+    }
+    return fold_start_run(f, line, &start, ret);
+}
+
+static int on_run_end(struct fold *f, const struct json *line, const struct event *ev)
+{
+    struct run *run;
+    int err = run_to_end(f, line, ev, &run);
+
+    return err == 0 && run != NULL ? fold_end_run(f, run, ev, STR("ok")) : err;
 }
 
 /* The statuses that a sender may name itself. */
@@ -164,14 +200,11 @@ static struct str error_status(const struct event *ev)
 
 static int on_run_error(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct run *run = run_of(f, ev);
-    int err = 0;
+    struct run *run;
+    int err = run_to_end(f, line, ev, &run);
 
-    (void)line;
-    if (run == NULL) {
-        f->stats.orphans++;
-        return 0;
-    }
+    if (err != 0 || run == NULL)
+        return err;
     if (ev->interrupted)
         err = fold_question_repr(f, ev->id, ev->text.p != NULL ? ev->text : STR(""));
     if (err == 0 && ev->interrupted)
@@ -283,8 +316,8 @@ static struct run *exec_done(struct fold *f, const struct event *ev, const struc
     return NULL;
 }
 
-/* graph.node_complete: follows agent.done for a node with a card, and has the step, which that
- * one lacks; stands alone for others. */
+/* graph.node_complete: stands beside agent.done for a node with a card, mostly after it, and
+ * has the step, which that one lacks; stands alone for others. */
 static int on_node_done(struct fold *f, const struct json *line, const struct event *ev)
 {
     struct run *named = fold_find(f, ev->run);
@@ -307,9 +340,14 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
         start.name = ev->node;
         start.top = true;
         err = fold_start_run(f, line, &start, &run);
+    } else { /* it may come before agent.done: the end is said without the step, which follows
+              */
+        start.owes = ev->step != RECORD_NO_NUMBER && run->header->info.step == RECORD_NO_NUMBER;
     }
     start.output = NULL;
-    return err == 0 ? fold_end_run(f, run, &start, STR("ok")) : err;
+    if (err == 0)
+        err = fold_end_run(f, run, &start, STR("ok"));
+    return err == 0 && f->owed.p != NULL ? fold_complete(f, ev->step) : err;
 }
 
 /* An object without the error's class, which the record has already. */

@@ -123,7 +123,8 @@ static int read_llm_chunk(const struct source_line *in,
 static int read_llm_end(const struct source_line *in, const struct native *n, struct event *ev)
 {
     const yyjson_val *usage = either(json_at(in->top.metadata, "usage"), inner(n, "usage"));
-    struct str thinking = json_text(json_at(in->top.metadata, "thinking"));
+    struct str thinking =
+        json_text(either(json_at(in->top.metadata, "thinking"), inner(n, "thinking")));
 
     read_run(in, n, ev);
     if (ev->output == NULL)
@@ -397,9 +398,15 @@ static int read_node_done(const struct source_line *in,
                           const struct native *n,
                           struct event *ev)
 {
+    const yyjson_val *node = top(n, "node");
+
     ev->step = json_int(top(n, "step"), ev->step);
     ev->run = n->agent_id;
-    return need_text(in, top(n, "node"), "node", &ev->node);
+    if (yyjson_is_str((yyjson_val *)node) && json_text(node).n == 0) {
+        ev->kind = EVENT_NOTHING; /* document 000's handler says so of the graph itself */
+        return 0;
+    }
+    return need_text(in, node, "node", &ev->node);
 }
 
 static int read_interrupt(const struct source_line *in,

@@ -57,10 +57,20 @@ static void the_examples_of_001_are_a_job_that_succeeds(void **state)
     begin_any(&s);
     say(&s, CHAIN_START);
     say(&s, MODEL_STREAM);
-    say(&s, TOOL_ERROR); /* of a tool that was not announced */
+    say(&s, TOOL_ERROR); /* of a tool that was not announced: its start is made up */
+    say(&s, TOOL_ERROR); /* again */
     say(&s, CHAIN_END);
     end_of_stream(&s);
-    expect(&s, "node. job.end", "status", "node.start -\nnode.end ok\njob.end succeeded\n");
+    expect(&s, "node. tool. job.end", "name exec status",
+           "node.start plan_and_execute check_and_execute -\n"
+           "tool.start bing_search check_and_execute -\n"
+           "tool.end bing_search check_and_execute error\n"
+           "node.end plan_and_execute check_and_execute ok\n"
+           "job.end - - succeeded\n");
+    expect_frames(&s, VIEW_AGENT, "agent.tool_result",
+                  "{'type':'agent.tool_result','agent_id':'check_and_execute','tool_name':"
+                  "'bing_search','result_summary':'HTTP 429 Too Many Requests','status':"
+                  "'error'}\n");
     expect_frames(&s, VIEW_AGENT, "agent.token",
                   "{'type':'agent.token','agent_id':'check_and_execute','token':'李白 was born "
                   "in '}\n");
@@ -325,6 +335,55 @@ static void the_output_of_the_last_workflow_is_the_report(void **state)
     reports_are(&s, REPORT("The report."));
 }
 
+static void a_workflows_end_alone_is_enough(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'All of it.'}"));
+    say(&s, NATIVE("workflow.end", "w1", "writer", "{'output':'again'}"));
+    expect(&s, "node.", "run name status", "node.start w1 writer -\nnode.end w1 writer ok\n");
+    reports_are(&s, REPORT("All of it."));
+}
+
+static void nor_does_it_need_an_id(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'type':'workflow.end','data':{'output':'All of it.'}}");
+    reports_are(&s, REPORT("All of it."));
+}
+
+static void a_chains_end_alone_is_enough(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_END);
+    reports_are(&s, REPORT("Suyab"));
+}
+
+static void a_models_end_alone_has_its_text(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, CHAIN_START);
+    say(&s, MODEL_END); /* without a text it says nothing */
+    say(&s, "{'event':'on_chat_model_end','run_id':'run-abc123','data':{'model':'gpt-x',"
+            "'final_text':'Suyab','error':null,'duration_ms':900}}");
+    expect(&s, "llm.", "exec text",
+           "llm.start check_and_execute -\n"
+           "llm.delta check_and_execute Suyab\n"
+           "llm.end check_and_execute Suyab\n");
+    done(&s);
+}
+
 static void a_workflow_that_failed_reports_nothing(void **state)
 {
     struct scene s;
@@ -405,6 +464,38 @@ static void a_node_without_a_namespace_is_the_newest_of_that_name(void **state)
     say(&s, "{'event':'on_tool_start','name':'web','run_id':'t2','tags':[],"
             "'metadata':{'langgraph_node':'other','langgraph_step':1},'data':{'input':{}}}");
     expect(&s, "tool.start", "run exec", "tool.start t1 w1\ntool.start t2 -\n");
+    done(&s);
+}
+
+/* Section 3: both come from one on_chain_end; nothing says which is sent first. */
+static void a_node_that_is_complete_before_it_is_done_keeps_its_step(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'type':'agent.spawned','agent_id':'a1','agent_name':'critic','node':'critic'}");
+    say(&s, "{'type':'graph.node_complete','node':'critic','step':4}");
+    say(&s, "{'type':'agent.done','agent_id':'a1','node':'critic'}");
+    say(&s, "{'type':'job.done'}");
+    expect_frames(&s, VIEW_AGENT, "agent.done graph. job.",
+                  "{'type':'agent.done','agent_id':'a1','node':'critic','elapsed_ms':10}\n"
+                  "{'type':'graph.node_complete','node':'critic','step':4}\n"
+                  "{'type':'job.done'}\n");
+    done(&s);
+}
+
+/* Section 6: _handle_chain_end sends it of the graph, which has no langgraph_node. */
+static void a_graph_that_is_complete_is_no_node(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin_any(&s);
+    say(&s, "{'type':'graph.node_complete','node':'critic','step':1}");
+    say(&s, "{'type':'graph.node_complete','node':'','step':null}");
+    say(&s, "{'type':'job.done'}");
+    expect(&s, "node. job.end", "name", "node.start critic\nnode.end critic\njob.end -\n");
     done(&s);
 }
 
@@ -494,12 +585,18 @@ int main(void)
         cmocka_unit_test(messages_name_the_node_that_is_known),
         cmocka_unit_test(the_result_of_001_is_the_report),
         cmocka_unit_test(the_output_of_the_last_workflow_is_the_report),
+        cmocka_unit_test(a_workflows_end_alone_is_enough),
+        cmocka_unit_test(nor_does_it_need_an_id),
+        cmocka_unit_test(a_chains_end_alone_is_enough),
+        cmocka_unit_test(a_models_end_alone_has_its_text),
         cmocka_unit_test(a_workflow_that_failed_reports_nothing),
         cmocka_unit_test(a_report_that_the_worker_sent_is_the_report),
         cmocka_unit_test(an_output_that_the_worker_gave_at_the_end_goes_first),
         cmocka_unit_test(the_last_update_may_have_the_report),
         cmocka_unit_test(a_large_output_of_a_workflow_is_stored_whole),
         cmocka_unit_test(a_node_without_a_namespace_is_the_newest_of_that_name),
+        cmocka_unit_test(a_node_that_is_complete_before_it_is_done_keeps_its_step),
+        cmocka_unit_test(a_graph_that_is_complete_is_no_node),
         cmocka_unit_test(a_bare_interrupt_is_a_question),
         cmocka_unit_test(a_state_with_an_interrupt_is_both),
         cmocka_unit_test(a_run_without_a_node_belongs_to_the_newest_execution),
