@@ -61,12 +61,37 @@ static int put_questions(const struct args *args, struct buf *out)
     return code;
 }
 
+/* What is known of a failure, a line for each thing; what its process wrote follows whole. */
+static void put_details(struct buf *out, yyjson_val *details)
+{
+    struct str stderr_text = json_text(json_at(details, "stderr"));
+    size_t i, n;
+    yyjson_val *key, *v;
+
+    yyjson_obj_foreach(details, i, n, key, v)
+    {
+        if (!str_is(json_text(key), "stderr") || !yyjson_is_str(v))
+            put_line(out, json_text(key), v);
+    }
+    if (stderr_text.n == 0)
+        return;
+    buf_lit(out, "stderr\n");
+    visible_put_lines(out, stderr_text);
+    if (stderr_text.p[stderr_text.n - 1] != '\n')
+        buf_char(out, '\n');
+}
+
 static int put_lines(const struct args *args, yyjson_val *job, struct buf *out)
 {
     size_t i, n;
     yyjson_val *key, *v;
 
-    yyjson_obj_foreach(job, i, n, key, v) put_line(out, json_text(key), v);
+    yyjson_obj_foreach(job, i, n, key, v)
+    {
+        if (!str_is(json_text(key), "details"))
+            put_line(out, json_text(key), v);
+    }
+    put_details(out, json_at(job, "details"));
     return str_is(json_text(json_at(job, "state")), "waiting") ? put_questions(args, out)
                                                                : EXIT_OK;
 }
@@ -82,7 +107,7 @@ const struct command command_show = {
     .about = "show a job",
     .story =
         "Writes a job's state and what else the server knows of it; of one that waits also "
-        "the questions that it has asked.",
+        "the questions that it has asked, of one whose process failed what that wrote last.",
     .exits = "0 the job is there, whatever its state",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,

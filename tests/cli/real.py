@@ -82,6 +82,19 @@ def tail_from_a_place():
 
 
 @case
+def show_has_what_a_process_wrote_before_it_failed():
+    script = "echo 'one\033[31m' >&2; echo 'two' >&2; exit 3"
+    with Server(agents={"dies": {"command": ["sh", "-c", script]}}) as s:
+        id = s.submit("dies")
+        s.until_state(id, "failed")
+        out, _ = run(s, "show", id)
+        contains(out, "exit_status     3\n")
+        check(out.endswith("stderr\none [31m\ntwo\n"), out)
+        out, _ = run(s, "show", "--json", id)
+        equal(json.loads(out)["details"]["exit_status"], 3)
+
+
+@case
 def cancel_and_show():
     with Server(agents={"pull": PULL}) as s:
         s.submit(job_id="j")

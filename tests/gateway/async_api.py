@@ -614,9 +614,23 @@ def sources_are_the_urls_of_citations():
         id = play(s, [root_start(), artifact("citation_source", "A page", "c", url=a), artifact("citation_source", b, url=b),
                       artifact("citation_source", "again", "c", url=a), artifact("citation_source", c, "n"),
                       artifact("citation_source", "no URL at all"), artifact("citation_use", "[1]", "c", url=a),
-                      artifact("citation_use", "a word", b), root_end()])
+                      artifact("citation_use", "a word", b), artifact("citation_use", "a word", "c"), root_end()])
         equal(state(s, id)["artifacts"]["sources"],
               {"found": 3, "cited": 2, "found_urls": [a, b, c], "cited_urls": [a, b]})
+
+
+@case
+def what_an_artifact_says_of_itself_comes_once():
+    """The list puts a name and a time before what was sent: no member twice, and none is needed."""
+    def named(name, **data):
+        return {"type": "artifact.update", "name": name, "data": dict(data, type="output", name="inner")}
+
+    with Server(agents={"pull": PULL}) as s:
+        id = play(s, [root_start(), named("outer", content="x", timestamp="then"), named(None, content="y"),
+                      {"type": "artifact.update", "data": {}}, root_end()])
+        outputs = state(s, id)["artifacts"]["outputs"]
+        equal([(o["name"], o.get("content")) for o in outputs], [("outer", "x"), ("inner", "y"), (None, None)])
+        check(all(o["timestamp"] != "then" for o in outputs))
 
 
 # Edge case 14.

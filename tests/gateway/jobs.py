@@ -305,6 +305,7 @@ def waiting_for_the_result():
         equal((a.status, a.json["job_id"], a.json["state"]), (200, "q", "succeeded"), repr(a))
         a = s.post("/v1/jobs?wait=20", {"agent": "bad"})
         equal((a.status, a.json["state"], a.json["error"]), (200, "failed", "oh no"), repr(a))
+        equal(a.json["details"], {"exit_status": 4, "stderr": "oh no"})
         start = time.monotonic()
         a = s.post("/v1/jobs?wait=1", {"agent": "pull", "job_id": "p"})
         equal((a.status, a.json["state"]), (202, "queued"), repr(a))
@@ -323,6 +324,23 @@ def waiting_for_the_result():
         contains(a.body, b"the words")
         for bad in ("x", "-1"):
             contains(problem(s.post(f"/v1/jobs?wait={bad}", {"agent": "pull"}), 422), "wait", bad)
+
+
+@case
+def the_result_of_a_job_without_a_root():
+    """Documents 001 and 004 know no root run: the last execution has the output."""
+    def workflow(state, id, data):
+        return {"type": f"workflow.{state}", "id": id, "name": id, "data": data, "metadata": {}}
+
+    with Server(agents={"pull": PULL}) as s:
+        id = play(s, [workflow("start", "planner", {}), workflow("end", "planner", {"output": "a plan"}),
+                      workflow("start", "writer", {}),
+                      {"type": "tool.start", "id": "t", "name": "web", "data": {"input": {}}, "metadata": {}},
+                      {"type": "tool.end", "id": "t", "name": "web", "data": {"output": "a page"}, "metadata": {}},
+                      workflow("end", "writer", {"output": {"report": "The report."}}),
+                      workflow("start", "checker", {}), workflow("end", "checker", {"output": "half", "error": "no"})])
+        a = s.get(f"/v1/jobs/{id}?wait=20").json
+        equal((a["output"], a["report"], a["details"]), ({"report": "The report."}, "The report.", None))
 
 
 @case

@@ -78,6 +78,7 @@ def an_exit_status_is_a_failure_with_stderr():
     equal((job["state"], job["error_type"]), ("failed", "ExitStatus"))
     equal(job["error"], "second: what went wrong")
     equal(frames[-1].json["details"], {"exit_status": 3, "stderr": "first\nsecond: what went wrong"})
+    equal(job["details"], frames[-1].json["details"])
     equal(frames[-1].json["type"], "job.failed")
     contains(frames[-1].json["error"], "what went wrong")
     said = [json.loads(row) for row in err.splitlines() if '"event":"worker"' in row]

@@ -215,18 +215,22 @@ bool jobs_get(struct store_query *query, struct store *store, struct job_row *re
     return code == 0;
 }
 
-/* What the worker gave with the job's end: it stands in the last record. */
-static void put_output(struct buf *b, struct store *store, int64_t key, uint64_t seq)
+/* What came with the job's end, from the worker or about its process: it stands in the last
+ * record. */
+static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t seq)
 {
     struct json_reader reader;
     struct record rec;
-    struct str stored, output = STR_NONE;
+    struct str stored, output = STR_NONE, details = STR_NONE;
 
     json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (store_record(store, key, seq, &stored, NULL) == 0 &&
-        record_decode(&reader, stored, &rec, NULL) == 0 && rec.kind == REC_JOB_END)
+        record_decode(&reader, stored, &rec, NULL) == 0 && rec.kind == REC_JOB_END) {
         output = rec.output;
+        details = rec.details;
+    }
     b->n--; /* the object goes on */
+    render_json(b, "details", details);
     render_json(b, "output", output);
     buf_char(b, '}');
     json_reader_done(&reader);
@@ -244,7 +248,7 @@ static void run_job(struct thread_task *task, struct store *store)
         return;
     }
     api_put_job(&query->out, &row);
-    put_output(&query->out, store, row.key, row.seq);
+    put_end(&query->out, store, row.key, row.seq);
 }
 
 static void look_at_job(struct http_request *req, bool aiq)

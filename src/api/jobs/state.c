@@ -22,8 +22,10 @@ struct folding {
     struct table urls; /* that are in found and cited */
     struct buf report;
     bool has_report;
-    struct buf output; /* the job's own, else that of the root run that ended last */
-    uint64_t root;     /* the record that started it */
+    struct buf output;  /* the job's own, else that of the root run that ended last; without a
+                         * root, of the execution that ended last with one */
+    struct buf details; /* of the job's end */
+    uint64_t root;      /* the record that started it */
     uint64_t last;
     int err;
 };
@@ -125,20 +127,37 @@ static void put_open_tools(struct folding *f, struct starts *s)
 
 /* --- artifacts ----------------------------------------------------------------------- */
 
-static void put_output(struct folding *f, const struct record *rec)
+/* Name and time of the event, then what its sender put into @data, which may have members of
+ * the same names. */
+static void put_output(struct folding *f, const struct record *rec, yyjson_val *data)
 {
-    struct str data = rec->data;
+    struct buf *b = &f->outputs;
+    size_t i, n;
+    yyjson_val *key, *v;
 
-    comma(&f->outputs, &f->n_outputs);
-    buf_lit(&f->outputs, "{\"name\":");
-    json_put_str_or_null(&f->outputs, rec->title);
-    render_moment(&f->outputs, "timestamp", rec->ts);
-    buf_char(&f->outputs, ',');
-    buf_str(&f->outputs, str_skip(data, 1)); /* without its brace: the members go on */
+    comma(b, &f->n_outputs);
+    buf_lit(b, "{\"name\":");
+    json_put_str_or_null(b, rec->title.n > 0 ? rec->title : json_text(json_at(data, "name")));
+    render_moment(b, "timestamp", rec->ts);
+    yyjson_obj_foreach(data, i, n, key, v)
+    {
+        if (str_is(json_text(key), "name") || str_is(json_text(key), "timestamp"))
+            continue;
+        buf_char(b, ',');
+        json_put_str(b, json_text(key));
+        buf_char(b, ':');
+        json_put_value(b, v);
+    }
+    buf_char(b, '}');
+}
+
+static bool is_url(struct str s)
+{
+    return str_starts(s, STR("http://")) || str_starts(s, STR("https://"));
 }
 
 /* What a citation is about.  The fold's own have it as `url`; a worker may send nothing but
- * the content, or name the artifact after it. */
+ * the content, or name the artifact after it.  A name that is no URL is no source. */
 static struct str citation_url(const yyjson_val *data, struct str title)
 {
     struct str url = json_text(json_at(data, "url"));
@@ -146,8 +165,9 @@ static struct str citation_url(const yyjson_val *data, struct str title)
 
     if (url.n > 0)
         return url;
-    return str_starts(content, STR("http://")) || str_starts(content, STR("https://")) ? content
-                                                                                       : title;
+    if (is_url(content))
+        return content;
+    return is_url(title) ? title : STR_NONE;
 }
 
 static void put_url(struct folding *f, struct str url, struct buf *urls, size_t *n)
@@ -169,7 +189,7 @@ static void put_artifact(struct folding *f, const struct record *rec)
         return;
     struct str type = json_text(json_at(j.root, "type"));
     yyjson_val *content = json_at(j.root, "content");
-    put_output(f, rec);
+    put_output(f, rec, j.root);
     if (str_is(type, "todo")) {
         buf_clear(&f->todos);
         json_put_value(&f->todos, content); /* the newest list counts */
@@ -194,6 +214,25 @@ struct pass {
     struct starts *starts;
 };
 
+/* Is its output the job's, as far as the log goes?  Ends of executions have counts, those of
+ * nodes inside of them have none. */
+static bool is_result(const struct folding *f, const struct record *rec)
+{
+    bool execution = rec->kind == REC_NODE_END && rec->chains != RECORD_NO_NUMBER;
+    bool root = rec->kind == REC_RUN_END && rec->header_seq == f->root;
+
+    if (rec->output.p == NULL)
+        return false;
+    return rec->kind == REC_JOB_END || root ||
+           (execution && f->root == 0 && str_is(rec->status, "ok"));
+}
+
+static void keep(struct buf *b, struct str text)
+{
+    buf_clear(b);
+    buf_str(b, text);
+}
+
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
     struct pass *p = arg;
@@ -207,14 +246,12 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     f->err = err;
     if (err != 0)
         return 1;
-    bool is_end =
-        (rec.kind == REC_RUN_END && rec.header_seq == f->root) || rec.kind == REC_JOB_END;
-    if (rec.kind == REC_RUN_START && rec.info.root) {
+    if (rec.kind == REC_RUN_START && rec.info.root)
         f->root = rec.seq;
-    } else if (is_end && rec.output.p != NULL) {
-        buf_clear(&f->output);
-        buf_str(&f->output, rec.output);
-    }
+    else if (is_result(f, &rec))
+        keep(&f->output, rec.output);
+    if (rec.kind == REC_JOB_END)
+        keep(&f->details, rec.details);
     if (rec.kind == REC_TOOL_START)
         remember(f, p->starts, &rec);
     else if (rec.kind == REC_TOOL_END)
@@ -247,8 +284,8 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
 
 static void folding_init(struct folding *f, struct store_query *query)
 {
-    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
-                          &f->todos, &f->files,   &f->report, &f->output };
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,  &f->todos,
+                          &f->files, &f->report,  &f->output, &f->details };
 
     *f = (struct folding){ .query = query };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -260,8 +297,8 @@ static void folding_init(struct folding *f, struct store_query *query)
 
 static void folding_done(struct folding *f)
 {
-    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,
-                          &f->todos, &f->files,   &f->report, &f->output };
+    struct buf *all[] = { &f->tools, &f->outputs, &f->found,  &f->cited,  &f->todos,
+                          &f->files, &f->report,  &f->output, &f->details };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         buf_done(all[i]);
@@ -383,6 +420,7 @@ void state_run_result(struct thread_task *task, struct store *store)
         return;
     report_from_output(&f);
     query->out.n--; /* the object goes on */
+    render_json(&query->out, "details", f.details.n > 0 ? buf_text(&f.details) : STR_NONE);
     render_json(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
     render_json(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
     buf_char(&query->out, '}');
