@@ -59,6 +59,7 @@ struct record_chunk {
 struct queue {
     struct active_job head; /* a ring of jobs, oldest first */
     size_t n;
+    bool has_news; /* an agent's: jobs that were held came to it, and that was not told */
 };
 
 /* A lease request's place among those that wait: for all agents, or for one. */
@@ -194,6 +195,8 @@ void owner_leave(struct active_job *l);
 bool owner_has_room(const struct active_job *l);
 /* Some job of its has ended or the like: those that may begin now go to their queues. */
 void owner_release(struct owner *o); /* may be NULL */
+/* At the end of a turn, stored or not: whoever works is told of them. */
+void owners_tell(struct journal *j);
 
 /* --- suspects.c -------------------------------------------------------------- */
 

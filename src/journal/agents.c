@@ -46,6 +46,7 @@ static size_t merge(const struct journal *j,
 static void move_ring(struct queue *from, struct queue *to)
 {
     to->n = from->n;
+    to->has_news = from->has_news;
     if (from->head.next == &from->head)
         return;
     to->head.next = from->head.next;

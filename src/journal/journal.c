@@ -337,6 +337,7 @@ bool journal_turn(struct journal *j)
         publish(j);
         end_touched(j, active_job_end_turn);
     }
+    owners_tell(j);
     journal_serve_calls(j, &answered); /* after the commit: a turn that fails takes none back */
     journal_count_look(j);
     reply_all(answered);

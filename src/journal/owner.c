@@ -68,17 +68,23 @@ bool owner_has_room(const struct active_job *l)
 
 void owner_release(struct owner *o)
 {
-    const struct journal_agent *told = NULL;
-
     for (size_t n = o != NULL ? o->held.n : 0; n > 0; n--) {
         struct active_job *l = o->held.head.next;
-        const struct journal_events *events = &l->journal->opt.events;
 
         active_job_dequeue(l);
         active_job_enqueue(l); /* or it is held again, behind the others */
-        if (l->held || l->agent == told || events->queued == NULL)
-            continue;
-        events->queued(events->arg, l->row.agent);
-        told = l->agent;
+        if (l->next != NULL && !l->held)
+            l->journal->queues[l->agent - l->journal->opt.agents].has_news = true;
+    }
+}
+
+void owners_tell(struct journal *j)
+{
+    const struct journal_events *events = &j->opt.events;
+
+    for (size_t i = 0; i < j->opt.n_agents; i++) {
+        if (j->queues[i].has_news && j->queues[i].n > 0 && events->queued != NULL)
+            events->queued(events->arg, j->opt.agents[i].name);
+        j->queues[i].has_news = false;
     }
 }

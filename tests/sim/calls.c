@@ -52,6 +52,7 @@ struct str call_text(struct call *c, const char *text)
 void call_post(struct call *c)
 {
     c->posted = true;
+    c->sim->n_posts++;
     c->server = c->sim->n_servers;
     if (c->batch != NULL)
         c->batch->n_posts++;
@@ -147,6 +148,12 @@ static void submit(struct sim *s, struct submission *sub)
     (void)snprintf(input, sizeof(input), "{\"number\":%zu}", (size_t)(sub - s->submissions));
     c->sub = sub;
     c->req.row.id = call_text(c, sub->id);
+    /* Not of a channel's: nobody asks before they begin. */
+    if (s->p.has_owners && (sub - s->submissions) % 3 == 0 &&
+        s->agents[sub->agent].fed == FED_NOT) {
+        c->req.row.owner = STR("small");
+        c->req.row.max_running = MAX_RUNNING;
+    }
     c->req.row.agent = chance_of(&s->chance, 10) ? STR("nobody") : s->agents[sub->agent].name;
     c->req.row.input = call_text(c, input);
     if (sub->key[0] != '\0') {

@@ -925,7 +925,7 @@ static void check_far(struct sim *s, const struct truth *t)
 static void check_stats(struct sim *s)
 {
     const struct journal_counts *counts = journal_counts(s->server.journal);
-    size_t jobs = 0, queued = 0, running = 0;
+    size_t jobs = 0, queued = 0, running = 0, owned = 0;
 
     for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
         if (t->gone != 0 || truth_is_final(t))
@@ -933,9 +933,12 @@ static void check_stats(struct sim *s)
         jobs++;
         queued += t->state == JOB_QUEUED;
         running += t->state == JOB_RUNNING;
+        owned += t->state == JOB_RUNNING && str_is(t->job->row.owner, "small");
         check_due(s, t);
         check_far(s, t);
     }
+    if (owned > MAX_RUNNING)
+        sim_fail(s, "%zu jobs of an owner with a limit of %d are at work", owned, MAX_RUNNING);
     if (counter_get(&counts->jobs) != jobs || counter_get(&counts->queued) != queued ||
         counter_get(&counts->running) != running)
         sim_fail(s,

@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "model.h"
 
 #include "ingest/agent.h"
@@ -6,7 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- reports ---------------------------------------------------------------------- */
@@ -94,6 +97,7 @@ static void draw_profile(struct sim *s)
         .curious = chance_of(c, 350),
         .pipelining = chance_of(c, 300),
         .reuses_ids = chance_of(c, 500),
+        .has_owners = chance_of(c, 400),
         .expiry_s = chance_of(c, 250) ? chance_between(c, 5, 60) : 1000000,
         .history_ms = chance_of(c, 300) ? 0 : chance_between(c, 1000, 120000),
         .step_ms = chance_between(c, 1, 80),
@@ -318,7 +322,8 @@ static void expire_all(struct sim *s)
     }
 }
 
-static void run_seed(uint64_t seed, bool verbose)
+/* Returns how many requests it had. */
+static uint64_t run_seed(uint64_t seed, bool verbose)
 {
     long before = fake_memory_blocks();
     struct sim *s = calloc(1, sizeof(*s));
@@ -363,13 +368,26 @@ static void run_seed(uint64_t seed, bool verbose)
     long left = fake_memory_blocks() - before - 1;
     if (left != 0)
         sim_fail(s, "%ld blocks of memory were not given back", left);
+    uint64_t n_posts = s->n_posts;
     free(s);
+    return n_posts;
 }
 
 /* --- seeds ------------------------------------------------------------------------ */
 
+/* Requests of all seeds so far, counted across their processes. */
+static uint64_t *new_counter(void)
+{
+    void *p =
+        mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        abort();
+    return p;
+}
+
 /* In a process of its own, so that a crash of one seed is only its own. */
-static bool seed_passes(uint64_t seed)
+static bool seed_passes(uint64_t seed, uint64_t *n_requests)
 {
     int status;
 
@@ -378,7 +396,7 @@ static bool seed_passes(uint64_t seed)
     if (child < 0)
         abort();
     if (child == 0) {
-        run_seed(seed, false);
+        *n_requests += run_seed(seed, false);
         exit(0);
     }
     if (waitpid(child, &status, 0) != child)
@@ -392,16 +410,21 @@ static bool seed_passes(uint64_t seed)
     return false;
 }
 
-static int run_seeds(uint64_t first, uint64_t last)
+/* Until @last, or for @seconds when that is not 0. */
+static int run_seeds(uint64_t first, uint64_t last, time_t seconds)
 {
     unsigned passed = 0, failed = 0;
+    uint64_t *n_requests = new_counter();
+    time_t end = time(NULL) + seconds; /* the real one: only clock_gettime is played */
 
-    for (uint64_t seed = first; seed <= last; seed++) {
-        if (seed_passes(seed))
+    for (uint64_t seed = first; seed <= last && (seconds == 0 || time(NULL) < end); seed++) {
+        if (seed_passes(seed, n_requests))
             passed++;
         else
             failed++;
     }
+    printf("%u sequences from seed %" PRIu64 ", %" PRIu64 " requests\n", passed + failed, first,
+           *n_requests);
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
@@ -412,13 +435,16 @@ int main(int argc, char **argv)
     bool verbose = argc > 3 && strcmp(argv[3], "-v") == 0;
 
     if (argc >= 3 && strcmp(argv[1], "--seed") == 0) {
-        run_seed(strtoull(argv[2], NULL, 10), verbose);
+        (void)run_seed(strtoull(argv[2], NULL, 10), verbose);
         printf("seed %s passed\n", argv[2]);
         return 0;
     }
     if (argc >= 3 && strcmp(argv[1], "--seeds") == 0 &&
         sscanf(argv[2], "%" SCNu64 "..%" SCNu64, &first, &last) == 2)
-        return run_seeds(first, last);
-    fprintf(stderr, "usage: sim --seed N [-v] | --seeds A..B\n");
+        return run_seeds(first, last, 0);
+    if (argc >= 3 && strcmp(argv[1], "--seconds") == 0)
+        return run_seeds((uint64_t)time(NULL) * 100000, UINT64_MAX,
+                         (time_t)strtoll(argv[2], NULL, 10));
+    fprintf(stderr, "usage: sim --seed N [-v] | --seeds A..B | --seconds N\n");
     return 2;
 }

@@ -36,6 +36,7 @@ enum {
     MAX_SPEAKERS = 3,
     MAX_SUBMISSIONS = 160,
     N_THREADS = 3,
+    MAX_RUNNING = 2, /* of the owner who has a limit */
     N_NOTES = 30,
     NOTE_BYTES = 200,
     ID_BYTES = 40
@@ -57,6 +58,7 @@ struct profile {
     size_t page_bytes;  /* 0: as in the real world */
     bool curious;       /* workers ask people again and again */
     bool pipelining;    /* workers do not wait for one reply before the next batch */
+    bool has_owners;    /* every third job is somebody's who may have few at work */
     bool reuses_ids;    /* ids of deleted and expired jobs are submitted again */
     int64_t expiry_s;   /* retention */
     int64_t history_ms; /* and after that */
@@ -127,6 +129,7 @@ struct sim {
     bool draining;
     bool full;           /* the disk is, for a while */
     unsigned n_requests; /* request ids of leases */
+    uint64_t n_posts;    /* requests to the journal */
     unsigned n_servers;
     char notes[N_NOTES][NOTE_BYTES];
     unsigned n_notes;
