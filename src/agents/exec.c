@@ -24,6 +24,7 @@
 #include "agents/pool/call_router.h"
 #include "agents/pool/pool.h"
 #include "agents/task.h"
+#include "base/container_of.h"
 #include "journal/mailbox_call.h"
 
 #include <pthread.h>
@@ -338,7 +339,7 @@ static void wake(struct exec *e)
 
 static void on_wake(struct loop_message *message)
 {
-    struct exec *e = (struct exec *)(void *)((char *)message - offsetof(struct exec, wake));
+    struct exec *e = container_of(message, struct exec, wake);
 
     atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
     for (size_t i = 0; i < e->n_runners; i++)
@@ -402,8 +403,7 @@ static bool tell(struct exec *e, const struct job_event *n)
 
 static void on_news(struct loop_message *message)
 {
-    struct job_event *n =
-        (struct job_event *)(void *)((char *)message - offsetof(struct job_event, message));
+    struct job_event *n = container_of(message, struct job_event, message);
     struct exec *e = n->exec;
 
     if (!tell(e, n))

@@ -9,6 +9,7 @@
 #include "api/journal_batch.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/json.h"
 #include "config/agent_kind.h"
 #include "http/http.h"
@@ -206,7 +207,7 @@ void store_query_broke(struct store_query *query, const struct error *why);
 void store_query_answer(struct thread_task *task);
 static inline struct store_query *store_query_of(struct thread_task *task)
 {
-    return (struct store_query *)(void *)((char *)task - offsetof(struct store_query, task));
+    return container_of(task, struct store_query, task);
 }
 
 /* --- shapes ---------------------------------------------------------------------- */

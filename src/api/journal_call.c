@@ -2,6 +2,7 @@
 #include "api/admit.h"
 
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/histogram.h"
 #include "dialect/aiq.h"
@@ -70,9 +71,7 @@ static struct journal_request *give_back(struct journal_call *call)
 
 static void on_message(struct loop_message *message)
 {
-    struct journal_call *call =
-        (struct journal_call *)(void *)((char *)message -
-                                        offsetof(struct journal_call, message));
+    struct journal_call *call = container_of(message, struct journal_call, message);
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
         token_took_events(call->token, call->journal.accepted, (int64_t)monotonic_us());
@@ -94,9 +93,7 @@ static void on_message(struct loop_message *message)
 /* On the journal's thread. */
 static void on_done(struct journal_request *journal)
 {
-    struct journal_call *call =
-        (struct journal_call *)(void *)((char *)journal -
-                                        offsetof(struct journal_call, journal));
+    struct journal_call *call = container_of(journal, struct journal_call, journal);
 
     if (mailbox_post(call->loop->box, &call->message) == 0)
         return;

@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "auth/access.h"
+#include "base/container_of.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -142,16 +143,14 @@ const struct http_route api_routes[] = {
 
 static void on_drain(struct loop_message *message)
 {
-    struct app_loop *l =
-        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, drain));
+    struct app_loop *l = container_of(message, struct app_loop, drain);
 
     streams_drain(l->streams, l->app->shutdown_ms);
 }
 
 static void on_recheck(struct loop_message *message)
 {
-    struct app_loop *l =
-        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, recheck));
+    struct app_loop *l = container_of(message, struct app_loop, recheck);
 
     atomic_store(&l->rechecks, false); /* before: what changes from here on is looked at again
                                         */
@@ -160,8 +159,7 @@ static void on_recheck(struct loop_message *message)
 
 static void on_reload(struct loop_message *message)
 {
-    struct app_loop *l =
-        (struct app_loop *)(void *)((char *)message - offsetof(struct app_loop, reload));
+    struct app_loop *l = container_of(message, struct app_loop, reload);
 
     atomic_store(&l->reloads, false);
     streams_set_options(l->streams, &app_settings(l->app)->streams);

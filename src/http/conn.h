@@ -5,6 +5,7 @@
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 
+#include "base/container_of.h"
 #include "base/str.h"
 #include "http/wheel.h"
 
@@ -83,8 +84,7 @@ struct conn {
     bool is_stalled : 1; /* the peer took nothing for too long */
 };
 
-#define conn_container(ptr, member) \
-    ((struct conn *)((char *)(ptr)-offsetof(struct conn, member)))
+#define conn_container(ptr, member) container_of(ptr, struct conn, member)
 
 static inline struct conn *conn_of_deadline(struct wheel_entry *e)
 {

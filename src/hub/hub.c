@@ -1,5 +1,6 @@
 #include "hub/hub.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/table.h"
@@ -261,7 +262,7 @@ static size_t wake_some(struct topic_channel *c, size_t room)
 
 static void on_turn(struct loop_message *message)
 {
-    struct hub *h = (struct hub *)(void *)((char *)message - offsetof(struct hub, turn));
+    struct hub *h = container_of(message, struct hub, turn);
     size_t room = TURN_READERS;
 
     h->turn_posted = false;

@@ -1,5 +1,6 @@
 #include "hub/page.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "dialect/gathered.h"
 #include "jobs/job_scope.h"
@@ -267,7 +268,7 @@ static int find_place(struct page_reading *r)
 
 static void page_read(struct thread_task *task, struct store *store)
 {
-    struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
+    struct page *p = container_of(task, struct page, task);
     struct page_reading r = { .page = p, .store = store, .job = str_make(p->job, p->job_n) };
     uint64_t first;
 

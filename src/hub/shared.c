@@ -1,5 +1,6 @@
 #include "hub/shared.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/table.h"
 
@@ -50,8 +51,7 @@ void hub_shared_free(struct hub_shared *s)
 
 static void on_missed(struct loop_message *message)
 {
-    struct home *home =
-        (struct home *)(void *)((char *)message - offsetof(struct home, missed));
+    struct home *home = container_of(message, struct home, missed);
 
     atomic_store(&home->is_missed, false);
     hub_missed(home->hub);
@@ -144,8 +144,7 @@ static void news_free(struct job_change *n)
 
 static void on_message(struct loop_message *message)
 {
-    struct job_change *n =
-        (struct job_change *)(void *)((char *)message - offsetof(struct job_change, message));
+    struct job_change *n = container_of(message, struct job_change, message);
 
     hub_take(n->hub, n);
     news_free(n);
@@ -199,8 +198,7 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
 
 static void on_rumour(struct loop_message *message)
 {
-    struct rumour *r =
-        (struct rumour *)(void *)((char *)message - offsetof(struct rumour, message));
+    struct rumour *r = container_of(message, struct rumour, message);
 
     hub_tell(r->hub, &r->change);
     free(r);

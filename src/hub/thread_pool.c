@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "hub/thread_pool.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "hub/page_cache.h"
 
@@ -26,8 +27,7 @@ struct thread_pool {
 
 static void on_message(struct loop_message *message)
 {
-    struct thread_task *task =
-        (struct thread_task *)(void *)((char *)message - offsetof(struct thread_task, message));
+    struct thread_task *task = container_of(message, struct thread_task, message);
 
     task->done(task);
 }

@@ -1,12 +1,12 @@
 #include "journal/mailbox_call.h"
 
+#include "base/container_of.h"
+
 #include <assert.h>
 
 static void on_message(struct loop_message *message)
 {
-    struct mailbox_call *p =
-        (struct mailbox_call *)(void *)((char *)message -
-                                        offsetof(struct mailbox_call, message));
+    struct mailbox_call *p = container_of(message, struct mailbox_call, message);
 
     p->is_flying = false;
     p->answered(p);

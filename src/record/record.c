@@ -4,6 +4,7 @@
  * finds each one where the last left off. */
 #include "record/record.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -367,7 +368,7 @@ struct record_block {
 
 static struct record_block *block_of(struct record *rec)
 {
-    return (struct record_block *)(void *)((char *)rec - offsetof(struct record_block, rec));
+    return container_of(rec, struct record_block, rec);
 }
 
 static struct str copy_bytes(char **at, struct str s)

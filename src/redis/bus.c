@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* pthread_setname_np, SCHED_BATCH */
 #include "redis/bus.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "redis/stored_marks.h"
 #include "loop/mailbox.h"
@@ -183,7 +184,7 @@ static void on_closed(void *arg)
 
 static void on_stop(struct loop_message *message)
 {
-    struct bus *b = (struct bus *)(void *)((char *)message - offsetof(struct bus, stop));
+    struct bus *b = container_of(message, struct bus, stop);
 
     if (b->publisher != NULL)
         publisher_close(b->publisher, on_closed, b);

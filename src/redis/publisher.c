@@ -9,6 +9,7 @@
  * while more, so that its last messages are known as ours when they come back. */
 #include "redis/publisher.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "redis/publish_cursor.h"
 #include "journal/mailbox_call.h"
@@ -302,9 +303,7 @@ static void take(struct publisher *p, const struct headline *h)
 
 static void on_news(struct loop_message *message)
 {
-    struct publish_hint *news =
-        (struct publish_hint *)(void *)((char *)message -
-                                        offsetof(struct publish_hint, message));
+    struct publish_hint *news = container_of(message, struct publish_hint, message);
     struct publisher *p = news->publisher;
 
     for (size_t i = 0; i < news->n && !p->is_closed; i++)

@@ -1,6 +1,7 @@
 #include "redis/stored_marks.h"
 
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -98,8 +99,7 @@ size_t stored_marks_read(struct stored_marks *ms, struct str text, char job[MARK
 
 static void on_told(struct loop_message *message)
 {
-    struct stored_mark *m =
-        (struct stored_mark *)(void *)((char *)message - offsetof(struct stored_mark, message));
+    struct stored_mark *m = container_of(message, struct stored_mark, message);
 
     m->came(m);
 }

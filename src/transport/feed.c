@@ -1,5 +1,6 @@
 #include "transport/feed.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 #include "dialect/gathered.h"
 #include "transport/traffic.h"
@@ -10,7 +11,7 @@
 
 static void on_page(struct thread_task *task)
 {
-    struct page *p = (struct page *)(void *)((char *)task - offsetof(struct page, task));
+    struct page *p = container_of(task, struct page, task);
     struct feed *f = p->data;
 
     f->fetching = false;
@@ -142,7 +143,7 @@ enum feed_next feed_next(struct feed *f, struct str *ret)
 
 static void on_wake(struct reader *reader)
 {
-    struct feed *f = (struct feed *)(void *)((char *)reader - offsetof(struct feed, reader));
+    struct feed *f = container_of(reader, struct feed, reader);
 
     if (f->is_open && !f->fetching)
         f->events->ready(f);

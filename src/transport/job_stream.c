@@ -4,6 +4,7 @@
 
 #include "auth/permit.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "transport/feed.h"
 
@@ -21,12 +22,12 @@ struct job_stream {
 
 static struct job_stream *of_stream(struct stream *s)
 {
-    return (struct job_stream *)(void *)((char *)s - offsetof(struct job_stream, stream));
+    return container_of(s, struct job_stream, stream);
 }
 
 static struct job_stream *of_feed(struct feed *f)
 {
-    return (struct job_stream *)(void *)((char *)f - offsetof(struct job_stream, feed));
+    return container_of(f, struct job_stream, feed);
 }
 
 static const struct stream_format *way_of(const struct job_stream *js)

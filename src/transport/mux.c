@@ -10,6 +10,7 @@
 #include "transport/mux.h"
 
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "transport/mux_in.h"
 #include "transport/mux_out.h"
@@ -19,7 +20,7 @@
 
 static struct mux *of_stream(struct stream *s)
 {
-    return (struct mux *)(void *)((char *)s - offsetof(struct mux, stream));
+    return container_of(s, struct mux, stream);
 }
 
 /* --- the queue ------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "transport/poll.h"
 
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/table.h"
 #include "http/header.h"
@@ -30,7 +31,7 @@ struct poll {
 
 static struct poll *of_feed(struct feed *f)
 {
-    return (struct poll *)(void *)((char *)f - offsetof(struct poll, feed));
+    return container_of(f, struct poll, feed);
 }
 
 /* --- ending ------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #ifndef TRANSPORT_STREAM_H
 #define TRANSPORT_STREAM_H
 
+#include "base/container_of.h"
 #include "transport/streams.h"
 #include "transport/traffic.h"
 
@@ -92,7 +93,7 @@ struct stream {
 
 static inline struct stream *stream_of_deadline(struct wheel_entry *e)
 {
-    return (struct stream *)(void *)((char *)e - offsetof(struct stream, deadline));
+    return container_of(e, struct stream, deadline);
 }
 
 /* Takes the request and the permit: `closed` follows once, also when it is refused. */

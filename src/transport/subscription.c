@@ -1,6 +1,7 @@
 #include "transport/subscription.h"
 
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "transport/mux.h"
 #include "transport/mux_out.h"
@@ -9,7 +10,7 @@
 
 static struct subscription *of_feed(struct feed *f)
 {
-    return (struct subscription *)(void *)((char *)f - offsetof(struct subscription, feed));
+    return container_of(f, struct subscription, feed);
 }
 
 struct str subscription_job(const struct subscription *sub)

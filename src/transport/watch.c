@@ -1,6 +1,7 @@
 #include "transport/watch.h"
 
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
 #include "transport/mux.h"
@@ -67,7 +68,7 @@ static void put_question(struct mux *m, const struct change *c)
 
 static void on_change(struct hub_listener *l, const struct change *c)
 {
-    struct mux *m = (struct mux *)(void *)((char *)l - offsetof(struct mux, watch.listener));
+    struct mux *m = container_of(l, struct mux, watch.listener);
 
     if (c == NULL && m->has_begun) {
         m->watch.has_missed = true;

@@ -8,6 +8,7 @@
  * ours are still on the way to it: then it may just be slow, and http looks after that. */
 #include "transport/websocket.h"
 
+#include "base/container_of.h"
 #include "framing/framing.h"
 #include "http/header.h"
 #include "transport/stream.h"
@@ -157,7 +158,7 @@ static int64_t look(struct stream *s, int64_t now)
 
 static struct stream *stream_of(struct ws_in *in)
 {
-    return ((struct websocket *)(void *)((char *)in - offsetof(struct websocket, in)))->stream;
+    return (container_of(in, struct websocket, in))->stream;
 }
 
 static void on_message(struct ws_in *in, struct str text)

@@ -27,6 +27,7 @@
 #include "agents/host.h"
 #include "agents/assignment.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "redis/stored_marks.h"
 #include "redis/connection.h"
@@ -372,7 +373,7 @@ static void begin_anew(struct arq *a)
 
 static void on_mark(struct stored_mark *mark)
 {
-    struct arq *a = (struct arq *)(void *)((char *)mark - offsetof(struct arq, mark));
+    struct arq *a = container_of(mark, struct arq, mark);
 
     if (!landed(a))
         finish(a);

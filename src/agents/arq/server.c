@@ -5,6 +5,7 @@
 
 #include "agents/arq/serving.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "loop/mailbox.h"
 
@@ -218,8 +219,7 @@ static void stop(struct arq_server *s)
 
 static void on_wake(struct loop_message *message)
 {
-    struct arq_server *s =
-        (struct arq_server *)(void *)((char *)message - offsetof(struct arq_server, wake));
+    struct arq_server *s = container_of(message, struct arq_server, wake);
 
     if (atomic_load(&s->stop_asked))
         stop(s);

@@ -22,6 +22,7 @@
 #include "agents/assignment.h"
 #include "agents/outbox.h"
 #include "agents/http/unframe.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/visible.h"
 
@@ -222,7 +223,7 @@ static void tell_bad(struct http *h)
 
 static void on_done(struct dialed *call, CURLcode code)
 {
-    struct http *h = (struct http *)(void *)((char *)call - offsetof(struct http, call));
+    struct http *h = container_of(call, struct http, call);
 
     h->is_dialed = false;
     h->code = code;

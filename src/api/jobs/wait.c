@@ -4,6 +4,7 @@
  * A look that finds the job final answers; so does the one after the time is over. */
 #include "api/jobs/jobs.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -86,8 +87,7 @@ static void store_query_again(struct waiter *w)
 
 static void on_wake(struct reader *reader)
 {
-    struct waiter *w =
-        (struct waiter *)(void *)((char *)reader - offsetof(struct waiter, reader));
+    struct waiter *w = container_of(reader, struct waiter, reader);
 
     if (!w->closing && w->req != NULL)
         store_query_again(w);

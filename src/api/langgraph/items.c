@@ -9,6 +9,7 @@
 #include "api/worker/lease.h"
 #include "auth/access.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "dialect/render.h"
 
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
@@ -323,8 +324,7 @@ static int write_touch(struct journal_request *req,
                        struct error *why)
 {
     struct item_row *row = req->data;
-    struct journal_call *call =
-        (struct journal_call *)(void *)((char *)req - offsetof(struct journal_call, journal));
+    struct journal_call *call = container_of(req, struct journal_call, journal);
 
     set_owner(req, row);
     int code = store_item_touch(store, row, now, why);

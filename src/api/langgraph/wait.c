@@ -10,6 +10,7 @@
 
 #include "api/admit.h"
 #include "auth/permit.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
@@ -293,8 +294,7 @@ static void store_query_again(struct run_wait *w)
 
 static void on_wake(struct reader *reader)
 {
-    struct run_wait *w =
-        (struct run_wait *)(void *)((char *)reader - offsetof(struct run_wait, reader));
+    struct run_wait *w = container_of(reader, struct run_wait, reader);
 
     if (!w->closing && !w->ended && (w->req != NULL || w->http != NULL))
         store_query_again(w);

@@ -3,6 +3,7 @@
 #include "api/token_call.h"
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -29,8 +30,7 @@ static void refuse(struct token_call *e)
 
 static void on_message(struct loop_message *message)
 {
-    struct token_call *e =
-        (struct token_call *)(void *)((char *)message - offsetof(struct token_call, message));
+    struct token_call *e = container_of(message, struct token_call, message);
 
     if (e->req != NULL) {
         http_on_gone(e->req, NULL, NULL);
@@ -45,8 +45,7 @@ static void on_message(struct loop_message *message)
 /* On the token service's thread. */
 static void on_done(struct token_request *tokens)
 {
-    struct token_call *e =
-        (struct token_call *)(void *)((char *)tokens - offsetof(struct token_call, tokens));
+    struct token_call *e = container_of(tokens, struct token_call, tokens);
 
     if (mailbox_post(e->loop->box, &e->message) != 0)
         token_call_free(e); /* the loop has gone, and its connections with it */
