@@ -244,7 +244,7 @@ def it_is_served_as_it_is_written():
 def a_false_answer_would_be_seen():
     job = {"job_id": "x", "agent": "a", "owner": None, "state": "queued", "outcome": None, "error": None, "error_type": None, "attempt": 0,
            "worker": None, "cancel_requested": False, "events": 1, "created_at": None, "started_at": None, "finished_at": None,
-           "expires_at": None, "expired": False, "set_aside": None, "output": None}
+           "expires_at": None, "expired": False, "set_aside": None, "details": None, "output": None}
 
     def ok(body, status=200, kind="application/json"):
         try:
