@@ -307,7 +307,9 @@ void journal_not_found(struct journal_request *req);
  * also refuses one that is set aside. */
 struct active_job *journal_find_job(struct journal *j, struct journal_request *req);
 struct active_job *journal_job_of(struct journal *j, struct journal_request *req);
-void journal_answer_row(struct journal_request *req, const struct job_row *row);
+void journal_answer_row(struct journal *j,
+                        struct journal_request *req,
+                        const struct job_row *row);
 /* And what a run has besides. */
 int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req);
 /* Somebody wants it to stop. */

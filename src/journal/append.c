@@ -168,5 +168,5 @@ void journal_finish(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }

@@ -129,7 +129,7 @@ static void answer_order(struct active_job *l, struct journal_request *req, bool
     }
     journal_renew(l);
     journal_answer_lease(l, req);
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
     req->row.input = input;
     if (!again || req->lease_number > l->lease_number)
         l->lease_number = req->lease_number;

@@ -33,7 +33,9 @@ static bool keep(struct journal_request *req, struct str text, struct str *place
     return arena_copy(&req->mem, text, place);
 }
 
-void journal_answer_row(struct journal_request *req, const struct job_row *row)
+void journal_answer_row(struct journal *j,
+                        struct journal_request *req,
+                        const struct job_row *row)
 {
     struct job_row out = *row;
 
@@ -46,7 +48,7 @@ void journal_answer_row(struct journal_request *req, const struct job_row *row)
         req->row = out;
         return;
     }
-    refuse(req, ERR_BUSY, "out of memory");
+    journal_broke(j, req, ERR_NOMEM);
 }
 
 int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req)
@@ -92,7 +94,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
     if (l != NULL && !l->deleted && !job_state_is_final(l->state))
         return l;
     if (l != NULL && !l->deleted) { /* it ended in this very turn */
-        journal_answer_row(req, &l->row);
+        journal_answer_row(j, req, &l->row);
         refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(l->row.state));
         return NULL;
     }
@@ -106,7 +108,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
         req->code = ERR_BUSY;
     if (err != 0)
         return NULL;
-    journal_answer_row(req, &row);
+    journal_answer_row(j, req, &row);
     refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row.state));
     return NULL;
 }
@@ -161,7 +163,7 @@ static void cancel(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }
 
 int journal_remove_job(struct journal *j, struct active_job *l, struct str id, int64_t key)

@@ -396,7 +396,7 @@ void journal_expire_questions(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }
 
 /* --- answers ----------------------------------------------------------------- */
@@ -508,7 +508,7 @@ void journal_reply(struct journal *j, struct journal_request *req)
     for (size_t i = 0; i < req->n_replies; i++)
         tell(l, &(struct question_row){ .id = req->replies[i].id }, QUESTION_ANSWERED);
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }
 
 static void put_answers(const struct questions *q, uint64_t resumed, struct buf *b)
@@ -597,7 +597,7 @@ void journal_pause(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }
 
 void journal_resume(struct journal *j, struct journal_request *req)
@@ -620,7 +620,7 @@ void journal_resume(struct journal *j, struct journal_request *req)
         err = paused ? go_on(l) : 0;
         l->row.pause_requested = 0;
         req->code = 0;
-        journal_answer_row(req, &l->row);
+        journal_answer_row(j, req, &l->row);
     }
     if (err != 0)
         journal_broke(j, req, err);

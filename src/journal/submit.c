@@ -25,7 +25,7 @@ static bool submitted_before(struct journal *j, struct journal_request *req)
     }
     req->existed = true;
     req->code = 0;
-    journal_answer_row(req, &row);
+    journal_answer_row(j, req, &row);
     if (req->code == 0 && req->row.thread != 0) {
         if (journal_answer_run(j, req->row.key, req) != 0)
             refuse(req, ERR_BUSY, "the run could not be read");
@@ -134,7 +134,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }
 
 void journal_submit(struct journal *j, struct journal_request *req)

@@ -144,5 +144,5 @@ void journal_release(struct journal *j, struct journal_request *req)
         return;
     }
     req->code = 0;
-    journal_answer_row(req, &l->row);
+    journal_answer_row(j, req, &l->row);
 }

@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+
+#include "failing_malloc.h"
 
 enum { N = 3 };
 
@@ -233,6 +236,45 @@ static void an_answered_row_has_no_text_of_the_journal(void **state)
     arena_done(&lease.mem);
 }
 
+/* The lease of a job with an input that fills a block of the answer's memory, with the @n-th
+ * allocation failing.  Returns whether there were so many. */
+static bool lease_without_memory(const struct scene *s, size_t n)
+{
+    static char input[4097];
+    struct journal_request made = { .row = { .id = STR("j"), .agent = STR("a") } };
+    struct journal_request first = { .agents = &only_agent }, second = { .wait_ms = 1000 };
+
+    memset(input, 'x', 4096);
+    input[0] = input[4095] = '"';
+    made.row.input = str_of(input);
+    ask(s, &made, JOURNAL_SUBMIT);
+    assert_int_equal(made.code, 0);
+    n_allocations = 0;
+    fail_at = n;
+    ask(s, &first, JOURNAL_LEASE);
+    bool failed = n_allocations >= n;
+    fail_at = 0;
+    if (first.code != 0) {
+        ask(s, &second, JOURNAL_LEASE);
+        assert_int_equal(second.code, 0);
+        assert_int_equal(second.row.attempt, 1);
+        arena_done(&second.mem);
+    }
+    arena_done(&made.mem);
+    arena_done(&first.mem);
+    return failed;
+}
+
+/* Whoever is told to ask again gets the job: it is not held by an answer that nobody has. */
+static void a_lease_that_cannot_be_answered_is_not_given(void **state)
+{
+    skip_without_failing_allocations();
+    for (size_t n = 1; lease_without_memory(*state, n); n++) {
+        (void)tear_down(state);
+        (void)set_up(state);
+    }
+}
+
 static int write_nothing(struct journal_request *req,
                          struct store *store,
                          int64_t now,
@@ -361,6 +403,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_call_whose_caller_has_left_is_handed_to_nobody,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lease_that_cannot_be_answered_is_not_given, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(an_answered_row_has_no_text_of_the_journal, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_job_being_folded_is_named, set_up, tear_down),
