@@ -19,7 +19,7 @@ export default async function* reporter(events) {
         const suite = data?.details?.type === 'suite';
         const counted = suite && data.details.error?.failureType === 'subtestsFailed';
 
-        if (type === 'test:pass' && !suite && !data.name.endsWith('_test.js')) {
+        if (type === 'test:pass' && !suite && !/_test\.m?js$/.test(data.name)) {
             // (A file in which no test was asked for passes under its own name.)
             passed++;
             yield `ok ${data.name}\n`;
