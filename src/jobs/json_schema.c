@@ -75,9 +75,10 @@ static bool take_steps(struct check *c, size_t n)
     return c->steps <= JSON_SCHEMA_STEPS || undecided(c, "it takes too long");
 }
 
+/* Absent when it is none: lists and objects have a length, too. */
 static struct str text_of(yyjson_val *v)
 {
-    return str_make(yyjson_get_str(v), yyjson_get_len(v));
+    return yyjson_is_str(v) ? str_make(yyjson_get_str(v), yyjson_get_len(v)) : STR_NONE;
 }
 
 /* --- places ------------------------------------------------------------------ */

@@ -70,9 +70,10 @@ enum word_kind word_kind_of(struct str word)
     return WORD_NOTE;
 }
 
+/* Absent when it is none: lists and objects have a length, too. */
 static struct str text_of(yyjson_val *v)
 {
-    return str_make(yyjson_get_str(v), yyjson_get_len(v));
+    return yyjson_is_str(v) ? str_make(yyjson_get_str(v), yyjson_get_len(v)) : STR_NONE;
 }
 
 /* --- references ------------------------------------------------------------------ */
@@ -395,7 +396,8 @@ static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
         return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
                walk_pattern(w, word, text_of(v));
     case WORD_REF:
-        return walk_reference(w, word, text_of(v));
+        return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
+               walk_reference(w, word, text_of(v));
     case WORD_ANCHOR:
         return yyjson_is_str(v) || no(w, word, "must be a text");
     case WORD_ID:
