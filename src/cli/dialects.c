@@ -29,48 +29,94 @@ static const char sample[] =
 struct sampler {
     const struct dialect *dialect;
     enum record_kind kind;
+    uint64_t seq; /* of the record that the frames are of; 0: none yet */
     struct frames frames;
-    bool json;
 };
 
-/* {"dialect","about","sample":{"id","event","data"}} on a line; the data is JSON already. */
-static void put_json(const struct sampler *s, const struct record *rec, const struct frame *fr)
+/* ,"connection":["job.heartbeat",…]: the frames that are made for a connection. */
+static void put_connection(const struct dialect *d, struct buf *out)
 {
+    static const struct variant variant = { .modes = MODE_DEFAULT };
+    struct frames frames;
+    bool first = true;
+
+    frames_init(&frames, 4096);
+    buf_lit(out, ",\"connection\":[");
+    for (unsigned kind = 0; kind < CONNECTION_FRAME_MAX; kind++) {
+        struct connection_frame what = { .kind = (enum connection_frame_kind)kind };
+
+        if (dialect_render_connection(d, &what, &variant, &frames) != 0 || frames.n == 0)
+            continue;
+        if (!first)
+            buf_char(out, ',');
+        json_put_str(out, frame_name(&frames, &frames.frame[0]));
+        first = false;
+    }
+    buf_char(out, ']');
+    frames_done(&frames);
+}
+
+/* {"dialect","about","names_itself","connection","sample":{"id","event","data"}} on a line; the
+ * data is JSON already. */
+static void show_json(const struct sampler *s)
+{
+    const struct frame *fr = &s->frames.frame[s->frames.n - 1];
     struct buf out;
 
     buf_init(&out, SIZE_MAX / 4);
     buf_lit(&out, "{\"dialect\":");
     json_put_str(&out, str_of(s->dialect->name));
     render_text(&out, "about", str_of(s->dialect->about));
-    buf_lit(&out, ",\"sample\":{\"id\":\"");
-    buf_u64(&out, rec->seq);
-    buf_char(&out, '"');
-    render_text(&out, "event", frame_name(&s->frames, fr));
-    render_json(&out, "data", frame_data(&s->frames, fr));
-    buf_lit(&out, "}}\n");
+    render_json(&out, "names_itself", s->dialect->names_itself ? STR("true") : STR("false"));
+    put_connection(s->dialect, &out);
+    if (s->seq == 0) {
+        buf_lit(&out, ",\"sample\":null}\n");
+    } else {
+        buf_lit(&out, ",\"sample\":{\"id\":\"");
+        buf_u64(&out, s->seq);
+        buf_char(&out, '"');
+        render_text(&out, "event", frame_name(&s->frames, fr));
+        render_json(&out, "data", frame_data(&s->frames, fr));
+        buf_lit(&out, "}}\n");
+    }
     (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
     buf_done(&out);
 }
 
-/* Shows the token's frame; `nodes` has none, so there it is the node's. */
+static void show_text(const struct sampler *s)
+{
+    const struct frame *fr = &s->frames.frame[s->frames.n - 1];
+
+    printf("%s\n    %s\n", s->dialect->name, s->dialect->about);
+    if (s->seq != 0)
+        printf("    id: %llu\n    event: %.*s\n    data: %.*s\n", (unsigned long long)s->seq,
+               STR_ARG(frame_name(&s->frames, fr)), STR_ARG(frame_data(&s->frames, fr)));
+}
+
+/* Keeps the frames of the first record of the kind that gives any. */
 static int on_record(void *arg, const struct record *rec)
 {
     static const struct variant variant = { .modes = MODE_DEFAULT };
     struct sampler *s = arg;
 
-    if (rec->kind != s->kind)
+    if (rec->kind != s->kind || s->seq != 0)
         return 0;
     int err = dialect_render(s->dialect, rec, &variant, &s->frames);
-    if (err != 0 || s->frames.n == 0)
-        return err;
-    const struct frame *fr = &s->frames.frame[s->frames.n - 1];
-    if (s->json) {
-        put_json(s, rec, fr);
-        return 0;
-    }
-    printf("    id: %llu\n    event: %.*s\n    data: %.*s\n", (unsigned long long)rec->seq,
-           STR_ARG(frame_name(&s->frames, fr)), STR_ARG(frame_data(&s->frames, fr)));
-    return 0;
+    if (err == 0 && s->frames.n > 0)
+        s->seq = rec->seq;
+    return err;
+}
+
+/* What a dialect is shown by: a token's frame; else a node's, a run's or the job's. */
+static enum record_kind sampled_kind(const struct dialect *d)
+{
+    static const enum record_kind kinds[] = { REC_LLM_DELTA, REC_NODE_START, REC_RUN_START,
+                                              REC_JOB_START };
+    size_t i = 0;
+
+    while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && d->on[kinds[i]] == NULL)
+        i++;
+    return kinds[i];
 }
 
 static int64_t on_clock(void *arg)
@@ -87,7 +133,7 @@ static int on_write(void *arg, struct str bytes)
 
 static int show(const struct dialect *d, const struct agent *agent, bool json)
 {
-    struct sampler s = { .dialect = d, .json = json };
+    struct sampler s = { .dialect = d, .kind = sampled_kind(d) };
     struct filter_options options = { .agent = agent,
                                       .dialect = d,
                                       .framing = &framing_sse,
@@ -97,16 +143,17 @@ static int show(const struct dialect *d, const struct agent *agent, bool json)
                                       .arg = &s };
     struct filter *f = NULL;
 
-    s.kind = d->on[REC_LLM_DELTA] != NULL ? REC_LLM_DELTA : REC_NODE_START;
     frames_init(&s.frames, SIZE_MAX / 4);
-    if (!json)
-        printf("%s\n    %s\n", d->name, d->about);
     int err = filter_new(&options, &f);
     if (err == 0)
         err = filter_begin(f, STR("job-1"));
     if (err == 0)
         err = filter_feed(f, str_make(sample, sizeof(sample) - 1));
     filter_free(f);
+    if (err == 0 && json)
+        show_json(&s);
+    else if (err == 0)
+        show_text(&s);
     frames_done(&s.frames);
     return err;
 }
@@ -130,8 +177,10 @@ static int run(const struct args *args)
 const struct command command_dialects = {
     .name = "dialects",
     .about = "list what readers can be spoken to in, with a sample frame each",
-    .story = "Lists the dialects that `spoolwire translate --to` and readers can ask for, with "
-             "one real frame of each.",
+    .story =
+        "Lists the dialects that `spoolwire translate --to` and readers can ask for, with "
+        "one real frame of each.  With --json also whether the data carries its event's name, "
+        "and the events that are made for a connection.",
     .takes = COMMAND_JSON,
     .run = run,
 };

@@ -136,7 +136,7 @@ static int check_redis(struct loader *l)
 
     if (c->redis_url != NULL && redis_url_parse(str_of(c->redis_url), &url, &why) != 0)
         return error_set(l->err, ERR_REFUSED, "redis_url: %s", why.text);
-    if (c->redis_url == NULL && (c->redis_publish != PUBLISH_DIALECT_OFF || c->redis_subscribe))
+    if (c->redis_url == NULL && (c->redis_publish != 0 || c->redis_subscribe))
         return error_set(l->err, ERR_REFUSED, "%s is given without redis_url",
                          c->redis_subscribe ? "redis_subscribe" : "redis_publish");
     int err = check_channel(l, "redis_publish_channel", c->redis_publish_channel);

@@ -27,15 +27,6 @@ enum access_log_form {
     ACCESS_LOG_OFF
 };
 
-enum publish_dialect {
-    PUBLISH_DIALECT_OFF, /* the others are named as their dialects */
-    PUBLISH_DIALECT_AGENT,
-    PUBLISH_DIALECT_ENVELOPE,
-    PUBLISH_DIALECT_NODES,
-    PUBLISH_DIALECT_AIQ,
-    PUBLISH_DIALECT_RAW
-};
-
 /* Long-lived processes that share an agent's jobs. */
 struct config_pool {
     unsigned size; /* 0: none */
@@ -191,8 +182,8 @@ struct server_config {
     enum access_log_form access_log;
     bool demo;
 
-    char *redis_url; /* NULL: none */
-    enum publish_dialect redis_publish;
+    char *redis_url;        /* NULL: none */
+    unsigned redis_publish; /* 0: off; else one of the dialects that can be published, from 1 */
     char *redis_publish_channel;
     int64_t redis_publish_backlog; /* 0: no limit */
     bool redis_subscribe;

@@ -6,12 +6,13 @@
  * `messages` says a message whole again and again: see dialect/gathered.h.)
  *
  * To add an event type: one function, one line in the table.
- * To add a dialect: one file, one line in registry.c, its golden folder. */
+ * To add a dialect: one file, one line in dialect/list.h, and what CONTRIBUTING.md names. */
 #ifndef DIALECT_DIALECT_H
 #define DIALECT_DIALECT_H
 
 #include "base/str.h"
 #include "dialect/frames.h"
+#include "dialect/list.h"
 #include "record/record.h"
 
 typedef void (*dialect_fn)(const struct record *rec, struct frames *out);
@@ -46,17 +47,16 @@ struct dialect {
     connection_fn connection[CONNECTION_FRAME_MAX]; /* NULL: it has no such frame */
 };
 
-extern const struct dialect dialect_agent;
-extern const struct dialect dialect_envelope;
-extern const struct dialect dialect_messages;
-extern const struct dialect dialect_nodes;
-extern const struct dialect dialect_aiq;
-extern const struct dialect dialect_raw;
+#define DIALECT_DECLARE(name, kind) extern const struct dialect dialect_##name;
+DIALECT_LIST(DIALECT_DECLARE)
+#undef DIALECT_DECLARE
 
 /* NULL when there is none of that name. */
 const struct dialect *dialect_find(struct str name);
-/* The @i-th of the registry, NULL after the last. */
+/* The @i-th of the list, NULL after the last. */
 const struct dialect *dialect_at(size_t i);
+/* The @i-th of those that can be published, NULL after the last. */
+const struct dialect *dialect_published_at(size_t i);
 
 /* Renders @rec into @out, which is cleared first.  0 or the buffer's error.  Where messages are
  * gathered it must be the job's next record. */

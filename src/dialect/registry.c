@@ -1,22 +1,27 @@
-/* All dialects there are.  A new one is one line here. */
+/* Finds the dialects of dialect/list.h, and renders with any of them. */
 #include "dialect/dialect.h"
 #include "dialect/gathered.h"
 
-static const struct dialect *const dialects[] = {
-    &dialect_agent, &dialect_envelope, &dialect_messages,
-    &dialect_nodes, &dialect_aiq,      &dialect_raw,
-};
-
-enum { N_DIALECTS = sizeof(dialects) / sizeof(dialects[0]) };
+#define DIALECT_ADDRESS(name, kind) &dialect_##name,
+static const struct dialect *const dialects[DIALECT_COUNT] = { DIALECT_LIST(DIALECT_ADDRESS) };
 
 const struct dialect *dialect_at(size_t i)
 {
-    return i < N_DIALECTS ? dialects[i] : NULL;
+    return i < DIALECT_COUNT ? dialects[i] : NULL;
+}
+
+const struct dialect *dialect_published_at(size_t i)
+{
+    for (size_t at = 0; at < DIALECT_COUNT; at++) {
+        if (dialects[at]->names_itself && i-- == 0)
+            return dialects[at];
+    }
+    return NULL;
 }
 
 const struct dialect *dialect_find(struct str name)
 {
-    for (size_t i = 0; i < N_DIALECTS; i++) {
+    for (size_t i = 0; i < DIALECT_COUNT; i++) {
         if (str_eq(name, str_of(dialects[i]->name)))
             return dialects[i];
     }

@@ -11,7 +11,7 @@ static bool is_published(const struct server_config *c, const struct config_agen
     bool echoes = agent_kinds[a->kind].has_channel && c->redis_subscribe &&
                   strcmp(c->redis_publish_channel, c->redis_subscribe_channel) == 0;
 
-    return c->redis_publish != PUBLISH_DIALECT_OFF && !echoes;
+    return c->redis_publish != 0 && !echoes;
 }
 
 static enum journal_fed fed(enum agent_kind kind)

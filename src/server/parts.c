@@ -183,19 +183,6 @@ int server_start_journal(struct server *s, struct error *err)
     return code;
 }
 
-static const struct dialect *published_dialect(const struct server_config *c)
-{
-    static const struct dialect *const dialects[] = { [PUBLISH_DIALECT_OFF] = NULL,
-                                                      [PUBLISH_DIALECT_AGENT] = &dialect_agent,
-                                                      [PUBLISH_DIALECT_ENVELOPE] =
-                                                          &dialect_envelope,
-                                                      [PUBLISH_DIALECT_NODES] = &dialect_nodes,
-                                                      [PUBLISH_DIALECT_AIQ] = &dialect_aiq,
-                                                      [PUBLISH_DIALECT_RAW] = &dialect_raw };
-
-    return dialects[c->redis_publish];
-}
-
 int server_make_bus(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
@@ -203,7 +190,7 @@ int server_make_bus(struct server *s, struct error *err)
         .url = c->redis_url,
         .store = { .path = c->data, .busy_ms = 5000 },
         .journal = s->journal,
-        .dialect = published_dialect(c),
+        .dialect = c->redis_publish > 0 ? dialect_published_at(c->redis_publish - 1) : NULL,
         .publish_channel = c->redis_publish_channel,
         .max_backlog = (uint64_t)c->redis_publish_backlog,
         .subscribe_channel = c->redis_subscribe ? c->redis_subscribe_channel : NULL,

@@ -59,8 +59,8 @@ static void merge(struct counter *to, const struct counter *from, size_t n)
 void traffic_merge(struct traffic *to, const struct traffic *from)
 {
     for (unsigned i = 0; i < TRANSPORT_MAX; i++) {
-        merge(to->open[i], from->open[i], TRAFFIC_DIALECTS);
-        merge(to->opened[i], from->opened[i], TRAFFIC_DIALECTS);
+        merge(to->open[i], from->open[i], DIALECT_COUNT);
+        merge(to->opened[i], from->opened[i], DIALECT_COUNT);
     }
     merge(to->closed, from->closed, STREAM_END_MAX);
     merge(to->resumed, from->resumed, RESUME_MAX);
@@ -76,7 +76,7 @@ static size_t number_of(const struct dialect *dialect)
 
     while (dialect_at(i) != dialect)
         i++;
-    assert(i < TRAFFIC_DIALECTS);
+    assert(i < DIALECT_COUNT);
     return i;
 }
 

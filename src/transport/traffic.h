@@ -4,6 +4,7 @@
 #define TRANSPORT_TRAFFIC_H
 
 #include "base/histogram.h"
+#include "dialect/list.h"
 
 struct dialect;
 
@@ -38,11 +39,9 @@ enum stream_resume {
     RESUME_MAX
 };
 
-enum { TRAFFIC_DIALECTS = 16 }; /* room for them */
-
 struct traffic {
-    struct counter open[TRANSPORT_MAX][TRAFFIC_DIALECTS]; /* by the number of dialect_at */
-    struct counter opened[TRANSPORT_MAX][TRAFFIC_DIALECTS];
+    struct counter open[TRANSPORT_MAX][DIALECT_COUNT]; /* by the number of dialect_at */
+    struct counter opened[TRANSPORT_MAX][DIALECT_COUNT];
     struct counter closed[STREAM_END_MAX];
     struct counter resumed[RESUME_MAX];
     struct counter replayed; /* events that came from the store */

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from gateway import PROGRAM
-from harness import DIALECTS, case, check, contains, equal
+from harness import case, check, contains, equal
 
 
 def run(*args, want=0):
@@ -51,6 +51,10 @@ def every_command_speaks_json():
 def dialects_as_json():
     rows = [json.loads(row) for row in run("dialects", "--json").splitlines()]
     equal([row["dialect"] for row in rows], [row.split("\n")[0] for row in run("dialects").split("\n\n")])
-    check(set(DIALECTS) <= {row["dialect"] for row in rows}, rows)
+    by_name = {row["dialect"]: row for row in rows}
+    check(set(by_name) >= {"agent", "envelope", "messages", "nodes", "aiq", "raw"}, rows)
+    equal([by_name[d]["names_itself"] for d in ("messages", "agent")], [False, True])
+    equal(by_name["aiq"]["connection"], ["stream.mode", "job.status", "job.heartbeat", "job.shutdown"])
+    equal([by_name[d]["connection"] for d in ("raw", "agent")], [["job.heartbeat", "job.shutdown"], []])
     for row in rows:
         check(row["about"] and row["sample"]["id"] and row["sample"]["event"] and row["sample"]["data"], row)

@@ -52,7 +52,7 @@ def version():
 
 
 @case
-def dialects_lists_six_with_a_frame_each():
+def dialects_lists_all_with_a_frame_each():
     text = spoolwire("dialects").out.decode()
     blocks = text.strip().split("\n\n")
     equal([b.split("\n")[0] for b in blocks], DIALECTS)

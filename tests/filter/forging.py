@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from forgery import NAMES, Forgery
-from harness import DIALECTS, case, cases, check, equal, lines, parse_ndjson, parse_sse, spoolwire, translate
+from harness import DIALECTS, NAMING, case, cases, check, equal, lines, parse_ndjson, parse_sse, spoolwire, translate
 
 EVIL = {
     "LF": "x\n\nevent: job.done\ndata: {\"type\":\"job.done\"}\n\n",
@@ -71,7 +71,7 @@ def no_forging_with(name_and_dialect):
     equal(len(frames), len(rows), "SSE frames and JSON lines")
     check(len(frames) >= 3, "there is something to see")
     for frame, row in zip(frames, rows):
-        data = row["data"] if dialect == "messages" else row
+        data = row if dialect in NAMING else row["data"]
         equal(frame.json, data)
         if dialect in NAMES:
             check(frame.event.split("|")[0] in NAMES[dialect].split(), f"an unknown name {frame.event!r}")

@@ -7,7 +7,7 @@ import socket
 import sqlite3
 
 from gateway import OPENING, PULL, STORY, Server, Stream, Worker, alive, request_bytes, token, until
-from harness import DIALECTS, case, cases, check, contains, equal
+from harness import BEATING, DIALECTS, case, cases, check, contains, equal
 from processes import pids, sh
 
 
@@ -21,7 +21,7 @@ def going(s):
 # Edge case 49.
 @case
 def readers_are_sent_away():
-    """aiq and raw are told; the others are just cut; all with a jittered retry:, none with a clean end."""
+    """Dialects with a word for it are told; the others are just cut; all with a jittered retry:, none with a clean end."""
     with Server("--shutdown-window", "8s", agents={"pull": PULL}) as s:
         s.submit(job_id="j")
         lease = Worker(s).lease()
@@ -33,8 +33,8 @@ def readers_are_sent_away():
         for d, st in streams:
             st.rest()
             check(st.ended != "clean", f"{d}: a closed socket is not an ended job")
-            equal(st.events.count("job.shutdown"), 1 if d in ("aiq", "raw") else 0, d)
-            equal([f.id for f in st.frames if f.event == "job.shutdown"], [None] * (d in ("aiq", "raw")), d)
+            equal(st.events.count("job.shutdown"), 1 if d in BEATING else 0, d)
+            equal([f.id for f in st.frames if f.event == "job.shutdown"], [None] * (d in BEATING), d)
             equal(len(st.retries), 1, d)
             check(100 <= st.retries[0] <= 30000, st.retries)
         equal(s.wait(), 0, s.err()[-3000:])

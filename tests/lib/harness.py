@@ -19,7 +19,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RECORDINGS = os.path.join(TESTS, "recordings")
 TIMEOUT = 180  # seconds, of any one run of the program
-DIALECTS = ["agent", "envelope", "messages", "nodes", "aiq", "raw"]
 FRAMINGS = ["sse", "ndjson"]
 
 
@@ -31,6 +30,20 @@ def _build_dir():
 
 
 PROGRAM = os.path.join(_build_dir(), "spoolwire")
+
+
+def _registry():
+    """What the program says of its dialects; nothing of a program that is not there, which main() reports."""
+    if not os.access(PROGRAM, os.X_OK):
+        return {}
+    rows = subprocess.run([PROGRAM, "dialects", "--json"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=True).stdout
+    return {row["dialect"]: row for row in map(json.loads, rows.splitlines())}
+
+
+REGISTRY = _registry()
+DIALECTS = list(REGISTRY)
+NAMING = [d for d in DIALECTS if REGISTRY[d]["names_itself"]]  # whose data carries its event's name
+BEATING = [d for d in DIALECTS if "job.heartbeat" in REGISTRY[d]["connection"]]
 
 
 def recording(name):

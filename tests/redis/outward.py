@@ -4,7 +4,7 @@ import json
 
 from broker import Broker, Listener, metric, own_channel, shared
 from gateway import CLOSING, OPENING, PULL, STORY, Server, Worker, at_once, play, token, until
-from harness import case, cases, check, contains, equal, spoolwire
+from harness import NAMING, case, cases, check, contains, equal, spoolwire
 
 
 def flags(broker, pattern, dialect="agent", *more):
@@ -15,7 +15,7 @@ def frames(server, job, dialect="agent"):
     return [f.data for f in server.read(job, dialect)]
 
 
-@cases(["agent", "envelope", "nodes", "aiq", "raw"])
+@cases(NAMING)
 def what_is_published_is_what_a_reader_gets(dialect):
     pattern = own_channel()
     with Listener(shared(), pattern) as ear, \

@@ -4,7 +4,7 @@ import json
 
 import gateway
 from gateway import PULL, STORY, Server, Worker, play
-from harness import DIALECTS, case, cases, check, contains, equal
+from harness import BEATING, DIALECTS, NAMING, case, cases, check, contains, equal
 from wires import BareLines, Lines, events
 
 
@@ -113,12 +113,12 @@ def every_line_has_the_form_that_was_asked_for(dialect):
         lease.send(*STORY[:7])
         with BareLines(server, events(job, dialect, envelope=0, after=9999)) as st:
             st.until("silence", lambda s: sum("stream.keep_alive" in f for f in s.frames) >= 2)
-            if dialect in ("aiq", "raw"):
+            if dialect in BEATING:
                 st.until("a heartbeat", lambda s: any("job.heartbeat" in f for f in s.frames))
             lease.send(*STORY[7:])
             lease.finish()
             lines = [json.loads(f) for f in st.rest().frames]
-        if dialect == "messages":
+        if dialect not in NAMING:
             check(all("event" in f and "data" in f for f in lines), lines)
             return
         check(any(f.get("type") == "stream.gap" for f in lines[:2]), lines[:2])

@@ -5,7 +5,7 @@ import time
 
 import gateway
 from gateway import PULL, STORY, Server, Worker, play
-from harness import DIALECTS, case, cases, check, contains, equal
+from harness import DIALECTS, NAMING, case, cases, check, contains, equal
 from websocket import events_socket, frame, PING, is_open
 from wires import unwrap
 
@@ -28,7 +28,7 @@ def messages_have_the_payloads_of_sse():
             want = [f for f in server.read(job, dialect) if f.id]
             with events_socket(server, job, dialect) as ws:
                 ws.until_closed(1000, "the job has ended")
-            if dialect == "messages":  # does not name itself
+            if dialect not in NAMING:
                 equal([unwrap(m) for m in ws.messages], want, dialect)
             else:
                 got = [m for m in payloads(ws.messages) if '"stream.mode"' not in m[:30]]

@@ -9,7 +9,7 @@ import signal
 import urllib.request
 
 from gateway import PULL, Server, Worker, interrupt, root_start
-from harness import DIALECTS, RECORDINGS, check, equal, lines, spoolwire
+from harness import BEATING, DIALECTS, NAMING, RECORDINGS, check, equal, lines, spoolwire
 from typescript import declarations
 
 # What no recording has.
@@ -130,7 +130,7 @@ def served():
         lease.send({"type": "agent.spawned", "agent_id": "a", "agent_name": "n", "node": "n"})
         streams = [(d, s.stream(cancelled, d)) for d in DIALECTS]
         for dialect, st in streams:
-            if dialect in ("aiq", "raw"):
+            if dialect in BEATING:
                 st.until_event("job.heartbeat")
         s.post(f"/v1/jobs/{cancelled}/cancel", {"reason": "enough"})
         lease.finish("cancelled")
@@ -144,12 +144,13 @@ def served():
                     ((done, {}), (asking, {}), (lost, {}), (done, {"after": 10 ** 9}))]
         for _, st in streams:
             st.rest()
-        streams += [(d, s.stream(waiting, d, after=0)) for d in ("aiq", "raw")]
-        for _, st in streams[-2:]:
+        beating = [(d, s.stream(waiting, d, after=0)) for d in BEATING]
+        streams += beating
+        for _, st in beating:
             st.until_event("job.heartbeat")
         s.expected_exit = 0
         s.signal(signal.SIGTERM)
-        for _, st in streams[-2:]:
+        for _, st in beating:
             st.until_event("job.shutdown")
             st.close()
         s.wait()
@@ -167,7 +168,7 @@ def wrapped():
             url = f"{s.url}/v1/jobs/{job}/events?dialect={dialect}&subgraphs=1"
             yield f'Page<"{dialect}">', text_at(url + "&wait=1")
             yield from lines_at(url + "&format=ndjson", f'Wrapped<"{dialect}">')
-            if dialect != "messages":
+            if dialect in NAMING:
                 yield from lines_at(url + "&format=ndjson&envelope=0", f'Bare<"{dialect}">')
             yield from lines_at(f"{s.url}/v1/stream?jobs={job},none&dialect={dialect}&format=ndjson", f'Message<"{dialect}">')
         yield from system_topic(s)

@@ -15,40 +15,59 @@
 
 static void dialects_are_found_by_name(void **state)
 {
-    static const char *const names[] = {
-        "agent", "envelope", "messages", "nodes", "aiq", "raw"
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const struct dialect *d = dialect_find(str_of(names[i]));
+    for (size_t i = 0; i < DIALECT_COUNT; i++) {
+        const struct dialect *d = dialect_at(i);
 
         assert_non_null(d);
-        assert_ptr_equal(dialect_at(i), d);
-        assert_string_equal(d->name, names[i]);
+        assert_ptr_equal(dialect_find(str_of(d->name)), d);
         assert_true(strlen(d->about) > 0);
-        assert_int_equal(d->names_itself, d != &dialect_messages);
     }
-    assert_null(dialect_at(6));
+    assert_null(dialect_at(DIALECT_COUNT));
     assert_null(dialect_at(SIZE_MAX));
     assert_null(dialect_find(STR("agen")));
     assert_null(dialect_find(STR_NONE));
+}
+
+/* The list says in words what the tables say as data. */
+static void the_list_agrees_with_the_dialects(void **state)
+{
+#define NAME(name, kind) #name,
+    static const char *const names[] = { DIALECT_LIST(NAME) };
+#undef NAME
+    struct buf words;
+    size_t n = 0;
+
+    (void)state;
+    buf_init(&words, MAX_BYTES);
+    for (size_t i = 0; i < DIALECT_COUNT; i++) {
+        const struct dialect *d = dialect_at(i);
+
+        assert_string_equal(d->name, names[i]);
+        if (!d->names_itself)
+            continue;
+        assert_ptr_equal(dialect_published_at(n++), d);
+        buf_char(&words, '|');
+        buf_str(&words, str_of(d->name));
+    }
+    assert_null(dialect_published_at(n));
+    buf_char(&words, '\0');
+    assert_string_equal(words.p, DIALECT_PUBLISHED);
+    buf_done(&words);
 }
 
 /* Which frames a connection gets by itself. */
 static void dialects_say_what_a_connection_gets(void **state)
 {
     (void)state;
-    for (size_t i = 0; dialect_at(i) != NULL; i++) {
-        const struct dialect *d = dialect_at(i);
-        bool is_aiq = d == &dialect_aiq, beats = is_aiq || d == &dialect_raw;
-
-        assert_int_equal(d->connection[FRAME_STREAM_MODE] != NULL, is_aiq);
-        assert_int_equal(d->connection[FRAME_JOB_STATUS] != NULL, is_aiq);
-        assert_int_equal(d->connection[FRAME_HEARTBEAT] != NULL, beats);
-        assert_int_equal(d->connection[FRAME_SHUTDOWN] != NULL, beats);
-        assert_int_equal(d->says_reconnected, is_aiq);
+    for (size_t i = 0; i < CONNECTION_FRAME_MAX; i++) {
+        assert_non_null(dialect_aiq.connection[i]);
+        assert_null(dialect_agent.connection[i]);
     }
+    assert_null(dialect_raw.connection[FRAME_STREAM_MODE]);
+    assert_null(dialect_raw.connection[FRAME_JOB_STATUS]);
+    assert_non_null(dialect_raw.connection[FRAME_HEARTBEAT]);
+    assert_non_null(dialect_raw.connection[FRAME_SHUTDOWN]);
     /* One without a frame gives none. */
     expect_connection(&dialect_agent, &usual,
                       (struct connection_frame){ .kind = FRAME_HEARTBEAT }, "");
@@ -412,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialects_are_found_by_name),
+        cmocka_unit_test(the_list_agrees_with_the_dialects),
         cmocka_unit_test(dialects_say_what_a_connection_gets),
         cmocka_unit_test(times_are_utc_with_milliseconds),
         cmocka_unit_test(times_agree_with_the_c_library),

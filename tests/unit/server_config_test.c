@@ -1,6 +1,7 @@
 /* The server's options: their defaults, the three ways to give them and which wins, what is
  * refused and in which words, and what is printed about them. */
 #include "config/options/options.h"
+#include "dialect/dialect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -242,7 +243,7 @@ static void assert_every_option(const struct server_config *c)
     assert_true(c->aiq_compat);
     assert_int_equal(c->access_log, ACCESS_LOG_JSON);
     assert_string_equal(c->redis_url, "redis://h");
-    assert_int_equal(c->redis_publish, PUBLISH_DIALECT_RAW);
+    assert_string_equal(dialect_published_at(c->redis_publish - 1)->name, "raw");
     assert_string_equal(c->redis_publish_channel, "p:{job_id}");
     assert_int_equal(c->redis_publish_backlog, 35);
     assert_false(c->redis_subscribe);

@@ -50,22 +50,40 @@ void api_page_file(struct http_request *req, void *arg)
         http_respond_error(req, 404, "Not Found");
 }
 
+static void put_words(struct buf *out)
+{
+    const struct dialect *d;
+
+    buf_lit(out, "spoolwire is running.  Open this address in a browser to see it, or try:\n\n"
+                 "  GET  /v1/jobs/async/agents          the agents\n"
+                 "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
+                 "  GET  /v1/jobs/{id}/events           its events; ?dialect=");
+    for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
+        buf_str(out, i > 0 ? STR(", ") : STR(""));
+        buf_str(out, str_of(d->name));
+    }
+    buf_lit(out, "\n"
+                 "  GET  /v1/jobs                       all jobs\n"
+                 "  GET  /readyz                        health\n"
+                 "  GET  /docs                          all routes, to read and to try\n");
+}
+
 /* Browsers get the console; who asks for nothing in particular, as curl does, gets words. */
 void api_index(struct http_request *req, void *arg)
 {
+    struct buf words;
+
     (void)arg;
     http_set_header(req, "Vary", STR("Accept"));
     if (header_lists(http_header(req, "Accept"), STR("text/html"))) {
         answer(req, asset_find(STR("index.html")));
         return;
     }
-    http_respond(
-        req, 200, "text/plain; charset=utf-8",
-        STR("spoolwire is running.  Open this address in a browser to see it, or try:\n\n"
-            "  GET  /v1/jobs/async/agents          the agents\n"
-            "  POST /v1/jobs                       {\"agent\":\"demo\",\"input\":{}}\n"
-            "  GET  /v1/jobs/{id}/events           its events; ?dialect=agent, envelope, messages, nodes, aiq, raw\n"
-            "  GET  /v1/jobs                       all jobs\n"
-            "  GET  /readyz                        health\n"
-            "  GET  /docs                          all routes, to read and to try\n"));
+    buf_init(&words, 4096);
+    put_words(&words);
+    if (words.error == 0)
+        http_respond(req, 200, "text/plain; charset=utf-8", buf_text(&words));
+    else
+        (void)api_no_memory(req);
+    buf_done(&words);
 }

@@ -146,7 +146,7 @@ static void put_auth(struct expose *e, struct app *app)
 /* --- streams ------------------------------------------------------------------------- */
 
 static void put_by_dialect(struct expose *e,
-                           const struct counter counts[TRANSPORT_MAX][TRAFFIC_DIALECTS])
+                           const struct counter counts[TRANSPORT_MAX][DIALECT_COUNT])
 {
     const struct dialect *d;
     char labels[LABELS];

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "config/server.h"
 #include "config/options/suggest.h"
+#include "dialect/list.h"
 
 #define AT(name)     offsetof(struct server_config, name)
 #define OF(name)     offsetof(struct config_agent, name)
@@ -137,8 +138,7 @@ static const struct option server_table[] = {
     { "redis_url", OPTION_TEXT, OPTION_SECRET, AT(redis_url), NULL, 1, MAX_PATH, "URL",
       "A Redis server: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or unix:PATH." },
     { "redis_publish", OPTION_CHOICE, 0, AT(redis_publish), "off", 0, 0,
-      "off|agent|envelope|nodes|aiq|raw",
-      "Publish the records of jobs to Redis, in this dialect." },
+      "off" DIALECT_PUBLISHED, "Publish the records of jobs to Redis, in this dialect." },
     { "redis_publish_channel", OPTION_TEXT, 0, AT(redis_publish_channel),
       "jobs:{job_id}:events", 1, MAX_CHANNEL, "NAME",
       "The channel of a job; has `{job_id}` in it." },
