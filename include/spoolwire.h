@@ -29,7 +29,7 @@ struct spoolwire;
 /* All members may be zero, except `write`. */
 struct spoolwire_options {
     const char *from;    /* auto, events, callbacks, envelope, modes, native */
-    const char *to;      /* agent, envelope, messages, nodes, aiq, raw */
+    const char *to;      /* a dialect: agent and others, see docs/dialects.md */
     const char *framing; /* sse, ndjson */
     const char *agent;   /* whose settings apply */
     const char *after;   /* only the frames after this id */

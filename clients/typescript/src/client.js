@@ -17,7 +17,7 @@ import { SseParser } from './sse.js';
  * @property {typeof fetch} [fetch]
  *
  * @typedef {object} Place
- * @property {string} [dialect] agent, envelope, messages, nodes, aiq or raw
+ * @property {string} [dialect] agent (unless given) or another of docs/dialects.md
  * @property {string} [after] an event's id; everything from the beginning without it
  * @property {string[]} [modes] stream modes of the dialect `messages`
  * @property {boolean} [subgraphs]
