@@ -7,8 +7,9 @@
  *   readers=1000 jobs=1    reader i asks for job i % jobs
  *   get=/v1/jobs/b%d/...   the readers' path; %d is the job
  *   writers=1 depth=1      connections, and requests that each has unanswered at most
- *   post=/v1/worker/...    the writers' path, a second %d is the job's key (its number + 1);
- *                          each writer goes round the jobs that are its own
+ *   post=/v1/worker/...    the writers' path; %d is the job; each writer goes round the jobs
+ *                          that are its own
+ *   leases=FILE            a line for each job, which is put behind the path
  *   body=FILE events=10    what is posted, and how many events are in it
  *   repeat=1               posts to one job before the next one's turn
  *   rate=0                 posts per second in all, whatever the answers; 0: as they come
@@ -39,7 +40,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_PATH = 256, MAX_THREADS = 64, READ_BYTES = 1 << 20, PER_ADDRESS = 8000 };
+enum {
+    MAX_PATH = 256,
+    MAX_LEASE = 128,
+    MAX_THREADS = 64,
+    READ_BYTES = 1 << 20,
+    PER_ADDRESS = 8000
+};
 
 struct reader {
     int fd;
@@ -70,7 +77,8 @@ struct load {
     long port, pid, n_readers, n_jobs, n_writers, depth, events, repeat, rate, until, look,
         idle, drain;
     double warm, seconds;
-    char get[MAX_PATH], post[MAX_PATH], body_path[MAX_PATH];
+    char get[MAX_PATH], post[MAX_PATH], body_path[MAX_PATH], leases_path[MAX_PATH];
+    char (*leases)[MAX_LEASE]; /* of the jobs; NULL: none are needed */
     char *body;
     size_t body_n, stamp; /* where the digits are, or 0 */
     int ep;
@@ -310,11 +318,12 @@ static void flush_writer(struct load *l, struct writer *w)
 
 static void post(struct load *l, struct writer *w)
 {
-    char path[MAX_PATH + 20], head[MAX_PATH + 200];
+    char path[MAX_PATH + 20], head[MAX_PATH + MAX_LEASE + 200];
+    const char *lease = l->leases != NULL ? l->leases[w->job] : "";
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    (void)snprintf(path, sizeof(path), l->post, w->job, w->job + 1);
+    (void)snprintf(path, sizeof(path), l->post, w->job);
 #pragma GCC diagnostic pop
     if (++w->turn >= l->repeat) {
         w->turn = 0;
@@ -323,8 +332,8 @@ static void post(struct load *l, struct writer *w)
             w->job = (int)(w->index % l->n_jobs);
     }
     int n = snprintf(head, sizeof(head),
-                     "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Length: %zu\r\n\r\n",
-                     path, l->port, l->body_n);
+                     "POST %s%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Length: %zu\r\n\r\n",
+                     path, lease, l->port, l->body_n);
     int64_t now = now_ns();
     if (l->stamp > 0) {
         char digits[24];
@@ -590,6 +599,21 @@ static void read_body(struct load *l)
         l->stamp = (size_t)(at - l->body) + 2;
 }
 
+static void read_leases(struct load *l)
+{
+    FILE *f = fopen(l->leases_path, "r");
+
+    l->leases = calloc((size_t)l->n_jobs, sizeof(*l->leases));
+    if (f == NULL || l->leases == NULL)
+        die(l->leases_path);
+    for (long i = 0; i < l->n_jobs; i++) {
+        if (fgets(l->leases[i], MAX_LEASE, f) == NULL)
+            die("too few leases");
+        l->leases[i][strcspn(l->leases[i], "\n")] = '\0';
+    }
+    (void)fclose(f);
+}
+
 static void set(struct load *l, const char *word)
 {
     struct {
@@ -607,6 +631,7 @@ static void set(struct load *l, const char *word)
         { "drain", &l->drain, NULL, NULL },       { "warm", NULL, &l->warm, NULL },
         { "seconds", NULL, &l->seconds, NULL },   { "get", NULL, NULL, l->get },
         { "post", NULL, NULL, l->post },          { "body", NULL, NULL, l->body_path },
+        { "leases", NULL, NULL, l->leases_path },
     };
     size_t n = strcspn(word, "=");
 
@@ -654,6 +679,8 @@ int main(int argc, char **argv)
         die("memory");
     if (l.n_writers > 0)
         read_body(&l);
+    if (l.leases_path[0] != '\0')
+        read_leases(&l);
     l.stopped = true;
     if (l.until == 0)
         open_readers(&l);
