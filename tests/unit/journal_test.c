@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -241,12 +242,14 @@ static void an_answered_row_has_no_text_of_the_journal(void **state)
 static bool lease_without_memory(const struct scene *s, size_t n)
 {
     static char input[4097];
-    struct journal_request made = { .row = { .id = STR("j"), .agent = STR("a") } };
+    char id[20];
+    struct journal_request made = { .row = { .agent = STR("a") } };
     struct journal_request first = { .agents = &only_agent }, second = { .wait_ms = 1000 };
 
     memset(input, 'x', 4096);
     input[0] = input[4095] = '"';
     made.row.input = str_of(input);
+    made.row.id = str_make(id, (size_t)sprintf(id, "j%zu", n));
     ask(s, &made, JOURNAL_SUBMIT);
     assert_int_equal(made.code, 0);
     n_allocations = 0;
@@ -269,10 +272,8 @@ static bool lease_without_memory(const struct scene *s, size_t n)
 static void a_lease_that_cannot_be_answered_is_not_given(void **state)
 {
     skip_without_failing_allocations();
-    for (size_t n = 1; lease_without_memory(*state, n); n++) {
-        (void)tear_down(state);
-        (void)set_up(state);
-    }
+    for (size_t n = 1; lease_without_memory(*state, n); n++)
+        ;
 }
 
 static int write_nothing(struct journal_request *req,
