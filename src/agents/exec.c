@@ -62,7 +62,7 @@ struct exec {
     uv_timer_t poll;
     struct agent_runner *runners; /* owned */
     size_t n_runners;
-    size_t first_crew;   /* to lease next time */
+    size_t first_runner; /* to lease next time */
     struct task **works; /* owned; room for as many as all agent runners may have */
     size_t n_works;
     char worker[96]; /* what leases are signed with */
@@ -135,8 +135,8 @@ static void lease(struct agent_runner *runner)
 static void lease_more(struct exec *e)
 {
     for (size_t i = 0; i < e->n_runners; i++)
-        lease(&e->runners[(e->first_crew + i) % e->n_runners]);
-    e->first_crew++;
+        lease(&e->runners[(e->first_runner + i) % e->n_runners]);
+    e->first_runner++;
 }
 
 /* The leased job again: its texts are still in the request. */
@@ -216,7 +216,7 @@ static void stop(struct exec *e)
 
 /* --- jobs -------------------------------------------------------------------- */
 
-static void on_team_changed(void *arg)
+static void on_pool_changed(void *arg)
 {
     struct agent_runner *runner = arg;
     struct exec *e = runner->exec;
@@ -263,10 +263,10 @@ static void on_work_ended(void *arg, struct task *w)
     for (size_t i = 0; runner->slots != NULL && i < places(runner->agent); i++)
         if (runner->slots[i] == w)
             runner->slots[i] = NULL;
-    on_team_changed(runner);
+    on_pool_changed(runner);
 }
 
-static int give_to_team(struct agent_runner *runner)
+static int give_to_pool(struct agent_runner *runner)
 {
     const struct journal_request *req = &runner->lease.req;
     int err = pool_take(runner->pool, req);
@@ -305,7 +305,7 @@ static void job_came(struct agent_runner *runner)
 
     runner->is_wanted = true;
     if (!runner->exec->is_draining)
-        err = runner->pool != NULL ? give_to_team(runner) : give_to_work(runner);
+        err = runner->pool != NULL ? give_to_pool(runner) : give_to_work(runner);
     if (err != 0)
         hand_back(runner);
     (void)count(runner->exec); /* for exec_running */
@@ -493,12 +493,12 @@ void exec_stop(struct exec *e)
 
 /* --- making and freeing ------------------------------------------------------ */
 
-static int add_team(struct agent_runner *runner)
+static int add_pool(struct agent_runner *runner)
 {
     struct pool_options options = { .host = &runner->exec->host,
                                     .agent = runner->agent,
                                     .env = &runner->env,
-                                    .changed = on_team_changed,
+                                    .changed = on_pool_changed,
                                     .answered = on_call_answered,
                                     .gone = on_member_gone,
                                     .arg = runner };
@@ -510,7 +510,7 @@ static int add_team(struct agent_runner *runner)
     return err;
 }
 
-static int add_crews(struct exec *e, const struct exec_options *options, struct error *err)
+static int add_runners(struct exec *e, const struct exec_options *options, struct error *err)
 {
     size_t n_places = 0;
 
@@ -536,7 +536,7 @@ static int add_crews(struct exec *e, const struct exec_options *options, struct 
             runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
         if (kind->outlives_server && runner->slots == NULL)
             return error_set(err, ERR_NOMEM, "out of memory");
-        if (agent->kind == AGENT_POOL && add_team(runner) != 0)
+        if (agent->kind == AGENT_POOL && add_pool(runner) != 0)
             return error_set(err, ERR_NOMEM, "out of memory");
         n_places += agent->kind == AGENT_POOL ? 0 : places(agent);
     }
@@ -609,7 +609,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
     sign(e);
     int code = open_loop(e, options->poll_ms > 0 ? options->poll_ms : POLL_MS, err);
     if (code == 0)
-        code = add_crews(e, options, err);
+        code = add_runners(e, options, err);
     if (code == 0)
         code = open_kinds(e, options, err);
     if (code != 0) {

@@ -30,7 +30,7 @@ struct lease_session_events {
     void (*stored)(struct lease_session *d);
     /* Once: the last word was heard, or there is nobody to say it to. */
     void (*over)(struct lease_session *d);
-    /* After duty_close: the memory is the owner's again. */
+    /* After lease_session_close: the memory is the owner's again. */
     void (*closed)(struct lease_session *d);
 };
 
@@ -83,7 +83,7 @@ struct assignment lease_session_assignment(const struct lease_session *d,
 
 bool lease_session_is(const struct lease_session *d, int64_t key, int64_t attempt);
 
-/* The beginning, the middle or the end of lines; nothing is sent before duty_go_on.
+/* The beginning, the middle or the end of lines; nothing is sent before lease_session_go_on.
  * ERR_TOO_LARGE: a line over the limit, ERR_NOMEM. */
 int lease_session_put(struct lease_session *d, struct str bytes);
 /* There is no more: what is left is the last line, without a newline. */

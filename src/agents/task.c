@@ -48,7 +48,7 @@ struct task {
     bool is_closing;
 };
 
-static void end_duty(struct task *w);
+static void end_session(struct task *w);
 
 /* --- fates ------------------------------------------------------------------- */
 
@@ -139,12 +139,12 @@ static void free_when_closed(struct task *w)
     free(w);
 }
 
-static void on_hands_closed(void *owner)
+static void on_executor_closed(void *owner)
 {
     free_when_closed(owner);
 }
 
-static void on_duty_closed(struct lease_session *d)
+static void on_session_closed(struct lease_session *d)
 {
     free_when_closed(d->owner);
 }
@@ -195,7 +195,7 @@ static void fill_finish(struct task *w, struct last_report *word)
     word->phase = outcome == OUTCOME_RAISED ? STR_NONE : STR("worker");
 }
 
-static void end_duty(struct task *w)
+static void end_session(struct task *w)
 {
     bool back = w->fate == FATE_HANDED_BACK;
     struct last_report word = { .op = back ? JOURNAL_RETURN : JOURNAL_FINISH };
@@ -240,7 +240,7 @@ static void on_refused(struct lease_session *d, struct str why)
 
     fail(w, why, STR("Append"));
     if (w->is_over)
-        end_duty(w);
+        end_session(w);
 }
 
 static void on_stored(struct lease_session *d)
@@ -251,7 +251,7 @@ static void on_stored(struct lease_session *d)
         tell(w, w->executor->ops->resume);
 }
 
-static void on_duty_over(struct lease_session *d)
+static void on_session_over(struct lease_session *d)
 {
     close_when_done(d->owner);
 }
@@ -261,8 +261,8 @@ static const struct lease_session_events lease_session_events = { .cancel = on_c
                                                                   .lost = on_lost,
                                                                   .refused = on_refused,
                                                                   .stored = on_stored,
-                                                                  .over = on_duty_over,
-                                                                  .closed = on_duty_closed };
+                                                                  .over = on_session_over,
+                                                                  .closed = on_session_closed };
 
 static void on_beat(uv_timer_t *timer)
 {
@@ -293,13 +293,13 @@ static void on_over(void *owner, bool is_whole)
     if (is_whole && !w->is_deaf && lease_session_put_end(&w->session) != 0)
         fail(w, STR("out of memory for the worker's output"), STR("OutOfMemory"));
     w->is_over = true;
-    end_duty(w);
+    end_session(w);
     close_when_done(w);
 }
 
 static const struct executor_events executor_events = { .output = on_output,
                                                         .over = on_over,
-                                                        .closed = on_hands_closed };
+                                                        .closed = on_executor_closed };
 
 /* --- the start --------------------------------------------------------------- */
 
@@ -312,7 +312,7 @@ static bool start(struct task *w, const struct journal_request *lease)
     return w->executor->ops->start(w->executor, &assignment);
 }
 
-static struct executor *make_hands(struct task *w)
+static struct executor *make_executor(struct task *w)
 {
     struct executor common = { .events = &executor_events,
                                .owner = w,
@@ -332,7 +332,7 @@ static struct task *make(const struct task_options *options,
     if (w == NULL)
         return NULL;
     w->opt = *options;
-    w->executor = make_hands(w);
+    w->executor = make_executor(w);
     if (w->executor == NULL || lease_session_init(&w->session, host, options->agent->name,
                                                   lease, &lease_session_events, w) != 0) {
         free(w->executor);
@@ -366,7 +366,7 @@ int task_new(const struct task_options *options,
     if (!w->is_over)
         w->is_over = !start(w, lease);
     if (w->is_over)
-        end_duty(w);
+        end_session(w);
     *ret = w;
     return 0;
 }

@@ -42,7 +42,7 @@ int page_cache_new(size_t max_bytes, struct page_cache **ret);
 void page_cache_free(struct page_cache *s);
 
 /* A reference to the cached page of @place that holds for a job with @last_seq records; or
- * NULL: the caller reads it, and must say so with shelf_put. */
+ * NULL: the caller reads it, and must say so with page_cache_put. */
 struct cached_page *page_cache_get(struct page_cache *s,
                                    const struct page_key *place,
                                    uint64_t last_seq);

@@ -134,7 +134,7 @@ struct journal {
     struct inbox *inbox; /* owned; see inbox.h */
 };
 
-/* --- live.c ------------------------------------------------------------------ */
+/* --- active_job.c ------------------------------------------------------------------ */
 
 struct active_job *active_job_find(struct journal *j, struct str id);
 /* The one whose lease was asked for with @request_id. */
@@ -362,7 +362,7 @@ struct journal_request *waiting_for_call(const struct journal *j, struct str age
 struct lease_link *waiting_rings_new(size_t n_agents);
 void waiting_set_rings(struct journal *j, struct lease_link *rings);
 
-/* --- word.c ------------------------------------------------------------------ */
+/* --- append.c ------------------------------------------------------------------ */
 
 /* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
 int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events);

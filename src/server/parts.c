@@ -206,7 +206,7 @@ int server_make_bus(struct server *s, struct error *err)
     return bus_new(&options, &s->bus, err);
 }
 
-int server_start_keeper(struct server *s, struct error *err)
+int server_start_tokens(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
     struct token_service_options options = {

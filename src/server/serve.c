@@ -151,7 +151,7 @@ static int run(struct server *s, const sigset_t *set)
     if (code == 0)
         code = server_start_journal(s, &err);
     if (code == 0)
-        code = server_start_keeper(s, &err);
+        code = server_start_tokens(s, &err);
     if (code == 0 && server_config_check_listen(
                          s->now->config, token_service_is_locked(s->tokens), &err) != 0) {
         (void)fprintf(stderr, "spoolwire serve: %s\n", err.text);

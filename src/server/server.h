@@ -57,7 +57,7 @@ int server_start_processes(struct server *s, struct error *err);
 /* --- server_parts.c ---------------------------------------------------------- */
 
 int server_start_journal(struct server *s, struct error *err);
-int server_start_keeper(struct server *s, struct error *err);
+int server_start_tokens(struct server *s, struct error *err);
 /* Only where there is something to publish or to hear. */
 int server_make_bus(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);

@@ -177,7 +177,7 @@ static void step_reader(struct sim *s)
         reader_step(s, chance_below(&s->chance, s->p.n_readers));
 }
 
-static void step_letter(struct sim *s)
+static void step_message(struct sim *s)
 {
     fake_mailbox_deliver(s->server.loops[chance_below(&s->chance, s->p.n_loops)].box);
 }
@@ -230,7 +230,7 @@ static void one_step(struct sim *s)
         { 260, step_worker },
         { 60, speaker_step },
         { 200, step_reader },
-        { 120, step_letter },
+        { 120, step_message },
         { 120, step_task },
         { s->p.submit_weight, client_submit },
         { 12, client_cancel },

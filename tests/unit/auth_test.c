@@ -468,7 +468,7 @@ static int teardown(void **state)
     return rc;
 }
 
-static struct token_service *new_keeper(struct fixture *f)
+static struct token_service *new_token_service(struct fixture *f)
 {
     struct error err = { 0 };
     struct token_service *k = NULL;
@@ -517,7 +517,7 @@ static int admits(struct authenticator *g,
 static void without_tokens_the_door_is_open(void **state)
 {
     struct fixture *f = *state;
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     struct authenticator g;
 
     authenticator_init(&g, k);
@@ -527,7 +527,7 @@ static void without_tokens_the_door_is_open(void **state)
     authenticator_done(&g);
     token_service_free(k);
     f->options.is_required = true;
-    k = new_keeper(f);
+    k = new_token_service(f);
     authenticator_init(&g, k);
     assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_NONE, NULL, 1000), ERR_NOT_FOUND);
@@ -542,7 +542,7 @@ static void a_gate_knows_good_tokens(void **state)
     struct authenticator g;
 
     store_token(f, "client", text);
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     authenticator_init(&g, k);
     assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, text, 1000), 0);
@@ -556,7 +556,7 @@ static void a_gate_knows_good_tokens(void **state)
     authenticator_done(&g);
     token_service_free(k);
     f->options.is_off = true;
-    k = new_keeper(f);
+    k = new_token_service(f);
     assert_false(token_service_is_locked(k));
     token_service_free(k);
 }
@@ -570,7 +570,7 @@ static void a_visitor_is_known_by_what_it_showed(void **state)
 
     store_token(f, "client", text);
     store_token(f, "client", other);
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     authenticator_init(&g, k);
     struct credential c = shown(CREDENTIAL_TOKEN, text), d = shown(CREDENTIAL_TOKEN, other),
                       s = shown(CREDENTIAL_SESSION, text), none = { .kind = CREDENTIAL_NONE };
@@ -605,7 +605,7 @@ static void changes_of_others_are_noticed(void **state)
     struct error err;
     struct authenticator g;
 
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     authenticator_init(&g, k);
     struct credential none = { .kind = CREDENTIAL_NONE };
     assert_int_equal(authenticator_admit(&g, &none, 1000, &v, NULL), 0);
@@ -647,7 +647,7 @@ static void tickets_need_their_token(void **state)
     struct authenticator g;
 
     store_token(f, "read", text);
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     authenticator_init(&g, k);
     c = shown(CREDENTIAL_TOKEN, text);
     assert_int_equal(authenticator_admit(&g, &c, 1000, &v, NULL), 0);
@@ -666,7 +666,7 @@ static void tickets_need_their_token(void **state)
     authenticator_done(&g);
     token_service_free(k);
 
-    k = new_keeper(f); /* the key is in the store */
+    k = new_token_service(f); /* the key is in the store */
     authenticator_init(&g, k);
     assert_int_equal(admits(&g, CREDENTIAL_TICKET, ticket, 4999), 0);
     token_revoke(keyring_find(authenticator_ring(&g), str_of(v->token->id)), 1);
@@ -687,7 +687,7 @@ static void configured_tokens_count_too(void **state)
 
     (void)snprintf(spec, sizeof(spec), "worker:%s", a_token);
     f->options.specs = specs;
-    k = new_keeper(f);
+    k = new_token_service(f);
     authenticator_init(&g, k);
     assert_false(authenticator_is_open(&g));
     assert_int_equal(admits(&g, CREDENTIAL_TOKEN, a_token, 1000), 0);
@@ -732,7 +732,7 @@ static void what_is_asked_for_counts_at_once(void **state)
     struct draft d, session;
     struct authenticator g;
 
-    struct token_service *k = new_keeper(f);
+    struct token_service *k = new_token_service(f);
     authenticator_init(&g, k);
     assert_int_equal(token_service_start(k, NULL), 0);
     assert_int_equal(draft_init(&d, f->now, NULL), 0);

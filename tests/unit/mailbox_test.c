@@ -87,7 +87,7 @@ static void letters_come_in_their_order_and_in_one_turn(void **state)
     end(s);
 }
 
-static void a_letter_may_be_posted_by_another(void **state)
+static void a_message_may_be_posted_by_another(void **state)
 {
     struct scene *s = *state;
     struct note one = note_of(s, 1), two = note_of(s, 2);
@@ -152,7 +152,7 @@ static void send_all(void *arg)
 }
 
 /* Rests begin and end as messages come: none is left when the last look lets nobody rest. */
-static void no_letter_is_lost_between_rests(void **state)
+static void no_message_is_lost_between_rests(void **state)
 {
     struct scene *s = *state;
     struct sender *senders = calloc(N_THREADS, sizeof(*senders));
@@ -183,10 +183,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(letters_come_in_their_order_and_in_one_turn),
-        TEST(a_letter_may_be_posted_by_another),
+        TEST(a_message_may_be_posted_by_another),
         TEST(a_box_that_rests_wakes_nobody),
         TEST(what_waits_when_it_is_closed_is_delivered),
-        TEST(no_letter_is_lost_between_rests),
+        TEST(no_message_is_lost_between_rests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct cached_page *cached_page_of(uint64_t last_seq, bool at_end, size_t
     return cached;
 }
 
-static struct page_cache *new_shelf(void)
+static struct page_cache *new_page_cache(void)
 {
     struct page_cache *s = NULL;
 
@@ -59,7 +59,7 @@ static bool has(struct page_cache *s, const struct page_key *place, uint64_t las
 
 static void a_full_sheet_stays_true(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 0);
 
     (void)state;
@@ -71,7 +71,7 @@ static void a_full_sheet_stays_true(void **state)
 
 static void the_end_of_a_job_is_true_until_it_goes_on(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 0);
 
     (void)state;
@@ -86,7 +86,7 @@ static void the_end_of_a_job_is_true_until_it_goes_on(void **state)
 
 static void another_place_is_another_sheet(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 5), other;
 
     (void)state;
@@ -110,7 +110,7 @@ static void another_place_is_another_sheet(void **state)
 
 static void what_was_not_used_for_long_makes_room(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key first = place_of(1, 0);
 
     (void)state;
@@ -127,9 +127,9 @@ static void what_was_not_used_for_long_makes_room(void **state)
     page_cache_free(s);
 }
 
-static void a_sheet_outlives_the_shelf(void **state)
+static void a_page_outlives_the_cache(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 0);
 
     (void)state;
@@ -142,7 +142,7 @@ static void a_sheet_outlives_the_shelf(void **state)
 
 static void what_cannot_be_read_is_tried_again(void **state)
 {
-    struct page_cache *s = new_shelf();
+    struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 0);
 
     (void)state;
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_job_is_true_until_it_goes_on),
         cmocka_unit_test(another_place_is_another_sheet),
         cmocka_unit_test(what_was_not_used_for_long_makes_room),
-        cmocka_unit_test(a_sheet_outlives_the_shelf),
+        cmocka_unit_test(a_page_outlives_the_cache),
         cmocka_unit_test(what_cannot_be_read_is_tried_again),
         cmocka_unit_test(those_who_want_the_same_read_it_once),
     };

@@ -28,7 +28,7 @@ struct pool_options {
     const struct host *host; /* borrowed; outlives it, like the next two */
     const struct exec_agent *agent;
     const struct environment *env;
-    /* There may be a place, or nobody left.  Also from inside of team_stop. */
+    /* There may be a place, or nobody left.  Also from inside of pool_stop. */
     void (*changed)(void *arg);
     /* A process has answered a call; false when it was not asked. */
     bool (*answered)(void *arg, const struct pool_process *m, const struct report *report);

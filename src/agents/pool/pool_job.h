@@ -20,7 +20,7 @@ struct pool_job;
 enum pool_job_state { POOL_JOB_WORKING, POOL_JOB_TOLD, POOL_JOB_LEFT, POOL_JOB_STATE_MAX };
 
 struct pool_job_events {
-    /* The process was told to stop it: seat_next has changed. */
+    /* The process was told to stop it: pool_job_next has changed. */
     void (*told)(struct pool_job *s);
     /* Once: the process has nothing to do with it any more; @finished: by its own word. */
     void (*left)(struct pool_job *s, bool finished);
@@ -64,7 +64,7 @@ void pool_job_cancel(struct pool_job *s);
 /* What time brings: a lease without a sign of life.  @is_heard: we have listened to the
  * process, so silence is its own. */
 void pool_job_look(struct pool_job *s, bool is_heard);
-/* It was to stop, and did not in time: seat_desert is next. */
+/* It was to stop, and did not in time: pool_job_desert is next. */
 bool pool_job_is_stuck(const struct pool_job *s);
 /* When one of these two is to be called, on the loop's clock; INT64_MAX: never. */
 int64_t pool_job_next(const struct pool_job *s);

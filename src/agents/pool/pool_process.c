@@ -198,7 +198,7 @@ static void look_at_deadline(struct pool_process *m)
         pool_process_drain(m);
 }
 
-static void look_at_seats(struct pool_process *m, bool overslept)
+static void look_at_jobs(struct pool_process *m, bool overslept)
 {
     for (struct pool_job *s = m->jobs; s != NULL; s = s->next) { /* none goes away in here */
         pool_job_look(s, !m->child.is_paused && !overslept);
@@ -220,7 +220,7 @@ static void on_timer(uv_timer_t *timer)
         fail_to_start(m);
         return;
     }
-    look_at_seats(m, overslept);
+    look_at_jobs(m, overslept);
     look_at_deadline(m);
     if (m->deadline < INT64_MAX)
         set_alarm(m, m->deadline);
