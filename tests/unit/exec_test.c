@@ -1257,7 +1257,11 @@ static void a_pool_is_stopped_while_it_starts(void **state)
     exec_stop(s->exec);
     exec_free(s->exec);
     s->exec = NULL;
-    struct exec_options options = { .agents = s->agents, .n = 1, .journal = &s->journal };
+    struct exec_options options = { .agents = s->agents,
+                                    .n = 1,
+                                    .journal = &s->journal,
+                                    .lease_key = (const unsigned char *)LEASE_KEY,
+                                    .process_key = (const unsigned char *)LEASE_KEY };
     assert_int_equal(exec_new(&options, &s->exec, NULL), 0); /* and never started */
 }
 
