@@ -38,7 +38,9 @@ def jobs_with_filters():
         equal([row.split()[0] for row in lines], ["q2", "q1", "q0", "b1", done])
         contains(lines[3], "failed", "broken")
         listed = rows(run(s, "jobs", "--json")[0])
-        equal([{**row, "output": None} for row in listed], [s.job(id) for id in ("q2", "q1", "q0", "b1", done)])
+        whole = [s.job(id) for id in ("q2", "q1", "q0", "b1", done)]
+        # A list has all of a job but what can be large.
+        equal(listed, [{k: v for k, v in job.items() if k not in ("output", "details")} for job in whole])
         equal(run(s, "jobs", "--ids", "--state", "queued")[0].split(), ["q2", "q1", "q0"])
         equal(run(s, "jobs", "--ids", "--agent", "bad")[0].split(), ["b1"])
         equal(run(s, "jobs", "--ids", "--since", "1d")[0].split(), ["q2", "q1", "q0", "b1", done])

@@ -311,10 +311,12 @@ for (const sdk of sdks) {
                 for (const end of (await ends(name)).filter((end) => end.text !== undefined)) {
                     assert.ok(messages.has(end.message), `${end.message} did not come`);
                     assert.equal(text(messages.get(end.message)), end.text);
-                    assert.deepEqual(
-                        calls(messages.get(end.message).tool_calls),
-                        calls(end.calls),
-                    );
+                    // The end of a model that came as stream parts does not repeat its calls.
+                    if (end.calls !== undefined)
+                        assert.deepEqual(
+                            calls(messages.get(end.message).tool_calls),
+                            calls(end.calls),
+                        );
                 }
             });
         }
