@@ -281,6 +281,7 @@ class Server:
             if self.process is not None and self.process.returncode is None:
                 code = self.process.poll()
                 if code is not None:
+                    self.look_for_reports()  # a sanitizer's says more than an exit status
                     raise AssertionError(f"the server ended by itself: {code}: {self.err()[-3000:]}")
                 if kind is None:
                     self.terminate()

@@ -88,6 +88,8 @@ static bool find_named(const yyjson_val *value, struct journal_named *list, size
     size_t i, k, max, n_ids;
     bool ok = true, is_thread;
 
+    if (value == NULL)
+        return true; /* a call without params */
     yyjson_arr_foreach((yyjson_val *)value, i, max, member)
     {
         ok = ok && find_named(member, list, n);
