@@ -68,6 +68,8 @@ static void put_details(struct buf *out, yyjson_val *details)
     size_t i, n;
     yyjson_val *key, *v;
 
+    if (!yyjson_is_obj(details))
+        return;
     yyjson_obj_foreach(details, i, n, key, v)
     {
         if (!str_is(json_text(key), "stderr") || !yyjson_is_str(v))

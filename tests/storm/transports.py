@@ -9,7 +9,7 @@ import re
 import struct
 
 from harness import check, equal
-from readers import LINES, Connection, Reader
+from readers import LINES, Connection, Reader, unmarked
 
 WRAPPED = re.compile(rb'\{(?:"job":"([A-Za-z0-9_-]+)",)?(?:"id":"([1-9][0-9]*(?:\.[1-9][0-9]*)?)",)?'
                      rb'"event":"([a-z_]+(?:[./][a-z_]+)*(?:\|[A-Za-z0-9_.:|-]*)?)","data":(.*)\}', re.S)
@@ -206,7 +206,7 @@ class BareReader(SocketReader):
             return super().first_difference(whole)
         want = [b.partition(b"\ndata: ")[2] for b in whole.blocks]
         known = set(want)
-        got = [d for d in self.datas if d in known]  # the others are about the connection
+        got = [d for d in map(unmarked, self.datas) if d in known]  # the others are about the connection
         if got == want:
             return None
         return f"{len(got)} datas of {len(want)}; the first other one: {[(a, b) for a, b in zip(got, want) if a != b][:1]}"
