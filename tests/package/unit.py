@@ -44,6 +44,6 @@ def it_is_well_walled_in():
 def it_has_more_time_to_stop_than_the_server_takes():
     with open(unit()) as f:
         stop = int(re.search(r"TimeoutStopSec=(\d+)", f.read())[1])
-    with open(os.path.join(ROOT, "src", "config", "options.c")) as f:
+    with open(os.path.join(ROOT, "src", "config", "options", "options.c")) as f:
         window = int(re.search(r'"shutdown_window".*?"(\d+)s"', f.read(), re.S)[1])
     check(stop > window)
