@@ -79,17 +79,17 @@ static struct str text_of(yyjson_val *v)
 /* --- references ------------------------------------------------------------------ */
 
 /* A schema that is looked for by its anchor, or (with no anchor) by its place. */
-struct wanted {
+struct schema_target {
     struct str anchor;
     yyjson_val *place;
 };
 
-static yyjson_val *find_schema(yyjson_val *schema, const struct wanted *w, int depth);
+static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth);
 
 /* In the schemas that stand behind one word. */
 static yyjson_val *find_below(enum word_kind kind,
                               yyjson_val *value,
-                              const struct wanted *w,
+                              const struct schema_target *w,
                               int depth)
 {
     yyjson_val *found = NULL, *item, *key;
@@ -113,7 +113,7 @@ static yyjson_val *find_below(enum word_kind kind,
     return found;
 }
 
-static bool is_wanted(yyjson_val *schema, const struct wanted *w)
+static bool is_wanted(yyjson_val *schema, const struct schema_target *w)
 {
     yyjson_val *anchor = yyjson_obj_get(schema, "$anchor");
 
@@ -121,7 +121,7 @@ static bool is_wanted(yyjson_val *schema, const struct wanted *w)
                            : schema == w->place;
 }
 
-static yyjson_val *find_schema(yyjson_val *schema, const struct wanted *w, int depth)
+static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth)
 {
     yyjson_val *found = NULL, *word, *value;
     size_t i, max;
@@ -178,7 +178,7 @@ yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref)
     ref = str_skip(ref, 1);
     if (ref.n == 0 || ref.p[0] == '/')
         return follow_pointer(root, ref);
-    return find_schema(root, &(struct wanted){ .anchor = ref }, 0);
+    return find_schema(root, &(struct schema_target){ .anchor = ref }, 0);
 }
 
 size_t json_schema_resolve_steps(struct str ref, size_t n_values)
@@ -338,7 +338,7 @@ static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *ta
             return true;
     }
     w->steps += w->n_values / 16;
-    return find_schema(w->root, &(struct wanted){ .place = target }, 0) != NULL;
+    return find_schema(w->root, &(struct schema_target){ .place = target }, 0) != NULL;
 }
 
 /* A schema where nobody else looks: {"$ref":"#/x","x":{…}}. */
