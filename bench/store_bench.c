@@ -30,7 +30,7 @@ enum {
     REQUEST = 10, /* rows */
     ROUNDS = 9,
     PAGE_BYTES = 4096,
-    CHECKPOINT_FRAMES = 4000, /* as in store/sqlite.c */
+    CHECKPOINT_FRAMES = 4000, /* as in store/sqlite/sqlite.c */
     N_REPLAYED = 100000,
     REPLAY_PAGE = 1000
 };

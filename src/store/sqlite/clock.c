@@ -3,7 +3,7 @@
  * What is stored is on the wall clock, because people and other programs read it.  When the
  * clock steps, all that was to happen in a while is moved with it, so that it still happens
  * after that while. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 /* Tokens are also made by other processes: one that was made since the step is on the new
  * clock already. */

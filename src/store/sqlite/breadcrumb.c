@@ -6,7 +6,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "store/breadcrumb.h"
 
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>

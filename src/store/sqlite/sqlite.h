@@ -1,13 +1,13 @@
 /* The SQLite backend, inside: what its sources share.  Everyone else includes store.h.
  *
- *     sqlite.c      opening, closing, transactions, checkpoints
+ *     sqlite.c      opening, closing, transactions, WAL checkpoints
  *     wal.c         room in the WAL, ahead of the commits
  *     file.c        the path, the file's first appearance, the lock beside it
  *     schema.c      whose file it is, and bringing it up to date
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
  *     suspects.c    jobs over which the server has crashed
- *     breadcrumb.c       the mapped page that names the job being folded
+ *     breadcrumb.c  the mapped page that names the job being folded
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
@@ -15,7 +15,8 @@
  *     assistants.c  rows of assistants
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
- *     care.c        checks, copies, free space
+ *     maintenance.c checks, copies, free space
+ *     clock.c       stored times, when the wall clock is set
  *     fault.c       SQLite's codes, as ours and in words */
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H

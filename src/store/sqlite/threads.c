@@ -2,7 +2,7 @@
  *
  * Texts that come out are copied, as those of a job are; lists hand them out in SQLite's
  * memory. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
  * The bytes of a channel are stored once for all checkpoints that share its version: a thread
  * with a thousand messages and a thousand checkpoints would be a million messages otherwise. */
 #include "store/checkpoints.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 /* --- writing --------------------------------------------------------------------- */
 

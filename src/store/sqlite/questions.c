@@ -2,7 +2,7 @@
  *
  * A question is found by the seq of its record; its id is the asking graph's, and may come
  * again later in the same job. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 /* Rows of items. */
 #include "store/items.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 static void bind_place(struct binder *b, const struct item_row *row)
 {

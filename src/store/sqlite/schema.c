@@ -6,7 +6,7 @@
  * with the new version, so a file is never between two.
  *
  * A step that has been released is never changed: what it did is in people's files. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #define APPLICATION_ID 0x53705772 /* "SpWr" */
 

@@ -5,7 +5,7 @@
  * checkpoint moves them into the file.  Only the writer does that, between commits, so
  * nothing else ever waits for it:
  *
- *     commit ─▶ WAL ─(store_checkpoint)─▶ file       readers: WAL if there, else file
+ *     commit ─▶ WAL ─(store_compact)─▶ file          readers: WAL if there, else file
  *
  * When all of the WAL is in the file and no reader is inside it, the next commit starts it
  * anew.  Readers that are always there can keep it from that; past RESTART_FRAMES the
@@ -22,7 +22,7 @@
  * FAILED is what keeps half a transaction from being stored: on some errors SQLite rolls
  * back by itself, and what came after would each be a transaction of its own.  A row that
  * is refused (ERR_REFUSED, ERR_TOO_LARGE) has changed nothing and does not lead there. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * that means for a server and its operator.  Codes: ERR_IO for the disk, the file and its
  * rights, ERR_BUSY for a lock that will go away, ERR_REFUSED for a row that may not be,
  * ERR_TOO_LARGE and ERR_NOMEM for themselves. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * There are few and they change seldom, by hand: every call is a transaction of its own, and
  * counts the change, so that a server that has them in memory knows when to read them again. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 

@@ -1,5 +1,5 @@
 /* Looking after the file: is it sound, a copy of it, and giving back its free space. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>

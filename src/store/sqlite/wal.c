@@ -7,7 +7,7 @@
  *
  * None of this has to succeed.  Where little space is left, it is left to the commits; and so
  * it is where these are not synced. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
 

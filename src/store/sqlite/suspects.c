@@ -1,6 +1,6 @@
 /* Jobs over which the server has crashed.  In a table of their own: rows of jobs are written
  * all the time, and these hardly ever. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 int store_suspect(struct store *s,
                   int64_t job,

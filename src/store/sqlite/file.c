@@ -15,7 +15,7 @@
  * database drops them for the whole process.  So the database is never opened here, but
  * for the one time when it does not exist yet. */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>

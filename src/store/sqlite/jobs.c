@@ -3,7 +3,7 @@
  * A row comes out in SQLite's memory.  Lists hand it to the callback like that; the two
  * that give one job copy its texts, because SQLite's memory lives only as long as the read
  * transaction, and none outlives a call. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <inttypes.h>

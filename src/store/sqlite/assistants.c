@@ -1,6 +1,6 @@
 /* Rows of assistants: one for each version, of which one counts. */
 #include "store/assistants.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 /* --- writing --------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
  * records become invisible all at once, since later ones need what earlier ones say (their
  * header); its ending needs nothing. */
 #include "store/items.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 #include <inttypes.h>

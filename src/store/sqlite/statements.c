@@ -19,7 +19,7 @@
  * million rows/s against 1.85).  The first keeps only 1 KB of a record in its page, and the
  * second 4 KB.  So it is the second.  Pages of 8 KiB took up to 11 % more with many
  * jobs, and up to 21 % less with one job of 1500-byte records: no reason to leave 4 KiB. */
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 
