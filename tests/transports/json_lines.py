@@ -3,9 +3,9 @@
 import json
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, play
+from gateway import STORY, Server, Worker, play
 from harness import BEATING, DIALECTS, NAMING, case, cases, check, contains, equal
-from wires import BareLines, Lines, events
+from wires import PULL, BareLines, Lines, events
 
 
 def stored(frames):
@@ -106,8 +106,11 @@ def silence_is_kept_alive_by_objects():
 
 @cases(DIALECTS)
 def every_line_has_the_form_that_was_asked_for(dialect):
-    """Also what is said through silence, of a gap, and of a heartbeat; `messages` always has envelopes."""
-    with Server("--keep-alive", "200ms", "--heartbeat", "300ms", agents={"pull": PULL}) as server:
+    """Also what is said through silence, of a gap, and of a heartbeat; `messages` always has envelopes.
+
+    A heartbeat breaks the silence, and a deadline is up to half a second late: between two heartbeats there
+    has to be time for a keep-alive, or there may never be one."""
+    with Server("--keep-alive", "200ms", "--heartbeat", "2s", agents={"pull": PULL}) as server:
         job = server.submit()
         lease = Worker(server).lease()
         lease.send(*STORY[:7])

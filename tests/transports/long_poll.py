@@ -3,9 +3,9 @@
 import time
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, play, root_start, token, node_start, model_start
+from gateway import STORY, Server, Worker, play, root_start, token, node_start, model_start
 from harness import DIALECTS, case, cases, check, contains, equal, strict_json
-from wires import events, unwrap
+from wires import PULL, events, unwrap
 
 FINAL = "private, max-age=86400, immutable"
 

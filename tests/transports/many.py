@@ -4,10 +4,10 @@ import json
 import re
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, interrupt, play, root_start, token
+from gateway import STORY, Server, Worker, interrupt, play, root_start, token
 from harness import DIALECTS, case, cases, check, contains, equal
 from websocket import PING, TEXT, Socket, frame, is_open
-from wires import Lines, unwrap
+from wires import PULL, Lines, unwrap
 
 PLACES = re.compile(r"[0-9a-f]{8}:[0-9.,]+")
 

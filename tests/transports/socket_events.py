@@ -4,10 +4,10 @@ import json
 import time
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, play
+from gateway import STORY, Server, Worker, play
 from harness import DIALECTS, NAMING, case, cases, check, contains, equal
 from websocket import events_socket, frame, PING, is_open
-from wires import unwrap
+from wires import PULL, unwrap
 
 CURSOR = "stream.cursor"
 

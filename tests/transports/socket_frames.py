@@ -7,8 +7,9 @@ import struct
 import time
 
 import gateway
-from gateway import PULL, STORY, Server, Worker, play
+from gateway import STORY, Server, Worker, play
 from harness import case, cases, check, contains, equal
+from wires import PULL
 from websocket import BINARY, CLOSE, MORE, PING, PONG, TEXT, Socket, events_socket, frame, handshake, is_open
 
 ANSWER = '{"type":"stream.error","message":"this socket has the events of one job and takes no messages"}'

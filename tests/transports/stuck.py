@@ -4,8 +4,9 @@ import json
 import time
 
 import gateway
-from gateway import OPENING, PULL, Server, Worker, request_bytes, token
+from gateway import OPENING, Server, Worker, request_bytes, token
 from harness import cases, check, contains, equal
+from wires import PULL
 
 TIMEOUT = 6  # seconds
 
