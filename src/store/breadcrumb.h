@@ -24,7 +24,7 @@ struct breadcrumb {
 
 /* Maps the page beside @s, the one that writes; makes the file (mode 0600) unless it is there.
  * A store in memory has a page that nobody finds again. */
-int breadcrumb_open(const struct store *s, struct breadcrumb *ret, struct error *err);
+int breadcrumb_open(struct store *s, struct breadcrumb *ret, struct error *err);
 void breadcrumb_close(struct breadcrumb *m);
 
 /* Until something is set: what the last process left; 0: nothing. */

@@ -29,12 +29,6 @@ int store_item_touch(struct store *s,
                      const struct item_row *row,
                      int64_t now,
                      struct error *err);
-/* At most @limit whose time is over; *@ret_n of them. */
-int store_items_expire(struct store *s,
-                       int64_t now,
-                       size_t limit,
-                       size_t *ret_n,
-                       struct error *err);
 
 /* --- for every store: those whose time is not over at @now --- */
 

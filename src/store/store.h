@@ -392,6 +392,6 @@ struct store_disk {
     uint64_t file, wal;
     uint64_t free, total; /* of the file system; free for us */
 };
-int store_disk(const struct store *s, struct store_disk *ret, struct error *err);
+int store_disk(struct store *s, struct store_disk *ret, struct error *err);
 
 #endif

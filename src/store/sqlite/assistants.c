@@ -18,7 +18,7 @@ static int choose(struct store *s,
     return write_run(s, &b, ret_n, err);
 }
 
-int store_assistant_insert(struct store *s, const struct assistant_row *row, struct error *err)
+int sqlite_assistant_insert(struct store *s, const struct assistant_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -49,20 +49,20 @@ static int has_version(void *arg, const struct assistant_row *row)
     return *version == 0;
 }
 
-int store_assistant_choose(struct store *s, struct str id, int64_t version, struct error *err)
+int sqlite_assistant_choose(struct store *s, struct str id, int64_t version, struct error *err)
 {
     int64_t left = version;
     int code = write_ready(s, err);
 
     if (code == 0)
-        code = store_assistants(s, id, has_version, &left, err);
+        code = sqlite_assistants(s, id, has_version, &left, err);
     if (code == 0 && left != 0)
         return error_set(err, ERR_NOT_FOUND, "the assistant has no version %lld",
                          (long long)version);
     return code == 0 ? choose(s, id, version, NULL, err) : code;
 }
 
-int store_assistant_delete(struct store *s, struct str id, struct error *err)
+int sqlite_assistant_delete(struct store *s, struct str id, struct error *err)
 {
     size_t n = 0;
     int code = write_ready(s, err);
@@ -106,11 +106,11 @@ static int each(struct store *s,
     return code;
 }
 
-int store_assistants(struct store *s,
-                     struct str id,
-                     store_assistant_cb cb,
-                     void *arg,
-                     struct error *err)
+int sqlite_assistants(struct store *s,
+                      struct str id,
+                      store_assistant_cb cb,
+                      void *arg,
+                      struct error *err)
 {
     struct binder b =
         statement_bind(s, str_absent(id) ? STATEMENT_ASSISTANTS : STATEMENT_ASSISTANT_VERSIONS);
@@ -120,26 +120,14 @@ int store_assistants(struct store *s,
     return each(s, &b, cb, arg, err);
 }
 
-int store_assistant(struct store *s,
-                    struct str id,
-                    store_assistant_cb cb,
-                    void *arg,
-                    struct error *err)
+int sqlite_assistant(struct store *s,
+                     struct str id,
+                     store_assistant_cb cb,
+                     void *arg,
+                     struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_ASSISTANT);
 
     bind_text(&b, id);
     return each(s, &b, cb, arg, err);
-}
-
-static int keep_version(void *arg, const struct assistant_row *row)
-{
-    *(int64_t *)arg = row->version;
-    return 1;
-}
-
-int store_assistant_versions(struct store *s, struct str id, int64_t *ret, struct error *err)
-{
-    *ret = 0;
-    return store_assistants(s, id, keep_version, ret, err);
 }

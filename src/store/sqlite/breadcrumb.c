@@ -40,7 +40,7 @@ static void read_boot(char ret[40])
     (void)close(fd); /* only read from */
 }
 
-static int open_file(const struct store *s, struct error *err)
+static int open_file(const struct sqlite_store *s, struct error *err)
 {
     char path[MAX_PATH];
 
@@ -71,8 +71,9 @@ static void begin(struct breadcrumb_page *page)
     memcpy(page->magic, magic, sizeof(magic));
 }
 
-int breadcrumb_open(const struct store *s, struct breadcrumb *ret, struct error *err)
+int breadcrumb_open(struct store *store, struct breadcrumb *ret, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     bool in_memory = strcmp(s->path, ":memory:") == 0;
     int fd = in_memory ? -1 : open_file(s, err);
 

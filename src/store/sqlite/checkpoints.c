@@ -25,7 +25,7 @@ static void bind_place(struct binder *b, const struct checkpoint_row *of)
     bind_text(b, of->id);
 }
 
-int store_checkpoint_put(struct store *s, const struct checkpoint_row *row, struct error *err)
+int sqlite_checkpoint_put(struct store *s, const struct checkpoint_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -40,10 +40,10 @@ int store_checkpoint_put(struct store *s, const struct checkpoint_row *row, stru
     return write_run(s, &b, NULL, err);
 }
 
-int store_channel_put(struct store *s,
-                      const struct checkpoint_row *of,
-                      const struct channel_row *row,
-                      struct error *err)
+int sqlite_channel_put(struct store *s,
+                       const struct checkpoint_row *of,
+                       const struct channel_row *row,
+                       struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -58,10 +58,10 @@ int store_channel_put(struct store *s,
     return write_run(s, &b, NULL, err);
 }
 
-int store_write_put(struct store *s,
-                    const struct checkpoint_row *of,
-                    const struct write_row *row,
-                    struct error *err)
+int sqlite_write_put(struct store *s,
+                     const struct checkpoint_row *of,
+                     const struct write_row *row,
+                     struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -79,10 +79,10 @@ int store_write_put(struct store *s,
     return write_run(s, &b, NULL, err);
 }
 
-int store_state_put(struct store *s,
-                    const struct checkpoint_row *of,
-                    struct str state,
-                    struct error *err)
+int sqlite_state_put(struct store *s,
+                     const struct checkpoint_row *of,
+                     struct str state,
+                     struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -115,12 +115,12 @@ static int run_four(struct store *s,
     return code;
 }
 
-int store_thread_forget(struct store *s, struct str thread, struct error *err)
+int sqlite_thread_forget(struct store *s, struct str thread, struct error *err)
 {
     return run_four(s, STATEMENT_CHECKPOINTS_DELETE, thread, STR_NONE, err);
 }
 
-int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
+int sqlite_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
 {
     return run_four(s, STATEMENT_CHECKPOINTS_COPY, to, from, err);
 }
@@ -139,7 +139,7 @@ static int sweep(struct store *s, struct str thread, struct error *err)
     return code;
 }
 
-int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
+int sqlite_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -153,7 +153,7 @@ int store_run_forget(struct store *s, struct str thread, struct str run, struct 
     return code == 0 ? sweep(s, thread, err) : code;
 }
 
-int store_thread_thin(struct store *s, struct str thread, struct error *err)
+int sqlite_thread_thin(struct store *s, struct str thread, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -171,7 +171,7 @@ int checkpoints_forget_job(struct store *s, int64_t key, struct error *err)
 
     bind_int(&b, key);
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
-    int code = rc == SQLITE_ROW    ? store_thread_forget(s, column_text(b.stmt, 0), err)
+    int code = rc == SQLITE_ROW    ? sqlite_thread_forget(s, column_text(b.stmt, 0), err)
                : rc == SQLITE_DONE ? 0
                                    : write_failed(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
@@ -209,11 +209,11 @@ static struct binder bind_filter(struct store *s,
     return b;
 }
 
-int store_checkpoints(struct store *s,
-                      const struct checkpoint_filter *filter,
-                      store_checkpoint_cb cb,
-                      void *arg,
-                      struct error *err)
+int sqlite_checkpoints(struct store *s,
+                       const struct checkpoint_filter *filter,
+                       store_checkpoint_cb cb,
+                       void *arg,
+                       struct error *err)
 {
     struct binder b = bind_filter(s, STATEMENT_CHECKPOINT, filter);
     int rc = b.rc;
@@ -232,11 +232,11 @@ int store_checkpoints(struct store *s,
     return end_reading(s, &b, rc, err);
 }
 
-int store_channels(struct store *s,
-                   const struct checkpoint_row *of,
-                   store_channel_cb cb,
-                   void *arg,
-                   struct error *err)
+int sqlite_channels(struct store *s,
+                    const struct checkpoint_row *of,
+                    store_channel_cb cb,
+                    void *arg,
+                    struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_CHANNELS);
 
@@ -254,11 +254,11 @@ int store_channels(struct store *s,
     return end_reading(s, &b, rc, err);
 }
 
-int store_writes(struct store *s,
-                 const struct checkpoint_row *of,
-                 store_write_cb cb,
-                 void *arg,
-                 struct error *err)
+int sqlite_writes(struct store *s,
+                  const struct checkpoint_row *of,
+                  store_write_cb cb,
+                  void *arg,
+                  struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_WRITES);
 
@@ -276,11 +276,11 @@ int store_writes(struct store *s,
     return end_reading(s, &b, rc, err);
 }
 
-int store_states(struct store *s,
-                 const struct checkpoint_filter *filter,
-                 store_state_cb cb,
-                 void *arg,
-                 struct error *err)
+int sqlite_states(struct store *s,
+                  const struct checkpoint_filter *filter,
+                  store_state_cb cb,
+                  void *arg,
+                  struct error *err)
 {
     struct binder b = bind_filter(s, STATEMENT_STATE, filter);
     int rc = b.rc;

@@ -9,7 +9,7 @@
  * clock already. */
 enum { NEW_TOKEN_MS = 5000 };
 
-int store_note_time(struct store *s, int64_t now, struct error *err)
+int sqlite_note_time(struct store *s, int64_t now, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -32,7 +32,7 @@ static int move_tokens(struct store *s, int64_t by, int64_t now, struct error *e
     return code == 0 && n > 0 ? statement_run(s, STATEMENT_TOKENS_CHANGED, err) : code;
 }
 
-int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
+int sqlite_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -45,7 +45,7 @@ int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err
     return code == 0 ? move_tokens(s, by, now, err) : code;
 }
 
-int store_time_noted(struct store *s, int64_t *ret, struct error *err)
+int sqlite_time_noted(struct store *s, int64_t *ret, struct error *err)
 {
     return statement_number(s, STATEMENT_TIME_NOTED, ret, err);
 }

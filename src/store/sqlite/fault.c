@@ -21,7 +21,7 @@ static int last_errno(sqlite3_file *file)
 
 /* The system's errno behind an I/O error.  For a commit SQLite does not keep it where
  * sqlite3_system_errno() looks, so the WAL itself is asked. */
-static int io_errno(const struct store *s, int rc)
+static int io_errno(struct sqlite_store *s, int rc)
 {
     sqlite3_file *wal = NULL;
     int number = 0;
@@ -32,19 +32,19 @@ static int io_errno(const struct store *s, int rc)
     return number != 0 ? number : sqlite3_system_errno(s->db);
 }
 
-static int io_fault(const struct store *s, int rc, struct error *err)
+static int io_fault(struct sqlite_store *s, int rc, struct error *err)
 {
     int number = io_errno(s, rc);
 
     if (number == ENOSPC || number == EDQUOT)
-        return fault(s, SQLITE_FULL, err);
+        return fault(&s->base, SQLITE_FULL, err);
     if (number == EFBIG)
         return error_set(err, ERR_IO,
                          "%s has reached the largest size that a file may have here: raise the "
                          "limit (ulimit -f); appends will go on by themselves",
                          s->name);
     if (rc == SQLITE_IOERR_SHORT_READ || rc == SQLITE_IOERR_CORRUPTFS)
-        return fault(s, SQLITE_CORRUPT, err);
+        return fault(&s->base, SQLITE_CORRUPT, err);
     return error_set(
         err, ERR_IO,
         "the device that holds %s fails (%s, SQLite code %d): see the system's log; "
@@ -52,7 +52,7 @@ static int io_fault(const struct store *s, int rc, struct error *err)
         s->name, number != 0 ? strerror(number) : "no reason given", rc);
 }
 
-static int open_fault(const struct store *s, struct error *err)
+static int open_fault(struct sqlite_store *s, struct error *err)
 {
     int number = sqlite3_system_errno(s->db);
 
@@ -65,8 +65,9 @@ static int open_fault(const struct store *s, struct error *err)
                      s->name, number != 0 ? strerror(number) : sqlite3_errmsg(s->db));
 }
 
-int fault(const struct store *s, int rc, struct error *err)
+int fault(struct store *store, int rc, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return error_set(err, ERR_IO,
@@ -74,7 +75,8 @@ int fault(const struct store *s, int rc, struct error *err)
                          "appends will go on by themselves",
                          s->name);
     case SQLITE_IOERR:
-        return rc == SQLITE_IOERR_NOMEM ? fault(s, SQLITE_NOMEM, err) : io_fault(s, rc, err);
+        return rc == SQLITE_IOERR_NOMEM ? fault(&s->base, SQLITE_NOMEM, err)
+                                        : io_fault(s, rc, err);
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return error_set(err, ERR_IO,

@@ -40,7 +40,7 @@ static char *join(const char *a, const char *between, const char *b)
 }
 
 /* The path to tell people: all of it, or the end, starting at a whole character. */
-static void name_from(struct store *s, const char *path)
+static void name_from(struct sqlite_store *s, const char *path)
 {
     size_t n = strlen(path);
     const char *cut = "…";
@@ -56,7 +56,7 @@ static void name_from(struct store *s, const char *path)
 }
 
 /* The folder of @path with links resolved, and the rest of @path as it is. */
-static int resolve_folder(struct store *s, const char *path, struct error *err)
+static int resolve_folder(struct sqlite_store *s, const char *path, struct error *err)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash != NULL ? slash + 1 : path;
@@ -79,7 +79,7 @@ static int resolve_folder(struct store *s, const char *path, struct error *err)
                      s->name, strerror(errno));
 }
 
-int file_name(struct store *s, const char *path, struct error *err)
+int file_name(struct sqlite_store *s, const char *path, struct error *err)
 {
     struct stat st;
 
@@ -105,7 +105,7 @@ int file_name(struct store *s, const char *path, struct error *err)
     return 0;
 }
 
-static int refuse_second(const struct store *s, int fd, struct error *err)
+static int refuse_second(const struct sqlite_store *s, int fd, struct error *err)
 {
     char text[16] = "";
     long pid = 0;
@@ -126,7 +126,7 @@ static int refuse_second(const struct store *s, int fd, struct error *err)
         s->name);
 }
 
-int file_lock(struct store *s, struct error *err)
+int file_lock(struct sqlite_store *s, struct error *err)
 {
     char *path = join(s->path, "", ".lock");
     char text[16];
@@ -160,7 +160,7 @@ int file_lock(struct store *s, struct error *err)
     return 0;
 }
 
-int file_create(const struct store *s, struct error *err)
+int file_create(const struct sqlite_store *s, struct error *err)
 {
     int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -180,7 +180,10 @@ int file_create(const struct store *s, struct error *err)
 static const char *const
     file_ends[FILE_MAX] = { [FILE_DATABASE] = "", [FILE_WAL] = "-wal", [FILE_SHM] = "-shm" };
 
-static int say_lost(const struct store *s, enum file file, bool replaced, struct error *err)
+static int say_lost(const struct sqlite_store *s,
+                    enum file file,
+                    bool replaced,
+                    struct error *err)
 {
     if (file == FILE_DATABASE && replaced)
         return error_set(err, ERR_IO,
@@ -198,7 +201,7 @@ static int say_lost(const struct store *s, enum file file, bool replaced, struct
                      s->name, file_ends[file]);
 }
 
-static int check_one(struct store *s, enum file file, struct error *err)
+static int check_one(struct sqlite_store *s, enum file file, struct error *err)
 {
     struct file_id *id = &s->files[file];
     char path[MAX_PATH];
@@ -216,7 +219,7 @@ static int check_one(struct store *s, enum file file, struct error *err)
     return say_lost(s, file, is_there, err);
 }
 
-int file_check(struct store *s, struct error *err)
+int file_check(struct sqlite_store *s, struct error *err)
 {
     int code = 0;
 
@@ -227,12 +230,13 @@ int file_check(struct store *s, struct error *err)
     return code;
 }
 
-bool store_is_lost(struct store *s)
+bool sqlite_is_lost(struct store *store)
 {
+    struct sqlite_store *s = sqlite_of(store);
     return file_check(s, NULL) != 0;
 }
 
-void file_sync_folder(const struct store *s)
+void file_sync_folder(const struct sqlite_store *s)
 {
     const char *slash = strrchr(s->path, '/');
 
@@ -247,8 +251,9 @@ void file_sync_folder(const struct store *s)
     (void)close(fd);
 }
 
-int store_disk(const struct store *s, struct store_disk *ret, struct error *err)
+int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     char *wal = join(s->path, "", "-wal");
     struct stat file = { 0 }, log = { 0 };
     struct statvfs disk = { 0 };

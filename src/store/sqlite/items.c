@@ -11,7 +11,7 @@ static void bind_place(struct binder *b, const struct item_row *row)
 
 /* --- writing --------------------------------------------------------------------- */
 
-int store_item_put(struct store *s, const struct item_row *row, struct error *err)
+int sqlite_item_put(struct store *s, const struct item_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -27,7 +27,7 @@ int store_item_put(struct store *s, const struct item_row *row, struct error *er
     return write_run(s, &b, NULL, err);
 }
 
-int store_item_delete(struct store *s, const struct item_row *row, struct error *err)
+int sqlite_item_delete(struct store *s, const struct item_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -38,10 +38,10 @@ int store_item_delete(struct store *s, const struct item_row *row, struct error 
     return write_run(s, &b, NULL, err);
 }
 
-int store_item_touch(struct store *s,
-                     const struct item_row *row,
-                     int64_t now,
-                     struct error *err)
+int sqlite_item_touch(struct store *s,
+                      const struct item_row *row,
+                      int64_t now,
+                      struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -54,11 +54,7 @@ int store_item_touch(struct store *s,
     return write_run(s, &b, NULL, err);
 }
 
-int store_items_expire(struct store *s,
-                       int64_t now,
-                       size_t limit,
-                       size_t *ret_n,
-                       struct error *err)
+int items_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -98,12 +94,12 @@ static int each(struct store *s,
     return code;
 }
 
-int store_item(struct store *s,
-               const struct item_row *row,
-               int64_t now,
-               store_item_cb cb,
-               void *arg,
-               struct error *err)
+int sqlite_item(struct store *s,
+                const struct item_row *row,
+                int64_t now,
+                store_item_cb cb,
+                void *arg,
+                struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_ITEM);
 
@@ -112,13 +108,13 @@ int store_item(struct store *s,
     return each(s, &b, row->owner, cb, arg, err);
 }
 
-int store_items(struct store *s,
-                struct str owner,
-                struct str prefix,
-                int64_t now,
-                store_item_cb cb,
-                void *arg,
-                struct error *err)
+int sqlite_items(struct store *s,
+                 struct str owner,
+                 struct str prefix,
+                 int64_t now,
+                 store_item_cb cb,
+                 void *arg,
+                 struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_ITEMS);
 
@@ -129,12 +125,12 @@ int store_items(struct store *s,
     return each(s, &b, owner, cb, arg, err);
 }
 
-int store_namespaces(struct store *s,
-                     struct str owner,
-                     int64_t now,
-                     store_ns_cb cb,
-                     void *arg,
-                     struct error *err)
+int sqlite_namespaces(struct store *s,
+                      struct str owner,
+                      int64_t now,
+                      store_ns_cb cb,
+                      void *arg,
+                      struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_NAMESPACES);
 

@@ -66,7 +66,7 @@ static int keep_texts(struct store *s, struct job_row *row, struct error *err)
 /* The unique columns by the name that SQLite gives them in its message. */
 static int taken(struct store *s, const struct job_row *row, struct error *err)
 {
-    const char *message = sqlite3_errmsg(s->db);
+    const char *message = sqlite3_errmsg(sqlite_of(s)->db);
 
     if (strstr(message, "jobs.idempotency_key") != NULL)
         return error_set(err, ERR_REFUSED, "another job has the idempotency key \"%.*s\"",
@@ -75,7 +75,7 @@ static int taken(struct store *s, const struct job_row *row, struct error *err)
                      STR_ARG(str_head(row->id, 100)));
 }
 
-int store_job_insert(struct store *s, struct job_row *row, struct error *err)
+int sqlite_job_insert(struct store *s, struct job_row *row, struct error *err)
 {
     assert(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL);
     int code = write_ready(s, err);
@@ -103,7 +103,7 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     if (code != 0)
         return code;
-    int64_t key = sqlite3_last_insert_rowid(s->db);
+    int64_t key = sqlite3_last_insert_rowid(sqlite_of(s)->db);
     if (row->input.p != NULL) {
         input.n = 0;
         bind_int(&input, key);
@@ -114,7 +114,7 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
     return code;
 }
 
-int store_job_update(struct store *s, const struct job_row *row, struct error *err)
+int sqlite_job_update(struct store *s, const struct job_row *row, struct error *err)
 {
     size_t n = 0;
     int code = write_ready(s, err);
@@ -143,7 +143,7 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     return code;
 }
 
-int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
+int sqlite_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -184,15 +184,15 @@ static int get(struct store *s,
     return code;
 }
 
-int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
+int sqlite_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
 {
     return get(s, STATEMENT_JOB_BY_ID, id, ret, err);
 }
 
-int store_job_by_idempotency(struct store *s,
-                             struct str key,
-                             struct job_row *ret,
-                             struct error *err)
+int sqlite_job_by_idempotency(struct store *s,
+                              struct str key,
+                              struct job_row *ret,
+                              struct error *err)
 {
     return get(s, STATEMENT_JOB_BY_IDEMPOTENCY, key, ret, err);
 }
@@ -225,11 +225,11 @@ int jobs_each(struct store *s,
     return code;
 }
 
-int store_jobs(struct store *s,
-               const struct job_filter *filter,
-               store_job_cb cb,
-               void *arg,
-               struct error *err)
+int sqlite_jobs(struct store *s,
+                const struct job_filter *filter,
+                store_job_cb cb,
+                void *arg,
+                struct error *err)
 {
     bool of_state = !str_absent(filter->state);
     bool of_agent = !str_absent(filter->agent);
@@ -251,24 +251,24 @@ int store_jobs(struct store *s,
     return jobs_each(s, &b, filter->limit, cb, arg, err);
 }
 
-int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+int sqlite_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_OPEN_JOBS);
 
     return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
 }
 
-int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+int sqlite_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_UNPUBLISHED_JOBS);
 
     return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
 }
 
-int store_stats(struct store *s, struct store_stats *ret, struct error *err)
+int sqlite_stats(struct store *s, struct store_stats *ret, struct error *err)
 {
-    sqlite3_stmt *counts = s->statements[STATEMENT_COUNTS];
-    sqlite3_stmt *bytes = s->statements[STATEMENT_BYTES];
+    sqlite3_stmt *counts = sqlite_of(s)->statements[STATEMENT_COUNTS];
+    sqlite3_stmt *bytes = sqlite_of(s)->statements[STATEMENT_BYTES];
     struct store_stats stats = { 0 };
     int rc = sqlite3_step(counts);
 

@@ -10,8 +10,9 @@
 
 enum { BACKUP_PAGES = 1000, BACKUP_PAUSE_MS = 20, MAX_PATH = 4096 };
 
-int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err)
+int sqlite_check(struct store *store, store_finding_cb cb, void *arg, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL);
 
@@ -21,8 +22,8 @@ int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *e
         if (text.n > 0 && !str_is(text, "ok"))
             cb(arg, text);
     }
-    int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err); /* before finalize */
-    (void)sqlite3_finalize(stmt);                         /* repeats the error */
+    int code = rc == SQLITE_DONE ? 0 : fault(&s->base, rc, err); /* before finalize */
+    (void)sqlite3_finalize(stmt);                                /* repeats the error */
     return code;
 }
 
@@ -35,7 +36,7 @@ static int backup_failed(const char *path, sqlite3 *to, int rc, struct error *er
 }
 
 /* Page by page, letting the server write in between; what it changes is copied again. */
-static int copy_pages(struct store *s, sqlite3 *to)
+static int copy_pages(struct sqlite_store *s, sqlite3 *to)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", s->db, "main");
     int rc = backup != NULL ? SQLITE_OK : sqlite3_errcode(to);
@@ -72,8 +73,9 @@ static int sync_file(const char *path)
 }
 
 /* Whole under its name, or not there. */
-int store_backup(struct store *s, const char *path, struct error *err)
+int sqlite_backup(struct store *store, const char *path, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     char partial[MAX_PATH];
     sqlite3 *to = NULL;
     struct stat about;
@@ -98,11 +100,12 @@ int store_backup(struct store *s, const char *path, struct error *err)
     return code;
 }
 
-int store_vacuum(struct store *s, struct error *err)
+int sqlite_vacuum(struct store *store, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     int rc = sqlite3_exec(s->db, "VACUUM", NULL, NULL, NULL);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+    return rc == SQLITE_OK ? 0 : fault(&s->base, rc, err);
 }

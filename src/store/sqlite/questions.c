@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-int store_question_insert(struct store *s, const struct question_row *row, struct error *err)
+int sqlite_question_insert(struct store *s, const struct question_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -28,13 +28,13 @@ int store_question_insert(struct store *s, const struct question_row *row, struc
     return write_run(s, &b, NULL, err);
 }
 
-int store_question_answer(struct store *s,
-                          int64_t job,
-                          uint64_t seq,
-                          struct str answer,
-                          struct str by,
-                          int64_t now,
-                          struct error *err)
+int sqlite_question_answer(struct store *s,
+                           int64_t job,
+                           uint64_t seq,
+                           struct str answer,
+                           struct str by,
+                           int64_t now,
+                           struct error *err)
 {
     size_t n = 0;
     int code = write_ready(s, err);
@@ -53,7 +53,7 @@ int store_question_answer(struct store *s,
     return code;
 }
 
-int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
+int sqlite_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -111,11 +111,11 @@ static int each(struct store *s,
     return code;
 }
 
-int store_questions(struct store *s,
-                    int64_t job,
-                    store_question_cb cb,
-                    void *arg,
-                    struct error *err)
+int sqlite_questions(struct store *s,
+                     int64_t job,
+                     store_question_cb cb,
+                     void *arg,
+                     struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_QUESTIONS);
 
@@ -123,12 +123,12 @@ int store_questions(struct store *s,
     return each(s, &b, cb, arg, err);
 }
 
-int store_open_questions(struct store *s,
-                         int64_t after_job,
-                         uint64_t after_seq,
-                         store_question_cb cb,
-                         void *arg,
-                         struct error *err)
+int sqlite_open_questions(struct store *s,
+                          int64_t after_job,
+                          uint64_t after_seq,
+                          store_question_cb cb,
+                          void *arg,
+                          struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_OPEN_QUESTIONS);
 

@@ -12,7 +12,6 @@
  * by its first_seq) writes down that they are left over, and store_expire sweeps.  A job's
  * records become invisible all at once, since later ones need what earlier ones say (their
  * header); its ending needs nothing. */
-#include "store/items.h"
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -42,12 +41,12 @@ static int append_refused(int64_t key, uint64_t seq, struct error *err)
                      key);
 }
 
-int store_append(struct store *s,
-                 int64_t key,
-                 uint64_t last,
-                 struct str stored,
-                 int64_t batch,
-                 struct error *err)
+int sqlite_append(struct store *s,
+                  int64_t key,
+                  uint64_t last,
+                  struct str stored,
+                  int64_t batch,
+                  struct error *err)
 {
     assert(stored.p != NULL);
     int code = write_ready(s, err);
@@ -130,14 +129,14 @@ static bool give_run(struct giving *g, uint64_t last, struct str run)
     return g->n < g->limit;
 }
 
-int store_records(struct store *s,
-                  int64_t key,
-                  uint64_t after,
-                  size_t limit,
-                  size_t max_bytes,
-                  store_record_cb cb,
-                  void *arg,
-                  struct error *err)
+int sqlite_records(struct store *s,
+                   int64_t key,
+                   uint64_t after,
+                   size_t limit,
+                   size_t max_bytes,
+                   store_record_cb cb,
+                   void *arg,
+                   struct error *err)
 {
     struct giving g = {
         .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
@@ -185,13 +184,17 @@ static int copy_run(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
             (void)take_line(&run);
         rc = n < wanted ? SQLITE_DONE : texts_start(s, run.n) ? SQLITE_OK : SQLITE_NOMEM;
         if (rc == SQLITE_OK)
-            buf_str(&s->texts, run);
+            buf_str(&sqlite_of(s)->texts, run);
     }
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return rc;
 }
 
-int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
+int sqlite_record(struct store *s,
+                  int64_t key,
+                  uint64_t seq,
+                  struct str *ret,
+                  struct error *err)
 {
     int64_t id;
     int rc = fits(key, seq) && seq > 0 ? copy_run(s, key, seq, &id) : SQLITE_DONE;
@@ -200,7 +203,7 @@ int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, st
         return no_record(key, seq, err);
     if (rc != SQLITE_OK)
         return fault(s, rc, err);
-    struct str run = buf_text(&s->texts);
+    struct str run = buf_text(&sqlite_of(s)->texts);
     *ret = take_line(&run);
     return 0;
 }
@@ -239,7 +242,7 @@ static int leave_records(struct store *s, int64_t key, int64_t upto, struct erro
     return run_with_two(s, STATEMENT_LEAVING_PUT, key, upto, NULL, err);
 }
 
-int store_job_delete(struct store *s, int64_t key, struct error *err)
+int sqlite_job_delete(struct store *s, int64_t key, struct error *err)
 {
     size_t n = 0;
     int code = write_ready(s, err);
@@ -317,7 +320,7 @@ static int cut_run(struct store *s, int64_t key, uint64_t seq, struct error *err
     if (rc != SQLITE_OK)
         return rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
     struct binder b = statement_bind(s, STATEMENT_RUN_CUT);
-    bind_text(&b, buf_text(&s->texts));
+    bind_text(&b, buf_text(&sqlite_of(s)->texts));
     bind_int(&b, id);
     return write_run(s, &b, NULL, err);
 }
@@ -356,15 +359,15 @@ static int forget(struct store *s, int64_t before, size_t *ret_n, struct error *
     if (code != 0 || job.key == 0)
         return code;
     *ret_n = 1;
-    return store_job_delete(s, job.key, err);
+    return sqlite_job_delete(s, job.key, err);
 }
 
-int store_expire(struct store *s,
-                 int64_t now,
-                 int64_t keep_ms,
-                 size_t limit,
-                 size_t *ret_n,
-                 struct error *err)
+int sqlite_expire(struct store *s,
+                  int64_t now,
+                  int64_t keep_ms,
+                  size_t limit,
+                  size_t *ret_n,
+                  struct error *err)
 {
     size_t n = 0, done = 1;
     int code = write_ready(s, err);
@@ -377,7 +380,7 @@ int store_expire(struct store *s,
         if (code == 0 && done == 0)
             code = forget(s, now - keep_ms, &done, err);
         if (code == 0 && done == 0)
-            code = store_items_expire(s, now, limit - n, &done, err);
+            code = items_expire(s, now, limit - n, &done, err);
         n += done;
     }
     if (code == 0)

@@ -281,7 +281,7 @@ int schema_version(void)
     return VERSION;
 }
 
-static int number(struct store *s, const char *sql, int *ret, struct error *err)
+static int number(struct sqlite_store *s, const char *sql, int *ret, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
@@ -291,12 +291,12 @@ static int number(struct store *s, const char *sql, int *ret, struct error *err)
     if (rc == SQLITE_ROW)
         *ret = sqlite3_column_int(stmt, 0);
     else
-        (void)fault(s, rc, err);  /* before finalize, which knows less */
-    (void)sqlite3_finalize(stmt); /* repeats the error */
-    return rc == SQLITE_ROW ? 0 : fault(s, rc, NULL);
+        (void)fault(&s->base, rc, err); /* before finalize, which knows less */
+    (void)sqlite3_finalize(stmt);       /* repeats the error */
+    return rc == SQLITE_ROW ? 0 : fault(&s->base, rc, NULL);
 }
 
-int schema_check(struct store *s, int *ret_version, struct error *err)
+int schema_check(struct sqlite_store *s, int *ret_version, struct error *err)
 {
     int application = 0;
     int version = 0;
@@ -325,22 +325,22 @@ int schema_check(struct store *s, int *ret_version, struct error *err)
             "that version, or give another path",
             s->name, version, VERSION);
     if (version < 1)
-        return fault(s, SQLITE_CORRUPT, err);
+        return fault(&s->base, SQLITE_CORRUPT, err);
     *ret_version = version;
     return 0;
 }
 
-int schema_fault(const struct store *s, int rc, struct error *err)
+int schema_fault(struct sqlite_store *s, int rc, struct error *err)
 {
     if (rc != SQLITE_ERROR)
-        return fault(s, rc, err);
+        return fault(&s->base, rc, err);
     return error_set(err, ERR_IO,
                      "%s does not have the tables of a spoolwire file (%s): restore a backup, "
                      "or give another path",
                      s->name, sqlite3_errmsg(s->db));
 }
 
-int schema_migrate(struct store *s, int version, struct error *err)
+int schema_migrate(struct sqlite_store *s, int version, struct error *err)
 {
     if (version == VERSION)
         return 0;

@@ -52,14 +52,14 @@ enum { CHECKPOINT_FRAMES = 4000, RESTART_FRAMES = 16384, RESTART_WAIT_MS = 20 };
 #define SETTINGS_OF_READER \
     "PRAGMA cache_size=-4096; PRAGMA wal_autocheckpoint=0;" SETTINGS_OF_ALL
 
-static int set(struct store *s, const char *pragmas, struct error *err)
+static int set(struct sqlite_store *s, const char *pragmas, struct error *err)
 {
     int rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+    return rc == SQLITE_OK ? 0 : fault(&s->base, rc, err);
 }
 
-static int set_cache(struct store *s, size_t bytes, struct error *err)
+static int set_cache(struct sqlite_store *s, size_t bytes, struct error *err)
 {
     char pragma[64];
 
@@ -71,7 +71,7 @@ static int set_cache(struct store *s, size_t bytes, struct error *err)
 
 static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_frames)
 {
-    struct store *s = arg;
+    struct sqlite_store *s = arg;
 
     (void)db;
     (void)database;
@@ -83,13 +83,13 @@ static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_fra
     return SQLITE_OK;
 }
 
-static bool in_memory(const struct store *s)
+static bool in_memory(const struct sqlite_store *s)
 {
     return strcmp(s->path, ":memory:") == 0;
 }
 
 /* Puts the file into WAL mode, which it keeps; the mode that it then has is the answer. */
-static int set_wal(struct store *s, struct error *err)
+static int set_wal(struct sqlite_store *s, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL);
@@ -98,7 +98,7 @@ static int set_wal(struct store *s, struct error *err)
     if (rc == SQLITE_OK)
         rc = sqlite3_step(stmt);
     if (rc != SQLITE_ROW)
-        code = fault(s, rc, err);
+        code = fault(&s->base, rc, err);
     else if (!str_is(column_text(stmt, 0), "wal") && !in_memory(s))
         code = error_set(
             err, ERR_IO,
@@ -110,20 +110,20 @@ static int set_wal(struct store *s, struct error *err)
 }
 
 /* A file that is refused is left as it is, with its WAL; a reader never moves pages. */
-static int keep_wal(struct store *s, bool keep, struct error *err)
+static int keep_wal(struct sqlite_store *s, bool keep, struct error *err)
 {
     int rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)keep, NULL);
 
-    return rc == SQLITE_OK ? 0 : fault(s, rc, err);
+    return rc == SQLITE_OK ? 0 : fault(&s->base, rc, err);
 }
 
-static void checkpoint(struct store *s, int mode)
+static void checkpoint(struct sqlite_store *s, int mode)
 {
     /* A full disk is told to whoever commits next; until then the WAL holds everything. */
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, mode, NULL, NULL);
 }
 
-static int connect_to(struct store *s, int flags, struct error *err)
+static int connect_to(struct sqlite_store *s, int flags, struct error *err)
 {
     int rc = sqlite3_open_v2(s->path, &s->db,
                              flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
@@ -131,12 +131,12 @@ static int connect_to(struct store *s, int flags, struct error *err)
     if (s->db == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     if (rc != SQLITE_OK)
-        return fault(s, rc, err);
+        return fault(&s->base, rc, err);
     (void)sqlite3_busy_timeout(s->db, (int)s->busy_ms); /* fails for a NULL db only */
     return keep_wal(s, true, err);
 }
 
-static int open_writer(struct store *s, const struct store_options *o, struct error *err)
+static int open_writer(struct sqlite_store *s, const struct store_options *o, struct error *err)
 {
     int version = 0;
     int code = in_memory(s) ? 0 : file_lock(s, err);
@@ -147,7 +147,7 @@ static int open_writer(struct store *s, const struct store_options *o, struct er
         code = connect_to(s, SQLITE_OPEN_READWRITE, err);
     if (code == 0 && sqlite3_db_readonly(s->db, "main") == 1) /* SQLite had to fall back to it
                                                                */
-        code = fault(s, SQLITE_READONLY, err);
+        code = fault(&s->base, SQLITE_READONLY, err);
     if (code == 0)
         code = schema_check(s, &version, err);
     if (code == 0)
@@ -176,7 +176,7 @@ static int open_writer(struct store *s, const struct store_options *o, struct er
     return 0;
 }
 
-static int too_old(struct store *s, int version, struct error *err)
+static int too_old(struct sqlite_store *s, int version, struct error *err)
 {
     return error_set(err, ERR_REFUSED,
                      "%s is of an older spoolwire (schema %d, this one has %d): start the "
@@ -185,7 +185,7 @@ static int too_old(struct store *s, int version, struct error *err)
 }
 
 /* To a file that another has made what it should be. */
-static int join(struct store *s, struct error *err)
+static int join(struct sqlite_store *s, struct error *err)
 {
     int version = 0;
     int code = set(s, SETTINGS_OF_READER, err);
@@ -197,7 +197,7 @@ static int join(struct store *s, struct error *err)
     return code == 0 ? statements_prepare(s, err) : code;
 }
 
-static int open_reader(struct store *s, struct error *err)
+static int open_reader(struct sqlite_store *s, struct error *err)
 {
     if (in_memory(s))
         return error_set(err, ERR_REFUSED, "a store in memory has no readers");
@@ -205,7 +205,7 @@ static int open_reader(struct store *s, struct error *err)
     return code == 0 ? join(s, err) : code;
 }
 
-static int open_beside(struct store *s, bool relaxed, struct error *err)
+static int open_beside(struct sqlite_store *s, bool relaxed, struct error *err)
 {
     int code = in_memory(s) ? error_set(err, ERR_REFUSED, "a store in memory is alone")
                             : connect_to(s, SQLITE_OPEN_READWRITE, err);
@@ -215,6 +215,11 @@ static int open_beside(struct store *s, bool relaxed, struct error *err)
     return code == 0 ? join(s, err) : code;
 }
 
+#define ENTRY(name) STORE_ENTRY(sqlite, name)
+static const struct store_ops ops = { STORE_OPS(ENTRY) };
+static const struct store_admin admin = { STORE_ADMIN(ENTRY) };
+#undef ENTRY
+
 enum opening { OPEN_WRITER, OPEN_READER, OPEN_BESIDE };
 
 static int open_store(const struct store_options *options,
@@ -222,13 +227,14 @@ static int open_store(const struct store_options *options,
                       struct store **ret,
                       struct error *err)
 {
-    struct store *s = calloc(1, sizeof(*s));
+    struct sqlite_store *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     /* Counting what SQLite allocates takes a lock each time.  Refused when it is already at
      * work, which does no harm. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    s->base = (struct store){ &ops, &admin };
     s->lock_fd = -1;
     s->writes = how != OPEN_READER;
     s->beside = how == OPEN_BESIDE;
@@ -242,11 +248,11 @@ static int open_store(const struct store_options *options,
                : how == OPEN_BESIDE ? open_beside(s, options->relaxed, err)
                                     : open_reader(s, err);
     if (code != 0) {
-        store_close(s);
+        sqlite_close(&s->base);
         return code;
     }
     (void)file_check(s, NULL); /* from now on they must be these */
-    *ret = s;
+    *ret = &s->base;
     return 0;
 }
 
@@ -269,12 +275,12 @@ int store_open_beside(const struct store_options *options,
     return open_store(options, OPEN_BESIDE, ret, err);
 }
 
-void store_close(struct store *s)
+void sqlite_close(struct store *store)
 {
-    if (s == NULL)
-        return;
+    struct sqlite_store *s = sqlite_of(store);
+
     if (s->transaction != TRANSACTION_NONE)
-        store_rollback(s);
+        sqlite_rollback(store);
     statements_finalize(s);
     /* The last connection moves the WAL into the file; what it cannot move stays there. */
     (void)sqlite3_close(s->db);
@@ -287,26 +293,33 @@ void store_close(struct store *s)
 
 /* --- transactions ---------------------------------------------------------------- */
 
-int store_begin(struct store *s, struct error *err)
+int sqlite_begin(struct store *store, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
+
     assert(s->writes && s->transaction == TRANSACTION_NONE);
     if (sqlite3_get_autocommit(s->db) == 0)
-        store_rollback(s); /* for which there was no memory then */
-    int code = statement_run(s, STATEMENT_BEGIN, err);
+        sqlite_rollback(store); /* for which there was no memory then */
+    int code = statement_run(store, STATEMENT_BEGIN, err);
     if (code == 0)
         s->transaction = TRANSACTION_OPEN;
     return code;
 }
 
-void store_rollback(struct store *s)
+void sqlite_rollback(struct store *store)
 {
+    struct sqlite_store *s = sqlite_of(store);
+
     if (sqlite3_get_autocommit(s->db) == 0)
-        (void)statement_run(s, STATEMENT_ROLLBACK, NULL); /* ends it, also when it complains */
+        (void)statement_run(store, STATEMENT_ROLLBACK, NULL); /* ends it, also when it complains
+                                                               */
     s->transaction = TRANSACTION_NONE;
 }
 
-int store_commit(struct store *s, struct error *err)
+int sqlite_commit(struct store *store, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
+
     assert(s->transaction != TRANSACTION_NONE);
     int code = s->failure.code;
     if (s->transaction == TRANSACTION_FAILED)
@@ -314,12 +327,12 @@ int store_commit(struct store *s, struct error *err)
     else
         code = file_check(s, err);
     if (code == 0)
-        code = statement_run(s, STATEMENT_COMMIT, err);
+        code = statement_run(store, STATEMENT_COMMIT, err);
     if (code == 0) {
         s->transaction = TRANSACTION_NONE;
         return 0;
     }
-    store_rollback(s);
+    sqlite_rollback(store);
     /* What is in a WAL that was deleted is saved by this.  On a full disk it may make room:
      * what is in the file need not be in the WAL, which is then written from its start again.
      */
@@ -328,29 +341,33 @@ int store_commit(struct store *s, struct error *err)
     return code;
 }
 
-int write_ready(struct store *s, struct error *err)
+int write_ready(struct store *store, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
+
     assert(s->transaction != TRANSACTION_NONE);
     return s->transaction == TRANSACTION_FAILED
                ? error_set(err, s->failure.code, "%s", s->failure.text)
                : 0;
 }
 
-int write_failed(struct store *s, int rc, struct error *err)
+int write_failed(struct store *store, int rc, struct error *err)
 {
-    int code = fault(s, rc, err);
+    struct sqlite_store *s = sqlite_of(store);
+    int code = fault(store, rc, err);
 
     if ((code != ERR_REFUSED && code != ERR_TOO_LARGE) || sqlite3_get_autocommit(s->db) != 0) {
         s->transaction = TRANSACTION_FAILED;
-        (void)fault(s, rc, &s->failure);
+        (void)fault(store, rc, &s->failure);
     }
     return code;
 }
 
-int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err)
+int write_run(struct store *store, struct binder *b, size_t *ret_n, struct error *err)
 {
+    struct sqlite_store *s = sqlite_of(store);
     int rc = b->rc == SQLITE_OK ? sqlite3_step(b->stmt) : b->rc;
-    int code = rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
+    int code = rc == SQLITE_DONE ? 0 : write_failed(store, rc, err);
 
     (void)sqlite3_reset(b->stmt); /* repeats the error */
     if (code == 0 && ret_n != NULL)
@@ -360,8 +377,10 @@ int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *er
 
 /* --- checkpoints ----------------------------------------------------------------- */
 
-void store_compact(struct store *s)
+void sqlite_compact(struct store *store)
 {
+    struct sqlite_store *s = sqlite_of(store);
+
     if (s->transaction != TRANSACTION_NONE)
         return;
     wal_make_room(s);

@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "store/store.h"
+#include "store/backend.h"
 
 #include <sqlite3.h>
 #include <sys/types.h>
@@ -193,7 +193,8 @@ struct file_id {
     ino_t number; /* 0: not known yet */
 };
 
-struct store {
+struct sqlite_store {
+    struct store base;
     sqlite3 *db;                             /* owned */
     sqlite3_stmt *statements[STATEMENT_MAX]; /* owned; a reader has only those that read */
     char *path;                              /* owned; absolute, no links; or ":memory:" */
@@ -212,40 +213,50 @@ struct store {
     struct buf texts;               /* of the row that was handed out last */
 };
 
+static inline struct sqlite_store *sqlite_of(struct store *s)
+{
+    return (struct sqlite_store *)s;
+}
+
+#define SQLITE_OP(name) STORE_DECLARE(sqlite, name)
+STORE_OPS(SQLITE_OP)
+STORE_ADMIN(SQLITE_OP)
+#undef SQLITE_OP
+
 /* --- file.c ---------------------------------------------------------------------- */
 
 /* Gives s->path and s->name. */
-int file_name(struct store *s, const char *path, struct error *err);
+int file_name(struct sqlite_store *s, const char *path, struct error *err);
 /* Takes the lock beside the file; ERR_BUSY when another has it. */
-int file_lock(struct store *s, struct error *err);
+int file_lock(struct sqlite_store *s, struct error *err);
 /* Makes it, empty and for its owner only, unless it is there. */
-int file_create(const struct store *s, struct error *err);
+int file_create(const struct sqlite_store *s, struct error *err);
 /* Are they still the files that were opened?  ERR_IO, and which one is not. */
-int file_check(struct store *s, struct error *err);
+int file_check(struct sqlite_store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
-void file_sync_folder(const struct store *s);
+void file_sync_folder(const struct sqlite_store *s);
 
 /* --- wal.c ----------------------------------------------------------------------- */
 
 /* Between commits: makes the file of the WAL larger before it has to be. */
-void wal_make_room(struct store *s);
+void wal_make_room(struct sqlite_store *s);
 
 /* --- schema.c -------------------------------------------------------------------- */
 
 /* Is it ours, and not newer than we are?  Changes nothing.  Sets *@ret_version, 0 for a
  * new file. */
-int schema_check(struct store *s, int *ret_version, struct error *err);
+int schema_check(struct sqlite_store *s, int *ret_version, struct error *err);
 /* Brings it from @version to ours, in one transaction. */
-int schema_migrate(struct store *s, int version, struct error *err);
+int schema_migrate(struct sqlite_store *s, int version, struct error *err);
 int schema_version(void);
 /* As fault(), for what only a table or column that is missing can be: someone has changed
  * the schema. */
-int schema_fault(const struct store *s, int rc, struct error *err);
+int schema_fault(struct sqlite_store *s, int rc, struct error *err);
 
 /* --- statements.c ---------------------------------------------------------------- */
 
-int statements_prepare(struct store *s, struct error *err);
-void statements_finalize(struct store *s);
+int statements_prepare(struct sqlite_store *s, struct error *err);
+void statements_finalize(struct sqlite_store *s);
 
 /* Steps a statement that gives no rows, and resets it. */
 int statement_run(struct store *s, enum statement id, struct error *err);
@@ -289,6 +300,12 @@ int write_failed(struct store *s, int rc, struct error *err);
 
 /* A job without a thread has its own id for one: what was saved there goes with it. */
 int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
+
+/* --- items.c --------------------------------------------------------------------- */
+
+/* Removes at most @limit whose time is over; *@ret_n of them. */
+int items_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err);
+
 /* --- jobs.c ---------------------------------------------------------------------- */
 
 /* Steps what was bound, which gives rows of jobs. */
@@ -302,6 +319,6 @@ int jobs_each(struct store *s,
 /* --- fault.c --------------------------------------------------------------------- */
 
 /* SQLite's @rc as a code of ours, with what happened and what to do. */
-int fault(const struct store *s, int rc, struct error *err);
+int fault(struct store *s, int rc, struct error *err);
 
 #endif

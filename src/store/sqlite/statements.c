@@ -51,7 +51,7 @@
     "ORDER BY finished + expiry_seconds * 1000 LIMIT 1"
 /* clang-format on */
 
-/* In the order of token_of() and store_token_insert(). */
+/* In the order of token_of() and sqlite_token_insert(). */
 #define TOKEN_COLUMNS                                                 \
     "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, " \
     "max_queued, max_running, max_streams, max_events, created, expires, revoked"
@@ -83,7 +83,7 @@
     "WHERE states.rowid = (SELECT max(s.rowid) FROM run_states s WHERE " \
     "s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 
-/* In the order of each() and store_assistant_insert(). */
+/* In the order of each() and sqlite_assistant_insert(). */
 #define ASSISTANT_COLUMNS                                                                \
     "id, version, owner, graph, name, description, config, context, metadata, created, " \
     "updated"
@@ -340,7 +340,7 @@ static bool is_beside(unsigned id)
            id == STATEMENT_ROLLBACK || id >= STATEMENT_TOKEN_INSERT;
 }
 
-int statements_prepare(struct store *s, struct error *err)
+int statements_prepare(struct sqlite_store *s, struct error *err)
 {
     unsigned n = s->writes ? STATEMENT_MAX : STATEMENT_FIRST_WRITING;
 
@@ -355,7 +355,7 @@ int statements_prepare(struct store *s, struct error *err)
     return 0;
 }
 
-void statements_finalize(struct store *s)
+void statements_finalize(struct sqlite_store *s)
 {
     for (unsigned i = 0; i < STATEMENT_MAX; i++) {
         (void)sqlite3_finalize(s->statements[i]); /* repeats an error that was handled */
@@ -365,10 +365,11 @@ void statements_finalize(struct store *s)
 
 int statement_run(struct store *s, enum statement id, struct error *err)
 {
-    int rc = sqlite3_step(s->statements[id]);
+    sqlite3_stmt *stmt = sqlite_of(s)->statements[id];
+    int rc = sqlite3_step(stmt);
     int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
 
-    (void)sqlite3_reset(s->statements[id]); /* repeats the error */
+    (void)sqlite3_reset(stmt); /* repeats the error */
     return code;
 }
 
@@ -386,9 +387,11 @@ int statement_number(struct store *s, enum statement id, int64_t *ret, struct er
 
 struct binder statement_bind(struct store *s, enum statement id)
 {
+    sqlite3_stmt *stmt = sqlite_of(s)->statements[id];
+
     /* Busy: a callback has called the function that is calling it. */
-    assert(s->statements[id] != NULL && !sqlite3_stmt_busy(s->statements[id]));
-    return (struct binder){ .stmt = s->statements[id] };
+    assert(stmt != NULL && !sqlite3_stmt_busy(stmt));
+    return (struct binder){ .stmt = stmt };
 }
 
 void bind_text(struct binder *b, struct str text)
@@ -416,11 +419,13 @@ void bind_blob(struct binder *b, struct str bytes)
 
 bool texts_start(struct store *s, size_t n)
 {
+    struct buf *kept = &sqlite_of(s)->texts;
+
     /* One huge text is no reason to keep so much for ever. */
-    if (s->texts.cap > TEXTS_KEPT_BYTES)
-        buf_done(&s->texts);
-    buf_clear(&s->texts);
-    return buf_reserve(&s->texts, n);
+    if (kept->cap > TEXTS_KEPT_BYTES)
+        buf_done(kept);
+    buf_clear(kept);
+    return buf_reserve(kept, n);
 }
 
 int texts_keep(struct store *s,
@@ -429,19 +434,20 @@ int texts_keep(struct store *s,
                const char *what,
                struct error *err)
 {
+    struct buf *kept = &sqlite_of(s)->texts;
     size_t total = 0;
 
     for (size_t i = 0; i < n; i++)
         total += texts[i]->n;
     if (!texts_start(s, total)) /* once, so that it does not move below */
-        return error_set(err, s->texts.error, "%s does not fit into memory", what);
+        return error_set(err, kept->error, "%s does not fit into memory", what);
     for (size_t i = 0; i < n; i++) {
-        size_t from = s->texts.n;
+        size_t from = kept->n;
 
         if (texts[i]->p == NULL)
             continue;
-        buf_str(&s->texts, *texts[i]);
-        *texts[i] = buf_since(&s->texts, from);
+        buf_str(kept, *texts[i]);
+        *texts[i] = buf_since(kept, from);
     }
     return 0;
 }

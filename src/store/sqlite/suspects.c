@@ -2,11 +2,11 @@
  * all the time, and these hardly ever. */
 #include "store/sqlite/sqlite.h"
 
-int store_suspect(struct store *s,
-                  int64_t job,
-                  int64_t crashed,
-                  int64_t set_aside,
-                  struct error *err)
+int sqlite_suspect(struct store *s,
+                   int64_t job,
+                   int64_t crashed,
+                   int64_t set_aside,
+                   struct error *err)
 {
     bool is_one = crashed != 0 || set_aside != 0;
     int code = write_ready(s, err);
@@ -23,7 +23,7 @@ int store_suspect(struct store *s,
     return write_run(s, &b, NULL, err);
 }
 
-int store_jobs_set_aside(struct store *s, store_job_cb cb, void *arg, struct error *err)
+int sqlite_jobs_set_aside(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_JOBS_SET_ASIDE);
 

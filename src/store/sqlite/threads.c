@@ -62,7 +62,7 @@ static int keep_run(struct store *s, struct run_row *row, struct error *err)
 
 /* --- writing --------------------------------------------------------------------- */
 
-int store_thread_insert(struct store *s, struct thread_row *row, struct error *err)
+int sqlite_thread_insert(struct store *s, struct thread_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -92,7 +92,7 @@ int store_thread_insert(struct store *s, struct thread_row *row, struct error *e
         code = write_failed(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     if (code == 0)
-        row->key = sqlite3_last_insert_rowid(s->db);
+        row->key = sqlite3_last_insert_rowid(sqlite_of(s)->db);
     return code;
 }
 
@@ -105,7 +105,7 @@ static int write_one(struct store *s, struct binder *b, struct error *err)
                                : code;
 }
 
-int store_thread_update(struct store *s, const struct thread_row *row, struct error *err)
+int sqlite_thread_update(struct store *s, const struct thread_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -125,11 +125,11 @@ int store_thread_update(struct store *s, const struct thread_row *row, struct er
     return write_one(s, &b, err);
 }
 
-int store_thread_values(struct store *s,
-                        int64_t key,
-                        struct str values,
-                        int64_t now,
-                        struct error *err)
+int sqlite_thread_values(struct store *s,
+                         int64_t key,
+                         struct str values,
+                         int64_t now,
+                         struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -143,7 +143,7 @@ int store_thread_values(struct store *s,
     return write_one(s, &b, err);
 }
 
-int store_thread_delete(struct store *s, int64_t key, struct error *err)
+int sqlite_thread_delete(struct store *s, int64_t key, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -154,7 +154,7 @@ int store_thread_delete(struct store *s, int64_t key, struct error *err)
     return write_one(s, &b, err);
 }
 
-int store_run_insert(struct store *s, const struct run_row *row, struct error *err)
+int sqlite_run_insert(struct store *s, const struct run_row *row, struct error *err)
 {
     int code = write_ready(s, err);
 
@@ -201,7 +201,7 @@ static int get_thread(struct store *s,
     return code;
 }
 
-int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
+int sqlite_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_THREAD_BY_ID);
 
@@ -209,7 +209,10 @@ int store_thread_get(struct store *s, struct str id, struct thread_row *ret, str
     return get_thread(s, &b, ret, err);
 }
 
-int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, struct error *err)
+int sqlite_thread_by_key(struct store *s,
+                         int64_t key,
+                         struct thread_row *ret,
+                         struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_THREAD_BY_KEY);
 
@@ -217,7 +220,7 @@ int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, st
     return get_thread(s, &b, ret, err);
 }
 
-int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
+int sqlite_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_RUN);
     struct run_row row = { 0 };
@@ -234,11 +237,11 @@ int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct erro
     return code;
 }
 
-int store_thread_jobs(struct store *s,
-                      int64_t thread,
-                      store_job_cb cb,
-                      void *arg,
-                      struct error *err)
+int sqlite_thread_jobs(struct store *s,
+                       int64_t thread,
+                       store_job_cb cb,
+                       void *arg,
+                       struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_THREAD_JOBS);
 
@@ -246,12 +249,12 @@ int store_thread_jobs(struct store *s,
     return jobs_each(s, &b, SIZE_MAX, cb, arg, err);
 }
 
-int store_threads_expired(struct store *s,
-                          int64_t now,
-                          size_t limit,
-                          store_thread_cb cb,
-                          void *arg,
-                          struct error *err)
+int sqlite_threads_expired(struct store *s,
+                           int64_t now,
+                           size_t limit,
+                           store_thread_cb cb,
+                           void *arg,
+                           struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_THREADS_EXPIRED);
 
@@ -281,16 +284,16 @@ static const char *const orders[][2] = {
     [THREADS_BY_STATUS] = { THREADS "status DESC, key DESC", THREADS "status, key" },
 };
 
-int store_threads(struct store *s,
-                  enum thread_order order,
-                  bool ascending,
-                  struct str owner,
-                  store_thread_cb cb,
-                  void *arg,
-                  struct error *err)
+int sqlite_threads(struct store *s,
+                   enum thread_order order,
+                   bool ascending,
+                   struct str owner,
+                   store_thread_cb cb,
+                   void *arg,
+                   struct error *err)
 {
     struct binder b = { 0 };
-    int rc = sqlite3_prepare_v2(s->db, orders[order][ascending], -1, &b.stmt, NULL);
+    int rc = sqlite3_prepare_v2(sqlite_of(s)->db, orders[order][ascending], -1, &b.stmt, NULL);
 
     if (rc == SQLITE_OK) {
         bind_text(&b, owner);

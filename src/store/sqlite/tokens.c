@@ -17,15 +17,15 @@ static int finish(struct store *s, int code, struct error *err)
         code = write_run(s, &b, NULL, err);
     }
     if (code == 0)
-        return store_commit(s, err);
-    store_rollback(s);
+        return sqlite_commit(s, err);
+    sqlite_rollback(s);
     return code;
 }
 
-int store_token_insert(struct store *s, const struct token_row *row, struct error *err)
+int sqlite_token_insert(struct store *s, const struct token_row *row, struct error *err)
 {
     assert(row->hash.n == STORE_SECRET_BYTES);
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_TOKEN_INSERT);
@@ -60,9 +60,9 @@ static int change_one(struct store *s, struct binder *b, struct str id, struct e
     return code;
 }
 
-int store_token_revoke(struct store *s, struct str id, int64_t now, struct error *err)
+int sqlite_token_revoke(struct store *s, struct str id, int64_t now, struct error *err)
 {
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
 
     if (code != 0)
         return code;
@@ -78,9 +78,9 @@ int store_token_revoke(struct store *s, struct str id, int64_t now, struct error
     return finish(s, code, err);
 }
 
-int store_session_delete(struct store *s, struct str id, struct error *err)
+int sqlite_session_delete(struct store *s, struct str id, struct error *err)
 {
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
 
     if (code != 0)
         return code;
@@ -89,9 +89,9 @@ int store_session_delete(struct store *s, struct str id, struct error *err)
     return finish(s, change_one(s, &b, id, err), err);
 }
 
-int store_sessions_expire(struct store *s, int64_t now, struct error *err)
+int sqlite_sessions_expire(struct store *s, int64_t now, struct error *err)
 {
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
 
     if (code != 0)
         return code;
@@ -100,9 +100,9 @@ int store_sessions_expire(struct store *s, int64_t now, struct error *err)
     return finish(s, write_run(s, &b, NULL, err), err);
 }
 
-int store_tokens_see(struct store *s, int64_t n, struct error *err)
+int sqlite_tokens_see(struct store *s, int64_t n, struct error *err)
 {
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
 
     if (code != 0)
         return code;
@@ -110,8 +110,8 @@ int store_tokens_see(struct store *s, int64_t n, struct error *err)
     bind_int(&b, n);
     code = write_run(s, &b, NULL, err);
     if (code == 0)
-        return store_commit(s, err);
-    store_rollback(s);
+        return sqlite_commit(s, err);
+    sqlite_rollback(s);
     return code;
 }
 
@@ -131,14 +131,14 @@ static int read_secret(struct store *s, struct str name, unsigned char *ret, str
     return code;
 }
 
-int store_secret(struct store *s,
-                 struct str name,
-                 struct str fresh,
-                 unsigned char ret[STORE_SECRET_BYTES],
-                 struct error *err)
+int sqlite_secret(struct store *s,
+                  struct str name,
+                  struct str fresh,
+                  unsigned char ret[STORE_SECRET_BYTES],
+                  struct error *err)
 {
     assert(fresh.n == STORE_SECRET_BYTES);
-    int code = store_begin(s, err);
+    int code = sqlite_begin(s, err);
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_SECRET_INSERT);
@@ -148,8 +148,8 @@ int store_secret(struct store *s,
     if (code == 0)
         code = read_secret(s, name, ret, err);
     if (code == 0)
-        return store_commit(s, err);
-    store_rollback(s);
+        return sqlite_commit(s, err);
+    sqlite_rollback(s);
     return code;
 }
 
@@ -178,7 +178,7 @@ static struct token_row token_of(sqlite3_stmt *stmt)
     };
 }
 
-int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err)
+int sqlite_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_TOKENS);
     int rc;
@@ -196,12 +196,12 @@ int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *er
     return code;
 }
 
-int store_token_changes(struct store *s, int64_t *ret, struct error *err)
+int sqlite_token_changes(struct store *s, int64_t *ret, struct error *err)
 {
     return statement_number(s, STATEMENT_TOKEN_CHANGES, ret, err);
 }
 
-int store_tokens_seen(struct store *s, int64_t *ret, struct error *err)
+int sqlite_tokens_seen(struct store *s, int64_t *ret, struct error *err)
 {
     return statement_number(s, STATEMENT_TOKENS_SEEN, ret, err);
 }

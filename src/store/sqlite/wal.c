@@ -20,7 +20,7 @@ enum {
 
 #define LEAST_FREE ((uint64_t)256 * 1024 * 1024)
 
-static sqlite3_file *wal_of(const struct store *s)
+static sqlite3_file *wal_of(const struct sqlite_store *s)
 {
     sqlite3_file *wal = NULL;
     int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
@@ -28,12 +28,12 @@ static sqlite3_file *wal_of(const struct store *s)
     return rc == SQLITE_OK && wal != NULL && wal->pMethods != NULL ? wal : NULL;
 }
 
-static bool has_space(const struct store *s)
+static bool has_space(struct sqlite_store *s)
 {
     struct store_disk disk;
     struct error err;
 
-    return store_disk(s, &disk, &err) == 0 && disk.free >= LEAST_FREE;
+    return sqlite_disk(&s->base, &disk, &err) == 0 && disk.free >= LEAST_FREE;
 }
 
 static void put_zeros(sqlite3_file *wal, sqlite3_int64 from)
@@ -46,7 +46,7 @@ static void put_zeros(sqlite3_file *wal, sqlite3_int64 from)
     free(zeros);
 }
 
-void wal_make_room(struct store *s)
+void wal_make_room(struct sqlite_store *s)
 {
     sqlite3_int64 used = (sqlite3_int64)s->wal_frames * FRAME_BYTES;
     sqlite3_int64 size = 0;

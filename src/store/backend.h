@@ -1,0 +1,74 @@
+/* A store's backend: what it offers, as two const tables of functions.
+ *
+ * Callers include store.h; its functions call through the tables (store.c).  A backend embeds
+ * `struct store` as the first member of a struct of its own and fills in the tables.  What an
+ * operation does, may return and may keep is said once, at its prototype in store.h,
+ * checkpoints.h, items.h and assistants.h. */
+#ifndef STORE_BACKEND_H
+#define STORE_BACKEND_H
+
+#include "store/assistants.h"
+#include "store/checkpoints.h"
+#include "store/items.h"
+#include "store/store.h"
+
+/* The operations, by what they are about.  OP is applied to the name that a function has after
+ * `store_`. */
+/* clang-format off */
+#define STORE_JOB_OPS(OP)                                                              \
+    OP(close) OP(begin) OP(commit) OP(rollback) OP(compact)                            \
+    OP(job_insert) OP(job_update) OP(job_published) OP(job_delete) OP(suspect)         \
+    OP(append) OP(expire) OP(note_time) OP(move_times) OP(time_noted)                  \
+    OP(job_get) OP(job_by_idempotency) OP(jobs) OP(open_jobs) OP(unpublished_jobs)     \
+    OP(jobs_set_aside) OP(records) OP(record) OP(stats)
+#define STORE_QUESTION_OPS(OP)                                                         \
+    OP(question_insert) OP(question_answer) OP(questions_resumed) OP(questions)        \
+    OP(open_questions)
+#define STORE_THREAD_OPS(OP)                                                           \
+    OP(thread_insert) OP(thread_update) OP(thread_values) OP(thread_delete)            \
+    OP(thread_get) OP(thread_by_key) OP(threads) OP(threads_expired) OP(thread_jobs)   \
+    OP(run_insert) OP(run_get)
+#define STORE_CHECKPOINT_OPS(OP)                                                       \
+    OP(checkpoint_put) OP(channel_put) OP(write_put) OP(state_put)                     \
+    OP(thread_forget) OP(run_forget) OP(thread_thin) OP(thread_copy)                   \
+    OP(checkpoints) OP(channels) OP(writes) OP(states)
+#define STORE_ITEM_OPS(OP)                                                             \
+    OP(item_put) OP(item_delete) OP(item_touch)                                        \
+    OP(item) OP(items) OP(namespaces)
+#define STORE_ASSISTANT_OPS(OP)                                                        \
+    OP(assistant_insert) OP(assistant_choose) OP(assistant_delete)                     \
+    OP(assistants) OP(assistant)
+#define STORE_TOKEN_OPS(OP)                                                            \
+    OP(token_insert) OP(token_revoke) OP(session_delete) OP(sessions_expire)           \
+    OP(tokens) OP(token_changes) OP(tokens_see) OP(tokens_seen) OP(secret)
+#define STORE_OPS(OP)                                                                  \
+    STORE_JOB_OPS(OP) STORE_QUESTION_OPS(OP) STORE_THREAD_OPS(OP)                      \
+    STORE_CHECKPOINT_OPS(OP) STORE_ITEM_OPS(OP) STORE_ASSISTANT_OPS(OP)                \
+    STORE_TOKEN_OPS(OP)
+
+/* Looking after where it lives.  A backend leaves out what it does not offer. */
+#define STORE_ADMIN(OP) OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk)
+/* clang-format on */
+
+#define STORE_MEMBER(name) __typeof__(store_##name) *name;
+
+struct store_ops {
+    STORE_OPS(STORE_MEMBER)
+};
+
+struct store_admin {
+    STORE_ADMIN(STORE_MEMBER)
+};
+
+/* For a backend's sources and its tables: the prototypes `prefix_name`, and `.name =
+ * prefix_name`. */
+#define STORE_DECLARE(prefix, name) __typeof__(store_##name) prefix##_##name;
+#define STORE_ENTRY(prefix, name)   .name = prefix##_##name,
+
+/* The first member of every backend's own struct. */
+struct store {
+    const struct store_ops *ops;
+    const struct store_admin *admin; /* NULL: it offers none of it */
+};
+
+#endif
