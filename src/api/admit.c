@@ -203,13 +203,6 @@ bool api_may_use_agent(struct http_request *req, struct str agent)
     return false;
 }
 
-static bool is_worker_op(enum journal_op op)
-{
-    return op == JOURNAL_LEASE || op == JOURNAL_APPEND || op == JOURNAL_HEARTBEAT ||
-           op == JOURNAL_FINISH || op == JOURNAL_RETURN || op == JOURNAL_ANSWER_CALL ||
-           op == JOURNAL_WRITE;
-}
-
 void api_set_lease_caller(struct lease_caller *c, const struct token *t)
 {
     struct str holder = str_absent(t->owner) ? STR(LEASE_ANYBODY) : t->owner;
@@ -231,7 +224,7 @@ void api_set_caller(struct journal_request *j, const struct token *t)
         j->row.max_running = t->limits.running;
         j->max_jobs = t->limits.jobs;
         j->max_queued = t->limits.queued;
-    } else if (!is_worker_op(j->op)) {
+    } else if (!journal_op_is_workers(j->op)) {
         j->reach = &t->reach;
     } else {
         api_set_lease_caller(&j->caller, t);

@@ -141,12 +141,6 @@ struct journal_call {
 struct journal_call *journal_call_new(struct http_request *req,
                                       enum journal_op op,
                                       void (*answer)(struct journal_call *));
-/* A WRITE by @write, whose `data` are @size zeroed bytes; the fence is still to be read, if it
- * has one. */
-struct journal_call *journal_call_new_write(struct http_request *req,
-                                            journal_write_cb write,
-                                            size_t size,
-                                            void (*answer)(struct journal_call *));
 void journal_call_post(struct journal_call *call);
 /* Posts it when @read has filled it from its body, of which JSON may be @depth deep; else it is
  * freed, and @read has answered. */

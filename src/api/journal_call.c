@@ -143,26 +143,6 @@ struct journal_call *journal_call_new(struct http_request *req,
     return call;
 }
 
-struct journal_call *journal_call_new_write(struct http_request *req,
-                                            journal_write_cb write,
-                                            size_t size,
-                                            void (*answer)(struct journal_call *))
-{
-    struct journal_call *call = journal_call_new(req, JOURNAL_WRITE, answer);
-    void *data = call != NULL ? arena_alloc(&call->journal.mem, size) : NULL;
-
-    if (call != NULL && data == NULL) {
-        journal_call_free(call);
-        (void)api_no_memory(req);
-    }
-    if (data == NULL)
-        return NULL;
-    memset(data, 0, size);
-    call->journal.data = data;
-    call->journal.write = write;
-    return call;
-}
-
 void journal_call_post(struct journal_call *call)
 {
     http_on_gone(call->req, on_gone, call);

@@ -1,5 +1,6 @@
 #include "jobs/merge.h"
 
+#include "base/error.h"
 #include "base/json.h"
 
 enum { MAX_DEPTH = 256 };
@@ -50,4 +51,15 @@ void merge_objects(struct buf *b, struct str under, struct str over)
     buf_char(b, '}');
     for (size_t i = 0; i < 2; i++)
         json_reader_done(&readers[i]);
+}
+
+int merge_copy(struct arena *mem, struct str under, struct str over, struct str *ret)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    merge_objects(&b, under, over);
+    int err = b.error == 0 && arena_copy(mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
+    buf_done(&b);
+    return err;
 }

@@ -289,6 +289,7 @@ void journal_thread_create(struct journal *j, struct journal_request *req);
 void journal_thread_patch(struct journal *j, struct journal_request *req);
 void journal_thread_copy(struct journal *j, struct journal_request *req);
 void journal_thread_delete(struct journal *j, struct journal_request *req);
+void journal_thread_thin(struct journal *j, struct journal_request *req);
 
 /* --- ops.c ------------------------------------------------------------------- */
 
@@ -299,6 +300,9 @@ void journal_fail_turn(struct journal *j, const struct error *why);
     ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
 /* Anything that went wrong after that. */
 void journal_broke(struct journal *j, struct journal_request *req, int code);
+/* A write of rows beside a job's ended with @code; `why` says why.  What the rows themselves
+ * are to blame for is refused, and has changed nothing; anything else fails the turn. */
+void journal_wrote(struct journal *j, struct journal_request *req, int code);
 /* Is it there, for who asks? */
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
 /* There is no such job, for who asks. */
@@ -374,9 +378,26 @@ int journal_wait_for_answer(struct active_job *l, bool interrupted);
 int journal_stop_at_question(struct active_job *l);
 void journal_finish(struct journal *j, struct journal_request *req);
 
-/* --- rows.c ------------------------------------------------------------------ */
+/* --- checkpoints.c ----------------------------------------------------------- */
 
-void journal_write_rows(struct journal *j, struct journal_request *req);
+void journal_checkpoint_put(struct journal *j, struct journal_request *req);
+void journal_checkpoint_writes(struct journal *j, struct journal_request *req);
+void journal_checkpoint_state(struct journal *j, struct journal_request *req);
+void journal_checkpoints_hold(struct journal *j, struct journal_request *req);
+void journal_checkpoints_delete(struct journal *j, struct journal_request *req);
+
+/* --- items.c ----------------------------------------------------------------- */
+
+void journal_item_put(struct journal *j, struct journal_request *req);
+void journal_item_delete(struct journal *j, struct journal_request *req);
+void journal_item_touch(struct journal *j, struct journal_request *req);
+
+/* --- assistants.c ------------------------------------------------------------ */
+
+void journal_assistant_create(struct journal *j, struct journal_request *req);
+void journal_assistant_patch(struct journal *j, struct journal_request *req);
+void journal_assistant_choose(struct journal *j, struct journal_request *req);
+void journal_assistant_delete(struct journal *j, struct journal_request *req);
 
 /* --- calls.c ----------------------------------------------------------------- */
 

@@ -65,9 +65,7 @@ static void count_job(struct journal_counts *counts, const struct active_job *l,
 
 static bool is_workers(const struct journal_request *req)
 {
-    return req->op == JOURNAL_APPEND || req->op == JOURNAL_HEARTBEAT ||
-           req->op == JOURNAL_FINISH || req->op == JOURNAL_RETURN ||
-           (req->op == JOURNAL_WRITE && !str_absent(req->job));
+    return journal_op_is_workers(req->op) && !str_absent(req->job);
 }
 
 /* Of a submit, and of those that were made with it. */

@@ -21,7 +21,10 @@
 #include "ingest/event.h"
 #include "jobs/job.h"
 #include "jobs/lease.h"
+#include "store/assistants.h"
 #include "store/breadcrumb.h"
+#include "store/checkpoints.h"
+#include "store/items.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -59,17 +62,36 @@ enum journal_op {
     JOURNAL_PAUSE,           /* job: asks its worker to stop at the next step */
     JOURNAL_RESUME,          /* job */
     JOURNAL_EXPIRE,          /* job: the time for its open questions is over */
-    JOURNAL_WRITE, /* write; with a job (and key, attempt) or call.id: only while it is held,
-                      and row.owner is the job's while it is written */
-    JOURNAL_FEED,  /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
-                      what came over its channel.  No job: all that run are still being heard */
+    JOURNAL_FEED, /* job, lines, worker, row.agent (absent: an unknown job is ERR_NOT_FOUND):
+                     what came over its channel.  No job: all that run are still being heard */
     JOURNAL_THREAD_CREATE, /* thread_row.id, .owner, .metadata, …; if_absent */
     JOURNAL_THREAD_PATCH,  /* thread_row.id, .metadata: what is to be changed */
     JOURNAL_THREAD_COPY,   /* thread_row.id; row.id: that of the copy */
     JOURNAL_THREAD_DELETE, /* thread_row.id: with all its runs */
-    JOURNAL_WORKERS,       /* → workers: who holds a lease, then who waits for one */
+    JOURNAL_THREAD_THIN,   /* thread_row.id: only its newest checkpoints stay */
+    /* checkpoint; job, key, attempt, or call.id: only while its caller holds that, and it is
+     * about the thread checkpoint.of.thread. */
+    JOURNAL_CHECKPOINT_PUT,     /* of, channels */
+    JOURNAL_CHECKPOINT_WRITES,  /* of, writes */
+    JOURNAL_CHECKPOINT_STATE,   /* of, state, …: with a call, the thread shows it */
+    JOURNAL_CHECKPOINTS_HOLD,   /* writes nothing: may they be read? */
+    JOURNAL_CHECKPOINTS_DELETE, /* all of the thread */
+    /* item; with a job (key, attempt): the job's owner's, only while its caller holds it. */
+    JOURNAL_ITEM_PUT,
+    JOURNAL_ITEM_DELETE,
+    JOURNAL_ITEM_TOUCH, /* its time begins anew → item */
+    /* assistant, within `reach` */
+    JOURNAL_ASSISTANT_CREATE,
+    JOURNAL_ASSISTANT_PATCH,  /* one more version */
+    JOURNAL_ASSISTANT_CHOOSE, /* the version that counts */
+    JOURNAL_ASSISTANT_DELETE, /* with all its versions */
+    JOURNAL_MARK_PUBLISHED,   /* marks: how far jobs are published to Redis */
+    JOURNAL_WORKERS,          /* → workers: who holds a lease, then who waits for one */
     JOURNAL_OP_MAX
 };
+
+/* Does a worker ask for it?  Then `caller` says who that is, else `reach` what it may see. */
+bool journal_op_is_workers(enum journal_op op);
 
 /* A short question to a worker of an agent (calls.c). */
 struct worker_call {
@@ -112,14 +134,39 @@ struct journal_worker {
     int64_t seen; /* its last sign of life */
 };
 
-struct journal_request;
+/* CHECKPOINT_…: what a graph saves of a thread. */
+struct journal_checkpoint {
+    struct checkpoint_row of; /* PUT: all of it; else its thread, and ns, id and run */
+    struct channel_row *channels;
+    size_t n_channels;
+    struct write_row *writes;
+    size_t n_writes;
+    struct str state; /* JSON */
+    /* Of the state, for the thread: */
+    struct str values;     /* JSON; absent: none */
+    struct str interrupts; /* JSON: {task: [interrupt, …], …} */
+    bool is_waiting;       /* some node has still to run */
+};
 
-/* Writes rows of its own, inside the turn's transaction.  After ERR_REFUSED, ERR_NOT_FOUND,
- * ERR_TYPE and ERR_TOO_LARGE it has changed nothing; any other error is the whole turn's. */
-typedef int (*journal_write_cb)(struct journal_request *req,
-                                struct store *store,
-                                int64_t now,
-                                struct error *why);
+/* ITEM_…: in, its owner (unless it is a job's), ns and key. */
+struct journal_item {
+    struct item_row row; /* PUT, in: value, ttl_ms.  TOUCH, out: value, created, updated */
+    bool is_found;       /* TOUCH, out */
+};
+
+/* ASSISTANT_… */
+struct journal_assistant {
+    struct assistant_row row; /* in: CREATE: all; PATCH: id, and what is to change; CHOOSE: id
+                                 and version; DELETE: id.  Out but DELETE: the one that counts
+                               */
+    bool if_absent;           /* CREATE: one that is there is fine */
+};
+
+/* MARK_PUBLISHED: one job. */
+struct journal_mark {
+    int64_t key;       /* the job's */
+    int64_t published; /* the last record that was published; -1: it needs no more */
+};
 
 /* The caller's memory, alive until `done`.  Texts in are borrowed, texts out are in `mem`. */
 struct journal_request {
@@ -166,9 +213,7 @@ struct journal_request {
     size_t n_replies;
     const struct journal_named *named; /* CALL: within `reach`, or it is refused */
     size_t n_named;
-    struct str thread; /* WRITE: what the job or the call must be about.  CALL: what it is about
-                        */
-    journal_write_cb write;           /* WRITE */
+    struct str thread;                /* CALL: what it is about */
     const struct journal_line *lines; /* FEED */
     size_t n_lines;
     /* Of a thread, in and out.  SUBMIT of a run: id and is_temporary.  CANCEL, DELETE: with an
@@ -182,6 +227,15 @@ struct journal_request {
     bool takes_calls;   /* LEASE, TAKE: call.id, when it is present, is the answer instead of a
                            job */
     struct worker_call call;
+    union {
+        struct journal_checkpoint checkpoint;
+        struct journal_item item;
+        struct journal_assistant assistant;
+        struct {
+            const struct journal_mark *marks;
+            size_t n_marks;
+        };
+    };
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),

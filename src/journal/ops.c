@@ -3,9 +3,10 @@
  * A request is refused before it has written anything, so a refusal harms nobody.  What
  * fails after that (memory, disk) fails the whole turn.
  *
- *     submit.c   a job begins              word.c       what its worker says of it
- *     leases.c   a worker gets it          rows.c       what its worker writes beside it
- *     here       it is stopped, deleted    questions.c, threads.c, calls.c, channel.c: theirs
+ *     submit.c   a job begins              append.c     what its worker says of it
+ *     leases.c   a worker gets it          checkpoints.c, items.c: what its worker writes
+ * beside here       it is stopped, deleted    questions.c, threads.c, calls.c, assistants.c,
+ *                                          channel.c: theirs
  */
 #include "ingest/fold.h"
 #include "jobs/job_scope.h"
@@ -24,6 +25,16 @@ void journal_broke(struct journal *j, struct journal_request *req, int code)
         (void)error_set(&j->failure, ERR_NOMEM, "out of memory");
     journal_fail_turn(j, NULL);
     refuse(req, ERR_BUSY, "%.200s", j->failure.text);
+}
+
+void journal_wrote(struct journal *j, struct journal_request *req, int code)
+{
+    req->code = code;
+    if (code == 0 || code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_TYPE ||
+        code == ERR_TOO_LARGE)
+        return;
+    j->failure = req->why;
+    journal_broke(j, req, code);
 }
 
 /* --- answers ----------------------------------------------------------------- */
@@ -208,6 +219,38 @@ static void delete_job(struct journal *j, struct journal_request *req)
         req->code = 0;
 }
 
+static void mark_published(struct journal *j, struct journal_request *req)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < req->n_marks; i++)
+        err = store_job_published(j->opt.store, req->marks[i].key, req->marks[i].published,
+                                  &req->why);
+    journal_wrote(j, req, err);
+}
+
+bool journal_op_is_workers(enum journal_op op)
+{
+    static const bool is_workers[JOURNAL_OP_MAX] = {
+        [JOURNAL_LEASE] = true,
+        [JOURNAL_APPEND] = true,
+        [JOURNAL_HEARTBEAT] = true,
+        [JOURNAL_FINISH] = true,
+        [JOURNAL_RETURN] = true,
+        [JOURNAL_ANSWER_CALL] = true,
+        [JOURNAL_CHECKPOINT_PUT] = true,
+        [JOURNAL_CHECKPOINT_WRITES] = true,
+        [JOURNAL_CHECKPOINT_STATE] = true,
+        [JOURNAL_CHECKPOINTS_HOLD] = true,
+        [JOURNAL_CHECKPOINTS_DELETE] = true,
+        [JOURNAL_ITEM_PUT] = true,
+        [JOURNAL_ITEM_DELETE] = true,
+        [JOURNAL_ITEM_TOUCH] = true,
+    };
+
+    return is_workers[op];
+}
+
 /* --- dispatch ---------------------------------------------------------------- */
 
 bool journal_do(struct journal *j, struct journal_request *req)
@@ -233,7 +276,20 @@ bool journal_do(struct journal *j, struct journal_request *req)
         [JOURNAL_THREAD_PATCH] = journal_thread_patch,
         [JOURNAL_THREAD_COPY] = journal_thread_copy,
         [JOURNAL_THREAD_DELETE] = journal_thread_delete,
-        [JOURNAL_WRITE] = journal_write_rows,
+        [JOURNAL_THREAD_THIN] = journal_thread_thin,
+        [JOURNAL_CHECKPOINT_PUT] = journal_checkpoint_put,
+        [JOURNAL_CHECKPOINT_WRITES] = journal_checkpoint_writes,
+        [JOURNAL_CHECKPOINT_STATE] = journal_checkpoint_state,
+        [JOURNAL_CHECKPOINTS_HOLD] = journal_checkpoints_hold,
+        [JOURNAL_CHECKPOINTS_DELETE] = journal_checkpoints_delete,
+        [JOURNAL_ITEM_PUT] = journal_item_put,
+        [JOURNAL_ITEM_DELETE] = journal_item_delete,
+        [JOURNAL_ITEM_TOUCH] = journal_item_touch,
+        [JOURNAL_ASSISTANT_CREATE] = journal_assistant_create,
+        [JOURNAL_ASSISTANT_PATCH] = journal_assistant_patch,
+        [JOURNAL_ASSISTANT_CHOOSE] = journal_assistant_choose,
+        [JOURNAL_ASSISTANT_DELETE] = journal_assistant_delete,
+        [JOURNAL_MARK_PUBLISHED] = mark_published,
         [JOURNAL_FEED] = journal_feed,
         [JOURNAL_WORKERS] = journal_workers,
     };

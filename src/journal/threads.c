@@ -118,26 +118,13 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
     req->thread_row = row;
 }
 
-/* @over above what there is. */
-static int merge_metadata(struct journal_request *req, struct thread_row *row, struct str over)
-{
-    struct buf b;
-
-    buf_init(&b, SIZE_MAX / 4);
-    merge_objects(&b, row->metadata, over);
-    int err =
-        b.error == 0 && arena_copy(&req->mem, buf_text(&b), &row->metadata) ? 0 : ERR_NOMEM;
-    buf_done(&b);
-    return err;
-}
-
 void journal_thread_patch(struct journal *j, struct journal_request *req)
 {
     struct thread_row row;
 
     if (!journal_thread_of(j, req, &row))
         return;
-    int err = merge_metadata(req, &row, req->thread_row.metadata);
+    int err = merge_copy(&req->mem, row.metadata, req->thread_row.metadata, &row.metadata);
     row.updated = j->now;
     if (req->thread_row.ttl_ms != 0)
         row.ttl_ms = req->thread_row.ttl_ms;
@@ -261,6 +248,14 @@ void journal_thread_delete(struct journal *j, struct journal_request *req)
         req->code = 0;
 }
 
+void journal_thread_thin(struct journal *j, struct journal_request *req)
+{
+    struct thread_row row;
+
+    if (journal_thread_of(j, req, &row))
+        journal_wrote(j, req, store_thread_thin(j->opt.store, row.id, &req->why));
+}
+
 /* --- runs -------------------------------------------------------------------- */
 
 static bool is_open(const struct active_job *l)
@@ -340,7 +335,9 @@ static int note_graph(struct journal_request *req, struct thread_row *row, struc
     buf_lit(&over, ",\"assistant_id\":");
     json_put_str(&over, req->run.assistant);
     buf_char(&over, '}');
-    int err = over.error == 0 ? merge_metadata(req, row, buf_text(&over)) : over.error;
+    int err = over.error;
+    if (err == 0)
+        err = merge_copy(&req->mem, row->metadata, buf_text(&over), &row->metadata);
     buf_done(&over);
     return err;
 }

@@ -44,10 +44,6 @@ struct publish_batch {
     bool failed;
 };
 
-struct publish_mark_request {
-    int64_t key, published;
-};
-
 struct publisher {
     struct publisher_options opt;
     struct redis *redis;
@@ -57,7 +53,7 @@ struct publisher {
     struct buf channel;
     uv_timer_t tick, pace;
     struct mailbox_call post;
-    struct publish_mark_request marks[MAX_MARKS];
+    struct journal_mark marks[MAX_MARKS];
     size_t n_marks;
     bool is_paused; /* Redis has refused something: until the next tick */
     bool is_closing, is_closed;
@@ -372,27 +368,13 @@ static int64_t mark_of(const struct publish_cursor *o)
     return publish_cursor_is_complete(o) ? -1 : (int64_t)o->published;
 }
 
-static int write_marks(struct journal_request *req,
-                       struct store *store,
-                       int64_t now,
-                       struct error *why)
-{
-    const struct publisher *p = ((struct mailbox_call *)req->data)->owner;
-    int err = 0;
-
-    (void)now;
-    for (size_t i = 0; err == 0 && i < p->n_marks; i++)
-        err = store_job_published(store, p->marks[i].key, p->marks[i].published, why);
-    return err;
-}
-
 static void collect_marks(struct publisher *p)
 {
     p->n_marks = 0;
     for (struct publish_cursor *o = p->cursors.all.next;
          o != &p->cursors.all && p->n_marks < MAX_MARKS; o = o->next)
         if (!o->is_silent && !o->is_gone && mark_of(o) != o->marked)
-            p->marks[p->n_marks++] = (struct publish_mark_request){ o->key, mark_of(o) };
+            p->marks[p->n_marks++] = (struct journal_mark){ o->key, mark_of(o) };
 }
 
 static bool store_marks(struct publisher *p)
@@ -402,7 +384,9 @@ static bool store_marks(struct publisher *p)
     collect_marks(p);
     if (p->n_marks == 0)
         return false;
-    mailbox_call_begin(&p->post, JOURNAL_WRITE)->write = write_marks;
+    struct journal_request *req = mailbox_call_begin(&p->post, JOURNAL_MARK_PUBLISHED);
+    req->marks = p->marks;
+    req->n_marks = p->n_marks;
     mailbox_call_send(&p->post, p->opt.journal);
     return true;
 }

@@ -276,38 +276,54 @@ static void a_lease_that_cannot_be_answered_is_not_given(void **state)
         ;
 }
 
-static int write_nothing(struct journal_request *req,
-                         struct store *store,
-                         int64_t now,
-                         struct error *why)
+static int on_owned_item(void *arg, const struct item_row *row)
 {
-    (void)store;
-    (void)now;
-    (void)why;
-    assert_true(str_is(req->row.owner, "o"));
+    (void)row;
+    *(bool *)arg = true;
     return 0;
 }
 
-static void an_owner_is_lent_for_the_writing_only(void **state)
+static void an_item_that_is_written_for_a_job_is_its_owners(void **state)
 {
     const struct scene *s = *state;
     struct journal_request lease = { 0 };
     struct journal_request job = {
         .row = { .id = STR("j"), .agent = STR("a"), .input = STR("{}"), .owner = STR("o") }
     };
+    struct item_row item = { .owner = STR("worker"), .ns = STR("n."), .key = STR("k") };
+    bool is_there = false;
 
     ask(s, &job, JOURNAL_SUBMIT);
     ask(s, &lease, JOURNAL_LEASE);
     assert_int_equal(lease.code, 0);
-    struct journal_request write = {
-        .job = STR("j"), .key = lease.row.key, .attempt = 1, .write = write_nothing
+    struct journal_request put = {
+        .job = STR("j"), .key = lease.row.key, .attempt = 1, .item.row = item
     };
-    ask(s, &write, JOURNAL_WRITE);
-    assert_int_equal(write.code, 0);
-    assert_true(str_absent(write.row.owner));
+    put.item.row.value = STR("{}");
+    ask(s, &put, JOURNAL_ITEM_PUT);
+    assert_int_equal(put.code, 0);
+    item.owner = STR("o");
+    assert_int_equal(
+        store_item(s->store, &item, clock_of(NULL), on_owned_item, &is_there, NULL), 0);
+    assert_true(is_there);
     arena_done(&job.mem);
     arena_done(&lease.mem);
-    arena_done(&write.mem);
+    arena_done(&put.mem);
+}
+
+static void an_item_of_a_lost_lease_is_not_written(void **state)
+{
+    const struct scene *s = *state;
+    struct journal_request lease = { 0 };
+
+    submit(s);
+    ask(s, &lease, JOURNAL_LEASE);
+    struct journal_request put = { .job = STR("j"), .key = lease.row.key, .attempt = 2 };
+    put.item.row = (struct item_row){ STR("o"), STR("n."), STR("k"), STR("{}"), 0, 0, 0, 0 };
+    ask(s, &put, JOURNAL_ITEM_PUT);
+    assert_int_equal(put.code, ERR_REFUSED);
+    arena_done(&lease.mem);
+    arena_done(&put.mem);
 }
 
 /* --- crashes -------------------------------------------------------------------------- */
@@ -412,7 +428,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_second_crash_sets_a_job_aside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_job_that_is_set_aside_is_deleted_without_a_fold,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_owner_is_lent_for_the_writing_only, set_up,
+        cmocka_unit_test_setup_teardown(an_item_that_is_written_for_a_job_is_its_owners, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_item_of_a_lost_lease_is_not_written, set_up,
                                         tear_down),
     };
 

@@ -7,7 +7,7 @@
 #include "api/langgraph/ask.h"
 #include "base/error.h"
 #include "jobs/assistant_id.h"
-#include "jobs/job_scope.h"
+#include "journal/assistants.h"
 
 const char *const assistant_members[] = { "assistant_id", "graph_id",    "config",   "context",
                                           "created_at",   "updated_at",  "metadata", "version",
@@ -45,59 +45,6 @@ const struct app_agent *assistants_find_graph(const struct app *app, struct str 
     return NULL;
 }
 
-static bool copy_row(struct arena *mem,
-                     const struct assistant_row *from,
-                     struct assistant_row *to)
-{
-    *to = *from;
-    return arena_copy(mem, from->id, &to->id) && arena_copy(mem, from->owner, &to->owner) &&
-           arena_copy(mem, from->graph, &to->graph) && arena_copy(mem, from->name, &to->name) &&
-           arena_copy(mem, from->description, &to->description) &&
-           arena_copy(mem, from->config, &to->config) &&
-           arena_copy(mem, from->context, &to->context) &&
-           arena_copy(mem, from->metadata, &to->metadata);
-}
-
-bool assistants_is_visible(const struct job_scope *reach, const struct assistant_row *row)
-{
-    return job_scope_includes(reach, row->id, row->owner.n > 0 ? row->owner : STR_NONE);
-}
-
-struct assistant_lookup {
-    struct arena *mem;
-    const struct job_scope *reach;
-    struct assistant_row *ret;
-    int code;
-};
-
-static int on_found(void *arg, const struct assistant_row *row)
-{
-    struct assistant_lookup *f = arg;
-
-    if (!assistants_is_visible(f->reach, row))
-        return 1;
-    f->code = copy_row(f->mem, row, f->ret) ? 0 : ERR_NOMEM;
-    return 1;
-}
-
-int assistants_find(struct store *store,
-                    struct str id,
-                    const struct job_scope *reach,
-                    struct arena *mem,
-                    struct assistant_row *ret,
-                    struct error *why)
-{
-    struct assistant_lookup f = { mem, reach, ret, ERR_NOT_FOUND };
-    int code = store_assistant(store, id, on_found, &f, why);
-
-    if (code == 0 && f.code == ERR_NOT_FOUND)
-        return error_set(why, ERR_NOT_FOUND,
-                         "No assistant found for \"%.*s\". Make sure the "
-                         "assistant ID is for a valid assistant or a valid graph ID.",
-                         STR_ARG(str_head(id, 80)));
-    return code != 0 ? code : f.code;
-}
-
 void assistants_put(struct buf *b, const struct assistant_row *row, struct selection select)
 {
     struct shape s = { .b = b, .members = assistant_members, .select = select };
@@ -122,7 +69,7 @@ bool assistants_look(struct store_query *query,
                      struct assistant_row *ret)
 {
     struct error why = { 0 };
-    int code = assistants_find(store, id, store_query_reach(query), &query->mem, ret, &why);
+    int code = assistant_find(store, id, store_query_reach(query), &query->mem, ret, &why);
 
     if (code != 0) {
         query->status = code == ERR_NOT_FOUND ? 404 : 500;

@@ -16,15 +16,7 @@ const struct app_agent *assistants_find_graph(const struct app *app, struct str 
 struct assistant_row assistants_of_graph(const struct app *app,
                                          const struct app_agent *a,
                                          char id[KEY_UUID_CHARS]);
-bool assistants_is_visible(const struct job_scope *reach, const struct assistant_row *row);
-/* One that was made, if the caller may see it, with texts in @mem.  ERR_NOT_FOUND. */
-int assistants_find(struct store *store,
-                    struct str id,
-                    const struct job_scope *reach,
-                    struct arena *mem,
-                    struct assistant_row *ret,
-                    struct error *why);
-/* The same in a look; false: look->status says why not. */
+/* One that was made, in a store query; false: query->status says why not. */
 bool assistants_look(struct store_query *query,
                      struct store *store,
                      struct str id,

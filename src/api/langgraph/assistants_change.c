@@ -1,108 +1,20 @@
-/* Assistants are made and changed.  Each change is a version, and any of them can be made the
- * one that counts; those that graphs have by themselves stay as they are. */
+/* Assistants are made and changed (journal/assistants.c); those that graphs have by themselves
+ * stay as they are. */
 #include "api/langgraph/assistants.h"
 
 #include "api/admit.h"
 #include "base/error.h"
-#include "jobs/merge.h"
 
 enum { MAX_NAME = 200 };
 
-/* What is to become of an assistant; absent members stay as they are. */
-struct revision {
-    struct assistant_row row; /* in and out */
-    bool if_absent;           /* CREATE: one that is there is fine */
-};
-
 static void answer_changed(struct journal_call *call)
 {
-    const struct revision *c = call->journal.data;
+    const struct journal_assistant *c = &call->journal.assistant;
 
     if (journal_call_refused(call))
         return;
     assistants_put(&call->out, &c->row, (struct selection){ 0 });
     api_json(call->req, 200, &call->out);
-}
-
-static int write_new(struct journal_request *req,
-                     struct store *store,
-                     int64_t now,
-                     struct error *why)
-{
-    struct revision *c = req->data;
-    struct assistant_row there;
-    int64_t version = 0;
-    int code = store_assistant_versions(store, c->row.id, &version, why);
-
-    if (code == 0 && version > 0 && c->if_absent) {
-        code = assistants_find(store, c->row.id, req->reach, &req->mem, &there, why);
-        c->row = code == 0 ? there : c->row;
-        return code;
-    }
-    if (code == 0 && version > 0)
-        return error_set(why, ERR_REFUSED, "Assistant already exists");
-    c->row.version = 1;
-    c->row.created = c->row.updated = now;
-    return code == 0 ? store_assistant_insert(store, &c->row, why) : code;
-}
-
-/* @over above @under, in the request's memory. */
-static int merge(struct journal_request *req,
-                 struct str under,
-                 struct str over,
-                 struct str *ret)
-{
-    struct buf b;
-
-    buf_init(&b, SIZE_MAX / 4);
-    merge_objects(&b, under, over);
-    int code = b.error == 0 && arena_copy(&req->mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
-    buf_done(&b);
-    return code;
-}
-
-static int write_patch(struct journal_request *req,
-                       struct store *store,
-                       int64_t now,
-                       struct error *why)
-{
-    struct revision *c = req->data;
-    struct assistant_row row;
-    const struct assistant_row *over = &c->row;
-    int64_t version = 0;
-    int code = assistants_find(store, c->row.id, req->reach, &req->mem, &row, why);
-
-    if (code == 0)
-        code = store_assistant_versions(store, c->row.id, &version, why);
-    if (code == 0 && !str_absent(over->metadata))
-        code = merge(req, row.metadata, over->metadata, &row.metadata);
-    if (code != 0)
-        return code;
-    row.graph = str_absent(over->graph) ? row.graph : over->graph;
-    row.name = str_absent(over->name) ? row.name : over->name;
-    row.description = str_absent(over->description) ? row.description : over->description;
-    row.config = str_absent(over->config) ? row.config : over->config;
-    row.context = str_absent(over->context) ? row.context : over->context;
-    row.version = version + 1;
-    row.updated = now;
-    c->row = row;
-    return store_assistant_insert(store, &row, why);
-}
-
-static int write_latest(struct journal_request *req,
-                        struct store *store,
-                        int64_t now,
-                        struct error *why)
-{
-    struct revision *c = req->data;
-    struct assistant_row row;
-    int code = assistants_find(store, c->row.id, req->reach, &req->mem, &row, why);
-
-    (void)now;
-    if (code == 0)
-        code = store_assistant_choose(store, row.id, c->row.version, why);
-    return code == 0 ? assistants_find(store, row.id, req->reach, &req->mem, &c->row, why)
-                     : code;
 }
 
 static bool fail(struct journal_call *call, const char *what)
@@ -154,7 +66,7 @@ static struct str object_or_empty(struct str json)
 
 static bool read_new(struct journal_call *call, struct json_reader *reader)
 {
-    struct revision *c = call->journal.data;
+    struct journal_assistant *c = &call->journal.assistant;
     struct assistant_row *row = &c->row;
     struct json j;
 
@@ -194,7 +106,7 @@ bool assistants_may_change(struct http_request *req)
 
 static bool read_id(struct journal_call *call)
 {
-    struct revision *c = call->journal.data;
+    struct journal_assistant *c = &call->journal.assistant;
 
     return assistants_may_change(call->req) &&
            (arena_copy(&call->journal.mem, http_param(call->req, "assistant"), &c->row.id) ||
@@ -203,7 +115,7 @@ static bool read_id(struct journal_call *call)
 
 static bool read_patch(struct journal_call *call, struct json_reader *reader)
 {
-    struct revision *c = call->journal.data;
+    struct journal_assistant *c = &call->journal.assistant;
     struct json j;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &j) && read_id(call) &&
@@ -212,7 +124,7 @@ static bool read_patch(struct journal_call *call, struct json_reader *reader)
 
 static bool read_latest(struct journal_call *call, struct json_reader *reader)
 {
-    struct revision *c = call->journal.data;
+    struct journal_assistant *c = &call->journal.assistant;
     struct json j;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j) || !read_id(call))
@@ -222,33 +134,29 @@ static bool read_latest(struct journal_call *call, struct json_reader *reader)
 }
 
 static void change(struct http_request *req,
-                   journal_write_cb write,
-                   bool (*read)(struct journal_call *, struct json_reader *),
-                   void (*answer)(struct journal_call *))
+                   enum journal_op op,
+                   bool (*read)(struct journal_call *, struct json_reader *))
 {
-    struct journal_call *call =
-        journal_call_new_write(req, write, sizeof(struct revision), answer);
+    struct journal_call *call = journal_call_new(req, op, answer_changed);
 
-    if (call == NULL)
-        return;
-    call->journal.reach = &call->token->reach;
-    journal_call_read(call, ASSISTANT_MAX_DEPTH, read);
+    if (call != NULL)
+        journal_call_read(call, ASSISTANT_MAX_DEPTH, read);
 }
 
 void api_assistant_create(struct http_request *req, void *arg)
 {
     (void)arg;
-    change(req, write_new, read_new, answer_changed);
+    change(req, JOURNAL_ASSISTANT_CREATE, read_new);
 }
 
 void api_assistant_patch(struct http_request *req, void *arg)
 {
     (void)arg;
-    change(req, write_patch, read_patch, answer_changed);
+    change(req, JOURNAL_ASSISTANT_PATCH, read_patch);
 }
 
 void api_assistant_latest(struct http_request *req, void *arg)
 {
     (void)arg;
-    change(req, write_latest, read_latest, answer_changed);
+    change(req, JOURNAL_ASSISTANT_CHOOSE, read_latest);
 }

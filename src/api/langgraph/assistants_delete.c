@@ -8,29 +8,15 @@
 
 /* --- the assistant ------------------------------------------------------------------- */
 
-static int write_deletion(struct journal_request *req,
-                          struct store *store,
-                          int64_t now,
-                          struct error *why)
-{
-    const struct str *id = req->data;
-    struct assistant_row row;
-    int code = assistants_find(store, *id, req->reach, &req->mem, &row, why);
-
-    (void)now;
-    return code == 0 ? store_assistant_delete(store, row.id, why) : code;
-}
-
 static void delete_it(struct http_request *req)
 {
-    struct journal_call *call = journal_call_new_write(req, write_deletion, sizeof(struct str),
-                                                       journal_call_answer_empty);
-    struct str *id = call != NULL ? call->journal.data : NULL;
+    struct journal_call *call =
+        journal_call_new(req, JOURNAL_ASSISTANT_DELETE, journal_call_answer_empty);
 
     if (call == NULL)
         return;
-    call->journal.reach = &call->token->reach;
-    if (arena_copy(&call->journal.mem, http_param(req, "assistant"), id)) {
+    if (arena_copy(&call->journal.mem, http_param(req, "assistant"),
+                   &call->journal.assistant.row.id)) {
         journal_call_post(call);
     } else {
         (void)api_no_memory(req);

@@ -1,6 +1,8 @@
 /* Many assistants at once: those that fit, how many, and the versions of one. */
 #include "api/langgraph/assistants.h"
 
+#include "journal/assistants.h"
+
 #include "auth/token.h"
 #include "base/json_match.h"
 #include "base/error.h"
@@ -137,7 +139,7 @@ static int on_row(void *arg, const struct assistant_row *row)
 {
     struct assistant_search *s = arg;
 
-    if (assistants_is_visible(store_query_reach(s->query), row))
+    if (assistant_is_visible(store_query_reach(s->query), row))
         add(s, row);
     return s->no_memory || ++s->n_seen == MAX_SCAN;
 }

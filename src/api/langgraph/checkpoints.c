@@ -78,120 +78,35 @@ static void read_place(struct reading *r, const yyjson_val *of, struct checkpoin
 
 /* --- writing ----------------------------------------------------------------------- */
 
-/* What a request writes. */
-struct plan {
-    struct checkpoint_row of;
-    struct channel_row *channels;
-    size_t n_channels;
-    struct write_row *writes;
-    size_t n_writes;
-    struct str state;
-    /* Of the state, for the thread: */
-    struct str values, interrupts;
-    bool is_waiting;
-};
-
-/* The plan of a call, with its thread; the fence is read, too.  NULL: answered. */
-static struct plan *plan_of(struct journal_call *call)
+/* What the call writes: so far its thread, and the fence.  NULL: answered. */
+static struct journal_checkpoint *begin_fenced(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
-    struct plan *plan = j->data;
+    struct journal_checkpoint *c = &j->checkpoint;
 
     if (!job_id_valid(thread)) {
         http_respond_error(call->req, 422, "the thread must be " JOB_ID_RULE);
         return NULL;
     }
-    if (!arena_copy(&j->mem, thread, &j->thread)) {
+    if (!arena_copy(&j->mem, thread, &c->of.thread)) {
         (void)api_no_memory(call->req);
         return NULL;
     }
     if (!lease_read_fence(call))
         return NULL;
-    plan->of.thread = j->thread;
-    plan->of.run = j->job;
-    return plan;
-}
-
-static int write_checkpoint(struct journal_request *req,
-                            struct store *store,
-                            int64_t now,
-                            struct error *why)
-{
-    const struct plan *plan = req->data;
-    int code = store_checkpoint_put(store, &plan->of, why);
-
-    (void)now;
-    for (size_t i = 0; i < plan->n_channels && code == 0; i++)
-        code = store_channel_put(store, &plan->of, &plan->channels[i], why);
-    return code;
-}
-
-static int write_writes(struct journal_request *req,
-                        struct store *store,
-                        int64_t now,
-                        struct error *why)
-{
-    const struct plan *plan = req->data;
-    int code = 0;
-
-    (void)now;
-    for (size_t i = 0; i < plan->n_writes && code == 0; i++)
-        code = store_write_put(store, &plan->of, &plan->writes[i], why);
-    return code;
-}
-
-/* A state that was changed by a call is the thread's; that of a run is told by its events. */
-static int show_in_thread(struct store *store,
-                          const struct plan *plan,
-                          int64_t now,
-                          struct error *why)
-{
-    struct thread_row row;
-    int code = store_thread_get(store, plan->of.thread, &row, why);
-
-    if (code != 0)
-        return code == ERR_NOT_FOUND ? 0 : code;
-    int64_t key = row.key;
-    if (!str_is(row.status, "busy"))
-        row.status = plan->is_waiting ? STR("interrupted") : STR("idle");
-    row.interrupts = plan->interrupts;
-    row.error = STR_NONE;
-    row.updated = now;
-    code = store_thread_update(store, &row, why);
-    return code == 0 ? store_thread_values(store, key, plan->values, now, why) : code;
-}
-
-static int write_state(struct journal_request *req,
-                       struct store *store,
-                       int64_t now,
-                       struct error *why)
-{
-    const struct plan *plan = req->data;
-    int code = store_state_put(store, &plan->of, plan->state, why);
-
-    return code == 0 && !str_absent(req->call.id) && plan->of.ns.n == 0
-               ? show_in_thread(store, plan, now, why)
-               : code;
-}
-
-static int write_nothing_left(struct journal_request *req,
-                              struct store *store,
-                              int64_t now,
-                              struct error *why)
-{
-    (void)now;
-    return store_thread_forget(store, req->thread, why);
+    c->of.run = j->job;
+    return c;
 }
 
 static void answer_id(struct journal_call *call)
 {
-    const struct plan *plan = call->journal.data;
+    const struct journal_checkpoint *c = &call->journal.checkpoint;
 
     if (journal_call_refused(call))
         return;
     buf_lit(&call->out, "{\"id\":");
-    json_put_str(&call->out, plan->of.id);
+    json_put_str(&call->out, c->of.id);
     buf_char(&call->out, '}');
     api_json(call->req, 200, &call->out);
 }
@@ -203,34 +118,32 @@ static void answer_stored(struct journal_call *call)
 }
 
 /* What every body begins with; NULL: answered. */
-static struct plan *begin(struct journal_call *call,
-                          struct json_reader *reader,
-                          struct reading *r,
-                          struct json *ret)
+static struct journal_checkpoint *begin(struct journal_call *call,
+                                        struct json_reader *reader,
+                                        struct reading *r,
+                                        struct json *ret)
 {
-    struct plan *plan = plan_of(call);
+    struct journal_checkpoint *c = begin_fenced(call);
 
     *r = (struct reading){ .req = call->req, .mem = &call->journal.mem };
-    return plan != NULL && api_read_body(call->req, reader, buf_text(&call->body), ret) ? plan
-                                                                                        : NULL;
+    return c != NULL && api_read_body(call->req, reader, buf_text(&call->body), ret) ? c : NULL;
 }
 
-static void read_channels(struct reading *r, const yyjson_val *of, struct plan *plan)
+static void read_channels(struct reading *r, const yyjson_val *of, struct journal_checkpoint *c)
 {
     yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
     size_t i, n;
 
     if (!json_is_null(blobs) && !yyjson_is_obj(blobs))
         reading_fail(r, "blobs", "an object by channel");
-    plan->channels =
-        arena_alloc(r->mem, (yyjson_obj_size(blobs) + 1) * sizeof(*plan->channels));
-    if (plan->channels == NULL)
+    c->channels = arena_alloc(r->mem, (yyjson_obj_size(blobs) + 1) * sizeof(*c->channels));
+    if (c->channels == NULL)
         reading_fail_memory(r);
-    if (plan->channels == NULL || blobs == NULL)
+    if (c->channels == NULL || blobs == NULL)
         return;
     yyjson_obj_foreach(blobs, i, n, key, value)
     {
-        struct channel_row *row = &plan->channels[plan->n_channels++];
+        struct channel_row *row = &c->channels[c->n_channels++];
 
         row->channel = reading_keep(r, json_text(key));
         row->version = reading_keep(r, version_of(json_at(value, "version")));
@@ -244,16 +157,16 @@ static bool read_checkpoint(struct journal_call *call, struct json_reader *reade
 {
     struct json j;
     struct reading r;
-    struct plan *plan = begin(call, reader, &r, &j);
+    struct journal_checkpoint *c = begin(call, reader, &r, &j);
 
-    if (plan == NULL)
+    if (c == NULL)
         return false;
-    read_place(&r, j.root, &plan->of);
-    plan->of.parent = reading_optional(&r, j.root, "parent", STR_NONE);
-    read_blob(&r, json_at(j.root, "checkpoint"), "checkpoint", &plan->of.value);
-    plan->of.metadata = reading_object(&r, j.root, "metadata");
-    plan->of.versions = read_versions(&r, j.root);
-    read_channels(&r, j.root, plan);
+    read_place(&r, j.root, &c->of);
+    c->of.parent = reading_optional(&r, j.root, "parent", STR_NONE);
+    read_blob(&r, json_at(j.root, "checkpoint"), "checkpoint", &c->of.value);
+    c->of.metadata = reading_object(&r, j.root, "metadata");
+    c->of.versions = read_versions(&r, j.root);
+    read_channels(&r, j.root, c);
     return !r.failed;
 }
 
@@ -277,23 +190,23 @@ static bool read_writes(struct journal_call *call, struct json_reader *reader)
     struct json j;
     size_t i, n;
     struct reading r;
-    struct plan *plan = begin(call, reader, &r, &j);
+    struct journal_checkpoint *c = begin(call, reader, &r, &j);
 
-    if (plan == NULL)
+    if (c == NULL)
         return false;
     list = json_at(j.root, "writes");
-    read_place(&r, j.root, &plan->of);
+    read_place(&r, j.root, &c->of);
     struct str task = reading_text(&r, j.root, "task", 1, MAX_ID);
     struct str path = reading_optional(&r, j.root, "path", STR(""));
     if (!yyjson_is_arr(list))
         reading_fail(&r, "writes", "a list");
-    plan->writes = arena_alloc(r.mem, (yyjson_arr_size(list) + 1) * sizeof(*plan->writes));
-    if (plan->writes == NULL)
+    c->writes = arena_alloc(r.mem, (yyjson_arr_size(list) + 1) * sizeof(*c->writes));
+    if (c->writes == NULL)
         reading_fail_memory(&r);
     yyjson_arr_foreach(list, i, n, value)
     {
         if (!r.failed)
-            read_write(&r, value, task, path, &plan->writes[plan->n_writes++]);
+            read_write(&r, value, task, path, &c->writes[c->n_writes++]);
     }
     return !r.failed;
 }
@@ -332,21 +245,21 @@ static bool read_state(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
     struct reading r;
-    struct plan *plan = begin(call, reader, &r, &j);
+    struct journal_checkpoint *c = begin(call, reader, &r, &j);
 
-    if (plan == NULL)
+    if (c == NULL)
         return false;
-    read_place(&r, j.root, &plan->of);
+    read_place(&r, j.root, &c->of);
     if (!yyjson_is_obj(json_at(j.root, "state")))
         reading_fail(&r, "state", "an object");
-    plan->state = reading_object(&r, j.root, "state");
+    c->state = reading_object(&r, j.root, "state");
     if (!r.failed && !str_absent(call->journal.call.id)) {
         const yyjson_val *state = json_at(j.root, "state");
 
         if (!json_is_null(json_at(state, "values")))
-            plan->values = reading_keep_json(&r, json_at(state, "values"));
-        plan->interrupts = read_interrupts(&r, json_at(state, "tasks"));
-        plan->is_waiting = yyjson_arr_size(json_at(state, "next")) > 0;
+            c->values = reading_keep_json(&r, json_at(state, "values"));
+        c->interrupts = read_interrupts(&r, json_at(state, "tasks"));
+        c->is_waiting = yyjson_arr_size(json_at(state, "next")) > 0;
     }
     return !r.failed;
 }
@@ -354,15 +267,15 @@ static bool read_state(struct journal_call *call, struct json_reader *reader)
 static bool read_nothing(struct journal_call *call, struct json_reader *reader)
 {
     (void)reader;
-    return plan_of(call) != NULL;
+    return begin_fenced(call) != NULL;
 }
 
 static void post(struct http_request *req,
-                 journal_write_cb write,
+                 enum journal_op op,
                  bool (*read)(struct journal_call *, struct json_reader *),
                  void (*answer)(struct journal_call *))
 {
-    struct journal_call *call = journal_call_new_write(req, write, sizeof(struct plan), answer);
+    struct journal_call *call = journal_call_new(req, op, answer);
 
     if (call != NULL)
         journal_call_read(call, MAX_DEPTH, read);
@@ -371,23 +284,23 @@ static void post(struct http_request *req,
 void api_checkpoint_put(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_checkpoint, read_checkpoint, answer_id);
+    post(req, JOURNAL_CHECKPOINT_PUT, read_checkpoint, answer_id);
 }
 
 void api_checkpoint_writes(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_writes, read_writes, answer_stored);
+    post(req, JOURNAL_CHECKPOINT_WRITES, read_writes, answer_stored);
 }
 
 void api_checkpoint_state(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_state, read_state, answer_stored);
+    post(req, JOURNAL_CHECKPOINT_STATE, read_state, answer_stored);
 }
 
 void api_checkpoints_delete(struct http_request *req, void *arg)
 {
     (void)arg;
-    post(req, write_nothing_left, read_nothing, journal_call_answer_empty);
+    post(req, JOURNAL_CHECKPOINTS_DELETE, read_nothing, journal_call_answer_empty);
 }

@@ -161,18 +161,6 @@ static bool read_search(struct store_query *query, const yyjson_val *of)
 
 /* --- the fence -------------------------------------------------------------------- */
 
-static int write_nothing(struct journal_request *req,
-                         struct store *store,
-                         int64_t now,
-                         struct error *why)
-{
-    (void)req;
-    (void)store;
-    (void)now;
-    (void)why;
-    return 0;
-}
-
 /* The caller holds what it asks for: now it is read. */
 static void answer_fenced(struct journal_call *call)
 {
@@ -198,7 +186,7 @@ static bool read_fenced(struct journal_call *call, struct json_reader *reader)
 
     return api_read_body(call->req, reader, buf_text(&call->body), &body) &&
            read_search(call->found, body.root) && lease_read_fence(call) &&
-           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread) ||
+           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->checkpoint.of.thread) ||
             api_no_memory(call->req));
 }
 
@@ -215,7 +203,7 @@ static void search(struct http_request *req, bool is_list)
         store_query_read(query, MAX_DEPTH, read_search);
         return;
     }
-    struct journal_call *call = journal_call_new_write(req, write_nothing, 1, answer_fenced);
+    struct journal_call *call = journal_call_new(req, JOURNAL_CHECKPOINTS_HOLD, answer_fenced);
     if (call == NULL) {
         store_query_free(query);
         return;

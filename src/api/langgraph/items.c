@@ -9,7 +9,6 @@
 #include "api/worker/lease.h"
 #include "auth/access.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "dialect/render.h"
 
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
@@ -80,38 +79,6 @@ static bool is_for_job(struct http_request *req)
 
 /* --- writing ------------------------------------------------------------------------- */
 
-/* The item's owner is known when its job is. */
-static void set_owner(const struct journal_request *req, struct item_row *row)
-{
-    if (!str_absent(req->job))
-        row->owner = str_absent(req->row.owner) ? STR("") : req->row.owner;
-}
-
-static int write_item(struct journal_request *req,
-                      struct store *store,
-                      int64_t now,
-                      struct error *why)
-{
-    struct item_row *row = req->data;
-
-    set_owner(req, row);
-    row->created = row->updated = now;
-    row->expires = row->ttl_ms > 0 ? now + row->ttl_ms : 0;
-    return store_item_put(store, row, why);
-}
-
-static int write_deletion(struct journal_request *req,
-                          struct store *store,
-                          int64_t now,
-                          struct error *why)
-{
-    struct item_row *row = req->data;
-
-    (void)now;
-    set_owner(req, row);
-    return store_item_delete(store, row, why);
-}
-
 /* An item's place; false when it was answered. */
 static bool read_place(struct journal_call *call, const yyjson_val *body, struct item_row *row)
 {
@@ -131,7 +98,7 @@ static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t 
 
 static bool read_item(struct journal_call *call, struct json_reader *reader)
 {
-    struct item_row *row = call->journal.data;
+    struct item_row *row = &call->journal.item.row;
     struct json j;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j) ||
@@ -151,13 +118,13 @@ static bool read_deletion(struct journal_call *call, struct json_reader *reader)
     struct json j;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &j) &&
-           read_place(call, j.root, call->journal.data);
+           read_place(call, j.root, &call->journal.item.row);
 }
 
 void api_item_put(struct http_request *req, void *arg)
 {
-    struct journal_call *call = journal_call_new_write(req, write_item, sizeof(struct item_row),
-                                                       journal_call_answer_empty);
+    struct journal_call *call =
+        journal_call_new(req, JOURNAL_ITEM_PUT, journal_call_answer_empty);
 
     (void)arg;
     if (call != NULL)
@@ -166,8 +133,8 @@ void api_item_put(struct http_request *req, void *arg)
 
 void api_item_delete(struct http_request *req, void *arg)
 {
-    struct journal_call *call = journal_call_new_write(
-        req, write_deletion, sizeof(struct item_row), journal_call_answer_empty);
+    struct journal_call *call =
+        journal_call_new(req, JOURNAL_ITEM_DELETE, journal_call_answer_empty);
 
     (void)arg;
     if (call != NULL)
@@ -209,19 +176,6 @@ static int on_item(void *arg, const struct item_row *row)
     items_put(b, row);
     buf_char(b, '}');
     return 0;
-}
-
-static int get_item(struct buf *b,
-                    struct store *store,
-                    const struct item_row *row,
-                    int64_t now,
-                    struct error *why)
-{
-    int code = store_item(store, row, now, on_item, b, why);
-
-    if (b->n == 0)
-        buf_lit(b, "null");
-    return code;
 }
 
 /* Does the caller hold the job, as the store has it?  0, ERR_NOT_FOUND or ERR_REFUSED. */
@@ -274,8 +228,12 @@ static void run_item(struct thread_task *task, struct store *store)
     struct item_search *s = query->data;
     struct error why = { 0 };
 
-    if (items_find_owner(query, store, s) &&
-        get_item(&query->out, store, &s->item, clock_wall_ms(), &why) != 0)
+    if (!items_find_owner(query, store, s))
+        return;
+    int code = store_item(store, &s->item, clock_wall_ms(), on_item, &query->out, &why);
+    if (query->out.n == 0)
+        buf_lit(&query->out, "null");
+    if (code != 0)
         store_query_broke(query, &why);
 }
 
@@ -318,34 +276,27 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
     return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);
 }
 
-static int write_touch(struct journal_request *req,
-                       struct store *store,
-                       int64_t now,
-                       struct error *why)
-{
-    struct item_row *row = req->data;
-    struct journal_call *call = container_of(req, struct journal_call, journal);
-
-    set_owner(req, row);
-    int code = store_item_touch(store, row, now, why);
-    return code == 0 ? get_item(&call->out, store, row, now, why) : code;
-}
-
 static void answer_touched(struct journal_call *call)
 {
-    if (!journal_call_refused(call))
-        api_json(call->req, 200, &call->out);
+    const struct journal_item *item = &call->journal.item;
+
+    if (journal_call_refused(call))
+        return;
+    if (item->is_found)
+        (void)on_item(&call->out, &item->row);
+    else
+        buf_lit(&call->out, "null");
+    api_json(call->req, 200, &call->out);
 }
 
 /* Its time begins anew, which is a write. */
 static void touch(struct http_request *req)
 {
-    struct journal_call *call =
-        journal_call_new_write(req, write_touch, sizeof(struct item_row), answer_touched);
-    struct item_row *row = call != NULL ? call->journal.data : NULL;
+    struct journal_call *call = journal_call_new(req, JOURNAL_ITEM_TOUCH, answer_touched);
 
     if (call == NULL)
         return;
+    struct item_row *row = &call->journal.item.row;
     row->owner = owner_of(call->token);
     if (read_query_ns(req, &call->journal.mem, &row->ns) &&
         read_key(req, &call->journal.mem, http_query(req, "key"), &row->key) &&

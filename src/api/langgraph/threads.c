@@ -353,20 +353,6 @@ void api_threads_count(struct http_request *req, void *arg)
 
 static void answer_pruned(struct journal_call *call);
 
-static int thin(struct journal_request *req,
-                struct store *store,
-                int64_t now,
-                struct error *why)
-{
-    struct thread_row row;
-    int code = store_thread_get(store, req->thread_row.id, &row, why);
-
-    (void)now;
-    if (code == 0 && !job_scope_includes(req->reach, row.id, row.owner))
-        code = ERR_NOT_FOUND;
-    return code == 0 ? store_thread_thin(store, req->thread_row.id, why) : code;
-}
-
 /* The next thread of the list, or the answer. */
 static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
 {
@@ -398,11 +384,8 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
                api_no_memory(req))) {
         call->item = item;
         call->n_done = n_pruned;
-        if (str_is(strategy, "keep_latest")) {
-            call->journal.op = JOURNAL_WRITE;
-            call->journal.write = thin;
-            call->journal.reach = &call->token->reach;
-        }
+        if (str_is(strategy, "keep_latest"))
+            call->journal.op = JOURNAL_THREAD_THIN;
         journal_call_post(call);
     } else {
         journal_call_free(call);

@@ -1,0 +1,20 @@
+/* Assistants that somebody has made: who sees them.  From any thread. */
+#ifndef JOURNAL_ASSISTANTS_H
+#define JOURNAL_ASSISTANTS_H
+
+#include "base/arena.h"
+#include "store/assistants.h"
+
+struct job_scope;
+
+bool assistant_is_visible(const struct job_scope *scope, const struct assistant_row *row);
+/* The version that counts of the one with that id, if @scope includes it, with texts in @mem.
+ * ERR_NOT_FOUND, and why. */
+int assistant_find(struct store *store,
+                   struct str id,
+                   const struct job_scope *scope,
+                   struct arena *mem,
+                   struct assistant_row *ret,
+                   struct error *why);
+
+#endif

@@ -1,0 +1,118 @@
+/* Checkpoints: what a graph saves of a thread.
+ *
+ * Only who works on the thread may write or read them: the holder of the lease of one of its
+ * jobs, or of a call about it.  They are stored with the turn, like the events around them. */
+#include "store/checkpoints.h"
+
+#include "journal/active_job.h"
+
+/* A job without a thread has its own id for one. */
+static bool is_about(const struct active_job *l, struct str thread)
+{
+    struct thread_row row;
+
+    if (l->row.thread == 0)
+        return str_eq(thread, l->row.id);
+    return store_thread_by_key(l->journal->opt.store, l->row.thread, &row, NULL) == 0 &&
+           str_eq(thread, row.id);
+}
+
+static bool holds_call(struct journal *j, struct journal_request *req)
+{
+    const struct journal_request *call = journal_taken_call(j, req);
+
+    if (call != NULL && str_eq(req->checkpoint.of.thread, call->thread))
+        return true;
+    refuse(req, ERR_REFUSED, "nobody waits for an answer to this call about this thread");
+    return false;
+}
+
+static bool holds_job(struct journal *j, struct journal_request *req)
+{
+    struct active_job *l = journal_leased_job(j, req);
+
+    if (l == NULL)
+        return false;
+    if (!is_about(l, req->checkpoint.of.thread)) {
+        refuse(req, ERR_REFUSED, "this job is not one of this thread");
+        return false;
+    }
+    journal_renew(l);
+    return true;
+}
+
+/* Does the caller work on the thread?  Else it was refused. */
+static bool is_held(struct journal *j, struct journal_request *req)
+{
+    return str_absent(req->job) ? holds_call(j, req) : holds_job(j, req);
+}
+
+void journal_checkpoints_hold(struct journal *j, struct journal_request *req)
+{
+    if (is_held(j, req))
+        req->code = 0;
+}
+
+void journal_checkpoint_put(struct journal *j, struct journal_request *req)
+{
+    const struct journal_checkpoint *c = &req->checkpoint;
+
+    if (!is_held(j, req))
+        return;
+    int err = store_checkpoint_put(j->opt.store, &c->of, &req->why);
+    for (size_t i = 0; i < c->n_channels && err == 0; i++)
+        err = store_channel_put(j->opt.store, &c->of, &c->channels[i], &req->why);
+    journal_wrote(j, req, err);
+}
+
+void journal_checkpoint_writes(struct journal *j, struct journal_request *req)
+{
+    const struct journal_checkpoint *c = &req->checkpoint;
+    int err = 0;
+
+    if (!is_held(j, req))
+        return;
+    for (size_t i = 0; i < c->n_writes && err == 0; i++)
+        err = store_write_put(j->opt.store, &c->of, &c->writes[i], &req->why);
+    journal_wrote(j, req, err);
+}
+
+static int show_in_thread(struct journal *j, struct journal_request *req)
+{
+    const struct journal_checkpoint *c = &req->checkpoint;
+    struct store *store = j->opt.store;
+    struct thread_row row;
+    int err = store_thread_get(store, c->of.thread, &row, &req->why);
+
+    if (err != 0)
+        return err == ERR_NOT_FOUND ? 0 : err;
+    int64_t key = row.key;
+    if (!str_is(row.status, "busy"))
+        row.status = c->is_waiting ? STR("interrupted") : STR("idle");
+    row.interrupts = c->interrupts;
+    row.error = STR_NONE;
+    row.updated = j->now;
+    err = store_thread_update(store, &row, &req->why);
+    return err == 0 ? store_thread_values(store, key, c->values, j->now, &req->why) : err;
+}
+
+/* The state that a call has changed is the thread's; the state of a run comes with its
+ * events. */
+void journal_checkpoint_state(struct journal *j, struct journal_request *req)
+{
+    const struct journal_checkpoint *c = &req->checkpoint;
+
+    if (!is_held(j, req))
+        return;
+    int err = store_state_put(j->opt.store, &c->of, c->state, &req->why);
+    if (err == 0 && str_absent(req->job) && c->of.ns.n == 0)
+        err = show_in_thread(j, req);
+    journal_wrote(j, req, err);
+}
+
+void journal_checkpoints_delete(struct journal *j, struct journal_request *req)
+{
+    if (is_held(j, req))
+        journal_wrote(j, req,
+                      store_thread_forget(j->opt.store, req->checkpoint.of.thread, &req->why));
+}
