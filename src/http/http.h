@@ -216,7 +216,7 @@ struct http_stream_events {
 };
 
 /* Sends the head of a response without length (chunked for HTTP/1.1; the bytes that are
- * sent must already be chunks, see http_chunk).  The request is answered by this.
+ * sent must already be chunks, see http/chunk.h).  The request is answered by this.
  * NULL when there is nothing to send to: it was a HEAD, or the connection is gone; then no
  * event follows.  @events is borrowed and outlives the stream. */
 struct http_stream *http_stream_begin(struct http_request *req,
@@ -255,11 +255,5 @@ void http_stream_cut(struct http_stream *st, const char *reason);
 /* For `closed`: it was cut because the peer took nothing for too long. */
 bool http_stream_is_stalled(const struct http_stream *st);
 bool http_stream_is_chunked(const struct http_stream *st);
-
-/* Wraps what was appended to @b since it had @from bytes into one chunk (the room of
- * HTTP_CHUNK_ROOM bytes at @from must have been reserved by http_chunk_begin). */
-enum { HTTP_CHUNK_ROOM = 10 };
-size_t http_chunk_begin(struct buf *b);
-void http_chunk_end(struct buf *b, size_t from);
 
 #endif

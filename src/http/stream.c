@@ -8,6 +8,7 @@
  *                     \--> cut, or the peer leaves: `closed`
  *
  * Nothing here calls back before it returns. */
+#include "http/chunk.h"
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -287,7 +288,7 @@ void http_stream_end(struct http_stream *st)
         return;
     conn_move(c, CONN_ENDING);
     if (c->is_chunked)
-        (void)conn_flush(c, STR("0\r\n\r\n")); /* a failure has closed it */
+        (void)conn_flush(c, STR(HTTP_LAST_CHUNK)); /* a failure has closed it */
     conn_settle(c);
 }
 

@@ -44,14 +44,21 @@ struct hub {
     unsigned index;            /* among the loops */
     struct table topics;       /* job id -> struct topic; without those that are detached */
     struct topic all;          /* list head */
-    struct frames frames;
-    struct topic_channel due; /* head of the ring of channels with readers to wake */
+    struct frames frames;      /* see hub_frames */
+    struct buf scratch;        /* see hub_scratch */
+    struct topic_channel due;  /* head of the ring of channels with readers to wake */
     struct loop_message turn;
     bool turn_posted;
     atomic_size_t n_readers; /* others only look */
     struct histogram delivery;
     struct hub_listener listeners; /* list head */
 };
+
+struct buf *hub_scratch(struct hub *h)
+{
+    buf_clear(&h->scratch);
+    return &h->scratch;
+}
 
 /* --- channels ----------------------------------------------------------------- */
 
@@ -62,10 +69,9 @@ static int add_record(struct hub *h,
                       bool is_last,
                       size_t *n_frames)
 {
-    struct buf *out = hub_shared_scratch(h->shared, h->index);
+    struct buf *out = hub_scratch(h);
     size_t n = 0;
 
-    buf_clear(out);
     int err = stream_format_render(&c->format, rec, (struct cursor){ 0 }, &h->frames, out, &n);
     *n_frames += n;
     if (err == 0 && is_last && *n_frames > 0 && rec->kind != REC_JOB_END)
@@ -82,7 +88,7 @@ static int add_record(struct hub *h,
 /* Adds a change of state that is no record, where the dialect has a frame for it. */
 static void add_status(struct hub *h, struct topic_channel *c, const struct job_change *news)
 {
-    struct buf *out = hub_shared_scratch(h->shared, h->index);
+    struct buf *out = hub_scratch(h);
 
     if (c->format.dialect->connection[FRAME_JOB_STATUS] == NULL || !c->window.known ||
         !news->state_changed || job_state_is_final(news->state))
@@ -90,7 +96,6 @@ static void add_status(struct hub *h, struct topic_channel *c, const struct job_
     struct connection_frame what = { .kind = FRAME_JOB_STATUS,
                                      .ms = news->ts,
                                      .state = str_of(job_state_name(news->state)) };
-    buf_clear(out);
     /* Best effort. */
     if (stream_format_put_connection(&c->format, str_make(c->topic->job, c->topic->job_n),
                                      &what, &h->frames, out) == 0)
@@ -563,6 +568,7 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     h->listeners.next = h->listeners.prev = &h->listeners;
     table_init(&h->topics);
     frames_init(&h->frames, SIZE_MAX / 4);
+    buf_init(&h->scratch, SIZE_MAX / 4);
     int err = hub_shared_add(shared, h, box, &h->index);
     if (err != 0) {
         hub_free(h);
@@ -578,7 +584,13 @@ void hub_free(struct hub *h)
         return;
     table_done(&h->topics);
     frames_done(&h->frames);
+    buf_done(&h->scratch);
     free(h);
+}
+
+struct frames *hub_frames(struct hub *h)
+{
+    return &h->frames;
 }
 
 const struct histogram *hub_delivery(const struct hub *h)

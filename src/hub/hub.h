@@ -38,6 +38,11 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
 /* All readers must have left. */
 void hub_free(struct hub *h);
 
+/* What the loop renders into before it is copied elsewhere: the buffer is empty, and is
+ * another's from the next call on. */
+struct buf *hub_scratch(struct hub *h);
+struct frames *hub_frames(struct hub *h);
+
 /* One reader.  The owner embeds it and sets `wake`; the rest is the hub's. */
 struct reader {
     struct reader *prev, *next;

@@ -13,7 +13,6 @@ enum { MAX_QUESTION = 4096 }; /* a longer one is not in the news: whoever wants 
 struct home {
     struct hub *hub;            /* borrowed */
     struct mailbox *box;        /* borrowed */
-    struct buf scratch;         /* the loop's own */
     struct loop_message missed; /* there was no memory for another */
     atomic_bool is_missed;      /* it is on its way */
 };
@@ -42,8 +41,6 @@ void hub_shared_free(struct hub_shared *s)
 {
     if (s == NULL)
         return;
-    for (unsigned i = 0; i < s->n_homes; i++)
-        buf_done(&s->homes[i].scratch);
     table_done(&s->wanted);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
@@ -76,17 +73,11 @@ int hub_shared_add(struct hub_shared *s,
         s->homes[s->n_homes].hub = h;
         s->homes[s->n_homes].box = box;
         s->homes[s->n_homes].missed.deliver = on_missed;
-        buf_init(&s->homes[s->n_homes].scratch, SIZE_MAX / 4);
         *ret_index = s->n_homes++;
         err = 0;
     }
     (void)pthread_mutex_unlock(&s->lock);
     return err;
-}
-
-struct buf *hub_shared_scratch(struct hub_shared *s, unsigned index)
-{
-    return &s->homes[index].scratch;
 }
 
 /* --- who wants what ------------------------------------------------------------- */

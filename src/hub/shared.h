@@ -29,8 +29,6 @@ int hub_shared_add(struct hub_shared *s,
 /* From a loop: its hub has (no longer) a topic for @job. */
 int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
 void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
-/* A buffer of the loop's own, for rendering. */
-struct buf *hub_shared_scratch(struct hub_shared *s, unsigned index);
 
 /* From a loop: somebody there listens to the states of all jobs, or nobody does any more. */
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);

@@ -1,33 +1,8 @@
 #include "hub/stream_format.h"
 
+#include "http/chunk.h"
+
 #include <stdio.h>
-
-enum { CHUNK_HEAD = 10 }; /* eight hexadecimal digits, CR, LF */
-
-static void begin(const struct stream_format *format, struct buf *out, size_t *at)
-{
-    *at = out->n;
-    if (format->chunked && buf_reserve(out, CHUNK_HEAD))
-        out->n += CHUNK_HEAD;
-}
-
-/* Writes the length into the room that begin has left; nothing is left of an empty one. */
-static void end(const struct stream_format *format, struct buf *out, size_t at)
-{
-    static const char hex[] = "0123456789abcdef";
-
-    if (!format->chunked || out->error != 0)
-        return;
-    size_t n = out->n - at - CHUNK_HEAD;
-    if (n == 0) {
-        out->n = at;
-        return;
-    }
-    for (int i = 0; i < 8; i++)
-        out->p[at + (size_t)i] = hex[n >> (28 - 4 * i) & 15];
-    memcpy(out->p + at + 8, "\r\n", 2);
-    buf_lit(out, "\r\n");
-}
 
 bool stream_format_wraps(const struct stream_format *format)
 {
@@ -41,12 +16,12 @@ int stream_format_render(const struct stream_format *format,
                          struct buf *out,
                          size_t *ret_n)
 {
-    size_t at, n = 0;
+    size_t n = 0;
     int err = dialect_render(format->dialect, rec, &format->variant, frames);
 
     if (err != 0)
         return err;
-    begin(format, out, &at);
+    size_t from = http_chunk_begin(out, format->chunked);
     for (size_t i = 0; i < frames->n; i++) {
         const struct frame *fr = &frames->frame[i];
         struct message_out m = { .seq = rec->seq,
@@ -62,7 +37,7 @@ int stream_format_render(const struct stream_format *format,
         format->framing->put(&m, out);
         n++;
     }
-    end(format, out, at);
+    http_chunk_end(out, from, format->chunked);
     *ret_n = n;
     return out->error;
 }
@@ -72,13 +47,12 @@ static void put(const struct stream_format *format,
                 struct message_out *m,
                 struct buf *out)
 {
-    size_t at;
+    size_t from = http_chunk_begin(out, format->chunked);
 
     m->wrap = stream_format_wraps(format);
     m->job = format->with_job ? job : STR_NONE;
-    begin(format, out, &at);
     format->framing->put(m, out);
-    end(format, out, at);
+    http_chunk_end(out, from, format->chunked);
 }
 
 void stream_format_put(const struct stream_format *format,
@@ -131,15 +105,4 @@ void stream_format_put_cursor(const struct stream_format *format, uint64_t seq, 
     (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
                    (unsigned long long)seq); /* fits */
     stream_format_put(format, STR_NONE, STR("stream.cursor"), str_of(data), out);
-}
-
-void stream_format_put_raw(const struct stream_format *format,
-                           struct str bytes,
-                           struct buf *out)
-{
-    size_t at;
-
-    begin(format, out, &at);
-    buf_str(out, bytes);
-    end(format, out, at);
 }

@@ -84,9 +84,5 @@ void stream_format_put_gap(const struct stream_format *format,
                            uint64_t lost,
                            uint64_t tail,
                            struct buf *out);
-/* Appends raw bytes (a comment, a retry line) as one chunk. */
-void stream_format_put_raw(const struct stream_format *format,
-                           struct str bytes,
-                           struct buf *out);
 
 #endif

@@ -37,27 +37,16 @@ static const struct stream_format *way_of(const struct job_stream *js)
 
 /* --- frames for this connection --------------------------------------------------- */
 
-static void put_frame(struct job_stream *js, struct str event, struct buf *payload)
-{
-    if (payload->error == 0)
-        stream_format_put(way_of(js), STR_NONE, event, buf_text(payload),
-                          stream_small(&js->stream));
-    buf_done(payload);
-}
-
 /* Puts it as the dialect says it; nothing where it has no such frame. */
 static void put_connection(struct job_stream *js, struct connection_frame what)
 {
-    struct frames frames;
-
     if (way_of(js)->dialect->connection[what.kind] == NULL)
         return;
     what.ms = clock_wall_ms();
-    frames_init(&frames, 4096);
     /* Best effort: what is sent must be complete, but it need not be sent. */
-    (void)stream_format_put_connection(way_of(js), STR_NONE, &what, &frames,
+    (void)stream_format_put_connection(way_of(js), STR_NONE, &what,
+                                       hub_frames(js->stream.loop->hub),
                                        stream_small(&js->stream));
-    frames_done(&frames);
 }
 
 static void put_mode(struct job_stream *js, struct str mode)
@@ -75,11 +64,12 @@ static void put_status(struct job_stream *js, enum job_state state)
 
 static void put_gap(struct job_stream *js)
 {
-    struct buf payload;
+    struct buf *payload = hub_scratch(js->stream.loop->hub);
 
-    buf_init(&payload, 4096);
-    feed_put_gap(&js->feed, &payload);
-    put_frame(js, STR("stream.gap"), &payload);
+    feed_put_gap(&js->feed, payload);
+    if (payload->error == 0)
+        stream_format_put(way_of(js), STR_NONE, STR("stream.gap"), buf_text(payload),
+                          stream_small(&js->stream));
 }
 
 static void on_beat(struct stream *s)

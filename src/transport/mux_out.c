@@ -2,21 +2,11 @@
 
 #include "dialect/render.h"
 #include "framing/line.h"
+#include "http/chunk.h"
 #include "transport/mux.h"
 #include "transport/subscription.h"
 
 #include <stdio.h>
-
-static size_t begin_chunk(const struct mux *m, struct buf *out)
-{
-    return http_stream_is_chunked(m->stream.http) ? http_chunk_begin(out) : 0;
-}
-
-static void end_chunk(const struct mux *m, struct buf *out, size_t from)
-{
-    if (http_stream_is_chunked(m->stream.http))
-        http_chunk_end(out, from);
-}
 
 /* --- frames for this connection ------------------------------------------------------- */
 
@@ -29,11 +19,12 @@ void mux_put(struct mux *m, struct str job, struct str event, struct str data)
         stream_format_put(&m->format, job, event, data, out);
         return;
     }
-    size_t from = begin_chunk(m, out);
+    bool is_chunked = http_stream_is_chunked(m->stream.http);
+    size_t from = http_chunk_begin(out, is_chunked);
     buf_lit(out, "data: ");
     line_put_json(out, &message);
     buf_lit(out, "\n\n");
-    end_chunk(m, out, from);
+    http_chunk_end(out, from, is_chunked);
 }
 
 void mux_put_type(struct mux *m, struct str job, const char *type)
@@ -46,16 +37,14 @@ void mux_put_type(struct mux *m, struct str job, const char *type)
 
 void mux_put_error(struct mux *m, struct str job, int status, const char *text)
 {
-    struct buf data;
+    struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_init(&data, 4096);
-    buf_lit(&data, "{\"type\":\"stream.error\"");
-    render_number(&data, "status", status);
-    render_text(&data, "message", str_of(text));
-    buf_char(&data, '}');
-    if (data.error == 0)
-        mux_put(m, job, STR("stream.error"), buf_text(&data));
-    buf_done(&data);
+    buf_lit(data, "{\"type\":\"stream.error\"");
+    render_number(data, "status", status);
+    render_text(data, "message", str_of(text));
+    buf_char(data, '}');
+    if (data->error == 0)
+        mux_put(m, job, STR("stream.error"), buf_text(data));
 }
 
 /* --- events of SSE -------------------------------------------------------------------- */
@@ -76,17 +65,18 @@ static void put_event(struct mux *m, const struct subscription *sub, struct str 
 
 bool mux_translate(struct mux *m, const struct subscription *sub, struct str *bytes)
 {
+    bool is_chunked = http_stream_is_chunked(m->stream.http);
     struct str lines = *bytes;
 
     buf_clear(&m->out);
-    size_t from = begin_chunk(m, &m->out);
+    size_t from = http_chunk_begin(&m->out, is_chunked);
     while (lines.n > 0) {
         struct str line = str_head(lines, str_find(lines, '\n'));
 
         put_event(m, sub, line);
         lines = str_skip(lines, line.n + 1);
     }
-    end_chunk(m, &m->out, from);
+    http_chunk_end(&m->out, from, is_chunked);
     *bytes = buf_text(&m->out);
     if (m->out.error != 0)
         stream_cut(&m->stream, STREAM_FAILED, "out of memory");

@@ -2,6 +2,7 @@
 #include "transport/stream.h"
 
 #include "framing/framing.h"
+#include "http/chunk.h"
 
 static struct http_stream *begin(struct stream *s, const struct http_stream_events *events)
 {
@@ -10,16 +11,13 @@ static struct http_stream *begin(struct stream *s, const struct http_stream_even
 
 static int64_t look(struct stream *s, int64_t now)
 {
-    const struct stream_format format = { .chunked = http_stream_is_chunked(s->http) };
-
     if (stream_silence_left(s, now) > 0)
         return stream_silence_left(s, now);
     if (!s->sending) /* not an empty line: who reads line by line parses every one */
-        stream_format_put_raw(&format,
-                              s->is_bare
-                                  ? STR("{\"type\":\"stream.keep_alive\"}\n")
+        http_chunk_put(stream_small(s),
+                       s->is_bare ? STR("{\"type\":\"stream.keep_alive\"}\n")
                                   : STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
-                              stream_small(s));
+                       http_stream_is_chunked(s->http));
     return s->loop->opt.keep_alive_ms;
 }
 

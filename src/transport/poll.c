@@ -156,9 +156,8 @@ static void answer(struct poll *p)
 {
     const struct page *page = feed_page(&p->feed);
     struct http_request *req = take_request(p);
-    struct buf out;
+    struct buf *out = hub_scratch(p->feed.loop->hub);
 
-    buf_init(&out, SIZE_MAX / 4);
     if (page->code != 0) {
         struct refusal r = feed_refusal(page->code, str_make(page->job, page->job_n));
 
@@ -168,13 +167,12 @@ static void answer(struct poll *p)
                            (unsigned long long)page->asked.seq,
                            page->expired ? " any more" : "");
     } else {
-        put_document(&out, page);
-        if (out.error == 0)
-            respond(req, page, buf_text(&out));
+        put_document(out, page);
+        if (out->error == 0)
+            respond(req, page, buf_text(out));
         else
             http_respond_error(req, 503, "out of memory");
     }
-    buf_done(&out);
     end(p, STREAM_DONE);
 }
 

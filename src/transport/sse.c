@@ -2,6 +2,7 @@
 #include "transport/stream.h"
 
 #include "framing/framing.h"
+#include "http/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,7 @@ static struct http_stream *begin(struct stream *s, const struct http_stream_even
 
 static void put_raw(struct http_stream *st, struct str text, struct buf *out)
 {
-    const struct stream_format format = { .chunked = http_stream_is_chunked(st) };
-
-    stream_format_put_raw(&format, text, out);
+    http_chunk_put(out, text, http_stream_is_chunked(st));
 }
 
 static int64_t look(struct stream *s, int64_t now)

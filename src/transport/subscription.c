@@ -93,13 +93,11 @@ static void end(struct subscription *sub, enum stream_end why)
 
 static void put_gap(struct subscription *sub)
 {
-    struct buf data;
+    struct buf *data = hub_scratch(sub->mux->stream.loop->hub);
 
-    buf_init(&data, 4096);
-    feed_put_gap(&sub->feed, &data);
-    if (data.error == 0)
-        mux_put(sub->mux, subscription_job(sub), STR("stream.gap"), buf_text(&data));
-    buf_done(&data);
+    feed_put_gap(&sub->feed, data);
+    if (data->error == 0)
+        mux_put(sub->mux, subscription_job(sub), STR("stream.gap"), buf_text(data));
 }
 
 bool subscription_next(struct subscription *sub, struct str *ret)

@@ -21,18 +21,16 @@ bool watch_catch_up(struct mux *m)
 
 static void put_change(struct mux *m, const struct change *c)
 {
-    struct buf data;
+    struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_init(&data, 4096);
-    buf_lit(&data, "{\"type\":\"job.state\"");
-    render_text(&data, "agent", c->agent);
-    render_text(&data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
-    render_number(&data, "attempt", c->attempt);
-    render_timestamp(&data, "timestamp", c->ts);
-    buf_char(&data, '}');
-    if (data.error == 0)
-        mux_put(m, c->job, STR("job.state"), buf_text(&data));
-    buf_done(&data);
+    buf_lit(data, "{\"type\":\"job.state\"");
+    render_text(data, "agent", c->agent);
+    render_text(data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
+    render_number(data, "attempt", c->attempt);
+    render_timestamp(data, "timestamp", c->ts);
+    buf_char(data, '}');
+    if (data->error == 0)
+        mux_put(m, c->job, STR("job.state"), buf_text(data));
 }
 
 static const char *question_state_name(enum question_state state)
@@ -48,22 +46,20 @@ static const char *question_state_name(enum question_state state)
 static void put_question(struct mux *m, const struct change *c)
 {
     const struct question_news *q = &c->question;
-    struct buf data;
+    struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_init(&data, MAX_WAITING);
-    buf_lit(&data, "{\"type\":\"interrupt.state\"");
-    render_text(&data, "agent", c->agent);
-    render_text(&data, "interrupt_id", q->id);
-    render_text(&data, "state", str_of(question_state_name(q->state)));
+    buf_lit(data, "{\"type\":\"interrupt.state\"");
+    render_text(data, "agent", c->agent);
+    render_text(data, "interrupt_id", q->id);
+    render_text(data, "state", str_of(question_state_name(q->state)));
     if (q->state == QUESTION_OPEN)
-        render_json(&data, "question", q->question);
+        render_json(data, "question", q->question);
     if (q->expires != 0)
-        render_timestamp(&data, "expires_at", q->expires);
-    render_timestamp(&data, "timestamp", c->ts);
-    buf_char(&data, '}');
-    if (data.error == 0)
-        mux_put(m, c->job, STR("interrupt.state"), buf_text(&data));
-    buf_done(&data);
+        render_timestamp(data, "expires_at", q->expires);
+    render_timestamp(data, "timestamp", c->ts);
+    buf_char(data, '}');
+    if (data->error == 0)
+        mux_put(m, c->job, STR("interrupt.state"), buf_text(data));
 }
 
 static void on_change(struct hub_listener *l, const struct change *c)

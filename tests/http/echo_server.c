@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "http/chunk.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -353,11 +354,10 @@ static struct source *new_source(struct http_request *req, long n)
     s->counts = http_loop_data(http_request_loop(req));
     s->left = n;
     s->timer.data = s;
-    size_t from = http_is_10(req) ? 0 : http_chunk_begin(&s->chunk);
+    size_t from = http_chunk_begin(&s->chunk, !http_is_10(req));
     for (long i = 0; i < size; i++)
         buf_char(&s->chunk, 's');
-    if (!http_is_10(req))
-        http_chunk_end(&s->chunk, from);
+    http_chunk_end(&s->chunk, from, !http_is_10(req));
     if (s->chunk.error == 0)
         return s;
     buf_done(&s->chunk);

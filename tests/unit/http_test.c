@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "http/access_log.h"
 #include "http/addresses.h"
+#include "http/chunk.h"
 #include "http/date.h"
 #include "http/guard.h"
 #include "http/header.h"
@@ -224,16 +225,16 @@ static void chunks_are_wrapped_in_place(void **state)
 
     (void)state;
     buf_init(&b, 1 << 20);
-    size_t from = http_chunk_begin(&b);
+    size_t from = http_chunk_begin(&b, true);
     buf_lit(&b, "data: hello\n\n");
-    http_chunk_end(&b, from);
-    from = http_chunk_begin(&b);
+    http_chunk_end(&b, from, true);
+    from = http_chunk_begin(&b, true);
     for (int i = 0; i < 0x1234; i++)
         buf_char(&b, 'x');
-    http_chunk_end(&b, from);
+    http_chunk_end(&b, from, true);
     assert_true(str_starts(buf_text(&b), STR("0000000d\r\ndata: hello\n\n\r\n00001234\r\nxx")));
     assert_true(str_ends(buf_text(&b), STR("xx\r\n")));
-    assert_int_equal(b.n, HTTP_CHUNK_ROOM + 13 + 2 + HTTP_CHUNK_ROOM + 0x1234 + 2);
+    assert_int_equal(b.n, 10 + 13 + 2 + 10 + 0x1234 + 2);
     buf_done(&b);
 }
 
@@ -244,8 +245,23 @@ static void an_empty_chunk_is_none(void **state)
     (void)state;
     buf_init(&b, 100);
     buf_lit(&b, "before");
-    http_chunk_end(&b, http_chunk_begin(&b));
+    http_chunk_end(&b, http_chunk_begin(&b, true), true);
     assert_text(buf_text(&b), "before");
+    buf_done(&b);
+}
+
+static void bytes_without_chunks_stay_as_they_are(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 100);
+    http_chunk_put(&b, STR("as "), false);
+    http_chunk_put(&b, STR("it is"), false);
+    assert_text(buf_text(&b), "as it is");
+    buf_clear(&b);
+    http_chunk_put(&b, STR("in one"), true);
+    assert_text(buf_text(&b), "00000006\r\nin one\r\n");
     buf_done(&b);
 }
 
@@ -255,9 +271,9 @@ static void a_chunk_in_a_full_buffer_is_left_alone(void **state)
 
     (void)state;
     buf_init(&b, 12);
-    size_t from = http_chunk_begin(&b);
+    size_t from = http_chunk_begin(&b, true);
     buf_lit(&b, "too long");
-    http_chunk_end(&b, from);
+    http_chunk_end(&b, from, true);
     assert_int_equal(b.error, ERR_TOO_LARGE);
     buf_done(&b);
 }
@@ -898,6 +914,7 @@ int main(void)
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(chunks_are_wrapped_in_place),
         cmocka_unit_test(an_empty_chunk_is_none),
+        cmocka_unit_test(bytes_without_chunks_stay_as_they_are),
         cmocka_unit_test(a_chunk_in_a_full_buffer_is_left_alone),
         cmocka_unit_test_setup_teardown(the_most_exact_route_wins, make_router, free_router),
         cmocka_unit_test_setup_teardown(other_paths_have_no_route, make_router, free_router),

@@ -13,6 +13,7 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "dialect/render.h"
+#include "http/chunk.h"
 #include "jobs/job_scope.h"
 #include "record/record.h"
 
@@ -205,9 +206,7 @@ static void on_closed(struct http_stream *http, void *data)
 
 static void put(struct run_wait *w, struct buf *b, struct str text)
 {
-    const struct stream_format format = { .chunked = http_stream_is_chunked(w->http) };
-
-    stream_format_put_raw(&format, text, b);
+    http_chunk_put(b, text, http_stream_is_chunked(w->http));
 }
 
 static void on_time(uv_timer_t *timer)
