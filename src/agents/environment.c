@@ -106,10 +106,9 @@ static void write_own(char **list, char *text, const struct own *own, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         list[i] = text;
-        memcpy(text, own[i].key.p, own[i].key.n);
+        str_copy(text, own[i].key);
         text += own[i].key.n;
-        if (own[i].value.n > 0)
-            memcpy(text, own[i].value.p, own[i].value.n);
+        str_copy(text, own[i].value);
         text += own[i].value.n;
         *text++ = '\0';
     }

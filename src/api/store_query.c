@@ -73,7 +73,7 @@ struct store_query *store_query_new_for(struct app_loop *loop,
     }
     query->loop = loop;
     query->token = token != NULL ? token_ref(token) : NULL;
-    memcpy(query->job, job.p, job.n);
+    str_copy(query->job, job);
     query->job_n = job.n;
     query->status = 200;
     query->task.home = query->loop->box;

@@ -59,9 +59,8 @@ static int make_reach(struct token *t, struct error *err)
         return job_scope_init(r, t->jobs, t->owner, err);
     /* Whoever submits a job shall see it. */
     struct str own = STR("own,");
-    memcpy(list, own.p, own.n);
-    if (t->jobs.n > 0)
-        memcpy(list + own.n, t->jobs.p, t->jobs.n);
+    str_copy(list, own);
+    str_copy(list + own.n, t->jobs);
     return job_scope_init(r, str_make(list, own.n + t->jobs.n), t->owner, err);
 }
 
@@ -78,8 +77,7 @@ static int copy_texts(struct token *t, const struct token_row *row)
         return ERR_NOMEM;
     char *at = t->texts;
     for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
-        if (from[i].n > 0)
-            memcpy(at, from[i].p, from[i].n);
+        str_copy(at, from[i]);
         *to[i] = from[i].p != NULL ? str_make(at, from[i].n) : STR_NONE;
         at += from[i].n;
     }

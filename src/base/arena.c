@@ -82,7 +82,7 @@ bool arena_copy(struct arena *a, struct str s, struct str *ret)
     char *p = arena_alloc(a, s.n > 0 ? s.n : 1);
     if (p == NULL)
         return false;
-    memcpy(p, s.p, s.n);
+    str_copy(p, s);
     *ret = str_make(p, s.n);
     return true;
 }

@@ -22,7 +22,7 @@ int channel_parse(struct str pattern, struct channel *ret, struct error *err)
     if (at == pattern.n || find_mark(after) < after.n)
         return error_set(err, ERR_SYNTAX,
                          "it must have {job_id} in it once, as in jobs:{job_id}:events");
-    if (memchr(pattern.p, '\0', pattern.n) != NULL)
+    if (str_has(pattern, '\0'))
         return error_set(err, ERR_SYNTAX, "it has a NUL in it");
     *ret = (struct channel){ .before = str_head(pattern, at), .after = after };
     return 0;

@@ -211,7 +211,7 @@ static int refuse(struct str line,
         return error_set(err, code, "nested deeper than %zu levels", max_depth);
     if (code != ERR_SYNTAX)
         return error_set(err, code, "%s", error_name(code));
-    if (memchr(line.p, '\0', line.n) != NULL)
+    if (str_has(line, '\0'))
         return error_set(err, code, "not JSON: a NUL byte at position %zu",
                          str_find(line, '\0'));
     if (valid < line.n)

@@ -46,12 +46,13 @@ static inline bool str_eq(struct str a, struct str b)
 
 static inline bool str_starts(struct str s, struct str prefix)
 {
-    return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+    return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
 }
 
 static inline bool str_ends(struct str s, struct str suffix)
 {
-    return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
+    return s.n >= suffix.n &&
+           (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
 /* Compares with a string literal: str_is(s, "on_chain_start"). */
@@ -76,6 +77,19 @@ static inline size_t str_find(struct str s, char c)
 static inline struct str str_head(struct str s, size_t n)
 {
     return (struct str){ s.p, n < s.n ? n : s.n };
+}
+
+static inline bool str_has(struct str s, char c)
+{
+    return str_find(s, c) < s.n;
+}
+
+/* Copies the bytes to @to, without a terminator.  memcpy must not get NULL, not even for no
+ * bytes; an absent text may come here. */
+static inline void str_copy(void *to, struct str s)
+{
+    if (s.n > 0)
+        memcpy(to, s.p, s.n);
 }
 
 /* 1 to 18 decimal digits and nothing else. */

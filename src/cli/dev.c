@@ -85,7 +85,7 @@ static bool is_in_path(const char *name, char *ret, size_t size)
         rest = str_skip(rest, part.n + 1);
         if (part.n == 0 || part.n >= sizeof(folder))
             continue;
-        memcpy(folder, part.p, part.n);
+        str_copy(folder, part);
         folder[part.n] = '\0';
         if (can_run(folder, name, ret, size))
             return true;

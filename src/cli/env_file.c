@@ -81,7 +81,7 @@ bool env_file_next(struct str *rest, struct str *name, struct buf *value)
         if (str_starts(line, STR("export ")))
             line = trim(str_skip(line, sizeof("export ") - 1));
         *name = trim(str_head(line, str_find(line, '=')));
-        if (str_find(line, '=') < line.n && is_name(*name)) {
+        if (str_has(line, '=') && is_name(*name)) {
             *rest = str_skip(*rest, str_find(*rest, '=') + 1);
             buf_clear(value);
             take_value(rest, value);

@@ -63,7 +63,7 @@ static int read_env(const struct project *p, yyjson_val *env, struct error *err)
     yyjson_obj_foreach(env, i, n, key, value)
     {
         struct str name = json_text(key);
-        if (!yyjson_is_str(value) || str_empty(name) || str_find(name, '=') < name.n)
+        if (!yyjson_is_str(value) || str_empty(name) || str_has(name, '='))
             return error_set(err, ERR_TYPE, "'env.%s' is no text", quote(name).z);
         int code = set_variable(name, json_text(value), err);
         if (code != 0)

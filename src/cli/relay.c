@@ -136,7 +136,7 @@ static enum line read_line(struct pipe *p)
     id = str_head(id, str_find(id, is_json ? '"' : '\r'));
     if ((!is_json && !str_starts(line, in_sse)) || id.n >= sizeof(p->id))
         return LINE_OTHER;
-    memcpy(p->id, id.p, id.n);
+    str_copy(p->id, id);
     p->id[id.n] = '\0';
     return is_json ? LINE_FRAME : LINE_ID;
 }

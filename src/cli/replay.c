@@ -356,7 +356,7 @@ static bool add_fault(struct replay *r, struct str id, int64_t stall_ms)
     if (!is_id(id) || r->relay.n_faults == RELAY_MAX_FAULTS)
         return false;
     struct relay_fault *f = &r->relay.faults[r->relay.n_faults++];
-    memcpy(f->id, id.p, id.n);
+    str_copy(f->id, id);
     f->id[id.n] = '\0';
     f->stall_ms = stall_ms;
     return true;

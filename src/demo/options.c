@@ -19,7 +19,7 @@ static bool parse_number(struct str text, double max, double *ret)
 
     if (text.n == 0 || text.n >= sizeof(copy))
         return false;
-    memcpy(copy, text.p, text.n);
+    str_copy(copy, text);
     copy[text.n] = '\0';
     double value = strtod(copy, &end);
     if (end != copy + text.n || !isfinite(value) || value < 0 || value > max)

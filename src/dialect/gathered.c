@@ -245,7 +245,7 @@ static struct gathered_message *find_or_add(struct gathered *g, struct str id)
     if (m == NULL)
         return NULL;
     empty(m);
-    memcpy(m->id, id.p, id.n);
+    str_copy(m->id, id);
     m->id_n = id.n;
     if (table_put(&g->messages, table_key(&g->messages, 0, id), m) == 0)
         return m;

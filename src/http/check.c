@@ -19,7 +19,7 @@ static void choose_id(struct http_request *req)
     struct http_loop *loop = req->loop;
 
     if (!str_absent(theirs) && request_id_valid(theirs)) {
-        memcpy(req->id, theirs.p, theirs.n);
+        str_copy(req->id, theirs);
         req->id_n = theirs.n;
         return;
     }
@@ -94,9 +94,9 @@ static bool check_target(struct http_request *req, struct str target)
     if (strcmp(req->method, "CONNECT") == 0 ||
         (!is_absolute && (target.n == 0 || target.p[0] != '/')))
         return decline(req, 400, "The request's target must be a path or a URL");
-    if (is_absolute && (req->host.n == 0 || str_find(req->host, '@') < req->host.n))
+    if (is_absolute && (req->host.n == 0 || str_has(req->host, '@')))
         return decline(req, 400, "The request's target must name a host, and no user");
-    if (str_find(target, '#') < target.n)
+    if (str_has(target, '#'))
         return decline(req, 400, "The request's target must not have a fragment");
     return true;
 }

@@ -292,10 +292,8 @@ static bool write_later(struct conn *c, struct str a, struct str b)
         conn_close(c, "out of memory");
         return false;
     }
-    if (a.n > 0)
-        memcpy(p->bytes, a.p, a.n);
-    if (b.n > 0)
-        memcpy(p->bytes + a.n, b.p, b.n);
+    str_copy(p->bytes, a);
+    str_copy(p->bytes + a.n, b);
     p->conn = c;
     p->write.data = p;
     uv_buf_t bytes = { .base = p->bytes, .len = a.n + b.n };

@@ -125,7 +125,7 @@ static bool parse_address(struct str text, struct in6_addr *ret)
         text = str_make(text.p + 1, text.n - 2);
     if (text.n == 0 || text.n >= sizeof(copy))
         return false;
-    memcpy(copy, text.p, text.n);
+    str_copy(copy, text);
     copy[text.n] = '\0';
     if (bracketed)
         return uv_inet_pton(AF_INET6, copy, ret) == 0;

@@ -152,7 +152,7 @@ static void send_later(struct conn *c, struct str rest, const uv_buf_t *left, un
     w->n_left = n;
     if (n > 0)
         memcpy(w->left, left, n * sizeof(left[0]));
-    memcpy(w->bytes, rest.p, rest.n);
+    str_copy(w->bytes, rest);
     uv_buf_t bytes = { .base = w->bytes, .len = rest.n };
     int err = uv_write(&w->write, &c->handle.stream, &bytes, 1, on_written);
     if (err != 0) {

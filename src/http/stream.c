@@ -87,8 +87,7 @@ static struct stream_note *make_note(const struct http_request *req)
     };
     at = note->text;
     for (size_t i = 0; i < 3; at += parts[i++].n)
-        if (parts[i].n > 0)
-            memcpy(at, parts[i].p, parts[i].n);
+        str_copy(at, parts[i]);
     return note;
 }
 

@@ -352,7 +352,7 @@ static struct topic *add_topic(struct hub *h, struct str job)
         return NULL;
     }
     t->hub = h;
-    memcpy(t->job, job.p, job.n);
+    str_copy(t->job, job);
     t->job_n = job.n;
     if (hub_shared_want(h->shared, job, h->index) != 0) {
         table_remove(&h->topics, table_key(&h->topics, 0, job));

@@ -40,7 +40,7 @@ int page_new(struct str job,
         free(p);
         return p == NULL ? ERR_NOMEM : ERR_NOT_FOUND;
     }
-    memcpy(p->job, job.p, job.n);
+    str_copy(p->job, job);
     p->job_n = job.n;
     p->format = *format;
     p->asked = after;

@@ -161,7 +161,7 @@ static struct job_change *news_of(const struct publication *pub, struct hub *hub
                               .last_seq = pub->last_seq,
                               .n_records = pub->n_records,
                               .records = (struct record **)(void *)after };
-    memcpy(after + n_list, pub->job.p, pub->job.n);
+    str_copy(after + n_list, pub->job);
     for (size_t i = 0; i < pub->n_records; i++)
         n->records[i] = record_ref(pub->records[i]);
     return n;

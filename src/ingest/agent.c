@@ -126,8 +126,7 @@ static int copy_names(const struct str *names, size_t n, struct str **ret)
     char *bytes = (char *)(copy + n);
     for (size_t i = 0; i < n; i++) {
         copy[i] = str_make(bytes, names[i].n);
-        if (names[i].n > 0)
-            memcpy(bytes, names[i].p, names[i].n);
+        str_copy(bytes, names[i]);
         bytes += names[i].n;
     }
     *ret = copy;
@@ -187,8 +186,7 @@ static int copy_name(struct agent *a, struct str name)
 
     if (copy == NULL)
         return ERR_NOMEM;
-    if (name.n > 0)
-        memcpy(copy, name.p, name.n);
+    str_copy(copy, name);
     copy[name.n] = '\0';
     a->name = str_make(copy, name.n);
     return 0;

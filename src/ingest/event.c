@@ -150,7 +150,7 @@ static enum event_source detect_type(const struct source_line *in, struct str ty
 {
     enum part_mode mode;
 
-    if (str_starts(type, STR("on_")) || str_find(type, '/') < type.n)
+    if (str_starts(type, STR("on_")) || str_has(type, '/'))
         return SOURCE_CALLBACK;
     if (part_mode_find(type, &mode) && in->top.data != NULL)
         return SOURCE_MODES;
@@ -198,7 +198,7 @@ static int detect(const struct source_line *in, enum event_source *ret)
         *ret = SOURCE_MODES;
     else if (json_at(root, "__interrupt__") != NULL)
         *ret = SOURCE_MODES;
-    else if (yyjson_is_obj(in->json->root) && str_find(in->sse_event, '.') < in->sse_event.n)
+    else if (yyjson_is_obj(in->json->root) && str_has(in->sse_event, '.'))
         *ret = SOURCE_NATIVE; /* its type is the SSE event name */
     else
         return unknown(in);

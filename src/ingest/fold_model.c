@@ -24,7 +24,7 @@ static int remember_raw(struct run *run, struct str raw)
         run->meta_raw = p;
         run->meta_raw_cap = raw.n;
     }
-    memcpy(run->meta_raw, raw.p, raw.n);
+    str_copy(run->meta_raw, raw);
     run->meta_raw_n = raw.n;
     return 0;
 }

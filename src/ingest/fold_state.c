@@ -357,7 +357,7 @@ static void add_call(struct fold *f, struct run *exec, struct str name, struct s
     *c = (struct announced_call){ .name = table_key(&f->seen, SEEN_DERIVED, name),
                                   .exec = exec,
                                   .id_n = id.n };
-    memcpy(c->id, id.p, id.n);
+    str_copy(c->id, id);
     f->n_calls++;
 }
 

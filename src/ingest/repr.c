@@ -254,7 +254,7 @@ static void read_content(struct str value, struct buf *scratch, struct message *
 {
     size_t from = scratch->n, middle;
 
-    if (is_string(value) && memchr(value.p, '\\', value.n) == NULL) {
+    if (is_string(value) && !str_has(value, '\\')) {
         ret->text = inside(value);
         return;
     }
@@ -367,7 +367,7 @@ struct str repr_call_text(struct str s, struct buf *scratch)
     struct str arguments = str_make(c.p, (size_t)(c.end - c.p) - 1);
     if (!literal(&c, &first) || !is_string(first))
         return arguments;
-    if (memchr(first.p, '\\', first.n) == NULL)
+    if (!str_has(first, '\\'))
         return inside(first);
     put_unescaped(scratch, inside(first));
     return buf_since(scratch, from);

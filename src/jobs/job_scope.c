@@ -82,7 +82,7 @@ static int settle(struct job_scope *r, const struct job_scope_rule *rules, struc
         return error_set(err, ERR_NOMEM, "out of memory");
     char *at = (char *)(r->rules + r->n);
     for (size_t i = 0; i < r->n; i++) {
-        memcpy(at, rules[i].text.p, rules[i].text.n);
+        str_copy(at, rules[i].text);
         r->rules[i] = (struct job_scope_rule){ rules[i].kind, str_make(at, rules[i].text.n) };
         at += rules[i].text.n;
     }

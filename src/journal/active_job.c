@@ -19,7 +19,7 @@ int active_job_set_text(struct str *place, struct str text)
         p = malloc(text.n + 1);
         if (p == NULL)
             return ERR_NOMEM;
-        memcpy(p, text.p, text.n);
+        str_copy(p, text);
         p[text.n] = '\0';
     }
     free((char *)(uintptr_t)place->p);

@@ -30,8 +30,7 @@ static struct str put(char **at, struct str text)
 {
     struct str copy = str_make(*at, text.n);
 
-    if (text.n > 0)
-        memcpy(*at, text.p, text.n);
+    str_copy(*at, text);
     *at += text.n;
     return copy;
 }

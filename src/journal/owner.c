@@ -35,7 +35,7 @@ int owner_join(struct active_job *l)
         o = calloc(1, sizeof(*o) + l->row.owner.n);
         if (o == NULL)
             return ERR_NOMEM;
-        memcpy(o->name, l->row.owner.p, l->row.owner.n);
+        str_copy(o->name, l->row.owner);
         o->name_n = l->row.owner.n;
         o->key = table_key(&j->owners, 0, l->row.owner);
         queue_init(&o->held);

@@ -96,8 +96,7 @@ int number_put_text(struct buf *out, struct str bytes)
 
     if (bytes.n > NUMBER_MAX_BYTES)
         return ERR_TOO_LARGE;
-    if (bytes.n > 0)
-        memcpy(copy, bytes.p, bytes.n);
+    str_copy(copy, bytes);
     if (negative)
         negate(copy, bytes.n);
     for (size_t i = 0; i < bytes.n; i++) {

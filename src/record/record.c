@@ -342,7 +342,7 @@ int record_decode(struct json_reader *reader,
 {
     struct json j;
 
-    if (stored.n > 0 && (memchr(stored.p, '\n', stored.n) || memchr(stored.p, '\r', stored.n)))
+    if (str_has(stored, '\n') || str_has(stored, '\r'))
         return error_set(err, ERR_SYNTAX, "record: more than one line");
     int code = json_read(reader, stored, &j, err);
     if (code != 0)
@@ -377,7 +377,7 @@ static struct str copy_bytes(char **at, struct str s)
 
     if (s.p == NULL)
         return STR_NONE;
-    memcpy(*at, s.p, s.n);
+    str_copy(*at, s);
     *at += s.n;
     return copy;
 }

@@ -36,7 +36,7 @@ struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
         free(o);
         return NULL;
     }
-    memcpy(o->id, row->id.p, row->id.n);
+    str_copy(o->id, row->id);
     o->id_n = row->id.n;
     o->key = row->key;
     o->marked = row->published;

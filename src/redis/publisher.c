@@ -325,7 +325,7 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
     for (size_t i = 0; i < n; i++) {
         const struct publication *pub = &pubs[i];
 
-        memcpy(at, pub->job.p, pub->job.n);
+        str_copy(at, pub->job);
         news->headlines[i] = (struct headline){ .key = pub->key,
                                                 .last_seq = pub->last_seq,
                                                 .is_final = job_state_is_final(pub->state),

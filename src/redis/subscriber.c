@@ -158,7 +158,7 @@ static struct channel_feed *feed_new(struct subscriber *s, struct str job)
         return NULL;
     }
     f->owner = s;
-    memcpy(f->id, job.p, job.n); /* it is a valid id */
+    str_copy(f->id, job); /* it is a valid id */
     f->id_n = job.n;
     buf_init(&f->filling.text, SIZE_MAX / 4);
     buf_init(&f->flying.text, SIZE_MAX / 4);

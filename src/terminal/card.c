@@ -16,7 +16,7 @@ static void copy_name(char *out, struct str name)
     buf_init(&b, 4 * CARD_MAX_NAME);
     visible_put(&b, utf8_head_bytes(name, CARD_MAX_NAME - 1));
     struct str shown = utf8_head_bytes(buf_text(&b), CARD_MAX_NAME - 1);
-    memcpy(out, shown.p, shown.n);
+    str_copy(out, shown);
     out[shown.n] = '\0';
     buf_done(&b);
 }

@@ -103,7 +103,7 @@ static bool is_begun(struct str rest)
 
     for (int pad = 0; pad < 2 && rest.n < sizeof(c); pad++) {
         memset(c, pad == 0 ? 0x80 : 0xbf, sizeof(c));
-        memcpy(c, rest.p, rest.n);
+        str_copy(c, rest);
         if (utf8_valid(str_make(c, sizeof(c))) > 0)
             return true;
     }
@@ -205,8 +205,7 @@ static ssize_t on_recv(uint8_t *to, size_t n, int flags, void *data)
     struct str piece = str_head(in->bytes, n);
 
     (void)flags;
-    if (piece.n > 0)
-        memcpy(to, piece.p, piece.n);
+    str_copy(to, piece);
     in->bytes = str_skip(in->bytes, piece.n);
     in->n_fed += piece.n;
     return (ssize_t)piece.n;

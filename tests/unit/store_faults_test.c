@@ -195,10 +195,19 @@ static void live(struct store *s, struct model *m)
         m->expired = expire_all(s) == 0;
 }
 
-/* Opens and lives with the n-th call failing, for every n (every seventh, once the first few
- * hundred are done); what was acknowledged is there, what was not is not, and the store goes
- * on once the trouble is over.  With @opening there is trouble from the start, else only
- * after the store is open, and once more while it closes. */
+/* The next call to fail: every one at first, then fewer, as they resemble each other.
+ * EVERY_FAULT in the environment leaves out less. */
+static long next_fault(long n)
+{
+    if (getenv("EVERY_FAULT") != NULL)
+        return n + (n < 300 ? 1 : n < 1000 ? 7 : 31);
+    return n + (n < 60 ? 1 : n < 1000 ? 19 : 127);
+}
+
+/* Opens and lives with the n-th call failing, for each n that next_fault gives; what was
+ * acknowledged is there, what was not is not, and the store goes on once the trouble is over.
+ * With @opening there is trouble from the start, else only after the store is open, and once
+ * more while it closes. */
 static void survive(struct fixture *f, struct trouble *t, int rc, bool lasting, bool opening)
 {
     long n = 0;
@@ -207,7 +216,7 @@ static void survive(struct fixture *f, struct trouble *t, int rc, bool lasting, 
         struct model m = { 0 };
         struct error why = { 0 };
 
-        n += n < 300 ? 1 : n < 1000 ? 7 : 31;
+        n = next_fault(n);
         *t = (struct trouble){ .countdown = opening ? n : 0, .lasting = lasting, .rc = rc };
         int code = f->backend->open(f, &f->w, &why);
         if (!opening)

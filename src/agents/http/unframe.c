@@ -8,7 +8,7 @@ enum { KEEP_CAPACITY = 256 * 1024 }; /* memory kept after a long line */
 static bool is_own_name(struct str event)
 {
     return str_starts(event, STR("on_")) ||
-           (str_find(event, '/') < event.n && !str_starts(event, STR("messages/")));
+           (str_has(event, '/') && !str_starts(event, STR("messages/")));
 }
 
 /* On one line: outside of its strings JSON may have newlines. */

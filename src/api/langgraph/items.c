@@ -46,7 +46,7 @@ bool items_read_ns(struct http_request *req,
             return items_refuse(
                 req, "a label of a namespace must be a text without dots, and not empty; "
                      "all of them at most 1000 bytes");
-        memcpy(text + n, label.p, label.n);
+        str_copy(text + n, label);
         n += label.n;
         text[n++] = '.';
     }
@@ -271,7 +271,7 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
     if (text.n == 0 || text.n >= ITEM_MAX_NS)
         return items_refuse(req,
                             "namespace must be labels with dots between, at most 1000 bytes");
-    memcpy(with_dot, text.p, text.n);
+    str_copy(with_dot, text);
     with_dot[text.n] = '.';
     return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);
 }

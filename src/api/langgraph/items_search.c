@@ -259,7 +259,7 @@ static int on_ns(void *arg, struct str ns)
         ns = str_head(ns, ns.n - skip_labels(ns, q->max_depth).n);
     if (str_eq(ns, str_make(n->last, n->last_n)) || ns.n > sizeof(n->last))
         return 0; /* those with the same beginning come together */
-    memcpy(n->last, ns.p, ns.n);
+    str_copy(n->last, ns);
     n->last_n = ns.n;
     if (n->n++ < q->offset)
         return 0;

@@ -409,7 +409,7 @@ void langgraph_abandon(struct app *app, struct str run)
         free(a); /* it goes on */
         return;
     }
-    memcpy(a->run, run.p, run.n);
+    str_copy(a->run, run);
     a->request.op = JOURNAL_CANCEL;
     a->request.job = str_make(a->run, run.n);
     a->request.error = STR("its client has left");

@@ -112,7 +112,7 @@ static struct str ns_of_task(const yyjson_val *task, struct str ns, char mem[MAX
         return said;
     if (ns.n + name.n + id.n + 2 > MAX_NS)
         return STR("");
-    memcpy(mem, ns.p, ns.n);
+    str_copy(mem, ns);
     n = ns.n;
     if (n > 0)
         mem[n++] = '|';

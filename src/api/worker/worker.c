@@ -92,7 +92,7 @@ static bool keep_request_id(struct journal_call *call, struct str id)
 
     memcpy(text, call->token->id, SECRET_ID);
     text[SECRET_ID] = ':';
-    memcpy(text + SECRET_ID + 1, id.p, id.n);
+    str_copy(text + SECRET_ID + 1, id);
     return arena_copy(&call->journal.mem, str_make(text, SECRET_ID + 1 + id.n),
                       &call->journal.request_id);
 }

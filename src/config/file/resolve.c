@@ -159,9 +159,9 @@ static int follow_path(size_t begin, const char *subject, struct buf *out, struc
     char path[4096];
     struct str name = buf_since(out, begin);
 
-    if (name.n == 0 || name.n >= sizeof(path) || memchr(name.p, '\0', name.n) != NULL)
+    if (name.n == 0 || name.n >= sizeof(path) || str_has(name, '\0'))
         return error_set(err, ERR_IO, "%s: '@' must be followed by a file's path", subject);
-    memcpy(path, name.p, name.n);
+    str_copy(path, name);
     path[name.n] = '\0';
     buf_cut(out, begin);
     return put_file(path, subject, out, err);

@@ -76,7 +76,7 @@ static int check_pair(struct walk *w, struct target *t, struct str name)
 {
     char *const *list = *(char **const *)((const char *)t->object + t->option->member);
 
-    if (str_empty(name) || str_find(name, '=') < name.n || memchr(name.p, '\0', name.n) != NULL)
+    if (str_empty(name) || str_has(name, '=') || str_has(name, '\0'))
         return walk_fail(w, ERR_TYPE, "there must be a variable's name at line %zu",
                          walk_line(w));
     if (resolve_variable(list, name) != NULL)
@@ -251,7 +251,7 @@ static int begin_entry(struct walk *w, struct loader *l, struct agent_entry **re
 {
     struct str name = walk_scalar(w);
 
-    if (str_empty(name) || walk_is_null(w) || memchr(name.p, '\0', name.n) != NULL)
+    if (str_empty(name) || walk_is_null(w) || str_has(name, '\0'))
         return walk_fail(w, ERR_TYPE, "there must be a name at line %zu", walk_line(w));
     if (name.n > NAMES_MAX_BYTES)
         return walk_fail(w, ERR_TOO_LARGE, "the name '%s' at line %zu has more than %d bytes",

@@ -98,7 +98,7 @@ static void hint_word(struct str words, char between, struct str text, struct bu
         words = str_skip(words, one.n + 1);
         if (one.n >= sizeof(copy))
             continue;
-        memcpy(copy, one.p, one.n);
+        str_copy(copy, one);
         copy[one.n] = '\0';
         suggest_try(&s, copy);
         if (s.nearest == copy) {

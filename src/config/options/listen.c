@@ -7,9 +7,9 @@
 
 static bool copy_text(struct str text, char *out, size_t size)
 {
-    if (str_empty(text) || text.n >= size || memchr(text.p, '\0', text.n) != NULL)
+    if (str_empty(text) || text.n >= size || str_has(text, '\0'))
         return false;
-    memcpy(out, text.p, text.n);
+    str_copy(out, text);
     out[text.n] = '\0';
     return true;
 }

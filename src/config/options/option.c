@@ -243,8 +243,7 @@ int option_add(const struct option *o,
 {
     char ***list = member_of(o, object);
 
-    if ((item.n > 0 && memchr(item.p, '\0', item.n) != NULL) || item.n > MAX_ITEM ||
-        (item.n == 0 && o->type == OPTION_NAMES))
+    if (str_has(item, '\0') || item.n > MAX_ITEM || (item.n == 0 && o->type == OPTION_NAMES))
         return option_refuse(o, ERR_TYPE, subject, err);
     if ((int64_t)strings_count(*list) >= o->max)
         return option_refuse(o, ERR_REFUSED, subject, err);
@@ -283,7 +282,7 @@ int option_set(const struct option *o,
                const char *subject,
                struct error *err)
 {
-    if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
+    if (str_has(text, '\0'))
         return option_refuse(o, ERR_TYPE, subject, err);
     switch (o->type) {
     case OPTION_TEXT:

@@ -10,8 +10,7 @@ char *string_copy(struct str s)
 
     if (z == NULL)
         return NULL;
-    if (s.n > 0)
-        memcpy(z, s.p, s.n);
+    str_copy(z, s);
     z[s.n] = '\0';
     return z;
 }
