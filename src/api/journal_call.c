@@ -2,6 +2,7 @@
 #include "api/admit.h"
 
 #include "auth/permit.h"
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
 #include "base/histogram.h"
@@ -74,7 +75,7 @@ static void on_message(struct loop_message *message)
     struct journal_call *call = container_of(message, struct journal_call, message);
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
-        token_took_events(call->token, call->journal.accepted, (int64_t)monotonic_us());
+        token_took_events(call->token, call->journal.accepted, (int64_t)clock_monotonic_us());
     bool is_work = has_work(&call->journal);
     bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
     if (call->req != NULL)
@@ -110,7 +111,7 @@ struct journal_call *journal_call_new(struct http_request *req,
 {
     struct token *token = api_token(req);
     int64_t wait =
-        op == JOURNAL_APPEND ? token_events_wait_ms(token, (int64_t)monotonic_us()) : 0;
+        op == JOURNAL_APPEND ? token_events_wait_ms(token, (int64_t)clock_monotonic_us()) : 0;
     struct journal_call *call = wait == 0 ? calloc(1, sizeof(*call)) : NULL;
 
     if (wait > 0) {

@@ -3,11 +3,11 @@
 
 #include "auth/draft.h"
 #include "auth/spec.h"
+#include "base/clock.h"
 #include "jobs/mac.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LOOK_EVERY_MS = 100, SWEEP_EVERY_MS = 60000 };
 
@@ -239,13 +239,8 @@ static int read_key(struct token_service *k,
 
 static void init_locks(struct token_service *k)
 {
-    pthread_condattr_t clock;
-
-    (void)pthread_mutex_init(&k->lock, NULL); /* cannot fail on Linux, nor the others */
-    (void)pthread_condattr_init(&clock);
-    (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&k->news, &clock);
-    (void)pthread_condattr_destroy(&clock);
+    (void)pthread_mutex_init(&k->lock, NULL); /* cannot fail on Linux */
+    clock_cond_init(&k->news);
 }
 
 int token_service_new(const struct token_service_options *options,
@@ -410,35 +405,19 @@ static void look_around(struct token_service *k)
     k->in_trouble = code != 0;
 }
 
-static struct timespec next_look(void)
+static uint64_t next_look(void)
 {
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at); /* cannot fail for this clock */
-    at.tv_nsec += (long)LOOK_EVERY_MS * 1000000;
-    at.tv_sec += at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
+    return clock_monotonic_us() + (uint64_t)LOOK_EVERY_MS * 1000;
 }
 
-static bool is_past(const struct timespec *at)
+/* Waits for requests until @at_us, and takes all; false when it is time to end. */
+static bool wait_for(struct token_service *k, uint64_t at_us, struct token_request **ret)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return now.tv_sec > at->tv_sec || (now.tv_sec == at->tv_sec && now.tv_nsec >= at->tv_nsec);
-}
-
-/* Waits for requests until @at, and takes all; false when it is time to end. */
-static bool wait_for(struct token_service *k,
-                     const struct timespec *at,
-                     struct token_request **ret)
-{
-    int rc = 0;
+    bool in_time = true;
 
     (void)pthread_mutex_lock(&k->lock);
-    while (k->first == NULL && !k->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&k->news, &k->lock, at);
+    while (k->first == NULL && !k->stopping && in_time)
+        in_time = clock_wait(&k->news, &k->lock, at_us);
     *ret = k->first;
     k->first = NULL;
     k->last = &k->first;
@@ -450,13 +429,13 @@ static bool wait_for(struct token_service *k,
 static void *run(void *arg)
 {
     struct token_service *k = arg;
-    struct timespec at = next_look();
+    uint64_t at_us = next_look();
     struct token_request *list;
 
-    while (wait_for(k, &at, &list)) {
-        if (is_past(&at)) { /* however many requests there are */
+    while (wait_for(k, at_us, &list)) {
+        if (clock_monotonic_us() >= at_us) { /* however many requests there are */
             look_around(k);
-            at = next_look();
+            at_us = next_look();
         }
         while (list != NULL) {
             struct token_request *req = list;

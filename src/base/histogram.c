@@ -1,7 +1,6 @@
 #include "base/histogram.h"
 
 #include <assert.h>
-#include <time.h>
 
 #define MS(n)      ((uint64_t)(n)*1000)
 #define SECONDS(n) ((uint64_t)(n)*1000000)
@@ -48,12 +47,4 @@ void histogram_merge(struct histogram *to, const struct histogram *from)
     for (size_t i = 0; i <= to->scale->n; i++)
         counter_add(&to->counts[i], counter_get(&from->counts[i]));
     counter_add(&to->sum, counter_get(&from->sum));
-}
-
-uint64_t monotonic_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }

@@ -34,7 +34,4 @@ void histogram_add(struct histogram *h, uint64_t value, uint64_t times);
 /* Adds @from, of the same scale, to @to. */
 void histogram_merge(struct histogram *to, const struct histogram *from);
 
-/* Microseconds that only ever rise, to measure with. */
-uint64_t monotonic_us(void);
-
 #endif

@@ -10,7 +10,6 @@
 #include "base/visible.h"
 #include "client/internal.h"
 #include "cli/commands.h"
-#include "terminal/moment.h"
 #include "cli/remote.h"
 #include "config/options/amount.h"
 

@@ -2,6 +2,7 @@
  *
  * The stream's clean end says only that it is over; how the job ended is then asked of the
  * server, so that it does not depend on the dialect. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "terminal/live.h"
 #include "cli/remote.h"
@@ -103,7 +104,7 @@ static int ask_ending(const struct remote_follow *f)
         err = client_get(c, path.p, REMOTE_TIMEOUT_MS, &reply);
         if (err == 0 && reply.status < 500)
             break;
-        client_sleep_ms(client_backoff_ms(i, 200, 5000));
+        clock_sleep_ms(client_backoff_ms(i, 200, 5000));
     }
     int code = err != 0              ? remote_failed(f->remote, err)
                : reply.status != 200 ? remote_refused(f->remote, &reply)

@@ -1,5 +1,6 @@
 /* `spoolwire interrupts`: the questions that wait for an answer, once or as they come and go.
  */
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "base/visible.h"
 #include "cli/commands.h"
@@ -25,8 +26,8 @@ static void put_span(struct interrupt_listing *l, struct str from, struct str to
     struct buf text;
 
     buf_init(&text, 40);
-    if ((from.p == NULL || moment_parse(from, &a)) && (to.p == NULL || moment_parse(to, &b)) &&
-        (from.p != NULL || to.p != NULL))
+    if ((from.p == NULL || calendar_parse(from, &a)) &&
+        (to.p == NULL || calendar_parse(to, &b)) && (from.p != NULL || to.p != NULL))
         moment_put_span(&text, b > a ? b - a : 0);
     grid_cell(&l->grid, buf_text(&text), STYLE_PLAIN);
     buf_done(&text);

@@ -3,6 +3,7 @@
  * A page is read, and each of its jobs taken, until there are enough of them, or none left,
  * or they become too old.  Lines for programs are written as the pages come; rows for people
  * at the end, when it is known how wide they are. */
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "terminal/grid.h"
@@ -51,7 +52,7 @@ static int64_t moment_at(yyjson_val *job, struct str key)
 {
     int64_t ms;
 
-    return moment_parse(json_text(json_get(job, key)), &ms) ? ms : 0;
+    return calendar_parse(json_text(json_get(job, key)), &ms) ? ms : 0;
 }
 
 /* The first of what is open; one request for all of the list. */

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/client.h"
-#include "terminal/moment.h"
 #include "cli/redirect.h"
 
 #include <arpa/inet.h>
@@ -70,7 +69,7 @@ static void cut(struct pipe *p)
     for (int waited = 0; waited < ARRIVE_MS && unsent > 0; waited++) {
         if (ioctl(p->client, SIOCOUTQ, &unsent) != 0)
             break;
-        client_sleep_ms(unsent > 0 ? 1 : 0);
+        clock_sleep_ms(unsent > 0 ? 1 : 0);
     }
     (void)setsockopt(p->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is soft
                                                                               */
@@ -84,7 +83,7 @@ static void wait_until(int64_t ms)
     int64_t left;
 
     while ((left = ms - clock_steady_ms()) > 0)
-        client_sleep_ms(left);
+        clock_sleep_ms(left);
 }
 
 /* Waits until the record of this id is due. */
@@ -114,7 +113,7 @@ static void take_faults(struct pipe *p)
         if (strcmp(o->faults[i].id, p->id) != 0 || atomic_exchange(&p->relay->used[i], true))
             continue;
         if (o->faults[i].stall_ms > 0)
-            client_sleep_ms(o->faults[i].stall_ms);
+            clock_sleep_ms(o->faults[i].stall_ms);
         else
             p->is_last = true;
     }

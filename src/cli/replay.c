@@ -12,7 +12,6 @@
 #include "base/table.h"
 #include "client/client.h"
 #include "cli/commands.h"
-#include "terminal/moment.h"
 #include "cli/relay.h"
 #include "config/options/amount.h"
 #include "config/options/listen.h"
@@ -26,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OPT_SPEED = FLAG_OWN, OPT_DROP, OPT_STALL, OPT_LISTEN, OPT_JOB };
@@ -325,7 +323,7 @@ static int start_server(struct replay *r, const sigset_t *before)
             r->server = 0;
             return cli_trouble(r->args->path, "the server behind it did not start");
         }
-        client_sleep_ms(LOOK_MS);
+        clock_sleep_ms(LOOK_MS);
     }
     return answers(r) ? EXIT_OK
                       : cli_trouble(r->args->path, "the server behind it does not answer");

@@ -5,6 +5,7 @@
 #include "auth/draft.h"
 #include "auth/token.h"
 #include "base/buf.h"
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -12,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/data.h"
 #include "terminal/grid.h"
-#include "terminal/moment.h"
 #include "config/options/amount.h"
 #include "config/text/quote.h"
 #include "dialect/render.h"
@@ -47,7 +47,7 @@ static int until_seen(const struct args *args, struct store *store)
     int code = store_token_changes(store, &changes, &err);
     while (code == 0 && (code = store_tokens_seen(store, &seen, &err)) == 0 && seen < changes &&
            clock_steady_ms() < until)
-        client_sleep_ms(LOOK_MS);
+        clock_sleep_ms(LOOK_MS);
     if (code != 0)
         return cli_trouble(args->path, "%s", err.text);
     if (seen < changes)
@@ -225,7 +225,7 @@ static void put_day(struct grid *g, int64_t ms)
     struct buf text;
 
     buf_init(&text, 40);
-    render_time(&text, ms);
+    calendar_put(&text, ms);
     grid_cell(g, ms != 0 ? str_head(buf_text(&text), 10) : STR("never"), STYLE_PLAIN);
     buf_done(&text);
 }

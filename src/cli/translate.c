@@ -3,6 +3,7 @@
  * Each FILE is one job; without FILE, standard input is.  What was read is translated and
  * written at once, so a slow worker is followed token by token and a fast file is
  * written in large pieces. */
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "config/file/agent_file.h"
@@ -14,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 256 * 1024, FOLLOW_MS = 100, MAX_JOB_ID = 100 };
@@ -238,13 +238,9 @@ static int set_option(struct translate *t, int id, const char *value)
 
 static int64_t on_clock(void *arg)
 {
-    struct translate *t = arg;
-    struct timespec now;
+    const struct translate *t = arg;
 
-    if (t->fixed_clock)
-        return FIXED_CLOCK_MS;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return t->fixed_clock ? FIXED_CLOCK_MS : clock_wall_ms();
 }
 
 static int on_write(void *arg, struct str bytes)
@@ -298,13 +294,6 @@ static int stopped(const struct translate *t, struct filter *f, int err)
     return trouble(t, filter_error(f)->text);
 }
 
-static void wait_for_more(void)
-{
-    struct timespec pause = { .tv_nsec = FOLLOW_MS * 1000000L };
-
-    (void)nanosleep(&pause, NULL); /* an early return only looks sooner */
-}
-
 static int copy(struct translate *t, struct filter *f, int fd, char *piece)
 {
     for (;;) {
@@ -315,7 +304,7 @@ static int copy(struct translate *t, struct filter *f, int fd, char *piece)
         if (n < 0)
             return trouble(t, strerror(errno));
         if (n == 0 && t->follow && fd != STDIN_FILENO && !filter_job_ended(f)) {
-            wait_for_more();
+            clock_sleep_ms(FOLLOW_MS);
             continue;
         }
         if (n == 0)
@@ -368,15 +357,12 @@ static int translate_file(struct translate *t,
 
 /* --- the command ------------------------------------------------------------- */
 
-static void print_stats(struct filter *f, const struct timespec *began)
+static void print_stats(struct filter *f, uint64_t began_us)
 {
     struct filter_stats s;
-    struct timespec now;
+    double seconds = (double)(clock_monotonic_us() - began_us) / 1e6;
 
     filter_stats(f, &s);
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    double seconds =
-        (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
     (void)fprintf(
         stderr, "jobs      %llu\nlines     %llu\nevents    %llu (%.0f/s)\nbad lines %llu\n",
         (unsigned long long)s.jobs, (unsigned long long)s.in.lines,
@@ -446,13 +432,12 @@ static int translate_all(struct translate *t, struct filter *f, char *const *fil
 static int translate(struct translate *t, char *const *files, size_t n)
 {
     struct filter *f = NULL;
-    struct timespec began;
+    uint64_t began_us = clock_monotonic_us();
     struct filter_stats s;
 
     int code = load_agent(t);
     if (code != EXIT_OK)
         return code;
-    (void)clock_gettime(CLOCK_MONOTONIC, &began);
     if (n > 1) /* lines of several jobs must say whose they are */
         t->filter.wrap = t->filter.name_jobs = true;
     if (filter_new(&t->filter, &f) != 0) {
@@ -462,7 +447,7 @@ static int translate(struct translate *t, char *const *files, size_t n)
     code = translate_all(t, f, files, n);
     filter_stats(f, &s);
     if (t->stats)
-        print_stats(f, &began);
+        print_stats(f, began_us);
     filter_free(f);
     return code == EXIT_OK && s.in.bad > 0 ? EXIT_BAD_NEWS : code;
 }

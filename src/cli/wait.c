@@ -1,12 +1,12 @@
 /* Waiting for a job's end, by long polls: a lost connection or a server that restarts only
  * makes for another one. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/visible.h"
 #include "cli/remote.h"
 #include "terminal/term.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,19 +22,11 @@ struct job_wait {
     const struct remote_wait *w;
     struct client_reply reply;
     struct buf path;
-    int64_t deadline; /* on now_ms's clock; 0: none */
+    int64_t deadline; /* on the monotonic clock; 0: none */
     int64_t last_good;
     unsigned failures; /* in a row */
     bool asked;        /* the human was told about the question */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- the end --------------------------------------------------------------------------------
  */
@@ -126,20 +118,21 @@ static int try_later(struct job_wait *s, int err)
 {
     const struct remote *r = s->w->remote;
 
-    if (now_ms() - s->last_good > GIVE_UP_MS)
+    if (clock_monotonic_ms() - s->last_good > GIVE_UP_MS)
         return err != 0 ? remote_failed(r, err) : remote_refused(r, &s->reply);
     if (s->failures++ == 0)
         (void)cli_trouble(r->path, "%s; trying again",
                           err != 0 ? client_error(r->client) : "the server is busy");
-    client_sleep_ms(client_backoff_ms(s->failures, 200, 5000));
+    clock_sleep_ms(client_backoff_ms(s->failures, 200, 5000));
     return EXIT_OK;
 }
 
 static int wait_for(struct job_wait *s)
 {
-    s->last_good = now_ms();
+    s->last_good = clock_monotonic_ms();
     for (;;) {
-        int64_t began = now_ms(), left = s->deadline > 0 ? s->deadline - began : POLL_MS;
+        int64_t began = clock_monotonic_ms(),
+                left = s->deadline > 0 ? s->deadline - began : POLL_MS;
 
         if (left <= 0) {
             (void)cli_trouble(s->w->remote->path, "the job has not ended in time, and goes on");
@@ -158,10 +151,10 @@ static int wait_for(struct job_wait *s)
         if (s->reply.status != 202)
             return remote_refused(s->w->remote, &s->reply);
         s->failures = 0;
-        s->last_good = now_ms();
+        s->last_good = clock_monotonic_ms();
         still_going(s);
         if (s->last_good - began < PAUSE_MS && left > PAUSE_MS)
-            client_sleep_ms(PAUSE_MS); /* a server that does not wait must not be pressed */
+            clock_sleep_ms(PAUSE_MS); /* a server that does not wait must not be pressed */
     }
 }
 
@@ -170,7 +163,7 @@ int remote_wait(const struct remote_wait *w)
     struct job_wait s = { .w = w };
 
     if (w->timeout_ms > 0)
-        s.deadline = now_ms() + w->timeout_ms;
+        s.deadline = clock_monotonic_ms() + w->timeout_ms;
     client_reply_init(&s.reply);
     buf_init(&s.path, REMOTE_MAX_PATH);
     int code = wait_for(&s);

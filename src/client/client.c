@@ -1,4 +1,5 @@
 /* Requests by libcurl's easy interface.  One handle, so the connection is kept alive. */
+#include "base/clock.h"
 #include "client/internal.h"
 
 #include "base/json.h"
@@ -6,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_REPLY = 64 * 1024 * 1024, CONNECT_MS = 10000 };
@@ -297,23 +297,13 @@ void client_reply_detail(const struct client_reply *reply, struct error *err)
 
 int64_t client_backoff_ms(unsigned n, int64_t first_ms, int64_t max_ms)
 {
-    struct timespec now;
     int64_t ms = first_ms;
 
     for (unsigned i = 1; i < n && ms < max_ms; i++)
         ms *= 2;
     if (ms > max_ms)
         ms = max_ms;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
     /* The clock's last digits are random enough to keep clients apart. */
-    uint64_t chance = ((uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 20) * 0x9E3779B97F4A7C15u;
+    uint64_t chance = (clock_monotonic_us() ^ (uint64_t)getpid() << 20) * 0x9E3779B97F4A7C15u;
     return ms / 2 + (int64_t)((chance >> 32) % (uint64_t)(ms / 2 + 1));
-}
-
-void client_sleep_ms(int64_t ms)
-{
-    struct timespec pause = { .tv_sec = (time_t)(ms / 1000),
-                              .tv_nsec = (long)(ms % 1000) * 1000000L };
-
-    (void)nanosleep(&pause, NULL); /* an early return only tries sooner */
 }

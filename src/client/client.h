@@ -57,7 +57,6 @@ void client_reply_detail(const struct client_reply *reply, struct error *err);
 /* How long to wait before attempt number @n (from 1), in milliseconds: doubled each time
  * up to @max_ms, then a random half to the whole of it. */
 int64_t client_backoff_ms(unsigned n, int64_t first_ms, int64_t max_ms);
-void client_sleep_ms(int64_t ms);
 
 /* --- streams ----------------------------------------------------------------------------- */
 

@@ -6,19 +6,19 @@
  *
  * Only the end that HTTP itself marks (the last chunk) is the end: a server that goes away
  * cuts the connection.  204 means that a finished stream has nothing left for us. */
+#include "base/clock.h"
 #include "client/internal.h"
 
 #include "base/json.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     MAX_FRAME = 256 * 1024 * 1024,
     FIRST_RETRY_MS = 250,
     MAX_RETRY_MS = 10000,
     SILENCE_S = 60, /* servers send a comment every 15 s */
-    GIVE_UP_S = 600,
+    GIVE_UP_MS = 600 * 1000,
     MAX_ID = 512,
 };
 
@@ -280,14 +280,6 @@ static int read_connection(struct client_stream *st)
 /* --- all of them
  * ---------------------------------------------------------------------------------- */
 
-static int64_t now_s(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec;
-}
-
 static void tell_loss(struct client_stream *st)
 {
     if (!st->noted && st->f->note != NULL)
@@ -301,18 +293,18 @@ static int pause_for(struct client_stream *st, int64_t ms)
     while (ms > 0 && st->stop == 0 && st->f->tick != NULL) {
         int64_t step = ms < st->f->tick_ms ? ms : st->f->tick_ms;
 
-        client_sleep_ms(step);
+        clock_sleep_ms(step);
         st->stop = st->f->tick(st->f->arg);
         ms -= step;
     }
     if (ms > 0)
-        client_sleep_ms(st->stop == 0 ? ms : 0);
+        clock_sleep_ms(st->stop == 0 ? ms : 0);
     return st->stop;
 }
 
 static int follow(struct client_stream *st)
 {
-    int64_t last_good = now_s();
+    int64_t last_good = clock_monotonic_ms();
     bool ever = false;
 
     for (unsigned failures = 1;; failures++) {
@@ -324,8 +316,8 @@ static int follow(struct client_stream *st)
         if (st->got_frame)
             failures = 1;
         if (st->connected)
-            last_good = now_s();
-        if (!ever || now_s() - last_good > GIVE_UP_S)
+            last_good = clock_monotonic_ms();
+        if (!ever || clock_monotonic_ms() - last_good > GIVE_UP_MS)
             return err;
         tell_loss(st);
         if (pause_for(st, client_backoff_ms(failures, st->retry_ms, MAX_RETRY_MS)) != 0)

@@ -186,7 +186,7 @@ static int on_pause(struct demo_sink *sink, int64_t us)
     if (o->due_us == 0 || o->due_us < now - 1000000)
         o->due_us = now;
     o->due_us += us;
-    demo_sleep_until(o->due_us);
+    clock_sleep_until((uint64_t)o->due_us);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #define DEMO_DEMO_H
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -92,10 +93,10 @@ enum demo_outcome demo_play(const struct demo_job *job, struct demo_sink *sink);
  * the beginning.  @client NULL: that of the server in the environment. */
 int64_t demo_paused_at(struct client *client, const struct demo_job *job);
 
-/* Microseconds on a clock that only goes forward. */
-int64_t demo_now_us(void);
-/* Sleeps until then; an interrupting signal makes it shorter. */
-void demo_sleep_until(int64_t us);
+static inline int64_t demo_now_us(void)
+{
+    return (int64_t)clock_monotonic_us();
+}
 
 /* Works on the jobs that come as lines on standard input, all at a time, until it ends. */
 int demo_pool(const struct demo_options *defaults);

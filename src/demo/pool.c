@@ -5,7 +5,7 @@
  *     a job's thread: plays, and writes whole lines under the lock
  *
  * The end of the input means: no more jobs.  Those that run are finished. */
-#define _GNU_SOURCE /* getline, pthread_condattr_setclock */
+#define _GNU_SOURCE /* getline */
 #include "base/json.h"
 #include "cli/commands.h"
 #include "demo/demo.h"
@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_SAID = 64 * 1024 * 1024, WRITE_BYTES = 64 * 1024 };
@@ -111,12 +110,11 @@ static int on_line(struct demo_sink *sink, struct str line)
 /* Until then, or until it is cancelled. */
 static void sleep_until(struct demo_pool_job *t, int64_t us)
 {
-    struct timespec at = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
-    int err = 0;
+    bool in_time = true;
 
     (void)pthread_mutex_lock(&t->pool->lock);
-    while (!t->is_cancelled && err == 0)
-        err = pthread_cond_timedwait(&t->pool->news, &t->pool->lock, &at);
+    while (!t->is_cancelled && in_time)
+        in_time = clock_wait(&t->pool->news, &t->pool->lock, (uint64_t)us);
     (void)pthread_mutex_unlock(&t->pool->lock);
 }
 
@@ -289,13 +287,9 @@ static void wait_for_all(struct demo_pool *p)
 int demo_pool(const struct demo_options *defaults)
 {
     struct demo_pool p = { .defaults = defaults };
-    pthread_condattr_t attr;
 
-    (void)pthread_mutex_init(&p.lock, NULL); /* none of these fails on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p.news, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&p.lock, NULL); /* cannot fail on Linux */
+    clock_cond_init(&p.news);
     int err = take_all(&p);
     wait_for_all(&p);
     (void)pthread_cond_destroy(&p.news);

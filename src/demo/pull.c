@@ -68,7 +68,7 @@ static void wait_before(const struct pull *p, int err, unsigned failures)
 
     if (err == 0 && p->reply.retry_after_s > 0 && p->reply.retry_after_s <= 30)
         ms += p->reply.retry_after_s * 1000;
-    client_sleep_ms(ms);
+    clock_sleep_ms(ms);
 }
 
 /* Until there is an answer to be had.  ERR_IO: there is none, p->why says so. */
@@ -209,7 +209,7 @@ static int on_pause(struct demo_sink *sink, int64_t us)
         else if (now >= p->beat_us)
             err = send_heartbeat(p);
         else
-            demo_sleep_until(next_stop(p));
+            clock_sleep_until((uint64_t)next_stop(p));
     }
     return err;
 }
@@ -314,7 +314,7 @@ static int lease(struct pull *p)
     buf_done(&body);
     if (err == 0 && p->reply.status == 204) {
         if (demo_now_us() - asked < 200000)
-            client_sleep_ms(200); /* a server that does not wait shall not be hammered */
+            clock_sleep_ms(200); /* a server that does not wait shall not be hammered */
         return ERR_BUSY;
     }
     if (err == 0 && p->reply.status != 200) {

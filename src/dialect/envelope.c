@@ -22,7 +22,7 @@ static struct buf *begin_event(struct frames *out,
 
     if (b == NULL)
         return NULL;
-    render_time(b, rec->ts);
+    calendar_put(b, rec->ts);
     buf_lit(b, "\",\"run_id\":\"");
     json_put_escaped(b, render_job_id(rec));
     buf_str(b, data);

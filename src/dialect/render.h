@@ -6,6 +6,7 @@
 #define DIALECT_RENDER_H
 
 #include "base/buf.h"
+#include "base/calendar.h"
 #include "base/json.h"
 #include "dialect/frames.h"
 #include "record/record.h"
@@ -23,7 +24,7 @@
     (buf_lit((b), ",\"" key "\":"), render_number_value((b), (value)))
 /* `,"key":"2026-02-16T10:30:00.123Z"`. */
 #define render_timestamp(b, key, ms) \
-    (buf_lit((b), ",\"" key "\":\""), render_time((b), (ms)), buf_char((b), '"'))
+    (buf_lit((b), ",\"" key "\":\""), calendar_put((b), (ms)), buf_char((b), '"'))
 
 /* The same, null for 0. */
 #define render_moment(b, key, ms) \
@@ -38,8 +39,6 @@ struct buf *render_begin(struct frames *out, struct str name, struct str header)
 /* Closes the payload's object and the frame. */
 void render_end(struct frames *out);
 
-/* 2026-02-16T10:30:00.123Z of milliseconds since 1970, within the years 1970 to 9999. */
-void render_time(struct buf *b, int64_t ms);
 void render_number_value(struct buf *b, int64_t value);
 /* In quotes, or null for 0. */
 void render_moment_value(struct buf *b, int64_t ms);

@@ -5,6 +5,7 @@
  * go in whole, and the lines of two loops do not mix. */
 #include "http/access_log.h"
 
+#include "base/calendar.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "http/date.h"
@@ -52,13 +53,6 @@ static void put_thousandths(struct buf *b, uint64_t n)
     buf_put(b, text, sizeof(text));
 }
 
-static void put_time(struct buf *b, const struct date *date)
-{
-    buf_str(b, str_of(date->iso));
-    put_thousandths(b, date->millis);
-    buf_char(b, 'Z');
-}
-
 /* Microseconds as milliseconds: "0.123". */
 static void put_ms(struct buf *b, uint64_t us)
 {
@@ -97,7 +91,7 @@ static void put_path(struct buf *b, struct str path)
 static void put_json(struct buf *b, const struct date *date, const struct access_entry *e)
 {
     buf_lit(b, "{\"time\":\"");
-    put_time(b, date);
+    calendar_put(b, date->ms);
     buf_lit(b, "\",\"event\":\"");
     buf_str(b, str_of(kinds[e->kind]));
     buf_lit(b, "\"");
@@ -132,7 +126,7 @@ static void put_word(struct buf *b, struct str word)
 
 static void put_text(struct buf *b, const struct date *date, const struct access_entry *e)
 {
-    put_time(b, date);
+    calendar_put(b, date->ms);
     buf_char(b, ' ');
     buf_str(b, str_of(kinds[e->kind]));
     buf_char(b, ' ');
@@ -168,7 +162,7 @@ static void say_lost(struct access_log *log, const struct date *date)
     log->n_lost = 0;
     if (!log->is_text)
         buf_lit(&log->lines, "{\"time\":\"");
-    put_time(&log->lines, date);
+    calendar_put(&log->lines, date->ms);
     buf_str(&log->lines, log->is_text ? STR(" log lines lost: ")
                                       : STR("\",\"event\":\"log_lines_lost\",\"count\":"));
     buf_u64(&log->lines, n);

@@ -2,18 +2,14 @@
 #ifndef HTTP_DATE_H
 #define HTTP_DATE_H
 
-#include "base/str.h"
-
 #include <stdint.h>
 
 struct date {
-    int64_t second;  /* since 1970, that the texts are of */
-    uint32_t millis; /* of the last date_update */
-    char http[30];   /* "Sun, 06 Nov 1994 08:49:37 GMT" */
-    char iso[20];    /* "1994-11-06T08:49:37" */
+    int64_t ms;    /* since 1970 */
+    char http[30]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 };
 
-void date_set(struct date *d, int64_t second);
+void date_set(struct date *d, int64_t ms);
 /* Brings it up to now. */
 void date_update(struct date *d);
 

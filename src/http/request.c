@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "http/request.h"
 
+#include "base/clock.h"
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -182,7 +183,7 @@ static struct str path_for_log(const struct http_request *req)
 void request_log(struct http_request *req, struct str why)
 {
     char peer[PEER_TEXT];
-    uint64_t us = monotonic_us() - req->start_us;
+    uint64_t us = clock_monotonic_us() - req->start_us;
 
     req->is_logged = true;
     loop_count_answer(req, us);
@@ -203,7 +204,7 @@ void request_log(struct http_request *req, struct str why)
 
 void request_begin(struct http_request *req)
 {
-    req->start_us = monotonic_us();
+    req->start_us = clock_monotonic_us();
 }
 
 static void dispatch(struct http_request *req)

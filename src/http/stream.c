@@ -8,6 +8,7 @@
  *                     \--> cut, or the peer leaves: `closed`
  *
  * Nothing here calls back before it returns. */
+#include "base/clock.h"
 #include "http/chunk.h"
 #include "http/conn.h"
 #include "http/http.h"
@@ -39,7 +40,7 @@ void stream_log(struct conn *c, struct str why)
     if (note != NULL) {
         entry.status = note->status;
         entry.bytes = note->bytes;
-        entry.us = monotonic_us() - note->start_us;
+        entry.us = clock_monotonic_us() - note->start_us;
         entry.method = str_make(note->text, note->method_n);
         entry.id = str_make(note->text + note->method_n, note->id_n);
         entry.path = str_make(note->text + note->method_n + note->id_n, note->path_n);

@@ -1,5 +1,6 @@
 #include "hub/hub.h"
 
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
 #include "base/histogram.h"
@@ -236,7 +237,7 @@ static void measure(struct topic_channel *c, const struct job_change *news)
 
 static void measured(struct topic_channel *c)
 {
-    histogram_add(&c->topic->hub->delivery, monotonic_us() - c->since_us, 1);
+    histogram_add(&c->topic->hub->delivery, clock_monotonic_us() - c->since_us, 1);
     c->since_us = 0;
 }
 

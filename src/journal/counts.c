@@ -1,5 +1,6 @@
 #include "journal/counts.h"
 
+#include "base/clock.h"
 #include "journal/active_job.h"
 
 static const struct {
@@ -107,7 +108,7 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
     uint64_t batches = count_requests(counts, answered);
 
     if (batches > 0)
-        histogram_add(&counts->append, monotonic_us() - j->since_us, batches);
+        histogram_add(&counts->append, clock_monotonic_us() - j->since_us, batches);
     for (unsigned i = 0; i < REC_KIND_MAX; i++)
         counter_add(&counts->records[i], turn->records[i]);
     counter_add(&counts->retried, turn->retried);
@@ -117,14 +118,14 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
         count_job(counts, l, j->now);
     if (j->touched != NULL || j->gone.n > 0) {
         counter_set(&counts->last_commit, (uint64_t)j->now);
-        counter_set(&counts->last_commit_us, monotonic_us());
+        counter_set(&counts->last_commit_us, clock_monotonic_us());
     }
 }
 
 void journal_count_failed(struct journal *j, const struct journal_request *answered)
 {
     counter_add(&j->counts.failed_commits, 1);
-    counter_set(&j->counts.last_failure_us, monotonic_us());
+    counter_set(&j->counts.last_failure_us, clock_monotonic_us());
     for (const struct journal_request *r = answered; r != NULL; r = r->next)
         if (r->op == JOURNAL_APPEND && r->code == ERR_BUSY)
             counter_add(&j->counts.not_stored, 1);
@@ -133,7 +134,7 @@ void journal_count_failed(struct journal *j, const struct journal_request *answe
 void journal_count_look(struct journal *j)
 {
     struct journal_counts *counts = &j->counts;
-    uint64_t now_us = monotonic_us();
+    uint64_t now_us = clock_monotonic_us();
     int64_t oldest = 0;
 
     for (size_t i = 0; i < j->opt.n_agents; i++) {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "journal/inbox.h"
 
+#include "base/clock.h"
 #include "base/histogram.h"
 
 #include <pthread.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SLICE_NS = 100000 };
@@ -26,15 +26,11 @@ struct inbox {
 int inbox_new(struct inbox **ret)
 {
     struct inbox *in = calloc(1, sizeof(*in));
-    pthread_condattr_t attr;
 
     if (in == NULL)
         return ERR_NOMEM;
     (void)pthread_mutex_init(&in->lock, NULL); /* cannot fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&in->news, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&in->news);
     in->last = &in->first;
     *ret = in;
     return 0;
@@ -58,7 +54,7 @@ void inbox_put(struct inbox *in, struct journal_request *first)
     (void)pthread_mutex_lock(&in->lock);
     bool was_empty = in->first == NULL;
     if (was_empty)
-        in->since = monotonic_us();
+        in->since = clock_monotonic_us();
     *in->last = first;
     in->last = &last->next;
     (void)pthread_mutex_unlock(&in->lock);
@@ -82,19 +78,12 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
 /* Until something comes or @ms have passed; false when it is time to stop. */
 static bool wait(struct inbox *in, int64_t ms)
 {
-    struct timespec until;
+    uint64_t until = clock_monotonic_us() + (uint64_t)ms * 1000;
+    bool in_time = true;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     (void)pthread_mutex_lock(&in->lock);
-    int timed_out = 0;
-    while (in->first == NULL && !in->stopping && timed_out == 0)
-        timed_out = pthread_cond_timedwait(&in->news, &in->lock, &until);
+    while (in->first == NULL && !in->stopping && in_time)
+        in_time = clock_wait(&in->news, &in->lock, until);
     bool go_on = !in->stopping || in->first != NULL;
     (void)pthread_mutex_unlock(&in->lock);
     return go_on;

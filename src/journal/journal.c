@@ -1,6 +1,7 @@
 /* A turn: everything that is waiting, one commit, then the news. */
 #include "journal/journal.h"
 
+#include "base/clock.h"
 #include "ingest/agent.h"
 #include "ingest/intake.h"
 #include "journal/inbox.h"
@@ -131,11 +132,11 @@ static int commit(struct journal *j)
         store_rollback(j->opt.store);
         return err;
     }
-    uint64_t before = monotonic_us();
+    uint64_t before = clock_monotonic_us();
     err = store_commit(j->opt.store, &j->failure);
     counter_add(&j->counts.commits, 1);
     if (j->touched != NULL || j->gone.n > 0) /* else there was nothing to sync */
-        histogram_add(&j->counts.commit, monotonic_us() - before, 1);
+        histogram_add(&j->counts.commit, clock_monotonic_us() - before, 1);
     return err;
 }
 
@@ -423,7 +424,7 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
     int code = journal_start_clock(j, err);
     if (code != 0)
         return code;
-    counter_set(&j->counts.last_turn_us, monotonic_us()); /* not stuck before the first */
+    counter_set(&j->counts.last_turn_us, clock_monotonic_us()); /* not stuck before the first */
     code = store_open_jobs(j->opt.store, on_open_job, &r, err);
     if (code == 0 && r.err != 0)
         code = error_set(err, r.err, "%s", error_name(r.err));

@@ -1,5 +1,6 @@
 #include "server/log.h"
 
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "base/visible.h"
@@ -30,7 +31,7 @@ void log_begin(struct buf *out, const char *event)
 {
     buf_init(out, PIPE_BUF);
     buf_lit(out, "{\"time\":\"");
-    render_time(out, log_now(NULL));
+    calendar_put(out, log_now(NULL));
     buf_lit(out, "\",\"event\":\"");
     buf_str(out, str_of(event));
     buf_char(out, '"');

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE /* environ, sigtimedwait */
 #include "server/serve.h"
 
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "server/notify.h"
 #include "server/server.h"
@@ -20,7 +21,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files and the watchdog */
@@ -51,7 +51,7 @@ static void feed_watchdog(struct server *s, int64_t every_ms)
 {
     uint64_t last = counter_get(&journal_counts(s->journal)->last_turn_us);
 
-    if (monotonic_us() - last < (uint64_t)every_ms * 1000)
+    if (clock_monotonic_us() - last < (uint64_t)every_ms * 1000)
         notify("WATCHDOG=1");
 }
 

@@ -16,7 +16,6 @@
 #include "base/visible.h"
 #include "client/client.h"
 #include "terminal/live_lines.h"
-#include "terminal/moment.h"
 #include "terminal/question.h"
 
 #include <signal.h>

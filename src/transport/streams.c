@@ -10,7 +10,7 @@
 
 int64_t streams_now(void)
 {
-    return (int64_t)(monotonic_us() / 1000);
+    return clock_monotonic_ms();
 }
 
 unsigned streams_jitter(struct streams *l, unsigned n)

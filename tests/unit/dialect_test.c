@@ -1,4 +1,4 @@
-/* Dialects: how they are found, times, and what no worker can do to any of them.  What each
+/* Dialects: how they are found, and what no worker can do to any of them.  What each
  * says of every kind of record is in dialect_<name>_test.c. */
 #include "dialect/dialect.h"
 #include "framing/framing.h"
@@ -6,7 +6,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <time.h>
 #include <cmocka.h>
 
 #include "dialect_cast.h"
@@ -73,55 +72,7 @@ static void dialects_say_what_a_connection_gets(void **state)
                       (struct connection_frame){ .kind = FRAME_HEARTBEAT }, "");
 }
 
-/* --- times and namespaces ------------------------------------------------------- */
-
-static void expect_time(int64_t ms, const char *want)
-{
-    struct buf b;
-
-    buf_init(&b, MAX_BYTES);
-    render_time(&b, ms);
-    buf_char(&b, '\0');
-    assert_string_equal(b.p, want);
-    buf_done(&b);
-}
-
-static void times_are_utc_with_milliseconds(void **state)
-{
-    (void)state;
-    expect_time(0, "1970-01-01T00:00:00.000Z");
-    expect_time(INT64_C(1771237800123), TIME);
-    expect_time(INT64_C(951782400000) - 1, "2000-02-28T23:59:59.999Z");
-    expect_time(INT64_C(951782400000), "2000-02-29T00:00:00.000Z");
-    expect_time(INT64_C(4107542400000) - 1, "2100-02-28T23:59:59.999Z");
-    expect_time(INT64_C(4107542400000), "2100-03-01T00:00:00.000Z");
-    expect_time(INT64_C(253402300799999), "9999-12-31T23:59:59.999Z");
-    expect_time(INT64_MAX, "9999-12-31T23:59:59.999Z");
-    expect_time(-1, "1970-01-01T00:00:00.000Z");
-    expect_time(INT64_MIN, "1970-01-01T00:00:00.000Z");
-}
-
-/* Every day until 2400, each at another time of day. */
-static void times_agree_with_the_c_library(void **state)
-{
-    struct buf b;
-
-    (void)state;
-    buf_init(&b, MAX_BYTES);
-    for (int64_t ms = 0; ms < INT64_C(13569465600000); ms += 86400000 + 1234567) {
-        time_t seconds = (time_t)(ms / 1000);
-        struct tm tm;
-        char want[32];
-
-        gmtime_r(&seconds, &tm);
-        strftime(want, sizeof(want), "%Y-%m-%dT%H:%M:%S", &tm);
-        buf_clear(&b);
-        render_time(&b, ms);
-        assert_int_equal(b.n, 24);
-        assert_memory_equal(b.p, want, 19);
-    }
-    buf_done(&b);
-}
+/* --- namespaces ------------------------------------------------------------------ */
 
 static void the_outer_namespace_is_all_but_the_last_segment(void **state)
 {
@@ -433,8 +384,6 @@ int main(void)
         cmocka_unit_test(dialects_are_found_by_name),
         cmocka_unit_test(the_list_agrees_with_the_dialects),
         cmocka_unit_test(dialects_say_what_a_connection_gets),
-        cmocka_unit_test(times_are_utc_with_milliseconds),
-        cmocka_unit_test(times_agree_with_the_c_library),
         cmocka_unit_test(the_outer_namespace_is_all_but_the_last_segment),
         cmocka_unit_test(hostile_text_cannot_forge_a_frame),
         cmocka_unit_test(names_are_from_a_strict_alphabet),

@@ -73,14 +73,6 @@ static void a_gauge_goes_up_and_down(void **state)
     assert_int_equal(counter_get(&c), 7);
 }
 
-static void the_clock_does_not_run_backwards(void **state)
-{
-    uint64_t before = monotonic_us();
-
-    (void)state;
-    assert_true(monotonic_us() >= before);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,7 +80,6 @@ int main(void)
         cmocka_unit_test(scales_rise_and_fit),
         cmocka_unit_test(histograms_of_several_threads_add_up),
         cmocka_unit_test(a_gauge_goes_up_and_down),
-        cmocka_unit_test(the_clock_does_not_run_backwards),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "agents/arq/server.h"
 
 #include "agents/arq/serving.h"
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
@@ -13,7 +14,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { READ_MORE = 100 }; /* ids that are looked at, at least: some may be in progress */
 
@@ -116,17 +116,17 @@ static void put_health(struct arq_server *s, long long n_queued)
 {
     const struct arq_server_counts *c = &s->context.counts;
     struct arq_number life = arq_context_number_of(s->context.opt.health_ms + 1000);
-    char key[SERVING_MAX_ID + 100], text[200], when[32];
-    time_t seconds = (time_t)(clock_wall_ms() / 1000);
-    struct tm tm;
+    char key[SERVING_MAX_ID + 100], text[200];
+    struct calendar now;
 
-    (void)gmtime_r(&seconds, &tm);
-    (void)strftime(when, sizeof(when), "%b-%d %H:%M:%S", &tm);
+    calendar_of(clock_wall_ms(), &now);
     (void)snprintf(key, sizeof(key), "%.200s:health-check", s->context.opt.queue); /* all fit */
-    (void)snprintf(text, sizeof(text),
-                   "%s j_complete=%llu j_failed=%llu j_retried=0 j_ongoing=%zu queued=%lld",
-                   when, (unsigned long long)counter_get(&c->done),
-                   (unsigned long long)counter_get(&c->failed), s->n_servings, n_queued);
+    (void)snprintf(
+        text, sizeof(text),
+        "%s-%02u %02u:%02u:%02u j_complete=%llu j_failed=%llu j_retried=0 j_ongoing=%zu queued=%lld",
+        now.month_name, now.day, now.hour, now.minute, now.second,
+        (unsigned long long)counter_get(&c->done), (unsigned long long)counter_get(&c->failed),
+        s->n_servings, n_queued);
     ARQ_CONTEXT_TELL(&s->context, STR("PSETEX"), str_of(key), str_of(life.text), str_of(text));
 }
 

@@ -7,6 +7,7 @@
  * None of them says anything that a stranger may not know. */
 #include "api/api.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/histogram.h"
 #include "dialect/render.h"
@@ -124,7 +125,7 @@ static enum health put_store(struct buf *b, struct store *store)
 /* Not on the wall clock: it may be set in between. */
 static bool is_within(uint64_t us, uint64_t ms)
 {
-    return monotonic_us() - us <= ms * 1000;
+    return clock_monotonic_us() - us <= ms * 1000;
 }
 
 static enum health put_journal(struct buf *b, const struct journal_counts *c)

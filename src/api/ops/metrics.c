@@ -10,6 +10,7 @@
 
 #include "agents/arq/server.h"
 #include "agents/exec.h"
+#include "base/clock.h"
 #include "redis/bus.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
@@ -35,7 +36,7 @@ static void put_histogram(struct expose *e,
 
 static uint64_t since(uint64_t us)
 {
-    return us != 0 ? monotonic_us() - us : 0;
+    return us != 0 ? clock_monotonic_us() - us : 0;
 }
 
 /* --- requests ------------------------------------------------------------------------ */

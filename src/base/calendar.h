@@ -1,0 +1,34 @@
+/* Times as text, in UTC: days, months and the form of RFC 3339.  Pure.
+ *
+ * All within the years 1970 to 9999; what is outside becomes the nearest that is within. */
+#ifndef BASE_CALENDAR_H
+#define BASE_CALENDAR_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct buf;
+
+struct calendar {
+    uint32_t year;
+    uint32_t month; /* 1 to 12 */
+    uint32_t day;   /* 1 to 31 */
+    uint32_t hour;
+    uint32_t minute;
+    uint32_t second;
+    uint32_t millis;
+    const char *month_name; /* "Jan" */
+    const char *day_name;   /* "Sun" */
+};
+
+enum { CALENDAR_BYTES = sizeof("2026-02-16T10:30:00.123Z") - 1 };
+
+/* @ms since 1970. */
+void calendar_of(int64_t ms, struct calendar *ret);
+/* 2026-02-16T10:30:00.123Z */
+void calendar_put(struct buf *b, int64_t ms);
+/* The same text as milliseconds since 1970; false: it is none. */
+bool calendar_parse(struct str text, int64_t *ret);
+
+#endif
