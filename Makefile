@@ -35,7 +35,7 @@ bench: all
 
 # Rewrites the expected bytes; the diff is what gets reviewed.
 golden: all
-	@tests/golden/run build/release --write
+	@tests/pipeline/golden/run build/release --write
 
 # Puts what the program says about itself into the documents.
 docs: all

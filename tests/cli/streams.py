@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 
-from agent import finish, start
+from demo_agent import finish, start
 from fake import CUT, Server
 from harness import PROGRAM, case, cases, check, contains, equal, spoolwire
 

@@ -1,4 +1,4 @@
-"""Run by tests/python/run, which puts the gateway's harness on the path."""
+"""Run by tests/clients/python/run, which puts the gateway's harness on the path."""
 
 import inspect
 import os

@@ -2,7 +2,6 @@
 
 import os
 import ssl
-import sys
 
 import gateway
 import pytest
@@ -14,7 +13,6 @@ from spoolwire import Client, NotTrusted, subscribe
 @pytest.fixture(scope="module")
 def secure():
     plain = gateway.Server
-    sys.path.append(os.path.join(os.path.dirname(gateway.__file__), "..", "tls"))  # behind packages' names
     import secure_server  # takes its place, for suites that want that
     gateway.Server = plain
     with secure_server.SecureServer(agents={"pull": {"pull": True}}) as running:
