@@ -6,6 +6,7 @@
 
 #include "ingest/fold.h"
 #include "journal/crash.h"
+#include "store/rows.h"
 
 #include <stdlib.h>
 
@@ -27,50 +28,22 @@ int active_job_set_text(struct str *place, struct str text)
     return 0;
 }
 
-enum { N_TEXTS = 11 };
-
-/* The texts of a row that are kept in memory. */
-static void row_texts(struct job_row *row, struct str *texts[N_TEXTS])
-{
-    struct str *const all[N_TEXTS] = {
-        &row->id,           &row->agent,     &row->owner,
-        &row->worker,       &row->holder,    &row->error,
-        &row->error_type,   &row->outcome,   &row->idempotency_key,
-        &row->request_hash, &row->request_id
-    };
-
-    memcpy(texts, all, sizeof(all));
-}
-
 static void free_row(struct job_row *row)
 {
-    struct str *texts[N_TEXTS];
-
-    row_texts(row, texts);
-    for (size_t i = 0; i < N_TEXTS; i++)
-        (void)active_job_set_text(texts[i], STR_NONE); /* freeing cannot fail */
+    row->state = STR_NONE; /* a constant */
+    row_disown(&job_texts, row);
 }
 
 static int copy_row(struct job_row *to, const struct job_row *from)
 {
-    struct job_row copy = *from, source = *from;
-    struct str *texts[N_TEXTS], *sources[N_TEXTS];
-    int err = 0;
+    struct job_row copy = *from;
 
-    row_texts(&copy, texts);
-    row_texts(&source, sources);
-    for (size_t i = 0; i < N_TEXTS; i++)
-        *texts[i] = STR_NONE;
     copy.input = STR_NONE; /* not kept */
     copy.state = STR_NONE; /* a constant, set by who has read it */
-    for (size_t i = 0; i < N_TEXTS && err == 0; i++)
-        err = active_job_set_text(texts[i], *sources[i]);
-    if (err != 0) {
-        free_row(&copy);
-        return err;
-    }
-    *to = copy;
-    return 0;
+    int err = row_own(&job_texts, &copy);
+    if (err == 0)
+        *to = copy;
+    return err;
 }
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name)

@@ -5,21 +5,9 @@
 #include "jobs/job_scope.h"
 #include "jobs/merge.h"
 #include "journal/active_job.h"
+#include "store/rows.h"
 
 /* --- to find one ------------------------------------------------------------- */
-
-static bool copy_row(struct arena *mem,
-                     const struct assistant_row *from,
-                     struct assistant_row *to)
-{
-    *to = *from;
-    return arena_copy(mem, from->id, &to->id) && arena_copy(mem, from->owner, &to->owner) &&
-           arena_copy(mem, from->graph, &to->graph) && arena_copy(mem, from->name, &to->name) &&
-           arena_copy(mem, from->description, &to->description) &&
-           arena_copy(mem, from->config, &to->config) &&
-           arena_copy(mem, from->context, &to->context) &&
-           arena_copy(mem, from->metadata, &to->metadata);
-}
 
 bool assistant_is_visible(const struct job_scope *scope, const struct assistant_row *row)
 {
@@ -39,7 +27,8 @@ static int on_found(void *arg, const struct assistant_row *row)
 
     if (!assistant_is_visible(f->scope, row))
         return 1;
-    f->code = copy_row(f->mem, row, f->ret) ? 0 : ERR_NOMEM;
+    *f->ret = *row;
+    f->code = row_copy(f->mem, &assistant_texts, f->ret) ? 0 : ERR_NOMEM;
     return 1;
 }
 

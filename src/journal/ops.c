@@ -11,6 +11,7 @@
 #include "ingest/fold.h"
 #include "jobs/job_scope.h"
 #include "journal/active_job.h"
+#include "store/rows.h"
 
 void journal_fail_turn(struct journal *j, const struct error *why)
 {
@@ -39,27 +40,17 @@ void journal_wrote(struct journal *j, struct journal_request *req, int code)
 
 /* --- answers ----------------------------------------------------------------- */
 
-static bool keep(struct journal_request *req, struct str text, struct str *place)
-{
-    return arena_copy(&req->mem, text, place);
-}
-
 void journal_answer_row(struct journal *j,
                         struct journal_request *req,
                         const struct job_row *row)
 {
     struct job_row out = *row;
 
-    if (keep(req, row->id, &out.id) && keep(req, row->agent, &out.agent) &&
-        keep(req, row->state, &out.state) && keep(req, row->input, &out.input) &&
-        keep(req, row->owner, &out.owner) && keep(req, row->worker, &out.worker) &&
-        keep(req, row->holder, &out.holder) && keep(req, row->error, &out.error) &&
-        keep(req, row->error_type, &out.error_type) && keep(req, row->outcome, &out.outcome)) {
-        out.idempotency_key = out.request_hash = out.request_id = STR_NONE;
+    out.idempotency_key = out.request_hash = out.request_id = STR_NONE;
+    if (row_copy(&req->mem, &job_texts, &out))
         req->row = out;
-        return;
-    }
-    journal_broke(j, req, ERR_NOMEM);
+    else
+        journal_broke(j, req, ERR_NOMEM);
 }
 
 int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req)
@@ -69,13 +60,7 @@ int journal_answer_run(struct journal *j, int64_t key, struct journal_request *r
 
     if (err != 0)
         return err;
-    return keep(req, run->assistant, &run->assistant) &&
-                   keep(req, run->metadata, &run->metadata) &&
-                   keep(req, run->kwargs, &run->kwargs) &&
-                   keep(req, run->strategy, &run->strategy) &&
-                   keep(req, run->thread, &run->thread)
-               ? 0
-               : ERR_NOMEM;
+    return row_copy(&req->mem, &run_texts, run) ? 0 : ERR_NOMEM;
 }
 
 void journal_not_found(struct journal_request *req)

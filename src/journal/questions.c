@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "ingest/fold.h"
 #include "jobs/json_schema.h"
+#include "store/rows.h"
 
 #include <stdio.h>
 
@@ -184,14 +185,11 @@ static int on_question(void *arg, const struct question_row *row)
 {
     struct questions *q = arg;
     struct question_row copy = *row;
-    struct str *const texts[] = { &copy.id,     &copy.on_expiry, &copy.fallback,
-                                  &copy.schema, &copy.answer,    &copy.answered_by };
 
-    q->err = q->n == q->cap && !grow(q) ? ERR_NOMEM : 0;
-    for (size_t i = 0; q->err == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
-        q->err = arena_copy(q->mem, *texts[i], texts[i]) ? 0 : ERR_NOMEM;
     copy.question = copy.context = copy.value = STR_NONE;
-    if (q->err == 0)
+    bool ok = (q->n < q->cap || grow(q)) && row_copy(q->mem, &question_texts, &copy);
+    q->err = ok ? 0 : ERR_NOMEM;
+    if (ok)
         q->rows[q->n++] = copy;
     return q->err;
 }

@@ -6,6 +6,7 @@
 #include "store/checkpoints.h"
 
 #include "base/json.h"
+#include "store/rows.h"
 
 #define BUSY \
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
@@ -18,17 +19,6 @@ enum {
 
 /* --- threads ----------------------------------------------------------------- */
 
-static bool keep_texts(struct journal_request *req, struct thread_row *row)
-{
-    struct str *const texts[] = { &row->id,     &row->owner,      &row->status, &row->metadata,
-                                  &row->config, &row->interrupts, &row->error,  &row->values };
-    bool ok = true;
-
-    for (size_t i = 0; ok && i < sizeof(texts) / sizeof(texts[0]); i++)
-        ok = arena_copy(&req->mem, *texts[i], texts[i]);
-    return ok;
-}
-
 /* 0, ERR_NOT_FOUND, or what was refused. */
 static int find(struct journal *j, struct journal_request *req, struct thread_row *ret)
 {
@@ -36,7 +26,7 @@ static int find(struct journal *j, struct journal_request *req, struct thread_ro
 
     if (err == 0 && !job_scope_includes(req->reach, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
-    if (err == 0 && !keep_texts(req, ret))
+    if (err == 0 && !row_copy(&req->mem, &thread_texts, ret))
         err = error_set(&req->why, ERR_BUSY, "out of memory");
     return err;
 }

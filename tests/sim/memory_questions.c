@@ -3,38 +3,17 @@
 
 #include <stdlib.h>
 
-enum { N_QUESTION_TEXTS = 9 };
-
-static void question_texts(struct question_row *row, struct str *texts[N_QUESTION_TEXTS])
-{
-    struct str *const all[N_QUESTION_TEXTS] = {
-        &row->id,      &row->on_expiry, &row->fallback, &row->schema,     &row->question,
-        &row->context, &row->value,     &row->answer,   &row->answered_by
-    };
-
-    memcpy(texts, all, sizeof(all));
-}
-
 static void questions_add(struct disk_questions *q, const struct question_row *row)
 {
-    struct str *texts[N_QUESTION_TEXTS];
-
     q->rows = disk_must(realloc(q->rows, (q->n + 1) * sizeof(*q->rows)));
     q->rows[q->n] = *row;
-    question_texts(&q->rows[q->n++], texts);
-    for (size_t i = 0; i < N_QUESTION_TEXTS; i++)
-        *texts[i] = disk_copy_text(*texts[i]);
+    disk_own(&question_texts, &q->rows[q->n++]);
 }
 
 void disk_questions_free(struct disk_questions *q)
 {
-    struct str *texts[N_QUESTION_TEXTS];
-
-    for (size_t i = 0; i < q->n; i++) {
-        question_texts(&q->rows[i], texts);
-        for (size_t k = 0; k < N_QUESTION_TEXTS; k++)
-            free((char *)(uintptr_t)texts[k]->p);
-    }
+    for (size_t i = 0; i < q->n; i++)
+        row_disown(&question_texts, &q->rows[i]);
     free(q->rows);
     *q = (struct disk_questions){ 0 };
 }

@@ -26,36 +26,32 @@ struct str disk_copy_text(struct str s)
     return str_make(p, s.n);
 }
 
-enum { N_TEXTS = 13 };
-
-static void texts_of(struct job_row *row, struct str *texts[N_TEXTS])
+void disk_own(const struct row_texts *texts, void *row)
 {
-    struct str *const all[N_TEXTS] = { &row->id,           &row->agent,   &row->state,
-                                       &row->input,        &row->worker,  &row->error,
-                                       &row->error_type,   &row->outcome, &row->idempotency_key,
-                                       &row->request_hash, &row->owner,   &row->holder,
-                                       &row->request_id };
+    for (size_t i = 0; i < texts->n; i++) {
+        struct str *text = row_text(texts, row, i);
 
-    memcpy(texts, all, sizeof(all));
+        *text = disk_copy_text(*text);
+    }
 }
 
 /* A copy of @from whose texts are in one block, which is returned. */
 static char *copy_row(const struct job_row *from, struct job_row *to, size_t *ret_n)
 {
-    struct str *texts[N_TEXTS];
     size_t n = 1;
 
     *to = *from;
-    texts_of(to, texts);
-    for (size_t i = 0; i < N_TEXTS; i++)
-        n += texts[i]->n;
+    for (size_t i = 0; i < job_texts.n; i++)
+        n += row_text(&job_texts, to, i)->n;
     char *block = disk_must(malloc(n)), *at = block;
-    for (size_t i = 0; i < N_TEXTS; i++) {
-        if (texts[i]->p == NULL)
+    for (size_t i = 0; i < job_texts.n; i++) {
+        struct str *text = row_text(&job_texts, to, i);
+
+        if (text->p == NULL)
             continue;
-        memcpy(at, texts[i]->p, texts[i]->n);
-        texts[i]->p = at;
-        at += texts[i]->n;
+        memcpy(at, text->p, text->n);
+        text->p = at;
+        at += text->n;
     }
     if (ret_n != NULL)
         *ret_n = n;

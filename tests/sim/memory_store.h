@@ -3,6 +3,7 @@
 #define SIM_MEMORY_STORE_H
 
 #include "disk.h"
+#include "store/rows.h"
 
 enum undo_kind { UNDO_INSERT, UNDO_ROW, UNDO_APPEND, UNDO_GONE, UNDO_EXPIRED };
 
@@ -47,6 +48,8 @@ struct store {
 /* Aborts without memory: what the simulator itself needs is there. */
 void *disk_must(void *p);
 struct str disk_copy_text(struct str s); /* owned */
+/* Gives @row texts of its own; row_disown() frees them. */
+void disk_own(const struct row_texts *texts, void *row);
 
 /* What was handed out before is rubbish from here on. */
 void store_take_back(struct store *s);

@@ -6,43 +6,12 @@
 
 #include <stdlib.h>
 
-enum { N_THREAD_TEXTS = 8, N_RUN_TEXTS = 5 };
-
-static void thread_texts(struct thread_row *row, struct str *texts[N_THREAD_TEXTS])
-{
-    struct str *const all[N_THREAD_TEXTS] = { &row->id,       &row->owner,  &row->status,
-                                              &row->metadata, &row->config, &row->interrupts,
-                                              &row->error,    &row->values };
-
-    memcpy(texts, all, sizeof(all));
-}
-
-static void run_texts(struct run_row *row, struct str *texts[N_RUN_TEXTS])
-{
-    struct str *const all[N_RUN_TEXTS] = { &row->assistant, &row->metadata, &row->kwargs,
-                                           &row->strategy, &row->thread };
-
-    memcpy(texts, all, sizeof(all));
-}
-
 static struct thread_row copy_thread(const struct thread_row *from)
 {
     struct thread_row row = *from;
-    struct str *texts[N_THREAD_TEXTS];
 
-    thread_texts(&row, texts);
-    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
-        *texts[i] = disk_copy_text(*texts[i]);
+    disk_own(&thread_texts, &row);
     return row;
-}
-
-static void free_thread(struct thread_row *row)
-{
-    struct str *texts[N_THREAD_TEXTS];
-
-    thread_texts(row, texts);
-    for (size_t i = 0; i < N_THREAD_TEXTS; i++)
-        free((char *)(uintptr_t)texts[i]->p);
 }
 
 static void threads_add(struct disk_threads *t, const struct thread_row *row)
@@ -54,31 +23,22 @@ static void threads_add(struct disk_threads *t, const struct thread_row *row)
 void disk_threads_free(struct disk_threads *t)
 {
     for (size_t i = 0; i < t->n; i++)
-        free_thread(&t->rows[i]);
+        row_disown(&thread_texts, &t->rows[i]);
     free(t->rows);
     *t = (struct disk_threads){ 0 };
 }
 
 static void runs_add(struct disk_runs *r, const struct run_row *row)
 {
-    struct str *texts[N_RUN_TEXTS];
-
     r->rows = disk_must(realloc(r->rows, (r->n + 1) * sizeof(*r->rows)));
     r->rows[r->n] = *row;
-    run_texts(&r->rows[r->n++], texts);
-    for (size_t i = 0; i < N_RUN_TEXTS; i++)
-        *texts[i] = disk_copy_text(*texts[i]);
+    disk_own(&run_texts, &r->rows[r->n++]);
 }
 
 void disk_runs_free(struct disk_runs *r)
 {
-    struct str *texts[N_RUN_TEXTS];
-
-    for (size_t i = 0; i < r->n; i++) {
-        run_texts(&r->rows[i], texts);
-        for (size_t k = 0; k < N_RUN_TEXTS; k++)
-            free((char *)(uintptr_t)texts[k]->p);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        row_disown(&run_texts, &r->rows[i]);
     free(r->rows);
     *r = (struct disk_runs){ 0 };
 }
@@ -118,7 +78,7 @@ int store_thread_insert(struct store *s, struct thread_row *row, struct error *e
         row->key = copy.key = ++d->last_thread;
         threads_add(&d->threads, &copy);
     }
-    free_thread(&copy);
+    row_disown(&thread_texts, &copy);
     return code;
 }
 
@@ -136,7 +96,7 @@ int store_thread_update(struct store *s, const struct thread_row *row, struct er
     next.created = there->created;
     next.is_temporary = there->is_temporary;
     next = copy_thread(&next);
-    free_thread(there);
+    row_disown(&thread_texts, there);
     *there = next;
     return 0;
 }
@@ -165,7 +125,7 @@ int store_thread_delete(struct store *s, int64_t key, struct error *err)
 
     if (code != 0 || there == NULL)
         return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
-    free_thread(there);
+    row_disown(&thread_texts, there);
     *there = s->disk->threads.rows[--s->disk->threads.n];
     return 0;
 }

@@ -49,18 +49,6 @@ static void bind_plain(struct binder *b, const struct job_row *row)
     JOB_PLAIN(BIND_TEXT, BIND_INT)
 }
 
-/* Moves the texts of @row into s->texts. */
-static int keep_texts(struct store *s, struct job_row *row, struct error *err)
-{
-    struct str *const texts[] = { &row->id,           &row->agent,           &row->state,
-                                  &row->input,        &row->worker,          &row->error,
-                                  &row->outcome,      &row->idempotency_key, &row->error_type,
-                                  &row->request_hash, &row->owner,           &row->holder,
-                                  &row->request_id };
-
-    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a job", err);
-}
-
 /* --- writing --------------------------------------------------------------------- */
 
 /* The unique columns by the name that SQLite gives them in its message. */
@@ -171,7 +159,7 @@ static int get(struct store *s,
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
     if (rc == SQLITE_ROW) {
         read_row(b.stmt, &row);
-        code = keep_texts(s, &row, err);
+        code = texts_keep(s, &job_texts, &row, "a job", err);
     } else if (rc == SQLITE_DONE) {
         code = error_set(err, ERR_NOT_FOUND, "there is no job \"%.*s\"",
                          STR_ARG(str_head(value, 100)));

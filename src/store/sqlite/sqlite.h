@@ -24,25 +24,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "store/backend.h"
+#include "store/rows.h"
 
 #include <sqlite3.h>
 #include <sys/types.h>
-
-/* The columns of a job, with a macro for each type.  Key, input, seq, first_seq and
- * producer_seq are not in the lists: each is special in its own way. */
-/* clang-format off */
-#define JOB_FIXED(TEXT, INT)                                                           \
-    TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running) \
-    INT(published) INT(thread) INT(ordinal) INT(unsigned_attempt)
-#define JOB_INDEXED(TEXT, INT)                                                         \
-    TEXT(state) INT(finished) INT(expiry_seconds)
-#define JOB_PLAIN(TEXT, INT)                                                           \
-    TEXT(worker) TEXT(holder) TEXT(error) TEXT(error_type) TEXT(outcome)               \
-    TEXT(request_hash) TEXT(request_id)                                                \
-    INT(attempt) INT(attempts_left) INT(updated) INT(started) INT(lease_until)         \
-    INT(queue_deadline) INT(run_deadline) INT(run_seconds) INT(cancel_requested)       \
-    INT(pause_requested) INT(resumed) INT(answer_by) INT(not_before) INT(values_seq)
-/* clang-format on */
 
 /* In the order of thread_of() in threads.c. */
 #define THREAD_COLUMNS                                                                \
@@ -278,8 +263,8 @@ void bind_blob(struct binder *b, struct str bytes);
 bool texts_start(struct store *s, size_t n);
 /* Moves the texts of a row there; @what it is goes into the error. */
 int texts_keep(struct store *s,
-               struct str *const *texts,
-               size_t n,
+               const struct row_texts *texts,
+               void *row,
                const char *what,
                struct error *err);
 /* A text of the current row, in SQLite's memory. */

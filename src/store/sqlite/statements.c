@@ -429,25 +429,26 @@ bool texts_start(struct store *s, size_t n)
 }
 
 int texts_keep(struct store *s,
-               struct str *const *texts,
-               size_t n,
+               const struct row_texts *texts,
+               void *row,
                const char *what,
                struct error *err)
 {
     struct buf *kept = &sqlite_of(s)->texts;
     size_t total = 0;
 
-    for (size_t i = 0; i < n; i++)
-        total += texts[i]->n;
+    for (size_t i = 0; i < texts->n; i++)
+        total += row_text(texts, row, i)->n;
     if (!texts_start(s, total)) /* once, so that it does not move below */
         return error_set(err, kept->error, "%s does not fit into memory", what);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < texts->n; i++) {
+        struct str *text = row_text(texts, row, i);
         size_t from = kept->n;
 
-        if (texts[i]->p == NULL)
+        if (text->p == NULL)
             continue;
-        buf_str(kept, *texts[i]);
-        *texts[i] = buf_since(kept, from);
+        buf_str(kept, *text);
+        *text = buf_since(kept, from);
     }
     return 0;
 }

@@ -44,22 +44,6 @@ static struct run_row run_of(sqlite3_stmt *stmt)
     };
 }
 
-static int keep_thread(struct store *s, struct thread_row *row, struct error *err)
-{
-    struct str *const texts[] = { &row->id,     &row->owner,      &row->status, &row->metadata,
-                                  &row->config, &row->interrupts, &row->error,  &row->values };
-
-    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a thread", err);
-}
-
-static int keep_run(struct store *s, struct run_row *row, struct error *err)
-{
-    struct str *const texts[] = { &row->assistant, &row->metadata, &row->kwargs, &row->strategy,
-                                  &row->thread };
-
-    return texts_keep(s, texts, sizeof(texts) / sizeof(texts[0]), "a thread", err);
-}
-
 /* --- writing --------------------------------------------------------------------- */
 
 int sqlite_thread_insert(struct store *s, struct thread_row *row, struct error *err)
@@ -193,7 +177,7 @@ static int get_thread(struct store *s,
 
     if (code == 0) {
         row = thread_of(b->stmt);
-        code = keep_thread(s, &row, err);
+        code = texts_keep(s, &thread_texts, &row, "a thread", err);
     }
     (void)sqlite3_reset(b->stmt); /* repeats the error */
     if (code == 0)
@@ -229,7 +213,7 @@ int sqlite_run_get(struct store *s, int64_t job, struct run_row *ret, struct err
     int code = step_one(s, &b, err);
     if (code == 0) {
         row = run_of(b.stmt);
-        code = keep_run(s, &row, err);
+        code = texts_keep(s, &run_texts, &row, "a thread", err);
     }
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     if (code == 0)
