@@ -1,8 +1,9 @@
 /* Rows of records, and retention.
  *
- * A row is a run of one job's records, a line each.  Its id is the job's key and the seq of
- * its last record in one number, so that one B-tree keyed by a plain integer has each job's
- * records side by side and in order, and the first row from seq on has the record seq:
+ * A row is a record chunk: several records of one job, a line each.  Its id is the job's key
+ * and the seq of its last record in one number, so that one B-tree keyed by a plain integer has
+ * each job's records side by side and in order, and the first row from seq on has the record
+ * seq:
  *
  *     bit 62                     30 29                    0
  *      |  key: 8 thousand million  |  seq: 1 thousand million |
@@ -74,18 +75,19 @@ int sqlite_append(struct store *s,
 /* --- reading --------------------------------------------------------------------- */
 
 /* A damaged row may have none. */
-static struct str column_run(sqlite3_stmt *stmt, int column)
+static struct str column_chunk(sqlite3_stmt *stmt, int column)
 {
-    struct str run = column_text(stmt, column);
+    struct str chunk = column_text(stmt, column);
 
-    return run.p != NULL ? run : STR("");
+    return chunk.p != NULL ? chunk : STR("");
 }
 
-static uint64_t count_lines(struct str run)
+static uint64_t count_lines(struct str chunk)
 {
     uint64_t n = 1;
 
-    for (const char *p = run.p; (p = memchr(p, '\n', (size_t)(run.p + run.n - p))) != NULL; p++)
+    for (const char *p = chunk.p;
+         (p = memchr(p, '\n', (size_t)(chunk.p + chunk.n - p))) != NULL; p++)
         n++;
     return n;
 }
@@ -108,13 +110,13 @@ struct giving {
     void *arg;
 };
 
-/* The records of one run that are wanted; false when it is enough. */
-static bool give_run(struct giving *g, uint64_t last, struct str run)
+/* The records of one chunk that are wanted; false when it is enough. */
+static bool give_chunk(struct giving *g, uint64_t last, struct str chunk)
 {
-    uint64_t seq = last - count_lines(run);
+    uint64_t seq = last - count_lines(chunk);
 
     while (seq < last) {
-        struct str stored = take_line(&run);
+        struct str stored = take_line(&chunk);
 
         if (++seq <= g->after)
             continue;
@@ -153,8 +155,8 @@ int sqlite_records(struct store *s,
     do
         rc = sqlite3_step(b.stmt);
     while (rc == SQLITE_ROW &&
-           give_run(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
-                    column_run(b.stmt, 1)));
+           give_chunk(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
+                      column_chunk(b.stmt, 1)));
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fault(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return code;
@@ -165,9 +167,9 @@ static int no_record(int64_t key, uint64_t seq, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "job %" PRId64 " has no record %" PRIu64, key, seq);
 }
 
-/* What is in a run from record @seq on, into s->texts, and the id of its row.  SQLITE_DONE
+/* What is in a chunk from record @seq on, into s->texts, and the id of its row.  SQLITE_DONE
  * when it is not there, SQLITE_OK, or another code of SQLite's. */
-static int copy_run(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
+static int copy_chunk(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
 {
     struct binder b = statement_bind(s, STATEMENT_RECORD);
 
@@ -175,16 +177,16 @@ static int copy_run(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
     bind_int(&b, record_id(key, RECORD_SEQ_MAX));
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
     if (rc == SQLITE_ROW) {
-        struct str run = column_run(b.stmt, 1);
-        uint64_t n = count_lines(run);
+        struct str chunk = column_chunk(b.stmt, 1);
+        uint64_t n = count_lines(chunk);
 
         *ret_id = sqlite3_column_int64(b.stmt, 0);
         uint64_t wanted = ((uint64_t)*ret_id & RECORD_SEQ_MAX) - seq + 1;
         for (; n > wanted; n--)
-            (void)take_line(&run);
-        rc = n < wanted ? SQLITE_DONE : texts_start(s, run.n) ? SQLITE_OK : SQLITE_NOMEM;
+            (void)take_line(&chunk);
+        rc = n < wanted ? SQLITE_DONE : texts_start(s, chunk.n) ? SQLITE_OK : SQLITE_NOMEM;
         if (rc == SQLITE_OK)
-            buf_str(&sqlite_of(s)->texts, run);
+            buf_str(&sqlite_of(s)->texts, chunk);
     }
     (void)sqlite3_reset(b.stmt); /* repeats the error */
     return rc;
@@ -197,14 +199,14 @@ int sqlite_record(struct store *s,
                   struct error *err)
 {
     int64_t id;
-    int rc = fits(key, seq) && seq > 0 ? copy_run(s, key, seq, &id) : SQLITE_DONE;
+    int rc = fits(key, seq) && seq > 0 ? copy_chunk(s, key, seq, &id) : SQLITE_DONE;
 
     if (rc == SQLITE_DONE)
         return no_record(key, seq, err);
     if (rc != SQLITE_OK)
         return fault(s, rc, err);
-    struct str run = buf_text(&sqlite_of(s)->texts);
-    *ret = take_line(&run);
+    struct str chunk = buf_text(&sqlite_of(s)->texts);
+    *ret = take_line(&chunk);
     return 0;
 }
 
@@ -290,7 +292,7 @@ static int find(struct store *s, struct binder *b, struct found_record *ret, str
     return code;
 }
 
-/* At most @room runs that nobody sees any more. */
+/* At most @room chunks that nobody sees any more. */
 static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_LEAVING);
@@ -311,15 +313,15 @@ static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
     return code;
 }
 
-/* The run that @seq is in begins with it from now on. */
-static int cut_run(struct store *s, int64_t key, uint64_t seq, struct error *err)
+/* The chunk that @seq is in begins with it from now on. */
+static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *err)
 {
     int64_t id;
-    int rc = copy_run(s, key, seq, &id);
+    int rc = copy_chunk(s, key, seq, &id);
 
     if (rc != SQLITE_OK)
         return rc == SQLITE_DONE ? 0 : write_failed(s, rc, err);
-    struct binder b = statement_bind(s, STATEMENT_RUN_CUT);
+    struct binder b = statement_bind(s, STATEMENT_CHUNK_CUT);
     bind_text(&b, buf_text(&sqlite_of(s)->texts));
     bind_int(&b, id);
     return write_run(s, &b, NULL, err);
@@ -345,7 +347,7 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
     if (code == 0)
         code = run_for_job(s, STATEMENT_RUN_FORGET, job.key, NULL, err);
     if (code == 0)
-        code = cut_run(s, job.key, (uint64_t)job.n, err);
+        code = cut_chunk(s, job.key, (uint64_t)job.n, err);
     return code == 0 ? leave_records(s, job.key, job.n - 1, err) : code;
 }
 

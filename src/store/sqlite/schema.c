@@ -79,7 +79,7 @@ static const char *const steps[] = {
     /* One row, so that a server notices what another process has done to them. */
     "CREATE TABLE token_changes (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;"
     "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;",
-    /* 3: runs of records, and the producer's batch with them. */
+    /* 3: chunks of records, and the producer's batch with them. */
     "ALTER TABLE records ADD COLUMN batch INTEGER;"
     "DROP VIEW job_records;"
     "CREATE VIEW job_runs(job, last_seq, stored, batch) AS"

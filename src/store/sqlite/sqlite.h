@@ -34,7 +34,7 @@
     "key, id, owner, status, metadata, config, interrupts, error, created, updated, " \
     "state_updated, n_runs, is_temporary, state, ttl_ms"
 
-/* The row id of a run is its job's key and the seq of its last record (records.c). */
+/* The row id of a record chunk is its job's key and the seq of its last record (records.c). */
 #define RECORD_SEQ_BITS 30
 #define RECORD_SEQ_MAX  (((uint64_t)1 << RECORD_SEQ_BITS) - 1)
 #define RECORD_JOB_MAX  (((int64_t)1 << (63 - RECORD_SEQ_BITS)) - 1)
@@ -96,7 +96,7 @@ enum statement {
     STATEMENT_SUSPECT_DELETE,
     STATEMENT_INPUT_DELETE,
     STATEMENT_RECORDS_DELETE,
-    STATEMENT_RUN_CUT,
+    STATEMENT_CHUNK_CUT,
     STATEMENT_WHOLE_JOB,
     STATEMENT_EXPIRED_JOB,
     STATEMENT_LEAVING_PUT,
@@ -190,12 +190,13 @@ struct sqlite_store {
     bool relaxed; /* commits are not synced */
     unsigned busy_ms;
     enum transaction transaction;
-    struct error failure;           /* while TRANSACTION_FAILED: why */
-    struct file_id files[FILE_MAX]; /* as they were opened */
-    int wal_frames;                 /* after the last commit */
-    int checkpoint_at;              /* frames */
-    int64_t wal_room;               /* bytes; see wal.c */
-    struct buf texts;               /* of the row that was handed out last */
+    struct error failure;               /* while TRANSACTION_FAILED: why */
+    struct file_id files[FILE_MAX];     /* as they were opened */
+    int wal_frames;                     /* after the last commit */
+    int checkpoint_at;                  /* frames */
+    int64_t wal_room;                   /* bytes; see wal.c */
+    struct buf texts;                   /* of the row that was handed out last */
+    struct breadcrumb_page *breadcrumb; /* mapped; NULL: nobody has asked for it */
 };
 
 static inline struct sqlite_store *sqlite_of(struct store *s)
@@ -220,6 +221,10 @@ int file_create(const struct sqlite_store *s, struct error *err);
 int file_check(struct sqlite_store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
 void file_sync_folder(const struct sqlite_store *s);
+
+/* --- breadcrumb.c ---------------------------------------------------------------- */
+
+void breadcrumb_unmap(struct sqlite_store *s);
 
 /* --- wal.c ----------------------------------------------------------------------- */
 

@@ -198,7 +198,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_INPUT_DELETE] = "DELETE FROM inputs WHERE job = ?",
     [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id IN "
                                  "(SELECT id FROM records WHERE id BETWEEN ? AND ? LIMIT ?)",
-    [STATEMENT_RUN_CUT] = "UPDATE records SET stored = ? WHERE id = ?",
+    [STATEMENT_CHUNK_CUT] = "UPDATE records SET stored = ? WHERE id = ?",
     /* The two that have waited for the longest time. */
     [STATEMENT_WHOLE_JOB] =
         "SELECT key, max(2, seq - (state <> 'succeeded')) FROM jobs INDEXED BY jobs_whole " IS_FINAL
