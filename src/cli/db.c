@@ -184,8 +184,8 @@ static void put_stats(struct buf *out,
     buf_i64(out, stats->records);
     if (!json)
         buf_char(out, '\n');
-    put_size(out, "file", disk->file, json);
-    put_size(out, "wal", disk->wal, json);
+    for (size_t i = 0; i < disk->n; i++)
+        put_size(out, disk->figures[i].name, disk->figures[i].bytes, json);
     put_size(out, "free", disk->free, json);
     if (json)
         buf_lit(out, "}\n");

@@ -19,6 +19,7 @@
 #include "record/record.h"
 #include "store/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -259,19 +260,20 @@ static int make_store(struct replay *r)
     return code == 0 ? EXIT_OK : cli_trouble(r->args->path, "%s", err.text);
 }
 
+/* All files in it are ours: the socket, and those of the database. */
 static void remove_folder(const struct replay *r)
 {
-    static const char *const names[] = { "run.db",      "run.db-wal",     "run.db-shm",
-                                         "run.db.lock", "run.db.folding", "socket" };
-    char path[160];
+    DIR *folder = r->folder[0] != '\0' ? opendir(r->folder) : NULL;
+    char path[400];
 
-    if (r->folder[0] == '\0')
+    if (folder == NULL)
         return;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", r->folder, names[i]);
-        (void)unlink(path); /* it may not be there */
+    for (struct dirent *e; (e = readdir(folder)) != NULL;) {
+        (void)snprintf(path, sizeof(path), "%s/%s", r->folder, e->d_name);
+        (void)unlink(path); /* `.` and `..` stay */
     }
-    (void)rmdir(r->folder); /* what else is in it is not ours */
+    (void)closedir(folder);
+    (void)rmdir(r->folder); /* fails when somebody has made a folder in it */
 }
 
 /* --- the server behind it -------------------------------------------------------------------

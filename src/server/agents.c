@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- as the settings have them ----------------------------------------------------------- */
@@ -188,16 +187,13 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
     log_end(&out);
 }
 
-/* The mark of our processes: the data file's, which only one server uses at a time.  What a
- * server before us has left of its processes goes before they are started anew. */
+/* The mark of our processes: the database's, which only one server of the machine uses at a
+ * time.  What a server before us has left of its processes goes before they are started anew.
+ */
 static void sweep(struct server *s)
 {
-    struct stat about = { 0 };
-
-    if (stat(s->now->config->data, &about) != 0)
-        return; /* it is open, and somebody has moved it away: then nothing is marked */
-    (void)snprintf(s->mark, sizeof(s->mark), "%llx-%llx", (unsigned long long)about.st_dev,
-                   (unsigned long long)about.st_ino); /* fits */
+    if (store_identity(s->store, s->mark, NULL) != 0)
+        return; /* nothing is marked */
     if (child_guard_sweep(str_of(s->mark)))
         (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
 }

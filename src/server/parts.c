@@ -76,7 +76,7 @@ static void open_breadcrumb(struct server *s)
     struct error err;
     struct buf out;
 
-    if (breadcrumb_open(s->store, &s->breadcrumb, &err) == 0)
+    if (store_breadcrumb(s->store, &s->breadcrumb, &err) == 0)
         return;
     log_begin(&out, "suspect");
     buf_lit(&out, ",\"why\":");

@@ -120,7 +120,6 @@ static void stop(struct server *s)
     api_done(&s->app);
     token_service_free(s->tokens);
     hub_shared_free(s->hub_shared);
-    breadcrumb_close(&s->breadcrumb);
     store_close(s->store);
     free(s->exec_agents);
     free(s->exec_names);

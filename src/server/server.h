@@ -39,9 +39,9 @@ struct server {
     serve_hello hello;             /* or NULL */
     const void *hello_arg;
     bool has_terminal;
-    atomic_bool log_is_text; /* what workers say, as the access log is */
-    char mark[40];           /* of our processes; or empty */
-    char self[4096];         /* this program, for the demo agent */
+    atomic_bool log_is_text;         /* what workers say, as the access log is */
+    char mark[STORE_IDENTITY_BYTES]; /* of our processes; or empty */
+    char self[4096];                 /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
 };
 

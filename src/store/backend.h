@@ -8,6 +8,7 @@
 #define STORE_BACKEND_H
 
 #include "store/assistants.h"
+#include "store/breadcrumb.h"
 #include "store/checkpoints.h"
 #include "store/items.h"
 #include "store/store.h"
@@ -47,13 +48,15 @@
     STORE_TOKEN_OPS(OP)
 
 /* Looking after where it lives.  A backend leaves out what it does not offer. */
-#define STORE_ADMIN(OP) OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk)
+#define STORE_ADMIN(OP)                                                                \
+    OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;
 
 struct store_ops {
     STORE_OPS(STORE_MEMBER)
+    uint64_t max_seq; /* the last record that a job may have */
 };
 
 struct store_admin {

@@ -1,8 +1,8 @@
-/* A breadcrumb: one number in a mapped page beside the database, `<path>.folding`.
+/* A breadcrumb: one number that outlives the process, for the next start to read what this one
+ * was doing.
  *
- * Setting it is a store to memory.  The page is the system's, so the number outlives the
- * process however that ends: the next start reads what this one was doing.  It is not synced:
- * after a restart of the machine it says nothing.
+ * Setting it is a store to memory, in a page that is the system's and that the store's backend
+ * provides.  It is not synced: after a restart of the machine it says nothing.
  *
  * For one thread at a time. */
 #ifndef STORE_BREADCRUMB_H
@@ -15,17 +15,12 @@
 struct error;
 struct store;
 
-struct breadcrumb_page;
-
 struct breadcrumb {
-    struct breadcrumb_page *page; /* mapped */
-    _Atomic int64_t *number;      /* inside of it */
+    _Atomic int64_t *number; /* the store's; NULL: not open */
 };
 
-/* Maps the page beside @s, the one that writes; makes the file (mode 0600) unless it is there.
- * A store in memory has a page that nobody finds again. */
-int breadcrumb_open(struct store *s, struct breadcrumb *ret, struct error *err);
-void breadcrumb_close(struct breadcrumb *m);
+/* The one of @s, the store that writes; it lives as long as @s. */
+int store_breadcrumb(struct store *s, struct breadcrumb *ret, struct error *err);
 
 /* Until something is set: what the last process left; 0: nothing. */
 static inline int64_t breadcrumb_get(const struct breadcrumb *m)
@@ -33,7 +28,7 @@ static inline int64_t breadcrumb_get(const struct breadcrumb *m)
     return m->number != NULL ? atomic_load_explicit(m->number, memory_order_relaxed) : 0;
 }
 
-/* of a breadcrumb that is not open it does nothing. */
+/* Does nothing for a breadcrumb that is not open. */
 static inline void breadcrumb_set(struct breadcrumb *m, int64_t number)
 {
     if (m->number == NULL)

@@ -121,6 +121,11 @@ void store_close(struct store *s)
         s->ops->close(s);
 }
 
+uint64_t store_max_seq(const struct store *s)
+{
+    return s->ops->max_seq;
+}
+
 /* --- what a backend need not offer ------------------------------------------------ */
 
 static int not_offered(const char *what, struct error *err)
@@ -139,6 +144,8 @@ static int not_offered(const char *what, struct error *err)
 ADMIN(check, (store_finding_cb cb, void *arg), (cb, arg))
 ADMIN(backup, (const char *path), (path))
 ADMIN(disk, (struct store_disk *ret), (ret))
+ADMIN(identity, (char ret[STORE_IDENTITY_BYTES]), (ret))
+ADMIN(breadcrumb, (struct breadcrumb *ret), (ret))
 /* clang-format on */
 
 int store_vacuum(struct store *s, struct error *err)

@@ -108,20 +108,22 @@ int store_suspect(struct store *s,
                   struct error *err);
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
 int store_job_delete(struct store *s, int64_t key, struct error *err);
-/* A run of a job's records: those that follow its last one, up to @last, a line each with
+/* A record chunk: the records of a job that follow its last one, up to @last, a line each with
  * a newline between.  @batch is the number of the producer's last batch, or -1.
  *
- * The job's row need not be stored with every run: a row that is read has the seq of the
- * last record that is there, and the batch of the last run behind the seq that it was stored
+ * The job's row need not be stored with every chunk: a row that is read has the seq of the
+ * last record that is there, and the batch of the last chunk behind the seq that it was stored
  * with.
  *
- * ERR_REFUSED when there is a run that ends there; ERR_TOO_LARGE past 2^30 - 1. */
+ * ERR_REFUSED when there is a chunk that ends there; ERR_TOO_LARGE past store_max_seq(). */
 int store_append(struct store *s,
                  int64_t key,
                  uint64_t last,
                  struct str stored,
                  int64_t batch,
                  struct error *err);
+/* The number of the last record that a job may have. */
+uint64_t store_max_seq(const struct store *s);
 /* The wall clock was set: everything that is stored to happen later (leases, deadlines,
  * retention, tokens) is moved by @by milliseconds, to @now's clock. */
 int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);
@@ -375,6 +377,8 @@ int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
 /* --- looking after it ---------------------------------------------------------- */
 
+/* Each of these may be something that a backend does not offer: ERR_REFUSED, which says so. */
+
 typedef void (*store_finding_cb)(void *arg, struct str what);
 /* Is the file sound, as SQLite sees it?  Each thing that is not is told. */
 int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
@@ -387,11 +391,26 @@ int store_vacuum(struct store *s, struct error *err);
 /* Was one of its files deleted, moved or replaced since it was opened?  Then commits fail. */
 bool store_is_lost(struct store *s);
 
-/* Where it lives, in bytes; does not look into it. */
+/* What it takes where it lives, and the room there; does not look into it. */
+struct store_figure {
+    const char *name; /* one lower-case word */
+    const char *help; /* a sentence */
+    uint64_t bytes;
+};
+
+enum { STORE_MAX_FIGURES = 4 };
+
 struct store_disk {
-    uint64_t file, wal;
+    struct store_figure figures[STORE_MAX_FIGURES]; /* the data itself first */
+    size_t n;
     uint64_t free, total; /* of the file system; free for us */
 };
+
+/* After an error, too, *@ret has the names of the figures, all of 0 bytes. */
 int store_disk(struct store *s, struct store_disk *ret, struct error *err);
+
+enum { STORE_IDENTITY_BYTES = 40 };
+/* A short text that tells this database from all others of the machine. */
+int store_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct error *err);
 
 #endif

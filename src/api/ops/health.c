@@ -97,14 +97,28 @@ static void begin_part(struct buf *b, const char *name, enum health health, stru
         render_text(b, "reason", why);
 }
 
+static void put_disk(struct buf *b, const struct store_disk *disk)
+{
+    for (size_t i = 0; i < disk->n; i++) {
+        buf_lit(b, ",\"");
+        buf_str(b, i > 0 ? str_of(disk->figures[i].name) : STR(""));
+        buf_str(b, i > 0 ? STR("_bytes\":") : STR("bytes\":"));
+        buf_u64(b, disk->figures[i].bytes);
+    }
+    render_number(b, "disk_free_bytes", (int64_t)disk->free);
+    render_number(b, "disk_total_bytes", (int64_t)disk->total);
+}
+
 static enum health put_store(struct buf *b, struct store *store)
 {
     struct store_disk disk = { 0 };
     struct job_row row;
     bool is_readable = store_job_get(store, STR(""), &row, NULL) == ERR_NOT_FOUND;
-    bool is_there = store_disk(store, &disk, NULL) == 0;
+    int code = store_disk(store, &disk, NULL);
+    bool has_disk = code != ERR_REFUSED; /* else its backend does not know one */
+    bool is_there = code == 0 || !has_disk;
     bool is_lost = store_is_lost(store);
-    bool is_low = is_there && disk.free < LOW_DISK_BYTES;
+    bool is_low = code == 0 && disk.free < LOW_DISK_BYTES;
     enum health health = is_lost || !is_readable || !is_there ? HEALTH_FAILING
                          : is_low                             ? HEALTH_DEGRADED
                                                               : HEALTH_OK;
@@ -114,10 +128,8 @@ static enum health put_store(struct buf *b, struct store *store)
                : !is_readable || !is_there ? STR("the database cannot be read")
                : is_low                    ? STR("the disk is almost full")
                                            : STR_NONE);
-    render_number(b, "bytes", (int64_t)disk.file);
-    render_number(b, "wal_bytes", (int64_t)disk.wal);
-    render_number(b, "disk_free_bytes", (int64_t)disk.free);
-    render_number(b, "disk_total_bytes", (int64_t)disk.total);
+    if (has_disk)
+        put_disk(b, &disk);
     buf_char(b, '}');
     return health;
 }

@@ -409,6 +409,7 @@ static void put_arq(struct expose *e, const struct arq_server *arq)
 static void put_store(struct expose *e, const struct journal_counts *c, struct store *store)
 {
     struct store_disk disk;
+    char name[80];
 
     put_histogram(e, "spoolwire_store_commit_duration_seconds", &c->commit,
                   "Of one commit, which all that is waiting shares.");
@@ -420,8 +421,13 @@ static void put_store(struct expose *e, const struct journal_counts *c, struct s
                    "Times that the system's clock was set; timers went on.");
     if (store_disk(store, &disk, NULL) != 0)
         return;
-    expose_gauge(e, "spoolwire_store_bytes", disk.file, "Size of the database.");
-    expose_gauge(e, "spoolwire_store_wal_bytes", disk.wal, "Size of its write-ahead log.");
+    for (size_t i = 0; i < disk.n; i++) {
+        const struct store_figure *figure = &disk.figures[i];
+
+        (void)snprintf(name, sizeof(name), "spoolwire_store_%s%sbytes",
+                       i > 0 ? figure->name : "", i > 0 ? "_" : ""); /* fits */
+        expose_gauge(e, name, figure->bytes, figure->help);
+    }
     expose_gauge(e, "spoolwire_disk_free_bytes", disk.free, "Room left on its disk.");
 }
 

@@ -1,11 +1,10 @@
-/* The mapped page beside the database.
+/* The mapped page beside the database, `<path>.folding` (mode 0600).  A store in memory has a
+ * page that nobody finds again.
  *
  * The page begins with what it is and with the id of the machine's boot.  A number of another
  * boot is worth nothing: the system writes the page when it likes to, so after a power loss it
  * may be any that was set. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "store/breadcrumb.h"
-
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -71,9 +70,8 @@ static void begin(struct breadcrumb_page *page)
     memcpy(page->magic, magic, sizeof(magic));
 }
 
-int breadcrumb_open(struct store *store, struct breadcrumb *ret, struct error *err)
+static int map(struct sqlite_store *s, struct error *err)
 {
-    struct sqlite_store *s = sqlite_of(store);
     bool in_memory = strcmp(s->path, ":memory:") == 0;
     int fd = in_memory ? -1 : open_file(s, err);
 
@@ -86,15 +84,23 @@ int breadcrumb_open(struct store *store, struct breadcrumb *ret, struct error *e
         (void)close(fd); /* the mapping stays */
     if (page == MAP_FAILED)
         return error_set(err, ERR_IO, "cannot map %s.folding: %s", s->name, strerror(number));
-    *ret = (struct breadcrumb){ .page = page };
-    begin(ret->page);
-    ret->number = &ret->page->number;
+    s->breadcrumb = page;
+    begin(page);
     return 0;
 }
 
-void breadcrumb_close(struct breadcrumb *m)
+int sqlite_breadcrumb(struct store *store, struct breadcrumb *ret, struct error *err)
 {
-    if (m->page != NULL)
-        (void)munmap(m->page, PAGE_BYTES); /* mapped by us */
-    *m = (struct breadcrumb){ 0 };
+    struct sqlite_store *s = sqlite_of(store);
+    int code = s->breadcrumb == NULL ? map(s, err) : 0;
+
+    if (code == 0)
+        ret->number = &s->breadcrumb->number;
+    return code;
+}
+
+void breadcrumb_unmap(struct sqlite_store *s)
+{
+    if (s->breadcrumb != NULL)
+        (void)munmap(s->breadcrumb, PAGE_BYTES); /* mapped by us */
 }

@@ -258,6 +258,9 @@ int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
     struct stat file = { 0 }, log = { 0 };
     struct statvfs disk = { 0 };
 
+    *ret = (struct store_disk){ .figures = { { "file", "Size of the database.", 0 },
+                                             { "wal", "Size of its write-ahead log.", 0 } },
+                                .n = 2 };
     if (wal == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     int rc = stat(s->path, &file) == 0 && statvfs(s->path, &disk) == 0 ? 0 : errno;
@@ -265,9 +268,21 @@ int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
     free(wal);
     if (rc != 0)
         return error_set(err, ERR_IO, "cannot look at %s: %s", s->name, strerror(rc));
-    *ret = (struct store_disk){ .file = (uint64_t)file.st_size,
-                                .wal = (uint64_t)log.st_size,
-                                .free = (uint64_t)disk.f_bavail * disk.f_frsize,
-                                .total = (uint64_t)disk.f_blocks * disk.f_frsize };
+    ret->figures[0].bytes = (uint64_t)file.st_size;
+    ret->figures[1].bytes = (uint64_t)log.st_size;
+    ret->free = (uint64_t)disk.f_bavail * disk.f_frsize;
+    ret->total = (uint64_t)disk.f_blocks * disk.f_frsize;
+    return 0;
+}
+
+/* Only one server uses the file at a time. */
+int sqlite_identity(struct store *store, char ret[STORE_IDENTITY_BYTES], struct error *err)
+{
+    const struct file_id *id = &sqlite_of(store)->files[FILE_DATABASE];
+
+    if (id->number == 0)
+        return error_set(err, ERR_NOT_FOUND, "it is in no file");
+    (void)snprintf(ret, STORE_IDENTITY_BYTES, "%llx-%llx", (unsigned long long)id->device,
+                   (unsigned long long)id->number); /* fits */
     return 0;
 }

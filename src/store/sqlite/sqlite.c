@@ -216,7 +216,7 @@ static int open_beside(struct sqlite_store *s, bool relaxed, struct error *err)
 }
 
 #define ENTRY(name) STORE_ENTRY(sqlite, name)
-static const struct store_ops ops = { STORE_OPS(ENTRY) };
+static const struct store_ops ops = { .max_seq = RECORD_SEQ_MAX, STORE_OPS(ENTRY) };
 static const struct store_admin admin = { STORE_ADMIN(ENTRY) };
 #undef ENTRY
 
@@ -286,6 +286,7 @@ void sqlite_close(struct store *store)
     (void)sqlite3_close(s->db);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd); /* after the database: now another server may have it */
+    breadcrumb_unmap(s);
     buf_done(&s->texts);
     free(s->path);
     free(s);

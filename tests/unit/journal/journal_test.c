@@ -79,7 +79,7 @@ static int set_up(void **state)
     s.agent = (struct journal_agent){
         .name = STR("a"), .settings = s.settings, .lease_ms = 60000, .attempts = 1
     };
-    assert_int_equal(breadcrumb_open(s.store, &s.breadcrumb, &why), 0);
+    assert_int_equal(store_breadcrumb(s.store, &s.breadcrumb, &why), 0);
     start(&s);
     *state = &s;
     return 0;
@@ -90,7 +90,6 @@ static int tear_down(void **state)
     struct scene *s = *state;
 
     journal_free(s->journal);
-    breadcrumb_close(&s->breadcrumb);
     store_close(s->store);
     agent_free(s->settings);
     return 0;
