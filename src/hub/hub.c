@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/table.h"
+#include "hub/recheck.h"
 #include "hub/shared.h"
 #include "hub/window.h"
 
@@ -35,8 +36,13 @@ struct topic {
     int64_t key; /* of the newest job of that id that is known of; 0: none */
     char job[80];
     size_t job_n;
-    bool detached; /* the job is gone, and the readers that are left will notice */
-    bool waking;   /* some of its readers are being woken */
+    uint64_t told_seq; /* of the last news */
+    uint8_t state;     /* enum job_state, where it is known */
+    bool knows_state;
+    bool has_news;  /* since the last re-check */
+    uint32_t round; /* of the re-check in which it was asked for */
+    bool detached;  /* the job is gone, and the readers that are left will notice */
+    bool waking;    /* some of its readers are being woken */
 };
 
 struct hub {
@@ -44,7 +50,9 @@ struct hub {
     struct mailbox *box;       /* borrowed */
     unsigned index;            /* among the loops */
     struct table topics;       /* job id -> struct topic; without those that are detached */
-    struct topic all;          /* list head */
+    struct topic all;          /* list head; those that wait longest for a re-check first */
+    struct recheck *recheck;   /* owned; NULL: there was none yet */
+    uint32_t round;            /* of re-checks */
     struct frames frames;      /* see hub_frames */
     struct buf scratch;        /* see hub_scratch */
     struct topic_channel due;  /* head of the ring of channels with readers to wake */
@@ -87,7 +95,7 @@ static int add_record(struct hub *h,
 }
 
 /* Adds a change of state that is no record, where the dialect has a frame for it. */
-static void add_status(struct hub *h, struct topic_channel *c, const struct job_change *news)
+static void add_status(struct hub *h, struct topic_channel *c, const struct change *news)
 {
     struct buf *out = hub_scratch(h);
 
@@ -103,7 +111,7 @@ static void add_status(struct hub *h, struct topic_channel *c, const struct job_
         (void)window_add(&c->window, buf_text(out), c->window.last, false);
 }
 
-static void take_news(struct hub *h, struct topic_channel *c, const struct job_change *news)
+static void take_news(struct hub *h, struct topic_channel *c, const struct change_message *news)
 {
     size_t from = 0, n_frames = 0;
 
@@ -118,9 +126,9 @@ static void take_news(struct hub *h, struct topic_channel *c, const struct job_c
     int err = 0;
     for (size_t i = from; follows && i < news->n_records && err == 0; i++)
         err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);
-    if (c->window.last < news->last_seq || err != 0)
-        window_reset(&c->window, news->last_seq);
-    add_status(h, c, news);
+    if (c->window.last < news->change.last_seq || err != 0)
+        window_reset(&c->window, news->change.last_seq);
+    add_status(h, c, &news->change);
 }
 
 /* The job is gone; a new one of the same id is another topic. */
@@ -147,6 +155,8 @@ static bool take_key(struct topic *t, int64_t key)
     if (key < t->key)
         return false;
     t->key = key;
+    t->told_seq = 0;
+    t->knows_state = false;
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         window_reset(&c->window, 0);
         c->window.known = false;
@@ -154,6 +164,19 @@ static bool take_key(struct topic *t, int64_t key)
             r->gone |= r->key != 0;
     }
     return true;
+}
+
+static void link_last(struct hub *h, struct topic *t)
+{
+    t->next = &h->all;
+    t->prev = h->all.prev;
+    t->prev->next = h->all.prev = t;
+}
+
+static void unlink_topic(struct topic *t)
+{
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
 }
 
 static void remove_topic(struct topic *t)
@@ -164,8 +187,7 @@ static void remove_topic(struct topic *t)
         hub_shared_unwant(t->hub->shared, job, t->hub->index);
         table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
     }
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
+    unlink_topic(t);
     free(t);
 }
 
@@ -227,7 +249,7 @@ static void due_add(struct hub *h, struct topic_channel *c)
 }
 
 /* One commit at a time is followed until all readers have it. */
-static void measure(struct topic_channel *c, const struct job_change *news)
+static void measure(struct topic_channel *c, const struct change_message *news)
 {
     if (c->since_us != 0 || news->n_records == 0 || c->n_readers == 0)
         return;
@@ -285,15 +307,18 @@ static struct topic *find_topic(const struct hub *h, struct str job)
     return t != NULL && str_eq(str_make(t->job, t->job_n), job) ? t : NULL;
 }
 
-void hub_take(struct hub *h, const struct job_change *news)
+void hub_take(struct hub *h, const struct change_message *news)
 {
-    struct topic *t = find_topic(h, news->job);
+    const struct change *change = &news->change;
+    struct topic *t = find_topic(h, change->job);
 
-    if (t == NULL)
+    if (t == NULL || !take_key(t, change->key))
         return;
-    if (!take_key(t, news->key))
-        return;
-    if (news->gone)
+    t->has_news = t->knows_state = true;
+    t->state = (uint8_t)change->state;
+    if (t->told_seq < change->last_seq)
+        t->told_seq = change->last_seq;
+    if (change->gone)
         detach(t);
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         take_news(h, c, news);
@@ -317,6 +342,65 @@ void hub_missed(struct hub *h)
     for (struct topic *t = h->all.next; t != &h->all; t = t->next)
         topic_missed(t);
     hub_tell(h, NULL);
+}
+
+/* --- re-checks ------------------------------------------------------------------ */
+
+void hub_begin_round(struct hub *h)
+{
+    h->round++;
+}
+
+size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (struct topic *t; n < max && (t = h->all.next) != &h->all && t->round != h->round;) {
+        t->round = h->round;
+        unlink_topic(t);
+        link_last(h, t);
+        if (!t->has_news && !t->detached) {
+            ret[n] = (struct recheck_job){ .job_n = t->job_n };
+            memcpy(ret[n++].job, t->job, t->job_n);
+        }
+        t->has_news = false;
+    }
+    return n;
+}
+
+void hub_rechecked(struct hub *h, const struct recheck_job *job)
+{
+    struct change_message news = { .change = { .job = str_make(job->job, job->job_n),
+                                               .key = job->key,
+                                               .last_seq = job->last_seq,
+                                               .state = job->state,
+                                               .gone = job->code == ERR_NOT_FOUND,
+                                               .ts = clock_wall_ms() } };
+    struct topic *t = find_topic(h, news.change.job);
+
+    /* News that came meanwhile may be later than this. */
+    if (t == NULL || t->has_news || (job->code != 0 && !news.change.gone))
+        return;
+    if (news.change.gone && t->key == 0)
+        return; /* it was never there */
+    news.change.state_changed = !news.change.gone && t->knows_state && t->state != job->state;
+    if (news.change.gone || news.change.state_changed || t->told_seq < job->last_seq ||
+        (t->key != 0 && t->key != job->key))
+        hub_take(h, &news);
+}
+
+void hub_recheck(struct hub *h, struct thread_pool *pool)
+{
+    if (!hub_shared_may_lose(h->shared) ||
+        (h->recheck == NULL && recheck_new(h, h->box, &h->recheck) != 0))
+        return;
+    recheck_start(h->recheck, pool);
+}
+
+void hub_stop(struct hub *h)
+{
+    if (h->recheck != NULL)
+        h->recheck->is_stopped = true;
 }
 
 /* --- joining and leaving -------------------------------------------------------- */
@@ -360,9 +444,8 @@ static struct topic *add_topic(struct hub *h, struct str job)
         free(t);
         return NULL;
     }
-    t->next = &h->all;
-    t->prev = h->all.prev;
-    t->prev->next = h->all.prev = t;
+    t->round = h->round; /* its readers read the store now */
+    link_last(h, t);
     return t;
 }
 
@@ -494,11 +577,19 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     return HUB_BYTES;
 }
 
-void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended)
+void hub_reader_moved(struct reader *r,
+                      int64_t key,
+                      uint64_t seq,
+                      enum job_state state,
+                      bool ended)
 {
     struct topic_channel *c = r->channel;
 
     r->gone |= !take_key(c->topic, key);
+    if (!r->gone && !c->topic->knows_state) {
+        c->topic->knows_state = true;
+        c->topic->state = (uint8_t)state;
+    }
     r->key = key;
     move_to(r, NULL, 0);
     r->seq = seq;
@@ -586,6 +677,7 @@ void hub_free(struct hub *h)
     table_done(&h->topics);
     frames_done(&h->frames);
     buf_done(&h->scratch);
+    free(h->recheck);
     free(h);
 }
 

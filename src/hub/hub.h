@@ -1,6 +1,6 @@
 /* The hub of one loop: topics of jobs that somebody reads here, and their recent bytes.
  *
- *     journal thread ──publication──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
+ *     journal ──▶ notifier ──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
  *
  * A topic is a job.  A channel is one way to read it; it keeps a window of recent records
  * (hub/window.h), rendered once.  A reader is a place in a channel: inside the window it takes
@@ -12,8 +12,8 @@
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
+#include "hub/notifier.h"
 #include "hub/stream_format.h"
-#include "journal/journal.h"
 #include "loop/mailbox.h"
 
 struct block;
@@ -21,12 +21,14 @@ struct topic_channel;
 struct hub;
 struct hub_shared;
 struct histogram;
+struct thread_pool;
 
 /* --- between threads ---------------------------------------------------------- */
 
 enum { HUB_MAX_LOOPS = 64 };
 
-int hub_shared_new(struct hub_shared **ret);
+/* @notifier is borrowed and outlives it. */
+int hub_shared_new(struct notifier *notifier, struct hub_shared **ret);
 void hub_shared_free(struct hub_shared *s);
 /* For journal_events: from the journal's thread. */
 bool hub_wanted(void *shared, struct str job);
@@ -35,7 +37,12 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 /* --- on a loop ---------------------------------------------------------------- */
 
 int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
-/* All readers must have left. */
+/* About once a second: has the store asked for news that nobody may have told, where hints can
+ * get lost; see hub/recheck.h. */
+void hub_recheck(struct hub *h, struct thread_pool *pool);
+/* Before the mailbox is closed: what the store says from now on is ignored. */
+void hub_stop(struct hub *h);
+/* All readers must have left, and the pool be gone. */
 void hub_free(struct hub *h);
 
 /* What the loop renders into before it is copied elsewhere: the buffer is empty, and is
@@ -76,21 +83,15 @@ enum hub_next {
 /* The next bytes for @r.  HUB_BYTES moves the reader behind them; r->block holds them until
  * the next call. */
 enum hub_next hub_reader_next(struct reader *r, struct str *ret);
-/* The reader has got everything up to @seq from a page of the job with that @key. */
-void hub_reader_moved(struct reader *r, int64_t key, uint64_t seq, bool ended);
+/* The reader has got everything up to @seq from a page of the job with that @key, which was in
+ * that @state. */
+void hub_reader_moved(struct reader *r,
+                      int64_t key,
+                      uint64_t seq,
+                      enum job_state state,
+                      bool ended);
 
 /* --- the states of all jobs ------------------------------------------------------ */
-
-/* A job has changed its state, or is gone; or one of its questions has. */
-struct change {
-    struct str job;
-    struct str agent, owner; /* may be absent */
-    enum job_state state;
-    bool gone;
-    int64_t attempt;
-    int64_t ts;
-    struct question_news question; /* id absent: it is about the job's own state */
-};
 
 /* Somebody who wants to know.  The owner embeds it and sets `hear`; NULL: changes were lost. */
 struct hub_listener {

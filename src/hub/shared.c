@@ -18,6 +18,7 @@ struct home {
 };
 
 struct hub_shared {
+    struct notifier *notifier; /* borrowed */
     pthread_mutex_t lock;
     struct table wanted;        /* under lock: job id -> the loops that want it, as bits */
     unsigned n_homes;           /* under lock */
@@ -25,14 +26,22 @@ struct hub_shared {
     struct home homes[HUB_MAX_LOOPS];
 };
 
-int hub_shared_new(struct hub_shared **ret)
+static void on_change(void *arg, const struct change *change, const struct live_records *live);
+
+int hub_shared_new(struct notifier *notifier, struct hub_shared **ret)
 {
     struct hub_shared *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         return ERR_NOMEM;
+    s->notifier = notifier;
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
     table_init(&s->wanted);
+    int err = notifier->ops->subscribe(notifier, on_change, s);
+    if (err != 0) {
+        hub_shared_free(s);
+        return err;
+    }
     *ret = s;
     return 0;
 }
@@ -124,58 +133,10 @@ bool hub_wanted(void *shared, struct str job)
     return who_wants(shared, job) != 0;
 }
 
-/* --- news ----------------------------------------------------------------------- */
-
-static void news_free(struct job_change *n)
+bool hub_shared_may_lose(const struct hub_shared *s)
 {
-    for (size_t i = 0; i < n->n_records; i++)
-        record_unref(n->records[i]);
-    free(n);
+    return s->notifier->ops->may_lose;
 }
-
-static void on_message(struct loop_message *message)
-{
-    struct job_change *n = container_of(message, struct job_change, message);
-
-    hub_take(n->hub, n);
-    news_free(n);
-}
-
-static struct job_change *news_of(const struct publication *pub, struct hub *hub)
-{
-    size_t n_list = pub->n_records * sizeof(struct record *);
-    struct job_change *n = malloc(sizeof(*n) + n_list + pub->job.n);
-
-    if (n == NULL)
-        return NULL;
-    char *after = (char *)(n + 1);
-    *n = (struct job_change){ .message = { .deliver = on_message },
-                              .hub = hub,
-                              .job = { after + n_list, pub->job.n },
-                              .key = pub->key,
-                              .state = pub->state,
-                              .state_changed = pub->state_changed,
-                              .gone = pub->gone,
-                              .ts = pub->ts,
-                              .since_us = pub->since_us,
-                              .last_seq = pub->last_seq,
-                              .n_records = pub->n_records,
-                              .records = (struct record **)(void *)after };
-    str_copy(after + n_list, pub->job);
-    for (size_t i = 0; i < pub->n_records; i++)
-        n->records[i] = record_ref(pub->records[i]);
-    return n;
-}
-
-/* --- states of all jobs ---------------------------------------------------------- */
-
-/* A change on its way to one loop. */
-struct rumour {
-    struct loop_message message;
-    struct hub *hub;
-    struct change change;
-    char texts[];
-};
 
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
 {
@@ -187,12 +148,24 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
         atomic_fetch_and(&s->listening, ~bit);
 }
 
-static void on_rumour(struct loop_message *message)
-{
-    struct rumour *r = container_of(message, struct rumour, message);
+/* --- to the loops --------------------------------------------------------------- */
 
-    hub_tell(r->hub, &r->change);
-    free(r);
+static void message_free(struct change_message *m)
+{
+    for (size_t i = 0; i < m->n_records; i++)
+        record_unref(m->records[i]);
+    free(m);
+}
+
+static void on_message(struct loop_message *message)
+{
+    struct change_message *m = container_of(message, struct change_message, message);
+
+    if (m->is_heard)
+        hub_tell(m->hub, &m->change);
+    if (m->is_wanted)
+        hub_take(m->hub, m);
+    message_free(m);
 }
 
 static struct str keep(char **at, struct str text)
@@ -204,70 +177,92 @@ static struct str keep(char **at, struct str text)
     return kept;
 }
 
-/* @q may be NULL. */
-static void spread(const struct publication *pub,
-                   const struct question_news *q,
-                   struct home *home)
+/* @live may be NULL. */
+static struct change_message *message_new(const struct change *c,
+                                          const struct live_records *live)
 {
-    struct str text = q != NULL && q->question.n <= MAX_QUESTION ? q->question : STR_NONE;
-    size_t n_question = q != NULL ? q->id.n + text.n : 0;
-    struct rumour *r =
-        malloc(sizeof(*r) + pub->job.n + pub->agent.n + pub->owner.n + n_question);
+    size_t n_records = live != NULL ? live->n : 0;
+    size_t n_list = n_records * sizeof(struct record *);
+    struct change_message *m = malloc(sizeof(*m) + n_list + c->job.n + c->agent.n + c->owner.n +
+                                      c->question.id.n + c->question.question.n);
 
-    if (r == NULL) {
-        tell_missed(home);
-        return;
-    }
-    char *at = r->texts;
-    r->message.deliver = on_rumour;
-    r->hub = home->hub;
-    r->change = (struct change){ .job = keep(&at, pub->job),
-                                 .agent = keep(&at, pub->agent),
-                                 .owner = keep(&at, pub->owner),
-                                 .state = pub->state,
-                                 .gone = pub->gone,
-                                 .attempt = pub->attempt,
-                                 .ts = pub->ts };
-    if (q != NULL)
-        r->change.question = (struct question_news){ .id = keep(&at, q->id),
-                                                     .state = q->state,
-                                                     .question = keep(&at, text),
-                                                     .expires = q->expires };
-    if (mailbox_post(home->box, &r->message) != 0)
-        free(r);
+    if (m == NULL)
+        return NULL;
+    char *at = (char *)(m + 1) + n_list;
+    *m = (struct change_message){ .message = { .deliver = on_message },
+                                  .change = *c,
+                                  .since_us = live != NULL ? live->since_us : 0,
+                                  .n_records = n_records,
+                                  .records = (struct record **)(void *)(m + 1) };
+    m->change.job = keep(&at, c->job);
+    m->change.agent = keep(&at, c->agent);
+    m->change.owner = keep(&at, c->owner);
+    m->change.question.id = keep(&at, c->question.id);
+    m->change.question.question = keep(&at, c->question.question);
+    for (size_t i = 0; i < n_records; i++)
+        m->records[i] = record_ref(live->records[i]);
+    return m;
 }
 
-static void spread_change(struct hub_shared *s, const struct publication *pub)
+static void on_change(void *arg, const struct change *change, const struct live_records *live)
 {
-    uintptr_t bits = atomic_load_explicit(&s->listening, memory_order_relaxed);
+    struct hub_shared *s = arg;
+    bool is_question = !str_absent(change->question.id);
+    uintptr_t wanted = is_question ? 0 : who_wants(s, change->job);
+    uintptr_t heard = is_question || change->state_changed || change->gone
+                          ? atomic_load_explicit(&s->listening, memory_order_relaxed)
+                          : 0;
 
-    for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
-        if ((bits & 1) == 0)
+    for (unsigned k = 0; (wanted | heard) != 0; k++, wanted >>= 1, heard >>= 1) {
+        bool is_wanted = wanted & 1, is_heard = heard & 1;
+
+        if (!is_wanted && !is_heard)
             continue;
-        for (const struct question_news *q = pub->questions; q != NULL; q = q->next)
-            spread(pub, q, &s->homes[k]);
-        if (pub->state_changed || pub->gone)
-            spread(pub, NULL, &s->homes[k]);
+        struct change_message *m = message_new(change, is_wanted ? live : NULL);
+        if (m == NULL) {
+            tell_missed(&s->homes[k]);
+            continue;
+        }
+        m->hub = s->homes[k].hub;
+        m->is_wanted = is_wanted;
+        m->is_heard = is_heard;
+        if (mailbox_post(s->homes[k].box, &m->message) != 0)
+            message_free(m);
     }
+}
+
+/* --- from the journal ------------------------------------------------------------ */
+
+static void publish_question(struct notifier *n,
+                             struct change c,
+                             const struct question_news *question)
+{
+    c.question = *question;
+    c.question.next = NULL;
+    if (question->question.n > MAX_QUESTION)
+        c.question.question = STR_NONE;
+    n->ops->publish(n, &c, NULL);
 }
 
 void hub_published(void *shared, const struct publication *pubs, size_t n)
 {
-    struct hub_shared *s = shared;
+    struct notifier *notifier = ((struct hub_shared *)shared)->notifier;
 
-    for (size_t i = 0; i < n; i++) {
-        uintptr_t bits = who_wants(s, pubs[i].job);
+    for (const struct publication *p = pubs; p < pubs + n; p++) {
+        const struct live_records live = { p->records, p->n_records, p->since_us };
+        const struct change change = { .job = p->job,
+                                       .agent = p->agent,
+                                       .owner = p->owner,
+                                       .key = p->key,
+                                       .last_seq = p->last_seq,
+                                       .state = p->state,
+                                       .state_changed = p->state_changed,
+                                       .gone = p->gone,
+                                       .attempt = p->attempt,
+                                       .ts = p->ts };
 
-        spread_change(s, &pubs[i]);
-        for (unsigned k = 0; bits != 0; k++, bits >>= 1) {
-            if ((bits & 1) == 0)
-                continue;
-            struct job_change *news = news_of(&pubs[i], s->homes[k].hub);
-
-            if (news == NULL)
-                tell_missed(&s->homes[k]);
-            else if (mailbox_post(s->homes[k].box, &news->message) != 0)
-                news_free(news);
-        }
+        for (const struct question_news *q = p->questions; q != NULL; q = q->next)
+            publish_question(notifier, change, q);
+        notifier->ops->publish(notifier, &change, &live);
     }
 }

@@ -6,18 +6,14 @@
 
 #include "hub/hub.h"
 
-/* One publication on its way to one loop. */
-struct job_change {
+/* A change on its way to one loop. */
+struct change_message {
     struct loop_message message;
     struct hub *hub;
-    struct str job; /* in this block */
-    int64_t key;    /* 0: not told */
-    enum job_state state;
-    bool state_changed;
-    bool gone;
-    int64_t ts;
+    bool is_wanted;       /* there are readers of the job, */
+    bool is_heard;        /* or of all jobs' states */
+    struct change change; /* its texts are in this block */
     uint64_t since_us;
-    uint64_t last_seq;
     size_t n_records;
     struct record **records; /* refs, in this block */
 };
@@ -33,9 +29,11 @@ void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 /* From a loop: somebody there listens to the states of all jobs, or nobody does any more. */
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 
+bool hub_shared_may_lose(const struct hub_shared *s);
+
 /* On the hub's loop. */
 void hub_tell(struct hub *h, const struct change *change);
-void hub_take(struct hub *h, const struct job_change *news);
+void hub_take(struct hub *h, const struct change_message *news);
 /* Something was lost on the way to it, nobody knows what: all readers look again. */
 void hub_missed(struct hub *h);
 

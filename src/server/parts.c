@@ -174,7 +174,8 @@ int server_start_journal(struct server *s, struct error *err)
     journal.breadcrumb = s->breadcrumb;
     if (code == 0)
         code = journal_new(&journal, &s->journal, err);
-    if (code == 0 && hub_shared_new(&s->hub_shared) != 0)
+    s->notifier.ops = &notifier_in_process;
+    if (code == 0 && hub_shared_new(&s->notifier, &s->hub_shared) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
         code = journal_recover(s->journal, s->exec_names, s->n_names, err);

@@ -21,6 +21,7 @@ struct server {
     struct store *store;
     struct breadcrumb breadcrumb; /* of the job being folded; or not open */
     struct journal *journal;
+    struct notifier notifier;
     struct hub_shared *hub_shared;
     struct thread_pool *pool;
     struct token_service *tokens;

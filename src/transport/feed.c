@@ -79,7 +79,7 @@ static enum feed_next turn_page(struct feed *f)
 
     f->state = (uint8_t)p->state;
     counter_add(&f->loop->traffic->replayed, p->cached->n_frames);
-    hub_reader_moved(&f->reader, p->key, p->cached->last_seq,
+    hub_reader_moved(&f->reader, p->key, p->cached->last_seq, p->state,
                      p->cached->ended || (is_last && job_state_is_final(p->state)));
     f->gathered = p->gathered;
     p->gathered = NULL;

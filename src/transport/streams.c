@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { RECHECK_MS = 1000 }; /* what a hint that was lost costs */
+
 int64_t streams_now(void)
 {
     return clock_monotonic_ms();
@@ -28,6 +30,10 @@ static void on_tick(uv_timer_t *timer)
     wheel_advance(&l->wheel, (uint64_t)now);
     while ((e = wheel_next_due(&l->wheel)) != NULL)
         stream_due(stream_of_deadline(e), now);
+    if (now - l->rechecked >= RECHECK_MS) {
+        l->rechecked = now;
+        hub_recheck(l->hub, l->pool);
+    }
 }
 
 int streams_new(struct http_loop *loop,
@@ -107,6 +113,7 @@ void streams_check_permits(struct streams *l)
 
 void streams_close(struct streams *l)
 {
+    hub_stop(l->hub);
     uv_close((uv_handle_t *)&l->timer, NULL);
 }
 

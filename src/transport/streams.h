@@ -56,6 +56,7 @@ struct streams {
     struct poll *polls; /* that wait */
     struct buf sink;    /* takes nothing: see stream_small */
     unsigned seed;
+    int64_t rechecked; /* when hub_recheck was called last */
     bool draining;
     int64_t drain_ms; /* the window, */
     size_t n_drained; /* and how many have their place in it */

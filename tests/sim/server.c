@@ -1,6 +1,9 @@
 #include "model.h"
 
+#include "base/container_of.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 enum { AWAY_MS = 2000 }; /* journal/time.c has the same */
 
@@ -49,6 +52,62 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
         sim_fail(s, "news of something that was not committed");
     hub_published(s->server.shared, pubs, n);
 }
+
+/* As from another process: nothing of the caller's is there when it is heard. */
+static void send_bare(struct notifier *n,
+                      const struct change *change,
+                      const struct live_records *live)
+{
+    struct change copy = *change;
+    struct str *texts[] = { &copy.job, &copy.agent, &copy.owner, &copy.question.id,
+                            &copy.question.question };
+    char wire[8000], *at = wire;
+
+    (void)live;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i]->n > (size_t)(wire + sizeof(wire) - at))
+            abort();
+        if (texts[i]->n > 0)
+            texts[i]->p = memcpy(at, texts[i]->p, texts[i]->n);
+        at += texts[i]->n;
+    }
+    n->hear(n->arg, &copy, NULL);
+    memset(wire, 0, sizeof(wire));
+}
+
+static void send_half(struct notifier *n,
+                      const struct change *change,
+                      const struct live_records *live)
+{
+    struct server *server = container_of(n, struct server, notifier);
+
+    if (server->n_hints++ % 2 == 0)
+        send_bare(n, change, live);
+}
+
+static void send_none(struct notifier *n,
+                      const struct change *change,
+                      const struct live_records *live)
+{
+    (void)n;
+    (void)change;
+    (void)live;
+}
+
+static const struct notifier_ops bare = { .subscribe = notifier_subscribe,
+                                          .publish = send_bare };
+static const struct notifier_ops half = { .may_lose = true,
+                                          .subscribe = notifier_subscribe,
+                                          .publish = send_half };
+static const struct notifier_ops none = { .may_lose = true,
+                                          .subscribe = notifier_subscribe,
+                                          .publish = send_none };
+static const struct notifier_ops *const notifiers[] = {
+    [HINTS_WITH_RECORDS] = &notifier_in_process,
+    [HINTS_BARE] = &bare,
+    [HINTS_HALF] = &half,
+    [HINTS_LOST] = &none,
+};
 
 static void on_queued(void *arg, struct str agent)
 {
@@ -111,7 +170,8 @@ void server_start(struct sim *s)
     s->n_servers++;
     *server = (struct server){ .up = true, .good_since = -1, .recovered_at = s->now };
     server->store = disk_open(s->disk, true);
-    must(hub_shared_new(&server->shared));
+    server->notifier.ops = notifiers[s->p.hints];
+    must(hub_shared_new(&server->notifier, &server->shared));
     server->pool = fake_pool_new(disk_open(s->disk, false));
     for (unsigned i = 0; i < s->p.n_loops; i++)
         start_loop(s, &server->loops[i]);

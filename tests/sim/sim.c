@@ -104,6 +104,8 @@ static void draw_profile(struct sim *s)
     };
     if (s->p.reuses_ids && s->p.expiry_s > 60 && chance_of(c, 400))
         s->p.expiry_s = chance_between(c, 1, 30);
+    static const enum hints hints[] = { HINTS_BARE, HINTS_HALF, HINTS_LOST };
+    s->p.hints = s->seed % 8 < 3 ? hints[s->seed % 8] : HINTS_WITH_RECORDS;
     if (s->p.curious)
         make_curious(&s->p);
     if (s->p.big)
@@ -291,7 +293,9 @@ static void drain(struct sim *s)
         if (n % 50 == 49)
             client_cancel_all(s);
         server_turn(s);
-        readers_settle(s);
+        /* With re-checks it takes seconds, and leases do not run out meanwhile. */
+        if (n % 200 == 0 || !s->server.notifier.ops->may_lose)
+            readers_settle(s);
     }
     for (n = 0; !readers_finished(s); n++)
         if (n > 20)

@@ -42,6 +42,10 @@ enum {
     ID_BYTES = 40
 };
 
+/* How hubs hear of commits: within the process, or as from another one, which sends no records
+ * and may lose what it sends. */
+enum hints { HINTS_WITH_RECORDS, HINTS_BARE, HINTS_HALF, HINTS_LOST };
+
 /* What kind of a day it is: drawn once per seed. */
 struct profile {
     unsigned n_steps;
@@ -56,6 +60,7 @@ struct profile {
     unsigned turn_weight, submit_weight, settle_weight;
     bool big;           /* some events fill whole pages */
     size_t page_bytes;  /* 0: as in the real world */
+    enum hints hints;   /* what becomes of them */
     bool curious;       /* workers ask people again and again */
     bool pipelining;    /* workers do not wait for one reply before the next batch */
     bool has_owners;    /* every third job is somebody's who may have few at work */
@@ -78,6 +83,8 @@ struct server {
     bool up;
     struct journal *journal;
     struct store *store;
+    struct notifier notifier;
+    unsigned n_hints;
     struct hub_shared *shared;
     struct thread_pool *pool;
     struct loop loops[MAX_LOOPS];

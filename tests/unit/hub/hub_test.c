@@ -16,6 +16,7 @@
 struct fixture {
     uv_loop_t loop;
     struct mailbox *box;
+    struct notifier notifier;
     struct hub_shared *shared;
     struct hub *hub;
     struct reader reader;
@@ -49,11 +50,12 @@ static int set_up(void **state)
     assert_non_null(f);
     assert_int_equal(uv_loop_init(&f->loop), 0);
     assert_int_equal(mailbox_new(&f->loop, &f->box), 0);
-    assert_int_equal(hub_shared_new(&f->shared), 0);
+    f->notifier.ops = &notifier_in_process;
+    assert_int_equal(hub_shared_new(&f->notifier, &f->shared), 0);
     assert_int_equal(hub_new(f->shared, f->box, &f->hub), 0);
     f->reader.wake = on_wake;
     assert_int_equal(hub_join(f->hub, STR("j"), &format, &f->reader), 0);
-    hub_reader_moved(&f->reader, 1, 5, false);
+    hub_reader_moved(&f->reader, 1, 5, JOB_RUNNING, false);
     *state = f;
     return 0;
 }
@@ -109,7 +111,7 @@ static void a_reader_whose_news_were_lost_looks_at_what_is_stored(void **state)
     assert_int_equal(f->n_wakes, 1);
     assert_int_equal(next(f), HUB_BEHIND);
     assert_int_equal(next(f), HUB_WAIT); /* once: its page is being read */
-    hub_reader_moved(&f->reader, 1, 6, true);
+    hub_reader_moved(&f->reader, 1, 6, JOB_SUCCEEDED, true);
     assert_int_equal(next(f), HUB_END);
 }
 
@@ -119,7 +121,7 @@ static void a_page_that_was_on_its_way_does_not_count(void **state)
     struct fixture *f = *state;
 
     publish(f, 6, true);
-    hub_reader_moved(&f->reader, 1, 5, false);
+    hub_reader_moved(&f->reader, 1, 5, JOB_RUNNING, false);
     assert_int_equal(next(f), HUB_BEHIND);
 }
 
