@@ -207,17 +207,6 @@ void active_job_remove(struct active_job *l)
 
 /* --- records ------------------------------------------------------------------- */
 
-static void chunk_clear(struct record_chunk *run)
-{
-    run->live = NULL;
-    buf_clear(&run->lines);
-}
-
-void journal_drop_chunk(struct journal *j)
-{
-    chunk_clear(&j->run);
-}
-
 static int capture(struct active_job *l, const struct record *rec)
 {
     if (!l->capture)
@@ -236,15 +225,30 @@ static int capture(struct active_job *l, const struct record *rec)
     return err;
 }
 
-int journal_store_chunk(struct journal *j)
+int journal_end_chunk(struct journal *j)
 {
+    const struct active_job *l = j->run.live;
+
+    if (l == NULL)
+        return 0;
+    j->run.live = NULL;
+    return store_batch_append(&j->batch, l->row.key, l->row.seq, j->run.from,
+                              l->row.producer_seq);
+}
+
+/* The chunk that the next record of @l goes into. */
+static int open_chunk(struct active_job *l)
+{
+    struct journal *j = l->journal;
     struct record_chunk *run = &j->run;
 
-    if (run->live == NULL)
+    if (run->live == l && j->batch.records.n - run->from <= CHUNK_BYTES) {
+        buf_char(&j->batch.records, '\n');
         return 0;
-    int err = store_append(j->opt.store, run->live->row.key, run->live->row.seq,
-                           buf_text(&run->lines), run->live->row.producer_seq, &j->failure);
-    chunk_clear(run);
+    }
+    int err = j->batch.records.n > FLUSH_BYTES ? journal_flush(j) : journal_end_chunk(j);
+    run->live = l;
+    run->from = j->batch.records.n;
     return err;
 }
 
@@ -261,18 +265,15 @@ static int on_record(void *arg, const struct record *rec)
 {
     struct active_job *l = arg;
     struct journal *j = l->journal;
-    struct record_chunk *run = &j->run;
-    int err = run->live != l || run->lines.n > CHUNK_BYTES ? journal_store_chunk(j) : 0;
+    struct buf *lines = &j->batch.records;
+    int err = open_chunk(l);
 
     if (err != 0)
         return err;
     active_job_touch(l);
-    run->live = l;
-    if (run->lines.n > 0)
-        buf_char(&run->lines, '\n');
-    record_encode(rec, &run->lines);
-    if (run->lines.error != 0)
-        return run->lines.error;
+    record_encode(rec, lines);
+    if (lines->error != 0)
+        return lines->error;
     l->row.seq = rec->seq;
     j->tally.records[rec->kind]++;
     if (rec->kind == REC_JOB_INTERRUPT)
@@ -334,12 +335,11 @@ static int replay_all(struct active_job *l, struct fold *fold)
 {
     struct rebuild r = { .live = l, .fold = fold };
     uint64_t before;
-    int err = journal_store_chunk(l->journal);
+    int err = 0;
 
     while (err == 0) {
         before = fold_seq(fold);
-        err = store_records(l->journal->opt.store, l->row.key, before, 1000, SIZE_MAX,
-                            on_stored, &r, &l->journal->failure);
+        err = read_records(l->journal, l->row.key, before, on_stored, &r);
         if (err == 0)
             err = r.err; /* the store does not mind why a callback stops it */
         if (fold_seq(fold) == before)

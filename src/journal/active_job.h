@@ -10,6 +10,8 @@
 #include "journal/journal.h"
 #include "journal/call_cache.h"
 #include "record/record.h"
+#include "store/batch.h"
+#include "store/checkpoints.h"
 
 struct fold;
 struct intake;
@@ -17,7 +19,8 @@ struct last_word;
 
 enum {
     ROW_EVERY_MS = 1000,
-    CHUNK_BYTES = 1900 /* two rows to a page */
+    CHUNK_BYTES = 1900,           /* two rows to a page */
+    FLUSH_BYTES = 8 * 1024 * 1024 /* of records: a turn with more does not wait for its end */
 };
 
 struct active_job {
@@ -50,10 +53,16 @@ struct active_job {
     struct question_news *questions, **last_question; /* in the journal's `mem` */
 };
 
-/* Records of one job that are not yet handed to the store: they share a row there. */
+/* Records of one job that share a row of the store: the last lines of the turn's batch. */
 struct record_chunk {
     struct active_job *live; /* NULL: none */
-    struct buf lines;
+    size_t from;             /* in batch.records */
+};
+
+/* Keys of new rows that were taken and not used yet. */
+struct key_block {
+    int64_t next;
+    size_t left;
 };
 
 struct queue {
@@ -96,8 +105,10 @@ struct journal {
     uint64_t n_leases;            /* that were asked for */
     struct active_job *touched;
     struct intake *intake;
-    struct agent *fallback; /* owned; for jobs whose agent is no longer configured */
+    struct agent *fallback;   /* owned; for jobs whose agent is no longer configured */
+    struct store_batch batch; /* what this turn writes */
     struct record_chunk run;
+    struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
     int64_t now;       /* see clock.c */
     int64_t offset;    /* from the steady clock to it */
@@ -152,9 +163,8 @@ void active_job_touch(struct active_job *l);
 void active_job_change(struct active_job *l);
 /* Its last batch has been taken. */
 void active_job_took_batch(struct active_job *l, int64_t batch, bool with_records);
-/* Hands the records that are not there yet to the store, or forgets them. */
-int journal_store_chunk(struct journal *j);
-void journal_drop_chunk(struct journal *j);
+/* What is emitted from now on goes into another row of the store. */
+int journal_end_chunk(struct journal *j);
 int active_job_set_text(struct str *place, struct str text);
 /* Its fold, rebuilt from the store when it is not there. */
 int active_job_fold(struct active_job *l, struct fold **ret);
@@ -183,6 +193,30 @@ void active_job_set_aside(struct active_job *l, int64_t since);
 void active_job_reload(struct active_job *l);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
+
+/* --- reads.c ----------------------------------------------------------------- */
+
+/* What a turn still reads in its middle.  Each of these first writes what was gathered, so that
+ * the turn sees its own writes. */
+int read_job(struct journal *j, struct str id, struct job_row *ret, struct error *err);
+int read_job_by_idempotency(struct journal *j,
+                            struct str key,
+                            struct job_row *ret,
+                            struct error *err);
+int read_run(struct journal *j, int64_t job, struct run_row *ret, struct error *err);
+int read_questions(struct journal *j, int64_t job, store_question_cb cb, void *arg);
+int read_records(struct journal *j, int64_t job, uint64_t after, store_record_cb cb, void *arg);
+int read_record(struct journal *j, int64_t job, uint64_t seq, struct str *ret);
+int read_thread(struct journal *j, struct str id, struct thread_row *ret, struct error *err);
+int read_thread_by_key(struct journal *j, int64_t key, struct thread_row *ret);
+int read_thread_jobs(struct journal *j, int64_t thread, store_job_cb cb, void *arg);
+int read_threads_expired(struct journal *j, size_t limit, store_thread_cb cb, void *arg);
+/* The newest that was saved of the thread of this id. */
+int read_state(struct journal *j, struct str thread, store_state_cb cb, void *arg);
+/* The key of a new row. */
+int journal_new_key(struct journal *j, enum store_keys kind, int64_t *ret);
+/* Writes what was gathered so far; an error is the turn's. */
+int journal_flush(struct journal *j);
 
 /* --- owner.c ----------------------------------------------------------------- */
 
@@ -269,7 +303,8 @@ int runs_ended(struct active_job *l);
 /* The thread of a request, with its texts in the request's memory.  False when it was refused.
  */
 bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret);
-/* Is @id a thread's?  Then it was refused: see threads.c. */
+/* Is @id a job's, or a thread's?  Then it was refused: see threads.c. */
+bool jobs_have(struct journal *j, struct journal_request *req, struct str id);
 bool threads_have(struct journal *j, struct journal_request *req, struct str id);
 /* May a run be entered?  Reads @ret_thread, without a key when it has to be made.  False when
  * it was refused. */

@@ -53,6 +53,10 @@ int assistant_find(struct store *store,
 /* The one that the request names. */
 static int find(struct journal *j, struct journal_request *req, struct assistant_row *ret)
 {
+    int err = journal_flush(j);
+
+    if (err != 0)
+        return err;
     return assistant_find(j->opt.store, req->assistant.row.id, req->reach, &req->mem, ret,
                           &req->why);
 }
@@ -64,8 +68,10 @@ static int create(struct journal *j, struct journal_request *req)
     struct assistant_row *row = &req->assistant.row;
     struct assistant_row there;
     int64_t version = 0;
-    int err = store_assistant_versions(j->opt.store, row->id, &version, &req->why);
+    int err = journal_flush(j);
 
+    if (err == 0)
+        err = store_assistant_versions(j->opt.store, row->id, &version, &req->why);
     if (err == 0 && version > 0 && req->assistant.if_absent) {
         err = find(j, req, &there);
         *row = err == 0 ? there : *row;

@@ -13,8 +13,7 @@ static bool is_about(const struct active_job *l, struct str thread)
 
     if (l->row.thread == 0)
         return str_eq(thread, l->row.id);
-    return store_thread_by_key(l->journal->opt.store, l->row.thread, &row, NULL) == 0 &&
-           str_eq(thread, row.id);
+    return read_thread_by_key(l->journal, l->row.thread, &row) == 0 && str_eq(thread, row.id);
 }
 
 static bool holds_call(struct journal *j, struct journal_request *req)
@@ -59,9 +58,9 @@ void journal_checkpoint_put(struct journal *j, struct journal_request *req)
 
     if (!is_held(j, req))
         return;
-    int err = store_checkpoint_put(j->opt.store, &c->of, &req->why);
+    int err = store_batch_checkpoint_put(&j->batch, &c->of);
     for (size_t i = 0; i < c->n_channels && err == 0; i++)
-        err = store_channel_put(j->opt.store, &c->of, &c->channels[i], &req->why);
+        err = store_batch_channel_put(&j->batch, &c->of, &c->channels[i]);
     journal_wrote(j, req, err);
 }
 
@@ -73,27 +72,25 @@ void journal_checkpoint_writes(struct journal *j, struct journal_request *req)
     if (!is_held(j, req))
         return;
     for (size_t i = 0; i < c->n_writes && err == 0; i++)
-        err = store_write_put(j->opt.store, &c->of, &c->writes[i], &req->why);
+        err = store_batch_write_put(&j->batch, &c->of, &c->writes[i]);
     journal_wrote(j, req, err);
 }
 
 static int show_in_thread(struct journal *j, struct journal_request *req)
 {
     const struct journal_checkpoint *c = &req->checkpoint;
-    struct store *store = j->opt.store;
     struct thread_row row;
-    int err = store_thread_get(store, c->of.thread, &row, &req->why);
+    int err = read_thread(j, c->of.thread, &row, &req->why);
 
     if (err != 0)
         return err == ERR_NOT_FOUND ? 0 : err;
-    int64_t key = row.key;
     if (!str_is(row.status, "busy"))
         row.status = c->is_waiting ? STR("interrupted") : STR("idle");
     row.interrupts = c->interrupts;
     row.error = STR_NONE;
     row.updated = j->now;
-    err = store_thread_update(store, &row, &req->why);
-    return err == 0 ? store_thread_values(store, key, c->values, j->now, &req->why) : err;
+    err = store_batch_thread_update(&j->batch, &row);
+    return err == 0 ? store_batch_thread_values(&j->batch, row.key, c->values, j->now) : err;
 }
 
 /* The state that a call has changed is the thread's; the state of a run comes with its
@@ -104,7 +101,7 @@ void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 
     if (!is_held(j, req))
         return;
-    int err = store_state_put(j->opt.store, &c->of, c->state, &req->why);
+    int err = store_batch_state_put(&j->batch, &c->of, c->state);
     if (err == 0 && str_absent(req->job) && c->of.ns.n == 0)
         err = show_in_thread(j, req);
     journal_wrote(j, req, err);
@@ -113,6 +110,5 @@ void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 void journal_checkpoints_delete(struct journal *j, struct journal_request *req)
 {
     if (is_held(j, req))
-        journal_wrote(j, req,
-                      store_thread_forget(j->opt.store, req->checkpoint.of.thread, &req->why));
+        journal_wrote(j, req, store_batch_thread_forget(&j->batch, req->checkpoint.of.thread));
 }

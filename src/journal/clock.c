@@ -123,7 +123,7 @@ int journal_note_time(struct journal *j)
     if (j->touched == NULL || (j->now - j->noted < NOTE_EVERY_MS && !j->settling))
         return 0;
     j->noted = j->now;
-    return store_note_time(j->opt.store, j->now, &j->failure);
+    return store_batch_note_time(&j->batch, j->now);
 }
 
 int journal_start_clock(struct journal *j, struct error *err)

@@ -28,7 +28,7 @@ void journal_item_put(struct journal *j, struct journal_request *req)
         return;
     row.created = row.updated = j->now;
     row.expires = row.ttl_ms > 0 ? j->now + row.ttl_ms : 0;
-    journal_wrote(j, req, store_item_put(j->opt.store, &row, &req->why));
+    journal_wrote(j, req, store_batch_item_put(&j->batch, &row));
 }
 
 void journal_item_delete(struct journal *j, struct journal_request *req)
@@ -36,7 +36,7 @@ void journal_item_delete(struct journal *j, struct journal_request *req)
     struct item_row row;
 
     if (item_of(j, req, &row))
-        journal_wrote(j, req, store_item_delete(j->opt.store, &row, &req->why));
+        journal_wrote(j, req, store_batch_item_delete(&j->batch, &row));
 }
 
 struct item_answer {
@@ -63,7 +63,9 @@ void journal_item_touch(struct journal *j, struct journal_request *req)
 
     if (!item_of(j, req, &row))
         return;
-    int err = store_item_touch(j->opt.store, &row, j->now, &req->why);
+    int err = journal_flush(j);
+    if (err == 0)
+        err = store_item_touch(j->opt.store, &row, j->now, &req->why);
     if (err == 0)
         err = store_item(j->opt.store, &row, j->now, on_item, &answer, &req->why);
     journal_wrote(j, req, err == 0 ? answer.err : err);

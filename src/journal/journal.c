@@ -24,7 +24,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->owners);
     table_init(&j->threads);
     journal_counts_init(&j->counts);
-    buf_init(&j->run.lines, SIZE_MAX / 4);
+    store_batch_init(&j->batch);
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = journal_queues_new(options->n_agents);
@@ -76,7 +76,7 @@ void journal_free(struct journal *j)
     call_cache_clear(&j->kept);
     intake_free(j->intake);
     agent_free(j->fallback);
-    buf_done(&j->run.lines);
+    store_batch_done(&j->batch);
     buf_done(&j->gone);
     arena_done(&j->mem);
     json_reader_done(&j->reader);
@@ -115,13 +115,13 @@ static int store_rows(struct journal *j)
             l->behind_since = j->now;
         if (!l->changed)
             continue;
-        int err = store_job_update(j->opt.store, &l->row, &j->failure);
+        int err = store_batch_job_update(&j->batch, &l->row);
         if (err != 0)
             return err;
         l->behind_since = 0;
     }
-    int err = journal_store_chunk(j);
-    return err == 0 ? journal_note_time(j) : err;
+    int err = journal_note_time(j);
+    return err == 0 ? journal_flush(j) : err;
 }
 
 static int commit(struct journal *j)
@@ -261,7 +261,6 @@ static void tell_stuck(struct journal *j, bool failed)
 /* Nothing of the turn was stored: nobody got anything. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
-    journal_drop_chunk(j);
     tell_stuck(j, true);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* Only what has nothing to do with the state of things stays refused. */
@@ -316,6 +315,8 @@ bool journal_turn(struct journal *j)
     j->tally = (struct tally){ 0 };
     buf_clear(&j->gone);
     arena_reset(&j->mem);
+    store_batch_clear(&j->batch); /* what a turn that failed has left */
+    j->run.live = NULL;
     reload_stale(j);
     int err = store_begin(j->opt.store, &j->failure);
     if (err != 0)

@@ -112,7 +112,7 @@ static void answer_order(struct active_job *l, struct journal_request *req, bool
     struct journal *j = l->journal;
     struct job_row stored;
     /* The input may be large and is not kept in memory. */
-    int err = store_job_get(j->opt.store, l->row.id, &stored, &j->failure);
+    int err = read_job(j, l->row.id, &stored, &j->failure);
 
     if (err == 0 && !arena_copy(&req->mem, stored.input, &req->row.input))
         err = ERR_NOMEM;

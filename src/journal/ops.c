@@ -34,7 +34,8 @@ void journal_wrote(struct journal *j, struct journal_request *req, int code)
     if (code == 0 || code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_TYPE ||
         code == ERR_TOO_LARGE)
         return;
-    j->failure = req->why;
+    if (!j->turn_failed) /* else it is known why */
+        j->failure = req->why;
     journal_broke(j, req, code);
 }
 
@@ -56,7 +57,7 @@ void journal_answer_row(struct journal *j,
 int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req)
 {
     struct run_row *run = &req->run;
-    int err = store_run_get(j->opt.store, key, run, &j->failure);
+    int err = read_run(j, key, run, &j->failure);
 
     if (err != 0)
         return err;
@@ -94,8 +95,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
         refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(l->row.state));
         return NULL;
     }
-    int err =
-        l != NULL ? ERR_NOT_FOUND : store_job_get(j->opt.store, req->job, &row, &req->why);
+    int err = l != NULL ? ERR_NOT_FOUND : read_job(j, req->job, &row, &req->why);
     if (err == 0 && !journal_is_visible(req, &row))
         err = ERR_NOT_FOUND;
     if (err == ERR_NOT_FOUND)
@@ -179,9 +179,9 @@ int journal_remove_job(struct journal *j, struct active_job *l, struct str id, i
         err = j->gone.error;
     }
     if (err == 0)
-        err = journal_store_chunk(j);
+        err = journal_end_chunk(j); /* its last records come before */
     if (err == 0)
-        err = store_job_delete(j->opt.store, key, &j->failure);
+        err = store_batch_job_delete(&j->batch, key);
     j->next_expire = j->now; /* its records go at once, as far as there is time for it */
     return err;
 }
@@ -209,8 +209,7 @@ static void mark_published(struct journal *j, struct journal_request *req)
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < req->n_marks; i++)
-        err = store_job_published(j->opt.store, req->marks[i].key, req->marks[i].published,
-                                  &req->why);
+        err = store_batch_job_published(&j->batch, req->marks[i].key, req->marks[i].published);
     journal_wrote(j, req, err);
 }
 

@@ -110,8 +110,8 @@ static int answer_again(struct active_job *l, const struct question_row *row)
             !str_is(q.rows[i].answered_by, CLOSED_BY))
             found = &q.rows[i];
     if (found != NULL)
-        err = store_question_answer(j->opt.store, row->job, row->seq, found->answer,
-                                    found->answered_by, j->now, &j->failure);
+        err = store_batch_question_answer(&j->batch, row->job, row->seq, found->answer,
+                                          found->answered_by, j->now);
     arena_done(&mem);
     return err;
 }
@@ -156,8 +156,7 @@ int questions_asked(struct active_job *l, const struct record *rec)
         buf_done(&texts);
         return 0;
     }
-    int err =
-        texts.error != 0 ? texts.error : store_question_insert(j->opt.store, &row, &j->failure);
+    int err = texts.error != 0 ? texts.error : store_batch_question_insert(&j->batch, &row);
     buf_done(&texts);
     active_job_change(l);
     bring_forward(l, row.expires);
@@ -197,7 +196,7 @@ static int on_question(void *arg, const struct question_row *row)
 static int load(struct journal *j, int64_t key, struct arena *mem, struct questions *ret)
 {
     *ret = (struct questions){ .mem = mem };
-    int err = store_questions(j->opt.store, key, on_question, ret, &j->failure);
+    int err = read_questions(j, key, on_question, ret);
     return err == 0 ? ret->err : err;
 }
 
@@ -221,8 +220,8 @@ static int close_open(struct active_job *l, const struct questions *q)
     for (size_t i = 0; err == 0 && i < q->n; i++) {
         if (q->rows[i].answered != 0)
             continue;
-        err = store_question_answer(j->opt.store, l->row.key, q->rows[i].seq, STR("null"),
-                                    STR(CLOSED_BY), j->now, &j->failure);
+        err = store_batch_question_answer(&j->batch, l->row.key, q->rows[i].seq, STR("null"),
+                                          STR(CLOSED_BY), j->now);
         tell(l, &q->rows[i], QUESTION_CLOSED);
     }
     return err;
@@ -238,8 +237,7 @@ int questions_passed(struct active_job *l, const struct record *rec)
     if (err == 0)
         err = close_open(l, &q);
     if (err == 0 && q.n > 0)
-        err = store_questions_resumed(l->journal->opt.store, l->row.key, rec->seq,
-                                      &l->journal->failure);
+        err = store_batch_questions_resumed(&l->journal->batch, l->row.key, rec->seq);
     if (err == 0 && q.n > 0) {
         active_job_change(l);
         l->row.answer_by = 0;
@@ -316,8 +314,8 @@ int questions_answered_elsewhere(struct active_job *l)
     int err = load(j, l->row.key, &mem, &q);
     for (size_t i = 0; err == 0 && i < q.n; i++)
         if (q.rows[i].answered == 0)
-            err = store_question_answer(j->opt.store, l->row.key, q.rows[i].seq, STR("null"),
-                                        STR("channel"), j->now, &j->failure);
+            err = store_batch_question_answer(&j->batch, l->row.key, q.rows[i].seq, STR("null"),
+                                              STR("channel"), j->now);
     arena_done(&mem);
     return err == 0 ? go_on(l) : err;
 }
@@ -349,9 +347,9 @@ static int expire_all(struct active_job *l, struct questions *q)
             continue;
         if (!str_is(row->on_expiry, "default"))
             return end_unanswered(l, row);
-        err = store_question_answer(j->opt.store, row->job, row->seq,
-                                    row->fallback.p != NULL ? row->fallback : STR("null"),
-                                    STR("expiry"), j->now, &j->failure);
+        err = store_batch_question_answer(&j->batch, row->job, row->seq,
+                                          row->fallback.p != NULL ? row->fallback : STR("null"),
+                                          STR("expiry"), j->now);
         if (err != 0)
             return err;
         tell(l, row, QUESTION_EXPIRED);
@@ -495,8 +493,8 @@ void journal_reply(struct journal *j, struct journal_request *req)
         if (!place_reply(j, req, &q, &req->replies[i]))
             return;
     for (size_t i = 0; err == 0 && i < req->n_replies; i++)
-        err = store_question_answer(j->opt.store, l->row.key, req->replies[i].seq,
-                                    req->replies[i].value, req->worker, j->now, &j->failure);
+        err = store_batch_question_answer(&j->batch, l->row.key, req->replies[i].seq,
+                                          req->replies[i].value, req->worker, j->now);
     if (err == 0)
         err = look_at_open(l, &q);
     if (err != 0) {

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "journal/active_job.h"
 #include "record/record.h"
-#include "store/checkpoints.h"
 
 #include <stdlib.h>
 
@@ -142,7 +141,7 @@ static int store_values(struct active_job *l, struct str values)
 
     if (json_read(&j->reader, values, &json, NULL) != 0 ||
         json_at(json.root, "__interrupt__") == NULL)
-        return store_thread_values(j->opt.store, l->row.thread, values, j->now, &j->failure);
+        return store_batch_thread_values(&j->batch, l->row.thread, values, j->now);
     buf_init(&b, SIZE_MAX / 4);
     buf_char(&b, '{');
     yyjson_obj_iter it = yyjson_obj_iter_with(json.root);
@@ -156,9 +155,9 @@ static int store_values(struct active_job *l, struct str values)
         json_put_value(&b, yyjson_obj_iter_get_val(key));
     }
     buf_char(&b, '}');
-    int err = b.error != 0 ? b.error
-                           : store_thread_values(j->opt.store, l->row.thread, buf_text(&b),
-                                                 j->now, &j->failure);
+    int err = b.error != 0
+                  ? b.error
+                  : store_batch_thread_values(&j->batch, l->row.thread, buf_text(&b), j->now);
     buf_done(&b);
     return err;
 }
@@ -261,7 +260,7 @@ static int find_thread_id(struct active_job *l, struct arena *mem, struct str *r
 {
     struct journal *j = l->journal;
     struct thread_row row;
-    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
+    int err = read_thread_by_key(j, l->row.thread, &row);
 
     return err == 0 && !arena_copy(mem, row.id, ret) ? ERR_NOMEM : err;
 }
@@ -270,16 +269,16 @@ static int find_thread_id(struct active_job *l, struct arena *mem, struct str *r
 static int read_tasks(struct active_job *l, struct questions_out *q)
 {
     struct journal *j = l->journal;
-    struct checkpoint_filter newest = { .ns = STR("") };
     struct arena mem;
     struct buf state;
     struct json json;
+    struct str thread;
 
     arena_init(&mem);
     buf_init(&state, SIZE_MAX / 4);
-    int err = find_thread_id(l, &mem, &newest.thread);
+    int err = find_thread_id(l, &mem, &thread);
     if (err == 0)
-        err = store_states(j->opt.store, &newest, copy_state, &state, &j->failure);
+        err = read_state(j, thread, copy_state, &state);
     if (err == 0)
         err = state.error;
     if (err == 0 && state.n > 0 && json_read(&j->reader, buf_text(&state), &json, NULL) == 0)
@@ -298,7 +297,7 @@ static int put_questions(struct active_job *l, struct questions_out *q, struct s
 
     buf_char(&q->b, '{');
     if (err == 0 && asks_any)
-        err = store_questions(j->opt.store, l->row.key, put_question, q, &j->failure);
+        err = read_questions(j, l->row.key, put_question, q);
     buf_char(&q->b, '}');
     put_tasks(q);
     *ret = q->n > 0 && !q->is_strange ? buf_text(&q->by_task) : buf_text(&q->b);
@@ -339,7 +338,7 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
     struct arena mem;
 
     arena_init(&mem);
-    int err = store_thread_by_key(j->opt.store, l->row.thread, &row, &j->failure);
+    int err = read_thread_by_key(j, l->row.thread, &row);
     if (err == 0 && (!arena_copy(&mem, row.metadata, &row.metadata) ||
                      !arena_copy(&mem, row.config, &row.config)))
         err = ERR_NOMEM;
@@ -348,7 +347,7 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
         row.interrupts = interrupts;
         row.error = l->state == JOB_FAILED ? error : STR_NONE;
         row.updated = j->now;
-        err = store_thread_update(j->opt.store, &row, &j->failure);
+        err = store_batch_thread_update(&j->batch, &row);
     }
     arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
@@ -383,7 +382,7 @@ static int forget_saved(struct active_job *l)
     arena_init(&mem);
     int err = find_thread_id(l, &mem, &id);
     if (err == 0)
-        err = store_run_forget(j->opt.store, id, l->row.id, &j->failure);
+        err = store_batch_run_forget(&j->batch, id, l->row.id);
     arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
@@ -395,12 +394,11 @@ static int restore_values(struct active_job *l)
     struct earlier e = { .ordinal = l->row.ordinal };
     struct record rec = { 0 };
     struct str stored;
-    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND : journal_store_chunk(j);
+    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND
+                                     : read_thread_jobs(j, l->row.thread, on_earlier, &e);
 
-    if (err == 0)
-        err = store_thread_jobs(j->opt.store, l->row.thread, on_earlier, &e, &j->failure);
     if (err == 0 && e.key != 0)
-        err = store_record(j->opt.store, e.key, e.seq, &stored, &j->failure);
+        err = read_record(j, e.key, e.seq, &stored);
     if (err == 0 && e.key != 0)
         err = record_decode(&j->reader, stored, &rec, &j->failure);
     struct str values = rec.kind == REC_STATE_VALUES ? rec.data : rec.output;
@@ -411,7 +409,7 @@ static int restore_values(struct active_job *l)
         err = arena_copy(&mem, values, &values) ? store_values(l, values) : ERR_NOMEM;
         arena_done(&mem);
     } else if (err == 0) {
-        err = store_thread_values(j->opt.store, l->row.thread, STR_NONE, j->now, &j->failure);
+        err = store_batch_thread_values(&j->batch, l->row.thread, STR_NONE, j->now);
     }
     return err == ERR_NOT_FOUND ? 0 : err; /* nothing to take back, or nothing is left of it */
 }

@@ -12,7 +12,7 @@ static bool submitted_before(struct journal *j, struct journal_request *req)
 
     if (req->row.idempotency_key.p == NULL)
         return false;
-    int err = store_job_by_idempotency(j->opt.store, req->row.idempotency_key, &row, &req->why);
+    int err = read_job_by_idempotency(j, req->row.idempotency_key, &row, &req->why);
     if (err == ERR_NOT_FOUND)
         return false;
     if (err != 0) {
@@ -107,17 +107,16 @@ static void submit_one(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
-    if (is_run ? !threads_may_enter(j, req, &thread) : threads_have(j, req, row.id))
+    if (is_run ? !threads_may_enter(j, req, &thread)
+               : jobs_have(j, req, row.id) || threads_have(j, req, row.id))
         return;
     fill_row(j, agent, &row);
     row.not_before = req->delay_ms > 0 ? j->now + req->delay_ms : 0;
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
     if (err == 0)
-        err = store_job_insert(j->opt.store, &row, &j->failure);
-    if (err == ERR_REFUSED) {
-        refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(row.id, 100)));
-        return;
-    }
+        err = journal_new_key(j, STORE_JOB_KEYS, &row.key);
+    if (err == 0)
+        err = store_batch_job_insert(&j->batch, &row);
     if (err == 0)
         err = active_job_add(j, &row, &l);
     if (err == 0) {

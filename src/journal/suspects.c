@@ -136,7 +136,7 @@ void journal_release(struct journal *j, struct journal_request *req)
     active_job_change(l); /* before the first change, so that a turn that fails takes it back */
     active_job_set_aside(l, 0);
     l->row.crashed = 0;
-    int err = store_suspect(j->opt.store, l->row.key, 0, 0, &j->failure);
+    int err = store_batch_suspect(&j->batch, l->row.key, 0, 0);
     if (err == 0 && was_aside)
         err = go_on(l);
     if (err != 0) {

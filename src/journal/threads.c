@@ -3,7 +3,6 @@
 #include "jobs/merge.h"
 #include "jobs/job_scope.h"
 #include "journal/active_job.h"
-#include "store/checkpoints.h"
 
 #include "base/json.h"
 #include "store/rows.h"
@@ -22,7 +21,7 @@ enum {
 /* 0, ERR_NOT_FOUND, or what was refused. */
 static int find(struct journal *j, struct journal_request *req, struct thread_row *ret)
 {
-    int err = store_thread_get(j->opt.store, req->thread_row.id, ret, &req->why);
+    int err = read_thread(j, req->thread_row.id, ret, &req->why);
 
     if (err == 0 && !job_scope_includes(req->reach, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
@@ -45,10 +44,11 @@ bool journal_thread_of(struct journal *j, struct journal_request *req, struct th
 
 /* What a job without a thread saves stands under its own id, so no thread may have it.  Looked
  * at before anything is written. */
-static bool is_job(struct journal *j, struct journal_request *req, struct str id)
+bool jobs_have(struct journal *j, struct journal_request *req, struct str id)
 {
     struct job_row row;
-    int err = store_job_get(j->opt.store, id, &row, &req->why);
+    const struct active_job *l = active_job_find(j, id);
+    int err = l == NULL ? read_job(j, id, &row, &req->why) : l->deleted ? ERR_NOT_FOUND : 0;
 
     if (err == 0)
         refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(id, 100)));
@@ -60,7 +60,7 @@ static bool is_job(struct journal *j, struct journal_request *req, struct str id
 bool threads_have(struct journal *j, struct journal_request *req, struct str id)
 {
     struct thread_row row;
-    int err = store_thread_get(j->opt.store, id, &row, &req->why);
+    int err = read_thread(j, id, &row, &req->why);
 
     if (err == 0)
         refuse(req, ERR_REFUSED, "%.*s is the id of a thread", STR_ARG(str_head(id, 100)));
@@ -80,6 +80,13 @@ static void fill(const struct journal *j, struct thread_row *row)
         row->config = STR("{}");
 }
 
+static int insert_thread(struct journal *j, struct thread_row *row)
+{
+    int err = journal_new_key(j, STORE_THREAD_KEYS, &row->key);
+
+    return err == 0 ? store_batch_thread_insert(&j->batch, row) : err;
+}
+
 void journal_thread_create(struct journal *j, struct journal_request *req)
 {
     struct thread_row row = req->thread_row;
@@ -96,14 +103,22 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
         req->code = ERR_BUSY;
         return;
     }
-    if (err == ERR_NOT_FOUND && is_job(j, req, row.id))
+    if (err == ERR_NOT_FOUND && jobs_have(j, req, row.id))
         return;
-    fill(j, &row);
-    err = err == 0 ? ERR_REFUSED : store_thread_insert(j->opt.store, &row, &j->failure);
-    if (err == ERR_REFUSED)
+    if (err == ERR_NOT_FOUND) /* it may be there, and not for who asks */
+        err = read_thread(j, row.id, &there, &req->why);
+    if (err == 0) {
         refuse(req, ERR_REFUSED, "Thread with ID %.*s already exists",
                STR_ARG(str_head(row.id, 100)));
-    else if (err != 0)
+        return;
+    }
+    if (err != ERR_NOT_FOUND) {
+        req->code = ERR_BUSY;
+        return;
+    }
+    fill(j, &row);
+    err = insert_thread(j, &row);
+    if (err != 0)
         journal_broke(j, req, err);
     req->thread_row = row;
 }
@@ -119,7 +134,7 @@ void journal_thread_patch(struct journal *j, struct journal_request *req)
     if (req->thread_row.ttl_ms != 0)
         row.ttl_ms = req->thread_row.ttl_ms;
     if (err == 0)
-        err = store_thread_update(j->opt.store, &row, &j->failure);
+        err = store_batch_thread_update(&j->batch, &row);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -142,9 +157,9 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
     row.is_temporary = 0;
     if (str_is(row.status, "busy")) /* no run of it is the copy's */
         row.status = STR("idle");
-    int err = store_thread_insert(j->opt.store, &row, &j->failure);
+    int err = insert_thread(j, &row);
     if (err == 0)
-        err = store_thread_copy(j->opt.store, req->thread_row.id, row.id, &j->failure);
+        err = store_batch_thread_copy(&j->batch, req->thread_row.id, row.id);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -193,17 +208,17 @@ static int on_thread(void *arg, const struct thread_row *row)
 static int remove_thread(struct journal *j, struct arena *mem, struct str id, int64_t key)
 {
     struct victims all = { .mem = mem };
-    int err = store_thread_jobs(j->opt.store, key, on_job, &all, &j->failure);
+    int err = read_thread_jobs(j, key, on_job, &all);
 
     if (err == 0)
         err = all.err;
     for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
         err = journal_remove_job(j, active_job_find(j, v->id), v->id, v->key);
     if (err == 0)
-        err = store_thread_forget(j->opt.store, id, &j->failure);
+        err = store_batch_thread_forget(&j->batch, id);
     if (err == 0)
-        err = store_thread_delete(j->opt.store, key, &j->failure);
-    return err == ERR_NOT_FOUND ? 0 : err; /* a temporary one has gone with its run */
+        err = store_batch_thread_delete(&j->batch, key); /* or it has gone with its run */
+    return err;
 }
 
 void threads_expire(struct journal *j)
@@ -213,8 +228,7 @@ void threads_expire(struct journal *j)
     if (j->now < j->next_thread)
         return;
     j->next_thread = j->now + EXPIRE_AGAIN_MS;
-    int err = store_threads_expired(j->opt.store, j->now, EXPIRE_THREADS, on_thread, &all,
-                                    &j->failure);
+    int err = read_threads_expired(j, EXPIRE_THREADS, on_thread, &all);
     if (err == 0)
         err = all.err;
     for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
@@ -243,7 +257,7 @@ void journal_thread_thin(struct journal *j, struct journal_request *req)
     struct thread_row row;
 
     if (journal_thread_of(j, req, &row))
-        journal_wrote(j, req, store_thread_thin(j->opt.store, row.id, &req->why));
+        journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id));
 }
 
 /* --- runs -------------------------------------------------------------------- */
@@ -257,14 +271,14 @@ bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
 {
-    if (is_job(j, req, req->row.id))
+    if (jobs_have(j, req, req->row.id))
         return false;
     int err = find(j, req, ret_thread);
 
     req->code = 0;
     /* It may be there, and not for who asks. */
     if (err == ERR_NOT_FOUND && req->if_absent &&
-        (is_job(j, req, req->thread_row.id) || threads_have(j, req, req->thread_row.id)))
+        (jobs_have(j, req, req->thread_row.id) || threads_have(j, req, req->thread_row.id)))
         return false;
     if (err == ERR_NOT_FOUND && req->if_absent) {
         *ret_thread = req->thread_row;
@@ -337,7 +351,7 @@ int threads_enter(struct journal *j,
                   struct thread_row *thread,
                   struct job_row *row)
 {
-    int err = thread->key == 0 ? store_thread_insert(j->opt.store, thread, &j->failure) : 0;
+    int err = thread->key == 0 ? insert_thread(j, thread) : 0;
 
     if (err == 0)
         err = make_room(j, req->run.strategy, thread);
@@ -351,7 +365,7 @@ int threads_enter(struct journal *j,
     thread->error = STR_NONE;
     row->thread = thread->key;
     row->ordinal = ++thread->n_runs;
-    return store_thread_update(j->opt.store, thread, &j->failure);
+    return store_batch_thread_update(&j->batch, thread);
 }
 
 /* The ids of the questions in @asked, {task: [{id, value}, …], …}, as a JSON list; with @resume
@@ -417,7 +431,7 @@ int threads_entered(struct active_job *l, struct journal_request *req)
     struct run_row run = req->run;
 
     run.job = l->row.key;
-    int err = store_run_insert(l->journal->opt.store, &run, &l->journal->failure);
+    int err = store_batch_run_insert(&l->journal->batch, &run);
     if (err == 0 && !str_absent(req->resume))
         err = say_answered(l, req);
     return err;

@@ -18,8 +18,8 @@
 /* clang-format off */
 #define STORE_JOB_OPS(OP)                                                              \
     OP(close) OP(begin) OP(commit) OP(rollback) OP(compact)                            \
-    OP(job_insert) OP(job_update) OP(job_published) OP(job_delete) OP(suspect)         \
-    OP(append) OP(expire) OP(note_time) OP(move_times) OP(time_noted)                  \
+    OP(take_keys) OP(job_insert) OP(job_update) OP(job_published) OP(job_delete)       \
+    OP(suspect) OP(append) OP(expire) OP(note_time) OP(move_times) OP(time_noted)                  \
     OP(job_get) OP(job_by_idempotency) OP(jobs) OP(open_jobs) OP(unpublished_jobs)     \
     OP(jobs_set_aside) OP(records) OP(record) OP(stats)
 #define STORE_QUESTION_OPS(OP)                                                         \

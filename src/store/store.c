@@ -21,6 +21,7 @@
 /* clang-format off */
 CALL_0(begin)
 CALL_0(commit)
+CALL(take_keys, (enum store_keys kind, size_t n, int64_t *ret_first), (kind, n, ret_first))
 CALL(job_insert, (struct job_row *row), (row))
 CALL(job_update, (const struct job_row *row), (row))
 CALL(job_published, (int64_t key, int64_t published), (key, published))

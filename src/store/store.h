@@ -92,7 +92,17 @@ void store_rollback(struct store *s);
  * transaction goes on.  After any other error it cannot be committed any more: the commit
  * gives the error again. */
 
-/* Sets row->key.  ERR_REFUSED when the id or the idempotency key is taken. */
+enum store_keys { STORE_JOB_KEYS, STORE_THREAD_KEYS, STORE_KEYS_MAX };
+/* Takes @n keys for new rows: *@ret_first and those behind it.  They are the caller's, whether
+ * it uses them or not, as long as the store is open.  Needs no transaction. */
+int store_take_keys(struct store *s,
+                    enum store_keys kind,
+                    size_t n,
+                    int64_t *ret_first,
+                    struct error *err);
+
+/* With the key that it has; sets row->key when that is 0.  ERR_REFUSED when the id or the
+ * idempotency key is taken. */
 int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 /* All columns but id, agent, owner, input, idempotency key, created, max_running, published,
  * thread, ordinal, first_seq.  ERR_NOT_FOUND. */
@@ -279,7 +289,8 @@ struct run_row {
     struct str thread;   /* out: the id */
 };
 
-/* Inside begin and commit.  Sets row->key; ERR_REFUSED when the id is taken. */
+/* Inside begin and commit.  With the key that it has; sets row->key when that is 0.
+ * ERR_REFUSED when the id is taken. */
 int store_thread_insert(struct store *s, struct thread_row *row, struct error *err);
 /* All columns but id, owner, values, created and is_temporary.  ERR_NOT_FOUND. */
 int store_thread_update(struct store *s, const struct thread_row *row, struct error *err);

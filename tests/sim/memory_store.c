@@ -373,6 +373,22 @@ int store_begin_write(struct store *s, enum disk_op op, struct error *err)
 
 /* --- writing ------------------------------------------------------------------ */
 
+int store_take_keys(struct store *s,
+                    enum store_keys kind,
+                    size_t n,
+                    int64_t *ret_first,
+                    struct error *err)
+{
+    int64_t *last = kind == STORE_JOB_KEYS ? &s->disk->last_key : &s->disk->last_thread;
+    int code = store_fault(s, DISK_NOTED, err);
+
+    if (code != 0)
+        return code;
+    *ret_first = *last + 1;
+    *last += (int64_t)n;
+    return 0;
+}
+
 int store_job_insert(struct store *s, struct job_row *row, struct error *err)
 {
     struct disk *d = s->disk;
@@ -387,7 +403,9 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
                             str_eq(job->row.idempotency_key, row->idempotency_key))))
             return error_set(err, ERR_REFUSED, "the id or the idempotency key is taken");
     struct disk_job *job = disk_must(calloc(1, sizeof(*job)));
-    row->key = ++d->last_key;
+    if (row->key == 0)
+        row->key = ++d->last_key;
+    store_demand(row->key <= d->last_key, "a key that nobody took");
     job->texts = copy_row(row, &job->row, NULL);
     *d->last = job;
     d->last = &job->next;

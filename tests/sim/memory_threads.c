@@ -75,7 +75,8 @@ int store_thread_insert(struct store *s, struct thread_row *row, struct error *e
         if (str_eq(d->threads.rows[i].id, copy.id))
             code = error_set(err, ERR_REFUSED, "the id is taken");
     if (code == 0) {
-        row->key = copy.key = ++d->last_thread;
+        if (copy.key == 0)
+            row->key = copy.key = ++d->last_thread;
         threads_add(&d->threads, &copy);
     }
     row_disown(&thread_texts, &copy);

@@ -63,6 +63,25 @@ static int taken(struct store *s, const struct job_row *row, struct error *err)
                      STR_ARG(str_head(row->id, 100)));
 }
 
+int sqlite_take_keys(struct store *s,
+                     enum store_keys kind,
+                     size_t n,
+                     int64_t *ret_first,
+                     struct error *err)
+{
+    struct sqlite_store *store = sqlite_of(s);
+    int64_t last = 0;
+    int code = statement_number(s, STATEMENT_LAST_JOB_KEY + kind, &last, err);
+
+    if (code != 0)
+        return code;
+    if (last < store->taken[kind])
+        last = store->taken[kind];
+    store->taken[kind] = last + (int64_t)n;
+    *ret_first = last + 1;
+    return 0;
+}
+
 int sqlite_job_insert(struct store *s, struct job_row *row, struct error *err)
 {
     assert(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL);
@@ -74,6 +93,7 @@ int sqlite_job_insert(struct store *s, struct job_row *row, struct error *err)
     struct binder input = statement_bind(s, STATEMENT_INPUT_INSERT);
     bind_int(&input, 0);
     bind_text(&input, row->input);
+    bind_key(&b, row->key);
     bind_int(&b, (int64_t)row->seq);
     bind_int(&b, (int64_t)row->first_seq);
     bind_int(&b, row->producer_seq);

@@ -80,6 +80,8 @@ enum statement {
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
     STATEMENT_TIME_NOTED,
+    STATEMENT_LAST_JOB_KEY, /* these two in the order of enum store_keys */
+    STATEMENT_LAST_THREAD_KEY,
     /* writing */
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
@@ -195,6 +197,7 @@ struct sqlite_store {
     int wal_frames;                     /* after the last commit */
     int checkpoint_at;                  /* frames */
     int64_t wal_room;                   /* bytes; see wal.c */
+    int64_t taken[STORE_KEYS_MAX];      /* the last key that was; 0: none */
     struct buf texts;                   /* of the row that was handed out last */
     struct breadcrumb_page *breadcrumb; /* mapped; NULL: nobody has asked for it */
 };
@@ -262,6 +265,8 @@ struct binder {
 struct binder statement_bind(struct store *s, enum statement id);
 void bind_text(struct binder *b, struct str text);
 void bind_int(struct binder *b, int64_t value);
+/* Of a new row; 0: SQLite gives one. */
+void bind_key(struct binder *b, int64_t key);
 void bind_blob(struct binder *b, struct str bytes);
 
 /* Empties s->texts; false when it cannot hold @n bytes. */

@@ -173,6 +173,13 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
     /* A row may be newer than the note. */
+    /* The largest that was ever given: rows that are gone keep their keys. */
+    [STATEMENT_LAST_JOB_KEY] =
+        "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0), "
+        "ifnull((SELECT max(key) FROM jobs), 0))",
+    [STATEMENT_LAST_THREAD_KEY] =
+        "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'threads'), 0), "
+        "ifnull((SELECT max(key) FROM threads), 0))",
     [STATEMENT_TIME_NOTED] =
         "SELECT max(ifnull((SELECT at FROM clock), 0), ifnull((SELECT max(updated) FROM jobs "
         "WHERE state IN ('queued', 'running', 'waiting')), 0))",
@@ -181,8 +188,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_ROLLBACK] = "ROLLBACK",
     [STATEMENT_APPEND] = "INSERT INTO records(id, stored, batch) VALUES(?, ?, ?)",
-    [STATEMENT_JOB_INSERT] = "INSERT INTO jobs(seq, first_seq, producer_seq" ALL_NAMES
-                             ") VALUES(?, ?, ?" ALL_MARKS ")",
+    [STATEMENT_JOB_INSERT] = "INSERT INTO jobs(key, seq, first_seq, producer_seq" ALL_NAMES
+                             ") VALUES(?, ?, ?, ?" ALL_MARKS ")",
     [STATEMENT_INPUT_INSERT] = "INSERT INTO inputs(job, input) VALUES(?, ?)",
     /* Hardly any update moves the job in an index.  An UPDATE that only names an indexed column
      * already writes the index, so the first of these names none and finds no row when one
@@ -275,9 +282,9 @@ static const char *const sql[STATEMENT_MAX] = {
                                "INDEXED BY items_expiry WHERE expires > 0 AND expires <= ? "
                                "LIMIT ?)",
     [STATEMENT_THREAD_INSERT] =
-        "INSERT INTO threads(id, owner, status, metadata, config, interrupts, error, created, "
-        "updated, state_updated, n_runs, is_temporary, state, ttl_ms) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO threads(key, id, owner, status, metadata, config, interrupts, error, "
+        "created, updated, state_updated, n_runs, is_temporary, state, ttl_ms) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_THREAD_UPDATE] =
         "UPDATE threads SET status = ?, metadata = ?, config = ?, interrupts = ?, error = ?, "
         "updated = ?, state_updated = ?, n_runs = ?, ttl_ms = ? WHERE key = ?",
@@ -408,6 +415,14 @@ void bind_int(struct binder *b, int64_t value)
     b->n++;
     if (b->rc == SQLITE_OK)
         b->rc = sqlite3_bind_int64(b->stmt, b->n, value);
+}
+
+void bind_key(struct binder *b, int64_t key)
+{
+    if (key != 0)
+        bind_int(b, key);
+    else
+        bind_text(b, STR_NONE);
 }
 
 void bind_blob(struct binder *b, struct str bytes)

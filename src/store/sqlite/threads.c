@@ -54,6 +54,7 @@ int sqlite_thread_insert(struct store *s, struct thread_row *row, struct error *
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_THREAD_INSERT);
+    bind_key(&b, row->key);
     bind_text(&b, row->id);
     bind_text(&b, row->owner);
     bind_text(&b, row->status);
