@@ -602,7 +602,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .heartbeat_ms = options->heartbeat_ms,
                              .scratch = uv_buf_init(e->scratch, SCRATCH),
                              .counts = &e->counts,
-                             .marks = options->marks,
+                             .barriers = options->barriers,
                              .reader = &e->reader };
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;

@@ -31,7 +31,7 @@
 struct error;
 struct exec;
 struct journal;
-struct stored_marks;
+struct barriers;
 
 /* Long-lived processes that share the jobs of an agent. */
 struct exec_pool {
@@ -66,7 +66,7 @@ struct exec_http {
 struct exec_arq {
     const char *function;
     const char *queue;
-    char *const *args;           /* words (base/arq_word.h), like resume_args */
+    char *const *args;           /* words (config/values/arq_argument.h), like resume_args */
     const char *resume_function; /* NULL: the same, with the same words */
     char *const *resume_args;
     enum arq_form form;
@@ -115,7 +115,7 @@ struct exec_options {
     uint64_t poll_ms;              /* between two looks for jobs that nobody told of; 0: 2 s */
     const char *mark;              /* of all processes (child guard.h), or NULL */
     const struct redis_url *redis; /* with agents that are queues of ARQ */
-    struct stored_marks *marks;    /* of their channels; borrowed; NULL: nobody listens */
+    struct barriers *barriers;     /* of their channels; borrowed; NULL: nobody listens */
 };
 
 /* Processes, by whether they are of a pool. */

@@ -13,7 +13,7 @@ struct exec_counts;
 struct journal;
 struct report_reader;
 struct mailbox;
-struct stored_marks;
+struct barriers;
 
 struct host {
     uv_loop_t *loop;
@@ -28,7 +28,7 @@ struct host {
     struct exec_counts *counts;
     struct http_client *client;   /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
-    struct stored_marks *marks;   /* NULL: nobody listens to channels */
+    struct barriers *barriers;    /* NULL: nobody listens to channels */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

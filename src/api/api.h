@@ -42,14 +42,14 @@ struct app_settings {
 /* What all loops share; handed to every handler. */
 struct app {
     const char *version;
-    int64_t started;               /* milliseconds since 1970 */
-    struct journal *journal;       /* borrowed */
-    struct hub_shared *hub_shared; /* borrowed */
-    struct thread_pool *pool;      /* borrowed */
-    struct token_service *tokens;  /* borrowed */
-    const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
-    const struct arq_server *arq;  /* the same; NULL: no queue is served */
-    const struct bus *bus;         /* the same; NULL: no Redis */
+    int64_t started;                   /* milliseconds since 1970 */
+    struct journal *journal;           /* borrowed */
+    struct hub_shared *hub_shared;     /* borrowed */
+    struct thread_pool *pool;          /* borrowed */
+    struct token_service *tokens;      /* borrowed */
+    const struct exec *exec;           /* borrowed; its counts only; NULL: no such agents */
+    const struct arq_server *arq;      /* the same; NULL: no queue is served */
+    const struct redis_service *redis; /* the same; NULL: no Redis */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */

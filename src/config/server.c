@@ -1,9 +1,9 @@
 #include "config/server.h"
 
-#include "base/arq_word.h"
-#include "base/channel.h"
+#include "config/values/arq_argument.h"
+#include "config/values/channel.h"
 #include "base/error.h"
-#include "base/redis_url.h"
+#include "config/values/redis_url.h"
 #include "config/file/loader.h"
 #include "config/text/quote.h"
 #include "config/file/resolve.h"
@@ -163,7 +163,7 @@ static int check_redis_agent(struct loader *l)
 static int check_words(struct loader *l, const struct config_agent *a, char *const *words)
 {
     for (; words != NULL && *words != NULL; words++)
-        if (!arq_word_is_good(str_of(*words)))
+        if (!arq_argument_is_valid(str_of(*words)))
             return error_set(l->err, ERR_REFUSED,
                              "the agent '%s': '%s' is no argument: these are job_id, input, "
                              "input.KEY, agent, attempt, resume and answer, each also as "

@@ -67,7 +67,7 @@ enum arq_serializer { ARQ_SERIALIZER_PICKLE, ARQ_SERIALIZER_JSON };
 struct config_arq {
     char *function; /* NULL: none */
     char *queue;
-    char **args;           /* words (base/arq_word.h) */
+    char **args;           /* words (config/values/arq_argument.h) */
     char *resume_function; /* NULL: the same, with the same words */
     char **resume_args;
     enum arq_serializer serializer;

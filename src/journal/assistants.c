@@ -3,7 +3,7 @@
 #include "journal/assistants.h"
 
 #include "jobs/job_scope.h"
-#include "jobs/merge.h"
+#include "base/json_merge.h"
 #include "journal/active_job.h"
 #include "store/rows.h"
 
@@ -104,7 +104,7 @@ static int patch(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = store_assistant_versions(j->opt.store, over->id, &version, &req->why);
     if (err == 0 && !str_absent(over->metadata))
-        err = merge_copy(&req->mem, row.metadata, over->metadata, &row.metadata);
+        err = json_merge_copy(&req->mem, row.metadata, over->metadata, &row.metadata);
     if (err != 0)
         return err;
     row.graph = or_else(over->graph, row.graph);

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "ingest/fold.h"
-#include "jobs/json_schema.h"
+#include "schema/json_schema.h"
 #include "store/rows.h"
 
 #include <stdio.h>

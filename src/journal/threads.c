@@ -1,6 +1,6 @@
 /* Requests about threads, and runs that enter one. */
 #include "ingest/fold.h"
-#include "jobs/merge.h"
+#include "base/json_merge.h"
 #include "jobs/job_scope.h"
 #include "journal/active_job.h"
 
@@ -129,7 +129,7 @@ void journal_thread_patch(struct journal *j, struct journal_request *req)
 
     if (!journal_thread_of(j, req, &row))
         return;
-    int err = merge_copy(&req->mem, row.metadata, req->thread_row.metadata, &row.metadata);
+    int err = json_merge_copy(&req->mem, row.metadata, req->thread_row.metadata, &row.metadata);
     row.updated = j->now;
     if (req->thread_row.ttl_ms != 0)
         row.ttl_ms = req->thread_row.ttl_ms;
@@ -341,7 +341,7 @@ static int note_graph(struct journal_request *req, struct thread_row *row, struc
     buf_char(&over, '}');
     int err = over.error;
     if (err == 0)
-        err = merge_copy(&req->mem, row->metadata, buf_text(&over), &row->metadata);
+        err = json_merge_copy(&req->mem, row->metadata, buf_text(&over), &row->metadata);
     buf_done(&over);
     return err;
 }

@@ -10,7 +10,7 @@
 #define REDIS_CONNECTION_H
 
 #include "base/counter.h"
-#include "base/redis_url.h"
+#include "config/values/redis_url.h"
 #include "base/str.h"
 
 #include <hiredis/hiredis.h>

@@ -11,7 +11,7 @@
 #ifndef REDIS_PUBLISHER_H
 #define REDIS_PUBLISHER_H
 
-#include "base/channel.h"
+#include "config/values/channel.h"
 #include "base/counter.h"
 #include "redis/connection.h"
 

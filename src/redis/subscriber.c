@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "redis/stored_marks.h"
+#include "redis/barrier.h"
 #include "redis/payload.h"
 #include "journal/mailbox_call.h"
 #include "jobs/job.h"
@@ -322,7 +322,7 @@ static void on_answer(struct mailbox_call *post)
         line_up(f);
     if (!is_idle(f))
         return;
-    stored_marks_stored(s->opt.marks, id_of(f));
+    barriers_job_stored(s->opt.barriers, id_of(f));
     if (post->req.code != 0 && !f->is_dirty)
         feed_free(f); /* whatever speaks there, nothing is to be kept of it */
 }
@@ -391,15 +391,15 @@ static void take(struct subscriber *s, struct str job, struct str payload)
     line_up(f);
 }
 
-/* What was said before a mark is with us: stored, or about to be. */
-static void take_mark(struct subscriber *s, struct str text)
+/* Everything that was published before the barrier has come: it is stored, or about to be. */
+static void take_barrier(struct subscriber *s, struct str text)
 {
-    char id[MARK_JOB_MAX];
-    struct str job = str_make(id, stored_marks_read(s->opt.marks, text, id));
+    char id[BARRIER_JOB_MAX];
+    struct str job = str_make(id, barriers_received(s->opt.barriers, text, id));
     const struct channel_feed *f = job.n > 0 ? find_feed(s, job) : NULL;
 
     if (job.n > 0 && (f == NULL || is_idle(f)))
-        stored_marks_stored(s->opt.marks, job);
+        barriers_job_stored(s->opt.barriers, job);
 }
 
 static void on_message(void *arg, struct str channel, struct str payload)
@@ -410,8 +410,8 @@ static void on_message(void *arg, struct str channel, struct str payload)
     counter_add(&s->opt.counts->messages, 1);
     if (!channel_find_job(&s->opt.channel, channel, &job))
         counter_add(&s->opt.counts->bad, 1);
-    else if (stored_marks_are_of(job))
-        take_mark(s, payload);
+    else if (barriers_own_job(job))
+        take_barrier(s, payload);
     else if (!job_id_valid(job))
         counter_add(&s->opt.counts->bad, 1);
     else if (s->opt.is_own != NULL && s->opt.is_own(s->opt.arg, job))

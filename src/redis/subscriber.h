@@ -8,13 +8,13 @@
 #ifndef REDIS_SUBSCRIBER_H
 #define REDIS_SUBSCRIBER_H
 
-#include "base/channel.h"
+#include "config/values/channel.h"
 #include "base/counter.h"
 #include "redis/connection.h"
 
 struct journal;
 struct mailbox;
-struct stored_marks;
+struct barriers;
 struct subscriber;
 
 struct subscriber_counts {
@@ -38,11 +38,11 @@ struct subscriber_options {
     struct mailbox *box; /* borrowed; of the loop; open until it is closed */
     struct journal *journal;
     const struct redis_url *url;
-    struct channel channel;     /* texts borrowed */
-    struct stored_marks *marks; /* borrowed; of that channel */
-    struct str agent;           /* whose unknown jobs become; absent: they are refused */
-    size_t max_bytes;           /* that wait for the journal */
-    size_t max_depth;           /* of JSON */
+    struct channel channel;    /* texts borrowed */
+    struct barriers *barriers; /* borrowed; of that channel */
+    struct str agent;          /* whose unknown jobs become; absent: they are refused */
+    size_t max_bytes;          /* that wait for the journal */
+    size_t max_depth;          /* of JSON */
     /* Is it a job whose messages are our own?  May be NULL. */
     bool (*is_own)(void *arg, struct str job);
     /* Once each time the connection comes or goes; see redis_options. */

@@ -4,7 +4,7 @@
 #include "server/server.h"
 
 #include "agents/process/child_guard.h"
-#include "base/redis_url.h"
+#include "config/values/redis_url.h"
 #include "base/utf8.h"
 #include "server/log.h"
 
@@ -217,18 +217,18 @@ int server_start_agents(struct server *s, struct error *err)
                                     .heartbeat_ms = 0,
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL,
                                     .redis = &redis };
-    int code = server_make_bus(s, err);
+    int code = server_make_redis_service(s, err);
 
-    if (code == 0 && s->bus != NULL)
-        options.marks = bus_marks(s->bus);
+    if (code == 0 && s->redis != NULL)
+        options.barriers = redis_service_barriers(s->redis);
     if (code == 0 && s->n_exec > 0)
         code = exec_new(&options, &s->exec, err);
     if (code == 0)
         code = make_arq_server(s, &redis, err);
     if (code == 0)
         code = journal_start(s->journal, err);
-    if (code == 0 && s->bus != NULL)
-        code = bus_start(s->bus, err);
+    if (code == 0 && s->redis != NULL)
+        code = redis_service_start(s->redis, err);
     return code == 0 && s->arq != NULL ? arq_server_start(s->arq, err) : code;
 }
 

@@ -23,8 +23,8 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     struct server *s = arg;
 
     hub_published(s->hub_shared, pubs, n);
-    if (s->bus != NULL)
-        bus_published(s->bus, pubs, n);
+    if (s->redis != NULL)
+        redis_service_published(s->redis, pubs, n);
     for (size_t i = 0; s->exec != NULL && i < n; i++)
         if (pubs[i].cancel_requested || pubs[i].gone)
             exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
@@ -121,7 +121,7 @@ static void on_token_trouble(void *arg, const struct error *why)
     log_end(&out);
 }
 
-static void on_bus(void *arg, const struct bus_notice *n)
+static void on_redis_notice(void *arg, const struct redis_service_notice *n)
 {
     struct buf out;
 
@@ -184,10 +184,10 @@ int server_start_journal(struct server *s, struct error *err)
     return code;
 }
 
-int server_make_bus(struct server *s, struct error *err)
+int server_make_redis_service(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
-    struct bus_options options = {
+    struct redis_service_options options = {
         .url = c->redis_url,
         .store = { .path = c->data, .busy_ms = 5000 },
         .journal = s->journal,
@@ -198,13 +198,13 @@ int server_make_bus(struct server *s, struct error *err)
         .agent = str_of(c->redis_subscribe_agent),
         .max_bytes = c->redis_subscribe_buffer,
         .max_depth = c->max_depth,
-        .notice = on_bus,
+        .notice = on_redis_notice,
         .arg = s,
     };
 
     if (options.dialect == NULL && options.subscribe_channel == NULL)
         return 0;
-    return bus_new(&options, &s->bus, err);
+    return redis_service_new(&options, &s->redis, err);
 }
 
 int server_start_tokens(struct server *s, struct error *err)
@@ -284,7 +284,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.pool = s->pool;
     s->app.tokens = s->tokens;
     s->app.exec = s->exec;
-    s->app.bus = s->bus;
+    s->app.redis = s->redis;
     s->app.arq = s->arq;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;

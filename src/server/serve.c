@@ -106,7 +106,7 @@ static void stop(struct server *s)
         arq_server_stop(s->arq);
     if (s->exec != NULL)
         exec_stop(s->exec);
-    bus_stop(s->bus);
+    redis_service_stop(s->redis);
     if (s->journal != NULL)
         journal_stop(s->journal);
     if (s->tokens != NULL)
@@ -115,7 +115,7 @@ static void stop(struct server *s)
     http_server_free(s->http);
     exec_free(s->exec);
     arq_server_free(s->arq);
-    bus_free(s->bus);
+    redis_service_free(s->redis);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
     token_service_free(s->tokens);

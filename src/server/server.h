@@ -8,7 +8,7 @@
 #include "agents/arq/server.h"
 #include "agents/exec.h"
 #include "api/api.h"
-#include "redis/bus.h"
+#include "redis/service.h"
 #include "server/generation.h"
 #include "server/serve.h"
 #include "server/watch.h"
@@ -26,7 +26,7 @@ struct server {
     struct thread_pool *pool;
     struct token_service *tokens;
     struct exec *exec;
-    struct bus *bus;                /* NULL: there is no Redis */
+    struct redis_service *redis;    /* NULL: there is no Redis */
     struct exec_agent *exec_agents; /* owned */
     size_t n_exec;
     struct str *exec_names; /* owned; of those whose jobs die with the server */
@@ -60,7 +60,7 @@ int server_start_processes(struct server *s, struct error *err);
 int server_start_journal(struct server *s, struct error *err);
 int server_start_tokens(struct server *s, struct error *err);
 /* Only where there is something to publish or to hear. */
-int server_make_bus(struct server *s, struct error *err);
+int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/buf.h"
-#include "base/channel.h"
+#include "config/values/channel.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "redis/payload.h"

@@ -1,7 +1,7 @@
 /* Any schema and any value, with a NUL between: an end is found, and a problem is text. */
 #include "fuzz.h"
 
-#include "jobs/json_schema.h"
+#include "schema/json_schema.h"
 
 #include <stdlib.h>
 #include <string.h>

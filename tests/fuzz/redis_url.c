@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
-#include "base/redis_url.h"
+#include "config/values/redis_url.h"
 
 #include <stdlib.h>
 

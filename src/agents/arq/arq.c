@@ -14,7 +14,7 @@
  *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
  *               EXISTS health-check
  *     SETTLE    the result is there; what it said over its channel may still be on its way:
- *               a mark is sent after it (redis/stored_marks.h), or `settle` passes
+ *               a barrier is sent after it (redis/barrier.h), or `settle` passes
  *     OVER
  *
  * A lost connection is waited for: what was sent before it may or may not have been done, and
@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
-#include "redis/stored_marks.h"
+#include "redis/barrier.h"
 #include "redis/connection.h"
 
 #include <stdio.h>
@@ -82,9 +82,9 @@ struct arq {
     int64_t due;     /* when it may start; on the steady clock */
     struct arq_poll look;
     struct arq_result result;
-    struct stored_mark mark;
+    struct barrier barrier;
     struct error why;   /* of the trouble */
-    unsigned n_flying;  /* commands without an answer, and the mark */
+    unsigned n_flying;  /* commands without an answer, and the barrier */
     unsigned n_missing; /* looks in a row that found nothing */
     uint64_t last_sign; /* of its worker, on the loop's clock */
     uint64_t give_up;   /* the same: when a stop is waited for no longer; 0: there is none */
@@ -186,12 +186,12 @@ static bool landed(struct arq *a)
     return true;
 }
 
-/* The mark, unless it is there already. */
+/* Cancels the barrier, unless it has come already. */
 static void take_back(struct arq *a)
 {
-    struct stored_marks *marks = a->executor.host->marks;
+    struct barriers *barriers = a->executor.host->barriers;
 
-    if (marks != NULL && stored_marks_drop(marks, &a->mark))
+    if (barriers != NULL && barriers_cancel(barriers, &a->barrier))
         a->n_flying--;
 }
 
@@ -371,15 +371,15 @@ static void begin_anew(struct arq *a)
     wait_ms(a, 0);
 }
 
-static void on_mark(struct stored_mark *mark)
+static void on_barrier(struct barrier *barrier)
 {
-    struct arq *a = container_of(mark, struct arq, mark);
+    struct arq *a = container_of(barrier, struct arq, barrier);
 
     if (!landed(a))
         finish(a);
 }
 
-static void on_marked(void *arg, const redisReply *reply)
+static void on_barrier_sent(void *arg, const redisReply *reply)
 {
     struct arq *a = arg;
     bool is_heard = reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer > 0;
@@ -388,22 +388,22 @@ static void on_marked(void *arg, const redisReply *reply)
         finish(a); /* nobody listens: nothing is on its way */
 }
 
-/* What the worker published before its result is before our mark. */
+/* What the worker published before its result comes before our barrier. */
 static void settle(struct arq *a)
 {
-    struct stored_marks *marks = a->executor.host->marks;
+    struct barriers *barriers = a->executor.host->barriers;
 
     a->phase = PHASE_SETTLE;
-    a->mark.home = a->executor.host->box;
-    a->mark.came = on_mark;
-    if (marks == NULL || !stored_marks_put(marks, &a->mark, a->executor.job)) {
+    a->barrier.home = a->executor.host->box;
+    a->barrier.came = on_barrier;
+    if (barriers == NULL || !barriers_add(barriers, &a->barrier, a->executor.job)) {
         wait_ms(a, 0);
         return;
     }
     a->n_flying++;
     wait_ms(a, settings_of(a)->settle_ms);
-    (void)ASK(a, on_marked, STR("PUBLISH"), stored_marks_channel(marks),
-              str_make(a->mark.text, sizeof(a->mark.text))); /* else the time passes */
+    (void)ASK(a, on_barrier_sent, STR("PUBLISH"), barriers_channel(barriers),
+              str_make(a->barrier.text, sizeof(a->barrier.text))); /* else the time passes */
 }
 
 static void looked(struct arq *a)

@@ -3,7 +3,7 @@
 #include "agents/arq/job.h"
 
 #include "agents/assignment.h"
-#include "base/arq_word.h"
+#include "config/values/arq_argument.h"
 #include "base/error.h"
 #include "pickle/read.h"
 #include "pickle/write.h"
@@ -134,7 +134,7 @@ static void put_args(const struct writer *w, const struct meaning *m, char *cons
     struct str name;
 
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
-        (void)arq_word_split(str_of(*p), &name);
+        (void)arq_argument_split(str_of(*p), &name);
         n += str_absent(name);
     }
     if (w->form == ARQ_JSON)
@@ -142,7 +142,7 @@ static void put_args(const struct writer *w, const struct meaning *m, char *cons
     else
         pickle_tuple_begin(w->out, n);
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
-        struct str word = arq_word_split(str_of(*p), &name);
+        struct str word = arq_argument_split(str_of(*p), &name);
         if (!str_absent(name))
             continue;
         if (w->form == ARQ_JSON && i++ > 0)
@@ -161,7 +161,7 @@ static void put_kwargs(const struct writer *w, const struct meaning *m, char *co
     struct str name;
 
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
-        (void)arq_word_split(str_of(*p), &name);
+        (void)arq_argument_split(str_of(*p), &name);
         n += !str_absent(name);
     }
     if (w->form == ARQ_JSON)
@@ -169,7 +169,7 @@ static void put_kwargs(const struct writer *w, const struct meaning *m, char *co
     else
         pickle_dict_begin(w->out, n);
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
-        struct str word = arq_word_split(str_of(*p), &name);
+        struct str word = arq_argument_split(str_of(*p), &name);
         if (str_absent(name))
             continue;
         put_key(w, name);
@@ -385,7 +385,7 @@ const yyjson_val *arq_task_argument(const struct arq_task *t,
     struct str name;
 
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
-        struct str value = arq_word_split(str_of(*p), &name);
+        struct str value = arq_argument_split(str_of(*p), &name);
         if (str_eq(value, word))
             return str_absent(name) ? yyjson_arr_get((yyjson_val *)(uintptr_t)t->args, place)
                                     : json_get(t->kwargs, name);

@@ -15,8 +15,8 @@ struct assignment;
 
 enum arq_form { ARQ_PICKLE, ARQ_JSON };
 
-/* The job that calls @function with @words (base/arq_word.h), of @order.  ERR_TOO_LARGE,
- * ERR_NOMEM, ERR_SYNTAX.
+/* The job that calls @function with @words (config/values/arq_argument.h), of @order.
+ * ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX.
  */
 int arq_put_job(struct buf *out,
                 enum arq_form form,

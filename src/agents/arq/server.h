@@ -24,7 +24,8 @@ struct redis_url;
 struct arq_function {
     struct str name;
     struct str agent;
-    char *const *args; /* words (base/arq_word.h): job_id and input are looked for */
+    char *const *args; /* words (config/values/arq_argument.h): job_id and input are looked for
+                        */
     bool is_answer;    /* it is no start: `answer` is the answer to the job's open question */
 };
 

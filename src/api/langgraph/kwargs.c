@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "http/header.h"
-#include "jobs/merge.h"
+#include "base/json_merge.h"
 
 /* What a worker gets as it was sent. */
 static const struct {
@@ -91,7 +91,7 @@ static void put_configurable(struct buf *b,
     if (json_read(&reader, under, &j, NULL) == 0)
         json_put_value(&low, json_at(j.root, "configurable"));
     json_put_value(&high, json_at(config, "configurable"));
-    merge_objects(b, buf_text(&low), buf_text(&high));
+    json_merge(b, buf_text(&low), buf_text(&high));
     if (low.error != 0 || high.error != 0)
         b->error = ERR_NOMEM;
     buf_done(&low);
@@ -114,8 +114,8 @@ static void put_context(struct buf *b,
     if (b->n > 1)
         buf_char(b, ',');
     buf_lit(b, "\"context\":");
-    merge_objects(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
-                  buf_text(&given));
+    json_merge(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
+               buf_text(&given));
     if (given.error != 0)
         b->error = given.error;
     buf_done(&given);
@@ -141,16 +141,16 @@ static void put_config(struct buf *out,
     put_text_member(&ids, "graph_id", j->row.agent);
     put_text_member(&ids, "assistant_id", j->run.assistant);
     buf_char(&ids, '}');
-    merge_objects(&merged, buf_text(&headers), buf_text(&given));
+    json_merge(&merged, buf_text(&headers), buf_text(&given));
     buf_lit(&over, "{\"configurable\":");
-    merge_objects(&over, buf_text(&merged), buf_text(&ids));
+    json_merge(&over, buf_text(&merged), buf_text(&ids));
     buf_char(&over, '}');
     buf_clear(&given);
     buf_clear(&merged);
     json_put_value(&given, config);
-    merge_objects(&merged, call->assistant != NULL ? call->assistant->config : STR_NONE,
-                  buf_text(&given));
-    merge_objects(out, buf_text(&merged), buf_text(&over));
+    json_merge(&merged, call->assistant != NULL ? call->assistant->config : STR_NONE,
+               buf_text(&given));
+    json_merge(out, buf_text(&merged), buf_text(&over));
     for (size_t i = 0; i < 5; i++) {
         if (all[i]->error != 0)
             out->error = all[i]->error;
@@ -210,10 +210,10 @@ bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metada
     buf_lit(&own, ",\"assistant_id\":");
     json_put_str(&own, j->run.assistant);
     buf_char(&own, '}');
-    merge_objects(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
-                  buf_text(&own));
+    json_merge(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
+               buf_text(&own));
     json_put_value(&given, metadata);
-    merge_objects(&merged, buf_text(&below), buf_text(&given));
+    json_merge(&merged, buf_text(&below), buf_text(&given));
     bool ok = own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
               arena_copy(&j->mem, buf_text(&merged), &j->run.metadata);
     buf_done(&own);

@@ -11,7 +11,7 @@
 #include "agents/arq/server.h"
 #include "agents/exec.h"
 #include "base/clock.h"
-#include "redis/bus.h"
+#include "redis/service.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
 #include "record/record.h"
@@ -374,12 +374,14 @@ static void put_links(struct expose *e,
             expose_value(e, names[i], get(&links[i]->losses));
 }
 
-static void put_redis(struct expose *e, const struct bus *bus)
+static void put_redis(struct expose *e, const struct redis_service *redis)
 {
-    const struct publisher_counts *published = bus != NULL ? bus_published_counts(bus) : NULL;
-    const struct subscriber_counts *heard = bus != NULL ? bus_heard_counts(bus) : NULL;
+    const struct publisher_counts *published =
+        redis != NULL ? redis_service_published_counts(redis) : NULL;
+    const struct subscriber_counts *heard =
+        redis != NULL ? redis_service_heard_counts(redis) : NULL;
 
-    if (bus == NULL)
+    if (redis == NULL)
         return;
     put_links(e, published != NULL ? &published->redis : NULL,
               heard != NULL ? &heard->redis : NULL);
@@ -453,7 +455,7 @@ static void run(struct thread_task *task, struct store *store)
     put_jobs(&e, counts);
     put_leases(&e, counts);
     put_processes(&e, app->exec);
-    put_redis(&e, app->bus);
+    put_redis(&e, app->redis);
     put_arq(&e, app->arq);
     put_store(&e, counts, store);
 }

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "jobs/assistant_id.h"
-#include "jobs/merge.h"
+#include "base/json_merge.h"
 #include "store/store.h"
 
 #include <setjmp.h>
@@ -219,7 +219,7 @@ static void expect_merged(const char *under, const char *over, const char *want)
     struct buf b;
 
     buf_init(&b, 1000);
-    merge_objects(&b, under != NULL ? str_of(under) : STR_NONE, str_of(over));
+    json_merge(&b, under != NULL ? str_of(under) : STR_NONE, str_of(over));
     expect_str(buf_text(&b), want);
     buf_done(&b);
 }

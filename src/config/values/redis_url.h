@@ -1,6 +1,6 @@
 /* Where a Redis server is, taken apart.  Pure. */
-#ifndef BASE_REDIS_URL_H
-#define BASE_REDIS_URL_H
+#ifndef CONFIG_VALUES_REDIS_URL_H
+#define CONFIG_VALUES_REDIS_URL_H
 
 #include "base/str.h"
 

@@ -11,7 +11,7 @@
  * the work is counted in callouts, which PCRE2 makes before each item of the pattern. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "jobs/regex.h"
+#include "schema/regex.h"
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
-#include "base/arq_word.h"
+#include "config/values/arq_argument.h"
 
-struct str arq_word_split(struct str word, struct str *ret_name)
+struct str arq_argument_split(struct str word, struct str *ret_name)
 {
     size_t equals = str_find(word, '=');
 
@@ -8,11 +8,11 @@ struct str arq_word_split(struct str word, struct str *ret_name)
     return equals < word.n ? str_skip(word, equals + 1) : word;
 }
 
-bool arq_word_is_good(struct str word)
+bool arq_argument_is_valid(struct str word)
 {
     static const char *const known[] = { "job_id", "agent",  "attempt",
                                          "input",  "resume", "answer" };
-    struct str name, value = arq_word_split(word, &name);
+    struct str name, value = arq_argument_split(word, &name);
 
     if (!str_absent(name) && name.n == 0)
         return false;

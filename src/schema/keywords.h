@@ -1,8 +1,8 @@
 /* The words of JSON Schema: what stands behind each, and where that leads to other schemas.
  *
  * Internal to jobs/. */
-#ifndef JOBS_JSON_SCHEMA_WORDS_H
-#define JOBS_JSON_SCHEMA_WORDS_H
+#ifndef SCHEMA_KEYWORDS_H
+#define SCHEMA_KEYWORDS_H
 
 #include "base/str.h"
 
@@ -13,28 +13,28 @@ enum {
     JSON_SCHEMA_STEPS = 100 * 1000, /* of a check; each takes about a microsecond */
 };
 
-enum word_kind {
-    WORD_NOTE,       /* says nothing about what fits */
-    WORD_SCHEMA,     /* a schema */
-    WORD_SCHEMAS,    /* a list of them */
-    WORD_NAMED,      /* an object of them, by name */
-    WORD_BY_PATTERN, /* an object of them, by regular expression */
-    WORD_TYPE,
-    WORD_NUMBER,
-    WORD_DIVISOR,
-    WORD_COUNT, /* whole, not negative */
-    WORD_BOOL,
-    WORD_LIST, /* of anything */
-    WORD_NAMES,
-    WORD_NAMES_BY_NAME,
-    WORD_PATTERN,
-    WORD_REF,
-    WORD_ANCHOR,
-    WORD_ID,
-    WORD_UNSUPPORTED,
+enum keyword_kind {
+    KEYWORD_NOTE,       /* says nothing about what fits */
+    KEYWORD_SCHEMA,     /* a schema */
+    KEYWORD_SCHEMAS,    /* a list of them */
+    KEYWORD_NAMED,      /* an object of them, by name */
+    KEYWORD_BY_PATTERN, /* an object of them, by regular expression */
+    KEYWORD_TYPE,
+    KEYWORD_NUMBER,
+    KEYWORD_DIVISOR,
+    KEYWORD_COUNT, /* whole, not negative */
+    KEYWORD_BOOL,
+    KEYWORD_LIST, /* of anything */
+    KEYWORD_NAMES,
+    KEYWORD_NAMES_BY_NAME,
+    KEYWORD_PATTERN,
+    KEYWORD_REF,
+    KEYWORD_ANCHOR,
+    KEYWORD_ID,
+    KEYWORD_UNSUPPORTED,
 };
 
-enum word_kind word_kind_of(struct str word);
+enum keyword_kind keyword_kind_of(struct str word);
 
 struct json_schema_problem;
 

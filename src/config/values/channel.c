@@ -1,4 +1,4 @@
-#include "base/channel.h"
+#include "config/values/channel.h"
 
 #include "base/buf.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* The name of a job's channel, with the job's id somewhere in it: "jobs:{job_id}:events".
  * Pure. */
-#ifndef BASE_CHANNEL_H
-#define BASE_CHANNEL_H
+#ifndef CONFIG_VALUES_CHANNEL_H
+#define CONFIG_VALUES_CHANNEL_H
 
 #include "base/str.h"
 

@@ -1,5 +1,5 @@
 /* What fits a JSON Schema and what does not, and that it is said where. */
-#include "jobs/json_schema.h"
+#include "schema/json_schema.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,13 +3,13 @@
  * "Cannot be decided" (a schema that recurses without end, a pattern that takes too long) is
  * not "does not fit": `not` would turn it around.  So it is remembered in the check itself,
  * everything fails from then on, and the answer is refused with that reason. */
-#include "jobs/json_schema.h"
+#include "schema/json_schema.h"
 
 #include "base/error.h"
 #include "base/json_match.h"
-#include "jobs/json_schema_words.h"
-#include "jobs/json_twins.h"
-#include "jobs/regex.h"
+#include "schema/keywords.h"
+#include "schema/duplicates.h"
+#include "schema/regex.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -299,7 +299,7 @@ static bool check_unique(struct check *c, yyjson_val *schema, yyjson_val *value)
         return true;
     if (!take_steps(c, yyjson_arr_size(value) / 4))
         return false;
-    int twins = json_has_twins(value);
+    int twins = json_has_duplicates(value);
     if (twins < 0)
         return no_memory(c);
     return twins == 0 || no(c, "must not have the same item twice");

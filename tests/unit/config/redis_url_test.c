@@ -1,4 +1,4 @@
-#include "base/redis_url.h"
+#include "config/values/redis_url.h"
 
 #include "base/error.h"
 

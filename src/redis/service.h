@@ -4,19 +4,19 @@
  *
  * A thread and a loop of its own: whatever Redis does, nothing else waits for it.  The journal
  * is right without it (law 6). */
-#ifndef REDIS_BUS_H
-#define REDIS_BUS_H
+#ifndef REDIS_SERVICE_H
+#define REDIS_SERVICE_H
 
 #include "redis/publisher.h"
 #include "redis/subscriber.h"
 #include "store/store.h"
 
-struct bus;
+struct redis_service;
 struct error;
-struct stored_marks;
+struct barriers;
 
 /* What there is to say to whoever looks after the machine. */
-struct bus_notice {
+struct redis_service_notice {
     const char *part; /* "publish", "subscribe" */
     bool connected;   /* it is, or no longer is; unless it is about a job */
     struct str job;   /* absent: none */
@@ -24,7 +24,7 @@ struct bus_notice {
     struct str why;   /* absent: all is well */
 };
 
-struct bus_options {
+struct redis_service_options {
     const char *url; /* checked */
     struct store_options store;
     struct journal *journal;       /* borrowed; is stopped later */
@@ -34,23 +34,25 @@ struct bus_options {
     const char *subscribe_channel; /* NULL: nothing is listened to */
     struct str agent;              /* absent: unknown jobs are refused */
     size_t max_bytes, max_depth;   /* see subscriber.h */
-    /* On the bus's thread. */
-    void (*notice)(void *arg, const struct bus_notice *notice);
+    /* On the service's thread. */
+    void (*notice)(void *arg, const struct redis_service_notice *notice);
     void *arg;
 };
 
 /* Before the journal is started: no news may be missed. */
-int bus_new(const struct bus_options *options, struct bus **ret, struct error *err);
-int bus_start(struct bus *b, struct error *err);
-/* From the journal's thread, until bus_free. */
-void bus_published(struct bus *b, const struct publication *pubs, size_t n);
+int redis_service_new(const struct redis_service_options *options,
+                      struct redis_service **ret,
+                      struct error *err);
+int redis_service_start(struct redis_service *b, struct error *err);
+/* From the journal's thread, until redis_service_free. */
+void redis_service_published(struct redis_service *b, const struct publication *pubs, size_t n);
 /* Ends the thread; what was heard is stored, and how far things are published. */
-void bus_stop(struct bus *b);
-void bus_free(struct bus *b);
+void redis_service_stop(struct redis_service *b);
+void redis_service_free(struct redis_service *b);
 
-/* From any thread, until bus_free; NULL: there is no such part. */
-struct stored_marks *bus_marks(const struct bus *b);
-const struct publisher_counts *bus_published_counts(const struct bus *b);
-const struct subscriber_counts *bus_heard_counts(const struct bus *b);
+/* From any thread, until redis_service_free; NULL: there is no such part. */
+struct barriers *redis_service_barriers(const struct redis_service *b);
+const struct publisher_counts *redis_service_published_counts(const struct redis_service *b);
+const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *b);
 
 #endif

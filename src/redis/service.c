@@ -1,17 +1,17 @@
 #define _GNU_SOURCE /* pthread_setname_np, SCHED_BATCH */
-#include "redis/bus.h"
+#include "redis/service.h"
 
 #include "base/container_of.h"
 #include "base/error.h"
-#include "redis/stored_marks.h"
+#include "redis/barrier.h"
 #include "loop/mailbox.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
-struct bus {
-    struct bus_options opt;
+struct redis_service {
+    struct redis_service_options opt;
     struct redis_url url;
     struct channel out, in;
     struct store *reader; /* owned */
@@ -20,7 +20,7 @@ struct bus {
     struct mailbox *news;          /* owned; what was committed, which can wait a moment */
     struct publisher *publisher;   /* owned; NULL: none */
     struct subscriber *subscriber; /* the same; frees itself */
-    struct stored_marks *marks;    /* owned; beside a subscriber */
+    struct barriers *barriers;     /* owned; beside a subscriber */
     bool echoes;                   /* both speak of the same channels */
     unsigned n_open;               /* parts that run */
     struct publisher_counts published;
@@ -34,40 +34,40 @@ struct bus {
 
 static void on_publisher(void *arg, bool connected, struct str why)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
 
-    b->opt.notice(b->opt.arg, &(struct bus_notice){
+    b->opt.notice(b->opt.arg, &(struct redis_service_notice){
                                   .part = "publish", .connected = connected, .why = why });
 }
 
 static void on_subscriber(void *arg, bool connected, struct str why)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
 
-    b->opt.notice(b->opt.arg, &(struct bus_notice){
+    b->opt.notice(b->opt.arg, &(struct redis_service_notice){
                                   .part = "subscribe", .connected = connected, .why = why });
 }
 
 static void on_refused(void *arg, struct str job, struct str why, uint64_t n)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
 
     b->opt.notice(
         b->opt.arg,
-        &(struct bus_notice){
+        &(struct redis_service_notice){
             .part = "subscribe", .connected = true, .job = job, .refused = n, .why = why });
 }
 
 static bool on_is_own(void *arg, struct str job)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
 
     return b->echoes && publisher_owns(b->publisher, job);
 }
 
 /* --- life -------------------------------------------------------------------- */
 
-static int open_publisher(struct bus *b)
+static int open_publisher(struct redis_service *b)
 {
     struct publisher_options options = { .loop = &b->loop,
                                          .box = b->box,
@@ -85,14 +85,14 @@ static int open_publisher(struct bus *b)
     return publisher_open(&options, &b->publisher);
 }
 
-static int open_subscriber(struct bus *b)
+static int open_subscriber(struct redis_service *b)
 {
     struct subscriber_options options = { .loop = &b->loop,
                                           .box = b->box,
                                           .journal = b->opt.journal,
                                           .url = &b->url,
                                           .channel = b->in,
-                                          .marks = b->marks,
+                                          .barriers = b->barriers,
                                           .agent = b->opt.agent,
                                           .max_bytes = b->opt.max_bytes,
                                           .max_depth = b->opt.max_depth,
@@ -105,22 +105,22 @@ static int open_subscriber(struct bus *b)
     return subscriber_open(&options, &b->subscriber);
 }
 
-static int open_parts(struct bus *b)
+static int open_parts(struct redis_service *b)
 {
     int err = b->opt.dialect != NULL ? open_publisher(b) : 0;
 
     if (err == 0 && b->opt.subscribe_channel != NULL)
-        err = stored_marks_new(&b->in, &b->marks);
-    if (err == 0 && b->marks != NULL)
+        err = barriers_new(&b->in, &b->barriers);
+    if (err == 0 && b->barriers != NULL)
         err = open_subscriber(b);
     b->n_open = b->publisher != NULL;
     b->n_open += b->subscriber != NULL;
     return err;
 }
 
-static int read_names(struct bus *b, struct error *err)
+static int read_names(struct redis_service *b, struct error *err)
 {
-    const struct bus_options *o = &b->opt;
+    const struct redis_service_options *o = &b->opt;
     int code = redis_url_parse(str_of(o->url), &b->url, err);
 
     if (code == 0 && o->dialect != NULL)
@@ -132,9 +132,11 @@ static int read_names(struct bus *b, struct error *err)
     return code;
 }
 
-int bus_new(const struct bus_options *options, struct bus **ret, struct error *err)
+int redis_service_new(const struct redis_service_options *options,
+                      struct redis_service **ret,
+                      struct error *err)
 {
-    struct bus *b = calloc(1, sizeof(*b));
+    struct redis_service *b = calloc(1, sizeof(*b));
 
     if (b == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -149,7 +151,7 @@ int bus_new(const struct bus_options *options, struct bus **ret, struct error *e
                       mailbox_new(&b->loop, &b->news) != 0 || open_parts(b) != 0))
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code != 0) {
-        bus_free(b);
+        redis_service_free(b);
         return code;
     }
     *ret = b;
@@ -159,7 +161,7 @@ int bus_new(const struct bus_options *options, struct bus **ret, struct error *e
 /* Appends come first: whoever wakes a thread that only publishes does not give way to it. */
 static void *run(void *arg)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
     struct sched_param none = { 0 };
 
     if (b->subscriber == NULL) /* who listens must not be late, or is cut off */
@@ -168,7 +170,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void close_boxes(struct bus *b)
+static void close_boxes(struct redis_service *b)
 {
     mailbox_close(b->news);
     mailbox_close(b->box);
@@ -176,7 +178,7 @@ static void close_boxes(struct bus *b)
 
 static void on_closed(void *arg)
 {
-    struct bus *b = arg;
+    struct redis_service *b = arg;
 
     if (--b->n_open == 0)
         close_boxes(b);
@@ -184,7 +186,7 @@ static void on_closed(void *arg)
 
 static void on_stop(struct loop_message *message)
 {
-    struct bus *b = container_of(message, struct bus, stop);
+    struct redis_service *b = container_of(message, struct redis_service, stop);
 
     if (b->publisher != NULL)
         publisher_close(b->publisher, on_closed, b);
@@ -194,7 +196,7 @@ static void on_stop(struct loop_message *message)
         close_boxes(b);
 }
 
-int bus_start(struct bus *b, struct error *err)
+int redis_service_start(struct redis_service *b, struct error *err)
 {
     if (pthread_create(&b->thread, NULL, run, b) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread for Redis");
@@ -203,7 +205,7 @@ int bus_start(struct bus *b, struct error *err)
     return 0;
 }
 
-void bus_stop(struct bus *b)
+void redis_service_stop(struct redis_service *b)
 {
     if (b == NULL || !b->is_started)
         return;
@@ -214,14 +216,14 @@ void bus_stop(struct bus *b)
     b->subscriber = NULL;
 }
 
-void bus_published(struct bus *b, const struct publication *pubs, size_t n)
+void redis_service_published(struct redis_service *b, const struct publication *pubs, size_t n)
 {
     if (b->publisher != NULL)
         publisher_news(b->publisher, pubs, n);
 }
 
 /* What a start that failed has left open goes with the process: the caller ends. */
-void bus_free(struct bus *b)
+void redis_service_free(struct redis_service *b)
 {
     if (b == NULL)
         return;
@@ -230,22 +232,22 @@ void bus_free(struct bus *b)
         (void)uv_loop_close(&b->loop); /* busy only after a start that failed */
     mailbox_free(b->news);
     mailbox_free(b->box);
-    stored_marks_free(b->marks);
+    barriers_free(b->barriers);
     store_close(b->reader);
     free(b);
 }
 
-struct stored_marks *bus_marks(const struct bus *b)
+struct barriers *redis_service_barriers(const struct redis_service *b)
 {
-    return b->marks;
+    return b->barriers;
 }
 
-const struct publisher_counts *bus_published_counts(const struct bus *b)
+const struct publisher_counts *redis_service_published_counts(const struct redis_service *b)
 {
     return b->opt.dialect != NULL ? &b->published : NULL;
 }
 
-const struct subscriber_counts *bus_heard_counts(const struct bus *b)
+const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *b)
 {
     return b->opt.subscribe_channel != NULL ? &b->heard : NULL;
 }

@@ -1,73 +1,73 @@
 /* Which words there are, and whether a schema can be used at all. */
-#include "jobs/json_schema_words.h"
+#include "schema/keywords.h"
 
 #include "base/error.h"
-#include "jobs/json_schema.h"
-#include "jobs/regex.h"
+#include "schema/json_schema.h"
+#include "schema/regex.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 static const struct {
     const char *word;
-    enum word_kind kind;
+    enum keyword_kind kind;
 } words[] = {
-    { "$anchor", WORD_ANCHOR },
-    { "$defs", WORD_NAMED },
-    { "$dynamicAnchor", WORD_UNSUPPORTED },
-    { "$dynamicRef", WORD_UNSUPPORTED },
-    { "$id", WORD_ID },
-    { "$recursiveAnchor", WORD_UNSUPPORTED },
-    { "$recursiveRef", WORD_UNSUPPORTED },
-    { "$ref", WORD_REF },
-    { "$vocabulary", WORD_UNSUPPORTED },
-    { "additionalItems", WORD_UNSUPPORTED },
-    { "additionalProperties", WORD_SCHEMA },
-    { "allOf", WORD_SCHEMAS },
-    { "anyOf", WORD_SCHEMAS },
-    { "contains", WORD_SCHEMA },
-    { "definitions", WORD_NAMED },
-    { "dependencies", WORD_UNSUPPORTED },
-    { "dependentRequired", WORD_NAMES_BY_NAME },
-    { "dependentSchemas", WORD_NAMED },
-    { "else", WORD_SCHEMA },
-    { "enum", WORD_LIST },
-    { "exclusiveMaximum", WORD_NUMBER },
-    { "exclusiveMinimum", WORD_NUMBER },
-    { "if", WORD_SCHEMA },
-    { "items", WORD_SCHEMA },
-    { "maxContains", WORD_COUNT },
-    { "maxItems", WORD_COUNT },
-    { "maxLength", WORD_COUNT },
-    { "maxProperties", WORD_COUNT },
-    { "maximum", WORD_NUMBER },
-    { "minContains", WORD_COUNT },
-    { "minItems", WORD_COUNT },
-    { "minLength", WORD_COUNT },
-    { "minProperties", WORD_COUNT },
-    { "minimum", WORD_NUMBER },
-    { "multipleOf", WORD_DIVISOR },
-    { "not", WORD_SCHEMA },
-    { "oneOf", WORD_SCHEMAS },
-    { "pattern", WORD_PATTERN },
-    { "patternProperties", WORD_BY_PATTERN },
-    { "prefixItems", WORD_SCHEMAS },
-    { "properties", WORD_NAMED },
-    { "propertyNames", WORD_SCHEMA },
-    { "required", WORD_NAMES },
-    { "then", WORD_SCHEMA },
-    { "type", WORD_TYPE },
-    { "unevaluatedItems", WORD_UNSUPPORTED },
-    { "unevaluatedProperties", WORD_UNSUPPORTED },
-    { "uniqueItems", WORD_BOOL },
+    { "$anchor", KEYWORD_ANCHOR },
+    { "$defs", KEYWORD_NAMED },
+    { "$dynamicAnchor", KEYWORD_UNSUPPORTED },
+    { "$dynamicRef", KEYWORD_UNSUPPORTED },
+    { "$id", KEYWORD_ID },
+    { "$recursiveAnchor", KEYWORD_UNSUPPORTED },
+    { "$recursiveRef", KEYWORD_UNSUPPORTED },
+    { "$ref", KEYWORD_REF },
+    { "$vocabulary", KEYWORD_UNSUPPORTED },
+    { "additionalItems", KEYWORD_UNSUPPORTED },
+    { "additionalProperties", KEYWORD_SCHEMA },
+    { "allOf", KEYWORD_SCHEMAS },
+    { "anyOf", KEYWORD_SCHEMAS },
+    { "contains", KEYWORD_SCHEMA },
+    { "definitions", KEYWORD_NAMED },
+    { "dependencies", KEYWORD_UNSUPPORTED },
+    { "dependentRequired", KEYWORD_NAMES_BY_NAME },
+    { "dependentSchemas", KEYWORD_NAMED },
+    { "else", KEYWORD_SCHEMA },
+    { "enum", KEYWORD_LIST },
+    { "exclusiveMaximum", KEYWORD_NUMBER },
+    { "exclusiveMinimum", KEYWORD_NUMBER },
+    { "if", KEYWORD_SCHEMA },
+    { "items", KEYWORD_SCHEMA },
+    { "maxContains", KEYWORD_COUNT },
+    { "maxItems", KEYWORD_COUNT },
+    { "maxLength", KEYWORD_COUNT },
+    { "maxProperties", KEYWORD_COUNT },
+    { "maximum", KEYWORD_NUMBER },
+    { "minContains", KEYWORD_COUNT },
+    { "minItems", KEYWORD_COUNT },
+    { "minLength", KEYWORD_COUNT },
+    { "minProperties", KEYWORD_COUNT },
+    { "minimum", KEYWORD_NUMBER },
+    { "multipleOf", KEYWORD_DIVISOR },
+    { "not", KEYWORD_SCHEMA },
+    { "oneOf", KEYWORD_SCHEMAS },
+    { "pattern", KEYWORD_PATTERN },
+    { "patternProperties", KEYWORD_BY_PATTERN },
+    { "prefixItems", KEYWORD_SCHEMAS },
+    { "properties", KEYWORD_NAMED },
+    { "propertyNames", KEYWORD_SCHEMA },
+    { "required", KEYWORD_NAMES },
+    { "then", KEYWORD_SCHEMA },
+    { "type", KEYWORD_TYPE },
+    { "unevaluatedItems", KEYWORD_UNSUPPORTED },
+    { "unevaluatedProperties", KEYWORD_UNSUPPORTED },
+    { "uniqueItems", KEYWORD_BOOL },
 };
 
-enum word_kind word_kind_of(struct str word)
+enum keyword_kind keyword_kind_of(struct str word)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (str_eq(word, str_of(words[i].word)))
             return words[i].kind;
-    return WORD_NOTE;
+    return KEYWORD_NOTE;
 }
 
 /* Absent when it is none: lists and objects have a length, too. */
@@ -87,7 +87,7 @@ struct schema_target {
 static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth);
 
 /* In the schemas that stand behind one word. */
-static yyjson_val *find_below(enum word_kind kind,
+static yyjson_val *find_below(enum keyword_kind kind,
                               yyjson_val *value,
                               const struct schema_target *w,
                               int depth)
@@ -95,15 +95,15 @@ static yyjson_val *find_below(enum word_kind kind,
     yyjson_val *found = NULL, *item, *key;
     size_t i, max;
 
-    if (kind == WORD_SCHEMA)
+    if (kind == KEYWORD_SCHEMA)
         return find_schema(value, w, depth);
-    if (kind == WORD_SCHEMAS && yyjson_is_arr(value)) {
+    if (kind == KEYWORD_SCHEMAS && yyjson_is_arr(value)) {
         yyjson_arr_foreach(value, i, max, item)
         {
             if (found == NULL)
                 found = find_schema(item, w, depth);
         }
-    } else if ((kind == WORD_NAMED || kind == WORD_BY_PATTERN) && yyjson_is_obj(value)) {
+    } else if ((kind == KEYWORD_NAMED || kind == KEYWORD_BY_PATTERN) && yyjson_is_obj(value)) {
         yyjson_obj_foreach(value, i, max, key, item)
         {
             if (found == NULL)
@@ -133,7 +133,7 @@ static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w
     yyjson_obj_foreach(schema, i, max, word, value)
     {
         if (found == NULL)
-            found = find_below(word_kind_of(text_of(word)), value, w, depth + 1);
+            found = find_below(keyword_kind_of(text_of(word)), value, w, depth + 1);
     }
     return found;
 }
@@ -313,14 +313,14 @@ static bool walk_named(struct schema_walk *w,
 
 static bool walk_number(struct schema_walk *w,
                         struct str word,
-                        enum word_kind kind,
+                        enum keyword_kind kind,
                         yyjson_val *v)
 {
     if (!yyjson_is_num(v))
         return no(w, word, "must be a number");
-    if (kind == WORD_DIVISOR && yyjson_get_num(v) <= 0)
+    if (kind == KEYWORD_DIVISOR && yyjson_get_num(v) <= 0)
         return no(w, word, "must be more than 0");
-    if (kind == WORD_COUNT && yyjson_get_num(v) < 0)
+    if (kind == KEYWORD_COUNT && yyjson_get_num(v) < 0)
         return no(w, word, "must not be negative");
     return true;
 }
@@ -366,45 +366,45 @@ static bool walk_reference(struct schema_walk *w, struct str word, struct str re
 
 static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
 {
-    enum word_kind kind = word_kind_of(word);
+    enum keyword_kind kind = keyword_kind_of(word);
 
     switch (kind) {
-    case WORD_SCHEMA:
+    case KEYWORD_SCHEMA:
         return yyjson_is_obj(v) || yyjson_is_bool(v) ? walk_schema(w, v)
                                                      : no(w, word, "must be a schema");
-    case WORD_SCHEMAS:
+    case KEYWORD_SCHEMAS:
         return walk_list(w, word, v);
-    case WORD_NAMED:
-    case WORD_BY_PATTERN:
-        return walk_named(w, word, v, kind == WORD_BY_PATTERN);
-    case WORD_TYPE:
+    case KEYWORD_NAMED:
+    case KEYWORD_BY_PATTERN:
+        return walk_named(w, word, v, kind == KEYWORD_BY_PATTERN);
+    case KEYWORD_TYPE:
         return is_type(v) || all_of(v, is_type) ||
                no(w, word, "must be a type, or a list of types");
-    case WORD_NUMBER:
-    case WORD_DIVISOR:
-    case WORD_COUNT:
+    case KEYWORD_NUMBER:
+    case KEYWORD_DIVISOR:
+    case KEYWORD_COUNT:
         return walk_number(w, word, kind, v);
-    case WORD_BOOL:
+    case KEYWORD_BOOL:
         return yyjson_is_bool(v) || no(w, word, "must be true or false");
-    case WORD_LIST:
+    case KEYWORD_LIST:
         return yyjson_is_arr(v) || no(w, word, "must be a list");
-    case WORD_NAMES:
+    case KEYWORD_NAMES:
         return all_of(v, is_text) || no(w, word, "must be a list of names");
-    case WORD_NAMES_BY_NAME:
+    case KEYWORD_NAMES_BY_NAME:
         return is_names_by_name(v) || no(w, word, "must be an object of lists of names");
-    case WORD_PATTERN:
+    case KEYWORD_PATTERN:
         return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
                walk_pattern(w, word, text_of(v));
-    case WORD_REF:
+    case KEYWORD_REF:
         return (yyjson_is_str(v) || no(w, word, "must be a text")) &&
                walk_reference(w, word, text_of(v));
-    case WORD_ANCHOR:
+    case KEYWORD_ANCHOR:
         return yyjson_is_str(v) || no(w, word, "must be a text");
-    case WORD_ID:
+    case KEYWORD_ID:
         return w->depth == 1 || no(w, word, "is supported at the top of the schema only");
-    case WORD_UNSUPPORTED:
+    case KEYWORD_UNSUPPORTED:
         return no(w, word, "is not supported");
-    case WORD_NOTE:
+    case KEYWORD_NOTE:
         break;
     }
     return true;

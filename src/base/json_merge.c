@@ -1,4 +1,4 @@
-#include "jobs/merge.h"
+#include "base/json_merge.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -35,7 +35,7 @@ static const yyjson_val *read(struct json_reader *reader, struct str text, struc
                : NULL;
 }
 
-void merge_objects(struct buf *b, struct str under, struct str over)
+void json_merge(struct buf *b, struct str under, struct str over)
 {
     struct json_reader readers[2];
     struct json json[2];
@@ -53,12 +53,12 @@ void merge_objects(struct buf *b, struct str under, struct str over)
         json_reader_done(&readers[i]);
 }
 
-int merge_copy(struct arena *mem, struct str under, struct str over, struct str *ret)
+int json_merge_copy(struct arena *mem, struct str under, struct str over, struct str *ret)
 {
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    merge_objects(&b, under, over);
+    json_merge(&b, under, over);
     int err = b.error == 0 && arena_copy(mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
     buf_done(&b);
     return err;

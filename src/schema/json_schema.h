@@ -9,8 +9,8 @@
  * json_schema_usable() refuses a schema with the words of the standard that are not in this
  * list: what it accepts, json_schema_check() looks at in full.  `format` and words that the
  * standard does not have say nothing about what fits.  Pure. */
-#ifndef JOBS_JSON_SCHEMA_H
-#define JOBS_JSON_SCHEMA_H
+#ifndef SCHEMA_JSON_SCHEMA_H
+#define SCHEMA_JSON_SCHEMA_H
 
 #include "base/str.h"
 

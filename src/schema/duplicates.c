@@ -1,6 +1,6 @@
 /* Items are sorted by a hash that is the same for values that are the same; those that share
  * one are compared. */
-#include "jobs/json_twins.h"
+#include "schema/duplicates.h"
 
 #include "base/error.h"
 #include "base/json_match.h"
@@ -76,7 +76,7 @@ static int by_hash(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-int json_has_twins(yyjson_val *list)
+int json_has_duplicates(yyjson_val *list)
 {
     size_t n = yyjson_arr_size(list), i, max;
     struct hashed *all = n > 1 ? calloc(n, sizeof(*all)) : NULL;

@@ -3,7 +3,7 @@
  * it is in the list below, with the word that makes it unusable.
  *
  *     json_schema_suite_test FOLDER */
-#include "jobs/json_schema.h"
+#include "schema/json_schema.h"
 
 #include <dirent.h>
 #include <stdio.h>

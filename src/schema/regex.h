@@ -3,8 +3,8 @@
  *
  * PCRE2 does the matching.  What ECMA-262 spells differently is translated, and what it does
  * not have is refused, so that a pattern means here what it means in a browser. */
-#ifndef JOBS_REGEX_H
-#define JOBS_REGEX_H
+#ifndef SCHEMA_REGEX_H
+#define SCHEMA_REGEX_H
 
 #include "base/str.h"
 
