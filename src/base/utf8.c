@@ -20,12 +20,24 @@ static size_t sequence(const unsigned char *p, size_t n)
     return len;
 }
 
+static bool are_ascii(const unsigned char p[8])
+{
+    uint64_t bytes;
+
+    memcpy(&bytes, p, sizeof(bytes));
+    return (bytes & 0x8080808080808080u) == 0;
+}
+
 size_t utf8_valid(struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
     size_t at = 0;
 
     while (at < s.n) {
+        if (s.n - at >= 8 && are_ascii(p + at)) {
+            at += 8;
+            continue;
+        }
         size_t len = sequence(p + at, s.n - at);
 
         if (len == 0)

@@ -40,11 +40,17 @@ static void check_request_line(struct head *h)
     h->in_request_line = false;
 }
 
-static void take_request_line_byte(struct head *h, unsigned char c)
+static void take_request_line(struct head *h, struct str bytes)
 {
-    h->tail = h->tail << 8 | c;
-    h->n_blanks += c == ' ';
-    if (++h->line_bytes > HEAD_MAX_LINE)
+    uint32_t n_blanks = h->n_blanks;
+
+    for (size_t i = bytes.n < 8 ? 0 : bytes.n - 8; i < bytes.n; i++)
+        h->tail = h->tail << 8 | (unsigned char)bytes.p[i];
+    for (size_t i = 0; i < bytes.n; i++)
+        n_blanks += bytes.p[i] == ' ';
+    h->n_blanks = n_blanks;
+    h->line_bytes += (uint32_t)bytes.n;
+    if (h->line_bytes > HEAD_MAX_LINE)
         fail(h, 414, "The request line is too long");
 }
 
@@ -60,7 +66,7 @@ static void take_line_byte(struct head *h, unsigned char c)
     } else if ((c < 0x20 && c != '\t') || c == 0x7f) {
         fail(h, 400, "Control character in the head");
     } else if (h->in_request_line) {
-        take_request_line_byte(h, c);
+        take_request_line(h, str_make((const char *)&c, 1));
     }
 }
 
@@ -106,15 +112,41 @@ static void take_byte(struct head *h, unsigned char c)
     }
 }
 
+/* Are the eight bytes at @p free of control characters? */
+static bool are_plain(const char *p)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    uint64_t bytes;
+
+    memcpy(&bytes, p, sizeof(bytes));
+    uint64_t deleted = bytes ^ 0x7f * ones;
+    return ((((bytes - 0x20 * ones) & ~bytes) | ((deleted - ones) & ~deleted)) & high) == 0;
+}
+
+/* Most bytes: the inside of a line.  The first one that is not, or that makes the request line
+ * too long, is left to take_byte(). */
+static size_t take_plain(struct head *h, struct str in)
+{
+    size_t i = 0;
+
+    if (h->in_request_line)
+        in = str_head(in, HEAD_MAX_LINE - h->line_bytes);
+    while (in.n - i >= 8 && are_plain(in.p + i))
+        i += 8;
+    while (i < in.n && (unsigned char)in.p[i] >= 0x20 && in.p[i] != 0x7f)
+        i++;
+    if (h->in_request_line)
+        take_request_line(h, str_head(in, i));
+    return i;
+}
+
 size_t head_scan(struct head *h, struct str in)
 {
     size_t i = 0;
 
     while (i < in.n && h->state != HEAD_DONE && h->state != HEAD_BAD) {
-        /* Most bytes: the inside of a header line. */
-        while (i < in.n && h->state == HEAD_LINE && !h->in_request_line &&
-               (unsigned char)in.p[i] >= 0x20 && in.p[i] != 0x7f)
-            i++;
+        if (h->state == HEAD_LINE)
+            i += take_plain(h, str_skip(in, i));
         if (i < in.n)
             take_byte(h, (unsigned char)in.p[i++]);
     }

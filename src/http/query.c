@@ -28,20 +28,30 @@ static int escaped_byte(const char *p, size_t n)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
+/* How many bytes at the front stand for themselves. */
+static size_t plain_bytes(struct str in, bool form)
+{
+    size_t i = 0;
+
+    while (i < in.n && in.p[i] != '%' && in.p[i] != '\0' && !(in.p[i] == '+' && form))
+        i++;
+    return i;
+}
+
 static bool decode_bytes(struct str in, bool form, struct buf *out)
 {
-    for (size_t i = 0; i < in.n; i++) {
-        int byte = (unsigned char)in.p[i];
+    while (in.n > 0) {
+        size_t n = plain_bytes(in, form);
 
-        if (byte == '%') {
-            byte = escaped_byte(in.p + i, in.n - i);
-            i += 2;
-        } else if (byte == '+' && form) {
-            byte = ' ';
-        }
+        buf_put(out, in.p, n);
+        in = str_skip(in, n);
+        if (in.n == 0)
+            break;
+        int byte = in.p[0] == '%' ? escaped_byte(in.p, in.n) : in.p[0] == '+' ? ' ' : 0;
         if (byte <= 0)
             return false;
         buf_char(out, (char)byte);
+        in = str_skip(in, in.p[0] == '%' ? 3 : 1);
     }
     return true;
 }

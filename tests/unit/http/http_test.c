@@ -7,6 +7,7 @@
 #include "http/chunk.h"
 #include "http/date.h"
 #include "http/guard.h"
+#include "http/head.h"
 #include "http/header.h"
 #include "http/parser.h"
 #include "http/query.h"
@@ -758,6 +759,39 @@ static void expect_bad(const char *text, int status)
     parser_done(&p);
 }
 
+/* A head is judged alike in one piece and byte by byte, whatever byte is where. */
+static void heads_are_judged_alike_in_all_pieces(void **state)
+{
+    static const char good[] = "\r\nPOST /a/b?c=d%20e HTTP/1.1\r\nHost: here\r\nLonger-Name: "
+                               "with a value of many bytes\r\n\r\nbody";
+    char text[sizeof(good)];
+    unsigned n_bad = 0;
+
+    (void)state;
+    for (size_t at = 0; at < sizeof(good) - 1; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            struct head whole, pieces;
+            size_t n = 0;
+
+            memcpy(text, good, sizeof(good));
+            text[at] = (char)byte;
+            head_init(&whole);
+            head_init(&pieces);
+            size_t taken = head_scan(&whole, str_make(text, sizeof(text) - 1));
+            for (size_t i = 0; i < sizeof(text) - 1; i++)
+                n += head_scan(&pieces, str_make(text + i, 1));
+            assert_int_equal(taken, n);
+            assert_int_equal(whole.state, pieces.state);
+            assert_int_equal(whole.status, pieces.status);
+            n_bad += whole.state == HEAD_BAD;
+            if (at > 1 && good[at] != '\r' && good[at] != '\n' && taken > at &&
+                ((byte < 0x20 && byte != '\t') || byte == 0x7f))
+                assert_true(whole.state == HEAD_BAD || byte == '\r');
+        }
+    }
+    assert_true(n_bad > 1000);
+}
+
 static void limits_have_their_statuses(void **state)
 {
     char text[3000];
@@ -936,6 +970,7 @@ int main(void)
         cmocka_unit_test(without_a_limit_nothing_is_counted),
         cmocka_unit_test(a_request_is_parsed),
         cmocka_unit_test(the_parser_stops_where_the_request_does),
+        cmocka_unit_test(heads_are_judged_alike_in_all_pieces),
         cmocka_unit_test(limits_have_their_statuses),
         cmocka_unit_test(dates_have_their_two_forms),
         cmocka_unit_test(log_lines_are_json_or_text),
