@@ -27,8 +27,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { MAX_PATH = 4096 };
-
 static char *join(const char *a, const char *between, const char *b)
 {
     size_t n = strlen(a) + strlen(between) + strlen(b) + 1;
@@ -79,6 +77,19 @@ static int resolve_folder(struct sqlite_store *s, const char *path, struct error
                      s->name, strerror(errno));
 }
 
+static const char *const
+    file_ends[FILE_MAX] = { [FILE_DATABASE] = "", [FILE_WAL] = "-wal", [FILE_SHM] = "-shm" };
+
+static int name_files(struct sqlite_store *s, struct error *err)
+{
+    for (unsigned i = 0; i < FILE_MAX; i++) {
+        s->files[i].path = join(s->path, "", file_ends[i]);
+        if (s->files[i].path == NULL)
+            return error_set(err, ERR_NOMEM, "out of memory");
+    }
+    return 0;
+}
+
 int file_name(struct sqlite_store *s, const char *path, struct error *err)
 {
     struct stat st;
@@ -102,7 +113,14 @@ int file_name(struct sqlite_store *s, const char *path, struct error *err)
         return error_set(err, ERR_REFUSED, "%s is not a file: give another path", s->name);
     }
     name_from(s, s->path);
-    return 0;
+    return name_files(s, err);
+}
+
+void file_forget(struct sqlite_store *s)
+{
+    for (unsigned i = 0; i < FILE_MAX; i++)
+        free(s->files[i].path);
+    free(s->path);
 }
 
 static int refuse_second(const struct sqlite_store *s, int fd, struct error *err)
@@ -177,9 +195,6 @@ int file_create(const struct sqlite_store *s, struct error *err)
                                strerror(number));
 }
 
-static const char *const
-    file_ends[FILE_MAX] = { [FILE_DATABASE] = "", [FILE_WAL] = "-wal", [FILE_SHM] = "-shm" };
-
 static int say_lost(const struct sqlite_store *s,
                     enum file file,
                     bool replaced,
@@ -204,16 +219,15 @@ static int say_lost(const struct sqlite_store *s,
 static int check_one(struct sqlite_store *s, enum file file, struct error *err)
 {
     struct file_id *id = &s->files[file];
-    char path[MAX_PATH];
     struct stat st;
 
-    if ((size_t)snprintf(path, sizeof(path), "%s%s", s->path, file_ends[file]) >= sizeof(path))
-        return 0; /* which SQLite cannot open either */
-    bool is_there = stat(path, &st) == 0;
+    bool is_there = stat(id->path, &st) == 0;
     if (!is_there && errno != ENOENT && errno != ENOTDIR)
         return 0; /* it cannot be known */
-    if (is_there && id->number == 0)
-        *id = (struct file_id){ st.st_dev, st.st_ino };
+    if (is_there && id->number == 0) {
+        id->device = st.st_dev;
+        id->number = st.st_ino;
+    }
     if (id->number == 0 || (is_there && st.st_dev == id->device && st.st_ino == id->number))
         return 0;
     return say_lost(s, file, is_there, err);
@@ -223,9 +237,7 @@ int file_check(struct sqlite_store *s, struct error *err)
 {
     int code = 0;
 
-    if (strcmp(s->path, ":memory:") == 0)
-        return 0;
-    for (unsigned i = 0; i < FILE_MAX && code == 0; i++)
+    for (unsigned i = 0; i < FILE_MAX && s->files[i].path != NULL && code == 0; i++)
         code = check_one(s, (enum file)i, err);
     return code;
 }
@@ -254,18 +266,16 @@ void file_sync_folder(const struct sqlite_store *s)
 int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
 {
     struct sqlite_store *s = sqlite_of(store);
-    char *wal = join(s->path, "", "-wal");
+    const char *wal = s->files[FILE_WAL].path;
     struct stat file = { 0 }, log = { 0 };
     struct statvfs disk = { 0 };
 
     *ret = (struct store_disk){ .figures = { { "file", "Size of the database.", 0 },
                                              { "wal", "Size of its write-ahead log.", 0 } },
                                 .n = 2 };
-    if (wal == NULL)
-        return error_set(err, ERR_NOMEM, "out of memory");
     int rc = stat(s->path, &file) == 0 && statvfs(s->path, &disk) == 0 ? 0 : errno;
-    (void)stat(wal, &log); /* there is none when nobody has written */
-    free(wal);
+    if (wal != NULL)
+        (void)stat(wal, &log); /* there is none when nobody has written */
     if (rc != 0)
         return error_set(err, ERR_IO, "cannot look at %s: %s", s->name, strerror(rc));
     ret->figures[0].bytes = (uint64_t)file.st_size;

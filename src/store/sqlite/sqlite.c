@@ -288,7 +288,7 @@ void sqlite_close(struct store *store)
         (void)close(s->lock_fd); /* after the database: now another server may have it */
     breadcrumb_unmap(s);
     buf_done(&s->texts);
-    free(s->path);
+    file_forget(s);
     free(s);
 }
 

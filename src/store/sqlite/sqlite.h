@@ -172,10 +172,11 @@ enum transaction {
     TRANSACTION_FAILED
 };
 
-/* The files that hold what is stored, and which ones they are. */
+/* The files that hold what is stored, their names, and which ones they are. */
 enum file { FILE_DATABASE, FILE_WAL, FILE_SHM, FILE_MAX };
 
 struct file_id {
+    char *path; /* owned; NULL: in memory */
     dev_t device;
     ino_t number; /* 0: not known yet */
 };
@@ -216,6 +217,8 @@ STORE_ADMIN(SQLITE_OP)
 
 /* Gives s->path and s->name. */
 int file_name(struct sqlite_store *s, const char *path, struct error *err);
+/* Frees what file_name() gave. */
+void file_forget(struct sqlite_store *s);
 /* Takes the lock beside the file; ERR_BUSY when another has it. */
 int file_lock(struct sqlite_store *s, struct error *err);
 /* Makes it, empty and for its owner only, unless it is there. */
