@@ -15,6 +15,7 @@
 #include "http/http.h"
 #include "hub/hub.h"
 #include "hub/thread_pool.h"
+#include "jobs/lease_cache.h"
 #include "journal/journal.h"
 #include "loop/mailbox.h"
 #include "transport/job_stream.h"
@@ -83,6 +84,7 @@ struct app_loop {
     struct streams *streams;
     struct traffic traffic;
     struct authenticator authenticator;
+    struct lease_cache leases;
     struct counter refusals[REFUSAL_MAX];
     struct loop_message drain;   /* posted once, when the server goes down */
     struct loop_message recheck; /* posted when tokens have changed, */

@@ -243,6 +243,7 @@ void api_loop_start(struct http_loop *loop, void *arg)
     l->recheck.deliver = on_recheck;
     l->reload.deliver = on_reload;
     authenticator_init(&l->authenticator, app->tokens);
+    lease_cache_init(&l->leases, token_service_lease_key(app->tokens));
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);

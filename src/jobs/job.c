@@ -45,7 +45,7 @@ bool job_state_may(enum job_state from, enum job_state to)
 
 bool job_id_valid(struct str id)
 {
-    if (id.n == 0 || id.n > 64)
+    if (id.n == 0 || id.n > JOB_ID_MAX)
         return false;
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];

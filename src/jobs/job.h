@@ -25,6 +25,7 @@ enum job_state {
 };
 
 #define JOB_ID_RULE "1 to 64 of letters, digits, _ and -"
+enum { JOB_ID_MAX = 64 }; /* bytes */
 bool job_id_valid(struct str id);
 
 const char *job_state_name(enum job_state state);

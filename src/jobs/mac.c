@@ -1,8 +1,6 @@
-/* HMAC as RFC 2104 has it, over OpenSSL's SHA-256 itself.
- *
- * Every request of a worker shows a lease, so this is on the hot path: OpenSSL's own HMAC()
- * looks its algorithm up and allocates for each call, which costs more than all else that such
- * a request does on its loop. */
+/* HMAC as RFC 2104 has it, over OpenSSL's SHA-256 itself: OpenSSL's own HMAC() looks its
+ * algorithm up and allocates for each call, which costs more than all else that a request of a
+ * worker does on its loop. */
 #define OPENSSL_SUPPRESS_DEPRECATED  /* SHA256_Init() and its like: no look-up, no allocation \
                                       */
 
@@ -50,15 +48,18 @@ bool mac_make(const unsigned char key[MAC_KEY], struct str text, char ret[MAC_CH
     return true;
 }
 
+bool mac_eq(const char own[MAC_CHARS], struct str mac)
+{
+    return mac.n == MAC_CHARS && CRYPTO_memcmp(own, mac.p, MAC_CHARS) == 0;
+}
+
 int mac_check(const unsigned char key[MAC_KEY], struct str text, struct str mac)
 {
     char own[MAC_CHARS];
 
-    if (mac.n != MAC_CHARS)
-        return ERR_REFUSED;
     if (!mac_make(key, text, own))
         return ERR_NOMEM;
-    return CRYPTO_memcmp(own, mac.p, MAC_CHARS) == 0 ? 0 : ERR_REFUSED;
+    return mac_eq(own, mac) ? 0 : ERR_REFUSED;
 }
 
 bool mac_valid(struct str mac)

@@ -14,6 +14,8 @@ bool mac_make(const unsigned char key[MAC_KEY], struct str text, char ret[MAC_CH
 /* Is @mac the signature of @text?  Takes the same time wherever it differs.  0, ERR_REFUSED: it
  * is not, or ERR_NOMEM: OpenSSL cannot say. */
 int mac_check(const unsigned char key[MAC_KEY], struct str text, struct str mac);
+/* Are they the same?  Takes the same time wherever they differ. */
+bool mac_eq(const char own[MAC_CHARS], struct str mac);
 /* Does it look like one? */
 bool mac_valid(struct str mac);
 

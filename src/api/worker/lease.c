@@ -22,7 +22,7 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
         return false;
     }
     *ret = (struct lease_shown){ .is_unsigned = str_absent(text.mac) };
-    int code = ret->is_unsigned ? 0 : lease_check(&text, key_of_leases(app_loop_of(req)), job);
+    int code = ret->is_unsigned ? 0 : lease_cache_check(&app_loop_of(req)->leases, &text, job);
     if (code == ERR_NOMEM)
         return api_no_memory(req);
     if (code == 0) {
