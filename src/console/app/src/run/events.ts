@@ -43,7 +43,7 @@ function moment(data: Json): string {
 
 export class Events {
   private dialect = "agent";
-  private names: string[] = ["agent", "envelope", "messages", "nodes", "aiq", "raw"];
+  private names = [this.dialect]; // until the server has said which there are
   private lines: Line[] = [];
   private place = "0";
   private hasAll = false;
