@@ -387,15 +387,23 @@ static bool is_dead(const struct recovery *r, struct str agent)
     return false;
 }
 
-/* Its worker has a lease that is worth nothing any more.  The server's own need none: what
- * speaks on a channel, and calls in queues of ARQ, which are asked for by their place. */
+/* The server itself holds the lease: for a channel, or by the name of one of its places, such
+ * as "arq:researcher:2". */
+static bool is_own(const struct active_job *l)
+{
+    struct str place = l->row.request_id;
+
+    if (l->agent == NULL)
+        return false;
+    return l->agent->fed == FED_ALONE ||
+           (l->agent->places.n > 0 &&
+            str_eq(str_head(place, str_find(place, ':')), l->agent->places));
+}
+
+/* Its worker has a lease that is worth nothing any more.  The server needs none to show. */
 static bool is_unsigned(const struct active_job *l)
 {
-    enum journal_fed fed = l->agent != NULL ? l->agent->fed : FED_NOT;
-    bool is_own =
-        fed == FED_ALONE || (fed == FED_BESIDE && str_starts(l->row.request_id, STR("arq:")));
-
-    return l->row.unsigned_attempt == l->row.attempt && !is_own;
+    return l->row.unsigned_attempt == l->row.attempt && !is_own(l);
 }
 
 static int on_open_job(void *arg, const struct job_row *row)

@@ -338,6 +338,8 @@ struct journal_agent {
     int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
     bool is_deaf;            /* its workers cannot hear that they shall pause */
     enum journal_fed fed;
+    struct str places; /* its jobs are leased by this server, which names its places so, and
+                        * go on while it is away; absent: others come for them */
     bool is_published; /* its jobs have a `published`; else it is -1 */
 };
 

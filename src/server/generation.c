@@ -21,6 +21,11 @@ static enum journal_fed fed(enum agent_kind kind)
     return agent_kinds[kind].runs_here ? FED_BESIDE : FED_ALONE;
 }
 
+static struct str places(enum agent_kind kind)
+{
+    return agent_kinds[kind].outlives_server ? str_of(agent_kinds[kind].name) : STR_NONE;
+}
+
 static void fill_agents(struct generation *g)
 {
     for (size_t i = 0; i < g->config->n_agents; i++) {
@@ -38,6 +43,7 @@ static void fill_agents(struct generation *g)
                                         !agent_kinds[a->kind].hears_pause && !a->is_pausable,
                                     .cancel_grace_ms = a->cancel_grace_ms,
                                     .fed = fed(a->kind),
+                                    .places = places(a->kind),
                                     .is_published = is_published(g->config, a) };
         g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public, a->kind };
     }

@@ -219,6 +219,59 @@ static void a_call_whose_caller_has_left_is_handed_to_nobody(void **state)
     arena_done(&taker.mem);
 }
 
+/* A job that runs under a lease of an earlier version, which was asked for as @request_id. */
+static void store_unsigned(const struct scene *s, struct str id, struct str request_id)
+{
+    struct job_row row = { .id = id,
+                           .agent = STR("a"),
+                           .input = STR("{}"),
+                           .state = STR("running"),
+                           .request_id = request_id,
+                           .attempt = 1,
+                           .attempts_left = 1,
+                           .unsigned_attempt = 1,
+                           .created = 1,
+                           .updated = 1,
+                           .lease_until = INT64_MAX / 4,
+                           .published = -1 };
+    struct error why;
+
+    assert_int_equal(store_begin(s->store, &why), 0);
+    assert_int_equal(store_job_insert(s->store, &row, &why), 0);
+    assert_int_equal(store_commit(s->store, &why), 0);
+}
+
+static void expect_state(const struct scene *s, struct str id, const char *want)
+{
+    struct job_row row;
+    struct error why;
+
+    assert_int_equal(store_job_get(s->store, id, &row, &why), 0);
+    assert_true(str_eq(row.state, str_of(want)));
+}
+
+/* The server asks by the name of a place, and takes up again what it finds there. */
+static void what_the_server_leased_by_a_place_of_its_own_goes_on(void **state)
+{
+    struct scene *s = *state;
+
+    store_unsigned(s, STR("own"), STR("arq:a:0"));
+    store_unsigned(s, STR("callers"), STR("tok_1:arq:a:0"));
+    store_unsigned(s, STR("nameless"), STR_NONE);
+    journal_free(s->journal);
+    s->agent.places = STR("arq");
+    start(s);
+    (void)journal_turn(s->journal);
+    expect_state(s, STR("own"), "running");
+    expect_state(s, STR("callers"), "queued");
+    expect_state(s, STR("nameless"), "queued");
+    journal_free(s->journal);
+    s->agent.places = STR_NONE;
+    start(s);
+    (void)journal_turn(s->journal);
+    expect_state(s, STR("own"), "queued");
+}
+
 /* --- answers ------------------------------------------------------------------------ */
 
 /* The journal's own texts may be freed before the answer is read. */
@@ -418,6 +471,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lease_whose_caller_has_left_gets_no_job, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_call_whose_caller_has_left_is_handed_to_nobody,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_the_server_leased_by_a_place_of_its_own_goes_on,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lease_that_cannot_be_answered_is_not_given, set_up,
                                         tear_down),
