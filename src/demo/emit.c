@@ -20,11 +20,13 @@ void demo_emit_init(struct demo_emit *e, const struct demo_job *job, struct demo
     e->attempt = key_stable(e->story.a ^ (uint64_t)job->attempt, job->id);
     arena_init(&e->mem);
     buf_init(&e->line, MAX_LINE);
+    buf_init(&e->chunk, MAX_LINE);
 }
 
 void demo_emit_done(struct demo_emit *e)
 {
     buf_done(&e->line);
+    buf_done(&e->chunk);
     arena_done(&e->mem);
 }
 
@@ -45,6 +47,27 @@ struct str demo_keep_buf(struct demo_emit *e, struct buf *b)
         e->outcome = DEMO_NO_MEMORY;
     buf_done(b);
     return copy;
+}
+
+struct str demo_json_list(struct demo_emit *e,
+                          const char *template,
+                          const struct str *args,
+                          size_t n)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    json_format_list(&b, template, args, n);
+    return demo_keep_buf(e, &b);
+}
+
+struct str demo_number(struct demo_emit *e, uint64_t number)
+{
+    struct buf b;
+
+    buf_init(&b, 32);
+    buf_u64(&b, number);
+    return demo_keep_buf(e, &b);
 }
 
 /* splitmix64 */
@@ -94,16 +117,6 @@ void demo_task_init(struct demo_emit *e,
     task->ns = demo_keep(e, str_make(ns, (size_t)n));
 }
 
-static void put_tags(struct buf *b, const char *tag)
-{
-    buf_char(b, '[');
-    if (tag != NULL) {
-        json_put_str(b, str_of(tag));
-        buf_char(b, ',');
-    }
-    buf_lit(b, "\"demo\"]");
-}
-
 static void put_parents(struct buf *b, const struct demo_run *parent)
 {
     if (parent == NULL) {
@@ -118,30 +131,28 @@ static void put_parents(struct buf *b, const struct demo_run *parent)
     buf_char(b, ']');
 }
 
-static void put_task(struct buf *b, const struct demo_task *task, bool inner)
+static void put_task(struct demo_emit *e,
+                     struct buf *b,
+                     const struct demo_task *task,
+                     bool inner)
 {
-    buf_lit(b, ",\"langgraph_step\":");
-    buf_u64(b, task->step);
-    buf_lit(b, ",\"langgraph_node\":");
-    json_put_str(b, str_of(task->node));
-    if (task->push >= 0) {
-        buf_lit(b, ",\"langgraph_triggers\":[\"__pregel_push\"],"
-                   "\"langgraph_path\":[\"__pregel_push\",");
-        buf_u64(b, (uint64_t)task->push);
-        buf_lit(b, ",false]");
-    } else {
-        buf_lit(b, ",\"langgraph_triggers\":[\"branch:to:");
-        buf_str(b, str_of(task->node));
-        buf_lit(b, "\"],\"langgraph_path\":[\"__pregel_pull\",");
-        json_put_str(b, str_of(task->node));
-        buf_char(b, ']');
-    }
-    buf_lit(b, ",\"langgraph_checkpoint_ns\":");
-    json_put_str(b, task->ns);
-    if (inner) {
-        buf_lit(b, ",\"checkpoint_ns\":");
-        json_put_str(b, task->ns);
-    }
+    struct str node = str_of(task->node);
+
+    json_format(b, ",'langgraph_step':%j,'langgraph_node':%s", demo_number(e, task->step),
+                node);
+    if (task->push >= 0)
+        json_format(b,
+                    ",'langgraph_triggers':['__pregel_push'],"
+                    "'langgraph_path':['__pregel_push',%j,false]",
+                    demo_number(e, (uint64_t)task->push));
+    else
+        json_format(b,
+                    ",'langgraph_triggers':['branch:to:%j'],"
+                    "'langgraph_path':['__pregel_pull',%s]",
+                    node, node);
+    json_format(b, ",'langgraph_checkpoint_ns':%s", task->ns);
+    if (inner)
+        json_format(b, ",'checkpoint_ns':%s", task->ns);
 }
 
 static void put_metadata(struct demo_emit *e,
@@ -149,14 +160,10 @@ static void put_metadata(struct demo_emit *e,
                          enum demo_kind kind,
                          const struct demo_task *task)
 {
-    buf_lit(b, "{\"thread_id\":");
-    json_put_str(b, e->job->thread);
-    if (kind == DEMO_MODEL)
-        buf_lit(b, ",\"ls_integration\":\"langchain_chat_model\"");
-    else
-        buf_lit(b, ",\"ls_integration\":\"langgraph\"");
+    json_format(b, "{'thread_id':%s,'ls_integration':%s", e->job->thread,
+                kind == DEMO_MODEL ? STR("langchain_chat_model") : STR("langgraph"));
     if (task != NULL)
-        put_task(b, task, kind == DEMO_INNER || kind == DEMO_MODEL);
+        put_task(e, b, task, kind == DEMO_INNER || kind == DEMO_MODEL);
     if (kind == DEMO_MODEL)
         buf_lit(b, ",\"ls_provider\":\"openai\",\"ls_model_name\":\"gpt-demo\","
                    "\"ls_model_type\":\"chat\",\"ls_temperature\":0.0,"
@@ -164,14 +171,14 @@ static void put_metadata(struct demo_emit *e,
     buf_char(b, '}');
 }
 
-/* What was appended to the line buffer since @from, kept; the buffer is as before. */
-static struct str keep_since(struct demo_emit *e, size_t from)
+/* What is in the line buffer, which is empty then. */
+static struct str keep_line(struct demo_emit *e)
 {
-    struct str kept = demo_keep(e, buf_since(&e->line, from));
+    struct str kept = demo_keep(e, buf_text(&e->line));
 
     if (e->line.error != 0)
         e->outcome = DEMO_NO_MEMORY;
-    buf_cut(&e->line, from);
+    buf_clear(&e->line);
     return kept;
 }
 
@@ -187,13 +194,12 @@ void demo_run_init(struct demo_emit *e,
 
     *run = (struct demo_run){ .parent = parent, .task = task, .name = name };
     demo_new_id(e, run->id);
+    run->tags = tag != NULL ? demo_json(e, "[%s,'demo']", str_of(tag)) : STR("[\"demo\"]");
     buf_clear(b);
-    put_tags(b, tag);
-    run->tags = keep_since(e, 0);
     put_metadata(e, b, kind, task);
-    run->metadata = keep_since(e, 0);
+    run->metadata = keep_line(e);
     put_parents(b, parent);
-    run->parents = keep_since(e, 0);
+    run->parents = keep_line(e);
 }
 
 /* --- events ------------------------------------------------------------------------------ */
@@ -230,59 +236,38 @@ static const struct {
     [DEMO_CUSTOM] = { NAME("on_custom_event"), DATA_LATE },
 };
 
-static void put_run_id(struct buf *b, const struct demo_run *run)
-{
-    buf_lit(b, ",\"run_id\":\"");
-    buf_put(b, run->id, KEY_UUID_CHARS);
-    buf_char(b, '"');
-}
-
-static void put_name_and_tags(struct buf *b, const struct demo_run *run)
-{
-    buf_lit(b, ",\"name\":\"");
-    buf_str(b, str_of(run->name)); /* ours: nothing to escape */
-    buf_lit(b, "\",\"tags\":");
-    buf_str(b, run->tags);
-}
-
 static void put_run(struct buf *b, const struct demo_run *run, enum order order)
 {
-    if (order != NAME_FIRST)
-        put_run_id(b, run);
-    put_name_and_tags(b, run);
+    struct str name = str_of(run->name), id = str_make(run->id, KEY_UUID_CHARS);
+
     if (order == NAME_FIRST)
-        put_run_id(b, run);
-    buf_lit(b, ",\"metadata\":");
-    buf_str(b, run->metadata);
+        json_format(b, ",'name':%s,'tags':%j,'run_id':%s", name, run->tags, id);
+    else
+        json_format(b, ",'run_id':%s,'name':%s,'tags':%j", id, name, run->tags);
+    json_format(b, ",'metadata':%j", run->metadata);
 }
 
-struct buf *demo_event(struct demo_emit *e, const struct demo_run *run, enum demo_event event)
+void demo_send_list(struct demo_emit *e,
+                    const struct demo_run *run,
+                    enum demo_event event,
+                    const char *template,
+                    const struct str *args,
+                    size_t n)
 {
+    enum order order = events[event].order;
     struct buf *b = &e->line;
 
-    e->run = run;
-    e->event = event;
-    buf_clear(b);
-    buf_lit(b, "{\"event\":\"");
-    buf_str(b, events[event].name);
-    buf_char(b, '"');
-    if (events[event].order == DATA_LATE)
-        put_run(b, run, DATA_LATE);
-    buf_lit(b, ",\"data\":");
-    return b;
-}
-
-void demo_event_send(struct demo_emit *e)
-{
-    struct buf *b = &e->line;
-
-    if (events[e->event].order != DATA_LATE)
-        put_run(b, e->run, events[e->event].order);
-    buf_lit(b, ",\"parent_ids\":");
-    buf_str(b, e->run->parents);
-    buf_lit(b, "}\n");
     if (!demo_going(e) || e->muted)
         return;
+    buf_clear(b);
+    json_format(b, "{'event':%s", events[event].name);
+    if (order == DATA_LATE)
+        put_run(b, run, order);
+    buf_lit(b, ",\"data\":");
+    json_format_list(b, template, args, n);
+    if (order != DATA_LATE)
+        put_run(b, run, order);
+    json_format(b, ",'parent_ids':%j}\n", run->parents);
     if (b->error != 0)
         e->outcome = DEMO_NO_MEMORY;
     else if (e->sink->line(e->sink, buf_text(b)) != 0)

@@ -1,9 +1,7 @@
 /* Emitting events: runs with their ids, parents, tags and metadata, and the lines that
  * Python's astream_events would write about them.
  *
- *     struct buf *b = demo_event(e, &run, DEMO_CHAIN_START);
- *     buf_lit(b, "{\"input\":{}}");
- *     demo_event_send(e);
+ *     demo_send(e, &run, DEMO_CHAIN_START, "{'input':%j}", input);
  *
  * The first thing that goes wrong sticks in `outcome`: whatever is emitted after it goes
  * nowhere, so that the script need not look after each line. */
@@ -12,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json_format.h"
 #include "base/table.h"
 #include "demo/demo.h"
 
@@ -71,10 +70,7 @@ struct demo_emit {
     unsigned lanes;  /* how many models are streaming at once */
     bool muted;      /* going through what an earlier attempt has said */
     enum demo_outcome outcome;
-    /* The line being written. */
-    struct buf line;
-    const struct demo_run *run;
-    enum demo_event event;
+    struct buf line, chunk; /* work memory */
 };
 
 void demo_emit_init(struct demo_emit *e, const struct demo_job *job, struct demo_sink *sink);
@@ -89,6 +85,14 @@ static inline bool demo_going(const struct demo_emit *e)
 struct str demo_keep(struct demo_emit *e, struct str s);
 /* The same for what a buffer holds, which is then done with. */
 struct str demo_keep_buf(struct demo_emit *e, struct buf *b);
+/* The same for a template that is filled in (base/json_format.h), */
+#define demo_json(e, template, ...) demo_json_list((e), (template), JSON_LIST(__VA_ARGS__))
+struct str demo_json_list(struct demo_emit *e,
+                          const char *template,
+                          const struct str *args,
+                          size_t n);
+/* and for a number. */
+struct str demo_number(struct demo_emit *e, uint64_t number);
 
 /* A number below @n. */
 uint64_t demo_chance(struct demo_emit *e, uint64_t n);
@@ -113,9 +117,15 @@ void demo_run_init(struct demo_emit *e,
                    const char *name,
                    const char *tag);
 
-/* Begins an event of @run; its data, one JSON value, is to be appended to the result. */
-struct buf *demo_event(struct demo_emit *e, const struct demo_run *run, enum demo_event event);
-void demo_event_send(struct demo_emit *e);
+/* An event of @run; its data are a template that is filled in. */
+#define demo_send(e, run, event, template, ...) \
+    demo_send_list((e), (run), (event), (template), JSON_LIST(__VA_ARGS__))
+void demo_send_list(struct demo_emit *e,
+                    const struct demo_run *run,
+                    enum demo_event event,
+                    const char *template,
+                    const struct str *args,
+                    size_t n);
 
 /* What takes time in a true run: scaled by speed, shared by the lanes, a bit uneven. */
 void demo_pause(struct demo_emit *e, int64_t us);

@@ -29,27 +29,23 @@ struct demo_graph {
     bool asked;
     struct str answer;                 /* JSON, or absent */
     struct str section[DEMO_SECTIONS]; /* absent until written */
-    /* Work memory: what the node at hand adds to the state. */
-    struct buf update;
 };
 
 /* One execution of a node. */
 struct demo_node {
     struct demo_task task;
     struct demo_run run;
-    struct str input; /* JSON; absent: the state */
+    struct str input; /* JSON; absent before its start: the state is */
 };
 
 void demo_graph_init(struct demo_graph *g, const struct demo_job *job, struct demo_sink *sink);
 void demo_graph_done(struct demo_graph *g);
 enum demo_outcome demo_graph_outcome(const struct demo_graph *g);
 
-/* The state as JSON. */
-void demo_put_state(struct buf *b, const struct demo_graph *g);
+/* The state as JSON, in the emitter's memory. */
+struct str demo_state(struct demo_graph *g);
 void demo_add_message(struct demo_graph *g, struct str json);
 void demo_add_finding(struct demo_graph *g, struct str text);
-/* The update that is one more finding. */
-void demo_put_finding(struct demo_graph *g, struct str text);
 
 /* With an answer in the state, the root's input is the Command that brings it. */
 void demo_root_start(struct demo_graph *g);
@@ -57,8 +53,10 @@ void demo_root_end(struct demo_graph *g);
 
 /* In the graph's current step; @push is the place among the Sends, or -1. */
 void demo_node_start(struct demo_graph *g, struct demo_node *n, const char *name, int push);
-/* With what is in g->update; making that part of the state is the caller's. */
-void demo_node_end(struct demo_graph *g, const struct demo_node *n);
+/* With the JSON of its @update; making that part of the state is the caller's. */
+void demo_node_end(struct demo_graph *g, const struct demo_node *n, struct str update);
+/* With one more finding. */
+void demo_node_found(struct demo_graph *g, const struct demo_node *n, struct str text);
 /* Was this node told to raise? */
 bool demo_node_raises(const struct demo_graph *g, const char *name);
 

@@ -25,11 +25,9 @@ static void ask(struct demo_graph *g)
     if (demo_node_raises(g, "human_input") && !g->e.muted && demo_going(&g->e))
         g->e.outcome = DEMO_RAISED;
     interrupt_id(g, id);
-    struct buf *b = demo_event(&g->e, &g->root, DEMO_CHAIN_STREAM);
-    buf_lit(b, "{\"chunk\":{\"__interrupt__\":[{\"value\":" DEMO_QUESTION ",\"id\":");
-    json_put_str(b, str_of(id));
-    buf_lit(b, "}]}}");
-    demo_event_send(&g->e);
+    demo_send(&g->e, &g->root, DEMO_CHAIN_STREAM,
+              "{'chunk':{'__interrupt__':[{'value':%j,'id':%s}]}}", STR(DEMO_QUESTION),
+              str_of(id));
     demo_root_end(g);
 }
 
@@ -75,23 +73,15 @@ static struct str answer_text(struct demo_graph *g)
 /* The second root run: human_input again, with the same task, and now it ends. */
 static void resume(struct demo_graph *g, struct str answer)
 {
-    struct demo_node n = { .input = STR_NONE };
-    struct buf before;
+    struct demo_node n = { .input = demo_state(g) };
 
-    buf_init(&before, SIZE_MAX / 4);
-    demo_put_state(&before, g);
-    n.input = demo_keep_buf(&g->e, &before);
     g->answer = answer;
     g->texts.answer = answer_text(g);
     demo_root_start(g);
     demo_node_start(g, &n, "human_input", -1);
     if (demo_node_raises(g, "human_input") && demo_going(&g->e))
         g->e.outcome = DEMO_RAISED;
-    buf_clear(&g->update);
-    buf_lit(&g->update, "{\"human_answer\":");
-    buf_str(&g->update, answer);
-    buf_char(&g->update, '}');
-    demo_node_end(g, &n);
+    demo_node_end(g, &n, demo_json(&g->e, "{'human_answer':%j}", answer));
 }
 
 /* Nobody has answered: after a while the agent helps itself. */

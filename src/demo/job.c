@@ -7,6 +7,7 @@
  *
  * The asynchronous job API knows only text, so an object may also come as one. */
 #include "base/json.h"
+#include "base/json_format.h"
 #include "demo/demo.h"
 
 #include <stdio.h>
@@ -135,11 +136,8 @@ static int read_root(struct demo_job *job, const struct json *json, struct error
 
 static void put_failure(struct buf *b, const char *error, const char *type)
 {
-    buf_lit(b, "{\"status\":\"failure\",\"error\":");
-    json_put_str(b, str_of(error));
-    buf_lit(b, ",\"error_type\":");
-    json_put_str(b, str_of(type));
-    buf_char(b, '}');
+    json_format(b, "{'status':'failure','error':%s,'error_type':%s}", str_of(error),
+                str_of(type));
 }
 
 void demo_put_finish(struct buf *b,
@@ -158,11 +156,9 @@ void demo_put_finish(struct buf *b,
     } else if (outcome == DEMO_NO_MEMORY) {
         put_failure(b, "out of memory", "MemoryError");
     } else {
-        buf_lit(b, "{\"status\":");
-        json_put_str(b, outcome == DEMO_INTERRUPTED || outcome == DEMO_PAUSED
-                            ? STR("interrupted")
-                            : STR("success"));
-        buf_char(b, '}');
+        json_format(b, "{'status':%s}",
+                    outcome == DEMO_INTERRUPTED || outcome == DEMO_PAUSED ? STR("interrupted")
+                                                                          : STR("success"));
     }
 }
 

@@ -1,13 +1,8 @@
 #include "demo/message.h"
 
-#include "base/json.h"
+#include "base/json_format.h"
 
-static void put_finish(struct buf *b, const char *finish)
-{
-    buf_lit(b, "\"finish_reason\":");
-    json_put_str(b, str_of(finish));
-    buf_lit(b, ",\"model_name\":\"gpt-demo-2026\",\"system_fingerprint\":\"fp_demo\"");
-}
+#define FINISH "'finish_reason':%s,'model_name':'gpt-demo-2026','system_fingerprint':'fp_demo'"
 
 static void put_usage(struct buf *b, const struct demo_usage *usage)
 {
@@ -27,13 +22,10 @@ static void put_usage(struct buf *b, const struct demo_usage *usage)
 
 static void put_plain(struct buf *b, struct str type, struct str text, struct str id)
 {
-    buf_lit(b, "{\"content\":");
-    json_put_str(b, text);
-    buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{},\"type\":");
-    json_put_str(b, type);
-    buf_lit(b, ",\"name\":null,\"id\":");
-    json_put_str_or_null(b, id);
-    buf_char(b, '}');
+    json_format(b,
+                "{'content':%s,'additional_kwargs':{},'response_metadata':{},'type':%s,"
+                "'name':null,'id':%s}",
+                text, type, id);
 }
 
 void demo_put_human(struct buf *b, struct str text, struct str id)
@@ -46,20 +38,12 @@ void demo_put_system(struct buf *b, struct str text)
     put_plain(b, STR("system"), text, STR_NONE);
 }
 
-/* "tool_calls": with all that is known of the call, as a whole message has it. */
-static void put_calls(struct buf *b, const struct demo_call *call, struct str args)
+/* All that is known of the call, as a whole message has it. */
+static void put_call(struct buf *b, const struct demo_call *call, struct str args)
 {
-    buf_lit(b, ",\"tool_calls\":[");
-    if (call != NULL) {
-        buf_lit(b, "{\"name\":");
-        json_put_str(b, call->tool);
-        buf_lit(b, ",\"args\":");
-        buf_str(b, args);
-        buf_lit(b, ",\"id\":");
-        json_put_str(b, call->id);
-        buf_lit(b, ",\"type\":\"tool_call\"}");
-    }
-    buf_char(b, ']');
+    if (call != NULL)
+        json_format(b, "{'name':%s,'args':%j,'id':%s,'type':'tool_call'}", call->tool, args,
+                    call->id);
 }
 
 void demo_put_ai(struct buf *b,
@@ -68,33 +52,23 @@ void demo_put_ai(struct buf *b,
                  const struct demo_call *call,
                  const struct demo_usage *usage)
 {
-    buf_lit(b, "{\"content\":");
-    json_put_str(b, text);
-    buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{");
-    if (usage != NULL) {
-        buf_lit(b, "\"model_provider\":\"openai\",");
-        put_finish(b, call != NULL ? "tool_calls" : "stop");
-    }
-    buf_lit(b, "},\"type\":\"ai\",\"name\":null,\"id\":");
-    json_put_str_or_null(b, id);
-    put_calls(b, call, call != NULL ? call->args : STR_NONE);
-    buf_lit(b, ",\"invalid_tool_calls\":[],\"usage_metadata\":");
+    json_format(b, "{'content':%s,'additional_kwargs':{},'response_metadata':{", text);
+    if (usage != NULL)
+        json_format(b, "'model_provider':'openai'," FINISH,
+                    call != NULL ? STR("tool_calls") : STR("stop"));
+    json_format(b, "},'type':'ai','name':null,'id':%s,'tool_calls':[", id);
+    put_call(b, call, call != NULL ? call->args : STR_NONE);
+    buf_lit(b, "],\"invalid_tool_calls\":[],\"usage_metadata\":");
     put_usage(b, usage);
     buf_char(b, '}');
 }
 
 void demo_put_tool(struct buf *b, struct str text, struct str id, const struct demo_call *call)
 {
-    buf_lit(b, "{\"content\":");
-    json_put_str(b, text);
-    buf_lit(b,
-            ",\"additional_kwargs\":{},\"response_metadata\":{},\"type\":\"tool\",\"name\":");
-    json_put_str(b, call->tool);
-    buf_lit(b, ",\"id\":");
-    json_put_str(b, id);
-    buf_lit(b, ",\"tool_call_id\":");
-    json_put_str(b, call->id);
-    buf_lit(b, ",\"artifact\":null,\"status\":\"success\"}");
+    json_format(b,
+                "{'content':%s,'additional_kwargs':{},'response_metadata':{},'type':'tool',"
+                "'name':%s,'id':%s,'tool_call_id':%s,'artifact':null,'status':'success'}",
+                text, call->tool, id, call->id);
 }
 
 /* LangChain guesses at half a call: a piece that begins the arguments parses as a call
@@ -103,53 +77,41 @@ static void put_guesses(struct buf *b, const struct demo_chunk *chunk)
 {
     bool opens = chunk->args.n > 0 && chunk->args.p[0] == '{';
 
-    if (chunk->args.p != NULL && opens)
-        buf_lit(b, ",\"tool_calls\":[{\"name\":\"\",\"args\":{},\"id\":null,"
-                   "\"type\":\"tool_call\"}]");
+    buf_lit(b, ",\"tool_calls\":[");
+    if (opens)
+        buf_lit(b, "{\"name\":\"\",\"args\":{},\"id\":null,\"type\":\"tool_call\"}");
     else
-        put_calls(b, chunk->call, STR("{}"));
-    buf_lit(b, ",\"invalid_tool_calls\":[");
-    if (chunk->args.p != NULL && !opens) {
-        buf_lit(b, "{\"name\":null,\"args\":");
-        json_put_str(b, chunk->args);
-        buf_lit(b, ",\"id\":null,\"error\":null,\"type\":\"invalid_tool_call\"}");
-    }
+        put_call(b, chunk->call, STR("{}"));
+    buf_lit(b, "],\"invalid_tool_calls\":[");
+    if (chunk->args.p != NULL && !opens)
+        json_format(b,
+                    "{'name':null,'args':%s,'id':null,'error':null,'type':'invalid_tool_call'}",
+                    chunk->args);
     buf_char(b, ']');
 }
 
 static void put_call_chunk(struct buf *b, const struct demo_chunk *chunk)
 {
+    struct demo_call call =
+        chunk->call != NULL ? *chunk->call : (struct demo_call){ .tool = STR_NONE };
+
     buf_lit(b, ",\"tool_call_chunks\":[");
-    if (chunk->call != NULL || chunk->args.p != NULL) {
-        buf_lit(b, "{\"name\":");
-        json_put_str_or_null(b, chunk->call != NULL ? chunk->call->tool : STR_NONE);
-        buf_lit(b, ",\"args\":");
-        json_put_str(b, chunk->args.p != NULL ? chunk->args : STR(""));
-        buf_lit(b, ",\"id\":");
-        json_put_str_or_null(b, chunk->call != NULL ? chunk->call->id : STR_NONE);
-        buf_lit(b, ",\"index\":0,\"type\":\"tool_call_chunk\"}");
-    }
+    if (chunk->call != NULL || chunk->args.p != NULL)
+        json_format(b, "{'name':%s,'args':%s,'id':%s,'index':0,'type':'tool_call_chunk'}",
+                    call.tool, chunk->args.p != NULL ? chunk->args : STR(""), call.id);
     buf_char(b, ']');
 }
 
 void demo_put_chunk(struct buf *b, const struct demo_chunk *chunk)
 {
-    buf_lit(b, "{\"content\":");
-    json_put_str(b, chunk->text);
-    buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{");
-    if (chunk->finish != NULL) {
-        put_finish(b, chunk->finish);
-        buf_char(b, ',');
-    }
-    buf_lit(b,
-            "\"model_provider\":\"openai\"},\"type\":\"AIMessageChunk\",\"name\":null,\"id\":");
-    json_put_str(b, chunk->id);
+    json_format(b, "{'content':%s,'additional_kwargs':{},'response_metadata':{", chunk->text);
+    if (chunk->finish != NULL)
+        json_format(b, FINISH ",", str_of(chunk->finish));
+    json_format(b, "'model_provider':'openai'},'type':'AIMessageChunk','name':null,'id':%s",
+                chunk->id);
     put_guesses(b, chunk);
     buf_lit(b, ",\"usage_metadata\":");
     put_usage(b, chunk->usage);
     put_call_chunk(b, chunk);
-    if (chunk->usage != NULL)
-        buf_lit(b, ",\"chunk_position\":\"last\"}");
-    else
-        buf_lit(b, ",\"chunk_position\":null}");
+    json_format(b, ",'chunk_position':%s}", chunk->usage != NULL ? STR("last") : STR_NONE);
 }

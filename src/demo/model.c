@@ -67,51 +67,34 @@ void demo_model_init_call(struct demo_emit *e,
         (struct demo_call){ .tool = tool, .args = args, .id = demo_keep(e, str_of(call)) };
 }
 
-void demo_model_put_message(struct buf *b, const struct demo_model *m)
+struct str demo_model_message(struct demo_emit *e, const struct demo_model *m)
 {
-    if (m->calls)
-        demo_put_ai(b, STR(""), model_id(m), &m->call, &m->usage);
-    else
-        demo_put_ai(b, m->text, model_id(m), NULL, &m->usage);
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    demo_put_ai(&b, m->calls ? STR("") : m->text, model_id(m), m->calls ? &m->call : NULL,
+                &m->usage);
+    return demo_keep_buf(e, &b);
 }
 
-static void put_model_input(struct buf *b, const struct demo_model *m)
-{
-    buf_lit(b, "\"input\":{\"messages\":[[");
-    buf_str(b, m->input);
-    buf_lit(b, "]]}}");
-}
+#define MODEL_INPUT "'input':{'messages':[[%j]]}}"
 
 static void start_model(struct demo_emit *e, const struct demo_model *m)
 {
-    struct buf *b = demo_event(e, &m->run, DEMO_MODEL_START);
-
-    buf_char(b, '{');
-    put_model_input(b, m);
-    demo_event_send(e);
+    demo_send(e, &m->run, DEMO_MODEL_START, "{" MODEL_INPUT, m->input);
     demo_pause(e, FIRST_TOKEN_US);
 }
 
-static void end_model(struct demo_emit *e, const struct demo_model *m)
+static void send_chunk(struct demo_emit *e, struct demo_model *m, struct demo_chunk chunk)
 {
-    struct buf *b = demo_event(e, &m->run, DEMO_MODEL_END);
-
-    buf_lit(b, "{\"output\":");
-    demo_model_put_message(b, m);
-    buf_char(b, ',');
-    put_model_input(b, m);
-    demo_event_send(e);
-}
-
-static void send_chunk(struct demo_emit *e, const struct demo_model *m, struct demo_chunk chunk)
-{
-    struct buf *b = demo_event(e, &m->run, DEMO_MODEL_STREAM);
+    struct buf *b = &e->chunk;
 
     chunk.id = model_id(m);
-    buf_lit(b, "{\"chunk\":");
+    buf_clear(b);
     demo_put_chunk(b, &chunk);
-    buf_char(b, '}');
-    demo_event_send(e);
+    if (b->error != 0)
+        e->outcome = DEMO_NO_MEMORY;
+    demo_send(e, &m->run, DEMO_MODEL_STREAM, "{'chunk':%j}", buf_text(b));
 }
 
 /* False after the last one. */
@@ -161,7 +144,8 @@ static bool step(struct demo_emit *e, struct demo_model *m)
         send_chunk(e, m, empty);
         break;
     case MODEL_END:
-        end_model(e, m);
+        demo_send(e, &m->run, DEMO_MODEL_END, "{'output':%j," MODEL_INPUT,
+                  demo_model_message(e, m), m->input);
         return false;
     }
     m->phase++;
@@ -211,84 +195,36 @@ void demo_chain_init(struct demo_emit *e,
     c->model.input = demo_keep_buf(e, &b);
 }
 
-static void send_input(struct demo_emit *e,
-                       const struct demo_chain *c,
-                       const struct demo_run *run,
-                       enum demo_event event)
-{
-    struct buf *b = demo_event(e, run, event);
-
-    buf_lit(b, "{\"input\":");
-    buf_str(b, c->input);
-    buf_char(b, '}');
-    demo_event_send(e);
-}
-
-static void end_prompt(struct demo_emit *e, const struct demo_chain *c)
-{
-    struct buf *b = demo_event(e, &c->prompt_run, DEMO_PROMPT_END);
-
-    buf_lit(b, "{\"output\":{\"messages\":[");
-    buf_str(b, c->model.input);
-    buf_lit(b, "]},\"input\":");
-    buf_str(b, c->input);
-    buf_char(b, '}');
-    demo_event_send(e);
-}
-
-static void send_parser(struct demo_emit *e, const struct demo_chain *c, enum demo_event event)
-{
-    struct buf *b = demo_event(e, &c->parser_run, event);
-
-    buf_char(b, '{');
-    if (event == DEMO_PARSER_END) {
-        buf_lit(b, "\"output\":");
-        json_put_str(b, c->model.text);
-        buf_char(b, ',');
-    }
-    buf_lit(b, "\"input\":");
-    demo_model_put_message(b, &c->model);
-    buf_char(b, '}');
-    demo_event_send(e);
-}
-
-static void end_chain(struct demo_emit *e, const struct demo_chain *c)
-{
-    struct buf *b = demo_event(e, &c->run, DEMO_CHAIN_END);
-
-    buf_lit(b, "{\"output\":");
-    json_put_str(b, c->model.text);
-    buf_lit(b, ",\"input\":");
-    buf_str(b, c->input);
-    buf_char(b, '}');
-    demo_event_send(e);
-}
-
 /* One more event; false when it is over. */
 static bool step_chain(struct demo_emit *e, struct demo_chain *c)
 {
+    const struct demo_model *m = &c->model;
+
     switch ((enum chain_phase)c->phase) {
     case CHAIN_START:
-        send_input(e, c, &c->run, DEMO_CHAIN_START);
+        demo_send(e, &c->run, DEMO_CHAIN_START, "{'input':%j}", c->input);
         break;
     case CHAIN_PROMPT_START:
-        send_input(e, c, &c->prompt_run, DEMO_PROMPT_START);
+        demo_send(e, &c->prompt_run, DEMO_PROMPT_START, "{'input':%j}", c->input);
         break;
     case CHAIN_PROMPT_END:
-        end_prompt(e, c);
+        demo_send(e, &c->prompt_run, DEMO_PROMPT_END, "{'output':{'messages':[%j]},'input':%j}",
+                  m->input, c->input);
         break;
     case CHAIN_MODEL:
         if (step(e, &c->model))
             return true;
         break;
     case CHAIN_PARSER_START:
-        send_parser(e, c, DEMO_PARSER_START);
+        demo_send(e, &c->parser_run, DEMO_PARSER_START, "{'input':%j}",
+                  demo_model_message(e, m));
         break;
     case CHAIN_PARSER_END:
-        send_parser(e, c, DEMO_PARSER_END);
+        demo_send(e, &c->parser_run, DEMO_PARSER_END, "{'output':%s,'input':%j}", m->text,
+                  demo_model_message(e, m));
         break;
     case CHAIN_END:
-        end_chain(e, c);
+        demo_send(e, &c->run, DEMO_CHAIN_END, "{'output':%s,'input':%j}", m->text, c->input);
         return false;
     }
     c->phase++;
@@ -324,26 +260,36 @@ void demo_chains_play(struct demo_emit *e,
 /* --- tools -----------------------------------------------------------------------------------
  */
 
-static void put_result(struct buf *b,
-                       const struct demo_call *call,
-                       struct str text,
-                       struct str message_id)
+static void end_tool(struct demo_emit *e,
+                     const struct demo_run *run,
+                     const struct demo_call *call,
+                     struct str text,
+                     struct str message_id)
 {
-    buf_lit(b, "{\"output\":");
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
     if (call->id.n > 0)
-        demo_put_tool(b, text, message_id, call);
+        demo_put_tool(&b, text, message_id, call);
     else
-        json_put_str(b, text);
+        json_put_str(&b, text);
+    demo_send(e, run, DEMO_TOOL_END, "{'output':%j,'input':%j}", demo_keep_buf(e, &b),
+              call->args);
 }
 
-static void put_failure(struct buf *b, const struct demo_run *parent)
+static void fail_tool(struct demo_emit *e,
+                      const struct demo_run *run,
+                      const struct demo_call *call)
 {
     char text[120];
 
-    (void)snprintf(text, sizeof(text), DEMO_ERROR_TEXT, parent->name);
-    buf_lit(b, "{\"error\":{\"error\":\"" DEMO_ERROR_TYPE "\",\"message\":");
-    json_put_str(b, str_of(text));
-    buf_char(b, '}');
+    (void)snprintf(text, sizeof(text), DEMO_ERROR_TEXT, run->parent->name);
+    demo_send(e, run, DEMO_TOOL_ERROR,
+              "{'error':{'error':'" DEMO_ERROR_TYPE "','message':%s},'input':%j%j}",
+              str_of(text), call->args,
+              call->id.n > 0 ? demo_json(e, ",'tool_call_id':%s", call->id) : STR(""));
+    if (!e->muted && demo_going(e))
+        e->outcome = DEMO_RAISED;
 }
 
 void demo_tool_play(struct demo_emit *e,
@@ -358,25 +304,10 @@ void demo_tool_play(struct demo_emit *e,
 
     (void)snprintf(name, sizeof(name), "%.*s", STR_ARG(call->tool));
     demo_run_init(e, &run, DEMO_INNER, parent, parent->task, name, "seq:step:1");
-    struct buf *b = demo_event(e, &run, DEMO_TOOL_START);
-    buf_lit(b, "{\"input\":");
-    buf_str(b, call->args);
-    buf_char(b, '}');
-    demo_event_send(e);
+    demo_send(e, &run, DEMO_TOOL_START, "{'input':%j}", call->args);
     demo_pause(e, TOOL_US);
-    b = demo_event(e, &run, raises ? DEMO_TOOL_ERROR : DEMO_TOOL_END);
     if (raises)
-        put_failure(b, parent);
+        fail_tool(e, &run, call);
     else
-        put_result(b, call, text, message_id);
-    buf_lit(b, ",\"input\":");
-    buf_str(b, call->args);
-    if (raises && call->id.n > 0) {
-        buf_lit(b, ",\"tool_call_id\":");
-        json_put_str(b, call->id);
-    }
-    buf_char(b, '}');
-    demo_event_send(e);
-    if (raises && !e->muted && demo_going(e))
-        e->outcome = DEMO_RAISED;
+        end_tool(e, &run, call, text, message_id);
 }

@@ -41,8 +41,8 @@ void demo_model_init_call(struct demo_emit *e,
 /* From the first event to the last. */
 void demo_model_play(struct demo_emit *e, struct demo_model *m);
 
-/* The whole message. */
-void demo_model_put_message(struct buf *b, const struct demo_model *m);
+/* The whole message, in the emitter's memory. */
+struct str demo_model_message(struct demo_emit *e, const struct demo_model *m);
 
 struct demo_chain {
     struct demo_run run, prompt_run, parser_run;

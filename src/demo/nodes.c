@@ -1,5 +1,4 @@
 /* What the supervisor sends the work to, until it is time to write. */
-#include "base/json.h"
 #include "demo/graph.h"
 #include "demo/model.h"
 
@@ -12,14 +11,9 @@
 /* The call of web_search's tool is the supervisor's, so that the node finds it in the state. */
 static struct demo_call web_call(struct demo_graph *g)
 {
-    struct buf args;
-
-    buf_init(&args, SIZE_MAX / 4);
-    buf_lit(&args, "{\"query\":");
-    json_put_str(&args, str_of(g->texts.story->query));
-    buf_lit(&args, ",\"max_results\":3}");
     return (struct demo_call){ .tool = STR("tavily_search"),
-                               .args = demo_keep_buf(&g->e, &args),
+                               .args = demo_json(&g->e, "{'query':%s,'max_results':3}",
+                                                 str_of(g->texts.story->query)),
                                .id = STR("call_ws1") };
 }
 
@@ -35,33 +29,28 @@ static struct str web_call_message(struct demo_graph *g)
     return demo_keep_buf(&g->e, &b);
 }
 
+/* A Send has no JSON form: the server writes null. */
+static struct str sent(struct demo_graph *g)
+{
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    for (unsigned i = 0; i < g->e.job->options.fan_out; i++)
+        buf_put(&b, i == 0 ? "[null" : ",null", 5);
+    buf_char(&b, ']');
+    return demo_keep_buf(&g->e, &b);
+}
+
 /* The function of the conditional edge: it sees the state as it will be. */
 static void route(struct demo_graph *g, const struct demo_node *n, bool sends)
 {
     struct demo_run run;
+    struct str state = demo_state(g);
+    struct str output = sends ? sent(g) : demo_json(&g->e, "%s", str_of(g->next));
 
     demo_run_init(&g->e, &run, DEMO_NODE, &n->run, &n->task, "route_supervisor", "seq:step:3");
-    struct buf *b = demo_event(&g->e, &run, DEMO_CHAIN_START);
-    buf_lit(b, "{\"input\":");
-    demo_put_state(b, g);
-    buf_char(b, '}');
-    demo_event_send(&g->e);
-    b = demo_event(&g->e, &run, DEMO_CHAIN_END);
-    buf_lit(b, "{\"output\":");
-    if (sends) {
-        /* A Send has no JSON form: the server writes null. */
-        for (unsigned i = 0; i < g->e.job->options.fan_out; i++) {
-            buf_char(b, i == 0 ? '[' : ',');
-            buf_lit(b, "null");
-        }
-        buf_char(b, ']');
-    } else {
-        json_put_str(b, str_of(g->next));
-    }
-    buf_lit(b, ",\"input\":");
-    demo_put_state(b, g);
-    buf_char(b, '}');
-    demo_event_send(&g->e);
+    demo_send(&g->e, &run, DEMO_CHAIN_START, "{'input':%j}", state);
+    demo_send(&g->e, &run, DEMO_CHAIN_END, "{'output':%j,'input':%j}", output, state);
 }
 
 static void decide(struct demo_graph *g, const struct demo_node *n, const char *next)
@@ -77,39 +66,28 @@ static void decide(struct demo_graph *g, const struct demo_node *n, const char *
     demo_model_play(&g->e, &m);
 }
 
-/* The update is written before the edge is asked, the state changes after both. */
+/* The state changes between the node's start and its edge, so that the edge sees it. */
 void demo_supervisor(struct demo_graph *g, const char *next, bool sends)
 {
     struct str message = strcmp(next, "web_search") == 0 ? web_call_message(g) : STR_NONE;
     bool asks = strcmp(next, "human_input") == 0;
     struct demo_node n = { .input = STR_NONE };
-    struct buf before;
 
     g->step++;
     demo_node_start(g, &n, "supervisor", -1);
     decide(g, &n, next);
-    buf_init(&before, SIZE_MAX / 4);
-    demo_put_state(&before, g);
-    n.input = demo_keep_buf(&g->e, &before);
     g->next = next;
     g->step_no++;
     g->asked = g->asked || asks;
     if (message.p != NULL)
         demo_add_message(g, message);
     route(g, &n, sends);
-    buf_clear(&g->update);
-    buf_lit(&g->update, "{\"next\":");
-    json_put_str(&g->update, str_of(next));
-    buf_lit(&g->update, ",\"step_no\":1");
-    if (message.p != NULL) {
-        buf_lit(&g->update, ",\"messages\":[");
-        buf_str(&g->update, message);
-        buf_char(&g->update, ']');
-    }
-    if (asks)
-        buf_lit(&g->update, ",\"pending_exchange\":" DEMO_QUESTION);
-    buf_char(&g->update, '}');
-    demo_node_end(g, &n);
+    demo_node_end(
+        g, &n,
+        demo_json(&g->e, "{'next':%s,'step_no':1%j%j}", str_of(next),
+                  message.p != NULL ? demo_json(&g->e, ",'messages':[%j]", message) : STR(""),
+                  asks ? demo_json(&g->e, ",'pending_exchange':%j", STR(DEMO_QUESTION))
+                       : STR("")));
 }
 
 /* --- investigator ---------------------------------------------------------------------------
@@ -122,11 +100,8 @@ static void send_progress(struct demo_graph *g, const struct demo_node *n, unsig
     /* A custom event carries the id of the run that dispatched it. */
     demo_run_init(&g->e, &run, DEMO_INNER, &g->root, &n->task, "progress", "seq:step:1");
     memcpy(run.id, n->run.id, sizeof(run.id));
-    struct buf *b = demo_event(&g->e, &run, DEMO_CUSTOM);
-    buf_lit(b, "{\"percent\":");
-    buf_u64(b, percent);
-    buf_lit(b, ",\"message\":\"reading logs\"}");
-    demo_event_send(&g->e);
+    demo_send(&g->e, &run, DEMO_CUSTOM, "{'percent':%j,'message':'reading logs'}",
+              demo_number(&g->e, percent));
 }
 
 static void init_look(struct demo_graph *g,
@@ -135,15 +110,9 @@ static void init_look(struct demo_graph *g,
                       enum demo_text text,
                       unsigned visit)
 {
-    struct buf b;
+    struct str input =
+        demo_json(&g->e, "{'issue':%s,'visit':%j}", g->e.job->issue, demo_number(&g->e, visit));
 
-    buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"issue\":");
-    json_put_str(&b, g->e.job->issue);
-    buf_lit(&b, ",\"visit\":");
-    buf_u64(&b, visit);
-    buf_char(&b, '}');
-    struct str input = demo_keep_buf(&g->e, &b);
     demo_chain_init(&g->e, chain, &n->run, "seq:step:1", input, STR("You investigate."),
                     g->e.job->issue, demo_text_make(&g->texts, text));
     chain->model.raises = demo_node_raises(g, "investigator");
@@ -159,8 +128,7 @@ void demo_investigator(struct demo_graph *g, enum demo_text text, unsigned visit
     send_progress(g, &n, visit == 0 ? 10 : 60);
     init_look(g, &chain, &n, text, visit);
     demo_chains_play(&g->e, &chain, 1, NULL, NULL);
-    demo_put_finding(g, chain.model.text);
-    demo_node_end(g, &n);
+    demo_node_found(g, &n, chain.model.text);
     demo_add_finding(g, chain.model.text);
 }
 
@@ -175,21 +143,13 @@ static void on_look_ended(void *arg, size_t i)
 {
     struct fan_out *f = arg;
 
-    demo_put_finding(f->g, f->chains[i].model.text);
-    demo_node_end(f->g, &f->nodes[i]);
+    demo_node_found(f->g, &f->nodes[i], f->chains[i].model.text);
 }
 
 static void start_sent(struct fan_out *f, size_t i)
 {
-    struct demo_graph *g = f->g;
-    struct buf b;
-
-    buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"topic\":");
-    json_put_str(&b, str_of(demo_topic(i)));
-    buf_char(&b, '}');
-    f->nodes[i].input = demo_keep_buf(&g->e, &b);
-    demo_node_start(g, &f->nodes[i], "investigator", (int)i);
+    f->nodes[i].input = demo_json(&f->g->e, "{'topic':%s}", str_of(demo_topic(i)));
+    demo_node_start(f->g, &f->nodes[i], "investigator", (int)i);
 }
 
 void demo_investigators(struct demo_graph *g)
@@ -220,44 +180,25 @@ void demo_investigators(struct demo_graph *g)
 /* --- codebase_search, web_search, critic -----------------------------------------------------
  */
 
-static struct str grep_result(struct demo_graph *g)
-{
-    const struct demo_story *story = g->texts.story;
-    struct buf b;
-
-    buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "[{\"file\": ");
-    json_put_str(&b, str_of(story->file));
-    buf_lit(&b, ", \"line\": ");
-    buf_str(&b, str_of(story->line));
-    buf_lit(&b, ", \"text\": ");
-    json_put_str(&b, str_of(story->code));
-    buf_lit(&b, "}]");
-    return demo_keep_buf(&g->e, &b);
-}
-
 void demo_codebase_search(struct demo_graph *g)
 {
-    struct str result = grep_result(g);
+    const struct demo_story *story = g->texts.story;
+    struct str result =
+        demo_json(&g->e, "[{'file': %s, 'line': %j, 'text': %s}]", str_of(story->file),
+                  str_of(story->line), str_of(story->code));
     struct demo_node n = { .input = STR_NONE };
     struct demo_model m;
-    struct buf args;
     char id[KEY_UUID_CHARS + 1];
 
     g->step++;
     demo_node_start(g, &n, "codebase_search", -1);
-    buf_init(&args, SIZE_MAX / 4);
-    buf_lit(&args, "{\"pattern\":");
-    json_put_str(&args, str_of(g->texts.story->pattern));
-    buf_lit(&args, ",\"path\":\".\"}");
     demo_model_init_call(&g->e, &m, &n.run, STR("Where in the code is it?"), STR("grep_repo"),
-                         demo_keep_buf(&g->e, &args));
+                         demo_json(&g->e, "{'pattern':%s,'path':'.'}", str_of(story->pattern)));
     demo_model_play(&g->e, &m);
     demo_new_id(&g->e, id);
     demo_tool_play(&g->e, &n.run, &m.call, result, str_of(id),
                    demo_node_raises(g, "codebase_search"));
-    demo_put_finding(g, result);
-    demo_node_end(g, &n);
+    demo_node_found(g, &n, result);
     demo_add_finding(g, result);
 }
 
@@ -268,20 +209,11 @@ static struct str web_result(struct demo_graph *g)
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"query\": ");
-    json_put_str(&b, str_of(story->query));
-    buf_lit(&b, ", \"results\": [");
-    for (size_t i = 0; i < DEMO_SOURCES; i++) {
-        if (i > 0)
-            buf_lit(&b, ", ");
-        buf_lit(&b, "{\"url\": ");
-        json_put_str(&b, str_of(story->source[i].url));
-        buf_lit(&b, ", \"title\": ");
-        json_put_str(&b, str_of(story->source[i].title));
-        buf_lit(&b, ", \"content\": ");
-        json_put_str(&b, str_of(story->source[i].content));
-        buf_char(&b, '}');
-    }
+    json_format(&b, "{'query': %s, 'results': [", str_of(story->query));
+    for (size_t i = 0; i < DEMO_SOURCES; i++)
+        json_format(&b, "%j{'url': %s, 'title': %s, 'content': %s}",
+                    i > 0 ? STR(", ") : STR(""), str_of(story->source[i].url),
+                    str_of(story->source[i].title), str_of(story->source[i].content));
     buf_lit(&b, "]}");
     return demo_keep_buf(&g->e, &b);
 }
@@ -292,21 +224,17 @@ void demo_web_search(struct demo_graph *g)
     struct str result = web_result(g);
     struct demo_node n = { .input = STR_NONE };
     char id[KEY_UUID_CHARS + 1];
-    struct buf message;
+    struct buf b;
 
     g->step++;
     demo_node_start(g, &n, "web_search", -1);
     demo_fixed_id(&g->e, "web result", id);
     demo_tool_play(&g->e, &n.run, &call, result, str_of(id), demo_node_raises(g, "web_search"));
-    buf_init(&message, SIZE_MAX / 4);
-    demo_put_tool(&message, result, str_of(id), &call);
-    buf_clear(&g->update);
-    buf_lit(&g->update, "{\"messages\":[");
-    buf_str(&g->update, buf_text(&message));
-    buf_lit(&g->update, "]}");
-    demo_node_end(g, &n);
-    demo_add_message(g, buf_text(&message));
-    buf_done(&message);
+    buf_init(&b, SIZE_MAX / 4);
+    demo_put_tool(&b, result, str_of(id), &call);
+    struct str message = demo_keep_buf(&g->e, &b);
+    demo_node_end(g, &n, demo_json(&g->e, "{'messages':[%j]}", message));
+    demo_add_message(g, message);
 }
 
 void demo_critic(struct demo_graph *g)
@@ -320,7 +248,6 @@ void demo_critic(struct demo_graph *g)
                     demo_text_make(&g->texts, TEXT_CRITIC));
     m.raises = demo_node_raises(g, "critic");
     demo_model_play(&g->e, &m);
-    demo_put_finding(g, m.text);
-    demo_node_end(g, &n);
+    demo_node_found(g, &n, m.text);
     demo_add_finding(g, m.text);
 }

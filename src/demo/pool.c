@@ -7,6 +7,7 @@
  * The end of the input means: no more jobs.  Those that run are finished. */
 #define _GNU_SOURCE /* getline */
 #include "base/json.h"
+#include "base/json_format.h"
 #include "cli/commands.h"
 #include "demo/demo.h"
 
@@ -42,13 +43,9 @@ struct demo_pool_job {
 
 static void begin_line(struct demo_pool_job *t, const char *word)
 {
-    buf_lit(&t->gathered, "{\"job\":");
-    json_put_str(&t->gathered, t->job.id);
-    buf_lit(&t->gathered, ",\"attempt\":");
+    json_format(&t->gathered, "{'job':%s,'attempt':", t->job.id);
     buf_i64(&t->gathered, t->job.attempt);
-    buf_lit(&t->gathered, ",\"");
-    buf_str(&t->gathered, str_of(word));
-    buf_lit(&t->gathered, "\":");
+    json_format(&t->gathered, ",%s:", str_of(word));
 }
 
 static int write_all(struct str bytes)

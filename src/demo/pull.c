@@ -7,6 +7,7 @@
  * once.  409 says that the job is somebody else's by now; what is left of it is dropped.  Any
  * answer may say that the job was cancelled. */
 #include "base/json.h"
+#include "base/json_format.h"
 #include "base/random.h"
 #include "cli/command.h"
 #include "client/client.h"
@@ -291,11 +292,8 @@ static void put_request_id(struct buf *b)
 
 static void put_lease(struct pull *p, struct buf *b)
 {
-    buf_lit(b, "{\"agents\":[");
-    json_put_str(b, str_of(p->options->agent));
-    buf_lit(b, "],\"worker\":");
-    json_put_str(b, str_of(p->options->worker));
-    buf_lit(b, ",\"request_id\":");
+    json_format(b, "{'agents':[%s],'worker':%s,'request_id':", str_of(p->options->agent),
+                str_of(p->options->worker));
     put_request_id(b);
     buf_lit(b, ",\"calls\":true,\"wait\":");
     buf_u64(b, LEASE_WAIT_S);
@@ -328,25 +326,18 @@ static int lease(struct pull *p)
 
 static void put_describe(const struct demo_options *o, struct buf *b)
 {
-    char speed[32], ask[32];
+    char numbers[4][32];
 
-    (void)snprintf(speed, sizeof(speed), "%g", o->speed); /* both fit */
-    (void)snprintf(ask, sizeof(ask), "%g", o->ask_seconds);
-    buf_lit(b, "{\"answer\":{\"seed\":");
-    buf_u64(b, o->seed);
-    buf_lit(b, ",\"speed\":");
-    buf_str(b, str_of(speed));
-    buf_lit(b, ",\"length\":");
-    buf_u64(b, o->length);
-    buf_lit(b, ",\"fan_out\":");
-    buf_u64(b, o->fan_out);
-    buf_lit(b, ",\"fail_at\":");
-    json_put_str_or_null(b, str_of(o->fail_at));
-    buf_lit(b, ",\"question\":");
-    buf_str(b, o->question ? STR("true") : STR("false"));
-    buf_lit(b, ",\"ask_timeout\":");
-    buf_str(b, o->ask_seconds < 0 ? STR("\"never\"") : str_of(ask));
-    buf_lit(b, "}}");
+    (void)snprintf(numbers[0], sizeof(numbers[0]), "%llu", (unsigned long long)o->seed);
+    (void)snprintf(numbers[1], sizeof(numbers[1]), "%g", o->speed);
+    (void)snprintf(numbers[2], sizeof(numbers[2]), "%llu", (unsigned long long)o->length);
+    (void)snprintf(numbers[3], sizeof(numbers[3]), "%u", o->fan_out); /* all fit */
+    json_format(b, "{'answer':{'seed':%j,'speed':%j,'length':%j,'fan_out':%j",
+                str_of(numbers[0]), str_of(numbers[1]), str_of(numbers[2]), str_of(numbers[3]));
+    (void)snprintf(numbers[0], sizeof(numbers[0]), "%g", o->ask_seconds);
+    json_format(b, ",'fail_at':%s,'question':%j,'ask_timeout':%j}}", str_of(o->fail_at),
+                o->question ? STR("true") : STR("false"),
+                o->ask_seconds < 0 ? STR("\"never\"") : str_of(numbers[0]));
 }
 
 /* True when the answer to the lease is a call, which is answered here. */

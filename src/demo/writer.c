@@ -1,5 +1,4 @@
 /* The writer: a to-do list, three sections at once, a file. */
-#include "base/json.h"
 #include "demo/graph.h"
 #include "demo/model.h"
 
@@ -9,15 +8,10 @@ static const char *const section_tags[DEMO_SECTIONS] = { "map:key:report",
 
 static struct str todos(struct demo_graph *g, const char *first, const char *second)
 {
-    struct buf b;
-
-    buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"todos\":[{\"content\":\"Write report, comment and ticket\",\"status\":");
-    json_put_str(&b, str_of(first));
-    buf_lit(&b, "},{\"content\":\"Save the report\",\"status\":");
-    json_put_str(&b, str_of(second));
-    buf_lit(&b, "}]}");
-    return demo_keep_buf(&g->e, &b);
+    return demo_json(&g->e,
+                     "{'todos':[{'content':'Write report, comment and ticket','status':%s},"
+                     "{'content':'Save the report','status':%s}]}",
+                     str_of(first), str_of(second));
 }
 
 /* A model that calls @tool, and the tool. */
@@ -39,27 +33,27 @@ static void use_tool(struct demo_graph *g,
 /* Called by the node itself: a model would have to say the whole report again. */
 static void save_report(struct demo_graph *g, const struct demo_node *n, struct str report)
 {
-    struct demo_call call = { .tool = STR("write_file"), .id = STR("call_wf1") };
+    struct demo_call call = {
+        .tool = STR("write_file"),
+        .id = STR("call_wf1"),
+        .args = demo_json(&g->e, "{'file_path':'/report.md','content':%s}", report),
+    };
     char id[KEY_UUID_CHARS + 1];
-    struct buf args;
 
-    buf_init(&args, SIZE_MAX / 4);
-    buf_lit(&args, "{\"file_path\":\"/report.md\",\"content\":");
-    json_put_str(&args, report);
-    buf_char(&args, '}');
-    call.args = demo_keep_buf(&g->e, &args);
     demo_new_id(&g->e, id);
     demo_tool_play(&g->e, &n->run, &call, STR("Updated file /report.md"), str_of(id), false);
 }
 
-static void put_sections(struct buf *b, const struct demo_chain *chains)
+/* The members of an object, without its brackets. */
+static struct str sections(struct demo_graph *g, const struct demo_chain *chains)
 {
-    for (size_t i = 0; i < DEMO_SECTIONS; i++) {
-        buf_char(b, i == 0 ? '{' : ',');
-        json_put_str(b, str_of(demo_section_names[i]));
-        buf_char(b, ':');
-        json_put_str(b, chains[i].model.text);
-    }
+    struct buf b;
+
+    buf_init(&b, SIZE_MAX / 4);
+    for (size_t i = 0; i < DEMO_SECTIONS; i++)
+        json_format(&b, "%j%s:%s", i > 0 ? STR(",") : STR(""), str_of(demo_section_names[i]),
+                    chains[i].model.text);
+    return demo_keep_buf(&g->e, &b);
 }
 
 /* RunnableParallel: three chains at once. */
@@ -67,41 +61,26 @@ static void write_sections(struct demo_graph *g,
                            const struct demo_node *n,
                            struct demo_chain *chains)
 {
+    struct str input = demo_json(&g->e, "{'issue':%s}", g->e.job->issue);
     struct demo_run run;
-    struct buf b;
 
-    buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"issue\":");
-    json_put_str(&b, g->e.job->issue);
-    buf_char(&b, '}');
-    struct str input = demo_keep_buf(&g->e, &b);
     demo_run_init(&g->e, &run, DEMO_INNER, &n->run, &n->task,
                   "RunnableParallel<report,comment_draft,ticket_draft>", "seq:step:1");
-    struct buf *event = demo_event(&g->e, &run, DEMO_CHAIN_START);
-    buf_lit(event, "{\"input\":");
-    buf_str(event, input);
-    buf_char(event, '}');
-    demo_event_send(&g->e);
+    demo_send(&g->e, &run, DEMO_CHAIN_START, "{'input':%j}", input);
     for (size_t i = 0; i < DEMO_SECTIONS; i++)
         demo_chain_init(&g->e, &chains[i], &run, section_tags[i], input, STR("You write."),
                         str_of(demo_section_names[i]),
                         demo_text_make(&g->texts, (enum demo_text)(TEXT_REPORT + i)));
     chains[0].model.raises = demo_node_raises(g, "writer");
     demo_chains_play(&g->e, chains, DEMO_SECTIONS, NULL, NULL);
-    event = demo_event(&g->e, &run, DEMO_CHAIN_END);
-    buf_lit(event, "{\"output\":");
-    put_sections(event, chains);
-    buf_lit(event, "},\"input\":");
-    buf_str(event, input);
-    buf_char(event, '}');
-    demo_event_send(&g->e);
+    demo_send(&g->e, &run, DEMO_CHAIN_END, "{'output':{%j},'input':%j}", sections(g, chains),
+              input);
 }
 
 void demo_writer(struct demo_graph *g)
 {
     struct demo_node n = { .input = STR_NONE };
     struct demo_chain chains[DEMO_SECTIONS];
-    struct buf message;
 
     g->step++;
     demo_node_start(g, &n, "writer", -1);
@@ -111,18 +90,11 @@ void demo_writer(struct demo_graph *g)
     save_report(g, &n, chains[0].model.text);
     use_tool(g, &n, STR("write_todos"), todos(g, "completed", "completed"),
              STR("Updated todo list"));
-    buf_init(&message, SIZE_MAX / 4);
-    demo_model_put_message(&message, &chains[0].model);
-    buf_clear(&g->update);
-    put_sections(&g->update, chains);
-    buf_lit(&g->update, ",\"final_report\":");
-    json_put_str(&g->update, chains[0].model.text);
-    buf_lit(&g->update, ",\"messages\":[");
-    buf_str(&g->update, buf_text(&message));
-    buf_lit(&g->update, "]}");
-    demo_node_end(g, &n);
+    struct str message = demo_model_message(&g->e, &chains[0].model);
+    demo_node_end(g, &n,
+                  demo_json(&g->e, "{%j,'final_report':%s,'messages':[%j]}",
+                            sections(g, chains), chains[0].model.text, message));
     for (size_t i = 0; i < DEMO_SECTIONS; i++)
         g->section[i] = chains[i].model.text;
-    demo_add_message(g, buf_text(&message));
-    buf_done(&message);
+    demo_add_message(g, message);
 }
