@@ -57,7 +57,7 @@ void assignment_put_run(struct buf *b,
     put_json(b, run->metadata);
     if (run->kwargs.n > 2)
         buf_char(b, ',');
-    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: the pool processes go on */
+    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: more members follow */
 }
 
 void assignment_put(struct buf *b, const struct assignment *assignment)

@@ -1,4 +1,4 @@
-/* An order: the line that a worker finds on its stdin.
+/* An assignment: the line that a worker finds on its stdin.
  *
  *     {"job":"a1","attempt":1,"lease":"8.1.5f0c…","agent":"triage","input":{...},"lease_seconds":60}
  *

@@ -1,18 +1,18 @@
-/* The manager: leases for every agent, and the works and pools that do the jobs.
+/* The manager: leases for every agent, and the tasks and pools that run the jobs.
  *
  *     queued, a job's end, every 2 s ──▶ wanted ──▶ LEASE, one at a time per agent
  *                                          │           │ a job: begun, and wanted again
  *                                          │           └ none: not wanted
  *                                          └─ a pool without a place: COUNT, and it grows
  *
- * Each agent has its own places and its own lease under way, so none can starve another.
+ * Each agent has its own slots and its own pending lease request, so none can starve another.
  *
  * Other threads set a flag (an agent's hint, drain, stop) and post the one wake message,
- * unless it is under way; only a cancel is a message of its own.  Without memory for that one
- * the worker hears of it with its next heartbeat.
+ * unless it is under way; only a cancel is a message of its own.  Without memory for it, the
+ * worker learns of it with its next heartbeat.
  *
- * Stop: nothing new, every work and pool is stopped; when the last is gone and the last lease
- * answered, the mailbox and the timers are closed, and the loop ends. */
+ * Stop: no new leases, every task and pool is stopped; when the last is gone and the last lease
+ * request answered, the mailbox and the timers are closed, and the loop ends. */
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
@@ -63,7 +63,7 @@ struct exec {
     struct agent_runner *runners; /* owned */
     size_t n_runners;
     size_t first_runner; /* to lease next time */
-    struct task **works; /* owned; room for as many as all agent runners may have */
+    struct task **works; /* owned; room for the tasks of all agents */
     size_t n_works;
     char worker[96]; /* what leases are signed with */
     bool is_draining, is_closed;
@@ -90,8 +90,8 @@ static bool has_place(const struct agent_runner *runner)
                                 : runner->n_works < places(runner->agent);
 }
 
-/* What goes on without us is asked for by the name of its place, which the next server has
- * too: it gets the same lease again. */
+/* A job that outlives the server is leased with the name of its slot as request id, which the
+ * next server uses too: it gets the same lease again. */
 static void name_place(struct agent_runner *runner, struct journal_request *req)
 {
     char name[160];
@@ -334,7 +334,7 @@ static void on_lease_answered(struct mailbox_call *p)
 static void wake(struct exec *e)
 {
     if (!atomic_exchange(&e->wake_posted, true))
-        (void)mailbox_post(e->box, &e->wake); /* closed: there is nobody to wake */
+        (void)mailbox_post(e->box, &e->wake); /* closed: the loop has ended */
 }
 
 static void on_wake(struct loop_message *message)
@@ -386,7 +386,7 @@ struct job_event {
     int64_t key, attempt;
 };
 
-/* False when nobody here has that job. */
+/* False when no task here has that job. */
 static bool tell(struct exec *e, const struct job_event *n)
 {
     for (size_t i = 0; i < e->n_works; i++)
@@ -407,7 +407,8 @@ static void on_news(struct loop_message *message)
     struct exec *e = n->exec;
 
     if (!tell(e, n))
-        for (size_t i = 0; i < e->n_runners; i++) /* the news may be ahead of the job itself */
+        for (size_t i = 0; i < e->n_runners; i++) /* the cancel may arrive before the job itself
+                                                   */
             e->runners[i].ask_first = e->runners[i].lease.is_flying;
     free(n);
 }

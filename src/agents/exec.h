@@ -1,4 +1,4 @@
-/* Agents that this server puts to work: processes on this machine, one for each job, or a pool
+/* Agents that this server runs: processes on this machine, one for each job, or a pool
  * that shares them; remote endpoints, which get each job by a POST (http/); and queues of ARQ
  * (arq/).
  *
@@ -8,12 +8,12 @@
  *
  * The manager has a thread with a loop of its own.  Each agent leases jobs while it has
  * free places.  A worker finds its job on stdin, which ends there.  It leads its own session
- * and process group; when it has ended, what is left of the group is killed.  Its exit
- * decides the job unless its own words did: exit 0 is the end of the stream (the journal
- * says what that means), anything else a failure with the end of stderr.
+ * and process group; when it has ended, what is left of the group is killed.  Its exit status
+ * decides the job unless its events did: exit 0 is the end of the stream (the journal decides
+ * what that means), anything else a failure with the end of stderr.
  *
- * A process of a pool gets its jobs as lines on stdin, and says of each line of stdout which
- * job it is about (pool/report.h).
+ * A process of a pool gets its jobs as lines on stdin; each line of its stdout names its job
+ * (pool/report.h).
  *
  * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
  * agent's, plus where the server is (SPOOLWIRE_URL, SPOOLWIRE_TOKEN), plus SPOOLWIRE_AGENT;
@@ -80,7 +80,7 @@ struct exec_arq {
 
 struct exec_agent {
     struct str name;
-    enum agent_kind kind;     /* one that runs here; what belongs to others is not looked at */
+    enum agent_kind kind;     /* one that runs here; members of other kinds are ignored */
     char *const *argv;        /* of a kind with processes */
     char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
@@ -88,7 +88,7 @@ struct exec_agent {
     int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
     size_t max_rss;           /* bytes of address space (RLIMIT_AS); 0: no limit */
     unsigned max_cpu_seconds; /* 0: no limit */
-    bool is_pausable;         /* a process takes SIGUSR1 for the wish to pause */
+    bool is_pausable;         /* SIGUSR1 asks a process to pause */
     struct exec_pool pool;
     struct exec_http http;
     struct exec_arq arq;
@@ -107,13 +107,13 @@ struct exec_options {
     struct journal *journal;        /* borrowed; stopped after the manager */
     const unsigned char *lease_key; /* borrowed; what leases are signed with (jobs/lease.h), */
     const unsigned char *process_key; /* and tokens of processes (jobs/process_token.h) */
-    /* A line of stderr, as valid UTF-8; also what the manager has to say of the job's
+    /* A line of stderr, as valid UTF-8; also the manager's own messages about the job's
      * process, as "spoolwire: ...".  On the manager's thread.  May be NULL. */
     void (*log)(void *arg, struct str job, struct str agent, struct str line);
     void *arg;
     int64_t heartbeat_ms;          /* 0: a quarter of the lease */
-    uint64_t poll_ms;              /* between two looks for jobs that nobody told of; 0: 2 s */
-    const char *mark;              /* of all processes (child guard.h), or NULL */
+    uint64_t poll_ms;              /* between two polls for jobs; 0: 2 s */
+    const char *mark;              /* of all processes (process/child_guard.h), or NULL */
     const struct redis_url *redis; /* with agents that are queues of ARQ */
     struct barriers *barriers;     /* of their channels; borrowed; NULL: nobody listens */
 };
@@ -133,19 +133,18 @@ int exec_start(struct exec *e, char *const *more, struct error *err);
 
 /* A job of @agent waits (journal_events.queued).  Other agents' names are ignored. */
 void exec_queued(struct exec *e, struct str agent);
-/* A cancel was requested of the job with that key.  Another attempt than ours is somebody
- * else's. */
+/* A cancel was requested of the job with that key.  Attempts other than ours are ignored. */
 void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
-/* There is other news for the worker of that job: it is asked for. */
+/* The journal has something else for that job's worker: sends a heartbeat to get it. */
 void exec_ask(struct exec *e, int64_t key, int64_t attempt);
-/* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are handed
- * back at no cost.  Returns at once: see exec_running. */
+/* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are requeued
+ * without using up an attempt.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);
 const struct exec_counts *exec_counts(const struct exec *e);
 /* How many jobs and processes of pools are here; after a drain this falls to 0. */
 size_t exec_running(const struct exec *e);
 
-/* By the thread that started it.  Kills what is left, hands it back, and waits for the
+/* By the thread that started it.  Kills what is left, requeues its jobs, and waits for the
  * thread.  What cannot be stored at the first try is left to the journal's recovery. */
 void exec_stop(struct exec *e);
 void exec_free(struct exec *e);

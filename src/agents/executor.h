@@ -1,4 +1,4 @@
-/* An executor: what does the job of a task.  Each kind of agent whose jobs this server runs has
+/* An executor runs the job of a task.  Each kind of agent whose jobs this server runs has
  * one: a process, a remote endpoint, a worker of an ARQ queue.
  *
  *     made ──▶ start ──▶ output … ──▶ over ──▶ close ──▶ closed
@@ -36,7 +36,7 @@ enum outcome {
     OUTCOME_FAILED,
     OUTCOME_RAISED,    /* failed: the worker's own exception, in its own words */
     OUTCOME_CANCELLED, /* by somebody else than us */
-    OUTCOME_LOST       /* not by the job's own fault: another try may go better */
+    OUTCOME_LOST       /* not the job's fault: another attempt may succeed */
 };
 
 struct executor_ops {
@@ -46,24 +46,24 @@ struct executor_ops {
     /* No more output, and again. */
     void (*pause)(struct executor *h);
     void (*resume)(struct executor *h);
-    /* Asks the worker to stop at its next step; NULL: it cannot hear that. */
+    /* Asks the worker to stop at its next step; NULL: it cannot. */
     void (*rest)(struct executor *h);
     /* Ends the work in good order, at once, or without waiting for its output to end.  `over`
      * follows, and never from inside of these calls. */
     void (*stop)(struct executor *h);
     void (*kill)(struct executor *h);
     void (*abandon)(struct executor *h);
-    /* Lets it go on without us: whoever leases the job again finds it.  `over` follows as
-     * above.  NULL: it does not outlive the server, and is stopped. */
+    /* Lets it continue without this server: the next server that leases the job finds it.
+     * `over` follows as above.  NULL: it does not outlive the server, and is stopped. */
     void (*leave)(struct executor *h);
-    /* It has ended by itself, though all that it said may not be read yet. */
+    /* It has ended by itself; some of its output may not be read yet. */
     bool (*has_ended)(const struct executor *h);
-    /* When that is so.  Puts why it did not go well. */
+    /* Only then.  Writes why it failed. */
     enum outcome (*judge)(const struct executor *h, struct buf *error, struct str *ret_type);
     /* What else is known of that, as a JSON object or nothing.  NULL: nothing. */
     void (*details)(const struct executor *h, struct buf *out);
-    /* When that went well: what the job has made, as JSON or absent.  NULL: the end is the end
-     * of a stream, and the journal says what it means. */
+    /* After a success: the job's output, as JSON or absent.  NULL: the end is the end of a
+     * stream, and the journal decides what it means. */
     struct str (*output)(const struct executor *h);
     void (*close)(struct executor *h);
 };

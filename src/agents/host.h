@@ -1,4 +1,4 @@
-/* A host: what the works and the pools of one manager share. */
+/* A host: what the tasks and the pools of one manager share. */
 #ifndef AGENTS_HOST_H
 #define AGENTS_HOST_H
 
@@ -28,7 +28,7 @@ struct host {
     struct exec_counts *counts;
     struct http_client *client;   /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
-    struct barriers *barriers;    /* NULL: nobody listens to channels */
+    struct barriers *barriers;    /* NULL: no subscriber */
     struct report_reader *reader; /* of lines that are looked at here */
     bool is_stopping;             /* nothing is tried again */
 };

@@ -1,6 +1,5 @@
-/* go_on() is the one place that decides what is said next: the next batch, then the last
- * word (when it is known), then nothing.  Everything that happens (lines, an answer, a
- * timer) ends with it. */
+/* go_on() decides what is sent next: the next batch, then the final request (when it is known),
+ * then nothing.  Everything that happens (lines, an answer, a timer) ends with it. */
 #include "agents/lease_session.h"
 
 #include "agents/host.h"
@@ -246,7 +245,7 @@ static void on_word_answered(struct mailbox_call *p)
     else if (p->req.code == ERR_BUSY || p->req.code == ERR_NOMEM)
         (void)try_later(d, p->req.why.text); /* as above */
     else
-        d->last_heard = true; /* or somebody else's was heard before */
+        d->last_heard = true; /* or another one was sent before */
     lease_session_go_on(d);
 }
 

@@ -1,9 +1,9 @@
-/* A lease session: one leased job, and what is said to the journal about it.
+/* A lease session: one leased job, and the requests to the journal about it.
  *
- *     lines ──▶ APPEND, one at a time ──▶ … ──▶ the last word ──▶ over
+ *     lines ──▶ APPEND, one at a time ──▶ … ──▶ the final request ──▶ over
  *
- * Its owner puts in what the job's process says, and at the end one last word.  ERR_BUSY
- * means "not stored": the same words again, later.
+ * Its owner puts in the output of the job's process, and at the end one final request. ERR_BUSY
+ * means "not stored": the same request is sent again later.
  *
  * Loop thread only. */
 #ifndef AGENTS_LEASE_SESSION_H
@@ -19,22 +19,22 @@ struct host;
 struct lease_session_events {
     /* The journal wants the work to stop; maybe more than once. */
     void (*cancel)(struct lease_session *d);
-    /* It is to stop at its next step, as often as that is said; NULL: it cannot hear it. */
+    /* The job is to pause at its next step; may be called again.  NULL: it cannot pause. */
     void (*pause)(struct lease_session *d);
-    /* Another has the job (or it is deleted: ERR_REFUSED, ERR_NOT_FOUND), or it has ended
-     * (ERR_CLOSED).  Once; nothing more is said, and `over` follows. */
+    /* Another worker has the job (or it is deleted: ERR_REFUSED, ERR_NOT_FOUND), or it has
+     * ended (ERR_CLOSED).  Once; nothing more is sent, and `over` follows. */
     void (*lost)(struct lease_session *d, int code);
-    /* A batch was never to be taken; it is dropped, and what waited behind it. */
+    /* The journal refused a batch for good; it is dropped, and what waited behind it. */
     void (*refused)(struct lease_session *d, struct str why);
     /* Lines are stored: there is room. */
     void (*stored)(struct lease_session *d);
-    /* Once: the last word was heard, or there is nobody to say it to. */
+    /* Once: the final request was answered, or can no longer be sent. */
     void (*over)(struct lease_session *d);
     /* After lease_session_close: the memory is the owner's again. */
     void (*closed)(struct lease_session *d);
 };
 
-/* The last word. */
+/* The final request. */
 struct last_report {
     enum journal_op op; /* FINISH, RETURN or LOSE */
     enum job_end end;
@@ -56,7 +56,7 @@ struct lease_session {
     int64_t lease_ms;
     struct arena mem;
     struct outbox outbox;
-    struct mailbox_call word; /* APPEND, then the last word */
+    struct mailbox_call word; /* APPEND, then the final request */
     struct mailbox_call beat;
     uv_timer_t retry;
     int64_t retry_ms; /* the last delay; 0: the last try went well */
@@ -89,11 +89,12 @@ int lease_session_put(struct lease_session *d, struct str bytes);
 /* There is no more: what is left is the last line, without a newline. */
 int lease_session_put_end(struct lease_session *d);
 void lease_session_go_on(struct lease_session *d);
-/* What is said when all lines are stored.  It may be changed until it is sent. */
+/* Sets the final request, which is sent when all lines are stored.  It may be changed until
+ * then. */
 void lease_session_end(struct lease_session *d, const struct last_report *word);
-/* A heartbeat now: also to hear whether there is news. */
+/* Sends a heartbeat now; its answer says whether to cancel or pause. */
 void lease_session_ask(struct lease_session *d);
-/* Nothing more is said: it stays ours, for who asks for the same lease again. */
+/* Sends nothing more; the lease stays valid for the server that asks for it again. */
 void lease_session_leave(struct lease_session *d);
 /* The manager stops: what waits to be tried again is tried at once, for the last time. */
 void lease_session_hurry(struct lease_session *d);

@@ -4,7 +4,7 @@
 #include "base/error.h"
 
 enum {
-    /* Whole lines stop coming soon after the reader stops reading (work.c), and the gone
+    /* Whole lines stop coming soon after the reader stops reading (task.c), and the gone
      * part is never larger than the rest; this only bounds mistakes. */
     MAX_WAITING = 3 * OUTBOX_MAX_LINE,
     KEEP_CAPACITY = 4 * OUTBOX_BATCH, /* memory kept after a long line */

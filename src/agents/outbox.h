@@ -30,7 +30,7 @@ void outbox_done(struct outbox *o);
 int outbox_put(struct outbox *o, struct str bytes);
 /* There is no more: what is left is the last line, without a newline. */
 int outbox_end(struct outbox *o);
-/* Forgets what waits; the batch stays, somebody may be reading it. */
+/* Drops what waits; the batch stays, because a request may refer to it. */
 void outbox_drop(struct outbox *o);
 
 /* Bytes of whole lines that wait behind the batch. */

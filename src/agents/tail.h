@@ -20,7 +20,7 @@ struct tail {
 void tail_init(struct tail *t, tail_line_cb cb, void *arg);
 void tail_done(struct tail *t);
 
-/* Without memory lines are lost, and that is all. */
+/* Without memory lines are lost. */
 void tail_put(struct tail *t, struct str bytes);
 /* There is no more. */
 void tail_end(struct tail *t);

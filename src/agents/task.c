@@ -1,15 +1,15 @@
 /* The life of a job here:
  *
- *     lease ──▶ executor ──▶ its lines into the session ──▶ it ends ──▶ last word ──▶ gone
+ *     lease ──▶ executor ──▶ its lines into the session ──▶ it ends ──▶ final request ──▶ gone
  *       │
  *       └── HEARTBEAT, whatever happens
  *
- * What can come in between is a fate, and the first one stays:
+ * What can end it early is its fate, and the first one stays:
  *
  *     CANCELLED    the executor stops; FINISH as cancelled
  *     FAULTY       it is ended at once; FINISH as failed, with our reason
- *     HANDED_BACK  as CANCELLED, but RETURN
- *     GONE         the job is no longer ours, or goes on without us: nothing more is said;
+ *     HANDED_BACK  as CANCELLED, but RETURN (the job is requeued)
+ *     GONE         the job is no longer ours, or continues without us: nothing more is sent;
  *                  wins over the others
  *
  * While more than 1 MiB of lines wait, the executor's output is not read, and the worker waits
@@ -43,8 +43,8 @@ struct task {
     struct buf details; /* of that, as JSON */
     struct str error_type;
     bool has_begun; /* the executor; before that it is nothing but memory */
-    bool is_deaf;   /* nobody listens to them any more */
-    bool is_over;   /* they are, with all their output; or they never began */
+    bool is_deaf;   /* its output is no longer read */
+    bool is_over;   /* it has ended, with all its output; or never began */
     bool is_closing;
 };
 
@@ -60,7 +60,7 @@ static bool decide(struct task *w, enum task_fate fate)
     return true;
 }
 
-/* Tells the executor, unless there is nobody to tell. */
+/* Tells the executor, unless it has ended. */
 static void tell(struct task *w, void (*what)(struct executor *h))
 {
     if (!w->is_over)
@@ -94,7 +94,8 @@ static bool is_at_work(const struct task *w)
     return !w->is_over && !w->executor->ops->has_ended(w->executor);
 }
 
-/* The server goes down, but not they.  False: they do not outlive it. */
+/* The server stops and the executor's work continues.  False: it does not outlive the server.
+ */
 static bool leave(struct task *w)
 {
     if (w->executor->ops->leave == NULL)
@@ -220,8 +221,7 @@ static void on_pause(struct lease_session *d)
         tell(w, w->executor->ops->rest);
 }
 
-/* A job that has ended may have done so by the worker's own word: then it may still tidy
- * up. */
+/* The worker may have ended the job with an event of its own: then it may still clean up. */
 static void on_lost(struct lease_session *d, int code)
 {
     struct task *w = d->owner;

@@ -1,7 +1,7 @@
-/* A task: one leased job and the executor that does it.
+/* A task: one leased job and the executor that runs it.
  *
- * Loop thread only.  It ends by itself: when the executor has ended and the journal has all
- * of its words, `ended` is called and the memory is gone. */
+ * Loop thread only.  It ends by itself: when the executor has ended and the journal has stored
+ * everything, `ended` is called and the memory is freed. */
 #ifndef AGENTS_TASK_H
 #define AGENTS_TASK_H
 
@@ -33,11 +33,11 @@ bool task_is(const struct task *w, int64_t key, int64_t attempt);
 
 /* A cancel was requested. */
 void task_cancel(struct task *w);
-/* Hands the job back when the executor has stopped. */
+/* Requeues the job when the executor has stopped. */
 void task_drain(struct task *w);
 /* The same at once; what waits to be tried again is tried at once, for the last time. */
 void task_stop(struct task *w);
-/* A heartbeat now: there may be news. */
+/* Sends a heartbeat now, to get what the journal has for the worker. */
 void task_ask(struct task *w);
 
 #endif

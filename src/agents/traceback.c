@@ -1,6 +1,6 @@
 /* Python's frames are indented, and the first line behind them that is not is the exception.
  * Of several tracebacks the last one counts: an exception that was raised while another one
- * was handled.  An exception group stands behind bars; its own message is what is taken.
+ * was handled.  An exception group is printed behind bars; its own message is taken.
  *
  *     Traceback (most recent call last):               + Exception Group Traceback (…):
  *       File "graph.py", line 6, in node               |   File "graph.py", line 6, in node

@@ -18,7 +18,7 @@ enum {
                  ACCESS_ITEMS,
 };
 
-/* What "client,worker" gives; 0 when a word is no scope, or there is none. */
+/* What "client,worker" gives; 0 when one is not a scope, or there is none. */
 unsigned access_of_scopes(struct str scopes);
 /* The scope that gives least of what has @access; for people. */
 const char *access_scope(unsigned access);

@@ -1,7 +1,7 @@
 /* The gate of a loop: who is it that asks?
  *
- * Loop thread only.  Looking costs no lock and no store: the tokens are in memory, and a
- * connection that has shown its token once is known by it. */
+ * Loop thread only.  It needs no lock and no store: the tokens are in memory, and a connection
+ * remembers the token that it has shown. */
 #ifndef AUTH_AUTHENTICATOR_H
 #define AUTH_AUTHENTICATOR_H
 
@@ -20,7 +20,7 @@ struct credential {
     struct str job;
 };
 
-/* Somebody who was recognised; a connection keeps it for its next request. */
+/* An authenticated caller; a connection keeps it for its next request. */
 struct visitor {
     struct token *token; /* ref */
     enum credential_kind kind;
@@ -40,7 +40,7 @@ void authenticator_done(struct authenticator *g);
 
 /* The tokens as they are now; valid until the next call. */
 const struct keyring *authenticator_ring(struct authenticator *g);
-/* Nobody has to show anything. */
+/* The server is open: no token is needed. */
 bool authenticator_is_open(const struct authenticator *g);
 
 /* `now` is milliseconds of the steady clock. */

@@ -1,7 +1,7 @@
-/* A permit to read a stream: as long as it is held, one of its token's streams is taken.
+/* A permit to read a stream: while it is held, it counts as one of its token's streams.
  *
- * It holds until the token or the ticket that it came from is good no longer; whoever reads by
- * it asks now and then. */
+ * It is valid until its token or ticket expires or is revoked; the stream checks it from time
+ * to time. */
 #ifndef AUTH_PERMIT_H
 #define AUTH_PERMIT_H
 

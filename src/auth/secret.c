@@ -130,7 +130,7 @@ int token_text_make(char ret[TOKEN_CHARS + 1], struct error *err)
 
 /* --- tickets --------------------------------------------------------------------- */
 
-/* Ids of jobs are short; a longer one is signed as what no job is called. */
+/* Ids of jobs are short; a longer one is signed as an id that no job can have. */
 enum { MAX_SIGNED = 256 };
 
 static bool sign(const unsigned char key[SECRET_BYTES],

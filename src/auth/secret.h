@@ -4,9 +4,9 @@
  *     spt_<expires>_<id>_<mac>    a stream ticket, signed for one job by the server's key;
  *                                 expires is in seconds since 1970, the id its token's
  *
- * Ids, secrets and signatures are digits and small messages without i, l, o and u, so that a
- * text is one word for whoever copies it, and spw_[0-9a-z]{12}_[0-9a-z]{52} finds it in a log.
- * Of a secret only its SHA-256 is kept: it is random, so nobody can guess it from that. */
+ * Ids, secrets and signatures are digits and lower-case letters without i, l, o and u, so that
+ * a double click selects the whole text, and spw_[0-9a-z]{12}_[0-9a-z]{52} finds it in a log.
+ * Only the SHA-256 of a secret is stored: it is random, so the hash does not reveal it. */
 #ifndef AUTH_SECRET_H
 #define AUTH_SECRET_H
 
@@ -44,9 +44,9 @@ int token_text_make(char ret[TOKEN_CHARS + 1], struct error *err);
 int secret_random(unsigned char ret[SECRET_BYTES], struct error *err);
 /* Takes the same time for any secret; false when OpenSSL cannot, then nothing may match. */
 bool secret_hash(struct str secret, unsigned char ret[SECRET_BYTES]);
-/* Without saying by its time where they differ. */
+/* In constant time. */
 bool secret_equal(const void *a, const void *b, size_t n);
-/* Overwrites it, whatever the compiler thinks. */
+/* Overwrites it; the compiler cannot optimise that away. */
 void secret_forget(void *p, size_t n);
 
 /* 64 hexadecimal digits. */

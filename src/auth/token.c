@@ -57,7 +57,7 @@ static int make_reach(struct token *t, struct error *err)
         return job_scope_init(r, STR("all"), t->owner, err);
     if (!is_client)
         return job_scope_init(r, t->jobs, t->owner, err);
-    /* Whoever submits a job shall see it. */
+    /* A client sees the jobs that it submits. */
     struct str own = STR("own,");
     str_copy(list, own);
     str_copy(list + own.n, t->jobs);
@@ -232,8 +232,8 @@ void token_give_stream(struct token *t)
     (void)atomic_fetch_sub(&account_of(t)->n_streams, 1);
 }
 
-/* `events_us` is when all that came in would have come in at exactly the allowed rate.  So
- * it is at most now for whoever keeps to it, and may be a second ahead. */
+/* `events_us` is when all that came in would have come in at exactly the allowed rate.  So it
+ * is at most now for a worker that keeps to the rate, and may be a second ahead. */
 int64_t token_events_wait_ms(const struct token *t, int64_t now_us)
 {
     const struct token *account = t->parent != NULL ? t->parent : t;

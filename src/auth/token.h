@@ -1,10 +1,10 @@
 /* A token as the server knows it: what it may, until when, and how much of it is in use.
  *
- * Counted references; what is not atomic never changes.  A token that is revoked or expired
- * is no longer good, for whoever holds it, from that moment on.
+ * Counted references; what is not atomic never changes.  A token that is revoked or expired is
+ * invalid from that moment on, for everything that holds a reference.
  *
- * A session (a cookie's) is a token that stands for another: it may what that one may, and
- * what it uses counts there. */
+ * A session (a cookie's) is a token that stands for another: it has the same rights, and its
+ * use counts there. */
 #ifndef AUTH_TOKEN_H
 #define AUTH_TOKEN_H
 
@@ -49,7 +49,7 @@ struct token {
     atomic_int_least64_t events_us; /* see token_events_wait_ms */
 };
 
-/* Whatever is wrong with a row is said as to a person who is just making it: ERR_REFUSED.
+/* An invalid row is ERR_REFUSED, with a text for the person who creates the token.
  * Limits that the row leaves to the server are @limits. */
 int token_new(const struct token_row *row,
               const struct token_limits *limits,
@@ -58,7 +58,7 @@ int token_new(const struct token_row *row,
               struct error *err);
 /* For a process of ours: it works for @agent, on the job of that key (0: any) alone. */
 int token_new_process(struct str agent, int64_t key, struct token **ret);
-/* For a server without a lock: everyone may do everything.  Owns no jobs. */
+/* For a server without tokens: everything is allowed.  Owns no jobs. */
 int token_new_everybody(struct token **ret);
 struct token *token_ref(struct token *t);
 void token_unref(struct token *t); /* may be NULL */

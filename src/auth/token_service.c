@@ -54,7 +54,7 @@ struct token_reading {
     int err;
 };
 
-/* The one that is known stays, so that whoever holds it notices what becomes of it. */
+/* Keeps the known object, so that its holders see the change. */
 static struct token *known(const struct token_service *k, const struct token_row *row)
 {
     struct token *t = k->ring != NULL ? keyring_find(k->ring, row->id) : NULL;
@@ -84,7 +84,7 @@ static int on_row(void *arg, const struct token_row *row)
         if (r->err == 0 && row->expires != 0)
             token_end_at(t, row->expires + steady_ms(r->tokens) - now_ms(r->tokens));
     }
-    if (r->err == ERR_REFUSED) { /* not written by us: nobody gets in with it */
+    if (r->err == ERR_REFUSED) { /* not written by us: it is never accepted */
         r->err = 0;
         return 0;
     }
@@ -103,7 +103,7 @@ static int add_given(struct token_reading *r)
     return r->err;
 }
 
-/* What is not there any more is good no longer. */
+/* Tokens that were removed become invalid. */
 static void end_missing(const struct keyring *before, const struct keyring *after, int64_t now)
 {
     for (size_t i = 0; before != NULL && i < before->n; i++)
@@ -171,7 +171,8 @@ static int look(struct token_service *k, struct error *err)
     if (code != 0)
         return code;
     k->changes = changes;
-    /* Whoever made the change waits for it.  If it cannot be written now, the next look does.
+    /* The process that made the change waits for it.  If it cannot be written now, the next
+     * poll writes it.
      */
     if (k->seen != changes && store_tokens_see(k->store, changes, NULL) == 0)
         k->seen = changes;

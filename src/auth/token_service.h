@@ -4,8 +4,8 @@
  *     store ──ten times a second──▶ token service ──keyring──▶ authenticators of the loops
  *     loop ──create, revoke──▶ token service: stored, then known to all at once
  *
- * A server is locked as soon as there is a token, good or not, and stays so: taking the last
- * token away must not open the door. */
+ * A server is locked as soon as there is a token, valid or not, and stays so: removing the last
+ * token must not open the server. */
 #ifndef AUTH_TOKEN_SERVICE_H
 #define AUTH_TOKEN_SERVICE_H
 

@@ -1,7 +1,7 @@
-/* Kinds of agents: how the jobs of an agent reach whoever does them.
+/* Kinds of agents: how the jobs of an agent reach their workers.
  *
  * An agent's kind is decided once, where its settings are read (file/server_agents.c);
- * everybody else looks at the kind, never at the settings of one.  A new kind is one line here;
+ * all other code looks at the kind, never at the settings of one.  A new kind is one line here;
  * a kind whose jobs this server runs also has an `executor_<name>` in a file of src/agents/
  * (agents/executor.h). */
 #ifndef CONFIG_AGENT_KIND_H
@@ -20,7 +20,7 @@
     X(HTTP,    http,    "http.url",     "an 'http' url",     .runs_here = true)                \
     X(ARQ,     arq,     "arq.function", "an 'arq' function", .runs_here = true, .outlives_server = true, \
                                                              .has_channel = true)
-/* Others come for their jobs, or do them without being asked. */
+/* Workers outside of this server fetch their jobs, or are fed from a channel. */
 #define AGENT_KINDS_ELSEWHERE(X)                                                               \
     X(PULL,    pull,    "pull",         "'pull: true'",      .takes_calls = true, .hears_pause = true) \
     X(CHANNEL, channel, "channel",      "'channel: true'",   .has_channel = true)
@@ -35,12 +35,12 @@ enum agent_kind {
 /* clang-format on */
 
 struct agent_kind_traits {
-    const char *name;     /* also of its places in the journal: it stays */
+    const char *name;     /* also used in lease request ids in the journal: never change it */
     const char *option;   /* that chooses it; NULL: none does alone */
     const char *phrase;   /* that option in an error's text */
     bool runs_here;       /* this server leases its jobs and has an executor for them */
     bool has_processes;   /* on this machine: it needs a command */
-    bool outlives_server; /* what was begun goes on when the server ends */
+    bool outlives_server; /* its jobs continue when the server ends */
     bool has_channel;     /* events of its jobs come over a channel in Redis */
     bool takes_calls;     /* its workers answer calls without a job */
     bool hears_pause;     /* its workers can be asked to pause; others only if `pausable` */

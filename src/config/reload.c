@@ -108,7 +108,7 @@ static int carry_agent(struct reload *r,
     return 0;
 }
 
-/* One that is gone goes on all the same, for the sake of its jobs. */
+/* A removed agent keeps running until its jobs have ended. */
 static int keep_agent(struct reload *r, struct config_agent *gone, struct server_config *next)
 {
     struct config_agent *agents =
@@ -123,7 +123,7 @@ static int keep_agent(struct reload *r, struct config_agent *gone, struct server
     return 0;
 }
 
-/* A new one whose jobs are not run here may come; any other is left out. */
+/* A new agent is taken over if its jobs are not run here; others need a restart. */
 static void admit_new(struct reload *r,
                       const struct server_config *running,
                       struct server_config *next)

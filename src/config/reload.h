@@ -1,4 +1,4 @@
-/* What a server that runs can take over of new settings, and what it cannot. */
+/* Which new settings a running server can take over, and which need a restart. */
 #ifndef CONFIG_RELOAD_H
 #define CONFIG_RELOAD_H
 
@@ -17,7 +17,7 @@ void reload_done(struct reload *r);
 
 /* Makes of @next what the server can run with: what needs a restart stays as it is in
  * @running.  Agents that are gone are moved from there, so @running is only good for what
- * points into it.  ERR_NOMEM leaves both good for nothing but that, and for freeing. */
+ * points into it.  After ERR_NOMEM both can only be used for that, and freed. */
 int reload_carry(struct reload *r, struct server_config *running, struct server_config *next);
 
 #endif

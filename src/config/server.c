@@ -182,7 +182,7 @@ static int check_arq_agent(struct loader *l, const struct config_agent *a)
                          "the agent '%s' has an 'arq' function, but there "
                          "is no redis_url",
                          quote(a->name).z);
-    /* What we put there we would take again. */
+    /* We would receive our own messages. */
     if (a->kind == AGENT_ARQ && c->arq_queue != NULL && strcmp(a->arq.queue, c->arq_queue) == 0)
         return error_set(l->err, ERR_REFUSED,
                          "the agent '%s' has the queue that arq_queue says "

@@ -87,7 +87,7 @@ struct config_serves {
     char **resume_args;
 };
 
-/* What belongs to another kind than its own is there, and means nothing. */
+/* Members of other kinds exist, and are ignored. */
 struct config_agent {
     enum agent_kind kind;
     struct str name;        /* owned, like everything here; a NUL is behind it */
@@ -117,7 +117,7 @@ struct config_agent {
     struct agent *settings;
 };
 
-/* Who has said what an option is. */
+/* The source of an option's value. */
 enum config_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_FLAG };
 
 /* All it points to is its own. */
@@ -217,8 +217,8 @@ int server_config_load(int argc,
                        struct error *err);
 void server_config_free(struct server_config *config);
 
-/* Whoever gets to a server that asks for no token may do everything: ERR_REFUSED when it does
- * not (@is_locked), and other machines could get there. */
+/* A server without tokens allows everything: ERR_REFUSED when it has none (not @is_locked) and
+ * other machines can reach it. */
 int server_config_check_listen(const struct server_config *config,
                                bool is_locked,
                                struct error *err);
@@ -233,7 +233,7 @@ void server_config_agent_reference(struct buf *out);
 /* Both as JSON: one object for each. */
 void server_config_reference_json(struct buf *out);
 
-/* All of it, with who has said it, as a file or as JSON; secrets are masked. */
+/* All of it, with the source of each value, as a file or as JSON; secrets are masked. */
 void server_config_show(const struct server_config *config, struct buf *out);
 void server_config_show_json(const struct server_config *config, struct buf *out);
 

@@ -1,8 +1,8 @@
 /* `agent`: cards, an output panel and a timeline.
  *
- * Which executions have a card, which write to the panel and which count was decided
- * when the record was made; here it is only said.  A token of an execution with both
- * gives two frames, the card's first. */
+ * Which executions have a card, which write to the panel and which count was decided when the
+ * record was made; this file only writes it.  A token of an execution with both gives two
+ * frames, the card's first. */
 #include "dialect/dialect.h"
 #include "dialect/render.h"
 

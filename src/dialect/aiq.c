@@ -4,8 +4,8 @@
  * what is absent; `status`, `error`, `mode` and `reconnected` follow at the top level.
  * A record gives at most one frame, so SSE ids are plain integers.
  *
- * The `id` inside is the run's, so that start and end can be paired; what is no
- * run has "<job>:<seq>", and what was made for a connection has none. */
+ * The `id` inside is the run's, so that start and end can be paired; a frame that is not about
+ * a run has "<job>:<seq>", and one made for a connection has none. */
 #include "dialect/aiq.h"
 
 #include "base/utf8.h"
@@ -34,7 +34,7 @@ static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
     render_timestamp(b, "timestamp", ms);
 }
 
-/* Of something that is no run. */
+/* The id of a frame that is not about a run. */
 static void put_own_id(const struct record *rec, struct buf *b)
 {
     buf_char(b, '"');

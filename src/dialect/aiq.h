@@ -1,4 +1,4 @@
-/* What `aiq` shares: its words for a job's state, and frames that `raw` has too. */
+/* What `aiq` shares with others: its names of a job's states, and frames that `raw` has too. */
 #ifndef DIALECT_AIQ_H
 #define DIALECT_AIQ_H
 

@@ -1,9 +1,9 @@
-/* A dialect: how one protocol says a record.
+/* A dialect: how one protocol expresses a record.
  *
- * A dialect is a table of pure functions indexed by record kind.  Each reads its
- * record (and the head it names) and writes frames; it knows no clock, socket,
- * store or other record, so the same record always gives the same bytes.  (One mode of
- * `messages` says a message whole again and again: see dialect/gathered.h.)
+ * A dialect is a table of pure functions indexed by record kind.  Each reads its record (and
+ * its header) and writes frames; it knows no clock, socket, store or other record, so the same
+ * record always gives the same bytes.  (One mode of `messages` repeats whole messages: see
+ * dialect/gathered.h.)
  *
  * To add an event type: one function, one line in the table.
  * To add a dialect: one file, one line in dialect/list.h, and what CONTRIBUTING.md names. */

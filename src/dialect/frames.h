@@ -49,7 +49,7 @@ struct variant {
     uint32_t modes;   /* messages; nodes: MODE_EVENTS tells progress */
     bool subgraphs;   /* messages */
     bool aiq_compat;  /* aiq: lower-case statuses, as its 2.x page compares them */
-    bool stored;      /* raw: the stored form, without the head inlined */
+    bool stored;      /* raw: the stored form, without the header inlined */
     bool reconnected; /* aiq: the terminal status is the first one of a reader who came back */
 };
 

@@ -35,7 +35,7 @@ static yyjson_val *as_val(const yyjson_val *v)
     return (yyjson_val *)(uintptr_t)v;
 }
 
-/* Said again with each piece, or only once. */
+/* Repeated with each piece, or sent once. */
 static bool is_whole(struct str key)
 {
     return str_is(key, "id") || str_is(key, "type") || str_is(key, "name") ||
@@ -280,7 +280,7 @@ static int add_delta(struct gathered *g, const struct record *rec)
 
     if (m == NULL)
         return ERR_NOMEM;
-    if (rec->first) /* an attempt that begins anew says it all again */
+    if (rec->first) /* a new attempt repeats everything */
         empty(m);
     int err = add_content(g, m, rec);
     if (err == 0)

@@ -1,8 +1,8 @@
 /* What the messages of a job have come to, record by record.
  *
- * LangGraph's old stream mode `messages` sends a message whole with every token.  No record
- * says that: it is gathered, by whoever reads, from the message's earlier records, and comes
- * to the same wherever reading begins. */
+ * LangGraph's old stream mode `messages` sends a message whole with every token.  No record has
+ * that: the reader's side gathers it from the message's earlier records. The result is the same
+ * wherever reading begins. */
 #ifndef DIALECT_GATHERED_H
 #define DIALECT_GATHERED_H
 

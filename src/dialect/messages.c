@@ -1,8 +1,8 @@
 /* `messages`: the run-scoped LangGraph protocol with message tuples.
  *
  * The payloads do not carry their own name: it is the event name, and below the top level,
- * when the reader asked for subgraphs, it has the namespace behind a '|'.  Which
- * names a reader wants is his choice of stream modes.
+ * when the reader asked for subgraphs, it has the namespace behind a '|'.  The reader chooses
+ * names by its stream modes.
  *
  * State of a subgraph is only for readers with subgraphs on; messages and custom data
  * are for all.  A model runs inside a node, so the namespace of the graph that it
@@ -11,8 +11,8 @@
  *   ns of the model run       agent:1|tools:2
  *   event name                messages|agent:1
  *
- * In mode `events` the LangChain event is put together again from the record and its
- * head.  It comes before the record's other frames, as the real server sends it.
+ * In mode `events` the LangChain event is rebuilt from the record and its header.  It comes
+ * before the record's other frames, as the real server sends it.
  *
  * In the old mode `messages` a message comes whole with every delta (messages/partial), and
  * once more when the state has it (messages/complete).  These frames are counted behind the
@@ -332,7 +332,7 @@ static void put_complete(const struct record *rec, struct frames *out)
         frames_end(out);
 }
 
-/* The root's output is the graph's last state, which its parts may have said already. */
+/* The root's output is the graph's last state, which its parts may have sent already. */
 static void put_last_values(const struct record *rec, struct frames *out)
 {
     bool is_state = record_info(rec)->root && str_starts(rec->output, STR("{"));
@@ -350,7 +350,7 @@ static void on_run_end(const struct record *rec, struct frames *out)
 {
     bool ok = render_is_ok(rec);
 
-    /* For LangGraph, who has stopped to ask has ended. */
+    /* For LangGraph, a run that stops at a question has ended. */
     if (ok || (str_is(rec->status, "interrupted") && !str_absent(rec->output)))
         put_end_event(rec, STR("chain"), out);
     if (!ok)

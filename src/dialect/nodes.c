@@ -1,7 +1,7 @@
 /* `nodes`: one start and one end for each top-level execution.
  *
- * What happens inside is counted on the end, not shown; only tools are, and how far it is to
- * whoever asks for that (mode `events`).  The job itself is the run around all of them. */
+ * What happens inside is counted in the end frame and not shown, except tools, and progress for
+ * readers of mode `events`.  The job itself is the run around all of them. */
 #include "dialect/dialect.h"
 #include "dialect/render.h"
 
@@ -16,7 +16,7 @@ static void on_job_start(const struct record *rec, struct frames *out)
     render_end(out);
 }
 
-/* The job's status in the words of its nodes. */
+/* The job's status as this dialect names it. */
 static struct str job_status(struct str status)
 {
     if (str_is(status, "succeeded"))

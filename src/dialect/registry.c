@@ -28,7 +28,7 @@ const struct dialect *dialect_find(struct str name)
     return NULL;
 }
 
-/* Half a payload must not reach anyone. */
+/* Never deliver half a payload. */
 static int check(struct frames *out, int err)
 {
     if (err == 0)

@@ -1,4 +1,4 @@
-/* What several dialects say in the same way.
+/* What several dialects write in the same way.
  *
  * The macros write one member of a JSON object, comma first.  The key is a literal,
  * so that comma, key and colon are one copy and a frame reads like its JSON. */
@@ -34,7 +34,8 @@
 #define render_begin_typed(out, type) \
     render_begin((out), STR(type), STR("{\"type\":\"" type "\""))
 
-/* Starts the frame @name with @head as its first bytes; NULL when nobody wants it. */
+/* Starts the frame @name with @head as its first bytes; NULL when the reader does not want it.
+ */
 struct buf *render_begin(struct frames *out, struct str name, struct str header);
 /* Closes the payload's object and the frame. */
 void render_end(struct frames *out);
@@ -49,11 +50,11 @@ static inline struct str render_some(struct str s)
     return str_absent(s) ? STR("") : s;
 }
 
-/* The job that the record belongs to; empty when nobody said it. */
+/* The id of the record's job; empty when it is not set. */
 struct str render_job_id(const struct record *rec);
-/* Did the run that ends here end well?  Jobs say it in other words. */
+/* Did the run that ends here end well?  Jobs have other names for it. */
 bool render_is_ok(const struct record *rec);
-/* What went wrong, in words: the error, else the status; absent when nothing did. */
+/* The error's text, else the status; absent for a success. */
 struct str render_error(const struct record *rec);
 /* The namespace around the innermost one: all segments but the last. */
 struct str render_outer_ns(struct str ns);

@@ -9,7 +9,7 @@ enum { WRITE_AT = 256 * 1024 }; /* bytes: write when this much is ready */
 struct filter {
     struct filter_options opt;
     struct intake *intake;
-    struct fold *fold; /* of the job at hand, or NULL */
+    struct fold *fold; /* of the current job, or NULL */
     struct frames frames;
     struct buf out;
     struct error error;

@@ -57,7 +57,7 @@ int filter_feed(struct filter *f, struct str bytes);
 /* The worker's stream is over. */
 int filter_end(struct filter *f);
 
-/* Has the job at hand had its terminal record? */
+/* Has the current job had its terminal record? */
 bool filter_job_ended(const struct filter *f);
 
 const struct error *filter_error(const struct filter *f);

@@ -1,7 +1,7 @@
 /* The framings there are, and cursors: places in a stream as readers name them.
  *
- * A cursor is only ever what an id of ours looks like, so its form is strict: anything
- * else is a foreign id and better refused than guessed at. */
+ * A cursor has the form of our ids and nothing else: any other text is a foreign id, and is
+ * refused. */
 #include "framing/framing.h"
 
 #include "base/error.h"

@@ -27,7 +27,7 @@ struct framing {
 
 extern const struct framing framing_sse;    /* id, event, data, blank line */
 extern const struct framing framing_ndjson; /* one JSON value a line */
-/* One JSON value a message, with the head of its frame; not for files. */
+/* One JSON value a message, with its frame header; not for files. */
 extern const struct framing framing_websocket;
 
 const struct framing *framing_find(struct str name);

@@ -1,7 +1,7 @@
 /* The access log: one line per finished request or stream, on stderr.
  *
- * Lines are gathered and written once per turn of the loop.  A reader of stderr that does
- * not keep up costs lines (counted, and said), never the loop's time. */
+ * Lines are gathered and written once per turn of the loop.  When the reader of stderr does not
+ * keep up, lines are dropped and counted; the loop never waits. */
 #ifndef HTTP_ACCESS_LOG_H
 #define HTTP_ACCESS_LOG_H
 

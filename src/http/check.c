@@ -42,7 +42,7 @@ void request_refuse(struct http_request *req, int status, const char *format, ..
     va_end(args);
 }
 
-/* As request_refuse, but the connection goes on when there is no body in the way. */
+/* As request_refuse, but keeps the connection when no body follows. */
 static bool decline(struct http_request *req, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -170,7 +170,8 @@ static bool check_origin(struct http_request *req)
 {
     req->origin = guard_origin(&http_server_limits(req->loop->server)->guard,
                                http_header(req, "origin"), req->host);
-    /* Nobody asks before a page opens a socket, and the browser shows it what comes. */
+    /* Browsers send no preflight for a WebSocket, and show the page what arrives: check Origin
+     * here. */
     if (http_is_safe(req) && !http_asks_upgrade(req))
         return true;
     if (http_page_may_act(req))

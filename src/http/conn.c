@@ -211,7 +211,7 @@ void conn_cut(struct conn *c, const char *format, ...)
 }
 
 /* Everything is out.  A close now would reset the connection if the peer has sent more
- * than we have read, and with it the answer; so we only say that we are done. */
+ * than we have read, and with it the answer; so we only shut down our sending side. */
 static void finish(struct conn *c)
 {
     uv_os_fd_t fd;
@@ -536,7 +536,7 @@ static uint64_t time_allowed(const struct conn *c)
     if (c->n_writes > 0 || (c->state == CONN_STREAM && !c->is_clear))
         return o->write_stall_ms / PROGRESS_LOOKS;
     if (is_waiting(c) || (c->state == CONN_IDLE && has_line(c)))
-        return 0; /* it is for us to go on */
+        return 0; /* the next step is ours */
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
         if (!c->is_fresh)

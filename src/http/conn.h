@@ -33,7 +33,7 @@ enum conn_state {
     CONN_HANDLING, /* a handler has the request */
     CONN_STREAM,   /* the answer goes on */
     CONN_ENDING,   /* the last bytes are on their way out */
-    CONN_LINGER,   /* we have said all; the peer may still be sending */
+    CONN_LINGER,   /* everything is sent; the peer may still be sending */
     CONN_CLOSING,  /* until libuv has let go */
     CONN_STATE_MAX
 };
@@ -98,7 +98,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
 /* Closes, after what libuv has to write or not; the reason is for the log.  Safe anywhere,
  * also twice: callbacks to the caller come later, and then the memory goes. */
 void conn_close(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with a reset: nobody shall take it for an end. */
+/* The same with a TCP reset, so that the peer does not take it for a regular end. */
 void conn_cut(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void conn_move(struct conn *c, enum conn_state to);

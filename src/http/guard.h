@@ -2,8 +2,8 @@
  *
  * A page of a stranger can make its visitor's browser send requests to any address that
  * the visitor reaches, loopback too.  The browser says in Host which name it asked for and
- * in Origin where the page came from; a program that is no browser may say what it likes,
- * and is a matter for authentication. */
+ * in Origin where the page came from; other programs can send any value: authentication is for
+ * them. */
 #ifndef HTTP_GUARD_H
 #define HTTP_GUARD_H
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* ASCII messages compare without case. */
+/* ASCII letters compare without case. */
 bool header_eq(struct str a, struct str b);
 #define header_is(s, literal) header_eq((s), STR(literal))
 

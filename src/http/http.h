@@ -30,7 +30,8 @@ typedef void (*http_handler)(struct http_request *req, void *arg);
 enum {
     HTTP_ROUTE_PROBLEM = 1 << 0, /* errors as RFC 9457 problems instead of {"detail"} */
     HTTP_ROUTE_HEALTH = 1 << 1,  /* answered also when connections are at their limit */
-    HTTP_ROUTE_STREAM = 1 << 2,  /* so is this: its handler asks http_is_over and says it kindly
+    HTTP_ROUTE_STREAM = 1 << 2,  /* so is this: its handler asks http_is_over() and answers with
+                                  * an explanation
                                   */
     HTTP_ROUTE_PIPELINE = 1 << 3, /* the connection's next request need not wait for the answer;
                                    * not for routes that stream */
@@ -65,7 +66,7 @@ struct http_options {
     /* Called when a request's route is known and before any of its body is read: true to let
      * it go on, else it has answered.  NULL: everyone may do everything. */
     bool (*admit)(struct http_request *req, const struct http_route *route, void *arg);
-    /* Lets go of what http_set_visitor gave to a connection. */
+    /* Releases what http_set_visitor() gave to a connection. */
     void (*visitor_free)(void *visitor);
 
     /* Exact Host values that are allowed besides the bound address, localhost and loopback
@@ -190,8 +191,8 @@ void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data);
 
-/* Has the peer left, or ended its sending side?  Asked of the socket: true from the moment that
- * its word has come, which may be before @gone is called. */
+/* Has the peer left, or ended its sending side?  Asks the socket: true as soon as its FIN or
+ * RST has arrived, which may be before @gone is called. */
 bool http_has_left(const struct http_request *req);
 
 /* Adds a header to the answer.  Name and value are copied; bytes outside printable ASCII

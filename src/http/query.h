@@ -1,4 +1,4 @@
-/* Percent-encoding: paths and query strings, as they were meant.  Pure. */
+/* Decodes percent-encoding in paths and query strings.  Pure. */
 #ifndef HTTP_QUERY_H
 #define HTTP_QUERY_H
 

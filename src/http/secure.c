@@ -1,9 +1,9 @@
 /* TLS between a socket and its connection.
  *
- * Plain and sealed bytes are in two buffers of the loop's, and only for the length of a call:
- * what is sealed is sent at once, and only what the socket does not take is copied.  A
- * stream's bytes are sealed a slice at a time, so that a slow reader holds one slice of sealed
- * bytes, however much there is for it. */
+ * Plain and encrypted bytes are in two buffers of the loop's, only for the length of a call:
+ * encrypted bytes are sent at once, and only what the socket does not take is copied.  A
+ * stream's bytes are encrypted a slice at a time, so that a slow reader holds one slice of
+ * encrypted bytes, however much there is for it. */
 #include "http/secure.h"
 
 #include "base/error.h"
@@ -45,7 +45,7 @@ void secure_count_lost(const struct conn *c)
         counter_add(&c->loop->counts.handshakes_failed, 1);
 }
 
-/* The best answer for somebody who has typed http: instead of https:. */
+/* A readable answer for a client that used http: instead of https:. */
 static const char not_tls[] = "HTTP/1.1 400 Bad Request\r\n"
                               "Content-Type: text/plain\r\n"
                               "Connection: close\r\n"
@@ -108,7 +108,7 @@ void secure_end(struct conn *c)
     tls_end(c->tls, sealed);
     uv_buf_t bytes = { .base = sealed->p, .len = sealed->n };
     if (sealed->n > 0 && c->n_writes == 0)
-        (void)uv_try_write(&c->handle.stream, &bytes, 1); /* a courtesy */
+        (void)uv_try_write(&c->handle.stream, &bytes, 1); /* best effort */
     buf_clear(sealed);
 }
 

@@ -1,4 +1,4 @@
-/* A connection over TLS: what conn.c and stream.c do with a socket, with a seal around it. */
+/* A connection over TLS: what conn.c and stream.c do with a socket, encrypted. */
 #ifndef HTTP_SECURE_H
 #define HTTP_SECURE_H
 

@@ -89,12 +89,12 @@ static unsigned connection_limit(unsigned wanted)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return wanted;
     if (limit.rlim_cur < 2 * OTHER_FDS)
-        return wanted; /* a toy limit: the spare descriptors have to do */
+        return wanted; /* a very small limit: the spare descriptors must be enough */
     return limit.rlim_cur - OTHER_FDS < wanted ? (unsigned)(limit.rlim_cur - OTHER_FDS)
                                                : wanted;
 }
 
-/* A route that forgot to say what it asks for would be open to all. */
+/* A route without required scopes would be open to everybody. */
 static int check_access(const struct http_options *o, struct error *err)
 {
     for (const struct http_route *r = o->routes; o->admit != NULL && r->pattern != NULL; r++)
@@ -299,7 +299,7 @@ static int bind_tcp(struct http_server *s, struct bind_to *to, int *ret, struct 
     return 0;
 }
 
-/* See the story: is the port ours alone? */
+/* Is the port free? See the comment at the top. */
 static int check_port_is_free(const struct http_server *s,
                               const struct bind_to *to,
                               struct error *err)
@@ -349,7 +349,7 @@ static int bind_unix(struct http_server *s, int *ret, struct error *err)
     if (error == 0 && to.mode != 0 && chmod(path, to.mode) != 0) {
         error = errno;
         close_fd(*ret);
-        (void)unlink(path); /* the next start copes with it */
+        (void)unlink(path); /* the next start removes it */
     }
     if (error != 0)
         return error_set(err, ERR_IO, "cannot listen on %s: %s", path, strerror(error));
@@ -365,7 +365,7 @@ static void remove_unix(struct http_server *s)
 
     if (s->has_unix && stat(s->options.unix_path, &about) == 0 && about.st_dev == s->unix_dev &&
         about.st_ino == s->unix_ino)
-        (void)unlink(s->options.unix_path); /* the next start copes with it */
+        (void)unlink(s->options.unix_path); /* the next start removes it */
     s->has_unix = false;
 }
 

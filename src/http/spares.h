@@ -1,10 +1,10 @@
-/* Descriptors of a loop that are kept so that some can be had when the process has no more.
+/* Spare file descriptors of a loop, for when the process has reached its limit.
  *
- * Whoever frees a descriptor to have it again (a spare for a connection, a connection's for
- * a spare) could lose it to another loop's accept in between.  So all of that is done
- * here, under a lock that the loops share: spares and the connections that were accepted
- * with them are never fewer than SPARES together.  (What other parts of the process open can
- * still come between; a later close makes up for it.)
+ * A descriptor that is freed to be used again (a spare for a connection, a connection's for a
+ * spare) could be taken by another loop's accept in between.  So all of that is done here,
+ * under a lock that the loops share: spares and the connections that were accepted with them
+ * are never fewer than SPARES together.  (What other parts of the process open can still come
+ * between; a later close makes up for it.)
  *
  * Loop thread only, except for the lock. */
 #ifndef HTTP_SPARES_H

@@ -1,8 +1,8 @@
-/* Streams: an answer that goes on.
+/* Streams: responses without a known end.
  *
- * After the head the connection gives up its request; what stays is the connection itself
- * and a note for the log.  Bytes to send are the caller's: what the socket does not take
- * at once libuv sends from where it is, with a write request that exists only meanwhile.
+ * After its header the request is freed; the connection and a note for the log stay.  Bytes to
+ * send are the caller's: what the socket does not take at once libuv sends from where it is,
+ * with a write request that exists only meanwhile.
  *
  *     begin -> send ... -> end: last chunk, `closed`
  *                     \--> cut, or the peer leaves: `closed`
@@ -68,7 +68,7 @@ void stream_tell_received(struct conn *c, struct str bytes)
 
 /* --- beginning --------------------------------------------------------------------- */
 
-/* NULL without memory: then the log line says less. */
+/* NULL without memory: then the log line has less in it. */
 static struct stream_note *make_note(const struct http_request *req)
 {
     struct str parts[3] = { str_of(req->method), http_request_id(req),
@@ -123,7 +123,7 @@ static bool send_upgrade_head(struct http_request *req, struct str protocol)
     return respond_is_whole(req, from) && conn_flush(c, STR_NONE);
 }
 
-/* The head is out; NULL when there is nobody to send more to. */
+/* The header is sent; NULL when the connection is closed. */
 static struct http_stream *begin(struct http_request *req,
                                  bool goes_on,
                                  const struct http_stream_events *events,

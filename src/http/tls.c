@@ -83,7 +83,7 @@ static BIO_METHOD *make_method(void)
 
 /* --- identities ---------------------------------------------------------------------- */
 
-/* Instead of asking whoever sits at the terminal. */
+/* Instead of a prompt on the terminal. */
 static int no_passphrase(char *p, int n, int writes, void *arg)
 {
     (void)p;

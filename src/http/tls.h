@@ -1,6 +1,7 @@
-/* TLS: what lies between the bytes of a socket (sealed) and those of a connection (plain).
+/* TLS between the bytes of a socket (encrypted, here: sealed) and those of a connection
+ * (plain).
  *
- * No socket and no waiting in here: sealed bytes come in and go out as buffers.  An identity
+ * It has no socket and never waits: sealed bytes come in and go out as buffers.  An identity
  * is a certificate with its key; a connection keeps the one that it began with. */
 #ifndef HTTP_TLS_H
 #define HTTP_TLS_H

@@ -55,7 +55,7 @@ void wheel_remove(struct wheel *w, struct wheel_entry *e)
 void wheel_arm(struct wheel *w, struct wheel_entry *e, uint64_t now_ms, uint64_t in_ms)
 {
     wheel_remove(w, e);
-    if (w->n_armed == 0) /* nobody may have called wheel_advance for long */
+    if (w->n_armed == 0) /* wheel_advance() may not have been called for long */
         w->tick = tick_at(now_ms);
     e->due = tick_at(now_ms + in_ms) + 1;
     list_append(&w->slots[e->due % WHEEL_SLOTS], &e->link);

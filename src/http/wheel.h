@@ -4,7 +4,7 @@
  * the entries of its own list, however many others there are.  Entries without a deadline
  * are parked, so every entry is in exactly one list and can be walked to.
  *
- * The wheel does not call anyone: what is due waits in a list of its own.  Time is the
+ * The wheel has no callbacks: entries that are due are moved to a list.  Time is the
  * caller's, in milliseconds. */
 #ifndef HTTP_WHEEL_H
 #define HTTP_WHEEL_H

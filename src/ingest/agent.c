@@ -1,13 +1,13 @@
 /* The built-in settings of agents, and the sets of names that they are made of.
  *
  * The defaults are const tables of (member, names); agent_new copies the common table and
- * then the one that the agent's name chooses.  Whoever reads a YAML file later replaces
- * whole sets with name_set_assign, so a set is always one block of its own: the array of
- * names, and behind it their bytes.
+ * then the one that the agent's name chooses.  A YAML file that is read later replaces whole
+ * sets with name_set_assign, so a set is always one block of its own: the array of names, and
+ * behind it their bytes.
  *
  *      names ──▶ [ str 0 | str 1 | ... | str n-1 ][ bytes 0 bytes 1 ... ]
  *
- * Only memory can go wrong, and then nothing has changed. */
+ * The only error is ERR_NOMEM; then nothing has changed. */
 #include "ingest/agent.h"
 
 #include "base/error.h"
@@ -150,7 +150,7 @@ int name_set_assign(struct name_set *set, const struct str *names, size_t n, boo
 
 bool name_set_has(const struct name_set *set, struct str name)
 {
-    /* What has no name is in no set, also not in "all but". */
+    /* An absent name is in no set, not even in an "all but" set. */
     if (str_absent(name))
         return false;
     for (size_t i = 0; i < set->n; i++)

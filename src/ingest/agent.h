@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* A set of names.  `all` turns it round: every name but the listed ones. */
+/* A set of names.  `all_but` inverts it: every name except the listed ones. */
 struct name_set {
     struct str *names; /* owned, and so are their bytes */
     size_t n;

@@ -2,11 +2,11 @@
  *
  *     {"method":"on_chain_start","args":[serialized,inputs],"kwargs":{"run_id",…}}
  *     {"type":"on_chain_start","run_id","parent_run_id","serialized","inputs",…}
- *     {"type":"chain/start","run_id","parent_run_id","name","inputs",…}     a tracer's words
+ *     {"type":"chain/start","run_id","parent_run_id","name","inputs",…}     a tracer's names
  *
- * All three give the same `struct call`: named members first, then what the method's
- * positions mean.  Only starts carry name and metadata.  A chat model's end is
- * on_llm_end as well: the type of the start counts, and the fold knows it. */
+ * All three give the same `struct call`: named members first, then positional arguments.  Only
+ * starts carry name and metadata.  A chat model's end is on_llm_end as well: the type of the
+ * start counts, and the fold knows it. */
 #include "ingest/repr.h"
 #include "ingest/sources.h"
 
@@ -289,7 +289,7 @@ static void read_raised(const struct source_line *in,
         ev->lossy = true;
 }
 
-/* The chunk has the message; a bare token (text, or a list of blocks) is second best. */
+/* The chunk has the message; a bare token (text, or a list of blocks) is used otherwise. */
 static void read_token(const struct source_line *in,
                        const struct callback *call,
                        struct event *ev)

@@ -130,7 +130,7 @@ static int read_tool(const struct source_line *in, const struct body *b, struct 
     return 0;
 }
 
-/* The document gives models no id: their place and name must do. */
+/* The envelope's document gives models no id, so they are identified by place and name. */
 static struct str model_run(const struct source_line *in,
                             const struct body *b,
                             struct str model)
@@ -232,7 +232,7 @@ static int read_progress(const struct source_line *in, const struct body *b, str
 static int read_question(const struct source_line *in, const struct body *b, struct event *ev)
 {
     ev->kind = EVENT_INTERRUPT;
-    ev->data = json_at(b->data, "value"); /* null is an answer's business, not ours */
+    ev->data = json_at(b->data, "value"); /* null is a valid answer */
     ev->pause = str_is(json_text(member(b, "kind")), "pause");
     return want_text(in, member(b, "interrupt_id"), "data.interrupt_id", &ev->id);
 }

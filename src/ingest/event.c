@@ -2,7 +2,7 @@
  *
  * The outermost object is walked once, for all formats; which members it has tells them
  * apart.  An SSE event name goes first where it means something: stream parts are named
- * by it, and `metadata`, `end` and `error` are the server's own words.
+ * by it, and `metadata`, `end` and `error` are sent by the server itself.
  *
  *     "event":"on_…"  with a parent_run_id        a callback
  *                     without name, tags, …       the envelope

@@ -39,7 +39,7 @@ enum event_kind {
     EVENT_PANEL_TOKEN, /* `agent`'s output.token: text, section */
     EVENT_SECTION_END, /* section */
     EVENT_NODE_DONE,   /* `agent`'s graph.node_complete: node, step */
-    EVENT_JOB_END,     /* the worker's word: end, error, error_type */
+    EVENT_JOB_END,     /* the worker ends the job: end, error, error_type */
     EVENT_KIND_MAX
 };
 

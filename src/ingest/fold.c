@@ -1,4 +1,4 @@
-/* One event in, its records out: which verb an event calls. */
+/* Dispatch: which function handles which kind of event. */
 #include "ingest/fold.h"
 
 #include "base/error.h"
@@ -17,8 +17,8 @@ static int start_job(struct fold *f)
 
 /* --- runs -------------------------------------------------------------------- */
 
-/* The open run that an end or a token without a usable id means: the newest of that type
- * (and name, and execution, where the event tells them). */
+/* Finds the open run for an end or a token without a usable id: the newest of that type (and
+ * name, and execution, where the event has them). */
 static struct run *find_open(struct fold *f, const struct event *ev)
 {
     struct run *exec = fold_find_visit(f, ev, ev->parent);
@@ -60,7 +60,7 @@ static int on_run_start(struct fold *f, const struct json *line, const struct ev
     return fold_start_run(f, line, ev, &run);
 }
 
-/* A model's tokens without a start: the start is made up. */
+/* Tokens of a model whose start was not sent: synthesises the start. */
 static int on_model_stream(struct fold *f, const struct json *line, const struct event *ev)
 {
     struct run *run = run_of(f, ev);
@@ -75,7 +75,7 @@ static int on_model_stream(struct fold *f, const struct json *line, const struct
         struct event start = *ev;
 
         start.kind = EVENT_RUN_START;
-        /* Senders of these leave out starts, and then ends: it ends with its execution. */
+        /* Senders that leave out starts also leave out ends: close it with its execution. */
         start.derived = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
         if (start.name.p == NULL)
             start.name = STR("model");
@@ -135,7 +135,7 @@ static int on_run_stream(struct fold *f, const struct json *line, const struct e
     return err == 0 ? fold_emit(f, &rec, run) : err;
 }
 
-/* May @ev, an end, be all that its sender says of a run?  The documents' own examples are such:
+/* May @ev, an end, be the only event of its run? The documents' own examples have that:
  * a tool's end with its error, a workflow's with its output.  An agent.done may not:
  * graph.node_complete stands for the node. */
 static bool is_whole_run(struct fold *f, const struct event *ev)
@@ -148,7 +148,7 @@ static bool is_whole_run(struct fold *f, const struct event *ev)
            (!model || (ev->has_message && ev->message.text.n > 0));
 }
 
-/* The run that @ev ends; NULL: none is open.  A start that was not sent is made up. */
+/* The run that @ev ends; NULL: none is open.  Synthesises a start that was not sent. */
 static int run_to_end(struct fold *f,
                       const struct json *line,
                       const struct event *ev,
@@ -284,7 +284,7 @@ static struct run *newest_panel(const struct fold *f)
 }
 
 /* `agent` sends a writer's token twice: for the card and for the panel.  The second
- * one is a mirror; without a card it is all there is. */
+ * one is a mirror; without a card it is the only one. */
 static int on_panel_token(struct fold *f, const struct json *line, const struct event *ev)
 {
     struct run *exec = newest_panel(f);
@@ -397,7 +397,7 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
     int err = 0;
 
     if (f->ended && ev->kind == EVENT_JOB_END)
-        return 0; /* some senders say the end twice: the first word counts */
+        return 0; /* some senders send the end twice: the first one counts */
     if (f->ended) {
         f->stats.late++;
         return ERR_CLOSED;

@@ -52,7 +52,7 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
 
 /* The first record, when the job exists before any event does. */
 int fold_begin(struct fold *f, int64_t ts);
-/* Somebody wants the job to stop; that it has stopped is for fold_finish to say. */
+/* A client asked to cancel the job; fold_finish() records that it has stopped. */
 int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
 /* The job is tried again: what the old attempt left open is closed as retried. */
 int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
@@ -63,14 +63,14 @@ bool fold_is_paused(const struct fold *f);
 int fold_pause(struct fold *f, int64_t ts);
 /* It goes on: all that was open is resolved. */
 int fold_resume(struct fold *f, int64_t ts);
-/* It begins with the answers to what an earlier job has asked: a JSON list of ids. */
+/* The job starts with answers to questions of an earlier job: @ids is a JSON list. */
 int fold_answered(struct fold *f, struct str ids, int64_t ts);
 
-/* The worker's stream is over without a word on the job's end: succeeded, waiting
- * (no record) or failed, by what is open. */
+/* The worker's stream ended without an end of the job: decides between succeeded, waiting (no
+ * record) and failed by what is open. */
 int fold_end_of_stream(struct fold *f, int64_t ts);
 
-/* The word that ends a job. */
+/* How a job ends. */
 struct last_word {
     enum job_end end;
     struct str error, error_type; /* why; absent for a success */
@@ -82,8 +82,8 @@ struct last_word {
 /* Ends the job from outside. */
 int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);
 
-/* Takes in a stored record, to rebuild the state; emits nothing.  A record's head
- * need not be set: the fold finds it. */
+/* Takes in a stored record, to rebuild the state; emits nothing.  The record's header need not
+ * be set: the fold finds it. */
 int fold_replay(struct fold *f, const struct record *rec);
 
 uint64_t fold_seq(const struct fold *f); /* of the last record */

@@ -66,7 +66,7 @@ static int refresh_info(struct fold *f,
 
 /* --- halves ------------------------------------------------------------------ */
 
-/* Joins a waiting half with the start of @text, and holds back a half at its end. */
+/* Joins a pending surrogate half with the start of @text, and holds back a half at its end. */
 static struct str join_halves(struct fold *f,
                               const struct run *run,
                               struct str text,
@@ -251,7 +251,7 @@ static int answer_at_once(struct fold *f, const struct event *ev, struct run *ru
     return err == 0 ? emit_delta(f, &rec, run) : err;
 }
 
-/* A half that never got its other one. */
+/* A surrogate half whose other half never came. */
 int fold_flush_half(struct fold *f, struct run *run)
 {
     struct record rec;

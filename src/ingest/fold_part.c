@@ -1,9 +1,9 @@
 /* Parts of LangGraph's stream modes, interrupts, and whole messages.
  *
- * Parts also come alone, from `graph.stream`.  Then they are all there is, and the fold
- * makes the executions up: one starts at its `tasks` start, else at the first part with
- * a new namespace, and ends at its `tasks` result, else at its `updates`.  Once runs
- * have been announced by events, parts say nothing about executions and tokens. */
+ * Parts also come alone, from `graph.stream`.  Then the fold derives the executions from them:
+ * one starts at its `tasks` start, else at the first part with a new namespace, and ends at its
+ * `tasks` result, else at its `updates`.  Once runs have been announced by events, parts say
+ * nothing about executions and tokens. */
 #include "base/error.h"
 #include "ingest/fold_state.h"
 #include "ingest/repr.h"
@@ -39,8 +39,8 @@ static struct str question_id(struct fold *f, struct str id, int *err)
     return copy;
 }
 
-/* Older senders give no ids, and tell one question in several modes: the same value as one
- * that was open before this event is that one. */
+/* Older senders give no ids and send one question in several modes: an equal value of a
+ * question that was open before this event is the same question. */
 static bool asked_before(const struct fold *f, struct str value)
 {
     for (size_t i = 0; i < f->n_questions; i++)
@@ -625,7 +625,7 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     if (err != 0 || str_is(rec.data, "{}"))
         return err; /* nothing but the question, which is a record of its own */
     if (ev->mode == PART_VALUES && json_at(data, "__interrupt__") != NULL)
-        rec.data = fold_json(f, data, true, &err); /* clients take the last state for the truth
+        rec.data = fold_json(f, data, true, &err); /* clients show the last state that they got
                                                     */
     if (err != 0)
         return err;

@@ -83,7 +83,7 @@ struct run *fold_find_visit(struct fold *f, const struct event *ev, struct str i
     return visit != NULL ? visit : run;
 }
 
-/* What the ancestors say.  `known` is false where the source does not tell. */
+/* What is known from the ancestors; `known` is false where the source does not name them. */
 struct ancestry {
     bool known;
     bool in_node;     /* some ancestor is a node run */
@@ -366,7 +366,7 @@ static int64_t count_messages(const yyjson_val *input)
                                              : RECORD_NO_NUMBER;
 }
 
-/* Ids of messages in the input that nobody has seen: they are history. */
+/* Ids of messages in the input that were not seen before: they are history. */
 static struct str history(struct fold *f, const yyjson_val *input, int *err)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(json_at(input, "messages"));
@@ -440,7 +440,7 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
     return err;
 }
 
-/* What describe() may have borrowed from the head of an open run. */
+/* What describe() may have borrowed from the header of an open run. */
 static int keep_info(struct fold *f, struct run_info *info)
 {
     bool kept = arena_copy(&f->work, info->parent, &info->parent) &&
@@ -653,7 +653,7 @@ static int fill_tool_end(struct fold *f, const struct event *ev, struct record *
     return err;
 }
 
-/* The result in words, for the sources in it. */
+/* The result as text, to find sources in it. */
 static struct str tool_text(struct fold *f, const struct event *ev, int *err)
 {
     if (ev->has_message)

@@ -2,9 +2,9 @@
  *
  * Internal to ingest/fold_*.c.
  *
- * A run that is open holds its head record; a run that is closed keeps only this
- * small entry, because late children may still name it.  Message ids, sections and
- * cited URLs are remembered as sixteen bytes each. */
+ * An open run holds its header record; a closed run keeps only this small entry, because late
+ * children may still name it.  Message ids, sections and cited URLs are remembered as sixteen
+ * bytes each. */
 #ifndef INGEST_FOLD_STATE_H
 #define INGEST_FOLD_STATE_H
 
@@ -92,7 +92,7 @@ struct fold {
     int64_t ts; /* of the event at hand */
     int64_t start_ts;
     bool started, ended;
-    bool cancel_requested; /* whatever is said later, the job ends as cancelled */
+    bool cancel_requested; /* the job ends as cancelled, whatever the worker sends later */
     enum job_end end;
     bool step_tags;     /* graph:step tags have been seen: the sender keeps them */
     bool events_seen;   /* runs were announced: parts give no executions and no tokens */
@@ -113,7 +113,7 @@ struct fold {
     struct buf answer;    /* text of the last execution's output, where no root is around it */
     struct key last_node; /* of the execution that ended last */
     bool last_had_card;
-    struct str owed; /* the node whose graph.node_complete has not been said, in keep */
+    struct str owed; /* the node whose graph.node_complete is still owed, in keep */
     struct announced_call call[MAX_PENDING_CALLS];
     size_t n_calls;
     struct fold_stats stats;
@@ -125,11 +125,11 @@ struct fold {
 int64_t fold_since(const struct fold *f, int64_t ts);
 
 /* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
- * that it belongs to, whose head it then names; NULL for records without one. */
+ * that it belongs to, whose header it then names; NULL for records without one. */
 int fold_emit(struct fold *f, struct record *rec, struct run *run);
 
-/* Says what the end of an execution owed (node.end, `owes`).  fold_emit() does it by itself
- * when something else is said first. */
+/* Emits the node.complete that the end of an execution owes (node.end, `owes`). fold_emit()
+ * calls it before any other record. */
 int fold_complete(struct fold *f, int64_t step);
 
 /* The same for a record that starts a run; the new entry leaves through @ret_run. */

@@ -16,7 +16,7 @@ struct str fold_tmp(struct fold *f, int *err)
     return copy;
 }
 
-/* Replaces what is in f->tmp by a marker that tells its size and how it began. */
+/* Replaces the content of f->tmp by a marker with its size and its beginning. */
 static void marker(struct fold *f)
 {
     size_t n = f->tmp.n, at = n;
@@ -115,7 +115,7 @@ struct str fold_derive_id(struct fold *f, uint64_t salt, int *err)
 
 int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret)
 {
-    struct buf fixed = { 0 }; /* of a size that nothing in it can pass, so nothing moves */
+    struct buf fixed = { 0 }; /* large enough for everything in it, so that nothing moves */
 
     buf_clear(&f->tmp);
     json_put_value(&f->tmp, v);

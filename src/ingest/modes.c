@@ -4,7 +4,7 @@
  *     {"type":"values","ns":[…],"data":…}            langgraph's version="v2" parts
  *     [mode, payload]    [namespace, mode, payload]
  *     event: values|writer:1   data: payload         LangGraph Server, LangGraph.js
- *     [message, metadata]                            mode messages alone, by its looks
+ *     [message, metadata]                            mode messages alone, by its shape
  *     {"__interrupt__":[…]}                          mode updates alone, or a state
  *
  * The payload of a messages part is a message and its metadata; the metadata's namespace

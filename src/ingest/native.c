@@ -271,7 +271,7 @@ static int read_succeeded(const struct source_line *in,
     return read_done(in, n, ev);
 }
 
-/* Our own 004 stream says questions and answers by it too. */
+/* Our own 004 stream uses it for questions and answers too. */
 static int read_update(const struct source_line *in, const struct native *n, struct event *ev)
 {
     const yyjson_val *text = either(inner(n, "output"), inner(n, "message"));

@@ -1,6 +1,6 @@
 /* A repr is read with a cursor that steps over one literal at a time: strings by their
- * quotes, everything else by counting brackets.  What does not fit ends the reading; what
- * was found until then stands.
+ * quotes, everything else by counting brackets.  Reading stops at the first thing that does not
+ * fit; what was found before is kept.
  *
  *     content=[{'type': 'text', 'text': 'Let me '}] additional_kwargs={} id='msg_1'
  *     '------ literal ----------------------------' '---- field ------' */
@@ -156,7 +156,7 @@ static void put_point(struct buf *out, size_t from, uint32_t point)
     buf_put(out, bytes, utf8_put(bytes, point));
 }
 
-/* The escape whose message the cursor is at. */
+/* The escape whose letter the cursor is at. */
 static void put_escape(struct buf *out, size_t from, struct repr_cursor *c)
 {
     static const char letters[] = "nrtabfv\\'\"", meant[] = "\n\r\t\a\b\f\v\\'\"";
@@ -298,7 +298,7 @@ static enum message_class class_of(struct str name)
     return str_starts(name, STR("ToolMessage")) ? MESSAGE_TOOL : MESSAGE_OTHER;
 }
 
-/* str() leaves the class out: some fields give it away. */
+/* str() leaves the class out: guess it from the fields. */
 static void guess_class(struct str key, struct message *ret)
 {
     if (str_is(key, "tool_call_id"))

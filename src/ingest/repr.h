@@ -25,7 +25,7 @@ bool repr_interrupt(struct str s, struct str *ret_id, struct str *ret_value);
 
 /* The literal of the member @key of an object: HumanExchange(question='…', …), the same
  * as pydantic's str() writes it (question='…' context='…'), or {'question': '…'}.  Absent
- * when @s is none of them, or has no such member before it stops making sense. */
+ * when @s is none of them, or the member is not found before the text stops being a literal. */
 struct str repr_member(struct str s, struct str key);
 
 /* Appends a literal as JSON: a string, a number, None, True and False as what they are,

@@ -100,7 +100,7 @@ static inline int want_list(const struct source_line *in,
 }
 
 enum { QUOTED_BYTES = 48 };
-/* A sender's word for an error sentence: cut, and printable whatever it held. */
+/* A sender's text for an error message: cut, and made printable. */
 const char *quoted(struct str s, char out[QUOTED_BYTES]);
 
 /* --- shapes ------------------------------------------------------------------ */
@@ -121,7 +121,7 @@ void read_tool_message(const yyjson_val *v, struct buf *scratch, struct event *e
 /* A model's text where the source has nothing but that. */
 void set_text_message(struct event *ev, struct str text, bool chunk);
 
-/* In words: the text of a string, compact JSON of anything else, absent for null. */
+/* As text: a string's text, compact JSON of anything else, absent for null. */
 struct str text_of(const yyjson_val *v, struct buf *scratch);
 
 /* The first of the two that is there and not null, else NULL. */

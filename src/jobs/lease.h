@@ -49,7 +49,7 @@ struct lease_caller {
     bool is_admin;     /* whoever holds it, unless that is the server */
 };
 
-/* A lease as somebody shows it. */
+/* A lease as a request shows it. */
 struct lease_shown {
     int64_t key; /* 0: it is forged */
     int64_t attempt;
@@ -59,7 +59,7 @@ struct lease_shown {
 enum lease_verdict {
     LEASE_HELD,
     LEASE_LOST,   /* it was given once, and is no longer current */
-    LEASE_FOREIGN /* for the caller there is no such job */
+    LEASE_FOREIGN /* the caller may not see the job */
 };
 
 /* May it work on jobs of @agent that @holder has leased? */

@@ -413,7 +413,7 @@ static void copy_texts(struct record *rec, size_t from, size_t to, char **at)
     }
 }
 
-/* Most records have a head, and so no constant part of their own to look at. */
+/* Most records have a header, and so no constant part of their own. */
 int record_new(const struct record *rec, struct record **ret)
 {
     bool is_header = rec->header_seq == 0;
@@ -468,7 +468,8 @@ void record_unref(struct record *rec)
         return;
     if (atomic_fetch_sub_explicit(&block_of(rec)->refs, 1, memory_order_acq_rel) != 1)
         return;
-    record_unref((struct record *)(uintptr_t)rec->header); /* only record_new_with_head sets it
+    record_unref((struct record *)(uintptr_t)rec->header); /* only record_new_with_header sets
+                                                            * it
                                                             */
     free(block_of(rec));
 }

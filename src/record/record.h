@@ -2,9 +2,9 @@
  *
  * Everything stateful has been decided when a record exists: which execution a
  * token belongs to, which section, what must be closed.  A dialect needs nothing
- * but the record and the record that it names as its head.
+ * but the record and the record that it names as its header.
  *
- * The head: real events repeat kilobytes of constant metadata with every token.  A
+ * The header: real events repeat kilobytes of constant metadata with every token.  A
  * run's constant part (`struct run_info`) is stored once, in the record that
  * starts the run (or in a later `run.info`), and every further record of the run
  * names that record instead of repeating it.  record_info() gives the constant
@@ -110,9 +110,10 @@ struct record {
     int64_t ts; /* our receive time, milliseconds since 1970 */
     enum record_kind kind;
     uint64_t header_seq;         /* 0: none */
-    const struct record *header; /* borrowed; not stored, whoever loads a record sets it */
+    const struct record *header; /* borrowed; not stored; set by the code that loads the record
+                                  */
     struct str job_id;           /* borrowed; not stored but in job.start */
-    struct run_info info;        /* only where there is no head */
+    struct run_info info;        /* only where there is no header */
     struct str info_json;        /* info as JSON members, made by record_new; not stored */
 
     struct str job;   /* job.start */
@@ -173,7 +174,7 @@ void record_init(struct record *rec, enum record_kind kind);
 
 const char *record_kind_name(enum record_kind kind); /* "llm.delta" */
 
-/* The constant part, from the record or from its head. */
+/* The constant part, from the record or from its header. */
 static inline const struct run_info *record_info(const struct record *rec)
 {
     return rec->header != NULL ? &rec->header->info : &rec->info;
@@ -181,11 +182,11 @@ static inline const struct run_info *record_info(const struct record *rec)
 
 /* Appends the stored form (without a line end). */
 void record_encode(const struct record *rec, struct buf *out);
-/* The same with the head's constant part in it, so that it stands alone. */
+/* The same with the header's constant part in it, so that it is self-contained. */
 void record_encode_alone(const struct record *rec, struct buf *out);
 
 /* Reads a stored form.  Texts point into @stored or into @reader's memory and are
- * valid until the next decode; `head` is left NULL. */
+ * valid until the next decode; `header` is left NULL. */
 int record_decode(struct json_reader *reader,
                   struct str stored,
                   struct record *ret,
@@ -193,9 +194,9 @@ int record_decode(struct json_reader *reader,
 
 /* --- a record that outlives its event: immutable, counted -------------------- */
 
-/* A deep copy in one block, without its head, with one reference. */
+/* A deep copy in one block, without its header, with one reference. */
 int record_new(const struct record *rec, struct record **ret);
-/* The same with a reference to its head, which must be a counted one (or NULL). */
+/* The same with a reference to its header, which must be a counted one (or NULL). */
 int record_new_with_header(const struct record *rec, struct record **ret);
 struct record *record_ref(struct record *rec);
 void record_unref(struct record *rec); /* accepts NULL */

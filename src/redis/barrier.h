@@ -2,8 +2,8 @@
  * stored.
  *
  *     owner: barriers_add, PUBLISH barriers_channel() b->text ──▶ Redis
- *                                                                   │ to each subscriber in
- * order owner: came ◀──message── barriers_job_stored ◀── barriers_received ◀┘
+ *                                                                   │ in order
+ *     owner: came ◀──message── barriers_job_stored ◀── barriers_received
  *
  * Redis delivers messages to a subscriber in the order of publication, whatever the channel:
  * nothing that was published before the barrier comes after it.  The channel matches the

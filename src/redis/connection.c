@@ -1,11 +1,11 @@
 /* A link is one connection: hiredis's context and the poll handle that drives it.  There is
- * at most one; the timer waits for whatever comes next in its life:
+ * at most one; the timer waits for the next event of its life:
  *
  *     (pause) ──▶ connecting, AUTH, SELECT, PING ──▶ ready ──▶ gone ──▶ (pause) …
  *        retry_at         must be ready_by            the oldest command's deadline
  *
- * hiredis ends a link in one place, our on_cleanup, whoever wanted it: by then it has answered
- * all commands, with NULL where no answer came.
+ * Every link ends in on_cleanup(), which hiredis calls: by then it has answered all commands,
+ * with NULL where no answer came.
  *
  * A link that subscribes does so when PING was answered.  Nothing else is asked of it after
  * that, so what comes then is read by redis/push.h, and hiredis never sees it. */
@@ -55,7 +55,7 @@ struct redis {
     struct redis_options opt; /* without the url */
     struct link *link;        /* owned by its poll handle; NULL: none */
     uv_timer_t timer;
-    uint64_t due; /* of the timer's business, on the loop's clock */
+    uint64_t due; /* of the timer, on the loop's clock */
     int64_t pause_ms;
     struct redis_request *first, **last; /* unanswered */
     bool is_ready, is_held, is_closing;
@@ -152,7 +152,7 @@ static void try_later(struct redis *r)
         return;
     because(r, STR("the connection was closed"));
     tell(r, false);
-    if (!r->is_closing) /* whom we told may have closed it */
+    if (!r->is_closing) /* the callback may have closed it */
         wait_ms(r, next_pause(r));
 }
 

@@ -1,9 +1,9 @@
 /* A connection to a Redis server that is made again whenever it is lost.
  *
- * It lives on one loop and is used by that loop's thread alone; whoever needs Redis on
- * another thread has one of its own.  It is open for business when the server has taken its
- * login and database (and its subscription); until then, and after a loss, commands are
- * refused, and it tries again after a pause that doubles, with a part of it by chance.
+ * It lives on one loop and is used by that loop's thread alone; another thread needs a
+ * connection of its own.  It is ready when the server has accepted login and database (and the
+ * subscription). Until then, and after a loss, commands are refused, and it reconnects with
+ * exponential backoff and jitter.
  *
  * A host's name is looked up on the loop's thread when the connection is made. */
 #ifndef REDIS_CONNECTION_H
@@ -31,8 +31,8 @@ struct redis_options {
     const struct redis_url *url; /* copied */
     const char *name;            /* shown in CLIENT LIST; NULL: none */
     int64_t command_ms;          /* a command's deadline unless it has its own; 0: 10 s */
-    /* It is there (@why absent) or no longer: told once each time that changes, also when
-     * the first try fails.  May be NULL. */
+    /* Called once for each change between connected (@why absent) and disconnected, also when
+     * the first try fails. May be NULL. */
     void (*state)(void *arg, bool connected, struct str why);
     /* When there is a pattern, it is subscribed to with every connection; such a one takes
      * no commands.  Texts are good until the function returns. */
@@ -42,10 +42,10 @@ struct redis_options {
     struct redis_counts *counts; /* borrowed; where to count; NULL: nowhere */
 };
 
-/* Begins to connect; nothing is told from inside this call.  ERR_NOMEM, or libuv's. */
+/* Begins to connect; no callback runs inside this call.  ERR_NOMEM, or libuv's. */
 int redis_open(uv_loop_t *loop, const struct redis_options *options, struct redis **ret);
-/* Commands that wait are given up; @closed is the last word, and frees nothing itself.  May
- * be called from any callback of it. */
+/* Pending commands are answered with NULL; @closed is the last callback. May be called from any
+ * callback of the connection. */
 void redis_close(struct redis *r, void (*closed)(void *arg), void *arg);
 
 bool redis_is_connected(const struct redis *r);
@@ -69,8 +69,7 @@ int redis_send(struct redis *r,
                redis_reply_cb cb,
                void *arg);
 
-/* While held, nothing is read, so that Redis keeps what it has for us, as long as it wants
- * to. */
+/* While held, nothing is read: Redis buffers what it has for us, up to its own limit. */
 void redis_hold(struct redis *r, bool hold);
 
 #endif

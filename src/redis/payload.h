@@ -1,4 +1,5 @@
-/* What must be known of a message before it is handed to the journal.  Pure. */
+/* The few members of a message that the subscriber needs before it hands the message to the
+ * journal. Pure. */
 #ifndef REDIS_PAYLOAD_H
 #define REDIS_PAYLOAD_H
 

@@ -2,9 +2,9 @@
  *
  *     published            sent              known
  *     ───┬──────────────────┬─────────────────┬──▶ seq
- *        │ a batch, flying  │ in the journal  │
+ *        │ a batch, in flight  │ in the journal  │
  *
- * Those that are behind stand in a line, in which the publisher takes one after another. */
+ * Cursors that are behind are in a queue, from which the publisher takes one after another. */
 #ifndef REDIS_PUBLISH_CURSOR_H
 #define REDIS_PUBLISH_CURSOR_H
 
@@ -53,12 +53,12 @@ struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
                                            const struct job_row *row);
 /* Its id is another job's from now on. */
 void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *o);
-/* Not while it is in the line. */
+/* Not while it is in the queue. */
 void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *o);
 
-/* To the end of the line, if it is behind and free to go. */
+/* To the end of the queue, if it is behind and no batch of it is in flight. */
 void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *o);
-/* Takes the first out of the line, which is not empty. */
+/* Takes the first out of the queue, which is not empty. */
 struct publish_cursor *publish_cursors_next(struct publish_cursors *all);
 
 /* All of the job is published. */

@@ -1,8 +1,8 @@
-/* A publish cursor is a job with something to publish.  The first in their line reads a page
- * of its job, sends it as one batch of PUBLISH commands, and stands at the end of the line
- * again when Redis has answered them all.  One batch of a job flies at a time, so a job's
- * messages keep their order whatever happens to the connection: a batch that is not answered
- * well is read again.
+/* A publish cursor is a job with something to publish.  The first of the queue reads a page of
+ * its job, sends it as one batch of PUBLISH commands, and goes to the end of the queue when
+ * Redis has answered them all. One batch of a job is in flight at a time, so a job's messages
+ * keep their order whatever happens to the connection: a batch with a failed command is read
+ * again.
  *
  * A publish cursor is made by the first news of its job (or of the store, at the start), and
  * is there until the job has ended, all of it is published, and that is stored; then for a
@@ -24,7 +24,8 @@
 
 enum {
     TICK_MS = 1000,
-    PACE_MS = 5, /* between two looks at what is new, so that a busy server has many at a time
+    PACE_MS = 5, /* between two polls of new commits, so that a busy server publishes many at a
+                  * time
                   */
     CLOSE_MS = 1000, /* for what is left when it closes */
     CLOSE_TICK_MS = 50,
@@ -236,7 +237,7 @@ static void pump(struct publisher *p)
     }
 }
 
-/* While there is much, commits wake nobody: what they say is looked at when it is time. */
+/* Under load, commits do not wake the thread: they are read at the next tick. */
 static void on_pace(uv_timer_t *timer)
 {
     struct publisher *p = timer->data;
@@ -267,7 +268,7 @@ struct publish_hint {
     struct headline headlines[];
 };
 
-/* What the store says of a job that we have not met. */
+/* Reads the row of a job that has no cursor yet. */
 static struct publish_cursor *meet(struct publisher *p, const struct headline *h)
 {
     struct job_row row;
@@ -337,7 +338,7 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
         free(news);
 }
 
-/* What a start finds, or a moment without memory has missed. */
+/* Jobs that are behind at the start, or that were missed without memory. */
 static int on_unpublished(void *arg, const struct job_row *row)
 {
     struct publisher *p = arg;

@@ -1,11 +1,11 @@
 /* Publishes the records of jobs to Redis, each as the messages of one dialect on the job's own
  * channel.
  *
- * It is a reader like any other: a place in each job's log, and news are only a hint.  What
- * Redis has acknowledged is published; how far that is gets stored about once a second.  So
- * after a crash, or when the connection is lost, some messages may come again, in order,
- * beginning with one that was there before; and none is left out, but for what is skipped
- * because a job was too far behind.
+ * It is a reader like any other: a cursor in each job's log. Changes that it is told are only
+ * hints.  What Redis has acknowledged is published; how far that is gets stored about once a
+ * second.  So after a crash, or when the connection is lost, some messages may come again, in
+ * order, beginning with one that was there before; and none is left out, but for what is
+ * skipped because a job was too far behind.
  *
  * Loop thread only, but for publisher_news. */
 #ifndef REDIS_PUBLISHER_H
@@ -48,16 +48,16 @@ struct publisher_options {
 };
 
 int publisher_open(const struct publisher_options *options, struct publisher **ret);
-/* Publishes what it can within a second, stores how far it came, and ends.  @closed is the
- * last word. */
+/* Publishes what it can within a second, stores the cursors, and ends. @closed is the last
+ * callback. */
 void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg);
 /* After that, when the mailbox is closed and no more news come. */
 void publisher_free(struct publisher *p);
 
-/* From the journal's thread, after each commit; and when the mailbox is closed, in vain. */
+/* From the journal's thread, after each commit. Does nothing when the mailbox is closed. */
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n);
 
-/* Is it a job whose channel we speak on, or did so a moment ago? */
+/* Do we publish on this job's channel, or did we a moment ago? */
 bool publisher_owns(const struct publisher *p, struct str job);
 
 #endif

@@ -21,7 +21,7 @@ struct push {
 };
 
 /* Reads the one at the start of @bytes.  Returns its length; 0: its end has not come yet;
- * ERR_SYNTAX: Redis does not speak like this; ERR_TOO_LARGE. */
+ * ERR_SYNTAX: not the Redis protocol; ERR_TOO_LARGE. */
 int64_t push_read(struct str bytes, struct push *ret);
 
 /* False: no more for now.  Texts are good until it returns. */

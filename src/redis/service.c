@@ -21,7 +21,7 @@ struct redis_service {
     struct publisher *publisher;   /* owned; NULL: none */
     struct subscriber *subscriber; /* the same; frees itself */
     struct barriers *barriers;     /* owned; beside a subscriber */
-    bool echoes;                   /* both speak of the same channels */
+    bool echoes;                   /* both use the same channels */
     unsigned n_open;               /* parts that run */
     struct publisher_counts published;
     struct subscriber_counts heard;
@@ -164,7 +164,7 @@ static void *run(void *arg)
     struct redis_service *b = arg;
     struct sched_param none = { 0 };
 
-    if (b->subscriber == NULL) /* who listens must not be late, or is cut off */
+    if (b->subscriber == NULL) /* a slow subscriber is disconnected by Redis */
         (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
     (void)uv_run(&b->loop, UV_RUN_DEFAULT); /* until all is closed */
     return NULL;

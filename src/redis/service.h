@@ -1,9 +1,8 @@
-/* Redis beside the gateway: what goes out to it, and what comes in.
+/* The Redis service: a publisher and a subscriber on a thread of their own.
  *
  *     journal's news ──▶ publisher ──PUBLISH──▶ Redis ──PSUBSCRIBE──▶ subscriber ──▶ journal
  *
- * A thread and a loop of its own: whatever Redis does, nothing else waits for it.  The journal
- * is right without it (law 6). */
+ * Nothing else waits for Redis, and the journal does not depend on it (law 6). */
 #ifndef REDIS_SERVICE_H
 #define REDIS_SERVICE_H
 
@@ -15,7 +14,7 @@ struct redis_service;
 struct error;
 struct barriers;
 
-/* What there is to say to whoever looks after the machine. */
+/* A notice for the operator's log. */
 struct redis_service_notice {
     const char *part; /* "publish", "subscribe" */
     bool connected;   /* it is, or no longer is; unless it is about a job */
@@ -31,7 +30,7 @@ struct redis_service_options {
     const struct dialect *dialect; /* NULL: nothing is published */
     const char *publish_channel;   /* checked; this and the next: borrowed */
     uint64_t max_backlog;
-    const char *subscribe_channel; /* NULL: nothing is listened to */
+    const char *subscribe_channel; /* NULL: no subscription */
     struct str agent;              /* absent: unknown jobs are refused */
     size_t max_bytes, max_depth;   /* see subscriber.h */
     /* On the service's thread. */
@@ -46,7 +45,7 @@ int redis_service_new(const struct redis_service_options *options,
 int redis_service_start(struct redis_service *b, struct error *err);
 /* From the journal's thread, until redis_service_free. */
 void redis_service_published(struct redis_service *b, const struct publication *pubs, size_t n);
-/* Ends the thread; what was heard is stored, and how far things are published. */
+/* Ends the thread; received events and publish cursors are stored first. */
 void redis_service_stop(struct redis_service *b);
 void redis_service_free(struct redis_service *b);
 

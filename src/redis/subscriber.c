@@ -22,7 +22,7 @@
 enum {
     TICK_MS = 200,
     TELL_TICKS = 50,           /* between two complaints */
-    RENEW_TICKS = 5,           /* while we cannot hear, nobody is silent */
+    RENEW_TICKS = 5,           /* while disconnected, no lease may run out */
     IDLE_TICKS = 300,          /* before a feed is forgotten */
     CLOSE_TICKS = 25,          /* for a journal that is stuck */
     BATCH_LINES = 5000,        /* in one request: it shares a commit with others' */
@@ -324,7 +324,7 @@ static void on_answer(struct mailbox_call *post)
         return;
     barriers_job_stored(s->opt.barriers, id_of(f));
     if (post->req.code != 0 && !f->is_dirty)
-        feed_free(f); /* whatever speaks there, nothing is to be kept of it */
+        feed_free(f); /* not one of our jobs: keep nothing of it */
 }
 
 static void flush(struct subscriber *s)
@@ -430,7 +430,7 @@ static void on_state(void *arg, bool connected, struct str why)
 
 /* --- time ------------------------------------------------------------------------- */
 
-/* What is lost with the renewal is made up for by the next. */
+/* A lost renewal is repaired by the next one. */
 static void on_renewed(struct mailbox_call *post)
 {
     (void)post;
@@ -485,7 +485,7 @@ static void on_handle_closed(uv_handle_t *handle)
     on_part_closed(handle->data);
 }
 
-/* What the journal still has is waited for; what it cannot store is not. */
+/* Waits for requests that the journal has; gives up what it cannot store. */
 static bool is_busy(const struct subscriber *s)
 {
     bool flies = s->renew.is_flying, waits = false;

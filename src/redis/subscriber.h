@@ -1,8 +1,8 @@
-/* Takes what workers say on their jobs' channels into the journal.
+/* Takes the events that workers publish on their jobs' channels into the journal.
  *
  * Messages of a job are gathered while the journal is busy with those before, so the busier it
  * is, the more share a commit.  What is gathered has a limit: above it nothing is read from
- * Redis, which then keeps it, and cuts us off when that is too much for it.
+ * Redis, which buffers it and disconnects us when its own limit is reached.
  *
  * Loop thread only. */
 #ifndef REDIS_SUBSCRIBER_H
@@ -54,8 +54,8 @@ struct subscriber_options {
 };
 
 int subscriber_open(const struct subscriber_options *options, struct subscriber **ret);
-/* Hears nothing more; what has come is stored first, unless it cannot be.  @closed is the last
- * word; it is freed before. */
+/* Unsubscribes and stores what has come, if it can. @closed is the last callback; the
+ * subscriber is freed before. */
 void subscriber_close(struct subscriber *s, void (*closed)(void *arg), void *arg);
 
 #endif

@@ -1,5 +1,4 @@
-/* Items are sorted by a hash that is the same for values that are the same; those that share
- * one are compared. */
+/* Items are sorted by a hash that equal values share; items with the same hash are compared. */
 #include "schema/duplicates.h"
 
 #include "base/error.h"

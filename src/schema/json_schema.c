@@ -1,8 +1,8 @@
-/* Each word of the standard is a function that says whether the value fits it.
+/* Each keyword is a function that says whether the value is valid.
  *
  * "Cannot be decided" (a schema that recurses without end, a pattern that takes too long) is
- * not "does not fit": `not` would turn it around.  So it is remembered in the check itself,
- * everything fails from then on, and the answer is refused with that reason. */
+ * not "invalid": `not` would invert it. So it is remembered in the check itself, everything
+ * fails from then on, and the answer is refused with that reason. */
 #include "schema/json_schema.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Does a value fit a JSON Schema?  Draft 2020-12 as far as answers of people need it:
+/* Validates a value against a JSON Schema. Draft 2020-12, these keywords:
  *
  *     type enum const, allOf anyOf oneOf not, if then else, $ref $anchor $defs within the
  * schema minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength
@@ -6,9 +6,9 @@
  * properties patternProperties additionalProperties propertyNames required dependentRequired
  * dependentSchemas minProperties maxProperties
  *
- * json_schema_usable() refuses a schema with the words of the standard that are not in this
- * list: what it accepts, json_schema_check() looks at in full.  `format` and words that the
- * standard does not have say nothing about what fits.  Pure. */
+ * json_schema_usable() refuses a schema with keywords of the standard that are not in this
+ * list; json_schema_check() applies everything that it accepts. `format` and unknown keywords
+ * are annotations. Pure. */
 #ifndef SCHEMA_JSON_SCHEMA_H
 #define SCHEMA_JSON_SCHEMA_H
 
@@ -16,10 +16,10 @@
 
 struct json_schema_problem {
     char text[200]; /* where, and what was wanted */
-    bool no_memory; /* it may fit at another time */
+    bool no_memory; /* memory ran out; it may be valid */
 };
 
-/* Both are JSON texts.  False, and why, when it does not fit, or cannot be decided. */
+/* Both are JSON texts.  False, and why, when it is invalid, or cannot be decided. */
 bool json_schema_check(struct str schema, struct str value, struct json_schema_problem *ret);
 
 /* Can answers be checked against @schema, a JSON text?  False, and why, if not. */

@@ -1,4 +1,4 @@
-/* Which words there are, and whether a schema can be used at all. */
+/* The table of keywords, and the check that a schema can be used. */
 #include "schema/keywords.h"
 
 #include "base/error.h"
@@ -86,7 +86,7 @@ struct schema_target {
 
 static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth);
 
-/* In the schemas that stand behind one word. */
+/* In the schemas of one keyword. */
 static yyjson_val *find_below(enum keyword_kind kind,
                               yyjson_val *value,
                               const struct schema_target *w,
@@ -325,7 +325,7 @@ static bool walk_number(struct schema_walk *w,
     return true;
 }
 
-/* "#", "#anchor", "#/$defs/name": there schemas stand, as they do below words that have them.
+/* "#", "#anchor", "#/$defs/name": schemas are there, as they are below keywords.
  */
 static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *target)
 {
@@ -341,7 +341,7 @@ static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *ta
     return find_schema(w->root, &(struct schema_target){ .place = target }, 0) != NULL;
 }
 
-/* A schema where nobody else looks: {"$ref":"#/x","x":{…}}. */
+/* A schema at an unusual place: {"$ref":"#/x","x":{…}}. */
 static bool walk_elsewhere(struct schema_walk *w, struct str word, yyjson_val *schema)
 {
     for (size_t i = 0; i < w->n_seen; i++)

@@ -1,6 +1,6 @@
-/* The words of JSON Schema: what stands behind each, and where that leads to other schemas.
+/* The keywords of JSON Schema: the form of each one's value, and which values are schemas.
  *
- * Internal to jobs/. */
+ * Internal to schema/. */
 #ifndef SCHEMA_KEYWORDS_H
 #define SCHEMA_KEYWORDS_H
 
@@ -14,7 +14,7 @@ enum {
 };
 
 enum keyword_kind {
-    KEYWORD_NOTE,       /* says nothing about what fits */
+    KEYWORD_NOTE,       /* an annotation: does not validate */
     KEYWORD_SCHEMA,     /* a schema */
     KEYWORD_SCHEMAS,    /* a list of them */
     KEYWORD_NAMED,      /* an object of them, by name */

@@ -4,7 +4,7 @@
  *   \uXXXX and \u{X}     by PCRE2's \x{X}, joining the halves of a surrogate pair
  *   \s and \S            by the white space of ECMA-262, which includes Unicode's
  *   \p{Letter} and such  by the short names of general categories, the only ones PCRE2 10.42
- * has and refuses escapes of messages and groups that only PCRE2 knows.
+ * has and refuses escapes of letters and groups that only PCRE2 knows.
  *
  * PCRE2's own limit is one for each place at which a match may begin, and does not count the
  * characters that a repetition runs over: \w+@ over a long word is quadratic and passes it.  So

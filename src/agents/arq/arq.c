@@ -1,26 +1,25 @@
-/* A job of an ARQ queue as the executor of a task: somebody else's Python worker does it.
+/* A job of an ARQ queue as the executor of a task: a Python worker of ARQ runs it.
  *
  *     start ──enqueue──▶ waits in the queue ──▶ in progress ──▶ result ──▶ over
  *                             │                     │ no sign of its worker for as long as
  *                             └─ it has expired     └ a lease: lost
  *
- * What it does meanwhile comes over its channel (redis/), and so may its end; the result in
- * Redis is looked for besides.  Stopping it aborts the job, as Job.abort() does.  When the
- * server goes down it is left alone: the next one finds it under the same id.
+ * Its events come over its channel (redis/), and so may its end; the result in Redis is polled
+ * besides.  Stopping it aborts the job, as Job.abort() does.  When the server goes down it is
+ * left alone: the next one finds it under the same id.
  *
  * Its phases:
  *
  *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, or it is there already
  *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
  *               EXISTS health-check
- *     SETTLE    the result is there; what it said over its channel may still be on its way:
+ *     SETTLE    the result is there; events on its channel may still be on their way:
  *               a barrier is sent after it (redis/barrier.h), or `settle` passes
  *     OVER
  *
- * A lost connection is waited for: what was sent before it may or may not have been done, and
- * the next look tells.  The id is the job's own, so that whoever comes back to it finds what is
- * there; only a job that goes on after a question has another one, because the result of its
- * beginning is kept. */
+ * After a lost connection it is unknown whether the last commands were done; the next poll
+ * finds out.  The id is the job's own, so that the next server finds it; only a job that goes
+ * on after a question has another one, because the result of its beginning is kept. */
 #include "agents/arq/job.h"
 #include "agents/exec.h"
 #include "agents/executor.h"
@@ -39,7 +38,7 @@ enum {
     MAX_PAYLOAD = 64 * 1024 * 1024,
     EXTRA_MS = 86400 * 1000, /* a job is kept for so long after it was due, as ARQ has it */
     SOON_MS = 10,
-    VANISHED = 2, /* looks in a row that find nothing: between two keys it may have ended */
+    VANISHED = 2, /* polls in a row that find nothing: it may have ended between two keys */
 };
 
 /* The connection that all of them use.  Only one at a time may watch keys on it. */
@@ -85,13 +84,13 @@ struct arq {
     struct barrier barrier;
     struct error why;   /* of the trouble */
     unsigned n_flying;  /* commands without an answer, and the barrier */
-    unsigned n_missing; /* looks in a row that found nothing */
+    unsigned n_missing; /* polls in a row that found nothing */
     uint64_t last_sign; /* of its worker, on the loop's clock */
-    uint64_t give_up;   /* the same: when a stop is waited for no longer; 0: there is none */
+    uint64_t give_up;   /* the same: deadline of a stop; 0: none */
     bool has_begun;     /* a worker had it */
-    bool has_health;    /* its workers say that they live */
+    bool has_health;    /* its workers write a health check */
     bool has_result;
-    bool is_aborted; /* ARQ knows that we want it to stop */
+    bool is_aborted; /* the abort was sent to ARQ */
     bool is_left;    /* it goes on without us */
     bool is_closing;
 };
@@ -120,7 +119,7 @@ static void wait_ms(struct arq *a, int64_t ms)
 
 /* --- commands ---------------------------------------------------------------- */
 
-/* Forgotten as soon as it is sent. */
+/* Fire and forget. */
 static void tell(const struct arq_line *line, const struct str *args, size_t n)
 {
     (void)redis_send(line->redis, args, n, 0, NULL, NULL); /* what is lost is lost */
@@ -147,7 +146,7 @@ static struct str queue_of(const struct arq *a)
     return str_of(settings_of(a)->queue);
 }
 
-/* Nobody is to find it any more. */
+/* Removes it from Redis. */
 static void forget(const struct arq *a)
 {
     TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
@@ -175,7 +174,7 @@ static void on_timer_closed(uv_handle_t *handle)
     on_closed(a);
 }
 
-/* An answer has come, or never will: true when nobody waits for it. */
+/* A reply has come, or never will: true when it is no longer needed. */
 static bool landed(struct arq *a)
 {
     a->n_flying--;
@@ -244,7 +243,8 @@ static void on_enqueued(void *arg, const redisReply *reply)
     else if (reply != NULL && reply->type == REDIS_REPLY_ARRAY)
         follow(a);
     else
-        wait_ms(a, SOON_MS); /* somebody was faster, or it is not known: the next look tells */
+        wait_ms(a, SOON_MS); /* another client was faster, or it is unknown: the next poll finds
+                                out */
 }
 
 /* How long until it may start. */
@@ -287,7 +287,7 @@ static void on_exists(void *arg, const redisReply *reply)
     if (is_refusal(a, reply))
         fail(a, TROUBLE_REDIS);
     else if (reply != NULL && reply->type == REDIS_REPLY_INTEGER && !is_free)
-        follow(a); /* it is there: from before, or by somebody else */
+        follow(a); /* it exists: from before, or by another client */
     else
         wait_ms(a, SOON_MS);
 }
@@ -320,7 +320,7 @@ static void take_result(struct arq *a, struct str bytes)
         a->trouble = TROUBLE_RESULT;
 }
 
-/* Is there a sign that somebody has it, or may still take it? */
+/* Is there a sign that a worker has it, or may still take it? */
 static bool is_alive(struct arq *a)
 {
     const struct arq_poll *l = &a->look;
@@ -385,7 +385,7 @@ static void on_barrier_sent(void *arg, const redisReply *reply)
     bool is_heard = reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer > 0;
 
     if (!landed(a) && !is_heard)
-        finish(a); /* nobody listens: nothing is on its way */
+        finish(a); /* no subscriber: nothing is on its way */
 }
 
 /* What the worker published before its result comes before our barrier. */
@@ -523,7 +523,7 @@ static void stop(struct executor *executor)
         wait_ms(a, 0);
 }
 
-/* Another has it now, or nobody will. */
+/* Another server has the lease now, or the job is gone. */
 static void drop(struct executor *executor)
 {
     struct arq *a = arq_of(executor);

@@ -28,8 +28,8 @@ struct arq_number {
 
 struct arq_number arq_context_number_of(int64_t value);
 
-/* False: Redis is away, or no memory; @cb is not called.  Else it counts in @flying (may be
- * NULL) until @cb takes it back. */
+/* False: Redis is not connected, or no memory; @cb is not called.  Else it counts in @flying
+ * (may be NULL) until @cb takes it back. */
 bool arq_context_send(struct arq_context *d,
                       const struct str *args,
                       size_t n,
@@ -39,7 +39,7 @@ bool arq_context_send(struct arq_context *d,
 
 #define ARQ_CONTEXT_ARGS(...) \
     (struct str[]){ __VA_ARGS__ }, sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str)
-/* Forgotten as soon as it is sent. */
+/* Fire and forget. */
 #define ARQ_CONTEXT_TELL(d, ...) \
     ((void)arq_context_send((d), ARQ_CONTEXT_ARGS(__VA_ARGS__), NULL, NULL, NULL))
 

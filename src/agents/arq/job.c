@@ -63,7 +63,7 @@ static void put_bool(const struct writer *w, bool value)
         buf_str(w->out, value ? STR("true") : STR("false"));
 }
 
-/* The name of the next pool process. */
+/* The name of the next member. */
 static void put_key(const struct writer *w, struct str key)
 {
     char last = w->out->n > 0 && w->out->error == 0 ? w->out->p[w->out->n - 1] : '{';
@@ -237,8 +237,7 @@ int arq_put_job(struct buf *out,
 
 /* --- reading ----------------------------------------------------------------- */
 
-/* What is there once in a pickle can be said many times: a short one is no reason for much
- * work. */
+/* A pickle can refer to one value many times: limit the work for a short one. */
 static size_t room_for(size_t pickle_bytes)
 {
     if (pickle_bytes >= MAX_BYTES / GROWTH)
@@ -414,7 +413,7 @@ static bool is_builtin(struct str type)
     return false;
 }
 
-/* In JSON an exception is its words. */
+/* In JSON an exception is its text. */
 static void put_exception(const struct writer *w, const struct arq_ending *e)
 {
     bool plain = is_builtin(e->error_type);

@@ -15,8 +15,8 @@ struct assignment;
 
 enum arq_form { ARQ_PICKLE, ARQ_JSON };
 
-/* The job that calls @function with @words (config/values/arq_argument.h), of @order.
- * ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX.
+/* The job that calls @function with the arguments @words (config/values/arq_argument.h), of
+ * @order. ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX.
  */
 int arq_put_job(struct buf *out,
                 enum arq_form form,
@@ -62,7 +62,7 @@ const yyjson_val *arq_task_argument(const struct arq_task *t,
                                     char *const *words,
                                     struct str word);
 
-/* How a job has ended, for whoever waits for its result. */
+/* How a job has ended, for the client that waits for its result. */
 struct arq_ending {
     bool is_success, is_cancelled;
     struct str output; /* JSON; absent: None */

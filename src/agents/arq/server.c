@@ -1,5 +1,5 @@
-/* The queue is looked at with the ticks of one timer: what is due and nobody's is served
- * (arq_serving.h), up to as many at a time as may be, and each serving moves on. */
+/* A timer polls the queue: jobs that are due and not taken are served (arq/serving.h), up to a
+ * limit, and each serving makes its next step. */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "agents/arq/server.h"
 
@@ -111,7 +111,7 @@ static void on_aborted(void *arg, const redisReply *reply)
 
 /* --- ticks ------------------------------------------------------------------- */
 
-/* In the words of ARQ's own workers, which its tools read. */
+/* In the format of ARQ's own workers, which its tools read. */
 static void put_health(struct arq_server *s, long long n_queued)
 {
     const struct arq_server_counts *c = &s->context.counts;

@@ -5,8 +5,7 @@
  *
  * A call of a function with a job id and an input is a job of the agent that serves the
  * function, under that id.  It is done when its job has ended, or waits for an answer: then the
- * result is None, as a function returns that has asked.  Taken again, after a server was
- * killed, it is the same job.
+ * result is None.  Taken again, after a server was killed, it is the same job.
  *
  * It has a thread with a loop of its own. */
 #ifndef AGENTS_ARQ_SERVER_H
@@ -26,7 +25,7 @@ struct arq_function {
     struct str agent;
     char *const *args; /* words (config/values/arq_argument.h): job_id and input are looked for
                         */
-    bool is_answer;    /* it is no start: `answer` is the answer to the job's open question */
+    bool is_answer;    /* resumes: `answer` is the answer to the job's open question */
 };
 
 struct arq_server_options {
@@ -59,7 +58,7 @@ int arq_server_new(const struct arq_server_options *options,
                    struct error *err);
 int arq_server_start(struct arq_server *s, struct error *err);
 const struct arq_server_counts *arq_server_counts(const struct arq_server *s);
-/* By the thread that started it.  Lets go of what it has: the next server takes it. */
+/* By the thread that started it.  Releases its calls: the next server takes them. */
 void arq_server_stop(struct arq_server *s);
 /* May be NULL. */
 void arq_server_free(struct arq_server *s);

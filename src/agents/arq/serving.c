@@ -3,7 +3,7 @@
  *     TAKING    SET in-progress NX, ZSCORE: is it still there, and due?
  *     FETCHING  GET job, INCR retry, EXPIRE retry, ZREM abort
  *     TELLING   SUBMIT, or REPLY, or EXPIRE, to the journal
- *     WAITING   looks into the store at every tick; CANCEL when it is aborted
+ *     WAITING   reads the store at every tick; CANCEL when it is aborted
  *     WRITING   MULTI, SET result, …, EXEC
  *
  * What could not be done at one tick is tried at the next.  Commands are counted: it is over
@@ -42,14 +42,14 @@ static void let_go(struct serving *t)
     free_when_idle(t);
 }
 
-/* Whoever comes next may take it at once. */
+/* The next server may take it at once. */
 static void hand_back(struct serving *t)
 {
     ARQ_CONTEXT_TELL(t->context, STR("DEL"), str_of(t->in_progress));
     let_go(t);
 }
 
-/* An answer has come, or never will: true when nobody waits for it. */
+/* A reply has come, or never will: true when it is no longer needed. */
 static bool landed(struct serving *t)
 {
     t->n_flying--;
@@ -237,7 +237,7 @@ static void on_told(struct mailbox_call *p)
         return;
     }
     if (req->code == ERR_BUSY)
-        return; /* the next tick says it again */
+        return; /* the next tick sends it again */
     if (req->op == JOURNAL_EXPIRE) {
         end(t, true); /* answered in time: there was nothing to do */
     } else if (req->code != 0) {
@@ -431,7 +431,7 @@ static void fetch(struct serving *t)
         let_go(t);
 }
 
-/* Between the list and the key somebody else may have finished it, or put it off. */
+/* Between the list and the key another worker may have finished or deferred it. */
 static void on_score(void *arg, const redisReply *reply)
 {
     struct serving *t = arg;

@@ -51,9 +51,9 @@ void serving_free(struct serving *t);
 
 /* At every tick.  It may be over then. */
 void serving_move_on(struct serving *t);
-/* The server goes: what is not done is handed back.  It may be over then. */
+/* The server stops: unfinished calls are returned to the queue.  It may be over then. */
 void serving_stop(struct serving *t);
-/* Somebody has aborted it in ARQ. */
+/* A client has aborted it in ARQ. */
 void serving_abort(struct serving *t);
 /* Redis was away, and its key may have run out: it is set at the next tick. */
 void serving_renew(struct serving *t);

@@ -1,7 +1,7 @@
 /* The body of a POST to a remote endpoint: a job, in the shape that the endpoint takes.
  *
  *     input      the job's input as it is; {"resume":{"<question>":answer,…}} when it goes on
- *     order      what a process finds on its stdin (order.h)
+ *     order      what a process finds on its stdin (assignment.h)
  *     langserve  {"input":…,"config":{"configurable":{"thread_id":"<job>"}}}
  *     langgraph  a run of a LangGraph Server: {"assistant_id":…,"input":…,"stream_mode":[…],…},
  *                with "command":{"resume":…} when it goes on

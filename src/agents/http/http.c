@@ -6,8 +6,8 @@
  *        ▼                   ▼                     ▼                says what that means
  *       lost                failed                lost
  *
- * Stopping it closes the connection.  While the journal is behind, nothing is read, and the
- * endpoint waits in its write.
+ * Stopping it closes the connection.  While the journal is behind, nothing is read:
+ * backpressure for the endpoint.
  *
  * libcurl hands over the answer in on_bytes(), from where it may not be called
  * itself: to end the transfer there, on_bytes() takes nothing more; to wait, it says so.
@@ -130,7 +130,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* May it be events?  A page or a picture is none. */
+/* Can this content type be events? A page or a picture cannot. */
 static bool is_stream(const char *kind)
 {
     return kind == NULL || has_word(kind, "event-stream") || has_word(kind, "json") ||
@@ -475,7 +475,7 @@ static enum outcome judge_trouble(const struct http *h, struct buf *b, struct st
     return OUTCOME_FAILED;
 }
 
-/* What another try may find in order. */
+/* Failures that another attempt may not see. */
 static bool is_passing(CURLcode code)
 {
     switch ((int)code) {

@@ -14,7 +14,7 @@ struct http_client;
 /* A transfer; its owner keeps it until it is done or was removed. */
 struct dialed {
     CURL *easy; /* owned by the owner, set up but for its CURLOPT_PRIVATE */
-    /* Once, unless it was removed; never from inside of dialer_add. */
+    /* Once, unless it was removed; never from inside of http_client_add. */
     void (*done)(struct dialed *t, CURLcode code);
 };
 

@@ -45,7 +45,7 @@ static void on_delivered(struct mailbox_call *p)
         b->idle(b->arg);
 }
 
-/* Neither @answer nor @error: it is handed back. */
+/* Neither @answer nor @error: the call is returned to the journal. */
 static void deliver(struct pending_call *q, struct str answer, struct str error)
 {
     struct journal_request *req = mailbox_call_begin(&q->post, JOURNAL_ANSWER_CALL);
@@ -100,7 +100,7 @@ static struct pending_call *pending_call_new(struct call_router *b, struct str i
     return q;
 }
 
-/* Without memory the call has no answer, and its caller hears so in time. */
+/* Without memory the call has no answer, and its caller times out. */
 static void put_through(struct call_router *b, const struct journal_request *call)
 {
     struct pool_process *m = pool_callee(b->pool);

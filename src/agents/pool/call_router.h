@@ -1,9 +1,9 @@
 /* A call router: the calls to one pool.
  *
  *     a call waits, and a process takes calls ──▶ TAKE ──▶ a line to the process
- *     its answer ──▶ ANSWER.  Its end without one: the call is handed back, for the next.
+ *     its answer ──▶ ANSWER.  Its end without one: the call is returned, for the next process.
  *
- * A call is a short question beside jobs and takes no place of one.  Without a process one is
+ * A call is a short question beside jobs and takes no slot.  If there is no process, one is
  * started.
  *
  * Loop thread only. */
@@ -40,9 +40,9 @@ void call_router_init(struct call_router *b,
                       void *arg);
 void call_router_done(struct call_router *b);
 
-/* Asks for a call, if one may be waiting and somebody can take it. */
+/* Asks the journal for a call, if one may be waiting and a process can take it. */
 void call_router_go_on(struct call_router *b);
-/* A process has answered.  False when nobody has asked it that. */
+/* A process has answered.  False when it was not asked. */
 bool call_router_answer(struct call_router *b,
                         const struct pool_process *m,
                         const struct report *report);

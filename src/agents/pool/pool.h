@@ -1,4 +1,4 @@
-/* A pool: the pool of one agent, its processes and who of them gets a job.
+/* A pool: the processes of one agent, and which of them gets a job.
  *
  *     a job waits, and no pool process has a place ──▶ another pool process, up to `size`
  *     a pool process is gone, and fewer than `warm` are left ──▶ another one, after a pause if
@@ -28,7 +28,7 @@ struct pool_options {
     const struct host *host; /* borrowed; outlives it, like the next two */
     const struct exec_agent *agent;
     const struct environment *env;
-    /* There may be a place, or nobody left.  Also from inside of pool_stop. */
+    /* A slot may be free, or no process is left.  Also from inside of pool_stop. */
     void (*changed)(void *arg);
     /* A process has answered a call; false when it was not asked. */
     bool (*answered)(void *arg, const struct pool_process *m, const struct report *report);
@@ -57,12 +57,12 @@ void pool_wake(struct pool *t);
 
 /* False when it does not have that job. */
 bool pool_cancel(struct pool *t, int64_t key, int64_t attempt);
-/* A heartbeat now: there may be news. */
+/* Sends a heartbeat now, to get what the journal has for the worker. */
 bool pool_ask(struct pool *t, int64_t key, int64_t attempt);
 
 /* Processes that are not gone and jobs that are not. */
 size_t pool_size(const struct pool *t);
-/* No more pool processes; see member_drain and member_stop. */
+/* No more pool processes; see pool_process_drain and pool_process_stop. */
 void pool_drain(struct pool *t);
 void pool_stop(struct pool *t);
 /* When its size is 0 after a stop. */

@@ -4,7 +4,7 @@
  *        └──────────────── finish, return ────────────────────▲
  *
  * The process has the job until the pool job is LEFT: it said so, or it is gone, or it did not
- * stop within the grace time.  What is still to be said to the journal is said after that.
+ * stop within the grace time.  What is still to be sent to the journal is sent after that.
  *
  * Loop thread only. */
 #ifndef AGENTS_POOL_POOL_JOB_H
@@ -20,9 +20,9 @@ struct pool_job;
 enum pool_job_state { POOL_JOB_WORKING, POOL_JOB_TOLD, POOL_JOB_LEFT, POOL_JOB_STATE_MAX };
 
 struct pool_job_events {
-    /* The process was told to stop it: pool_job_next has changed. */
+    /* The process was asked to stop it: pool_job_next has changed. */
     void (*told)(struct pool_job *s);
-    /* Once: the process has nothing to do with it any more; @finished: by its own word. */
+    /* Once: the process no longer has it; @finished: it reported the end itself. */
     void (*left)(struct pool_job *s, bool finished);
     /* Lines are stored: there is room. */
     void (*stored)(struct pool_job *s);
@@ -56,21 +56,21 @@ int pool_job_new(const struct host *host,
                  void *owner,
                  struct pool_job **ret);
 
-/* What the process says about it. */
+/* Reports of the process about it. */
 void pool_job_hear(struct pool_job *s, const struct report *report);
 /* A cancel was requested. */
 void pool_job_cancel(struct pool_job *s);
 
-/* What time brings: a lease without a sign of life.  @is_heard: we have listened to the
- * process, so silence is its own. */
+/* Timer: the lease had no sign of life.  @is_heard: we have read from the process, so the
+ * silence is its own. */
 void pool_job_look(struct pool_job *s, bool is_heard);
-/* It was to stop, and did not in time: pool_job_desert is next. */
+/* It did not stop within the grace time: pool_job_desert is next. */
 bool pool_job_is_stuck(const struct pool_job *s);
 /* When one of these two is to be called, on the loop's clock; INT64_MAX: never. */
 int64_t pool_job_next(const struct pool_job *s);
 
-/* The process is gone, or not to be waited for; @word is what that means for the job, unless
- * it was cancelled or has its last word. */
+/* The process is gone, or no longer waited for; @word is the result for the job, unless it was
+ * cancelled or has its final request. */
 void pool_job_desert(struct pool_job *s, const struct last_report *word);
 
 #endif

@@ -1,9 +1,8 @@
-/* Everything that happens to a process comes through here; what it says about a job goes to
- * the job's pool job.
+/* All events of a process come through here; its reports about a job go to the pool job.
  *
- * One timer rings at the next of the deadlines: the pool process's own and its pool jobs'.  A
- * deadline that moves later (each sign of life does that) leaves the timer alone; when it rings
- * too early, it is set again.
+ * One timer fires at the next deadline: the pool process's own or a pool job's.  A deadline
+ * that moves later (each sign of life does that) leaves the timer alone; when it fires too
+ * early, it is set again.
  *
  * While the lines of one job wait for the journal (1 MiB), nothing is read from the process:
  * its other jobs wait too, and their silence is not held against them. */
@@ -61,8 +60,7 @@ static void remark(const struct pool_process *m, const char *what, const char *w
     host_log(m->opt.host, only_job(m), m->opt.agent->name, str_of(line));
 }
 
-/* A line that is not taken.  The 1st, 2nd, 4th, 8th, … is told: a process may say the same
- * wrong thing for ever. */
+/* A malformed line.  The 1st, 2nd, 4th, 8th, … is logged: a process may repeat it for ever. */
 static void refuse(struct pool_process *m, const char *why)
 {
     char what[64];
@@ -116,7 +114,7 @@ static void move(struct pool_process *m, enum pool_process_state to)
     m->deadline = INT64_MAX;
 }
 
-/* It has no job: the end of its stdin is all that it should need. */
+/* It has no job: closing its stdin should end it. */
 static void part(struct pool_process *m)
 {
     move(m, POOL_PROCESS_LEAVING);
@@ -161,7 +159,7 @@ void pool_process_stop(struct pool_process *m)
         lease_session_hurry(&s->session);
 }
 
-/* It is not to be trusted: what it has is lost. */
+/* It broke the protocol: its jobs are lost. */
 static void kill_for(struct pool_process *m, const char *fault)
 {
     if (m->fault != NULL)

@@ -3,7 +3,8 @@
  *     STARTING ──"ready"──▶ READY ──retire──▶ RETIRING ──its last job ended──▶ LEAVING ──▶ GONE
  *
  * Only a READY one takes jobs.  Its end in any state but LEAVING is a crash: what was in it is
- * lost, and counts against the jobs' attempts.  What we end is handed back at no cost.
+ * lost, and counts against the jobs' attempts.  Jobs that we stop are requeued and do not use
+ * up an attempt.
  *
  * Loop thread only. */
 #ifndef AGENTS_POOL_POOL_PROCESS_H
@@ -36,7 +37,8 @@ struct pool_process_events {
     bool (*answered)(struct pool_process *m, const struct report *report);
     /* It has finished a job: it works. */
     void (*worked)(struct pool_process *m);
-    /* Once: the process is gone.  @why is for people when that was not our wish, else absent.
+    /* Once: the process is gone.  @why is a text for people when we did not end it, else
+     * absent.
      */
     void (*over)(struct pool_process *m, struct str why);
     /* Its memory goes. */
@@ -66,12 +68,12 @@ struct pool_process {
     uv_timer_t timer;
     int64_t started;  /* on the loop's clock, like the next two */
     int64_t deadline; /* STARTING: to be ready; RETIRING: for its jobs; LEAVING: to SIGTERM */
-    int64_t alarm;    /* when the timer rings; INT64_MAX: never */
+    int64_t alarm;    /* when the timer fires; INT64_MAX: never */
     int start_error;  /* why there is no process (a libuv code), or 0 */
     unsigned n_open;  /* of: child, timer */
     bool takes_calls; /* it has said so */
     bool is_outdated; /* retires as soon as it is ready */
-    bool hands_back;  /* what it does not finish is handed back */
+    bool hands_back;  /* jobs that it does not finish are requeued */
 };
 
 /* Starts a process.  No event from inside this call: when there is no process, `over` follows
@@ -90,7 +92,7 @@ struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64
 
 /* No more jobs; it ends with the last one, if it has ever been ready. */
 void pool_process_outdate(struct pool_process *m);
-/* SIGTERM, SIGKILL after the grace time; what it has not finished by then is handed back. */
+/* SIGTERM, SIGKILL after the grace time; jobs that it has not finished by then are requeued. */
 void pool_process_drain(struct pool_process *m);
 /* The same with SIGKILL; what waits to be stored is tried at once, for the last time. */
 void pool_process_stop(struct pool_process *m);

@@ -16,7 +16,7 @@ void report_reader_done(struct report_reader *r)
     buf_done(&r->event);
 }
 
-/* What a line may say about a job: each by the name of its pool process. */
+/* What a line may report about a job, by the name of its member. */
 static const struct {
     const char *name;
     enum report_kind kind;

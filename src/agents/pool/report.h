@@ -28,7 +28,7 @@ struct report_reader {
     struct buf event; /* one that had to be written anew */
 };
 
-/* Of lines up to @max_bytes; how deep an event may be is the journal's business. */
+/* Of lines up to @max_bytes; the journal checks how deep an event is. */
 void report_reader_init(struct report_reader *r, size_t max_bytes);
 void report_reader_done(struct report_reader *r);
 

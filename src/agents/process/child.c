@@ -3,14 +3,14 @@
  *     exit ──┬── both outputs have ended ────────────────────────▶ over
  *            │
  *            └── one is held open: 2 s ──▶ SIGKILL to the rest ──▶ over at their end
- *                                          of the group, 2 s ────▶ over all the same
+ *                                          of the group, 2 s ────▶ over anyway
  *
  * A paused output has not ended: what is in the pipe is waiting for us.  So the second
  * two seconds count only while reading goes on.  A process that has left the group may
  * write for ever; after the kill no more is read than a pipe can hold.
  *
- * The child is reaped when we hear of its exit, so its number may be given to others then,
- * but not while its process group has a pool process: has_leftovers says whether it had. */
+ * The child is reaped when it exits, so its pid may be reused then,
+ * but not while its process group has a member: has_leftovers says whether it had. */
 #include "agents/process/child.h"
 
 #include "agents/process/child_guard.h"

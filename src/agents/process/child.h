@@ -72,10 +72,10 @@ void child_init(struct child *c,
  * cannot be started (a libuv code), child_close is all that is left to do. */
 int child_start(struct child *c, const struct child_spec *spec, struct buf *line);
 
-/* More for its stdin.  One that does not read does not hold us up, and one that has closed it
- * has missed something: neither is an error.  ERR_NOMEM: nothing was said. */
+/* More for its stdin.  A child that does not read does not block us; one that has closed its
+ * stdin does not get it: neither is an error.  ERR_NOMEM: nothing was written. */
 int child_say(struct child *c, struct str line);
-/* No more: its stdin ends behind what was said. */
+/* No more: closes its stdin after what was written. */
 void child_end_input(struct child *c);
 
 /* Stops reading stdout, and goes on. */

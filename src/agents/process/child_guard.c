@@ -1,6 +1,6 @@
-/* libuv has no place between fork and exec, but fork has one for everybody: handlers that
- * run in the child.  Ours does something only while its thread is in leash_spawn, which it
- * can learn from nothing but a variable of the thread. */
+/* libuv has no hook between fork and exec, but fork itself has one: handlers that run in the
+ * child (pthread_atfork).  Ours does something only while its thread is in child_guard_spawn(),
+ * which a thread-local variable says. */
 #include "agents/process/child_guard.h"
 
 #include "base/buf.h"

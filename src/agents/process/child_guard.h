@@ -2,9 +2,9 @@
  * killed.
  *
  * The kernel kills a process when the thread that forked it ends (PR_SET_PDEATHSIG), if the
- * process asks for that itself.  What such a process has started in its turn is not on it;
- * all of them carry the server's mark in their environment, and the next server with that
- * mark looks for them first. */
+ * process asks for that itself.  That does not cover what such a process has started itself;
+ * all of them have the server's mark in their environment, and the next server with that mark
+ * kills them first. */
 #ifndef AGENTS_PROCESS_CHILD_GUARD_H
 #define AGENTS_PROCESS_CHILD_GUARD_H
 
@@ -20,8 +20,8 @@ int child_guard_spawn(uv_loop_t *loop,
                       uv_process_t *process,
                       const uv_process_options_t *options);
 
-/* Kills every process with that mark but our own; true when there was any.  Nobody else may
- * be using the mark. */
+/* Kills every process with that mark but our own; true when there was any.  No running server
+ * may use the mark. */
 bool child_guard_sweep(struct str mark);
 
 #endif

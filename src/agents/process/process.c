@@ -1,5 +1,5 @@
 /* A process as the executor of a task: the job is a line on its stdin, which ends there; its
- * exit decides.  Exit 0 went well, anything else is a failure with the end of stderr. */
+ * exit decides.  Exit 0 is a success, anything else a failure with the end of stderr. */
 #include "agents/process/child.h"
 #include "agents/environment.h"
 #include "agents/exec.h"
@@ -124,7 +124,7 @@ static void resume_reading(struct executor *h)
     child_resume(&process_of(h)->child);
 }
 
-/* Once: it is told with every answer of the journal. */
+/* Once: every answer of the journal repeats it. */
 static void ask_to_pause(struct executor *h)
 {
     struct process *p = process_of(h);

@@ -36,7 +36,7 @@ static void put_status(struct buf *out, int64_t status)
     buf_i64(out, status);
 }
 
-/* Interpreters exit with it when nobody has caught an exception. */
+/* Interpreters exit with it after an uncaught exception. */
 enum { STATUS_UNCAUGHT = 1 };
 
 struct str verdict_put(struct buf *out,

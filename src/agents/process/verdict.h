@@ -1,4 +1,4 @@
-/* What the end of a worker's process says about its job, in words. */
+/* The error message for a worker's process that failed. */
 #ifndef AGENTS_PROCESS_VERDICT_H
 #define AGENTS_PROCESS_VERDICT_H
 

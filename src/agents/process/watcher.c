@@ -1,5 +1,5 @@
 /* A handle for each folder, since the system reports on one folder at a time, and a timer that
- * waits for stillness.  The watcher's memory goes with the last handle. */
+ * waits until nothing changes any more.  The watcher's memory goes with the last handle. */
 #include "agents/process/watcher.h"
 
 #include "base/error.h"

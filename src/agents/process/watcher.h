@@ -1,8 +1,8 @@
-/* A watcher: says that files below some folders have changed, when they are still again.
+/* A watcher: calls back when files below some folders have changed, once the changes stop.
  *
- * Whoever saves a file writes, renames and touches it, and a version control system does so
- * with many: all that happens within a moment is one change.  Only sources count, by the ends
- * of their names, and not those of installed packages.
+ * Saving a file writes, renames and touches it, and a version control system does so with many:
+ * all changes within a moment are one.  Only sources count, by the ends of their names, and not
+ * those of installed packages.
  *
  * Loop thread only. */
 #ifndef AGENTS_PROCESS_WATCHER_H

@@ -56,7 +56,7 @@ static bool is_passed_on(struct str name)
             !header_is(name, "x-service-key"));
 }
 
-/* Headers that graphs may look at, by their names in small messages. */
+/* Headers that graphs may look at, by their names in lower case. */
 static void put_headers(struct buf *b, const struct http_request *req)
 {
     struct str name, value;

@@ -5,10 +5,10 @@
  *     server_flags.c   the environment and the command line
  *     server_agents.c  agents, made of what the file said of each and of "*"
  *     server_help.c    --help and the reference
- *     server_show.c    what came of it all
+ *     server_show.c    the result
  *
- * A value is set as soon as it is read, and by what has more weight again; so it is checked
- * also where it does not last.  Agents are made at the end. */
+ * A value is set as soon as it is read, and again by a source of higher precedence; so it is
+ * checked even where it is overridden.  Agents are made at the end. */
 #ifndef CONFIG_FILE_LOADER_H
 #define CONFIG_FILE_LOADER_H
 
@@ -48,7 +48,7 @@ int loader_find_file(struct loader *l, int argc, char **argv, const char **ret_f
 int loader_read_environment(struct loader *l);
 int loader_read_flags(struct loader *l, int argc, char **argv);
 
-/* Notes who has said what @option is. */
+/* Notes which source has set @option. */
 void loader_note(struct loader *l, const struct option *option, enum config_source source);
 
 /* A new entry, zeroed but for its name; NULL when memory ran out. */

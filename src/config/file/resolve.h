@@ -1,4 +1,4 @@
-/* Values that name something else: ${VARIABLE} and @file.
+/* Substitution in values: ${VARIABLE} and @file.
  *
  * "$${" is a "${" that means itself, and "@@" at the beginning an "@".  A text that came out
  * of a variable or file is not looked at again. */

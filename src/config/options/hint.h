@@ -1,5 +1,4 @@
-/* What somebody may have meant by a value that an option does not take: 10s for "10 sec".
- * Pure. */
+/* Suggests a valid value for one that an option does not take: 10s for "10 sec". Pure. */
 #ifndef CONFIG_OPTIONS_HINT_H
 #define CONFIG_OPTIONS_HINT_H
 

@@ -1,4 +1,4 @@
-/* Where the server listens, taken apart.  Pure. */
+/* The address that the server listens on, parsed.  Pure. */
 #ifndef CONFIG_OPTIONS_LISTEN_H
 #define CONFIG_OPTIONS_LISTEN_H
 
@@ -12,7 +12,7 @@ struct listen_address {
     char host[46];       /* numeric; empty: only a Unix socket */
     uint16_t port;       /* 0: any free one */
     char unix_path[108]; /* as in sockaddr_un; empty: only TCP */
-    bool is_loopback;    /* only this machine gets there */
+    bool is_loopback;    /* reachable from this machine only */
 };
 
 /* "127.0.0.1:8400", "[::1]:8400", "localhost:8400", "unix:/run/spoolwire.sock", or two of

@@ -1,7 +1,6 @@
-/* What came of file, environment and flags: all of it, and who has said it.
+/* The effective configuration, and the source of each value.
  *
- * What is written for people is a file that means the same, but for secrets, which are
- * masked. */
+ * The text for people is a valid file with the same meaning, except that secrets are masked. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "config/file/loader.h"
@@ -18,7 +17,7 @@ static const char *source_name(enum config_source source)
 
 /* --- as a file --------------------------------------------------------------- */
 
-/* "max_body: 4M", or nothing when it has no value; what is secret is only said to be there. */
+/* "max_body: 4M", or nothing when it has no value; a secret is masked. */
 static bool put_option(const struct option *o,
                        const void *object,
                        const char *indent,

@@ -46,7 +46,7 @@ void suggest_try(struct suggestion *s, const char *name)
     if (s->key.n > MAX_KEY || known.n > MAX_KEY)
         return;
     size_t changes = distance(s->key, known);
-    /* With more than a third of it changed it is another word: tools are no loops. */
+    /* With more than a third of it changed it is another word ("tools" is not "loops"). */
     if (changes >= s->changes || 3 * changes > known.n)
         return;
     s->changes = changes;

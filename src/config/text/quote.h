@@ -1,4 +1,4 @@
-/* Pieces of a file and of the command line, made fit for an error's text. */
+/* Quotes pieces of a file or of the command line for an error message. */
 #ifndef CONFIG_TEXT_QUOTE_H
 #define CONFIG_TEXT_QUOTE_H
 
@@ -6,7 +6,7 @@
 
 enum { QUOTE_MAX = 40, QUOTE_MAX_FILE_NAME = 80 };
 
-/* Short, and nothing that a terminal obeys. */
+/* Short, and without control characters. */
 struct quoted {
     char z[QUOTE_MAX + 4];
 };

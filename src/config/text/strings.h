@@ -1,4 +1,4 @@
-/* A list of texts as execve likes it: char **, ended by NULL.  An empty one may be NULL. */
+/* A list of texts as execve takes it: char **, ended by NULL.  An empty one may be NULL. */
 #ifndef CONFIG_TEXT_STRINGS_H
 #define CONFIG_TEXT_STRINGS_H
 

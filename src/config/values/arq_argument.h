@@ -1,6 +1,6 @@
-/* Words that stand for the arguments of an ARQ function: `job_id`, `agent`, `attempt`, `input`,
+/* How settings name the arguments of an ARQ function: `job_id`, `agent`, `attempt`, `input`,
  * `input.KEY`, `resume` (answers by question; None at the start), `answer` (the only one).
- * `name=word` is one that is passed by its name.  Pure. */
+ * `name=argument` is passed by keyword.  Pure. */
 #ifndef CONFIG_VALUES_ARQ_ARGUMENT_H
 #define CONFIG_VALUES_ARQ_ARGUMENT_H
 

@@ -5,7 +5,7 @@
 
 #define MARK STR("{job_id}")
 
-/* Where the mark stands, or s.n. */
+/* Where {job_id} stands, or s.n. */
 static size_t find_mark(struct str s)
 {
     for (size_t i = 0; i + MARK.n <= s.n; i++)

@@ -1,4 +1,4 @@
-/* Where a Redis server is, taken apart.  Pure. */
+/* A Redis URL, parsed.  Pure. */
 #ifndef CONFIG_VALUES_REDIS_URL_H
 #define CONFIG_VALUES_REDIS_URL_H
 
