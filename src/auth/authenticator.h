@@ -1,4 +1,4 @@
-/* The gate of a loop: who is it that asks?
+/* The authenticator of a loop: who sends this request?
  *
  * Loop thread only.  It needs no lock and no store: the tokens are in memory, and a connection
  * remembers the token that it has shown. */

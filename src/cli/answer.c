@@ -48,7 +48,7 @@ static int show_questions(struct remote *r, struct str job)
 /* --- the answer ------------------------------------------------------------------------------
  */
 
-/* A line from a person, all there is from a pipe. */
+/* A line from a terminal, everything from a pipe. */
 static int read_answer(const struct args *args, struct buf *out)
 {
     bool is_person = isatty(STDIN_FILENO) == 1;

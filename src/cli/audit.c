@@ -163,7 +163,7 @@ static void keep_header(struct audit *a, const struct record *rec)
             table_put(&a->headers, table_key(&a->headers, SPACE_HEAD, rec->info.run), copy);
 }
 
-/* Gives a record that stands alone the head it has in the store. */
+/* Gives a self-contained record the header that it has in the store. */
 static void find_own_header(struct audit *a, struct record *rec)
 {
     struct record *header;
@@ -229,7 +229,7 @@ static void check_ending(struct audit *a, const struct record *rec)
     }
 }
 
-/* It must be what we would write: nobody has changed it by hand. */
+/* It must be byte for byte what we write: it was not edited by hand. */
 static void check_form(struct audit *a, const struct record *rec, struct str stored)
 {
     if (a->job.alone)

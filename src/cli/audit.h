@@ -1,9 +1,9 @@
 /* An audit of one job's records: are they a sound journal?
  *
  *     numbers without gaps ── each record as we write it ── one ending, at the end
- *     every start closed ── the fold, rebuilt, agrees ── every dialect can say it
+ *     every start closed ── the fold, rebuilt, agrees ── every dialect can render it
  *
- * It is told the records in order, and tells what is wrong.  One thread. */
+ * It takes the records in order and reports what is wrong.  One thread. */
 #ifndef CLI_AUDIT_H
 #define CLI_AUDIT_H
 
@@ -15,11 +15,11 @@ struct audit;
 
 struct audit_job {
     struct str id, agent, state; /* copied */
-    /* 1: all are there; above: its time is over, and only its ending is left; 0: the same, and
-     * it begins with whichever comes first. */
+    /* 1: all are there; above: its records are expired, and only its ending is left; 0: the
+     * same, and it begins with whichever comes first. */
     uint64_t first_seq;
     uint64_t seq; /* of its last record */
-    bool alone;   /* records have their heads inlined, as the dialect raw sends them */
+    bool alone;   /* records have their headers inlined, as the dialect raw sends them */
 };
 
 /* One thing that is wrong; @seq is the record's, or 0. */
@@ -28,7 +28,7 @@ typedef void (*audit_cb)(void *arg, uint64_t seq, const char *what);
 int audit_new(const struct audit_job *job, audit_cb tell, void *arg, struct audit **ret);
 void audit_free(struct audit *a);
 
-/* ERR_NOMEM, else 0: what is wrong is told. */
+/* ERR_NOMEM, else 0: faults are reported by callback. */
 int audit_take(struct audit *a, uint64_t seq, struct str stored);
 int audit_end(struct audit *a);
 

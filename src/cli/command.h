@@ -13,7 +13,8 @@ struct buf;
 /* Exit codes, documented in spoolwire(1). */
 enum {
     EXIT_OK = 0,
-    EXIT_BAD_NEWS = 1, /* done, and the answer is no: a failed job, bad lines, a fault found */
+    EXIT_BAD_NEWS = 1, /* done, with a negative result: a failed job, bad lines, a fault found
+                        */
     EXIT_USAGE = 2,    /* the command line, or the settings */
     EXIT_TROUBLE = 3,  /* a file, the output, memory, or the server refuses */
     EXIT_NO_SERVER = 4,
@@ -45,7 +46,7 @@ enum {
     COMMAND_JSON = 1 << 0,     /* has --json */
     COMMAND_REMOTE = 1 << 1,   /* talks to a server: --url, --token, --token-file */
     COMMAND_SETTINGS = 1 << 2, /* takes the server's options, and reads them itself */
-    COMMAND_HIDDEN = 1 << 3,   /* not for people: in no list */
+    COMMAND_HIDDEN = 1 << 3,   /* internal: in no list */
     COMMAND_DATA = 1 << 4,     /* opens the database: --data, --config */
 };
 

@@ -1,7 +1,7 @@
 /* `spoolwire completion`: a script for the shell, made of the tables of commands and flags.
  *
- * What a word can be is in the script; only jobs and agents are asked of the server, when
- * somebody presses the key. */
+ * The script has all fixed words; only jobs and agents are asked of the server, when the user
+ * presses the key. */
 #include "cli/commands.h"
 #include "cli/visit.h"
 
@@ -63,7 +63,8 @@ static void put(struct buf *out, const char *text)
     buf_str(out, str_of(text));
 }
 
-/* Appends @text for single quotes, without what a shell's description field minds. */
+/* Appends @text for single quotes, without characters that a shell's description field cannot
+ * have. */
 static void put_quoted(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++) {

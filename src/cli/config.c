@@ -1,4 +1,4 @@
-/* `spoolwire config`: what the server would run with, whether that is good, and what there is.
+/* `spoolwire config`: shows the effective settings, checks them, and lists all options.
  */
 #define _GNU_SOURCE /* environ */
 #include "base/buf.h"
@@ -123,7 +123,7 @@ static bool can_run(const char *name)
     return false;
 }
 
-/* What can be read, and would not work. */
+/* Settings that are readable and cannot work. */
 static int check_agent(const struct config_agent *a)
 {
     int code = EXIT_OK;

@@ -33,7 +33,7 @@ static int load_config(const struct args *args, struct server_config **ret)
 
 typedef int (*open_cb)(const struct store_options *, struct store **, struct error *);
 
-/* Opens it with @open, or when somebody has it, with @beside, unless that is NULL. */
+/* Opens it with @open, or when a server has it, with @beside, unless that is NULL. */
 static int open_with(const struct args *args,
                      open_cb open,
                      open_cb beside,

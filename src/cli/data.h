@@ -1,4 +1,4 @@
-/* The database of the server that the same settings would start: for commands that open it
+/* The database that `serve` would use with the same settings, for commands that open it
  * themselves (COMMAND_DATA: --data, --config, and the variables). */
 #ifndef CLI_DATA_H
 #define CLI_DATA_H

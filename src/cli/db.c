@@ -1,4 +1,4 @@
-/* `spoolwire db`: looking after the database file. */
+/* `spoolwire db`: checks, compacts and copies the database file. */
 #include "base/error.h"
 #include "base/json.h"
 #include "base/visible.h"
@@ -76,7 +76,7 @@ static const struct command command_check = {
 /* --- backup ---------------------------------------------------------------------------------
  */
 
-/* {"done":true}, and to which file, for programs; people are told of trouble only. */
+/* {"done":true}, and to which file, for programs; people see errors only. */
 static int write_done(const struct args *args, struct str file)
 {
     struct buf out;

@@ -1,4 +1,4 @@
-/* `spoolwire dev`: the graphs of a project behind a server, with one command.
+/* `spoolwire dev`: serves the graphs of a project, with one command.
  *
  *     langgraph.json ──project──▶ .spoolwire/dev.yaml ──▶ serve
  *                                 .spoolwire/kit/         what its processes run
@@ -106,7 +106,7 @@ static int find_program(const struct dev *d, enum kit kit, char *ret, size_t siz
 /* --- settings ------------------------------------------------------------------------------
  */
 
-/* A word of the file that means itself: JSON's texts are YAML's too. */
+/* A literal text in the file: JSON's strings are YAML's too. */
 static void put_word(struct buf *out, const char *text)
 {
     struct buf plain;

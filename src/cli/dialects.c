@@ -1,4 +1,4 @@
-/* `spoolwire dialects`: what each dialect looks like, by a real frame of each.
+/* `spoolwire dialects`: shows a real frame of each dialect.
  *
  * The samples are rendered now, from a few lines of a recorded run, so they cannot be
  * out of date. */

@@ -1,10 +1,10 @@
-/* `spoolwire doctor`: what stands between us and the server, and what it does to streams.
+/* `spoolwire doctor`: finds out what proxies between us and the server do to streams.
  *
- * Two jobs of an agent that plays by itself are watched through the address that clients
- * use.  A lively one: its records say when they were made, so what a hop holds back shows as
- * moments that are far apart there and come here at once.  A silent one: what is cut although
- * nothing has ended was cut by a hop.  What else hops do shows in the head of the answer.
- * Both jobs are deleted afterwards. */
+ * It watches two jobs of the demo agent through the address that clients use.  A lively one:
+ * its records say when they were made, so what a hop holds back shows as moments that are far
+ * apart there and come here at once.  A silent one: what is cut although nothing has ended was
+ * cut by a hop.  Other changes by hops show in the response headers. Both jobs are deleted
+ * afterwards. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/visible.h"
@@ -350,7 +350,7 @@ static void remove_job(struct doctor *d, const char *id)
     struct client_reply reply;
 
     client_reply_init(&reply);
-    /* It says itself when that fails; there is nothing more to do about it. */
+    /* It reports its own failure. */
     (void)remote_job(&d->remote, "DELETE", "/v1/jobs/", str_of(id), "", &reply);
     client_reply_done(&reply);
 }

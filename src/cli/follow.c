@@ -89,7 +89,7 @@ static int code_of(const struct remote_follow *f, const struct client_reply *rep
     return code;
 }
 
-/* The server may just be restarting. */
+/* The server may be restarting. */
 static int ask_ending(const struct remote_follow *f)
 {
     struct client *c = f->remote->client;

@@ -1,7 +1,7 @@
-/* An inbox: the questions that are open, told as they come and go.
+/* An inbox: reports open questions as they come and go.
  *
- * It follows the system topic, which is a hint and nothing more: what is open is asked of the
- * server, when the stream begins, after a gap, and when a question is said to be new. */
+ * It follows the system topic, which is only a hint: it asks the server for the open questions
+ * when the stream begins, after a gap, and when a new question is announced. */
 #ifndef CLI_INBOX_H
 #define CLI_INBOX_H
 
@@ -11,11 +11,11 @@ struct args;
 struct pages;
 
 struct inbox_events {
-    /* A question is open that was not told before; @q is an item of GET /v1/interrupts. */
+    /* A new open question; @q is an item of GET /v1/interrupts. */
     void (*opened)(void *arg, yyjson_val *q);
-    /* One of those is open no longer; @how is answered, expired or closed. */
+    /* A question was closed; @how is answered, expired or closed. */
     void (*left)(void *arg, struct str job, struct str id, struct str how);
-    /* All that has happened was told.  Anything but EXIT_OK ends it. */
+    /* Everything so far was reported.  Anything but EXIT_OK ends it. */
     int (*rest)(void *arg);
     void *arg;
 };

@@ -76,7 +76,7 @@ static yyjson_val *question_of(struct job_table *l, struct str job)
     return NULL;
 }
 
-/* What one wants to know next: why it failed, what it asks, who works on it. */
+/* The last column: why it failed, what it asks, or which worker has it. */
 static void put_remark(struct job_table *l, yyjson_val *job)
 {
     struct str error = json_text(json_at(job, "error"));

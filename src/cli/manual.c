@@ -1,6 +1,6 @@
 /* `spoolwire manual`: the parts of the manual page that are made of the tables.
  *
- * scripts/docs puts them into docs/spoolwire.1, and a test sees to it that they are there. */
+ * scripts/docs puts them into docs/spoolwire.1, and a test checks that they are up to date. */
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/visit.h"

@@ -1,4 +1,4 @@
-/* Files that are part of the program and are put into folders when they are needed: the kits
+/* Files that are embedded in the program and unpacked when they are needed: the kits
  * that run graphs, and the projects that `init` writes. */
 #ifndef CLI_PARCEL_H
 #define CLI_PARCEL_H
@@ -15,8 +15,8 @@ struct parcel_file {
 /* Made by scripts/embed-tree; ends with one without a path. */
 extern const struct parcel_file parcel_files[];
 
-/* Writes what is below @name ("javascript") into @folder, which need not be there.  A file that
- * is as it should be is left alone; any other is replaced, or refused (ERR_REFUSED) when
+/* Writes what is below @name ("javascript") into @folder, which need not be there.  An
+ * identical file is left alone; any other is replaced, or refused (ERR_REFUSED) when
  * @is_fresh.  ERR_IO, ERR_TOO_LARGE (a path). */
 int parcel_unpack(const char *name, const char *folder, bool is_fresh, struct error *err);
 

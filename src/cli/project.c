@@ -139,7 +139,7 @@ static int read_graphs(struct project *p, yyjson_val *graphs, struct error *err)
     return 0;
 }
 
-/* Those that are folders; packages are installed by whoever owns the project. */
+/* Those that are folders; packages must be installed by the user. */
 static int read_dependencies(struct project *p, yyjson_val *list, struct error *err)
 {
     size_t i, n;

@@ -24,7 +24,7 @@ struct project {
     struct project_graph *graphs;
     size_t n_graphs;
     char **places; /* folders that Python modules are in; or NULL */
-    bool has_auth; /* handlers that decide who may do what, which nobody calls here */
+    bool has_auth; /* authentication handlers, which are not called here */
     /* Sentences, each about a member that is there and not honoured; NULL after the last. */
     const char *ignored[PROJECT_MAX_IGNORED + 1];
 };

@@ -1,9 +1,9 @@
-/* Requests on their way to a server that has one job: whoever submits a job gets that one.
+/* Rewrites requests to a server that has one job: a submission gets that job.
  *
  *     POST /v1/jobs                ─▶ GET /v1/jobs/JOB
  *     POST /v1/jobs/async/submit   ─▶ GET /v1/jobs/async/job/JOB
  *
- * All else passes as it is; what cannot be followed (a body without a length, another protocol
+ * All else passes unchanged; what cannot be parsed (a body without a length, another protocol
  * after an upgrade) does so until the connection ends.  Pure, one connection each. */
 #ifndef CLI_REDIRECT_H
 #define CLI_REDIRECT_H
@@ -23,7 +23,7 @@ struct redirect {
 void redirect_init(struct redirect *r, struct str job);
 void redirect_done(struct redirect *r);
 
-/* Appends what shall go on of the next @bytes to @out, whose error says if memory ran out. */
+/* Appends what to forward of the next @bytes to @out, whose error says if memory ran out. */
 void redirect_feed(struct redirect *r, struct str bytes, struct buf *out);
 
 #endif

@@ -60,7 +60,8 @@ static bool send_all(int fd, const char *p, size_t n)
     return true;
 }
 
-/* A reset, so that nobody takes it for an end; but what was sent before arrives. */
+/* A TCP reset, so that the client does not take it for a regular end; what was sent before
+ * arrives. */
 static void cut(struct pipe *p)
 {
     struct linger hard = { .l_onoff = 1, .l_linger = 0 };

@@ -4,9 +4,8 @@
  *     client ◀──▶ relay ◀──▶ server
  *                   │ before a frame: its time, a stall      behind one: a cut
  *
- * It never changes a byte of an answer, it only waits between them or stops; so whatever the
- * server says arrives as the server has said it.  Who submits a job is led to the one that
- * there is (redirect.h).  Frames are known by their ids: in SSE, and in JSON lines with an
+ * It never changes a byte of a response: it only delays or cuts.  A submission gets the
+ * recorded job (redirect.h).  Frames are known by their ids: in SSE, and in JSON lines with an
  * envelope. A thread for each connection: it is for tests. */
 #ifndef CLI_RELAY_H
 #define CLI_RELAY_H
@@ -20,7 +19,7 @@ struct relay;
 
 enum { RELAY_MAX_FAULTS = 16, RELAY_ID = 32 };
 
-/* Each happens once, to whoever gets there first. */
+/* Each happens once, to the first connection that reaches it. */
 struct relay_fault {
     char id[RELAY_ID]; /* of the frame, such as 57 or 57.1 */
     int64_t stall_ms;  /* before it; 0: the connection is cut behind it */
@@ -31,8 +30,8 @@ struct relay_options {
     uint16_t port;        /* 0: any free one */
     const char *upstream; /* a Unix socket */
     const char *job;      /* the one that is served */
-    /* When each record was made, by its number from 1, in milliseconds; the run begins when
-     * somebody reads its first. */
+    /* When each record was made, by its number from 1, in milliseconds; the run begins when a
+     * client reads its first record. */
     const int64_t *made_ms;
     size_t n_made;
     double speed; /* 0: no waiting */

@@ -6,7 +6,7 @@
 #include "client/client.h"
 #include "cli/command.h"
 
-/* A request that takes longer is given up. */
+/* Timeout of a request. */
 enum { REMOTE_TIMEOUT_MS = 30000, REMOTE_MAX_PATH = 16 * 1024 };
 
 struct term;
@@ -85,7 +85,7 @@ struct remote_follow {
     const char *after; /* an id, or NULL: from the beginning */
     bool raw;          /* whole frames instead of their data */
     struct term *term; /* show it live there; NULL: write lines.  Wants the agent dialect */
-    struct client *answers; /* with a term: for answers that are typed; NULL: nobody types */
+    struct client *answers; /* with a term: for answers that are typed; NULL: not interactive */
 };
 
 #define FOLLOW_COLOR_HELP \

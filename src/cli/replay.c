@@ -3,8 +3,8 @@
  *     file ─▶ a temporary database ─▶ `spoolwire serve` on a Unix socket ◀─▶ relay ◀─▶ clients
  *
  * The records are stored as they were, so every reader gets the very frames of the recorded
- * run, from the server's own code, in any dialect and from any place.  The relay gives them
- * their pace, and the faults that were asked for.  Everything is gone afterwards. */
+ * run, from the server's own code, in any dialect and from any place.  The relay adds the
+ * recorded timing and the requested faults.  All files are removed afterwards. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "base/clock.h"
 #include "base/error.h"
@@ -51,7 +51,7 @@ struct replay {
 /* --- reading the file -----------------------------------------------------------------------
  */
 
-/* Later records of the same run name it as their head again. */
+/* Later records of the same run name it as their header again. */
 static int keep_header(struct replay *r, const struct record *rec)
 {
     if (r->n_kept == r->cap_kept) {
@@ -279,7 +279,7 @@ static void remove_folder(const struct replay *r)
 /* --- the server behind it -------------------------------------------------------------------
  */
 
-/* It gets nothing of our environment: it is a server of its own. */
+/* It does not inherit our environment. */
 static void become_server(const struct replay *r, const sigset_t *before)
 {
     char listen[120];
@@ -299,13 +299,13 @@ static void become_server(const struct replay *r, const sigset_t *before)
                       (char[]){ "--shutdown-window=0" },
                       NULL };
     (void)sigprocmask(SIG_SETMASK, before, NULL);
-    if (freopen("/dev/null", "w", stdout) != NULL) /* what it says is not meant for our readers
+    if (freopen("/dev/null", "w", stdout) != NULL) /* its log is not shown
                                                     */
         (void)execve("/proc/self/exe", words, nothing);
     _exit(EXIT_TROUBLE);
 }
 
-/* Is somebody listening on the socket? */
+/* Is the server listening on the socket? */
 static bool answers(const struct replay *r)
 {
     return access(r->socket, F_OK) == 0;

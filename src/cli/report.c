@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-/* As it is into a file or pipe; a terminal gets nothing that it would obey. */
+/* Unchanged into a file or pipe; without control characters on a terminal. */
 static int put_report(const struct args *args, yyjson_val *answer, struct buf *out)
 {
     yyjson_val *report = json_at(answer, "report");

@@ -79,7 +79,7 @@ static void put_input(struct buf *b, struct str input)
     json_reader_done(&reader);
 }
 
-/* One line end at the end of a file is the editor's, not the author's. */
+/* Drop one line end at the end of a file: editors add it. */
 static struct str trimmed(struct str s)
 {
     if (s.n > 0 && s.p[s.n - 1] == '\n')

@@ -1,7 +1,7 @@
 /* `spoolwire token`: makes, lists and revokes tokens, in the database itself.
  *
- * Whoever may write that file may do everything anyway, so no server and no token is needed.
- * When a server has the file open, a command ends when it has seen what was done. */
+ * Write access to that file allows everything anyway, so no server and no token is needed. When
+ * a server has the file open, a command waits until the server has seen the change. */
 #include "auth/draft.h"
 #include "auth/token.h"
 #include "base/buf.h"
@@ -277,7 +277,7 @@ static int run_list(const struct args *args)
     int code = data_open_tokens(args, &store, &served);
     if (code != EXIT_OK)
         return code;
-    (void)term_open(&term, NULL); /* auto is a word that it knows */
+    (void)term_open(&term, NULL); /* auto is valid */
     grid_init(&l.grid, titles);
     buf_init(&l.out, SIZE_MAX / 4);
     if (store_tokens(store, on_row, &l, &err) != 0)
@@ -299,7 +299,7 @@ static int revoke_one(const struct args *args, struct store *store, struct str w
     struct token_text text;
     struct error err;
 
-    /* Somebody who has found one pastes all of it. */
+    /* Accepts a whole token too, as it is pasted from a leak. */
     if (token_text_read(word, &text))
         word = text.id;
     if (!secret_valid_id(word))

@@ -32,7 +32,7 @@ struct translate {
     bool follow;
     bool stats;
     const char *file; /* being read */
-    bool reader_left; /* nobody reads our output any more */
+    bool reader_left; /* the reader of our output has gone */
     int write_errno;
     uint64_t n_bad_shown;
 };
@@ -282,7 +282,7 @@ static int trouble(const struct translate *t, const char *what)
     return EXIT_TROUBLE;
 }
 
-/* A strict stop is a bad line; a reader that left is no trouble at all. */
+/* A strict stop is a bad line; a reader that left is not an error. */
 static int stopped(const struct translate *t, struct filter *f, int err)
 {
     if (t->reader_left)

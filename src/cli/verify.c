@@ -1,4 +1,4 @@
-/* `spoolwire verify`: proves that journals are sound, from the file or through the API.
+/* `spoolwire verify`: checks the records of jobs, in the file or through the API.
  *
  * Offline it reads the database as any reader does, also beside a server that runs.  Online it
  * reads what a client would get: the records as `raw`, then every other dialect to its end. */

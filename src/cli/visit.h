@@ -1,5 +1,4 @@
-/* A visit to everything that can stand on the command line, for what is made of it: the
- * shells' completion and the manual. */
+/* Walks over all commands and flags, for the shells' completion and the manual. */
 #ifndef CLI_VISIT_H
 #define CLI_VISIT_H
 

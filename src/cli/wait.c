@@ -1,5 +1,5 @@
-/* Waiting for a job's end, by long polls: a lost connection or a server that restarts only
- * makes for another one. */
+/* Waits for a job's end by long polls; polls again after a lost connection or a restart of the
+ * server. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/visible.h"
@@ -154,7 +154,8 @@ static int wait_for(struct job_wait *s)
         s->last_good = clock_monotonic_ms();
         still_going(s);
         if (s->last_good - began < PAUSE_MS && left > PAUSE_MS)
-            clock_sleep_ms(PAUSE_MS); /* a server that does not wait must not be pressed */
+            clock_sleep_ms(PAUSE_MS); /* do not poll in a tight loop when the server does not
+                                         wait */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Inside the client: what client.c and client_stream.c share. */
+/* Internal to client/: what client.c and stream.c share. */
 #ifndef CLIENT_INTERNAL_H
 #define CLIENT_INTERNAL_H
 

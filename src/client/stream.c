@@ -1,4 +1,4 @@
-/* Server-sent events, read as the HTML standard says, over connections that may break.
+/* Reads server-sent events as the HTML standard says, and reconnects.
  *
  *     connect ─▶ frames … ─▶ clean end: done
  *        ▲          │ cut

@@ -2,8 +2,8 @@
  *
  * One job as a JSON line on standard input, events as JSON lines on standard output.  Each
  * event is one write, so that a reader sees it at once; flat out they are written in large
- * pieces.  With --pool the same script works on many jobs in one process (demo_pool.c), with
- * --pull for a server over HTTP (demo_pull.c). */
+ * pieces.  With --pool the same script works on many jobs in one process (pool.c), with --pull
+ * for a server over HTTP (pull.c). */
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "demo/demo.h"
@@ -296,7 +296,7 @@ static int run_exec(const struct demo_options *defaults)
 /* --- the command
  * ------------------------------------------------------------------------------ */
 
-/* Nothing needs tidying up, and nothing may hold it up. */
+/* There is nothing to clean up: exit at once. */
 static void on_sigterm(int number)
 {
     _exit(128 + number);

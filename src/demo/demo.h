@@ -1,9 +1,9 @@
 /* The demo agent: a scripted triage run that emits what a LangGraph graph in Python does.
  *
- * One job in, `astream_events` lines out through a sink.  What is written depends on the
- * job and its options alone: no clock, no chance.  The sink decides where lines go and how
- * long a pause takes (demo_agent.c: standard output; demo_pool.c: the same for several jobs at
- * a time; demo_pull.c: the worker API). */
+ * One job in, `astream_events` lines out through a sink.  The output depends on the job and its
+ * options alone: no clock, no randomness.  The sink decides where lines go and how long a pause
+ * takes (agent.c: standard output; pool.c: the same for several jobs at a time; pull.c: the
+ * worker API). */
 #ifndef DEMO_DEMO_H
 #define DEMO_DEMO_H
 

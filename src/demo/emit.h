@@ -3,8 +3,8 @@
  *
  *     demo_send(e, &run, DEMO_CHAIN_START, "{'input':%j}", input);
  *
- * The first thing that goes wrong sticks in `outcome`: whatever is emitted after it goes
- * nowhere, so that the script need not look after each line. */
+ * The first thing that goes wrong sticks in `outcome`: later events are dropped, so that the
+ * script need not check after each line. */
 #ifndef DEMO_EMIT_H
 #define DEMO_EMIT_H
 

@@ -1,7 +1,7 @@
 /* The graph that the demo agent plays: its state, its runs, and a function for each node.
  *
  * A node function starts its node, does what the node does, ends it, and makes its update
- * part of the state.  What goes wrong sticks in the emitter (demo_emit.h). */
+ * part of the state.  Errors stick in the emitter (emit.h). */
 #ifndef DEMO_GRAPH_H
 #define DEMO_GRAPH_H
 

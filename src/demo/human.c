@@ -84,7 +84,7 @@ static void resume(struct demo_graph *g, struct str answer)
     demo_node_end(g, &n, demo_json(&g->e, "{'human_answer':%j}", answer));
 }
 
-/* Nobody has answered: after a while the agent helps itself. */
+/* No answer came: after a while the agent uses the default. */
 static void wait_for_answer(struct demo_graph *g)
 {
     double seconds = g->e.job->options.ask_seconds;

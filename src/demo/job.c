@@ -54,7 +54,7 @@ static bool is_issue(struct str key, yyjson_val *v)
                                 str_is(key, "text") || str_is(key, "question"));
 }
 
-/* Members that we do not know are somebody else's business. */
+/* Ignore unknown members. */
 static int read_member(struct demo_job *job, struct str key, yyjson_val *v, struct error *err)
 {
     if (yyjson_is_null(v))

@@ -1,4 +1,4 @@
-/* What the supervisor sends the work to, until it is time to write. */
+/* The nodes that the supervisor calls before the writer. */
 #include "demo/graph.h"
 #include "demo/model.h"
 

@@ -1,5 +1,5 @@
-/* Where a job was paused.  The demo agent keeps nothing itself, and a job that goes on without
- * an answer says no more than that: but the job's log has the step before the pause. */
+/* Where a job was paused.  The demo agent stores nothing itself, and a resumed job without an
+ * answer does not say where it was paused: read it from the job's records. */
 #include "base/json.h"
 #include "client/client.h"
 #include "demo/demo.h"

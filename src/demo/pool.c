@@ -175,7 +175,7 @@ static void say_end(struct demo_pool_job *t, enum demo_outcome outcome)
     else
         demo_put_finish(&t->gathered, &t->job, outcome, NULL, NULL);
     buf_lit(&t->gathered, "}\n");
-    (void)flush(t); /* nobody is left to be told */
+    (void)flush(t); /* the server has gone */
 }
 
 static void *run(void *arg)

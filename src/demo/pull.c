@@ -4,7 +4,7 @@
  *
  * What got no answer is sent again, for minutes if need be: a lease with the same request_id,
  * so that the job is not given twice; a batch with the same number, so that it is stored
- * once.  409 says that the job is somebody else's by now; what is left of it is dropped.  Any
+ * once.  409 means that another worker has the job; what is left of it is dropped.  Any
  * answer may say that the job was cancelled. */
 #include "base/json.h"
 #include "base/json_format.h"
@@ -242,7 +242,7 @@ static const char *fate_name(const struct pull *p, enum demo_outcome outcome)
     return p->fate == FATE_GOING ? outcomes[outcome] : fates[p->fate];
 }
 
-/* A job that is not ours any more is nobody's to finish here. */
+/* Do not finish a job that another worker has. */
 static void finish(struct pull *p, enum demo_outcome outcome)
 {
     struct buf body;
@@ -312,7 +312,7 @@ static int lease(struct pull *p)
     buf_done(&body);
     if (err == 0 && p->reply.status == 204) {
         if (demo_now_us() - asked < 200000)
-            clock_sleep_ms(200); /* a server that does not wait shall not be hammered */
+            clock_sleep_ms(200); /* do not poll in a tight loop when the server does not wait */
         return ERR_BUSY;
     }
     if (err == 0 && p->reply.status != 200) {
@@ -361,7 +361,7 @@ static bool take_call(struct pull *p)
             put_describe(&p->options->defaults, &body);
         else
             buf_lit(&body, "{\"error\":\"the demo agent answers describe alone\"}");
-        /* Whether anybody still waits for it is the caller's affair. */
+        /* The caller may have gone: ignore the result. */
         (void)post(p, end_path(p), "application/json", buf_text(&body));
     }
     buf_done(&body);

@@ -1,4 +1,4 @@
-/* The graph: a supervisor that sends the work round, and what it sends it to.
+/* The graph: a supervisor and the nodes that it calls.
  *
  *     supervisor ⇄ investigator ⇄ codebase_search ⇄ web_search ⇄ critic ⇄ investigator
  *                ⇄ human_input ⇄ writer

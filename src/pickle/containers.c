@@ -1,5 +1,5 @@
-/* Lists, tuples, sets and dicts: gathered from the stack, or added to; and what is moved on the
- * stack and the memo without a look at it. */
+/* Lists, tuples, sets and dicts: gathered from the stack, or added to; and opcodes that move
+ * values on the stack and the memo. */
 #include "pickle/machine.h"
 #include "pickle/steps.h"
 

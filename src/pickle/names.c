@@ -1,5 +1,5 @@
-/* Nothing that is named is ever called here, so this is no defence.  It is the difference
- * between a strange result and an attempt, which is told as such. */
+/* Nothing is ever called here, so this is not a security boundary.  It reports a pickle that
+ * tries to run code as an error instead of a strange result. */
 #include "pickle/names.h"
 
 /* With all that is below them. */

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-/* False for what nobody's data is made of, and every attack is. */
+/* False for names that data never has and attacks need. */
 bool pickle_name_is_harmless(struct str module, struct str name);
 
 #endif

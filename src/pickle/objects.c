@@ -1,4 +1,4 @@
-/* Names, and calls of them that never take place.
+/* Names, and calls of them that are recorded and never made.
  *
  * A class or a function is a name.  What a call of it would make is an object with that name
  * and the arguments; but bytes and what is inside of a class, which Python writes as calls, are

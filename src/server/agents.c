@@ -1,5 +1,5 @@
-/* Who runs the server's jobs: processes, pools, remote endpoints and queues, as its settings
- * have them. */
+/* Sets up the agents whose jobs this server runs: processes, pools, remote endpoints and
+ * queues. */
 #define _GNU_SOURCE /* explicit_bzero, realpath */
 #include "server/server.h"
 
@@ -114,7 +114,7 @@ static void add_function(struct server *s,
             (struct arq_function){ str_of(name), agent, args, is_answer };
 }
 
-/* A job of a queue that we serve, for whoever looks after the machine. */
+/* Logs a job of a queue that we serve. */
 static void on_arq(void *arg, struct str job, struct str line)
 {
     struct buf out;
@@ -188,7 +188,7 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
 }
 
 /* The mark of our processes: the database's, which only one server of the machine uses at a
- * time.  What a server before us has left of its processes goes before they are started anew.
+ * time.  Processes that an earlier server has left behind are killed first.
  */
 static void sweep(struct server *s)
 {
@@ -253,7 +253,7 @@ static void put_address(const struct server *s, char *ret, size_t n)
     server_put_url(s, host, ret, n);
 }
 
-/* After HTTP: a process may want to talk to us as soon as it is there. */
+/* After HTTP: a process may send requests as soon as it runs. */
 int server_start_processes(struct server *s, struct error *err)
 {
     char url[PATH_MAX + 32] = "SPOOLWIRE_URL=";

@@ -1,4 +1,4 @@
-/* What a server says when it listens: where it is, and what to type next. */
+/* What a server prints when it listens: its address, and what to type next. */
 #include "server/server.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ void server_put_url(const struct server *s, const char *host, char *ret, size_t 
                    six ? "]" : "", (unsigned)http_server_port(s->http)); /* fits */
 }
 
-/* This program as somebody in this folder would type it. */
+/* The name of this program as a user types it in this folder. */
 static const char *own_name(const struct server *s)
 {
     char here[4096];
@@ -24,7 +24,7 @@ static const char *own_name(const struct server *s)
                                                                         : s->self;
 }
 
-/* For whoever has to show a token. */
+/* For users who need a token. */
 static void say_locked(const struct server *s, const char *url)
 {
     printf("spoolwire %s listens on %s (data in %s); callers need a token\n\n"

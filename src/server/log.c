@@ -10,8 +10,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* A log line of at most PIPE_BUF bytes, and only where there is room, so that a log that
- * nobody reads holds up nothing; what does not fit is lost. */
+/* A log line of at most PIPE_BUF bytes, and only if the pipe has room, so that a log that is
+ * not read never blocks the server; what does not fit is lost. */
 static void write_log(const struct buf *line)
 {
     struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -26,7 +26,7 @@ int64_t log_now(void *arg)
     return clock_wall_ms();
 }
 
-/* A line of the log, for whoever looks after the machine. */
+/* A line of the log, for the operator. */
 void log_begin(struct buf *out, const char *event)
 {
     buf_init(out, PIPE_BUF);
@@ -44,7 +44,7 @@ void log_end(struct buf *out)
     buf_done(out);
 }
 
-/* For whoever sits before the terminal. */
+/* As text for a terminal. */
 void log_plain(struct str agent, struct str line)
 {
     struct buf out;

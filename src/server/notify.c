@@ -22,7 +22,7 @@ void notify(const char *lines)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    /* A manager that does not listen is not our trouble. */
+    /* Best effort: the service manager may not listen. */
     (void)sendto(fd, lines, strlen(lines), MSG_NOSIGNAL, (const struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
     (void)close(fd); /* a socket's close reports nothing that could be mended */

@@ -1,4 +1,4 @@
-/* What the service manager is told: sd_notify(3)'s protocol.  Without one, nothing happens. */
+/* Notifies the service manager by the protocol of sd_notify(3).  Does nothing without one. */
 #ifndef SERVER_NOTIFY_H
 #define SERVER_NOTIFY_H
 

@@ -1,5 +1,5 @@
-/* The parts of a server that are made once: journal, tokens, Redis, HTTP; and what they tell
- * each other. */
+/* The parts of a server that are made once: journal, tokens, Redis, HTTP; and how they are
+ * connected. */
 #include "server/server.h"
 
 #include "api/admit.h"
@@ -70,7 +70,7 @@ static void on_suspected(void *arg, struct str job, bool set_aside, struct str w
     log_end(&out);
 }
 
-/* Without it the server works; a job over which it crashes is not found out. */
+/* The server works without it; then a job that crashes the server is not found. */
 static void open_breadcrumb(struct server *s)
 {
     struct error err;

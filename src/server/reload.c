@@ -1,4 +1,4 @@
-/* What changes while a server runs: its settings, by SIGHUP, and its certificate. */
+/* Changes while the server runs: settings (SIGHUP) and the certificate. */
 #define _GNU_SOURCE /* environ */
 #include "server/server.h"
 
@@ -36,7 +36,7 @@ static void on_settings_done(struct journal_request *req)
     uv_sem_post(&w->done);
 }
 
-/* Hands the journal its new settings, and waits until it has them. */
+/* Gives the journal its new settings, and waits until it uses them. */
 static int reload_journal(struct server *s, const struct generation *g)
 {
     struct reload_wait w = {

@@ -27,8 +27,8 @@ enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files and the
 
 /* --- while it runs ----------------------------------------------------------------------- */
 
-/* A terminal that hangs up sends the same signal: whoever had one, and has it no longer, was
- * left. */
+/* SIGHUP also comes from a terminal that hangs up: then the process had a terminal and has lost
+ * it. */
 static bool is_left(const struct server *s)
 {
     return s->has_terminal && tcgetpgrp(STDERR_FILENO) < 0;
@@ -77,7 +77,7 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 
 /* --- stopping ------------------------------------------------------------------------ */
 
-/* Readers are sent away and leases handed back, within the window. */
+/* Closes the readers' streams and requeues leased jobs, within the window. */
 static void end_gracefully(struct server *s, const sigset_t *set)
 {
     (void)fprintf(stderr, "spoolwire: going down within %lld s (again to end at once)\n",

@@ -1,7 +1,7 @@
-/* A server: the parts that `spoolwire serve` puts together.  Inside cli/ only.
+/* A server: the parts that `spoolwire serve` puts together.  Internal to server/.
  *
- * server_parts.c makes them, server_agents.c what runs jobs; server_reload.c changes settings
- * while they run, server_hello.c tells people where it is. */
+ * parts.c makes them, agents.c what runs jobs; reload.c changes settings while they run,
+ * hello.c prints where the server listens. */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
@@ -40,7 +40,7 @@ struct server {
     serve_hello hello;             /* or NULL */
     const void *hello_arg;
     bool has_terminal;
-    atomic_bool log_is_text;         /* what workers say, as the access log is */
+    atomic_bool log_is_text;         /* workers' output as text, like the access log */
     char mark[STORE_IDENTITY_BYTES]; /* of our processes; or empty */
     char self[4096];                 /* this program, for the demo agent */
     char *demo_argv[3], *demo_pool_argv[4];
@@ -52,14 +52,14 @@ struct server {
 void server_find_self(struct server *s);
 int server_make_agents(struct server *s, struct error *err);
 int server_start_agents(struct server *s, struct error *err);
-/* After HTTP: a process may want to talk to us as soon as it is there. */
+/* After HTTP: a process may send requests as soon as it runs. */
 int server_start_processes(struct server *s, struct error *err);
 
 /* --- server_parts.c ---------------------------------------------------------- */
 
 int server_start_journal(struct server *s, struct error *err);
 int server_start_tokens(struct server *s, struct error *err);
-/* Only where there is something to publish or to hear. */
+/* Only if something is published or subscribed to. */
 int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);

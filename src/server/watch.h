@@ -15,8 +15,8 @@ struct tail_watch {
 
 /* They have just been read. */
 void watch_init(struct tail_watch *w, const char *a, const char *b);
-/* They have changed, and now look the same as at the last look: whoever writes one after the
- * other is done.  True once for each change. */
+/* They have changed, and are the same as at the last poll: both files are written.  True once
+ * for each change. */
 bool watch_changed(struct tail_watch *w);
 
 #endif

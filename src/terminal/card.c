@@ -83,7 +83,7 @@ static void shorten(struct buf *text)
     buf_cut(text, rest.n);
 }
 
-/* A tab is as wide as the terminal likes; ours is not. */
+/* A tab's width depends on the terminal: replace it by blanks. */
 static void put_text(struct buf *out, struct str token)
 {
     size_t from = out->n;

@@ -320,7 +320,7 @@ void live_follow(struct live_view *l, struct client_follow *f)
 /* --- life -----------------------------------------------------------------------------------
  */
 
-/* Only somebody who says so does without. */
+/* Off only on request. */
 static bool speaks_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -363,7 +363,7 @@ void live_free(struct live_view *l)
     if (l == NULL)
         return;
     prompt_free(l->prompt);
-    (void)screen_show(&l->screen); /* whoever ends has no use for an error */
+    (void)screen_show(&l->screen); /* errors do not matter at the end */
     while (l->cards != NULL) {
         struct card *c = l->cards;
 

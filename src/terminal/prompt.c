@@ -39,7 +39,7 @@ struct prompt {
 /* --- the terminal -------------------------------------------------------------------------
  */
 
-/* In the background it is somebody else's. */
+/* In the background the terminal belongs to another process. */
 static bool is_ours(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp();

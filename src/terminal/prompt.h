@@ -1,12 +1,11 @@
-/* A prompt: the questions of a job that are open, and the answer as somebody types it.
+/* A prompt: the open questions of a job, and the answer that the user types.
  *
  *     asked ──▶ keys ──▶ Enter: POST …/answer ──▶ taken, or too late: the next question
  *                 ▲                            └─ it does not fit: why, and the same again
  *                 └── the terminal tells each key, without showing it
  *
- * While a question is open the terminal's echo and its line editor are off; whatever ends the
- * program must call prompt_free, or prompt_rest before it stands still.  Reading is never
- * waited for. */
+ * While a question is open the terminal's echo and its line editor are off; call prompt_free
+ * before the program ends, and prompt_rest before it stops.  Reading never blocks. */
 #ifndef TERMINAL_PROMPT_H
 #define TERMINAL_PROMPT_H
 

@@ -43,7 +43,7 @@ void screen_live(struct screen *s,
 /* Writes the picture, in the place of the live lines of the one before.  ERR_IO. */
 int screen_show(struct screen *s);
 
-/* Somebody else has written below the live lines: they stay where they are. */
+/* Other output was written below the live lines: they stay where they are. */
 void screen_forget(struct screen *s);
 
 /* How many live lines there is room for. */
