@@ -173,7 +173,7 @@ static void must(int code, const struct error *err)
 
 static void store_start(struct writer *w)
 {
-    struct store_options options = { .path = w->path, .busy_ms = 1000 };
+    struct store_options options = { .url = w->path, .busy_ms = 1000 };
     struct error err;
 
     must(store_open(&options, &w->store, &err), &err);
@@ -317,7 +317,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
 
 static double replay_store(const char *path, int64_t key)
 {
-    struct store_options options = { .path = path, .busy_ms = 1000 };
+    struct store_options options = { .url = path, .busy_ms = 1000 };
     struct replay r = { 0 };
     struct store *s = NULL;
     struct error err;

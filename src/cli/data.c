@@ -46,7 +46,7 @@ static int open_with(const struct args *args,
 
     if (code != EXIT_OK)
         return code;
-    struct store_options options = { .path = config->data,
+    struct store_options options = { .url = config->data,
                                      .relaxed = config->durability == DURABILITY_RELAXED,
                                      .busy_ms = BUSY_MS };
     int rc = open(&options, ret, &err);

@@ -242,7 +242,7 @@ static int fill_store(struct replay *r, struct store *store, struct error *err)
 
 static int make_store(struct replay *r)
 {
-    struct store_options options = { .path = r->data, .relaxed = true, .busy_ms = 5000 };
+    struct store_options options = { .url = r->data, .relaxed = true, .busy_ms = 5000 };
     struct store *store = NULL;
     struct error err = { 0 };
 

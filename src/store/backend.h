@@ -68,6 +68,21 @@ struct store_admin {
 #define STORE_DECLARE(prefix, name) __typeof__(store_##name) prefix##_##name;
 #define STORE_ENTRY(prefix, name)   .name = prefix##_##name,
 
+/* What a store is opened for: store_open, store_open_reader, store_open_beside. */
+enum store_role { STORE_WRITER, STORE_READER, STORE_BESIDE };
+
+/* A backend, for the list of all of them (list.h). */
+struct store_backend {
+    const char *scheme; /* of its URLs */
+    const char *form;   /* of its URLs, for messages */
+    /* @place is what follows the scheme and its colon. */
+    int (*open)(const char *place,
+                const struct store_options *options,
+                enum store_role role,
+                struct store **ret,
+                struct error *err);
+};
+
 /* The first member of every backend's own struct. */
 struct store {
     const struct store_ops *ops;

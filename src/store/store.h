@@ -61,21 +61,22 @@ struct job_row {
 };
 
 struct store_options {
-    const char *path; /* the SQLite file; ":memory:" only for tests without readers */
-    bool relaxed;     /* synchronous=NORMAL instead of FULL */
-    unsigned busy_ms;
-    size_t cache_bytes; /* of the one that writes, for pages of the file; 0: 32 MiB */
+    const char *url;    /* of the database: sqlite:PATH, or the path alone (open.c) */
+    bool relaxed;       /* a power failure may take the last commits */
+    unsigned busy_ms;   /* how long a call waits for others that have the database locked */
+    size_t cache_bytes; /* memory of the one that writes for what it reads again; 0: its default
+                         */
 };
 
-/* Opens the one that writes: creates the file (mode 0600) and its schema, migrates an older
- * one, refuses a newer one, a file that is not ours, and one that another server has open.
- * The error's text says what to do. */
+/* Opens the one that writes: creates the database and its schema, migrates an older one,
+ * refuses a newer one, what is not ours, and one that another server has open.  The error's
+ * text says what to do. */
 int store_open(const struct store_options *options, struct store **ret, struct error *err);
 int store_open_reader(const struct store_options *options,
                       struct store **ret,
                       struct error *err);
-/* A second connection that writes, for tokens alone: beside the server that holds the file,
- * in this process or another.  The file must be there and up to date. */
+/* A second connection that writes, for tokens alone: beside the server that holds the database,
+ * in this process or another.  The database must be there and up to date. */
 int store_open_beside(const struct store_options *options,
                       struct store **ret,
                       struct error *err);
@@ -149,9 +150,8 @@ int store_expire(struct store *s,
                  size_t limit,
                  size_t *ret_n,
                  struct error *err);
-/* Moves WAL pages into the file, without waiting for readers (20 ms at most, when they have
- * let the WAL grow past 64 MiB).  Does nothing while there is little to move (16 MiB), so it
- * may be called after every commit. */
+/* Tidies up behind the commits, if there is enough to do, without waiting long for readers. May
+ * be called after every commit. */
 void store_compact(struct store *s);
 
 /* --- reading ----------------------------------------------------------------- */
@@ -376,7 +376,7 @@ typedef int (*store_token_cb)(void *arg, const struct token_row *row);
 /* Oldest first, parents before their sessions; stops when the callback returns non-zero. */
 int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
 /* A number that rises with every change to them; and the one up to which the server that has
- * the file has seen them. */
+ * the database has seen them. */
 int store_token_changes(struct store *s, int64_t *ret, struct error *err);
 int store_tokens_seen(struct store *s, int64_t *ret, struct error *err);
 
@@ -391,15 +391,16 @@ int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 /* Each of these may be something that a backend does not offer: ERR_REFUSED, which says so. */
 
 typedef void (*store_finding_cb)(void *arg, struct str what);
-/* Is the file sound, as SQLite sees it?  Each thing that is not is told. */
+/* Is the database sound, as its own tools see it?  Each thing that is not is told. */
 int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
 /* Copies all of it to a new file, also while a server writes.  ERR_REFUSED when there is one
  * of that name. */
 int store_backup(struct store *s, const char *path, struct error *err);
-/* Gives free pages back to the file system; only for the one that writes. */
+/* Gives free space back to the file system; only for the one that writes. */
 int store_vacuum(struct store *s, struct error *err);
 
-/* Was one of its files deleted, moved or replaced since it was opened?  Then commits fail. */
+/* Was what it is stored in deleted, moved or replaced since it was opened?  Then commits fail.
+ */
 bool store_is_lost(struct store *s);
 
 /* What it takes where it lives, and the room there; does not look into it. */

@@ -384,6 +384,24 @@ def the_settings_say_where_it_is():
 
 
 @case
+def a_database_is_named_by_its_url():
+    with Server(start=False, agents=AGENTS) as s:
+        path, s.data = s.data, f"sqlite:{s.data}"
+        s.start()
+        play(s, job_id="j")
+        check(os.path.exists(path), os.listdir(s.folder))
+        for name in (path, s.data):
+            equal(run("db", "check", "--data", name)[0], "sound\n")
+            contains(run("verify", "--data", name)[0], "ok   j (")
+        _, err = run("db", "vacuum", "--data", s.data, want=3)
+        contains(err, "in use by another server")
+    for command in ("db check", "serve"):
+        err = run(*command.split(), "--data", "postgres://me:secret@host/db", want=3)[1]
+        contains(err, 'there is no store for "postgres://": give sqlite:PATH')
+        check("secret" not in err, err)
+
+
+@case
 def vacuum_needs_the_server_to_be_stopped():
     with Server(agents=AGENTS) as s:
         for i in range(20):

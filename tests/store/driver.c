@@ -221,7 +221,7 @@ int main(int argc, char **argv)
     }
     (void)signal(SIGXFSZ, SIG_IGN); /* as every server does: the error is enough */
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    struct store_options options = { .path = argv[2], .busy_ms = 2000 };
+    struct store_options options = { .url = argv[2], .busy_ms = 2000 };
     int code = strcmp(argv[1], "read") == 0 ? store_open_reader(&options, &d->store, &err)
                                             : store_open(&options, &d->store, &err);
     int status = code == 0 ? run(d, argv[1], argv + 3) : complain(&err);

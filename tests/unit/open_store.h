@@ -12,7 +12,7 @@ static struct error why;
 
 static int set_up(void **state)
 {
-    struct store_options options = { .path = ":memory:" };
+    struct store_options options = { .url = ":memory:" };
     struct store *s;
 
     ok(store_open(&options, &s, &why));

@@ -29,7 +29,7 @@ struct backend {
 static inline struct store_options options(const struct fixture *f)
 {
     /* Relaxed: no test here pulls the plug, and a sync takes its time. */
-    return (struct store_options){ .path = f->path, .relaxed = true, .busy_ms = 1000 };
+    return (struct store_options){ .url = f->path, .relaxed = true, .busy_ms = 1000 };
 }
 
 static inline int sqlite_open(struct fixture *f, struct store **ret, struct error *err)

@@ -67,7 +67,7 @@ static const struct option server_table[] = {
     { "tls_key", OPTION_TEXT, 0, AT(tls_key), NULL, 1, MAX_PATH, "FILE",
       "The key of the certificate (PEM, without a passphrase)." },
     { "data", OPTION_TEXT, 0, AT(data), "spoolwire.db", 1, MAX_PATH, "FILE",
-      "The database with jobs and events." },
+      "The database with jobs and events: a file, also as `sqlite:FILE`." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
       "`relaxed`: a power failure may take the last moments; a crash of the server takes "
       "nothing either way." },

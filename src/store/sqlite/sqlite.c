@@ -24,6 +24,8 @@
  * is refused (ERR_REFUSED, ERR_TOO_LARGE) has changed nothing and does not lead there. */
 #include "store/sqlite/sqlite.h"
 
+#include "store/list.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,10 +222,9 @@ static const struct store_ops ops = { .max_seq = RECORD_SEQ_MAX, STORE_OPS(ENTRY
 static const struct store_admin admin = { STORE_ADMIN(ENTRY) };
 #undef ENTRY
 
-enum opening { OPEN_WRITER, OPEN_READER, OPEN_BESIDE };
-
-static int open_store(const struct store_options *options,
-                      enum opening how,
+static int open_store(const char *path,
+                      const struct store_options *options,
+                      enum store_role role,
                       struct store **ret,
                       struct error *err)
 {
@@ -236,17 +237,17 @@ static int open_store(const struct store_options *options,
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     s->base = (struct store){ &ops, &admin };
     s->lock_fd = -1;
-    s->writes = how != OPEN_READER;
-    s->beside = how == OPEN_BESIDE;
+    s->writes = role != STORE_READER;
+    s->beside = role == STORE_BESIDE;
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     s->checkpoint_at = CHECKPOINT_FRAMES;
     buf_init(&s->texts, TEXT_MAX_BYTES);
-    int code = file_name(s, options->path, err);
+    int code = file_name(s, path, err);
     if (code == 0)
-        code = how == OPEN_WRITER   ? open_writer(s, options, err)
-               : how == OPEN_BESIDE ? open_beside(s, options->relaxed, err)
-                                    : open_reader(s, err);
+        code = role == STORE_WRITER   ? open_writer(s, options, err)
+               : role == STORE_BESIDE ? open_beside(s, options->relaxed, err)
+                                      : open_reader(s, err);
     if (code != 0) {
         sqlite_close(&s->base);
         return code;
@@ -256,24 +257,7 @@ static int open_store(const struct store_options *options,
     return 0;
 }
 
-int store_open(const struct store_options *options, struct store **ret, struct error *err)
-{
-    return open_store(options, OPEN_WRITER, ret, err);
-}
-
-int store_open_reader(const struct store_options *options,
-                      struct store **ret,
-                      struct error *err)
-{
-    return open_store(options, OPEN_READER, ret, err);
-}
-
-int store_open_beside(const struct store_options *options,
-                      struct store **ret,
-                      struct error *err)
-{
-    return open_store(options, OPEN_BESIDE, ret, err);
-}
+const struct store_backend store_backend_sqlite = { "sqlite", "sqlite:PATH", open_store };
 
 void sqlite_close(struct store *store)
 {
@@ -378,6 +362,8 @@ int write_run(struct store *store, struct binder *b, size_t *ret_n, struct error
 
 /* --- checkpoints ----------------------------------------------------------------- */
 
+/* Without waiting for readers, or 20 ms at most, when they have let the WAL grow past 64 MiB.
+ */
 void sqlite_compact(struct store *store)
 {
     struct sqlite_store *s = sqlite_of(store);

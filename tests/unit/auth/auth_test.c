@@ -443,7 +443,7 @@ static int setup(void **state)
     f->now = 1000;
     f->options = (struct token_service_options){
         .ticket_life_ms = 3600000,
-        .store = { .path = f->path, .relaxed = true, .busy_ms = 20000 },
+        .store = { .url = f->path, .relaxed = true, .busy_ms = 20000 },
         .clock = on_clock,
         .changed = on_changed,
         .arg = f

@@ -96,7 +96,7 @@ static int set_up(void **state)
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/recheck_test-XXXXXX"); /* fits */
     assert_non_null(mkdtemp(f->folder));
     (void)snprintf(f->path, sizeof(f->path), "%s/db", f->folder); /* fits */
-    struct store_options options = { .path = f->path, .relaxed = true, .busy_ms = 1000 };
+    struct store_options options = { .url = f->path, .relaxed = true, .busy_ms = 1000 };
     ok(store_open(&options, &f->store, &why));
     ok(uv_loop_init(&f->loop));
     ok(mailbox_new(&f->loop, &f->box));

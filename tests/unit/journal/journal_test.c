@@ -71,7 +71,7 @@ static void start(struct scene *s)
 static int set_up(void **state)
 {
     static struct scene s;
-    struct store_options files = { .path = ":memory:" };
+    struct store_options files = { .url = ":memory:" };
     struct error why;
 
     assert_int_equal(store_open(&files, &s.store, &why), 0);

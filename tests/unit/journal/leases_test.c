@@ -42,7 +42,7 @@ static int64_t clock_of(void *arg)
 static int set_up(void **state)
 {
     static struct scene s;
-    struct store_options files = { .path = ":memory:" };
+    struct store_options files = { .url = ":memory:" };
     struct error why;
 
     s = (struct scene){ .now = 1700000000000 };

@@ -286,7 +286,7 @@ static void long_paths_are_told_by_their_end(void **state)
     for (size_t n = strlen(path); n + 20 < sizeof(path);)
         n += (size_t)snprintf(path + n, sizeof(path) - n, "x/%s", "\xc3\xa4\xc3\xa4\xc3\xa4");
     strcat(path, "/the.db");
-    struct store_options o = { .path = path };
+    struct store_options o = { .url = path };
     assert_int_equal(store_open(&o, &s, &why), ERR_IO);
     assert_non_null(strstr(why.text, "/the.db"));
     assert_non_null(strstr(why.text, "give another path"));
@@ -327,7 +327,7 @@ static void the_wal_is_made_larger_ahead_of_commits(void **state)
     off_t before = 0;
     int grown = 0;
 
-    struct store_options synced = { .path = f->path, .busy_ms = 1000 };
+    struct store_options synced = { .url = f->path, .busy_ms = 1000 };
     ok(store_open(&synced, &f->w, err));
     (void)snprintf(wal, sizeof(wal), "%s-wal", f->path);
     int64_t key = add_job(f->w, "a", "a", "running");

@@ -1,0 +1,77 @@
+/* Opening a store: the text that names a database says which backend has it.
+ *
+ *     sqlite:PATH   scheme, colon, and what the backend makes of the rest
+ *     PATH          the same, for the first backend of the list
+ *
+ * What looks like the URL of something else (`postgres://…`) is refused.  Any other text with a
+ * colon in it is a path. */
+#include "store/backend.h"
+#include "store/list.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ADDRESS(name) &store_backend_##name,
+static const struct store_backend *const backends[] = { STORE_BACKENDS(ADDRESS) };
+#undef ADDRESS
+
+enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
+
+/* What stands before the first colon. */
+static struct str scheme_of(const char *url)
+{
+    const char *colon = strchr(url, ':');
+
+    return colon != NULL ? str_make(url, (size_t)(colon - url)) : STR_NONE;
+}
+
+/* Does not repeat what follows the scheme: it may hold a password. */
+static int unknown(struct str scheme, struct error *err)
+{
+    char known[200];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_BACKENDS && n < sizeof(known); i++)
+        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i > 0 ? ", " : "",
+                              backends[i]->form);
+    return error_set(err, ERR_REFUSED,
+                     "there is no store for \"%.*s://\": give %s, or the path alone",
+                     STR_ARG(str_head(scheme, 40)), known);
+}
+
+static int open_as(const struct store_options *options,
+                   enum store_role role,
+                   struct store **ret,
+                   struct error *err)
+{
+    struct str scheme = scheme_of(options->url);
+    const char *rest = options->url + scheme.n + 1;
+
+    for (size_t i = 0; !str_absent(scheme) && i < N_BACKENDS; i++)
+        if (str_eq(scheme, str_of(backends[i]->scheme)))
+            return backends[i]->open(rest, options, role, ret, err);
+    if (!str_absent(scheme) && strncmp(rest, "//", 2) == 0 && scheme.n > 0)
+        return unknown(scheme, err);
+    return backends[0]->open(options->url, options, role, ret, err);
+}
+
+int store_open(const struct store_options *options, struct store **ret, struct error *err)
+{
+    return open_as(options, STORE_WRITER, ret, err);
+}
+
+int store_open_reader(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err)
+{
+    return open_as(options, STORE_READER, ret, err);
+}
+
+int store_open_beside(const struct store_options *options,
+                      struct store **ret,
+                      struct error *err)
+{
+    return open_as(options, STORE_BESIDE, ret, err);
+}
