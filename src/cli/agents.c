@@ -1,52 +1,29 @@
 /* `spoolwire agents`: what jobs can be submitted to. */
 #include "cli/commands.h"
-#include "terminal/grid.h"
-#include "cli/remote.h"
+#include "cli/listing.h"
 
 enum { OPT_NAMES = FLAG_OWN };
 
-static void put_lines(const struct args *args, yyjson_val *agents, struct buf *out)
-{
-    size_t i, n;
-    yyjson_val *agent;
-
-    yyjson_arr_foreach(agents, i, n, agent)
-    {
-        if (args_have(args, OPT_NAMES))
-            buf_str(out, json_text(json_at(agent, "agent_type")));
-        else
-            json_put_value(out, agent);
-        buf_char(out, '\n');
-    }
-}
-
-static void put_grid(yyjson_val *agents, struct buf *out)
-{
-    static const char *const titles[] = { "AGENT", "DESCRIPTION", NULL };
-    struct grid grid;
-    struct term term;
-    size_t i, n;
-    yyjson_val *agent;
-
-    (void)term_open(&term, NULL); /* cannot fail for NULL */
-    grid_init(&grid, titles);
-    yyjson_arr_foreach(agents, i, n, agent)
-    {
-        grid_cell(&grid, json_text(json_at(agent, "agent_type")), STYLE_PLAIN);
-        grid_cell(&grid, json_text(json_at(agent, "description")), STYLE_PLAIN);
-    }
-    (void)grid_write(&grid, &term, out); /* an error is in out */
-    grid_done(&grid);
-}
+static const struct column columns[] = {
+    { "AGENT", "agent_type", .style = STYLE_PLAIN },
+    { "DESCRIPTION", "description", .style = STYLE_PLAIN },
+    { 0 },
+};
 
 static int put_agents(const struct args *args, yyjson_val *answer, struct buf *out)
 {
     yyjson_val *agents = json_at(answer, "agents");
+    struct term term;
+    size_t i, n;
+    yyjson_val *agent;
 
-    if (args_have(args, FLAG_JSON) || args_have(args, OPT_NAMES))
-        put_lines(args, agents, out);
-    else
-        put_grid(agents, out);
+    if (args_have(args, FLAG_JSON) || args_have(args, OPT_NAMES)) {
+        yyjson_arr_foreach(agents, i, n, agent)
+            listing_put_line(agent, columns, args_have(args, OPT_NAMES), out);
+        return EXIT_OK;
+    }
+    (void)term_open(&term, NULL); /* cannot fail for NULL */
+    listing_put(agents, columns, true, &term, out);
     return EXIT_OK;
 }
 

@@ -2,15 +2,9 @@
 #include "cli/commands.h"
 #include "cli/remote.h"
 
-static int tell(const struct remote *r, struct str job, struct client_reply *reply)
-{
-    (void)job;
-    return remote_write(r, reply);
-}
-
 static int run(const struct args *args)
 {
-    return remote_each(args, "POST", "/cancel", tell);
+    return remote_each(args, "POST", "/cancel", remote_tell);
 }
 
 const struct command command_cancel = {

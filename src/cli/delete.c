@@ -1,4 +1,5 @@
 /* `spoolwire delete`: removes jobs, with their events. */
+#include "base/json_format.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
 
@@ -8,9 +9,7 @@ static int tell(const struct remote *r, struct str job, struct client_reply *rep
 
     (void)reply; /* empty */
     buf_init(&out, REMOTE_MAX_PATH);
-    buf_lit(&out, "{\"job_id\":");
-    json_put_str(&out, job);
-    buf_lit(&out, ",\"deleted\":true}\n");
+    json_format(&out, "{'job_id':%s,'deleted':true}\n", job);
     int code = cli_write(r->path, buf_text(&out));
     buf_done(&out);
     return code;

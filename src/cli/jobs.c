@@ -1,52 +1,24 @@
-/* `spoolwire jobs`: the server's jobs, the newest first, page by page.
- *
- * A page is read, and each of its jobs taken, until there are enough of them, or none left,
- * or they become too old.  Lines for programs are written as the pages come; rows for people
- * at the end, when it is known how wide they are. */
+/* `spoolwire jobs`: the server's jobs, the newest first, until there are enough of them, or
+ * none left, or they become too old. */
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "terminal/grid.h"
-#include "terminal/moment.h"
-#include "cli/pages.h"
-#include "terminal/question.h"
+#include "cli/listing.h"
 #include "config/options/amount.h"
-
-#include <stdio.h>
+#include "terminal/moment.h"
+#include "terminal/question.h"
 
 enum { OPT_STATE = FLAG_OWN, OPT_AGENT, OPT_SINCE, OPT_LIMIT, OPT_ALL, OPT_IDS, OPT_COLOR };
-enum { USUAL_LIMIT = 50, PAGE = 1000, MAX_OUT = 256 * 1024 * 1024 };
+enum { USUAL_LIMIT = 50, MAX_OUT = 256 * 1024 * 1024 };
 
 struct job_table {
-    const struct args *args;
     struct remote remote;
-    struct term term;
-    struct grid grid;
-    struct buf out;
-    struct pages pages;
-    int64_t now;                   /* ms */
     int64_t since;                 /* ms; 0: any */
-    int64_t n, limit;              /* jobs */
     struct client_reply questions; /* that are open, once somebody waits */
     struct json_reader reader;
     struct json asked;
     bool has_asked;
-    bool over; /* what follows is too old */
 };
-
-/* --- one job --------------------------------------------------------------------------------
- */
-
-static void put_span(struct job_table *l, int64_t from, int64_t to)
-{
-    struct buf text;
-
-    buf_init(&text, 40);
-    if (from > 0)
-        moment_put_span(&text, to - from);
-    grid_cell(&l->grid, buf_text(&text), STYLE_PLAIN);
-    buf_done(&text);
-}
 
 static int64_t moment_at(yyjson_val *job, struct str key)
 {
@@ -55,20 +27,34 @@ static int64_t moment_at(yyjson_val *job, struct str key)
     return calendar_parse(json_text(json_get(job, key)), &ms) ? ms : 0;
 }
 
+static enum term_style put_took(void *arg,
+                                yyjson_val *job,
+                                yyjson_val *finished,
+                                struct buf *text)
+{
+    int64_t from = moment_at(job, STR("started_at")), to = clock_wall_ms();
+
+    (void)arg;
+    (void)calendar_parse(json_text(finished), &to); /* else until now */
+    if (from > 0)
+        moment_put_span(text, to - from);
+    return STYLE_PLAIN;
+}
+
 /* The first of what is open; one request for all of the list. */
-static yyjson_val *question_of(struct job_table *l, struct str job)
+static yyjson_val *question_of(struct job_table *t, struct str job)
 {
     size_t i, n;
     yyjson_val *q;
 
-    if (!l->has_asked) {
-        l->has_asked = true;
-        if (client_get(l->remote.client, "/v1/interrupts?limit=1000", REMOTE_TIMEOUT_MS,
-                       &l->questions) != 0 ||
-            json_read(&l->reader, buf_text(&l->questions.body), &l->asked, NULL) != 0)
-            l->asked.root = NULL;
+    if (!t->has_asked) {
+        t->has_asked = true;
+        if (client_get(t->remote.client, "/v1/interrupts?limit=1000", REMOTE_TIMEOUT_MS,
+                       &t->questions) != 0 ||
+            json_read(&t->reader, buf_text(&t->questions.body), &t->asked, NULL) != 0)
+            t->asked.root = NULL;
     }
-    yyjson_arr_foreach(json_at(l->asked.root, "interrupts"), i, n, q)
+    yyjson_arr_foreach(json_at(t->asked.root, "interrupts"), i, n, q)
     {
         if (str_eq(json_text(json_at(q, "job_id")), job))
             return q;
@@ -77,139 +63,72 @@ static yyjson_val *question_of(struct job_table *l, struct str job)
 }
 
 /* The last column: why it failed, what it asks, or which worker has it. */
-static void put_remark(struct job_table *l, yyjson_val *job)
+static enum term_style put_remark(void *arg,
+                                  yyjson_val *job,
+                                  yyjson_val *error,
+                                  struct buf *text)
 {
-    struct str error = json_text(json_at(job, "error"));
     bool waits = str_is(json_text(json_at(job, "state")), "waiting");
-    yyjson_val *q = waits ? question_of(l, json_text(json_at(job, "job_id"))) : NULL;
-    struct buf text;
+    yyjson_val *q = waits ? question_of(arg, json_text(json_at(job, "job_id"))) : NULL;
 
-    buf_init(&text, MAX_OUT);
     if (q != NULL)
-        question_put(&text, q);
+        question_put(text, q);
     else
-        buf_str(&text, error.n > 0 ? error : json_text(json_at(job, "worker")));
-    grid_cell(&l->grid, buf_text(&text), q != NULL ? STYLE_YELLOW : STYLE_DIM);
-    buf_done(&text);
+        buf_str(text, json_text(json_text(error).n > 0 ? error : json_at(job, "worker")));
+    return q != NULL ? STYLE_YELLOW : STYLE_DIM;
 }
 
-static void put_row(struct job_table *l, yyjson_val *job)
+static bool is_new_enough(void *arg, yyjson_val *job)
 {
-    struct str state = json_text(json_at(job, "state"));
-    int64_t started = moment_at(job, STR("started_at"));
-    int64_t finished = moment_at(job, STR("finished_at"));
-    char events[24];
+    const struct job_table *t = arg;
 
-    grid_cell(&l->grid, json_text(json_at(job, "job_id")), STYLE_PLAIN);
-    grid_cell(&l->grid, json_text(json_at(job, "agent")), STYLE_PLAIN);
-    grid_cell(&l->grid, state, term_state_style(state));
-    put_span(l, moment_at(job, STR("created_at")), l->now);
-    put_span(l, started, finished > 0 ? finished : l->now);
-    (void)snprintf(events, sizeof(events), "%lld",
-                   (long long)json_int(json_at(job, "events"), 0));
-    grid_cell(&l->grid, str_of(events), STYLE_PLAIN);
-    put_remark(l, job);
+    return moment_at(job, STR("created_at")) >= t->since;
 }
 
-static void take_job(void *arg, yyjson_val *job)
+static const struct column columns[] = {
+    { "JOB", "job_id", .style = STYLE_PLAIN },  { "AGENT", "agent", .style = STYLE_PLAIN },
+    { "STATE", "state", .put = column_state },  { "AGE", "created_at", .put = column_since },
+    { "TOOK", "finished_at", .put = put_took }, { "EVENTS", "events", .style = STYLE_PLAIN },
+    { "", "error", .put = put_remark },         { 0 },
+};
+
+static int read_options(const struct args *args, struct listing *l, struct job_table *t)
 {
-    struct job_table *l = arg;
+    const char *since = args_get(args, OPT_SINCE), *limit = args_get(args, OPT_LIMIT);
+    int64_t span, now = clock_wall_ms();
 
-    if (l->over)
-        return;
-    if (l->since > 0 && moment_at(job, STR("created_at")) < l->since) {
-        l->over = true;
-        return;
-    }
-    l->n++;
-    if (args_have(l->args, OPT_IDS))
-        buf_str(&l->out, json_text(json_at(job, "job_id")));
-    else if (args_have(l->args, FLAG_JSON))
-        json_put_value(&l->out, job);
-    else
-        put_row(l, job);
-    if (args_have(l->args, OPT_IDS) || args_have(l->args, FLAG_JSON))
-        buf_char(&l->out, '\n');
-}
-
-/* --- pages ----------------------------------------------------------------------------------
- */
-
-static int next_page(struct job_table *l)
-{
-    int64_t left = l->limit - l->n;
-    int code =
-        pages_next(&l->pages, &l->remote, l->args, left < PAGE ? left : PAGE, take_job, l);
-
-    if (code == EXIT_OK)
-        code = cli_write(l->remote.path, buf_text(&l->out));
-    buf_clear(&l->out);
-    return code;
-}
-
-static int list(struct job_table *l)
-{
-    int code;
-
-    do
-        code = next_page(l);
-    while (code == EXIT_OK && l->pages.next[0] != '\0' && !l->over && l->n < l->limit);
-    if (code != EXIT_OK || args_have(l->args, OPT_IDS) || args_have(l->args, FLAG_JSON))
-        return code;
-    if (grid_write(&l->grid, &l->term, &l->out) != 0)
-        return cli_trouble(l->remote.path, "out of memory");
-    code = cli_write(l->remote.path, buf_text(&l->out));
-    if (code == EXIT_OK && l->pages.next[0] != '\0' && !l->over)
-        (void)fprintf(stderr, "(there are more: --all, or --limit N)\n");
-    return code;
-}
-
-/* --- the command ----------------------------------------------------------------------------
- */
-
-static int read_options(struct job_table *l)
-{
-    const char *since = args_get(l->args, OPT_SINCE), *limit = args_get(l->args, OPT_LIMIT);
-    int64_t span;
-
-    l->now = clock_wall_ms();
-    l->limit = args_have(l->args, OPT_ALL) ? INT64_MAX : USUAL_LIMIT;
+    l->limit = args_have(args, OPT_ALL) ? 0 : USUAL_LIMIT;
     if (limit != NULL &&
         (!amount_parse(AMOUNT_COUNT, str_of(limit), &l->limit) || l->limit == 0))
-        return cli_usage_error(l->args->path, "--limit must be a whole number from 1");
+        return cli_usage_error(args->path, "--limit must be a whole number from 1");
     if (since != NULL && !amount_parse(AMOUNT_MS, str_of(since), &span))
-        return cli_usage_error(l->args->path, "--since must be a duration such as 90s, 10m, 2h "
-                                              "or 7d");
+        return cli_usage_error(args->path, "--since must be a duration such as 90s, 10m, 2h "
+                                           "or 7d");
     if (since != NULL)
-        l->since = span < l->now ? l->now - span : 1;
-    if (!term_open(&l->term, args_get(l->args, OPT_COLOR)))
-        return cli_usage_error(l->args->path, "--color must be auto, always or never");
+        t->since = span < now ? now - span : 1;
     return EXIT_OK;
 }
 
 static int run(const struct args *args)
 {
-    static const char *const titles[] = { "JOB",  "AGENT",  "STATE", "AGE",
-                                          "TOOK", "EVENTS", "",      NULL };
     static const struct page_filter filters[] = { { OPT_STATE, "&state=" },
                                                   { OPT_AGENT, "&agent=" } };
-    struct job_table l = { .args = args, .pages = { "/v1/jobs", "jobs", filters, 2, "" } };
+    struct job_table t = { .has_asked = false };
+    struct listing l = { .columns = columns,
+                         .pages = { "/v1/jobs", "jobs", filters, 2, "" },
+                         .ids = OPT_IDS,
+                         .color = args_get(args, OPT_COLOR),
+                         .wants = is_new_enough,
+                         .arg = &t };
 
-    int code = read_options(&l);
+    int code = read_options(args, &l, &t);
     if (code != EXIT_OK)
         return code;
-    code = remote_open(args, &l.remote);
-    grid_init(&l.grid, titles);
-    buf_init(&l.out, MAX_OUT);
-    client_reply_init(&l.questions);
-    json_reader_init(&l.reader, MAX_OUT, 256);
-    if (code == EXIT_OK)
-        code = list(&l);
-    json_reader_done(&l.reader);
-    client_reply_done(&l.questions);
-    buf_done(&l.out);
-    grid_done(&l.grid);
-    remote_close(&l.remote);
+    client_reply_init(&t.questions);
+    json_reader_init(&t.reader, MAX_OUT, 256);
+    code = listing_run(&l, args, &t.remote);
+    json_reader_done(&t.reader);
+    client_reply_done(&t.questions);
     return code;
 }
 
@@ -227,15 +146,9 @@ static const struct flag flags[] = {
     { 0 },
 };
 
-static int tell_released(const struct remote *r, struct str job, struct client_reply *reply)
-{
-    (void)job;
-    return remote_write(r, reply);
-}
-
 static int run_release(const struct args *args)
 {
-    return remote_each(args, "POST", "/release", tell_released);
+    return remote_each(args, "POST", "/release", remote_tell);
 }
 
 static const struct command command_release = {

@@ -54,6 +54,8 @@ int remote_json(const struct remote *r,
                 struct json *ret);
 /* Writes an answer's body as it is, and a line end. */
 int remote_write(const struct remote *r, struct client_reply *reply);
+/* The same as a `tell` of remote_each(). */
+int remote_tell(const struct remote *r, struct str job, struct client_reply *reply);
 
 /* --- whole commands ------------------------------------------------------------------ */
 

@@ -1,45 +1,36 @@
 /* `spoolwire state`: the tools that a job has called, and what it has made. */
 #include "cli/commands.h"
-#include "terminal/grid.h"
-#include "cli/remote.h"
+#include "cli/listing.h"
 
-enum { MAX_OUT = 256 * 1024 * 1024, SHOWN = 400 };
+enum { SHOWN = 400 }; /* bytes of a value */
 
-/* A cell with a text as it is, and anything else as JSON. */
-static void put_value(struct grid *g, yyjson_val *v, enum term_style style)
+static enum term_style put_status(void *arg,
+                                  yyjson_val *item,
+                                  yyjson_val *value,
+                                  struct buf *text)
 {
-    struct str text = json_text(v);
-    struct buf json;
+    struct str status = json_text(value);
 
-    buf_init(&json, MAX_OUT);
-    if (text.p == NULL && !json_is_null(v)) {
-        json_put_value(&json, v);
-        text = buf_text(&json);
-    }
-    grid_cell(g, str_head(text, SHOWN), style);
-    buf_done(&json);
-}
-
-static enum term_style status_style(struct str status)
-{
+    (void)arg, (void)item;
+    buf_str(text, status);
     if (str_is(status, "completed"))
         return STYLE_GREEN;
     return str_is(status, "running") ? STYLE_CYAN : STYLE_RED;
 }
 
-struct column {
-    const char *title, *key;
-    enum term_style style;
-};
-
-static void put_row(struct grid *g, const struct column *columns, yyjson_val *v)
+/* The beginning of a text, or of the JSON of anything else. */
+static enum term_style put_value(void *arg,
+                                 yyjson_val *item,
+                                 yyjson_val *value,
+                                 struct buf *text)
 {
-    for (; columns->title != NULL; columns++) {
-        yyjson_val *member = json_get(v, str_of(columns->key));
-        bool status = strcmp(columns->key, "status") == 0;
-
-        put_value(g, member, status ? status_style(json_text(member)) : columns->style);
-    }
+    (void)arg, (void)item;
+    if (yyjson_is_str(value))
+        buf_str(text, json_text(value));
+    else if (!json_is_null(value))
+        json_put_value(text, value);
+    buf_cut(text, SHOWN);
+    return STYLE_DIM;
 }
 
 static void put_rows(yyjson_val *list,
@@ -47,20 +38,9 @@ static void put_rows(yyjson_val *list,
                      const struct term *t,
                      struct buf *out)
 {
-    const char *titles[GRID_MAX_COLUMNS + 1] = { NULL };
-    struct grid g;
-    size_t i, n;
-    yyjson_val *v;
-
-    if (yyjson_arr_size(list) == 0)
-        return;
-    for (i = 0; columns[i].title != NULL; i++)
-        titles[i] = columns[i].title;
-    grid_init(&g, titles);
-    yyjson_arr_foreach(list, i, n, v) put_row(&g, columns, v);
-    (void)grid_write(&g, t, out); /* an error is in out */
-    grid_done(&g);
-    buf_char(out, '\n');
+    listing_put(list, columns, false, t, out);
+    if (yyjson_arr_size(list) > 0)
+        buf_char(out, '\n');
 }
 
 static void put_counts(yyjson_val *artifacts, struct buf *out)
@@ -79,14 +59,14 @@ static void put_counts(yyjson_val *artifacts, struct buf *out)
 }
 
 static const struct column tools[] = {
-    { "TOOL", "name", STYLE_PLAIN },     { "STATUS", "status", STYLE_PLAIN },
-    { "NODE", "workflow", STYLE_PLAIN }, { "INPUT", "input", STYLE_DIM },
-    { "OUTPUT", "output", STYLE_DIM },   { 0 },
+    { "TOOL", "name", .style = STYLE_PLAIN },     { "STATUS", "status", .put = put_status },
+    { "NODE", "workflow", .style = STYLE_PLAIN }, { "INPUT", "input", .put = put_value },
+    { "OUTPUT", "output", .put = put_value },     { 0 },
 };
 static const struct column outputs[] = {
-    { "MADE", "type", STYLE_PLAIN },
-    { "NAME", "name", STYLE_PLAIN },
-    { "CONTENT", "content", STYLE_DIM },
+    { "MADE", "type", .style = STYLE_PLAIN },
+    { "NAME", "name", .style = STYLE_PLAIN },
+    { "CONTENT", "content", .put = put_value },
     { 0 },
 };
 
