@@ -3,7 +3,6 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "dialect/gathered.h"
-#include "jobs/job_scope.h"
 #include "journal/reader.h"
 
 #include <stdlib.h>
@@ -30,6 +29,7 @@ struct page_reading {
 static void page_read(struct thread_task *task, struct store *store);
 
 int page_new(struct str job,
+             const struct job_scope *scope,
              const struct stream_format *format,
              struct cursor after,
              struct page **ret)
@@ -42,6 +42,7 @@ int page_new(struct str job,
     }
     str_copy(p->job, job);
     p->job_n = job.n;
+    job_scope_share(&p->scope, scope);
     p->format = *format;
     p->asked = after;
     p->max_bytes = PAGE_BYTES;
@@ -56,6 +57,7 @@ void page_free(struct page *p)
         return;
     cached_page_unref(p->cached);
     gathered_free(p->gathered);
+    job_scope_done(&p->scope);
     free(p);
 }
 
@@ -250,7 +252,7 @@ static int find_place(struct page_reading *r)
     struct job_row row;
     int err = store_job_get(r->store, r->job, &row, NULL);
 
-    if (err == 0 && !job_scope_includes(p->reach, row.id, row.owner))
+    if (err == 0 && !job_scope_includes(&p->scope, row.id, row.owner))
         err = ERR_NOT_FOUND;
     if (err != 0)
         return err;

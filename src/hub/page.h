@@ -9,17 +9,16 @@
 #include "hub/stream_format.h"
 #include "hub/page_cache.h"
 #include "jobs/job.h"
-
-struct job_scope;
+#include "jobs/job_scope.h"
 
 struct page {
     struct thread_task task;
-    void *data; /* the asker's */
+    void *data; /* the asker's; NULL: nobody waits for it any more */
 
     /* In. */
     char job[80]; /* its id */
     size_t job_n;
-    const struct job_scope *reach; /* borrowed; of the reader */
+    struct job_scope scope; /* of the reader */
     struct stream_format format;
     struct cursor asked;
     size_t max_bytes;          /* it ends with the record that reaches it */
@@ -40,7 +39,9 @@ struct page {
     struct page_cache *page_cache; /* borrowed; the pool's */
 };
 
+/* Of jobs outside of @scope there is none; NULL: all. */
 int page_new(struct str job,
+             const struct job_scope *scope,
              const struct stream_format *format,
              struct cursor after,
              struct page **ret);

@@ -2,9 +2,16 @@
 
 #include "base/error.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 enum { MAX_NAME = 64 };
+
+struct scope_block {
+    atomic_uint refs;
+    struct job_scope_rule rules[]; /* then their texts */
+};
 
 static bool is_name(struct str s)
 {
@@ -73,13 +80,15 @@ static int parse(struct job_scope *r, struct str list, struct str own, struct er
 /* Moves rules and texts into one block. */
 static int settle(struct job_scope *r, const struct job_scope_rule *rules, struct error *err)
 {
-    size_t bytes = r->n * sizeof(rules[0]);
+    size_t bytes = sizeof(struct scope_block) + r->n * sizeof(rules[0]);
 
     for (size_t i = 0; i < r->n; i++)
         bytes += rules[i].text.n;
-    r->rules = malloc(bytes + 1); /* may be none */
-    if (r->rules == NULL)
+    struct scope_block *block = malloc(bytes);
+    if (block == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
+    atomic_init(&block->refs, 1);
+    r->rules = block->rules;
     char *at = (char *)(r->rules + r->n);
     for (size_t i = 0; i < r->n; i++) {
         str_copy(at, rules[i].text);
@@ -102,10 +111,24 @@ int job_scope_init(struct job_scope *r, struct str list, struct str own, struct 
     return code;
 }
 
+static struct scope_block *block_of(const struct job_scope *r)
+{
+    return (struct scope_block *)(void *)((char *)r->rules -
+                                          offsetof(struct scope_block, rules));
+}
+
 void job_scope_done(struct job_scope *r)
 {
-    free(r->rules);
+    if (r->rules != NULL && atomic_fetch_sub(&block_of(r)->refs, 1) == 1)
+        free(block_of(r));
     *r = (struct job_scope){ 0 };
+}
+
+void job_scope_share(struct job_scope *r, const struct job_scope *from)
+{
+    *r = from != NULL ? *from : (struct job_scope){ .all = true };
+    if (r->rules != NULL)
+        atomic_fetch_add_explicit(&block_of(r)->refs, 1, memory_order_relaxed);
 }
 
 static bool fits(const struct job_scope_rule *rule, struct str job, struct str owner)

@@ -25,7 +25,7 @@ struct job_scope_rule {
 struct job_scope {
     bool all;
     size_t n;
-    struct job_scope_rule *rules; /* owned, with its texts behind it */
+    struct job_scope_rule *rules; /* ref, with their texts behind them */
 };
 
 /* 1 to 64 of messages, digits, '.', '_' and '-'. */
@@ -34,6 +34,9 @@ bool job_scope_valid_owner(struct str owner);
 /* @own is what `own` means.  ERR_REFUSED (the text says what is wrong), ERR_NOMEM. */
 int job_scope_init(struct job_scope *r, struct str list, struct str own, struct error *err);
 void job_scope_done(struct job_scope *r);
+/* Another one that says the same, for another thread or a longer life; to be done with too.
+ * NULL for @from: all jobs. */
+void job_scope_share(struct job_scope *r, const struct job_scope *from);
 
 /* @owner is the job's, absent when it has none.  NULL for @r: the server itself, who may. */
 bool job_scope_includes(const struct job_scope *r, struct str job, struct str owner);

@@ -14,36 +14,30 @@ static void on_page(struct thread_task *task)
     struct page *p = container_of(task, struct page, task);
     struct feed *f = p->data;
 
-    f->fetching = false;
-    if (f->closed) {
+    if (f == NULL) {
         page_free(p);
-        f->events->closed(f);
         return;
     }
+    f->fetching = false;
     if (f->key == 0)
         f->key = p->key;
     if (p->code == 0 && p->key != f->key)
         p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
-    if (!f->is_open) {
-        f->events->opened(f);
-        return;
-    }
-    if (p->code == 0 && p->job_seq > p->after.seq)
+    if (f->is_open && p->code == 0 && p->job_seq > p->after.seq)
         histogram_add(&f->loop->traffic->lag, p->job_seq - p->after.seq, 1);
-    f->events->ready(f);
+    f->reader.wake(&f->reader);
 }
 
 static int fetch(struct feed *f, struct str job, struct cursor after)
 {
     struct page *p;
-    int err = page_new(job, hub_reader_way(&f->reader), after, &p);
+    int err = page_new(job, f->reach, hub_reader_way(&f->reader), after, &p);
 
     if (err != 0)
         return err;
     p->data = f;
     p->gathered = f->gathered;
     f->gathered = NULL;
-    p->reach = f->reach;
     p->max_frames = f->max_frames;
     p->format.variant.reconnected = f->reconnected;
     p->beginning_if_foreign = !f->is_open;
@@ -141,27 +135,18 @@ enum feed_next feed_next(struct feed *f, struct str *ret)
     return f->page != NULL ? next_of_page(f, ret) : next_live(f, ret);
 }
 
-static void on_wake(struct reader *reader)
-{
-    struct feed *f = container_of(reader, struct feed, reader);
-
-    if (f->is_open && !f->fetching)
-        f->events->ready(f);
-}
-
 /* --- life ------------------------------------------------------------------------ */
 
 int feed_open(struct feed *f,
               struct streams *l,
-              const struct feed_events *events,
+              void (*wake)(struct reader *r),
               const struct feed_request *what)
 {
     *f = (struct feed){ .loop = l,
-                        .events = events,
                         .reach = what->reach,
                         .max_frames = what->max_frames,
                         .reconnected = what->reconnected };
-    f->reader.wake = on_wake;
+    f->reader.wake = wake;
     if (what->job.n > sizeof(f->page->job))
         return ERR_NOT_FOUND;
     int err = hub_join(l->hub, what->job, &what->format, &f->reader);
@@ -179,16 +164,14 @@ int feed_reopen(struct feed *f, struct cursor after)
     return fetch(f, hub_reader_job(&f->reader), after);
 }
 
-bool feed_close(struct feed *f)
+void feed_close(struct feed *f)
 {
     hub_leave(f->loop->hub, &f->reader);
-    f->closed = true;
     gathered_free(f->gathered);
-    f->gathered = NULL;
     if (f->fetching)
-        return false;
-    drop_page(f);
-    return true;
+        f->page->data = NULL; /* it frees itself */
+    else
+        drop_page(f);
 }
 
 const struct page *feed_page(const struct feed *f)

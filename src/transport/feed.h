@@ -14,32 +14,19 @@
 #include "hub/page.h"
 #include "transport/streams.h"
 
-struct feed;
-
-struct feed_events {
-    /* The first page is there, or feed_page says why not. */
-    void (*opened)(struct feed *f);
-    /* There may be more. */
-    void (*ready)(struct feed *f);
-    /* It was closed while its page was on the way, and is now done with. */
-    void (*closed)(struct feed *f);
-};
-
 struct feed {
-    struct reader reader;             /* the hub's */
-    struct streams *loop;             /* borrowed */
-    const struct feed_events *events; /* borrowed */
-    const struct job_scope *reach;    /* borrowed; jobs outside of it are not there */
-    size_t max_frames;                /* of a page; 0: no limit */
-    struct page *page;                /* owned; being fetched, or given out */
-    struct gathered *gathered;        /* owned; between two pages, where the way gathers */
-    int64_t key;                      /* of the job, from its first page on */
-    uint8_t state;                    /* enum job_state, when it had caught up */
-    bool fetching;                    /* the pool has the page */
-    bool is_open;                     /* the first page was there */
+    struct reader reader;          /* the hub's; its `wake` is also called for pages */
+    struct streams *loop;          /* borrowed */
+    const struct job_scope *reach; /* borrowed; jobs outside of it are not there */
+    size_t max_frames;             /* of a page; 0: no limit */
+    struct page *page;             /* being fetched (then the pool's), or owned and given out */
+    struct gathered *gathered;     /* owned; between two pages, where the way gathers */
+    int64_t key;                   /* of the job, from its first page on */
+    uint8_t state;                 /* enum job_state, when it had caught up */
+    bool fetching;                 /* the pool has the page: nothing can be said before */
+    bool is_open;                  /* the first page was there */
     bool page_given, gap_given;
     bool reconnected; /* pages until it has caught up are those of a reader who came back */
-    bool closed;
 };
 
 struct feed_request {
@@ -51,19 +38,23 @@ struct feed_request {
     bool reconnected;  /* until it has caught up, as variant.reconnected has it */
 };
 
-/* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed. */
+/* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed.
+ *
+ * @wake is called when there may be more: on the hub's news, and when a page was read, the
+ * first one too.  It may close the feed; while f->fetching there is nothing for it to do. */
 int feed_open(struct feed *f,
               struct streams *l,
-              const struct feed_events *events,
+              void (*wake)(struct reader *r),
               const struct feed_request *what);
-/* Reads a page from another place instead; `opened` or `ready` follows. */
+/* Reads a page from another place instead; `wake` follows. */
 int feed_reopen(struct feed *f, struct cursor after);
-/* True when it is done with at once; else `closed` follows. */
-bool feed_close(struct feed *f);
+/* Done with at once: a page that is being read is left to itself. */
+void feed_close(struct feed *f);
 
-/* In `opened` and `ready`: what was read; NULL when it is live. */
+/* What was read, when not fetching: before the first feed_next, it or why not; NULL when it is
+ * live. */
 const struct page *feed_page(const struct feed *f);
-/* In `opened`: counts how it went, if something after a cursor was asked for. */
+/* Of the first page: counts how it went, if something after a cursor was asked for. */
 void feed_count_resume(const struct feed *f);
 /* After FEED_GAP: the payload of stream.gap. */
 void feed_put_gap(const struct feed *f, struct buf *out);
@@ -79,7 +70,7 @@ enum feed_next {
     FEED_BYTES,     /* the next ones; they stay until the next call */
     FEED_GAP,       /* what was asked for is not there: it goes on elsewhere */
     FEED_CAUGHT_UP, /* with the end of what was stored when it was read */
-    FEED_WAIT,      /* `ready` follows */
+    FEED_WAIT,      /* `wake` follows */
     FEED_END,       /* the terminal record was given out */
     FEED_GONE,      /* the job was deleted */
     FEED_FAILED     /* memory or the store */

@@ -25,11 +25,6 @@ static struct job_stream *of_stream(struct stream *s)
     return container_of(s, struct job_stream, stream);
 }
 
-static struct job_stream *of_feed(struct feed *f)
-{
-    return container_of(f, struct job_stream, feed);
-}
-
 static const struct stream_format *way_of(const struct job_stream *js)
 {
     return hub_reader_way(&js->feed.reader);
@@ -98,12 +93,15 @@ static void caught_up(struct job_stream *js)
     put_status(js, state);
 }
 
-static bool on_next(struct stream *s, struct str *ret)
+/* Sends the next piece; false: there is none now. */
+static bool send_next(struct job_stream *js)
 {
-    struct job_stream *js = of_stream(s);
+    struct stream *s = &js->stream;
+    struct str bytes;
 
-    switch (feed_next(&js->feed, ret)) {
+    switch (feed_next(&js->feed, &bytes)) {
     case FEED_BYTES:
+        stream_send(s, bytes);
         break;
     case FEED_GAP:
         if (!js->plain)
@@ -127,6 +125,12 @@ static bool on_next(struct stream *s, struct str *ret)
     return true;
 }
 
+static void carry(struct stream *s)
+{
+    while (stream_has_room(s) && send_next(of_stream(s)))
+        ;
+}
+
 static void on_message(struct stream *s, struct str text)
 {
     (void)text;
@@ -135,11 +139,6 @@ static void on_message(struct stream *s, struct str text)
         STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
             "and takes no messages\"}"),
         stream_small(s));
-}
-
-static void on_ready(struct feed *f)
-{
-    stream_pump(&of_feed(f)->stream);
 }
 
 /* --- opening ---------------------------------------------------------------------- */
@@ -157,7 +156,7 @@ static void begin(struct job_stream *js)
     traffic_opened(s->loop->traffic, s->transport->kind, d);
     if (!page_is_beyond_end(feed_page(&js->feed)) || js->by_path)
         put_mode(js, STR("polling"));
-    stream_pump(s);
+    carry(s);
 }
 
 /* A person who has everything of a finished job gets its terminal frame once more. */
@@ -168,10 +167,10 @@ static void show_end_again(struct job_stream *js, uint64_t last_seq)
         stream_refuse(&js->stream, 503, "out of memory");
 }
 
-static void on_opened(struct feed *f)
+/* The first page says what the answer is. */
+static void answer(struct job_stream *js)
 {
-    struct job_stream *js = of_feed(f);
-    const struct page *p = feed_page(f);
+    const struct page *p = feed_page(&js->feed);
 
     if (p->code != 0) {
         struct refusal r = feed_refusal(p->code, str_make(p->job, p->job_n));
@@ -181,7 +180,7 @@ static void on_opened(struct feed *f)
         return;
     }
     if (!js->asked_again)
-        feed_count_resume(f);
+        feed_count_resume(&js->feed);
     if (js->plain)
         begin(js);
     else if (page_is_beyond_end(p) && js->by_header && !p->foreign)
@@ -193,18 +192,19 @@ static void on_opened(struct feed *f)
         begin(js);
 }
 
+static void on_wake(struct reader *r)
+{
+    struct job_stream *js = container_of(r, struct job_stream, feed.reader);
+
+    if (js->feed.fetching)
+        return;
+    if (js->dialect == NULL)
+        answer(js);
+    else
+        carry(&js->stream);
+}
+
 /* --- ending ----------------------------------------------------------------------- */
-
-static void free_stream(struct job_stream *js)
-{
-    permit_free(js->stream.permit); /* not before: a page that is read asks it */
-    free(js);
-}
-
-static void on_feed_closed(struct feed *f)
-{
-    free_stream(of_feed(f));
-}
 
 static void on_closed(struct stream *s)
 {
@@ -215,14 +215,12 @@ static void on_closed(struct stream *s)
     if (js->dialect != NULL)
         traffic_closed(s->loop->traffic, s->transport->kind, js->dialect,
                        (enum stream_end)s->why);
-    if (feed_close(&js->feed))
-        free_stream(js);
+    feed_close(&js->feed);
+    permit_free(s->permit);
+    free(js);
 }
 
-static const struct feed_events feed_events = { .opened = on_opened,
-                                                .ready = on_ready,
-                                                .closed = on_feed_closed };
-static const struct content content = { .next = on_next,
+static const struct content content = { .carry = carry,
                                         .beat = on_beat,
                                         .shut_down = on_shut_down,
                                         .message = on_message,
@@ -248,7 +246,7 @@ void job_stream_open(struct streams *l,
     feed.format.framing = what->transport->framing;
     feed.format.chunked = what->transport->is_chunked && !http_is_10(req);
     js = calloc(1, sizeof(*js));
-    int err = js != NULL ? feed_open(&js->feed, l, &feed_events, &feed) : ERR_NOMEM;
+    int err = js != NULL ? feed_open(&js->feed, l, on_wake, &feed) : ERR_NOMEM;
     if (err != 0) {
         free(js);
         permit_free(what->permit);

@@ -51,37 +51,32 @@ void mux_dequeue(struct mux *m, struct subscription *sub)
 
 /* --- carrying -------------------------------------------------------------------------- */
 
-static bool on_next(struct stream *s, struct str *ret)
+void mux_carry(struct mux *m)
 {
-    struct mux *m = of_stream(s);
-    struct subscription *before = m->giving;
+    while (stream_has_room(&m->stream)) {
+        struct subscription *before = m->giving;
 
-    m->giving = NULL; /* all of it is out */
-    if (before != NULL && before->is_leaving)
-        subscription_close(before, STREAM_PEER);
-    if (watch_catch_up(m))
-        return true;
-    while (m->ready != NULL)
-        if (subscription_next(m->ready, ret))
-            return true;
-    buf_done(&m->out); /* an idle reader keeps no buffer */
-    return false;
+        m->giving = NULL; /* all of it is out */
+        if (before != NULL && before->is_leaving)
+            subscription_close(before, STREAM_PEER);
+        if (watch_catch_up(m))
+            continue;
+        if (m->ready == NULL) {
+            buf_done(&m->out); /* an idle reader keeps no buffer */
+            return;
+        }
+        subscription_carry(m->ready);
+    }
+}
+
+static void on_carry(struct stream *s)
+{
+    mux_carry(of_stream(s));
 }
 
 static void on_message(struct stream *s, struct str text)
 {
     mux_take(of_stream(s), text);
-}
-
-void mux_let_go(struct mux *m)
-{
-    /* When the server goes down, reading threads let go of their pages themselves. */
-    if (atomic_fetch_sub(&m->n_refs, 1) > 1)
-        return;
-    permit_free(m->stream.permit); /* not before: a page that is read asks it */
-    places_done(&m->places);
-    buf_done(&m->out);
-    free(m);
 }
 
 static void on_closed(struct stream *s)
@@ -91,7 +86,10 @@ static void on_closed(struct stream *s)
     watch_stop(m);
     while (m->first != NULL)
         subscription_close(m->first, (enum stream_end)s->why);
-    mux_let_go(m);
+    permit_free(s->permit);
+    places_done(&m->places);
+    buf_done(&m->out);
+    free(m);
 }
 
 /* --- beginning ------------------------------------------------------------------------- */
@@ -109,7 +107,7 @@ static void begin(struct mux *m)
         next = sub->next;
         subscription_begin(sub);
     }
-    stream_pump(&m->stream);
+    mux_carry(m);
 }
 
 static void begin_if_all_are_there(struct mux *m)
@@ -139,7 +137,7 @@ void mux_opened(struct mux *m, struct subscription *sub)
         return;
     }
     subscription_begin(sub);
-    stream_pump(&m->stream);
+    mux_carry(m);
 }
 
 /* --- opening --------------------------------------------------------------------------- */
@@ -177,7 +175,7 @@ static void open_request(struct mux *m, const struct mux_request *what)
         begin(m);
 }
 
-static const struct content content = { .next = on_next,
+static const struct content content = { .carry = on_carry,
                                         .message = on_message,
                                         .closed = on_closed };
 
@@ -191,7 +189,6 @@ void mux_open(struct streams *l, struct http_request *req, const struct mux_requ
         what->transport->send_away(l, req);
         return;
     }
-    m->n_refs = 1;
     m->tail = &m->ready;
     buf_init(&m->out, SIZE_MAX / 4);
     m->format = what->format;

@@ -6,8 +6,6 @@
 #include "transport/stream.h"
 #include "transport/watch.h"
 
-#include <stdatomic.h>
-
 struct permit;
 struct subscription;
 
@@ -35,7 +33,6 @@ struct mux {
     struct subscription *ready, **tail; /* those that may have something, in turn */
     struct subscription *giving;        /* whose bytes may be on their way */
     size_t n;                           /* subscriptions */
-    atomic_uint n_refs;                 /* the stream and the feeds, until they are closed */
     bool by_header;                     /* the places are those of a browser's Last-Event-ID */
     bool has_begun;
     struct buf out; /* events of SSE with their ids */
@@ -56,7 +53,7 @@ void mux_opened(struct mux *m, struct subscription *sub);
 /* A subscription may have something. */
 void mux_enqueue(struct mux *m, struct subscription *sub);
 void mux_dequeue(struct mux *m, struct subscription *sub);
-/* The stream, or a feed of it, is closed. */
-void mux_let_go(struct mux *m);
+/* Sends what there is, while the stream has room. */
+void mux_carry(struct mux *m);
 
 #endif

@@ -12,7 +12,6 @@
 #include "transport/feed.h"
 #include "transport/traffic.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,34 +23,14 @@ struct poll {
     struct permit *permit;         /* owned, or NULL */
     const struct dialect *dialect; /* for the count */
     struct cursor after;
-    bool over;          /* the time is */
-    atomic_uint n_open; /* the feed and the timer, until both are closed: when the server goes
-                         * down, each by another thread */
+    bool over; /* the time is */
 };
-
-static struct poll *of_feed(struct feed *f)
-{
-    return container_of(f, struct poll, feed);
-}
 
 /* --- ending ------------------------------------------------------------------------ */
 
-static void let_go(struct poll *p)
-{
-    if (atomic_fetch_sub(&p->n_open, 1) > 1)
-        return;
-    permit_free(p->permit); /* not before: a page that is read asks it */
-    free(p);
-}
-
-static void on_feed_closed(struct feed *f)
-{
-    let_go(of_feed(f));
-}
-
 static void on_timer_closed(uv_handle_t *handle)
 {
-    let_go(handle->data);
+    free(handle->data);
 }
 
 static void end(struct poll *p, enum stream_end why)
@@ -66,9 +45,9 @@ static void end(struct poll *p, enum stream_end why)
     if (p->next != NULL)
         p->next->prev = p->prev;
     traffic_closed(l->traffic, TRANSPORT_POLL, p->dialect, why);
+    feed_close(&p->feed);
+    permit_free(p->permit);
     uv_close((uv_handle_t *)&p->timer, on_timer_closed);
-    if (feed_close(&p->feed))
-        let_go(p);
 }
 
 static void on_gone(struct http_request *req, void *data)
@@ -206,11 +185,13 @@ static void wait(struct poll *p)
         read_again(p);
 }
 
-static void on_ready(struct feed *f)
+static void on_wake(struct reader *r)
 {
-    struct poll *p = of_feed(f);
+    struct poll *p = container_of(r, struct poll, feed.reader);
 
-    if (feed_page(f) == NULL)
+    if (p->feed.fetching)
+        return;
+    if (feed_page(&p->feed) == NULL)
         read_again(p);
     else if (is_worth_answering(p))
         answer(p);
@@ -237,13 +218,8 @@ void polls_drain(struct streams *l)
 
 /* --- opening ----------------------------------------------------------------------- */
 
-static const struct feed_events events = { .opened = on_ready,
-                                           .ready = on_ready,
-                                           .closed = on_feed_closed };
-
 static void begin(struct poll *p, struct streams *l, const struct poll_request *what)
 {
-    p->n_open = 2;
     p->permit = what->permit;
     p->dialect = what->format.dialect;
     p->after = what->after;
@@ -271,7 +247,7 @@ void poll_open(struct streams *l, struct http_request *req, const struct poll_re
 
     feed.format.framing = &framing_ndjson;
     feed.format.wrap = true;
-    int err = p != NULL ? feed_open(&p->feed, l, &events, &feed) : ERR_NOMEM;
+    int err = p != NULL ? feed_open(&p->feed, l, on_wake, &feed) : ERR_NOMEM;
     if (err != 0) {
         free(p);
         permit_free(what->permit);

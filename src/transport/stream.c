@@ -93,25 +93,19 @@ static void end(struct stream *s)
     http_stream_end(s->http);
 }
 
-void stream_pump(struct stream *s)
+bool stream_has_room(struct stream *s)
 {
-    bool more = true;
+    if (s->sending || s->ending || !stream_flush(s))
+        return false;
+    if (s->finishing)
+        end(s);
+    return !s->finishing;
+}
 
-    while (more && !s->sending && !s->ending) {
-        struct str bytes = STR_NONE;
-
-        if (!stream_flush(s))
-            return;
-        if (s->finishing) {
-            end(s);
-            return;
-        }
-        more = s->content->next(s, &bytes);
-        if (bytes.n > 0) {
-            (void)send_bytes(s, bytes); /* what is left goes out later */
-            count_first_event(s);
-        }
-    }
+void stream_send(struct stream *s, struct str bytes)
+{
+    (void)send_bytes(s, bytes); /* what is left goes out later */
+    count_first_event(s);
 }
 
 /* --- ending ---------------------------------------------------------------------- */
@@ -158,7 +152,7 @@ static void on_ready(struct http_stream *http, void *data)
     (void)http;
     s->sending = false;
     s->last_sent = streams_now();
-    stream_pump(s);
+    s->content->carry(s);
     if (s->is_paused && small_bytes(s) == 0 && !s->ending) {
         s->is_paused = false;
         http_stream_pause(s->http, false);
@@ -172,7 +166,7 @@ static void on_received(struct http_stream *http, struct str bytes, void *data)
     if (s->ending)
         return;
     s->transport->received(s, bytes);
-    stream_pump(s);
+    s->content->carry(s);
     if (small_bytes(s) > PAUSE_SMALL && !s->is_paused && !s->ending) {
         s->is_paused = true;
         http_stream_pause(http, true);
@@ -233,7 +227,7 @@ static bool leave(struct stream *s, int64_t now)
     } else {
         return false;
     }
-    stream_pump(s);
+    s->content->carry(s);
     return true;
 }
 
@@ -247,10 +241,10 @@ void stream_due(struct stream *s, int64_t now)
         s->next_beat = now + s->loop->opt.heartbeat_ms;
         if (!s->sending)
             s->content->beat(s);
-        stream_pump(s);
+        s->content->carry(s);
     }
     int64_t next = s->transport->look(s, now);
-    stream_pump(s);
+    s->content->carry(s);
     schedule(s, now, next);
 }
 

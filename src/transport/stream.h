@@ -3,9 +3,10 @@
  *     transport   how a connection lives: SSE, JSON lines, WebSocket (const tables)
  *     content     what it carries: a job's events, or several jobs'
  *
- * A stream sends what the content hands it, and before that what was put into `small`: frames
- * that are for this connection only, and that may be put there at any time.  It sees to
- * silence, to a maximum age and to being sent away, each in its transport's words.
+ * The content sends what it has while the stream has room, and is asked to when there is room
+ * again.  Before that the stream sends what was put into `small`: frames that are for this
+ * connection only, and that may be put there at any time.  It sees to silence, to a maximum age
+ * and to being sent away, each in its transport's words.
  *
  * Only what has been carried to its end ends cleanly; every other close is one that no client
  * can take for the end of a run.
@@ -36,7 +37,7 @@ struct transport {
     void (*received)(struct stream *s, struct str bytes);
     /* The connection is gone: frees s->wire.  NULL: there is none. */
     void (*free_wire)(struct stream *s);
-    /* It has to go before its end; to be followed by a pump. */
+    /* It has to go before its end; to be followed by `carry`. */
     void (*leave)(struct stream *s, enum stream_end why, const char *reason);
     /* Answers a request that cannot be served now. */
     void (*send_away)(struct streams *l, struct http_request *req);
@@ -49,9 +50,8 @@ extern const struct transport transport_ndjson;
 extern const struct transport transport_websocket;
 
 struct content {
-    /* The next bytes, which stay until the next call; none (n == 0) when only `small` has
-     * grown, or the stream was told to finish.  False: there is nothing now. */
-    bool (*next)(struct stream *s, struct str *ret);
+    /* Sends what there is, while stream_has_room. */
+    void (*carry)(struct stream *s);
     /* A heartbeat is due (where has_beats is set), or the server goes down: puts a frame. */
     void (*beat)(struct stream *s);
     void (*shut_down)(struct stream *s);
@@ -112,13 +112,16 @@ bool stream_begin(struct stream *s);
 /* Where frames are put that are for this connection only. */
 struct buf *stream_small(struct stream *s);
 
-/* Sends what there is, until the socket is full. */
-void stream_pump(struct stream *s);
+/* Sends what is in `small`, and the end when it is time for it; true when more can be sent, and
+ * whatever was sent before is out. */
+bool stream_has_room(struct stream *s);
+/* Sends bytes, which stay until there is room again.  Only when there is. */
+void stream_send(struct stream *s, struct str bytes);
 /* Sends what is in `small`; true when all of it went out. */
 bool stream_flush(struct stream *s);
-/* All has been carried; to be followed by a pump. */
+/* All has been carried; to be followed by `carry`. */
 void stream_complete(struct stream *s);
-/* The end, after what is in `small`; to be followed by a pump. */
+/* The end, after what is in `small`; to be followed by `carry`. */
 void stream_finish(struct stream *s, enum stream_end why);
 void stream_cut(struct stream *s, enum stream_end why, const char *reason);
 

@@ -8,11 +8,6 @@
 
 #include <stdlib.h>
 
-static struct subscription *of_feed(struct feed *f)
-{
-    return container_of(f, struct subscription, feed);
-}
-
 struct str subscription_job(const struct subscription *sub)
 {
     return hub_reader_job(&sub->feed.reader);
@@ -27,14 +22,6 @@ struct subscription *subscription_find(const struct mux *m, struct str job)
 }
 
 /* --- closing ------------------------------------------------------------------------- */
-
-static void free_subscription(struct subscription *sub)
-{
-    struct mux *m = sub->mux;
-
-    free(sub);
-    mux_let_go(m);
-}
 
 static void unlink_from(struct mux *m, struct subscription *sub)
 {
@@ -57,8 +44,8 @@ void subscription_close(struct subscription *sub, enum stream_end why)
         m->giving = NULL;
     if (sub->dialect != NULL)
         traffic_closed(m->stream.loop->traffic, m->stream.transport->kind, sub->dialect, why);
-    if (feed_close(&sub->feed))
-        free_subscription(sub);
+    feed_close(&sub->feed);
+    free(sub);
 }
 
 void subscription_leave(struct subscription *sub)
@@ -71,14 +58,15 @@ void subscription_leave(struct subscription *sub)
 
 /* --- giving -------------------------------------------------------------------------- */
 
-static bool give(struct subscription *sub, struct str *ret)
+static void give(struct subscription *sub, struct str bytes)
 {
     struct mux *m = sub->mux;
 
     m->giving = sub;
     mux_dequeue(m, sub);
     mux_enqueue(m, sub); /* behind the others */
-    return !mux_is_sse(m) || mux_translate(m, sub, ret);
+    if (!mux_is_sse(m) || mux_translate(m, sub, &bytes))
+        stream_send(&m->stream, bytes);
 }
 
 /* It is over; where no other can come, it may have been the last. */
@@ -100,36 +88,37 @@ static void put_gap(struct subscription *sub)
         mux_put(sub->mux, subscription_job(sub), STR("stream.gap"), buf_text(data));
 }
 
-bool subscription_next(struct subscription *sub, struct str *ret)
+void subscription_carry(struct subscription *sub)
 {
     struct mux *m = sub->mux;
+    struct str bytes;
 
-    switch (feed_next(&sub->feed, ret)) {
+    switch (feed_next(&sub->feed, &bytes)) {
     case FEED_BYTES:
-        return give(sub, ret);
+        give(sub, bytes);
+        break;
     case FEED_GAP:
         put_gap(sub);
-        return true;
+        break;
     case FEED_CAUGHT_UP:
-        return false;
+        break;
     case FEED_WAIT:
         mux_dequeue(m, sub);
-        return false;
+        break;
     case FEED_END:
         mux_put_type(m, subscription_job(sub), "stream.ended");
         end(sub, STREAM_DONE);
-        return true;
+        break;
     case FEED_GONE:
         mux_put_type(m, subscription_job(sub), "stream.deleted");
         end(sub, STREAM_DELETED);
-        return true;
+        break;
     case FEED_FAILED:
         mux_put_error(m, subscription_job(sub), 500,
                       "the job's events cannot be read from the store");
         end(sub, STREAM_FAILED);
-        return true;
+        break;
     }
-    return false;
 }
 
 /* --- opening ------------------------------------------------------------------------- */
@@ -157,30 +146,22 @@ void subscription_begin(struct subscription *sub)
     mux_enqueue(m, sub);
 }
 
-static void on_opened(struct feed *f)
+static void on_wake(struct reader *r)
 {
-    mux_opened(of_feed(f)->mux, of_feed(f));
-}
+    struct subscription *sub = container_of(r, struct subscription, feed.reader);
 
-static void on_ready(struct feed *f)
-{
-    struct subscription *sub = of_feed(f);
-
+    if (sub->feed.fetching)
+        return;
+    if (sub->dialect == NULL) {
+        mux_opened(sub->mux, sub);
+        return;
+    }
     mux_enqueue(sub->mux, sub);
-    if (sub->mux->has_begun)
-        stream_pump(&sub->mux->stream);
-}
-
-static void on_closed(struct feed *f)
-{
-    free_subscription(of_feed(f));
+    mux_carry(sub->mux);
 }
 
 int subscription_open(struct mux *m, const struct subscription_request *what)
 {
-    static const struct feed_events events = { .opened = on_opened,
-                                               .ready = on_ready,
-                                               .closed = on_closed };
     struct subscription *sub = calloc(1, sizeof(*sub));
     struct feed_request feed = { .job = what->job,
                                  .reach = permit_reach(m->stream.permit),
@@ -190,7 +171,7 @@ int subscription_open(struct mux *m, const struct subscription_request *what)
     feed.format.framing = m->format.framing;
     feed.format.chunked = m->format.chunked;
     feed.format.wrap = feed.format.with_job = true;
-    int err = sub != NULL ? feed_open(&sub->feed, m->stream.loop, &events, &feed) : ERR_NOMEM;
+    int err = sub != NULL ? feed_open(&sub->feed, m->stream.loop, on_wake, &feed) : ERR_NOMEM;
     if (err != 0) {
         free(sub);
         return err;
@@ -202,6 +183,5 @@ int subscription_open(struct mux *m, const struct subscription_request *what)
         sub->next->prev = sub;
     m->first = sub;
     m->n++;
-    m->n_refs++;
     return 0;
 }

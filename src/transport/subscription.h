@@ -1,7 +1,6 @@
 /* A subscription: one job on a multiplexed connection.
  *
- * It lives from being asked for to the end of its job, or until nobody wants it any more; its
- * memory goes when its feed is closed, which may be later. */
+ * It lives from being asked for to the end of its job, or until nobody wants it any more. */
 #ifndef TRANSPORT_SUBSCRIPTION_H
 #define TRANSPORT_SUBSCRIPTION_H
 
@@ -37,8 +36,9 @@ struct str subscription_job(const struct subscription *sub);
 /* The first page is there, and the stream has begun: it is to give what it has, or, when there
  * is no such job, the reader is told and it is closed. */
 void subscription_begin(struct subscription *sub);
-/* True when there is something to send: in @ret, or of the connection's own. */
-bool subscription_next(struct subscription *sub, struct str *ret);
+/* Sends the next piece of it, or leaves the queue; it may be closed afterwards.  Only when the
+ * stream has room. */
+void subscription_carry(struct subscription *sub);
 /* Nobody wants it any more: closes it, though not while its bytes are on their way. */
 void subscription_leave(struct subscription *sub);
 void subscription_close(struct subscription *sub, enum stream_end why);

@@ -68,7 +68,7 @@ static void on_change(struct hub_listener *l, const struct change *c)
 
     if (c == NULL && m->has_begun) {
         m->watch.has_missed = true;
-        stream_pump(&m->stream);
+        mux_carry(m);
     }
     if (c == NULL || !m->has_begun ||
         !job_scope_includes(permit_reach(m->stream.permit), c->job, c->owner))
@@ -77,12 +77,12 @@ static void on_change(struct hub_listener *l, const struct change *c)
         m->watch.has_missed = true;
         return;
     }
-    (void)watch_catch_up(m); /* the pump sends it */
+    (void)watch_catch_up(m); /* it is sent with the rest */
     if (str_absent(c->question.id))
         put_change(m, c);
     else
         put_question(m, c);
-    stream_pump(&m->stream);
+    mux_carry(m);
 }
 
 void watch_start(struct mux *m)

@@ -46,7 +46,7 @@ static size_t frames_within(struct store *s, struct page_cache *page_cache, size
     struct stream_format format = { .dialect = &dialect_raw, .framing = &framing_ndjson };
     struct page *p;
 
-    ok(page_new(STR("j"), &format, (struct cursor){ 0 }, &p));
+    ok(page_new(STR("j"), NULL, &format, (struct cursor){ 0 }, &p));
     p->page_cache = page_cache;
     if (max_bytes > 0)
         p->max_bytes = max_bytes;

@@ -98,6 +98,24 @@ static void one_owner_is_known_as_such(void **state)
     assert_true(str_absent(job_scope_owner(NULL)));
 }
 
+/* As a page that is read while its reader leaves. */
+static void a_shared_scope_outlives_the_first(void **state)
+{
+    struct job_scope r, shared, all;
+
+    (void)state;
+    assert_int_equal(job_scope_init(&r, STR("own,x*"), STR("acme"), NULL), 0);
+    job_scope_share(&shared, &r);
+    job_scope_done(&r);
+    assert_true(job_scope_includes(&shared, STR("j"), STR("acme")));
+    assert_true(job_scope_includes(&shared, STR("xy"), STR_NONE));
+    assert_false(job_scope_includes(&shared, STR("j"), STR("other")));
+    job_scope_done(&shared);
+    job_scope_share(&all, NULL);
+    assert_true(job_scope_includes(&all, STR("j"), STR("other")));
+    job_scope_done(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +124,7 @@ int main(void)
         cmocka_unit_test(ids_and_their_beginnings),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(one_owner_is_known_as_such),
+        cmocka_unit_test(a_shared_scope_outlives_the_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
