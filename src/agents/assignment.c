@@ -17,10 +17,9 @@ static void put_json(struct buf *b, struct str input)
 
 static void put_job(struct buf *b, struct str job, int64_t attempt)
 {
-    buf_lit(b, "{\"job\":");
-    json_put_str(b, job);
-    buf_lit(b, ",\"attempt\":");
-    buf_i64(b, attempt);
+    json_begin(b);
+    json_add_str(b, "job", job);
+    json_add_int(b, "attempt", attempt);
 }
 
 void assignment_put_beat(struct buf *b, int64_t lease_ms)
@@ -28,7 +27,7 @@ void assignment_put_beat(struct buf *b, int64_t lease_ms)
     int64_t ms = lease_ms / 4;
     char fraction[] = "0.000";
 
-    buf_lit(b, ",\"heartbeat_seconds\":");
+    json_key(b, "heartbeat_seconds");
     if (ms >= 1000) {
         buf_i64(b, ms / 1000);
         return;
@@ -45,15 +44,12 @@ void assignment_put_run(struct buf *b,
 {
     if (run == NULL || str_absent(run->kwargs))
         return;
-    buf_lit(b, ",\"thread\":");
-    json_put_str_or_null(b, run->thread);
-    buf_lit(b, ",\"run\":{\"run_id\":");
-    json_put_str(b, job);
-    buf_lit(b, ",\"assistant_id\":");
-    json_put_str_or_null(b, run->assistant);
-    buf_lit(b, ",\"graph_id\":");
-    json_put_str(b, agent);
-    buf_lit(b, ",\"metadata\":");
+    json_add_text(b, "thread", run->thread);
+    json_add_object(b, "run");
+    json_add_str(b, "run_id", job);
+    json_add_text(b, "assistant_id", run->assistant);
+    json_add_str(b, "graph_id", agent);
+    json_key(b, "metadata");
     put_json(b, run->metadata);
     if (run->kwargs.n > 2)
         buf_char(b, ',');
@@ -69,17 +65,15 @@ void assignment_put(struct buf *b, const struct assignment *assignment)
                   assignment->attempt);
         buf_char(b, '"');
     }
-    buf_lit(b, ",\"agent\":");
-    json_put_str(b, assignment->agent);
-    buf_lit(b, ",\"input\":");
+    json_add_str(b, "agent", assignment->agent);
+    json_key(b, "input");
     put_json(b, assignment->input);
     if (assignment->resume.p != NULL) {
-        buf_lit(b, ",\"resume\":");
+        json_key(b, "resume");
         put_json(b, assignment->resume);
     }
     assignment_put_run(b, assignment->job, assignment->agent, assignment->run);
-    buf_lit(b, ",\"lease_seconds\":");
-    buf_i64(b, (assignment->lease_ms + 999) / 1000);
+    json_add_int(b, "lease_seconds", (assignment->lease_ms + 999) / 1000);
     if (assignment->needs_beats)
         assignment_put_beat(b, assignment->lease_ms);
     buf_lit(b, "}\n");
@@ -99,13 +93,13 @@ void assignment_put_pause(struct buf *b, struct str job, int64_t attempt)
 
 void assignment_put_call(struct buf *b, const struct worker_call *call, struct str agent)
 {
-    buf_lit(b, "{\"call\":{\"id\":");
-    json_put_str(b, call->id);
-    buf_lit(b, ",\"name\":");
-    json_put_str(b, call->name);
-    buf_lit(b, ",\"params\":");
+    json_begin(b);
+    json_add_object(b, "call");
+    json_add_str(b, "id", call->id);
+    json_add_str(b, "name", call->name);
+    json_key(b, "params");
     put_json(b, call->params);
-    buf_lit(b, "},\"agent\":");
-    json_put_str(b, agent);
+    json_end(b);
+    json_add_str(b, "agent", agent);
     buf_lit(b, "}\n");
 }

@@ -210,28 +210,26 @@ void journal_call_answer_empty(struct journal_call *call)
 
 void api_put_job(struct buf *b, const struct job_row *row)
 {
-    buf_lit(b, "{\"job_id\":");
-    json_put_str(b, row->id);
-    render_text(b, "agent", row->agent);
-    render_text(b, "owner", row->owner);
-    render_text(b, "state", row->state);
-    render_text(b, "outcome", row->outcome);
-    render_text(b, "error", row->error);
-    render_text(b, "error_type", row->error_type);
-    render_number(b, "attempt", row->attempt);
-    render_text(b, "worker", row->worker);
-    buf_lit(b, ",\"cancel_requested\":");
-    buf_str(b, row->cancel_requested != 0 ? STR("true") : STR("false"));
-    render_number(b, "events", (int64_t)row->seq);
-    render_moment(b, "created_at", row->created);
-    render_moment(b, "started_at", row->started);
-    render_moment(b, "finished_at", row->finished);
-    render_moment(b, "expires_at",
+    json_begin(b);
+    json_add_str(b, "job_id", row->id);
+    json_add_text(b, "agent", row->agent);
+    json_add_text(b, "owner", row->owner);
+    json_add_text(b, "state", row->state);
+    json_add_text(b, "outcome", row->outcome);
+    json_add_text(b, "error", row->error);
+    json_add_text(b, "error_type", row->error_type);
+    json_add_int(b, "attempt", row->attempt);
+    json_add_text(b, "worker", row->worker);
+    json_add_bool(b, "cancel_requested", row->cancel_requested != 0);
+    json_add_int(b, "events", (int64_t)row->seq);
+    json_add_time(b, "created_at", row->created);
+    json_add_time(b, "started_at", row->started);
+    json_add_time(b, "finished_at", row->finished);
+    json_add_time(b, "expires_at",
                   row->finished != 0 ? row->finished + row->expiry_seconds * 1000 : 0);
-    buf_lit(b, ",\"expired\":");
-    buf_str(b, row->first_seq > 1 ? STR("true") : STR("false"));
-    render_text(b, "set_aside", row->set_aside != 0 ? STR(JOURNAL_SET_ASIDE_WHY) : STR_NONE);
-    buf_char(b, '}');
+    json_add_bool(b, "expired", row->first_seq > 1);
+    json_add_text(b, "set_aside", row->set_aside != 0 ? STR(JOURNAL_SET_ASIDE_WHY) : STR_NONE);
+    json_end(b);
 }
 
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
@@ -242,13 +240,13 @@ void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
                            ? STR("cancelled")
                            : row->state;
 
-    buf_lit(b, "{\"job_id\":");
-    json_put_str(b, row->id);
-    render_text(b, "status", aiq_status(state, compat));
-    render_text(b, "agent_type", row->agent);
-    render_text(b, "error", row->error);
-    render_moment(b, "created_at", row->created);
-    buf_char(b, '}');
+    json_begin(b);
+    json_add_str(b, "job_id", row->id);
+    json_add_text(b, "status", aiq_status(state, compat));
+    json_add_text(b, "agent_type", row->agent);
+    json_add_text(b, "error", row->error);
+    json_add_time(b, "created_at", row->created);
+    json_end(b);
 }
 
 bool api_read_body(struct http_request *req,

@@ -270,12 +270,10 @@ void api_dialects(struct http_request *req, void *arg)
     buf_init(&out, 64 * 1024);
     buf_lit(&out, "{\"dialects\":[");
     for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
-        if (i > 0)
-            buf_char(&out, ',');
-        buf_lit(&out, "{\"name\":");
-        json_put_str(&out, str_of(d->name));
-        render_text(&out, "about", str_of(d->about));
-        buf_char(&out, '}');
+        json_begin(json_next(&out));
+        json_add_str(&out, "name", str_of(d->name));
+        json_add_text(&out, "about", str_of(d->about));
+        json_end(&out);
     }
     buf_lit(&out, "]}");
     api_json(req, 200, &out);

@@ -9,11 +9,7 @@ static bool begin(struct shape *s, const char *name)
     for (size_t i = 0; s->select.bits != 0 && s->members[i] != NULL; i++)
         if (strcmp(s->members[i], name) == 0 && (s->select.bits & 1u << i) == 0)
             return false;
-    if (s->n++ > 0)
-        buf_char(s->b, ',');
-    buf_char(s->b, '"');
-    buf_str(s->b, str_of(name));
-    buf_lit(s->b, "\":");
+    json_put_key(s->b, str_of(name));
     return true;
 }
 

@@ -5,6 +5,7 @@
  * Repair happens only after a line was refused: most lines never pay for it. */
 #include "base/json.h"
 
+#include "base/calendar.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -483,4 +484,23 @@ void json_put_value(struct buf *b, const yyjson_val *v)
         buf_lit(b, "null");
         break;
     }
+}
+
+void json_put_time_or_null(struct buf *b, int64_t ms)
+{
+    if (ms == 0) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_char(b, '"');
+    calendar_put(b, ms);
+    buf_char(b, '"');
+}
+
+void json_put_key(struct buf *b, struct str key)
+{
+    if (!json_follows(b, '{'))
+        buf_char(b, ',');
+    json_put_str(b, key);
+    buf_char(b, ':');
 }

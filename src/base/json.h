@@ -70,7 +70,7 @@ static inline bool json_is_null(const yyjson_val *v)
     return v == NULL || yyjson_is_null((yyjson_val *)v);
 }
 
-/* --- writing ----------------------------------------------------------------- */
+/* --- writing values ---------------------------------------------------------- */
 
 /* "text" with quotes and escapes; surrogate halves become U+FFFD. */
 void json_put_str(struct buf *b, struct str s);
@@ -88,5 +88,91 @@ static inline void json_put_raw_or_null(struct buf *b, struct str raw)
     else
         buf_str(b, raw);
 }
+/* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
+void json_put_time_or_null(struct buf *b, int64_t ms);
+
+/* --- writing objects and arrays ------------------------------------------------
+ *
+ *     json_begin(b);
+ *     json_add_text(b, "id", row->id);
+ *     json_add_array(b, "tags");
+ *     for (size_t i = 0; i < n; i++)
+ *         json_put_str(json_next(b), tags[i]);
+ *     json_end_array(b);
+ *     json_end(b);
+ *
+ * A member writes the comma before it, unless the last byte is the brace of its object.  No
+ * other state is kept, so parts of an object may be written by several functions.  Keys are
+ * literals that need no escapes: comma, key and colon are one copy. */
+
+static inline void json_begin(struct buf *b)
+{
+    buf_char(b, '{');
+}
+
+static inline void json_end(struct buf *b)
+{
+    buf_char(b, '}');
+}
+
+static inline void json_begin_array(struct buf *b)
+{
+    buf_char(b, '[');
+}
+
+static inline void json_end_array(struct buf *b)
+{
+    buf_char(b, ']');
+}
+
+static inline bool json_follows(const struct buf *b, char opening)
+{
+    return b->n > 0 && b->p[b->n - 1] == opening;
+}
+
+/* Before each element of an array. */
+static inline struct buf *json_next(struct buf *b)
+{
+    if (!json_follows(b, '['))
+        buf_char(b, ',');
+    return b;
+}
+
+/* @text begins with the comma that the first member has not. */
+static inline void json_put_member(struct buf *b, const char *text, size_t n)
+{
+    if (json_follows(b, '{'))
+        buf_put(b, text + 1, n - 1);
+    else
+        buf_put(b, text, n);
+}
+#define JSON_MEMBER(b, literal) json_put_member((b), literal, sizeof(literal) - 1)
+
+/* A key; its value is to follow. */
+#define json_key(b, key) JSON_MEMBER((b), ",\"" key "\":")
+/* The same, with a key that is no literal. */
+void json_put_key(struct buf *b, struct str key);
+
+/* "key":"value"; absent: "". */
+#define json_add_str(b, key, value) (json_key((b), key), json_put_str((b), (value)))
+/* "key":"value"; absent: null. */
+#define json_add_text(b, key, value) (json_key((b), key), json_put_str_or_null((b), (value)))
+/* "key":value of a text that is JSON already; absent: null. */
+#define json_add_raw(b, key, value) (json_key((b), key), json_put_raw_or_null((b), (value)))
+/* "key":value of a yyjson_val. */
+#define json_add_value(b, key, value) (json_key((b), key), json_put_value((b), (value)))
+#define json_add_int(b, key, value)   (json_key((b), key), buf_i64((b), (value)))
+#define json_add_uint(b, key, value)  (json_key((b), key), buf_u64((b), (value)))
+#define json_add_bool(b, key, value) \
+    (json_key((b), key), buf_str((b), (value) ? STR("true") : STR("false")))
+/* Milliseconds since 1970 as text; 0: null. */
+#define json_add_time(b, key, ms) (json_key((b), key), json_put_time_or_null((b), (ms)))
+/* A text that is a literal and needs no escapes. */
+#define json_add_lit(b, key, text) JSON_MEMBER((b), ",\"" key "\":\"" text "\"")
+/* A literal that is JSON: null, true, 0, {}. */
+#define json_add_const(b, key, json) JSON_MEMBER((b), ",\"" key "\":" json)
+/* Begins an object or array that is a member. */
+#define json_add_object(b, key) JSON_MEMBER((b), ",\"" key "\":{")
+#define json_add_array(b, key)  JSON_MEMBER((b), ",\"" key "\":[")
 
 #endif

@@ -84,7 +84,7 @@ static int write_done(const struct args *args, struct str file)
     buf_init(&out, 64 * 1024);
     buf_lit(&out, "{\"done\":true");
     if (!str_absent(file))
-        render_text(&out, "file", file);
+        json_add_text(&out, "file", file);
     buf_lit(&out, "}\n");
     int code = cli_write(args->path, buf_text(&out));
     buf_done(&out);

@@ -38,19 +38,15 @@ static void put_connection(const struct dialect *d, struct buf *out)
 {
     static const struct variant variant = { .modes = MODE_DEFAULT };
     struct frames frames;
-    bool first = true;
 
     frames_init(&frames, 4096);
-    buf_lit(out, ",\"connection\":[");
+    json_add_array(out, "connection");
     for (unsigned kind = 0; kind < CONNECTION_FRAME_MAX; kind++) {
         struct connection_frame what = { .kind = (enum connection_frame_kind)kind };
 
         if (dialect_render_connection(d, &what, &variant, &frames) != 0 || frames.n == 0)
             continue;
-        if (!first)
-            buf_char(out, ',');
-        json_put_str(out, frame_name(&frames, &frames.frame[0]));
-        first = false;
+        json_put_str(json_next(out), frame_name(&frames, &frames.frame[0]));
     }
     buf_char(out, ']');
     frames_done(&frames);
@@ -64,10 +60,10 @@ static void show_json(const struct sampler *s)
     struct buf out;
 
     buf_init(&out, SIZE_MAX / 4);
-    buf_lit(&out, "{\"dialect\":");
-    json_put_str(&out, str_of(s->dialect->name));
-    render_text(&out, "about", str_of(s->dialect->about));
-    render_json(&out, "names_itself", s->dialect->names_itself ? STR("true") : STR("false"));
+    json_begin(&out);
+    json_add_str(&out, "dialect", str_of(s->dialect->name));
+    json_add_text(&out, "about", str_of(s->dialect->about));
+    json_add_bool(&out, "names_itself", s->dialect->names_itself);
     put_connection(s->dialect, &out);
     if (s->seq == 0) {
         buf_lit(&out, ",\"sample\":null}\n");
@@ -75,8 +71,8 @@ static void show_json(const struct sampler *s)
         buf_lit(&out, ",\"sample\":{\"id\":\"");
         buf_u64(&out, s->seq);
         buf_char(&out, '"');
-        render_text(&out, "event", frame_name(&s->frames, fr));
-        render_json(&out, "data", frame_data(&s->frames, fr));
+        json_add_text(&out, "event", frame_name(&s->frames, fr));
+        json_add_raw(&out, "data", frame_data(&s->frames, fr));
         buf_lit(&out, "}}\n");
     }
     (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */

@@ -65,9 +65,8 @@ static void tell(struct doctor *d,
         json_put_str(&d->out, str_of(check));
         buf_str(&d->out, ok ? STR(",\"ok\":true,\"what\":") : STR(",\"ok\":false,\"what\":"));
         json_put_str(&d->out, str_of(what));
-        buf_lit(&d->out, ",\"advice\":");
-        json_put_str_or_null(&d->out, str_of(ok ? NULL : do_));
-        buf_char(&d->out, '}');
+        json_add_text(&d->out, "advice", str_of(ok ? NULL : do_));
+        json_end(&d->out);
         return;
     }
     buf_clear(&d->out);
@@ -329,11 +328,10 @@ static int submit(struct doctor *d, const char *input, char id[128])
 
     client_reply_init(&reply);
     buf_init(&body, 4096);
-    buf_lit(&body, "{\"agent\":");
-    json_put_str(&body, str_of(d->agent));
-    buf_lit(&body, ",\"input\":");
-    buf_str(&body, str_of(input));
-    buf_char(&body, '}');
+    json_begin(&body);
+    json_add_str(&body, "agent", str_of(d->agent));
+    json_add_raw(&body, "input", str_of(input));
+    json_end(&body);
     int code = remote_post(&d->remote, "/v1/jobs", "application/json", buf_text(&body), &reply);
     if (code == EXIT_OK)
         code = remote_json(&d->remote, &reply, &reader, &json);

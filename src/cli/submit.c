@@ -95,19 +95,17 @@ static int put_request(const struct submit *s, struct buf *b)
     int code = EXIT_OK;
 
     buf_init(&input, MAX_INPUT_BYTES);
-    buf_lit(b, "{\"agent\":");
-    json_put_str(b, args_word(s->args, 0));
-    buf_lit(b, ",\"input\":");
+    json_begin(b);
+    json_add_str(b, "agent", args_word(s->args, 0));
+    json_key(b, "input");
     if (s->input == NULL)
         buf_lit(b, "{}");
     else if ((code = read_input(s, &input)) == EXIT_OK)
         put_input(b, s->input[0] == '@' || strcmp(s->input, "-") == 0
                          ? trimmed(buf_text(&input))
                          : buf_text(&input));
-    if (args_have(s->args, OPT_JOB_ID)) {
-        buf_lit(b, ",\"job_id\":");
-        json_put_str(b, str_of(args_get(s->args, OPT_JOB_ID)));
-    }
+    if (args_have(s->args, OPT_JOB_ID))
+        json_add_str(b, "job_id", str_of(args_get(s->args, OPT_JOB_ID)));
     buf_char(b, '}');
     buf_done(&input);
     if (code == EXIT_OK && b->error != 0)

@@ -153,9 +153,9 @@ static int show(const struct args *args, const struct draft *d)
         put_spec(&spec, &d->row);
     if (args_have(args, FLAG_JSON)) {
         put_row(&out, &d->row);
-        render_text(&out, "token", str_of(d->text));
+        json_add_text(&out, "token", str_of(d->text));
         if (spec.n > 0)
-            render_text(&out, "spec", buf_text(&spec));
+            json_add_text(&out, "spec", buf_text(&spec));
         buf_lit(&out, "}\n");
     } else {
         buf_str(&out, str_of(d->text));
@@ -207,16 +207,16 @@ struct token_table {
 /* Its members; the object goes on. */
 static void put_row(struct buf *b, const struct token_row *row)
 {
-    buf_lit(b, "{\"id\":");
-    json_put_str(b, row->id);
-    render_text(b, "name", row->name);
-    render_text(b, "scope", row->scopes);
-    render_text(b, "owner", row->owner);
-    render_text(b, "jobs", row->jobs);
-    render_text(b, "agents", row->agents);
-    render_moment(b, "created_at", row->created);
-    render_moment(b, "expires_at", row->expires);
-    render_moment(b, "revoked_at", row->revoked);
+    json_begin(b);
+    json_add_str(b, "id", row->id);
+    json_add_text(b, "name", row->name);
+    json_add_text(b, "scope", row->scopes);
+    json_add_text(b, "owner", row->owner);
+    json_add_text(b, "jobs", row->jobs);
+    json_add_text(b, "agents", row->agents);
+    json_add_time(b, "created_at", row->created);
+    json_add_time(b, "expires_at", row->expires);
+    json_add_time(b, "revoked_at", row->revoked);
 }
 
 /* The day is enough. */

@@ -79,12 +79,11 @@ static int end_job(struct verify *v, struct str id)
     v->n_bad += v->n_problems > 0;
     buf_init(&out, 1024 * 1024);
     if (as_json(v)) {
-        buf_lit(&out, "{\"job_id\":");
-        json_put_str(&out, id);
-        buf_str(&out, v->n_problems == 0 ? STR(",\"sound\":true,\"records\":")
-                                         : STR(",\"sound\":false,\"records\":"));
-        buf_u64(&out, v->n_records);
-        buf_lit(&out, ",\"problems\":[");
+        json_begin(&out);
+        json_add_str(&out, "job_id", id);
+        json_add_bool(&out, "sound", v->n_problems == 0);
+        json_add_uint(&out, "records", v->n_records);
+        json_add_array(&out, "problems");
         buf_str(&out, buf_text(&v->problems));
         buf_lit(&out, "]}\n");
     } else {

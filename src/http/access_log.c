@@ -102,11 +102,9 @@ static void put_json(struct buf *b, const struct date *date, const struct access
         buf_char(b, '"');
     }
     if (e->kind != ACCESS_CLOSE) {
-        buf_lit(b, ",\"status\":");
-        buf_i64(b, e->status);
-        buf_lit(b, ",\"bytes\":");
-        buf_u64(b, e->bytes);
-        buf_lit(b, ",\"ms\":");
+        json_add_int(b, "status", e->status);
+        json_add_uint(b, "bytes", e->bytes);
+        json_key(b, "ms");
         put_ms(b, e->us);
     }
     put_member(b, "request_id", e->id);

@@ -130,19 +130,19 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 
 static void put_problem(struct buf *b, int status, struct str detail)
 {
-    buf_lit(b, "{\"type\":\"about:blank\",\"title\":");
-    json_put_str(b, str_of(status_text(status)));
-    buf_lit(b, ",\"status\":");
-    buf_i64(b, status);
-    buf_lit(b, ",\"detail\":");
-    json_put_str(b, detail);
-    buf_lit(b, "}\n");
+    json_begin(b);
+    json_add_lit(b, "type", "about:blank");
+    json_add_str(b, "title", str_of(status_text(status)));
+    json_add_int(b, "status", status);
+    json_add_str(b, "detail", detail);
+    json_end(b);
+    buf_char(b, '\n');
 }
 
 static void put_detail(struct buf *b, struct str detail)
 {
-    buf_lit(b, "{\"detail\":");
-    json_put_str(b, detail);
+    json_begin(b);
+    json_add_str(b, "detail", detail);
     buf_lit(b, "}\n");
 }
 

@@ -509,17 +509,11 @@ void journal_reply(struct journal *j, struct journal_request *req)
 
 static void put_answers(const struct questions *q, uint64_t resumed, struct buf *b)
 {
-    bool is_first = true;
-
-    buf_char(b, '{');
+    json_begin(b);
     for (size_t i = 0; i < q->n; i++) {
         if (q->rows[i].resumed != resumed)
             continue;
-        if (!is_first)
-            buf_char(b, ',');
-        is_first = false;
-        json_put_str(b, q->rows[i].id);
-        buf_char(b, ':');
+        json_put_key(b, q->rows[i].id);
         buf_str(b, q->rows[i].answer);
     }
     buf_char(b, '}');

@@ -137,7 +137,6 @@ static int store_values(struct active_job *l, struct str values)
     struct journal *j = l->journal;
     struct json json;
     struct buf b;
-    size_t n = 0;
 
     if (json_read(&j->reader, values, &json, NULL) != 0 ||
         json_at(json.root, "__interrupt__") == NULL)
@@ -148,10 +147,7 @@ static int store_values(struct active_job *l, struct str values)
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
         if (str_is(json_text(key), "__interrupt__"))
             continue;
-        if (n++ > 0)
-            buf_char(&b, ',');
-        json_put_str(&b, json_text(key));
-        buf_char(&b, ':');
+        json_put_key(&b, json_text(key));
         json_put_value(&b, yyjson_obj_iter_get_val(key));
     }
     buf_char(&b, '}');
@@ -222,7 +218,6 @@ static bool asks(const yyjson_val *tasks, struct str id)
 static void put_tasks(struct questions_out *q)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(q->tasks);
-    size_t n = 0;
 
     buf_char(&q->by_task, '{');
     for (yyjson_val *task; (task = yyjson_arr_iter_next(&it)) != NULL;) {
@@ -230,10 +225,7 @@ static void put_tasks(struct questions_out *q)
 
         if (str_empty(id) || yyjson_arr_size(json_at(task, "interrupts")) == 0)
             continue;
-        if (n++ > 0)
-            buf_char(&q->by_task, ',');
-        json_put_str(&q->by_task, id);
-        buf_char(&q->by_task, ':');
+        json_put_key(&q->by_task, id);
         json_put_value(&q->by_task, json_at(task, "interrupts"));
     }
     buf_char(&q->by_task, '}');
@@ -244,14 +236,14 @@ static int put_question(void *arg, const struct question_row *row)
     struct questions_out *q = arg;
 
     q->is_strange |= !asks(q->tasks, row->id);
-    if (q->n++ > 0)
-        buf_char(&q->b, ',');
-    json_put_str(&q->b, row->id);
-    buf_lit(&q->b, ":[{\"id\":");
-    json_put_str(&q->b, row->id);
-    buf_lit(&q->b, ",\"value\":");
-    json_put_raw_or_null(&q->b, row->value);
-    buf_lit(&q->b, "}]");
+    q->n++;
+    json_put_key(&q->b, row->id);
+    json_begin_array(&q->b);
+    json_begin(&q->b);
+    json_add_str(&q->b, "id", row->id);
+    json_add_raw(&q->b, "value", row->value);
+    json_end(&q->b);
+    json_end_array(&q->b);
     return 0;
 }
 
@@ -306,11 +298,10 @@ static int put_questions(struct active_job *l, struct questions_out *q, struct s
 
 static void put_error(const struct active_job *l, struct buf *b)
 {
-    buf_lit(b, "{\"error\":");
-    json_put_str(b, l->row.error_type.n > 0 ? l->row.error_type : STR("Error"));
-    buf_lit(b, ",\"message\":");
-    json_put_str_or_null(b, l->row.error);
-    buf_char(b, '}');
+    json_begin(b);
+    json_add_str(b, "error", l->row.error_type.n > 0 ? l->row.error_type : STR("Error"));
+    json_add_text(b, "message", l->row.error);
+    json_end(b);
 }
 
 static bool has_others(const struct active_job *l)

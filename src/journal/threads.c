@@ -334,11 +334,10 @@ static int note_graph(struct journal_request *req, struct thread_row *row, struc
     struct buf over;
 
     buf_init(&over, 4096);
-    buf_lit(&over, "{\"graph_id\":");
-    json_put_str(&over, graph);
-    buf_lit(&over, ",\"assistant_id\":");
-    json_put_str(&over, req->run.assistant);
-    buf_char(&over, '}');
+    json_begin(&over);
+    json_add_str(&over, "graph_id", graph);
+    json_add_str(&over, "assistant_id", req->run.assistant);
+    json_end(&over);
     int err = over.error;
     if (err == 0)
         err = json_merge_copy(&req->mem, row->metadata, buf_text(&over), &row->metadata);
@@ -384,9 +383,8 @@ static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val
 
             if (str_empty(id) || (resume != NULL && json_get(resume, id) == NULL))
                 continue;
-            if (n++ > 0)
-                buf_char(b, ',');
-            json_put_str(b, id);
+            n++;
+            json_put_str(json_next(b), id);
         }
     }
     buf_char(b, ']');

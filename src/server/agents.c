@@ -121,12 +121,9 @@ static void on_arq(void *arg, struct str job, struct str line)
 
     (void)arg;
     log_begin(&out, "arq");
-    if (!str_absent(job)) {
-        buf_lit(&out, ",\"job\":");
-        json_put_str(&out, job);
-    }
-    buf_lit(&out, ",\"line\":");
-    json_put_str(&out, utf8_head_bytes(line, 400));
+    if (!str_absent(job))
+        json_add_str(&out, "job", job);
+    json_add_str(&out, "line", utf8_head_bytes(line, 400));
     log_end(&out);
 }
 
@@ -178,11 +175,9 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
         return;
     }
     log_begin(&out, "worker");
-    buf_lit(&out, ",\"agent\":");
-    json_put_str(&out, str_head(agent, 100));
-    buf_lit(&out, ",\"job\":");
-    json_put_str_or_null(&out, job);
-    buf_lit(&out, ",\"line\":");
+    json_add_str(&out, "agent", str_head(agent, 100));
+    json_add_text(&out, "job", job);
+    json_key(&out, "line");
     json_put_str(&out, utf8_head_bytes(line, 400)); /* escaped: it may hold anything */
     log_end(&out);
 }

@@ -46,12 +46,9 @@ static void on_stuck(void *arg, struct str why)
 
     (void)arg;
     log_begin(&out, "store");
-    buf_lit(&out, ",\"stuck\":");
-    buf_str(&out, str_absent(why) ? STR("false") : STR("true"));
-    if (!str_absent(why)) {
-        buf_lit(&out, ",\"why\":");
-        json_put_str(&out, why);
-    }
+    json_add_bool(&out, "stuck", !str_absent(why));
+    if (!str_absent(why))
+        json_add_str(&out, "why", why);
     log_end(&out);
 }
 
@@ -61,12 +58,9 @@ static void on_suspected(void *arg, struct str job, bool set_aside, struct str w
 
     (void)arg;
     log_begin(&out, "suspect");
-    buf_lit(&out, ",\"job\":");
-    json_put_str(&out, job);
-    buf_lit(&out, ",\"set_aside\":");
-    buf_str(&out, set_aside ? STR("true") : STR("false"));
-    buf_lit(&out, ",\"why\":");
-    json_put_str(&out, why);
+    json_add_str(&out, "job", job);
+    json_add_bool(&out, "set_aside", set_aside);
+    json_add_str(&out, "why", why);
     log_end(&out);
 }
 
@@ -79,8 +73,7 @@ static void open_breadcrumb(struct server *s)
     if (store_breadcrumb(s->store, &s->breadcrumb, &err) == 0)
         return;
     log_begin(&out, "suspect");
-    buf_lit(&out, ",\"why\":");
-    json_put_str(&out, str_of(err.text));
+    json_add_str(&out, "why", str_of(err.text));
     log_end(&out);
 }
 
@@ -90,10 +83,8 @@ static void on_stepped(void *arg, int64_t ms, bool was_down)
 
     (void)arg;
     log_begin(&out, "clock");
-    buf_lit(&out, ",\"stepped_ms\":");
-    buf_i64(&out, ms);
-    buf_lit(&out, ",\"while\":");
-    buf_str(&out, was_down ? STR("\"down\"") : STR("\"running\""));
+    json_add_int(&out, "stepped_ms", ms);
+    json_add_raw(&out, "while", was_down ? STR("\"down\"") : STR("\"running\""));
     log_end(&out);
 }
 
@@ -116,8 +107,8 @@ static void on_token_trouble(void *arg, const struct error *why)
 
     (void)arg;
     log_begin(&out, "tokens");
-    buf_lit(&out, ",\"stuck\":true,\"why\":");
-    json_put_str(&out, str_of(why->text));
+    json_add_const(&out, "stuck", "true");
+    json_add_str(&out, "why", str_of(why->text));
     log_end(&out);
 }
 
@@ -132,15 +123,11 @@ static void on_redis_notice(void *arg, const struct redis_service_notice *n)
     buf_lit(&out, "\",\"connected\":");
     buf_str(&out, n->connected ? STR("true") : STR("false"));
     if (!str_absent(n->job)) {
-        buf_lit(&out, ",\"job\":");
-        json_put_str(&out, n->job);
-        buf_lit(&out, ",\"refused\":");
-        buf_u64(&out, n->refused);
+        json_add_str(&out, "job", n->job);
+        json_add_uint(&out, "refused", n->refused);
     }
-    if (!str_absent(n->why)) {
-        buf_lit(&out, ",\"why\":");
-        json_put_str(&out, utf8_head_bytes(n->why, 200));
-    }
+    if (!str_absent(n->why))
+        json_add_str(&out, "why", utf8_head_bytes(n->why, 200));
     log_end(&out);
 }
 

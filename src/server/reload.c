@@ -15,12 +15,9 @@ void server_renew_certificate(struct server *s)
     bool ok = http_server_renew(s->http, &err) == 0;
 
     log_begin(&out, "certificate");
-    buf_lit(&out, ",\"renewed\":");
-    buf_str(&out, ok ? STR("true") : STR("false"));
-    if (!ok) {
-        buf_lit(&out, ",\"why\":");
-        json_put_str(&out, str_of(err.text));
-    }
+    json_add_bool(&out, "renewed", ok);
+    if (!ok)
+        json_add_str(&out, "why", str_of(err.text));
     log_end(&out);
 }
 
@@ -84,10 +81,9 @@ static void log_reload(const struct reload *r, const char *error)
 
     log_begin(&out, "reload");
     if (error != NULL) {
-        buf_lit(&out, ",\"error\":");
-        json_put_str(&out, str_of(error));
+        json_add_str(&out, "error", str_of(error));
     } else {
-        buf_lit(&out, ",\"taken\":[");
+        json_add_array(&out, "taken");
         buf_str(&out, buf_text(&r->taken));
         buf_lit(&out, "],\"needs_restart\":[");
         buf_str(&out, buf_text(&r->left));

@@ -48,9 +48,7 @@ void question_put_body(struct buf *b, struct str text, bool as_text, struct str 
 {
     buf_lit(b, "{\"value\":");
     put_value(b, text, as_text);
-    if (!str_empty(id)) {
-        buf_lit(b, ",\"interrupt_id\":");
-        json_put_str(b, id);
-    }
+    if (!str_empty(id))
+        json_add_str(b, "interrupt_id", id);
     buf_char(b, '}');
 }

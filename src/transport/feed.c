@@ -212,11 +212,8 @@ void feed_put_gap(const struct feed *f, struct buf *out)
 
     buf_lit(out, "{\"type\":\"stream.gap\",\"requested\":");
     buf_u64(out, p->asked.seq);
-    if (p->expired) {
-        buf_lit(out, ",\"oldest\":");
-        buf_u64(out, p->first_seq);
-    }
-    buf_lit(out, ",\"tail\":");
-    buf_u64(out, p->job_seq);
-    buf_char(out, '}');
+    if (p->expired)
+        json_add_uint(out, "oldest", p->first_seq);
+    json_add_uint(out, "tail", p->job_seq);
+    json_end(out);
 }

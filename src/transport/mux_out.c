@@ -40,9 +40,9 @@ void mux_put_error(struct mux *m, struct str job, int status, const char *text)
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
     buf_lit(data, "{\"type\":\"stream.error\"");
-    render_number(data, "status", status);
-    render_text(data, "message", str_of(text));
-    buf_char(data, '}');
+    json_add_int(data, "status", status);
+    json_add_text(data, "message", str_of(text));
+    json_end(data);
     if (data->error == 0)
         mux_put(m, job, STR("stream.error"), buf_text(data));
 }

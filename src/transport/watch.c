@@ -24,11 +24,11 @@ static void put_change(struct mux *m, const struct change *c)
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
     buf_lit(data, "{\"type\":\"job.state\"");
-    render_text(data, "agent", c->agent);
-    render_text(data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
-    render_number(data, "attempt", c->attempt);
+    json_add_text(data, "agent", c->agent);
+    json_add_text(data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
+    json_add_int(data, "attempt", c->attempt);
     render_timestamp(data, "timestamp", c->ts);
-    buf_char(data, '}');
+    json_end(data);
     if (data->error == 0)
         mux_put(m, c->job, STR("job.state"), buf_text(data));
 }
@@ -49,11 +49,11 @@ static void put_question(struct mux *m, const struct change *c)
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
     buf_lit(data, "{\"type\":\"interrupt.state\"");
-    render_text(data, "agent", c->agent);
-    render_text(data, "interrupt_id", q->id);
-    render_text(data, "state", str_of(question_state_name(q->state)));
+    json_add_text(data, "agent", c->agent);
+    json_add_text(data, "interrupt_id", q->id);
+    json_add_text(data, "state", str_of(question_state_name(q->state)));
     if (q->state == QUESTION_OPEN)
-        render_json(data, "question", q->question);
+        json_add_raw(data, "question", q->question);
     if (q->expires != 0)
         render_timestamp(data, "expires_at", q->expires);
     render_timestamp(data, "timestamp", c->ts);

@@ -13,9 +13,9 @@ static void put_input(struct buf *b, const struct assignment *assignment)
         json_put_raw_or_null(b, assignment->input);
         return;
     }
-    buf_lit(b, "{\"resume\":");
-    buf_str(b, assignment->resume);
-    buf_char(b, '}');
+    json_begin(b);
+    json_add_raw(b, "resume", assignment->resume);
+    json_end(b);
 }
 
 static void put_langserve(struct buf *b, const struct assignment *assignment)
@@ -37,9 +37,9 @@ static void put_command(struct buf *b, const struct assignment *assignment)
     }
     buf_lit(b, "null");
     if (!str_is(assignment->resume, "{}")) {
-        buf_lit(b, ",\"command\":{\"resume\":");
-        buf_str(b, assignment->resume);
-        buf_char(b, '}');
+        json_add_object(b, "command");
+        json_add_raw(b, "resume", assignment->resume);
+        json_end(b);
     }
 }
 
@@ -49,19 +49,18 @@ static void put_langgraph(struct buf *b,
                           const struct exec_http *http,
                           const struct assignment *assignment)
 {
-    buf_lit(b, "{\"assistant_id\":");
-    json_put_str(b, str_of(http->assistant));
-    buf_lit(b, ",\"input\":");
+    json_begin(b);
+    json_add_str(b, "assistant_id", str_of(http->assistant));
+    json_key(b, "input");
     put_command(b, assignment);
-    buf_lit(b, ",\"stream_mode\":[");
-    for (char *const *mode = http->modes; mode != NULL && *mode != NULL; mode++) {
-        if (mode != http->modes)
-            buf_char(b, ',');
-        json_put_str(b, str_of(*mode));
-    }
-    buf_lit(b, "],\"stream_subgraphs\":true,\"on_disconnect\":\"cancel\"");
+    json_add_array(b, "stream_mode");
+    for (char *const *mode = http->modes; mode != NULL && *mode != NULL; mode++)
+        json_put_str(json_next(b), str_of(*mode));
+    json_end_array(b);
+    json_add_const(b, "stream_subgraphs", "true");
+    json_add_lit(b, "on_disconnect", "cancel");
     if (strstr(http->url, "/threads/") != NULL)
-        buf_lit(b, ",\"if_not_exists\":\"create\"");
+        json_add_lit(b, "if_not_exists", "create");
     buf_char(b, '}');
 }
 

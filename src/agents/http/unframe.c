@@ -27,9 +27,9 @@ static void put_message(struct buf *b, const struct sse_message *m)
     bool is_named = !str_empty(m->event) && !is_own_name(m->event);
 
     if (is_named) {
-        buf_lit(b, "{\"event\":");
-        json_put_str(b, m->event);
-        buf_lit(b, ",\"data\":");
+        json_begin(b);
+        json_add_str(b, "event", m->event);
+        json_key(b, "data");
     }
     put_flat(b, m->data);
     if (is_named)

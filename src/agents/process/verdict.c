@@ -69,14 +69,12 @@ void verdict_put_details(struct buf *out, int64_t status, int signal, const stru
 
     while (text.n > 0 && text.p[text.n - 1] == '\n')
         text.n--;
+    json_begin(out);
     if (signal != 0)
-        buf_lit(out, "{\"signal\":");
+        json_add_int(out, "signal", signal);
     else
-        buf_lit(out, "{\"exit_status\":");
-    buf_i64(out, signal != 0 ? signal : status);
-    if (text.n > 0) {
-        buf_lit(out, ",\"stderr\":");
-        json_put_str(out, text);
-    }
-    buf_char(out, '}');
+        json_add_int(out, "exit_status", status);
+    if (text.n > 0)
+        json_add_str(out, "stderr", text);
+    json_end(out);
 }

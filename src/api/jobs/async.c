@@ -11,19 +11,17 @@ void api_aiq_agents(struct http_request *req, void *arg)
 {
     const struct app_settings *now = app_settings(arg);
     struct buf out;
-    size_t n = 0;
 
     buf_init(&out, SIZE_MAX / 4);
-    buf_lit(&out, "{\"agents\":[");
+    json_begin(&out);
+    json_add_array(&out, "agents");
     for (size_t i = 0; i < now->n_agents; i++) {
         if (!now->agents[i].is_public)
             continue;
-        if (n++ > 0)
-            buf_char(&out, ',');
-        buf_lit(&out, "{\"agent_type\":");
-        json_put_str(&out, now->agents[i].name);
-        render_text(&out, "description", now->agents[i].description);
-        buf_char(&out, '}');
+        json_begin(json_next(&out));
+        json_add_str(&out, "agent_type", now->agents[i].name);
+        json_add_text(&out, "description", now->agents[i].description);
+        json_end(&out);
     }
     buf_lit(&out, "]}");
     api_json(req, 200, &out);
@@ -50,18 +48,16 @@ static void complain(struct complaints *c,
         buf_lit(b, "{\"detail\":[");
     else
         buf_char(b, ',');
-    buf_lit(b, "{\"type\":");
-    json_put_str(b, type);
-    buf_lit(b, ",\"loc\":[\"body\",");
-    json_put_str(b, field);
-    buf_lit(b, "],\"msg\":");
-    json_put_str(b, text);
-    buf_lit(b, ",\"input\":");
-    json_put_value(b, input);
-    if (context.p != NULL) {
-        buf_lit(b, ",\"ctx\":");
-        buf_str(b, context);
-    }
+    json_begin(b);
+    json_add_str(b, "type", type);
+    json_add_array(b, "loc");
+    json_put_str(b, STR("body"));
+    json_put_str(json_next(b), field);
+    json_end_array(b);
+    json_add_str(b, "msg", text);
+    json_add_value(b, "input", input);
+    if (context.p != NULL)
+        json_add_raw(b, "ctx", context);
     buf_char(b, '}');
 }
 

@@ -230,9 +230,9 @@ static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t se
         details = rec.details;
     }
     b->n--; /* the object goes on */
-    render_json(b, "details", details);
-    render_json(b, "output", output);
-    buf_char(b, '}');
+    json_add_raw(b, "details", details);
+    json_add_raw(b, "output", output);
+    json_end(b);
     json_reader_done(&reader);
 }
 
@@ -300,9 +300,8 @@ static int on_row(void *arg, const struct job_row *row)
     l->last = row->key;
     l->n_seen++;
     if (job_scope_includes(l->reach, row->id, row->owner)) {
-        if (l->n++ > 0)
-            buf_char(l->out, ',');
-        api_put_job(l->out, row);
+        l->n++;
+        api_put_job(json_next(l->out), row);
     }
     return listed_enough(l);
 }
@@ -385,9 +384,9 @@ static void answer_cancel(struct journal_call *call)
         api_json(call->req, 200, b);
         return;
     }
-    buf_lit(b, "{\"job_id\":");
-    json_put_str(b, j->row.id);
-    render_text(b, "status", aiq_status(STR("cancelled"), compat));
+    json_begin(b);
+    json_add_str(b, "job_id", j->row.id);
+    json_add_text(b, "status", aiq_status(STR("cancelled"), compat));
     if (j->had_worker)
         buf_lit(b, ",\"task_cancelled\":true}");
     else

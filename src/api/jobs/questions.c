@@ -18,10 +18,10 @@ static void refuse_late(struct journal_call *call, int status)
 
     buf_lit(b, "{\"type\":\"about:blank\",\"title\":");
     json_put_str(b, status == 410 ? STR("Gone") : STR("Conflict"));
-    render_number(b, "status", status);
-    render_text(b, "detail", str_of(j->why.text));
+    json_add_int(b, "status", status);
+    json_add_text(b, "detail", str_of(j->why.text));
     if (j->answers.p != NULL)
-        render_json(b, "answer", j->answers);
+        json_add_raw(b, "answer", j->answers);
     buf_char(b, '}');
     if (b->error == 0)
         http_respond(call->req, status, "application/problem+json", buf_text(b));
@@ -142,22 +142,22 @@ struct question_listing {
 
 static void put_question(struct buf *b, const struct question_row *q)
 {
-    buf_lit(b, "{\"interrupt_id\":");
-    json_put_str(b, q->id);
-    render_text(b, "job_id", q->job_id);
-    render_text(b, "agent", q->agent);
-    render_number(b, "attempt", q->attempt);
-    render_number(b, "seq", (int64_t)q->seq);
-    render_json(b, "question", q->question);
-    render_json(b, "context", q->context);
-    render_json(b, "value", q->value);
+    json_begin(b);
+    json_add_str(b, "interrupt_id", q->id);
+    json_add_text(b, "job_id", q->job_id);
+    json_add_text(b, "agent", q->agent);
+    json_add_int(b, "attempt", q->attempt);
+    json_add_int(b, "seq", (int64_t)q->seq);
+    json_add_raw(b, "question", q->question);
+    json_add_raw(b, "context", q->context);
+    json_add_raw(b, "value", q->value);
     if (q->schema.p != NULL)
-        render_json(b, "schema", q->schema);
-    render_moment(b, "asked_at", q->asked);
-    render_moment(b, "expires_at", q->expires);
-    render_text(b, "on_expiry", q->on_expiry);
+        json_add_raw(b, "schema", q->schema);
+    json_add_time(b, "asked_at", q->asked);
+    json_add_time(b, "expires_at", q->expires);
+    json_add_text(b, "on_expiry", q->on_expiry);
     if (q->fallback.p != NULL)
-        render_json(b, "default", q->fallback);
+        json_add_raw(b, "default", q->fallback);
     buf_char(b, '}');
 }
 
@@ -171,9 +171,8 @@ static int on_question(void *arg, const struct question_row *q)
         (!str_absent(l->agent) && !str_eq(l->agent, q->agent)) ||
         (!str_absent(l->job) && !str_eq(l->job, q->job_id)))
         return 0;
-    if (l->n++ > 0)
-        buf_char(&l->query->out, ',');
-    put_question(&l->query->out, q);
+    l->n++;
+    put_question(json_next(&l->query->out), q);
     return l->n == l->limit;
 }
 

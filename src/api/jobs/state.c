@@ -43,18 +43,18 @@ static void put_tool(struct folding *f, const struct record *end, const struct r
     struct buf *b = &f->tools;
 
     comma(b, &f->n_tools);
-    buf_lit(b, "{\"id\":");
-    json_put_str_or_null(b, start->info.run);
-    render_text(b, "name", start->info.name);
-    render_json(b, "input", start->input);
-    render_json(b, "output", end != NULL ? end->output : STR_NONE);
-    render_text(b, "status",
-                end == NULL         ? STR("running")
-                : render_is_ok(end) ? STR("completed")
-                                    : end->status);
-    render_text(b, "workflow", start->info.node);
-    render_moment(b, "timestamp", start->ts);
-    buf_char(b, '}');
+    json_begin(b);
+    json_add_text(b, "id", start->info.run);
+    json_add_text(b, "name", start->info.name);
+    json_add_raw(b, "input", start->input);
+    json_add_raw(b, "output", end != NULL ? end->output : STR_NONE);
+    json_add_text(b, "status",
+                  end == NULL         ? STR("running")
+                  : render_is_ok(end) ? STR("completed")
+                                      : end->status);
+    json_add_text(b, "workflow", start->info.node);
+    json_add_time(b, "timestamp", start->ts);
+    json_end(b);
 }
 
 struct start {
@@ -136,16 +136,14 @@ static void put_output(struct folding *f, const struct record *rec, yyjson_val *
     yyjson_val *key, *v;
 
     comma(b, &f->n_outputs);
-    buf_lit(b, "{\"name\":");
-    json_put_str_or_null(b, rec->title.n > 0 ? rec->title : json_text(json_at(data, "name")));
-    render_moment(b, "timestamp", rec->ts);
+    json_begin(b);
+    json_add_text(b, "name", rec->title.n > 0 ? rec->title : json_text(json_at(data, "name")));
+    json_add_time(b, "timestamp", rec->ts);
     yyjson_obj_foreach(data, i, n, key, v)
     {
         if (str_is(json_text(key), "name") || str_is(json_text(key), "timestamp"))
             continue;
-        buf_char(b, ',');
-        json_put_str(b, json_text(key));
-        buf_char(b, ':');
+        json_put_key(b, json_text(key));
         json_put_value(b, v);
     }
     buf_char(b, '}');
@@ -315,17 +313,17 @@ static void put_artifacts(struct folding *f, struct buf *b)
     buf_str(b, buf_text(&f->tools));
     buf_lit(b, "],\"outputs\":[");
     buf_str(b, buf_text(&f->outputs));
-    buf_lit(b, "],\"sources\":{\"found\":");
-    buf_u64(b, f->n_found);
-    buf_lit(b, ",\"cited\":");
-    buf_u64(b, f->n_cited);
-    buf_lit(b, ",\"found_urls\":[");
+    json_end_array(b);
+    json_add_object(b, "sources");
+    json_add_uint(b, "found", f->n_found);
+    json_add_uint(b, "cited", f->n_cited);
+    json_add_array(b, "found_urls");
     buf_str(b, buf_text(&f->found));
     buf_lit(b, "],\"cited_urls\":[");
     buf_str(b, buf_text(&f->cited));
     buf_lit(b, "]},\"todos\":");
     buf_str(b, f->todos.n > 0 ? buf_text(&f->todos) : STR("[]"));
-    buf_lit(b, ",\"files\":[");
+    json_add_array(b, "files");
     buf_str(b, buf_text(&f->files));
     buf_lit(b, "]}");
 }
@@ -355,8 +353,8 @@ static void run_state(struct thread_task *task, struct store *store)
     if (!fold_job(query, store, &f))
         return;
     bool any = f.n_tools > 0 || f.n_outputs > 0;
-    buf_lit(b, "{\"job_id\":");
-    json_put_str(b, str_make(query->job, query->job_n));
+    json_begin(b);
+    json_add_str(b, "job_id", str_make(query->job, query->job_n));
     if (any)
         buf_lit(b, ",\"has_state\":true,\"state\":null,\"artifacts\":");
     else
@@ -392,8 +390,8 @@ static void run_report(struct thread_task *task, struct store *store)
     if (!fold_job(query, store, &f))
         return;
     report_from_output(&f);
-    buf_lit(b, "{\"job_id\":");
-    json_put_str(b, str_make(query->job, query->job_n));
+    json_begin(b);
+    json_add_str(b, "job_id", str_make(query->job, query->job_n));
     if (f.has_report)
         buf_lit(b, ",\"has_report\":true,\"report\":");
     else
@@ -420,10 +418,10 @@ void state_run_result(struct thread_task *task, struct store *store)
         return;
     report_from_output(&f);
     query->out.n--; /* the object goes on */
-    render_json(&query->out, "details", f.details.n > 0 ? buf_text(&f.details) : STR_NONE);
-    render_json(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
-    render_json(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
-    buf_char(&query->out, '}');
+    json_add_raw(&query->out, "details", f.details.n > 0 ? buf_text(&f.details) : STR_NONE);
+    json_add_raw(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
+    json_add_raw(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);
+    json_end(&query->out);
     folding_done(&f);
 }
 

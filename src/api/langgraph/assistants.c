@@ -218,11 +218,10 @@ static void ask_subgraphs(struct http_request *req, const struct assistant_row *
     struct buf params;
 
     buf_init(&params, SIZE_MAX / 4);
-    buf_lit(&params, "{\"namespace\":");
-    json_put_str_or_null(&params, http_param(req, "namespace"));
-    buf_lit(&params, ",\"recurse\":");
-    buf_str(&params, langgraph_flag(req, "recurse") ? STR("true") : STR("false"));
-    buf_char(&params, '}');
+    json_begin(&params);
+    json_add_text(&params, "namespace", http_param(req, "namespace"));
+    json_add_bool(&params, "recurse", langgraph_flag(req, "recurse"));
+    json_end(&params);
     ask(req, row, "subgraphs", &params);
 }
 

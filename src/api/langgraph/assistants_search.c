@@ -127,11 +127,8 @@ static void put_hits(struct assistant_search *s)
     if (s->sort != SORT_NONE && s->n_hits > 0)
         qsort(s->hits, s->n_hits, sizeof(*s->hits), s->ascending ? upwards : downwards);
     buf_char(b, '[');
-    for (size_t i = first; i < s->n_hits && i - first < s->limit; i++) {
-        if (i > first)
-            buf_char(b, ',');
-        buf_put(b, s->all.p + s->hits[i].at, s->hits[i].n);
-    }
+    for (size_t i = first; i < s->n_hits && i - first < s->limit; i++)
+        buf_put(json_next(b), s->all.p + s->hits[i].at, s->hits[i].n);
     buf_char(b, ']');
 }
 

@@ -56,10 +56,7 @@ static struct str read_versions(struct reading *r, const yyjson_val *of)
     {
         if (str_absent(version_of(value)))
             reading_fail(r, "versions", "an object of texts or numbers by channel");
-        if (i > 0)
-            buf_char(&json, ',');
-        json_put_str(&json, json_text(key));
-        buf_char(&json, ':');
+        json_put_key(&json, json_text(key));
         json_put_str(&json, version_of(value));
     }
     buf_char(&json, '}');
@@ -105,9 +102,9 @@ static void answer_id(struct journal_call *call)
 
     if (journal_call_refused(call))
         return;
-    buf_lit(&call->out, "{\"id\":");
-    json_put_str(&call->out, c->of.id);
-    buf_char(&call->out, '}');
+    json_begin(&call->out);
+    json_add_str(&call->out, "id", c->of.id);
+    json_end(&call->out);
     api_json(call->req, 200, &call->out);
 }
 
@@ -227,10 +224,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 
         if (yyjson_arr_size(interrupts) == 0 || str_absent(json_text(json_at(task, "id"))))
             continue;
-        if (json.n > 1)
-            buf_char(&json, ',');
-        json_put_str(&json, json_text(json_at(task, "id")));
-        buf_char(&json, ':');
+        json_put_key(&json, json_text(json_at(task, "id")));
         json_put_value(&json, interrupts);
     }
     buf_char(&json, '}');

@@ -37,23 +37,21 @@ struct found_checkpoint {
 
 static void put_typed(struct buf *b, const struct typed *value)
 {
-    buf_lit(b, "\"type\":");
-    json_put_str(b, value->type);
-    buf_lit(b, ",\"data\":\"");
+    json_add_str(b, "type", value->type);
+    json_key(b, "data");
+    buf_char(b, '"');
     base64_put(b, value->data);
-    buf_lit(b, "\"}");
+    buf_char(b, '"');
+    json_end(b);
 }
 
 static int put_channel(void *arg, const struct channel_row *row)
 {
     struct buf *b = arg;
 
-    if (b->p[b->n - 1] != '{')
-        buf_char(b, ',');
-    json_put_str(b, row->channel);
-    buf_lit(b, ":{\"version\":");
-    json_put_str(b, row->version);
-    buf_char(b, ',');
+    json_put_key(b, row->channel);
+    json_begin(b);
+    json_add_str(b, "version", row->version);
     put_typed(b, &row->value);
     return b->error;
 }
@@ -62,14 +60,11 @@ static int put_write(void *arg, const struct write_row *row)
 {
     struct buf *b = arg;
 
-    if (b->p[b->n - 1] != '[')
-        buf_char(b, ',');
-    buf_lit(b, "{\"task\":");
-    json_put_str(b, row->task);
-    render_text(b, "path", row->path);
-    render_number(b, "idx", row->idx);
-    render_text(b, "channel", row->channel);
-    buf_char(b, ',');
+    json_begin(json_next(b));
+    json_add_str(b, "task", row->task);
+    json_add_text(b, "path", row->path);
+    json_add_int(b, "idx", row->idx);
+    json_add_text(b, "channel", row->channel);
     put_typed(b, &row->value);
     return b->error;
 }
@@ -78,14 +73,14 @@ static int put_checkpoint(struct found_checkpoint *f, const struct checkpoint_ro
 {
     struct buf *b = &f->query->out;
 
-    buf_lit(b, "{\"ns\":");
-    json_put_str(b, row->ns);
-    render_text(b, "id", row->id);
-    render_text(b, "parent", row->parent);
-    buf_lit(b, ",\"checkpoint\":{");
+    json_begin(b);
+    json_add_str(b, "ns", row->ns);
+    json_add_text(b, "id", row->id);
+    json_add_text(b, "parent", row->parent);
+    json_add_object(b, "checkpoint");
     put_typed(b, &row->value);
-    render_json(b, "metadata", row->metadata);
-    buf_lit(b, ",\"blobs\":{");
+    json_add_raw(b, "metadata", row->metadata);
+    json_add_object(b, "blobs");
     int err = b->error != 0 ? b->error : store_channels(f->store, row, put_channel, b, &f->why);
     buf_lit(b, "},\"writes\":[");
     if (err == 0 && b->error == 0)
@@ -110,8 +105,9 @@ static int on_checkpoint(void *arg, const struct checkpoint_row *row)
 
     if (!is_wanted(f, row))
         return 0;
-    if (f->n++ > 0)
-        buf_char(&f->query->out, ',');
+    f->n++;
+    if (f->search->is_list)
+        json_next(&f->query->out);
     f->err = put_checkpoint(f, row);
     return f->err != 0 || f->n == f->search->limit;
 }

@@ -149,9 +149,7 @@ void items_put_labels(struct buf *b, struct str ns)
     for (size_t i = 0; ns.n > 0; i++) {
         struct str label = str_head(ns, str_find(ns, '.'));
 
-        if (i > 0)
-            buf_char(b, ',');
-        json_put_str(b, label);
+        json_put_str(json_next(b), label);
         ns = str_skip(ns, label.n + 1);
     }
     buf_char(b, ']');
@@ -161,10 +159,10 @@ void items_put(struct buf *b, const struct item_row *row)
 {
     buf_lit(b, "{\"namespace\":");
     items_put_labels(b, row->ns);
-    render_text(b, "key", row->key);
-    render_json(b, "value", row->value);
-    render_moment(b, "created_at", row->created);
-    render_moment(b, "updated_at", row->updated);
+    json_add_text(b, "key", row->key);
+    json_add_raw(b, "value", row->value);
+    json_add_time(b, "created_at", row->created);
+    json_add_time(b, "updated_at", row->updated);
 }
 
 /* --- one item -------------------------------------------------------------------------- */

@@ -83,10 +83,8 @@ static void put_hits(struct buf *b, const struct item_search_page *s)
 
     buf_lit(b, "{\"items\":[");
     for (size_t i = q->offset; i < end; i++) {
-        if (i > q->offset)
-            buf_char(b, ',');
-        buf_put(b, s->all.p + s->hits[i].at, s->hits[i].n);
-        buf_lit(b, ",\"score\":");
+        buf_put(json_next(b), s->all.p + s->hits[i].at, s->hits[i].n);
+        json_key(b, "score");
         if (q->n_words == 0) {
             buf_lit(b, "null");
         } else { /* in hundredths */

@@ -28,19 +28,13 @@ static void put_member(struct buf *b, const char *name, const yyjson_val *value)
 {
     if (json_is_null(value))
         return;
-    if (b->n > 1)
-        buf_char(b, ',');
-    json_put_str(b, str_of(name));
-    buf_char(b, ':');
+    json_put_key(b, str_of(name));
     json_put_value(b, value);
 }
 
 static void put_text_member(struct buf *b, const char *name, struct str value)
 {
-    if (b->n > 1)
-        buf_char(b, ',');
-    json_put_str(b, str_of(name));
-    buf_char(b, ':');
+    json_put_key(b, str_of(name));
     json_put_str(b, value);
 }
 
@@ -111,9 +105,7 @@ static void put_context(struct buf *b,
         return;
     buf_init(&given, SIZE_MAX / 4);
     json_put_value(&given, context);
-    if (b->n > 1)
-        buf_char(b, ',');
-    buf_lit(b, "\"context\":");
+    json_key(b, "context");
     json_merge(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
                buf_text(&given));
     if (given.error != 0)
@@ -160,7 +152,7 @@ static void put_config(struct buf *out,
 
 static void put_modes(struct buf *b, const yyjson_val *modes)
 {
-    buf_lit(b, ",\"stream_mode\":");
+    json_key(b, "stream_mode");
     if (json_is_null(modes)) {
         buf_lit(b, "[\"values\"]");
     } else if (yyjson_is_arr((yyjson_val *)(uintptr_t)modes)) {
@@ -183,14 +175,11 @@ bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
         put_member(&b, passed_on[i].name,
                    langgraph_member(body, passed_on[i].name, passed_on[i].camel));
     put_context(&b, call, json_at(body, "context"));
-    if (b.n > 1)
-        buf_char(&b, ',');
-    buf_lit(&b, "\"config\":");
+    json_key(&b, "config");
     put_config(&b, call, json_at(body, "config"));
     put_modes(&b, langgraph_member(body, "stream_mode", "streamMode"));
-    buf_lit(&b, ",\"stream_subgraphs\":");
-    buf_str(&b, run->subgraphs ? STR("true") : STR("false"));
-    buf_char(&b, '}');
+    json_add_bool(&b, "stream_subgraphs", run->subgraphs);
+    json_end(&b);
     bool ok = b.error == 0 && arena_copy(&call->journal.mem, buf_text(&b), &run->kwargs);
     buf_done(&b);
     return ok;
@@ -205,11 +194,11 @@ bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metada
     buf_init(&below, SIZE_MAX / 4);
     buf_init(&given, SIZE_MAX / 4);
     buf_init(&merged, SIZE_MAX / 4);
-    buf_lit(&own, "{\"created_by\":\"system\",\"graph_id\":");
-    json_put_str(&own, j->row.agent);
-    buf_lit(&own, ",\"assistant_id\":");
-    json_put_str(&own, j->run.assistant);
-    buf_char(&own, '}');
+    json_begin(&own);
+    json_add_lit(&own, "created_by", "system");
+    json_add_str(&own, "graph_id", j->row.agent);
+    json_add_str(&own, "assistant_id", j->run.assistant);
+    json_end(&own);
     json_merge(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
                buf_text(&own));
     json_put_value(&given, metadata);

@@ -51,8 +51,7 @@ static int on_run(void *arg, const struct job_row *row)
         return 0;
     if (at - l->offset >= l->limit)
         return 1;
-    if (at > l->offset)
-        buf_char(&l->query->out, ',');
+    json_next(&l->query->out);
     l->code = langgraph_put_run(&l->query->out, l->store, row, l->select, &l->err);
     return l->code;
 }

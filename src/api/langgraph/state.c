@@ -44,10 +44,10 @@ static void put_place(struct buf *b, struct str thread, struct str ns, struct st
         buf_lit(b, "null");
         return;
     }
-    buf_lit(b, "{\"thread_id\":");
-    json_put_str(b, thread);
-    render_text(b, "checkpoint_id", id);
-    render_text(b, "checkpoint_ns", ns);
+    json_begin(b);
+    json_add_str(b, "thread_id", thread);
+    json_add_text(b, "checkpoint_id", id);
+    json_add_text(b, "checkpoint_ns", ns);
     buf_lit(b, ",\"checkpoint_map\":null}");
 }
 
@@ -141,12 +141,10 @@ static void put_task(struct state_reading *r,
     {
         if (str_is(json_text(key), "state"))
             continue;
-        json_put_str(b, json_text(key));
-        buf_char(b, ':');
+        json_put_key(b, json_text(key));
         json_put_value(b, value);
-        buf_char(b, ',');
     }
-    buf_lit(b, "\"state\":");
+    json_key(b, "state");
     if (filter.ns.n > 0 && n_graphs < MAX_GRAPHS)
         (void)find_snapshot(r, &filter, &inner, NULL); /* or it has none */
     if (!str_absent(inner.state))
@@ -165,11 +163,10 @@ static void put_tasks(struct state_reading *r,
     yyjson_val *task;
     size_t i, n;
 
-    buf_lit(b, ",\"tasks\":[");
+    json_add_array(b, "tasks");
     yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
     {
-        if (i > 0)
-            buf_char(b, ',');
+        json_next(b);
         if (r->what->subgraphs)
             put_task(r, task, of, n_graphs);
         else
@@ -190,7 +187,7 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
         j.root = NULL;
     buf_lit(b, "{\"checkpoint\":");
     put_place(b, of->thread, of->ns, of->id);
-    buf_lit(b, ",\"parent_checkpoint\":");
+    json_key(b, "parent_checkpoint");
     put_place(b, of->thread, of->ns, of->parent);
     put_member(b, j.root, "values", STR("{}"));
     put_member(b, j.root, "next", STR("[]"));
@@ -206,8 +203,8 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
 /* Of a thread whose graph has saved nothing. */
 static void put_nothing(struct buf *b, struct str values)
 {
-    buf_lit(b, "{\"values\":");
-    buf_str(b, str_absent(values) ? STR("{}") : values);
+    json_begin(b);
+    json_add_raw(b, "values", str_absent(values) ? STR("{}") : values);
     buf_lit(b, ",\"next\":[],\"tasks\":[],\"metadata\":{},\"created_at\":null,"
                "\"checkpoint\":null,\"parent_checkpoint\":null}");
 }
@@ -384,15 +381,15 @@ static bool put_params(struct journal_call *call, struct str thread, const yyjso
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"thread\":");
-    json_put_str(&b, thread);
+    json_begin(&b);
+    json_add_str(&b, "thread", thread);
     buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
     json_put_str(&b, thread);
-    render_text(&b, "checkpoint_ns", str_absent(ns) ? STR("") : ns);
+    json_add_text(&b, "checkpoint_ns", str_absent(ns) ? STR("") : ns);
     if (str_absent(id))
         id = id_of(checkpoint);
     if (!str_absent(id))
-        render_text(&b, "checkpoint_id", id);
+        json_add_text(&b, "checkpoint_id", id);
     buf_lit(&b, "}}");
     put_member(&b, body, "values", STR("null"));
     put_member(&b, body, "as_node", STR("null"));

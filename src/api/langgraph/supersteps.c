@@ -116,8 +116,8 @@ static bool put_params(struct journal_request *j, struct str id, const yyjson_va
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    buf_lit(&b, "{\"thread\":");
-    json_put_str(&b, id);
+    json_begin(&b);
+    json_add_str(&b, "thread", id);
     buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
     json_put_str(&b, id);
     buf_lit(&b, ",\"checkpoint_ns\":\"\"}},\"supersteps\":");

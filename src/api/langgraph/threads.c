@@ -231,11 +231,8 @@ static int on_thread(void *arg, const struct thread_row *row)
     if (fits(s, row)) {
         size_t at = what->n_found++;
 
-        if (!what->counts && at >= what->offset && at - what->offset < what->limit) {
-            if (at > what->offset)
-                buf_char(&s->query->out, ',');
-            langgraph_put_thread(&s->query->out, row, what->select);
-        }
+        if (!what->counts && at >= what->offset && at - what->offset < what->limit)
+            langgraph_put_thread(json_next(&s->query->out), row, what->select);
     }
     return ++s->n_seen == MAX_SCAN;
 }
@@ -373,9 +370,9 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
         ok = false;
     }
     if (ok && item >= yyjson_arr_size(ids)) {
-        buf_lit(&call->out, "{\"pruned_count\":");
-        buf_u64(&call->out, n_pruned);
-        buf_char(&call->out, '}');
+        json_begin(&call->out);
+        json_add_uint(&call->out, "pruned_count", n_pruned);
+        json_end(&call->out);
         api_json(req, 200, &call->out);
         ok = false;
     }

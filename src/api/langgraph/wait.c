@@ -41,31 +41,21 @@ struct run_wait {
 
 /* --- the result ---------------------------------------------------------------------- */
 
-struct wait_request {
-    struct buf *out;
-    size_t n;
-};
-
 static int put_question(void *arg, const struct question_row *row)
 {
-    struct wait_request *a = arg;
+    struct buf *b = arg;
 
-    if (a->n++ > 0)
-        buf_char(a->out, ',');
-    buf_lit(a->out, "{\"id\":");
-    json_put_str(a->out, row->id);
-    buf_lit(a->out, ",\"value\":");
-    json_put_raw_or_null(a->out, row->value);
-    buf_char(a->out, '}');
+    json_begin(json_next(b));
+    json_add_str(b, "id", row->id);
+    json_add_raw(b, "value", row->value);
+    json_end(b);
     return 0;
 }
 
 static int put_questions(struct store *store, int64_t job, struct buf *out, struct error *err)
 {
-    struct wait_request a = { .out = out };
-
     buf_lit(out, "{\"__interrupt__\":[");
-    int code = store_questions(store, job, put_question, &a, err);
+    int code = store_questions(store, job, put_question, out, err);
     buf_lit(out, "]}");
     return code;
 }
@@ -93,7 +83,7 @@ static void put_failure(struct buf *out, const struct job_row *row)
 {
     buf_lit(out, "{\"__error__\":{\"error\":");
     json_put_str(out, row->error_type.n > 0 ? row->error_type : STR("Error"));
-    render_text(out, "message", row->error);
+    json_add_text(out, "message", row->error);
     buf_lit(out, "}}");
 }
 

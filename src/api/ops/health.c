@@ -47,9 +47,7 @@ static int put_id(void *arg, const struct job_row *row)
 {
     struct buf *b = arg;
 
-    if (b->p[b->n - 1] != '[')
-        buf_char(b, ',');
-    json_put_str(b, row->id);
+    json_put_str(json_next(b), row->id);
     return b->n > MAX_READY_BYTES;
 }
 
@@ -94,7 +92,7 @@ static void begin_part(struct buf *b, const char *name, enum health health, stru
     buf_lit(b, "\":{\"status\":");
     json_put_str(b, health_name(health));
     if (!str_absent(why))
-        render_text(b, "reason", why);
+        json_add_text(b, "reason", why);
 }
 
 static void put_disk(struct buf *b, const struct store_disk *disk)
@@ -105,8 +103,8 @@ static void put_disk(struct buf *b, const struct store_disk *disk)
         buf_str(b, i > 0 ? STR("_bytes\":") : STR("bytes\":"));
         buf_u64(b, disk->figures[i].bytes);
     }
-    render_number(b, "disk_free_bytes", (int64_t)disk->free);
-    render_number(b, "disk_total_bytes", (int64_t)disk->total);
+    json_add_int(b, "disk_free_bytes", (int64_t)disk->free);
+    json_add_int(b, "disk_total_bytes", (int64_t)disk->total);
 }
 
 static enum health put_store(struct buf *b, struct store *store)
@@ -152,12 +150,12 @@ static enum health put_journal(struct buf *b, const struct journal_counts *c)
                is_stuck     ? STR("the last commit does not come to an end")
                : is_failing ? STR("the last commit failed; the log says why")
                             : STR_NONE);
-    render_moment(b, "last_commit_at", (int64_t)counter_get(&c->last_commit));
-    render_number(b, "commits", (int64_t)counter_get(&c->commits));
-    render_number(b, "failed_commits", (int64_t)counter_get(&c->failed_commits));
-    render_number(b, "jobs_queued", (int64_t)counter_get(&c->queued));
-    render_number(b, "jobs_running", (int64_t)counter_get(&c->running));
-    buf_char(b, '}');
+    json_add_time(b, "last_commit_at", (int64_t)counter_get(&c->last_commit));
+    json_add_int(b, "commits", (int64_t)counter_get(&c->commits));
+    json_add_int(b, "failed_commits", (int64_t)counter_get(&c->failed_commits));
+    json_add_int(b, "jobs_queued", (int64_t)counter_get(&c->queued));
+    json_add_int(b, "jobs_running", (int64_t)counter_get(&c->running));
+    json_end(b);
     return health;
 }
 
@@ -180,12 +178,12 @@ static void run(struct thread_task *task, struct store *store)
     health = worse(health, put_journal(&parts, journal_counts(app->journal)));
     if (atomic_load(&app->draining))
         health = HEALTH_DRAINING;
-    buf_lit(b, "{\"status\":");
-    json_put_str(b, health_name(health));
-    render_text(b, "version", str_of(app->version));
-    render_number(b, "streams", (int64_t)api_readers(app));
+    json_begin(b);
+    json_add_str(b, "status", health_name(health));
+    json_add_text(b, "version", str_of(app->version));
+    json_add_int(b, "streams", (int64_t)api_readers(app));
     buf_str(b, buf_text(&parts));
-    buf_char(b, '}');
+    json_end(b);
     buf_done(&parts);
     query->status = health >= HEALTH_FAILING ? 503 : 200;
     query->type = "application/json"; /* also of a 503 */
@@ -214,8 +212,8 @@ void api_info(struct http_request *req, void *arg)
 
     (void)arg;
     buf_init(&out, 4096);
-    buf_lit(&out, "{\"version\":");
-    json_put_str(&out, str_of(app_loop_of(req)->app->version));
+    json_begin(&out);
+    json_add_str(&out, "version", str_of(app_loop_of(req)->app->version));
     buf_lit(&out, ",\"context\":null,\"flags\":{\"assistants\":true,\"crons\":false,"
                   "\"langsmith\":false}}");
     api_json(req, 200, &out);

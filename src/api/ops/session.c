@@ -28,10 +28,10 @@ static void put_ticket(struct store_query *query, struct str ticket, int64_t exp
     struct str job = str_make(query->job, query->job_n);
 
     buf_clear(b);
-    buf_lit(b, "{\"ticket\":");
-    json_put_str(b, ticket);
-    render_text(b, "job_id", job);
-    render_moment(b, "expires_at", expires_s * 1000);
+    json_begin(b);
+    json_add_str(b, "ticket", ticket);
+    json_add_text(b, "job_id", job);
+    json_add_time(b, "expires_at", expires_s * 1000);
     buf_lit(b, ",\"url\":\"/v1/jobs/");
     buf_str(b, job); /* messages, digits, _ and -: the store has it */
     buf_lit(b, "/events?ticket=");

@@ -91,29 +91,28 @@ void token_call_free(struct token_call *e)
 
 void token_call_put_token(struct buf *b, const struct token *t)
 {
-    buf_lit(b, "{\"id\":");
-    json_put_str(b, str_of(t->id));
-    render_text(b, "name", t->name);
-    render_text(b, "scope", t->scopes);
-    render_text(b, "owner", t->owner);
-    render_text(b, "jobs", t->jobs);
-    render_text(b, "agents", t->agents);
-    render_number(b, "max_jobs", t->limits.jobs);
-    render_number(b, "max_queued", t->limits.queued);
-    render_number(b, "max_running", t->limits.running);
-    render_number(b, "max_streams", t->limits.streams);
-    render_number(b, "max_events", t->limits.events);
-    render_number(b, "streams", (int64_t)atomic_load(&t->n_streams));
-    render_moment(b, "created_at", t->created);
-    render_moment(b, "expires_at", t->expires);
-    render_moment(b, "revoked_at", atomic_load(&t->revoked));
+    json_begin(b);
+    json_add_str(b, "id", str_of(t->id));
+    json_add_text(b, "name", t->name);
+    json_add_text(b, "scope", t->scopes);
+    json_add_text(b, "owner", t->owner);
+    json_add_text(b, "jobs", t->jobs);
+    json_add_text(b, "agents", t->agents);
+    json_add_int(b, "max_jobs", t->limits.jobs);
+    json_add_int(b, "max_queued", t->limits.queued);
+    json_add_int(b, "max_running", t->limits.running);
+    json_add_int(b, "max_streams", t->limits.streams);
+    json_add_int(b, "max_events", t->limits.events);
+    json_add_int(b, "streams", (int64_t)atomic_load(&t->n_streams));
+    json_add_time(b, "created_at", t->created);
+    json_add_time(b, "expires_at", t->expires);
+    json_add_time(b, "revoked_at", atomic_load(&t->revoked));
 }
 
 void api_tokens(struct http_request *req, void *arg)
 {
     const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
     struct buf out;
-    size_t n = 0;
 
     (void)arg;
     buf_init(&out, SIZE_MAX / 4);
@@ -121,9 +120,7 @@ void api_tokens(struct http_request *req, void *arg)
     for (size_t i = 0; i < ring->n; i++) {
         if (ring->all[i]->parent != NULL)
             continue; /* sessions come and go */
-        if (n++ > 0)
-            buf_char(&out, ',');
-        token_call_put_token(&out, ring->all[i]);
+        token_call_put_token(json_next(&out), ring->all[i]);
         buf_char(&out, '}');
     }
     buf_lit(&out, "]}");
@@ -146,8 +143,8 @@ static void answer_create(struct token_call *e)
         return;
     }
     token_call_put_token(&out, t);
-    render_text(&out, "token", str_of(e->draft.text));
-    buf_char(&out, '}');
+    json_add_text(&out, "token", str_of(e->draft.text));
+    json_end(&out);
     http_set_header(e->req, "Cache-Control", STR("no-store"));
     api_json(e->req, 201, &out);
     if (out.p != NULL)

@@ -28,9 +28,9 @@ static void answer_call(struct journal_call *call)
                            STR_ARG(str_head(j->error, 400)));
         return;
     }
-    buf_lit(&call->out, "{\"answer\":");
-    buf_str(&call->out, j->output);
-    buf_char(&call->out, '}');
+    json_begin(&call->out);
+    json_add_raw(&call->out, "answer", j->output);
+    json_end(&call->out);
     api_json(call->req, 200, &call->out);
 }
 

@@ -19,11 +19,11 @@ static void answer_with_call(struct journal_call *call)
 
     buf_lit(b, "{\"call\":{\"id\":");
     json_put_str(b, j->call.id);
-    render_text(b, "name", j->call.name);
-    render_json(b, "params", j->call.params);
-    buf_char(b, '}');
-    render_text(b, "agent", j->row.agent);
-    buf_char(b, '}');
+    json_add_text(b, "name", j->call.name);
+    json_add_raw(b, "params", j->call.params);
+    json_end(b);
+    json_add_text(b, "agent", j->row.agent);
+    json_end(b);
     api_json(call->req, 200, b);
 }
 
@@ -42,17 +42,17 @@ static void answer_lease(struct journal_call *call)
         answer_with_call(call);
         return;
     }
-    buf_lit(b, "{\"job\":");
-    json_put_str(b, j->row.id);
+    json_begin(b);
+    json_add_str(b, "job", j->row.id);
     lease_put_member(b, call);
-    render_number(b, "attempt", j->row.attempt);
-    render_number(b, "seq", j->row.producer_seq + 1);
-    render_text(b, "agent", j->row.agent);
-    render_json(b, "input", j->row.input);
+    json_add_int(b, "attempt", j->row.attempt);
+    json_add_int(b, "seq", j->row.producer_seq + 1);
+    json_add_text(b, "agent", j->row.agent);
+    json_add_raw(b, "input", j->row.input);
     if (j->answers.p != NULL)
-        render_json(b, "resume", j->answers);
+        json_add_raw(b, "resume", j->answers);
     assignment_put_run(b, j->row.id, j->row.agent, &j->run);
-    render_number(b, "lease_seconds", (j->lease_ms + 999) / 1000);
+    json_add_int(b, "lease_seconds", (j->lease_ms + 999) / 1000);
     assignment_put_beat(b, j->lease_ms);
     buf_char(b, '}');
     api_json(call->req, 200, b);
@@ -160,12 +160,9 @@ void api_worker_lease(struct http_request *req, void *arg)
 
 static void put_wishes(struct buf *b, const struct journal_request *j)
 {
-    if (j->cancel)
-        buf_lit(b, "\"cancel\":true");
-    else
-        buf_lit(b, "\"cancel\":false");
+    json_add_bool(b, "cancel", j->cancel);
     if (j->pause)
-        buf_lit(b, ",\"pause\":true");
+        json_add_const(b, "pause", "true");
     buf_char(b, '}');
 }
 
@@ -176,14 +173,13 @@ static void answer_events(struct journal_call *call)
 
     if (journal_call_refused(call))
         return;
-    buf_lit(b, "{\"accepted\":");
-    buf_u64(b, j->accepted);
-    render_number(b, "rejected", (int64_t)j->rejected);
+    json_begin(b);
+    json_add_uint(b, "accepted", j->accepted);
+    json_add_int(b, "rejected", (int64_t)j->rejected);
     if (j->rejected > 0)
-        render_text(b, "error", str_of(j->why.text));
+        json_add_text(b, "error", str_of(j->why.text));
     if (j->repeated > 0)
-        buf_lit(b, ",\"repeated\":true");
-    buf_char(b, ',');
+        json_add_const(b, "repeated", "true");
     put_wishes(b, j);
     api_json(call->req, 200, b);
 }
@@ -249,9 +245,9 @@ static void answer_finish(struct journal_call *call)
 {
     if (journal_call_refused(call))
         return;
-    buf_lit(&call->out, "{\"state\":");
-    json_put_str(&call->out, call->journal.row.state);
-    buf_char(&call->out, '}');
+    json_begin(&call->out);
+    json_add_str(&call->out, "state", call->journal.row.state);
+    json_end(&call->out);
     api_json(call->req, 200, &call->out);
 }
 

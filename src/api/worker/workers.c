@@ -6,23 +6,20 @@
 
 static void put_worker(struct buf *b, const struct journal_worker *w)
 {
-    buf_lit(b, "{\"worker\":");
-    json_put_str_or_null(b, w->worker);
-    buf_lit(b, ",\"agents\":[");
-    for (size_t i = 0; i < w->n_agents; i++) {
-        if (i > 0)
-            buf_char(b, ',');
-        json_put_str(b, w->agents[i]);
-    }
-    buf_char(b, ']');
-    render_text(b, "job_id", w->job);
+    json_begin(b);
+    json_add_text(b, "worker", w->worker);
+    json_add_array(b, "agents");
+    for (size_t i = 0; i < w->n_agents; i++)
+        json_put_str(json_next(b), w->agents[i]);
+    json_end_array(b);
+    json_add_text(b, "job_id", w->job);
     if (str_absent(w->job))
-        buf_lit(b, ",\"attempt\":null");
+        json_add_const(b, "attempt", "null");
     else
-        render_number(b, "attempt", w->attempt);
-    render_moment(b, "lease_until", w->lease_until);
-    render_moment(b, "seen_at", w->seen);
-    buf_char(b, '}');
+        json_add_int(b, "attempt", w->attempt);
+    json_add_time(b, "lease_until", w->lease_until);
+    json_add_time(b, "seen_at", w->seen);
+    json_end(b);
 }
 
 static void answer_workers(struct journal_call *call)
@@ -33,11 +30,8 @@ static void answer_workers(struct journal_call *call)
     if (journal_call_refused(call))
         return;
     buf_lit(b, "{\"workers\":[");
-    for (size_t i = 0; i < j->n_workers; i++) {
-        if (i > 0)
-            buf_char(b, ',');
-        put_worker(b, &j->workers[i]);
-    }
+    for (size_t i = 0; i < j->n_workers; i++)
+        put_worker(json_next(b), &j->workers[i]);
     buf_lit(b, "]}");
     api_json(call->req, 200, b);
 }

@@ -170,27 +170,21 @@ static void json_option(struct buf *out, const struct option *o, const char *of)
         [OPTION_PAIRS] = "pairs",
     };
 
-    buf_lit(out, "{\"of\":");
-    json_put_str(out, str_of(of));
-    buf_lit(out, ",\"name\":");
-    json_put_str(out, str_of(o->name));
-    buf_lit(out, ",\"type\":");
-    json_put_str(out, str_of(types[o->type]));
-    buf_lit(out, ",\"default\":");
-    json_put_str_or_null(out, str_of(o->initial));
-    buf_lit(out, ",\"min\":");
-    buf_i64(out, o->min);
-    buf_lit(out, ",\"max\":");
-    buf_i64(out, o->max);
-    buf_lit(out, ",\"choices\":");
-    json_put_str_or_null(out, o->type == OPTION_CHOICE ? str_of(o->value) : STR_NONE);
+    json_begin(out);
+    json_add_str(out, "of", str_of(of));
+    json_add_str(out, "name", str_of(o->name));
+    json_add_str(out, "type", str_of(types[o->type]));
+    json_add_text(out, "default", str_of(o->initial));
+    json_add_int(out, "min", o->min);
+    json_add_int(out, "max", o->max);
+    json_add_text(out, "choices", o->type == OPTION_CHOICE ? str_of(o->value) : STR_NONE);
     json_flag(out, "in_file", (o->flags & OPTION_NO_FILE) == 0);
     json_flag(out, "reloads", (o->flags & OPTION_RELOADS) != 0);
     json_flag(out, "secret", (o->flags & OPTION_SECRET) != 0);
     json_flag(out, "personal", (o->flags & OPTION_PERSONAL) != 0);
-    buf_lit(out, ",\"meaning\":");
-    json_put_str(out, str_of(o->help));
-    buf_lit(out, "}\n");
+    json_add_str(out, "meaning", str_of(o->help));
+    json_end(out);
+    buf_char(out, '\n');
 }
 
 void server_config_reference_json(struct buf *out)

@@ -117,14 +117,6 @@ void server_config_show(const struct server_config *config, struct buf *out)
 
 /* --- as JSON ----------------------------------------------------------------- */
 
-static void json_name(const char *name, bool first, struct buf *out)
-{
-    if (!first)
-        buf_char(out, ',');
-    json_put_str(out, str_of(name));
-    buf_char(out, ':');
-}
-
 static void json_value(const struct option *o, const void *object, struct buf *out)
 {
     const char *quotes = option_is_quoted(o) ? "\"" : "";
@@ -142,41 +134,35 @@ static void json_value(const struct option *o, const void *object, struct buf *o
 
 static void json_agent(const struct config_agent *a, struct buf *out)
 {
-    buf_char(out, '{');
+    json_begin(out);
     for (size_t i = 0; i < agent_options.n; i++) {
-        json_name(agent_options.options[i].name, i == 0, out);
+        json_put_key(out, str_of(agent_options.options[i].name));
         json_value(&agent_options.options[i], a, out);
     }
     for (size_t i = 0; i < SETTINGS_MAX; i++) {
-        json_name(settings_name(i), false, out);
+        json_put_key(out, str_of(settings_name(i)));
         settings_print(i, a->settings, out);
     }
-    json_name("built_in", false, out);
-    buf_str(out, a->is_builtin ? STR("true") : STR("false"));
-    buf_char(out, '}');
+    json_add_bool(out, "built_in", a->is_builtin);
+    json_end(out);
 }
 
 void server_config_show_json(const struct server_config *config, struct buf *out)
 {
     buf_lit(out, "{\"options\":{");
     for (size_t i = 0; i < server_options.n; i++) {
-        json_name(server_options.options[i].name, i == 0, out);
-        buf_lit(out, "{\"value\":");
+        json_put_key(out, str_of(server_options.options[i].name));
+        json_begin(out);
+        json_key(out, "value");
         json_value(&server_options.options[i], config, out);
-        buf_lit(out, ",\"source\":");
-        json_put_str(out, str_of(source_name(config->sources[i])));
-        if (config->sources[i] == SOURCE_FILE) {
-            buf_lit(out, ",\"line\":");
-            buf_u64(out, config->lines[i]);
-        }
+        json_add_str(out, "source", str_of(source_name(config->sources[i])));
+        if (config->sources[i] == SOURCE_FILE)
+            json_add_uint(out, "line", config->lines[i]);
         buf_char(out, '}');
     }
     buf_lit(out, "},\"agents\":{");
     for (size_t i = 0; i < config->n_agents; i++) {
-        if (i > 0)
-            buf_char(out, ',');
-        json_put_str(out, config->agents[i].name);
-        buf_char(out, ':');
+        json_put_key(out, config->agents[i].name);
         json_agent(&config->agents[i], out);
     }
     buf_lit(out, "}}\n");

@@ -385,6 +385,52 @@ static void absent_text_is_null(void **state)
     assert_string_equal(f->out.p, "null\"\"null[1]");
 }
 
+static void members_and_elements_know_their_commas(void **state)
+{
+    struct fixture *f = *state;
+    struct buf *b = &f->out;
+
+    json_begin(b);
+    json_add_str(b, "text", STR("a\"{"));
+    json_add_str(b, "none", STR_NONE);
+    json_add_text(b, "absent", STR_NONE);
+    json_add_raw(b, "raw", STR("[1]"));
+    json_add_int(b, "int", INT64_MIN);
+    json_add_uint(b, "uint", UINT64_MAX);
+    json_add_bool(b, "bool", true);
+    json_add_time(b, "time", 1771237800123);
+    json_add_time(b, "never", 0);
+    json_add_lit(b, "lit", "x y");
+    json_add_const(b, "const", "null");
+    json_add_object(b, "empty");
+    json_end(b);
+    json_add_object(b, "object");
+    json_put_key(b, STR("ke\"y"));
+    json_begin(b);
+    json_end(b);
+    json_put_key(b, STR("other"));
+    json_begin_array(b);
+    json_end_array(b);
+    json_end(b);
+    json_add_array(b, "array");
+    for (int i = 0; i < 2; i++) {
+        json_begin(json_next(b));
+        json_add_int(b, "i", i);
+        json_end(b);
+    }
+    json_put_str(json_next(b), STR("["));
+    json_put_str(json_next(b), STR("last"));
+    json_end_array(b);
+    json_end(b);
+    buf_char(b, '\0');
+    assert_string_equal(
+        b->p, "{\"text\":\"a\\\"{\",\"none\":\"\",\"absent\":null,\"raw\":[1],"
+              "\"int\":-9223372036854775808,\"uint\":18446744073709551615,\"bool\":true,"
+              "\"time\":\"2026-02-16T10:30:00.123Z\",\"never\":null,\"lit\":\"x y\","
+              "\"const\":null,\"empty\":{},\"object\":{\"ke\\\"y\":{},\"other\":[]},"
+              "\"array\":[{\"i\":0},{\"i\":1},\"[\",\"last\"]}");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -410,6 +456,7 @@ int main(void)
         TEST(text_is_escaped),
         TEST(no_place_is_special),
         TEST(absent_text_is_null),
+        TEST(members_and_elements_know_their_commas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
