@@ -34,5 +34,5 @@ void shape_number(struct shape *s, const char *name, int64_t value)
 void shape_time(struct shape *s, const char *name, int64_t ms)
 {
     if (begin(s, name))
-        render_moment_value(s->b, ms);
+        json_put_time_or_null(s->b, ms);
 }

@@ -15,9 +15,9 @@ static void on_node_start(const struct record *rec, struct frames *out)
     struct buf *b = render_begin_typed(out, "agent.spawned");
     if (b == NULL)
         return;
-    render_text(b, "agent_id", info->exec);
-    render_text(b, "agent_name", info->node);
-    render_text(b, "node", info->node);
+    json_add_text(b, "agent_id", info->exec);
+    json_add_text(b, "agent_name", info->node);
+    json_add_text(b, "node", info->node);
     render_end(out);
 }
 
@@ -73,10 +73,9 @@ static void on_tool_start(const struct record *rec, struct frames *out)
     struct buf *b = render_begin_typed(out, "agent.tool_call");
     if (b == NULL)
         return;
-    render_text(b, "agent_id", info->exec);
-    render_text(b, "tool_name", info->name);
-    buf_lit(b, ",\"input_preview\":");
-    json_put_str(b, render_some(rec->preview));
+    json_add_text(b, "agent_id", info->exec);
+    json_add_text(b, "tool_name", info->name);
+    json_add_str(b, "input_preview", render_some(rec->preview));
     render_end(out);
 }
 
@@ -89,12 +88,11 @@ static void on_tool_end(const struct record *rec, struct frames *out)
     struct buf *b = render_begin_typed(out, "agent.tool_result");
     if (b == NULL)
         return;
-    render_text(b, "agent_id", info->exec);
-    render_text(b, "tool_name", info->name);
-    buf_lit(b, ",\"result_summary\":");
-    json_put_str(b, render_some(rec->preview));
+    json_add_text(b, "agent_id", info->exec);
+    json_add_text(b, "tool_name", info->name);
+    json_add_str(b, "result_summary", render_some(rec->preview));
     if (!render_is_ok(rec))
-        render_text(b, "status", rec->status);
+        json_add_text(b, "status", rec->status);
     render_end(out);
 }
 
@@ -105,11 +103,11 @@ static void put_done(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "agent_id", info->exec);
-    render_text(b, "node", info->node);
+    json_add_text(b, "agent_id", info->exec);
+    json_add_text(b, "node", info->node);
     render_number(b, "elapsed_ms", rec->elapsed);
     if (!render_is_ok(rec))
-        render_text(b, "status", rec->status);
+        json_add_text(b, "status", rec->status);
     render_end(out);
 }
 
@@ -120,7 +118,7 @@ static void on_node_complete(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "node", info->node);
+    json_add_text(b, "node", info->node);
     render_number(b, "step", info->step);
     render_end(out);
 }
@@ -143,7 +141,7 @@ static void on_section_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "section", rec->text);
+    json_add_text(b, "section", rec->text);
     render_end(out);
 }
 
@@ -154,11 +152,11 @@ static void on_job_interrupt(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     if (!str_absent(rec->question))
-        render_json(b, "question", rec->question);
+        json_add_raw(b, "question", rec->question);
     if (!str_absent(rec->context))
-        render_json(b, "context", rec->context);
-    render_text(b, "interrupt_id", rec->id);
-    render_json(b, "value", rec->data);
+        json_add_raw(b, "context", rec->context);
+    json_add_text(b, "interrupt_id", rec->id);
+    json_add_raw(b, "value", rec->data);
     render_end(out);
 }
 
@@ -168,7 +166,7 @@ static void on_job_paused(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "job_id", render_job_id(rec));
+    json_add_text(b, "job_id", render_job_id(rec));
     render_end(out);
 }
 
@@ -178,8 +176,8 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "job_id", render_job_id(rec));
-    render_json(b, "interrupt_ids", rec->resolves);
+    json_add_text(b, "job_id", render_job_id(rec));
+    json_add_raw(b, "interrupt_ids", rec->resolves);
     render_end(out);
 }
 
@@ -190,7 +188,7 @@ static void put_job_done(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     if (!str_absent(rec->outcome))
-        render_text(b, "outcome", rec->outcome);
+        json_add_text(b, "outcome", rec->outcome);
     render_end(out);
 }
 
@@ -200,11 +198,11 @@ static void put_job_failed(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "error", render_error(rec));
+    json_add_text(b, "error", render_error(rec));
     if (str_is(rec->status, "cancelled"))
-        buf_lit(b, ",\"status\":\"cancelled\"");
+        json_add_lit(b, "status", "cancelled");
     if (!str_absent(rec->details))
-        render_json(b, "details", rec->details);
+        json_add_raw(b, "details", rec->details);
     render_end(out);
 }
 

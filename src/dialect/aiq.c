@@ -19,18 +19,9 @@ enum { THINKING_POINTS = 300 };
 /* Starts a frame up to `"id":`. */
 #define begin(out, type) render_begin((out), STR(type), STR("{\"type\":\"" type "\",\"id\":"))
 
-/* Separates a member from the one before it, if there is one. */
-static void put_comma(struct buf *b)
-{
-    if (b->n > 0 && b->p[b->n - 1] != '{')
-        buf_char(b, ',');
-}
-
-#define put_key(b, key) (put_comma(b), buf_lit((b), "\"" key "\":"))
-
 static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
 {
-    render_text(b, "name", name);
+    json_add_text(b, "name", name);
     render_timestamp(b, "timestamp", ms);
 }
 
@@ -60,8 +51,8 @@ static void put_own_header(const struct record *rec, struct str name, struct buf
 
 static void put_input(struct buf *b, struct str input)
 {
-    buf_lit(b, ",\"data\":{\"input\":");
-    json_put_raw_or_null(b, input);
+    json_add_object(b, "data");
+    json_add_raw(b, "input", input);
     buf_lit(b, ",\"output\":null}");
 }
 
@@ -75,21 +66,19 @@ static void put_output(struct buf *b, struct str output)
 /* Opens `metadata` with the execution that something happened in, if any. */
 static void open_meta(struct buf *b, const struct run_info *info)
 {
-    buf_lit(b, ",\"metadata\":{");
+    json_add_object(b, "metadata");
     if (str_absent(info->exec))
         return;
-    buf_lit(b, "\"workflow\":");
-    json_put_str_or_null(b, info->node);
-    render_text(b, "agent_id", info->exec);
+    json_add_text(b, "workflow", info->node);
+    json_add_text(b, "agent_id", info->exec);
 }
 
 /* How a run ended: its status, and its error when there is one. */
 static void put_meta_outcome(const struct record *rec, struct buf *b)
 {
-    put_key(b, "status");
-    json_put_str(b, str_absent(rec->status) ? STR("ok") : rec->status);
+    json_add_str(b, "status", str_absent(rec->status) ? STR("ok") : rec->status);
     if (!str_empty(rec->error))
-        render_text(b, "error", rec->error);
+        json_add_text(b, "error", rec->error);
 }
 
 /* --- workflows: the root run and the top-level executions -------------------- */
@@ -101,9 +90,9 @@ static struct str workflow_name(const struct run_info *info)
 
 static void open_workflow_meta(struct buf *b, const struct run_info *info)
 {
-    buf_lit(b, ",\"metadata\":{\"workflow\":");
-    json_put_str_or_null(b, workflow_name(info));
-    render_text(b, "agent_id", str_absent(info->exec) ? info->run : info->exec);
+    json_add_object(b, "metadata");
+    json_add_text(b, "workflow", workflow_name(info));
+    json_add_text(b, "agent_id", str_absent(info->exec) ? info->run : info->exec);
 }
 
 static void put_workflow_start(const struct record *rec, struct frames *out)
@@ -169,13 +158,13 @@ static void on_llm_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_run_header(rec, info->model, b);
-    buf_lit(b, ",\"data\":null");
+    json_add_const(b, "data", "null");
     open_meta(b, info);
     if (rec->count != RECORD_NO_NUMBER) {
         if (str_is(info->type, "llm"))
-            put_key(b, "prompt_count");
+            json_key(b, "prompt_count");
         else
-            put_key(b, "message_count");
+            json_key(b, "message_count");
         buf_i64(b, rec->count);
     }
     buf_char(b, '}');
@@ -204,7 +193,7 @@ static void put_thinking(struct buf *b, struct str reasoning)
 {
     struct str header = utf8_head(reasoning, THINKING_POINTS);
 
-    put_key(b, "thinking");
+    json_key(b, "thinking");
     buf_char(b, '"');
     json_put_escaped(b, header);
     if (header.n < reasoning.n)
@@ -220,17 +209,16 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_run_header(rec, info->model, b);
-    buf_lit(b, ",\"data\":null");
+    json_add_const(b, "data", "null");
     open_meta(b, info);
     if (!str_empty(rec->reasoning))
         put_thinking(b, rec->reasoning);
     if (!str_absent(rec->usage)) {
-        put_key(b, "usage");
+        json_key(b, "usage");
         buf_str(b, rec->usage);
     }
     if (!str_empty(render_error(rec))) {
-        put_key(b, "error");
-        json_put_str(b, render_error(rec));
+        json_add_str(b, "error", render_error(rec));
     }
     buf_char(b, '}');
     render_end(out);
@@ -242,8 +230,7 @@ static void put_call(const struct record *rec, struct buf *b)
 {
     if (str_absent(rec->call))
         return;
-    put_key(b, "tool_call_id");
-    json_put_str(b, rec->call);
+    json_add_str(b, "tool_call_id", rec->call);
 }
 
 static void on_tool_start(const struct record *rec, struct frames *out)
@@ -284,7 +271,7 @@ static void on_artifact(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, rec->title, b);
-    render_json(b, "data", rec->data);
+    json_add_raw(b, "data", rec->data);
     open_meta(b, record_info(rec));
     buf_char(b, '}');
     render_end(out);
@@ -299,8 +286,8 @@ static void on_job_update(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, str_absent(rec->title) ? STR("retry") : rec->title, b);
-    buf_lit(b, ",\"data\":{\"output\":");
-    json_put_str_or_null(b, rec->text);
+    json_add_object(b, "data");
+    json_add_text(b, "output", rec->text);
     buf_lit(b, "},\"metadata\":null");
     render_end(out);
 }
@@ -312,11 +299,11 @@ static void put_interrupt(const struct record *rec, struct str name, struct fram
     if (b == NULL)
         return;
     put_own_header(rec, name, b);
-    buf_lit(b, ",\"data\":{\"interrupt_id\":");
-    json_put_str_or_null(b, rec->id);
-    render_json(b, "value", rec->data);
-    render_json(b, "question", rec->question);
-    render_json(b, "context", rec->context);
+    json_add_object(b, "data");
+    json_add_text(b, "interrupt_id", rec->id);
+    json_add_raw(b, "value", rec->data);
+    json_add_raw(b, "question", rec->question);
+    json_add_raw(b, "context", rec->context);
     buf_lit(b, "},\"metadata\":null");
     render_end(out);
 }
@@ -338,8 +325,8 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, STR("resume"), b);
-    buf_lit(b, ",\"data\":{\"interrupt_ids\":");
-    buf_str(b, str_absent(rec->resolves) ? STR("[]") : rec->resolves);
+    json_add_object(b, "data");
+    json_add_raw(b, "interrupt_ids", str_absent(rec->resolves) ? STR("[]") : rec->resolves);
     buf_lit(b, "},\"metadata\":null");
     render_end(out);
 }
@@ -351,21 +338,21 @@ static void on_job_error(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, STR_NONE, b);
-    buf_lit(b, ",\"data\":{\"error\":");
-    json_put_str_or_null(b, rec->error);
-    render_text(b, "error_type", rec->error_type);
+    json_add_object(b, "data");
+    json_add_text(b, "error", rec->error);
+    json_add_text(b, "error_type", rec->error_type);
     if (!str_absent(rec->details))
-        render_json(b, "details", rec->details);
+        json_add_raw(b, "details", rec->details);
     buf_lit(b, "},\"metadata\":null");
-    render_text(b, "error", rec->error);
+    json_add_text(b, "error", rec->error);
     render_end(out);
 }
 
 static void put_reason(const struct record *rec, struct buf *b)
 {
     put_own_header(rec, STR_NONE, b);
-    buf_lit(b, ",\"data\":{\"reason\":");
-    json_put_str_or_null(b, rec->error);
+    json_add_object(b, "data");
+    json_add_text(b, "reason", rec->error);
     buf_lit(b, "},\"metadata\":null");
 }
 
@@ -436,15 +423,16 @@ static void on_job_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, STR_NONE, b);
-    buf_lit(b, ",\"data\":null,\"metadata\":null");
-    render_text(b, "status",
-                status_name(terminal_status(rec->status), out->variant->aiq_compat));
+    json_add_const(b, "data", "null");
+    json_add_const(b, "metadata", "null");
+    json_add_text(b, "status",
+                  status_name(terminal_status(rec->status), out->variant->aiq_compat));
     if (out->variant->reconnected)
-        buf_lit(b, ",\"reconnected\":true");
+        json_add_const(b, "reconnected", "true");
     if (!str_empty(rec->error))
-        render_text(b, "error", rec->error);
+        json_add_text(b, "error", rec->error);
     if (!str_absent(rec->outcome))
-        render_text(b, "outcome", rec->outcome);
+        json_add_text(b, "outcome", rec->outcome);
     render_end(out);
 }
 
@@ -464,7 +452,7 @@ static void put_stream_mode(const struct connection_frame *what, struct frames *
         return;
     put_no_id(what, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
-    render_text(b, "mode", what->mode);
+    json_add_text(b, "mode", what->mode);
     render_end(out);
 }
 
@@ -476,9 +464,9 @@ static void put_job_status(const struct connection_frame *what, struct frames *o
         return;
     put_no_id(what, b);
     buf_lit(b, ",\"data\":null,\"metadata\":null");
-    render_text(b, "status", aiq_status(what->state, out->variant->aiq_compat));
+    json_add_text(b, "status", aiq_status(what->state, out->variant->aiq_compat));
     if (what->reconnected)
-        buf_lit(b, ",\"reconnected\":true");
+        json_add_const(b, "reconnected", "true");
     render_end(out);
 }
 
@@ -489,8 +477,8 @@ void aiq_put_heartbeat(const struct connection_frame *what, struct frames *out)
     if (b == NULL)
         return;
     put_no_id(what, b);
-    buf_lit(b, ",\"data\":{\"uptime_seconds\":");
-    buf_u64(b, what->uptime_seconds);
+    json_add_object(b, "data");
+    json_add_uint(b, "uptime_seconds", what->uptime_seconds);
     buf_lit(b, "},\"metadata\":null");
     render_end(out);
 }

@@ -41,8 +41,8 @@ static void put_owner(struct buf *b, const struct run_info *info)
 {
     if (str_absent(info->exec))
         return;
-    render_text(b, "node_id", info->exec);
-    render_text(b, "node", info->node);
+    json_add_text(b, "node_id", info->exec);
+    json_add_text(b, "node", info->node);
 }
 
 static bool is_chain(const struct run_info *info)
@@ -59,8 +59,8 @@ static void on_job_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str(b, str_empty(rec->agent) ? STR("job") : rec->agent);
-    render_text(b, "node_id", render_job_id(rec));
-    buf_lit(b, ",\"metadata\":null");
+    json_add_text(b, "node_id", render_job_id(rec));
+    json_add_const(b, "metadata", "null");
     end(out);
 }
 
@@ -78,12 +78,12 @@ static void on_job_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, render_job_id(rec));
-    buf_lit(b, ",\"node\":null");
-    render_json(b, "result", rec->output);
-    render_text(b, "error", job_error(rec));
+    json_add_const(b, "node", "null");
+    json_add_raw(b, "result", rec->output);
+    json_add_text(b, "error", job_error(rec));
     render_number(b, "duration_ms", rec->elapsed);
     if (!str_absent(rec->outcome))
-        render_text(b, "outcome", rec->outcome);
+        json_add_text(b, "outcome", rec->outcome);
     end(out);
 }
 
@@ -93,11 +93,11 @@ static void put_details(const struct record *rec, struct buf *b)
     struct str more = str_skip(rec->details, 1); /* behind the brace */
 
     if (str_absent(rec->error_type)) {
-        render_json(b, "details", rec->details);
+        json_add_raw(b, "details", rec->details);
         return;
     }
-    buf_lit(b, ",\"details\":{\"error_type\":");
-    json_put_str(b, rec->error_type);
+    json_add_object(b, "details");
+    json_add_str(b, "error_type", rec->error_type);
     if (more.n > 1)
         buf_char(b, ',');
     buf_str(b, more.n > 0 ? more : STR("}"));
@@ -110,7 +110,7 @@ static void on_job_error(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, rec->phase);
-    render_text(b, "message", rec->error);
+    json_add_text(b, "message", rec->error);
     put_details(rec, b);
     end(out);
 }
@@ -122,10 +122,10 @@ static void put_interrupt(const struct record *rec, struct str kind, struct fram
     if (b == NULL)
         return;
     json_put_str(b, kind);
-    render_text(b, "interrupt_id", rec->id);
-    render_json(b, "value", rec->data);
-    render_json(b, "question", rec->question);
-    render_json(b, "context", rec->context);
+    json_add_text(b, "interrupt_id", rec->id);
+    json_add_raw(b, "value", rec->data);
+    json_add_raw(b, "question", rec->question);
+    json_add_raw(b, "context", rec->context);
     put_owner(b, record_info(rec));
     end(out);
 }
@@ -170,9 +170,9 @@ static void on_node_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str(b, render_some(info->name));
-    render_text(b, "node_id", info->run);
-    render_text(b, "node", info->node);
-    render_json(b, "metadata", info->meta);
+    json_add_text(b, "node_id", info->run);
+    json_add_text(b, "node", info->node);
+    json_add_raw(b, "metadata", info->meta);
     end(out);
 }
 
@@ -183,9 +183,9 @@ static void put_stream(const struct record *rec, struct str id, struct frames *o
     if (b == NULL)
         return;
     json_put_str_or_null(b, id);
-    render_text(b, "node", record_info(rec)->node);
-    render_json(b, "chunk", rec->data);
-    render_json(b, "progress", rec->percent);
+    json_add_text(b, "node", record_info(rec)->node);
+    json_add_raw(b, "chunk", rec->data);
+    json_add_raw(b, "progress", rec->percent);
     end(out);
 }
 
@@ -200,9 +200,9 @@ static void on_node_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->run);
-    render_text(b, "node", info->node);
-    render_json(b, "result", rec->output);
-    render_text(b, "error", render_error(rec));
+    json_add_text(b, "node", info->node);
+    json_add_raw(b, "result", rec->output);
+    json_add_text(b, "error", render_error(rec));
     render_number(b, "duration_ms", rec->elapsed);
     end(out);
 }
@@ -244,9 +244,9 @@ static void on_llm_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->model);
-    render_text(b, "model_version", rec->model_version);
-    render_text(b, "prompt_id", rec->prompt_id);
-    render_text(b, "model_run_id", info->run);
+    json_add_text(b, "model_version", rec->model_version);
+    json_add_text(b, "prompt_id", rec->prompt_id);
+    json_add_text(b, "model_run_id", info->run);
     put_owner(b, info);
     end(out);
 }
@@ -266,12 +266,12 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
     json_put_escaped(b, render_some(rec->text));
     buf_lit(b, "\",\"token_index\":");
     render_number_value(b, rec->index);
-    render_text(b, "model_run_id", info->run);
+    json_add_text(b, "model_run_id", info->run);
     put_owner(b, info);
     if (!str_empty(rec->reasoning))
-        render_text(b, "reasoning", rec->reasoning);
+        json_add_text(b, "reasoning", rec->reasoning);
     if (!str_empty(rec->calls))
-        render_json(b, "tool_call_chunks", rec->calls);
+        json_add_raw(b, "tool_call_chunks", rec->calls);
     end(out);
 }
 
@@ -283,10 +283,10 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->model);
-    render_text(b, "final_text", rec->text);
-    render_text(b, "error", render_error(rec));
+    json_add_text(b, "final_text", rec->text);
+    json_add_text(b, "error", render_error(rec));
     render_number(b, "duration_ms", rec->elapsed);
-    render_text(b, "model_run_id", info->run);
+    json_add_text(b, "model_run_id", info->run);
     put_owner(b, info);
     end(out);
 }
@@ -301,9 +301,9 @@ static void on_tool_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->run);
-    render_text(b, "tool_name", info->name);
-    render_text(b, "tool_call_id", rec->call);
-    render_json(b, "input", rec->input);
+    json_add_text(b, "tool_name", info->name);
+    json_add_text(b, "tool_call_id", rec->call);
+    json_add_raw(b, "input", rec->input);
     put_owner(b, info);
     end(out);
 }
@@ -316,10 +316,10 @@ static void on_tool_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->run);
-    render_text(b, "tool_name", info->name);
-    render_text(b, "tool_call_id", rec->call);
-    render_json(b, "output", rec->output);
-    render_text(b, "error", render_error(rec));
+    json_add_text(b, "tool_name", info->name);
+    json_add_text(b, "tool_call_id", rec->call);
+    json_add_raw(b, "output", rec->output);
+    json_add_text(b, "error", render_error(rec));
     render_number(b, "duration_ms", rec->elapsed);
     put_owner(b, info);
     end(out);
@@ -335,7 +335,7 @@ static void on_custom(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->run);
-    render_json(b, "chunk", rec->data);
+    json_add_raw(b, "chunk", rec->data);
     put_owner(b, info);
     end(out);
 }
@@ -347,7 +347,7 @@ static void on_progress(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_raw_or_null(b, rec->percent);
-    render_text(b, "message", rec->note);
+    json_add_text(b, "message", rec->note);
     put_owner(b, record_info(rec));
     end(out);
 }

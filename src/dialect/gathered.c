@@ -48,20 +48,6 @@ static void join_values(struct buf *b,
                         const yyjson_val *two,
                         enum join how);
 
-static void comma(struct buf *b, size_t *n)
-{
-    if ((*n)++ > 0)
-        buf_char(b, ',');
-}
-
-/* And the colon behind it. */
-static void put_key(struct buf *b, const yyjson_val *key, size_t *n)
-{
-    comma(b, n);
-    json_put_str(b, json_text(key));
-    buf_char(b, ':');
-}
-
 static void join_objects(struct buf *b,
                          const yyjson_val *one,
                          const yyjson_val *two,
@@ -69,11 +55,10 @@ static void join_objects(struct buf *b,
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(as_val(one));
     yyjson_val *key;
-    size_t n = 0;
 
     buf_char(b, '{');
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
-        put_key(b, key, &n);
+        json_put_key(b, json_text(key));
         join_values(b, json_text(key), yyjson_obj_iter_get_val(key),
                     json_get(two, json_text(key)), how);
     }
@@ -81,7 +66,7 @@ static void join_objects(struct buf *b,
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
         if (json_get(one, json_text(key)) != NULL)
             continue;
-        put_key(b, key, &n);
+        json_put_key(b, json_text(key));
         json_put_value(b, yyjson_obj_iter_get_val(key));
     }
     buf_char(b, '}');
@@ -107,19 +92,16 @@ static void join_lists(struct buf *b,
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(as_val(one));
     yyjson_val *element;
-    size_t n = 0;
 
     buf_char(b, '[');
     while ((element = yyjson_arr_iter_next(&it)) != NULL) {
-        comma(b, &n);
-        join_values(b, STR_NONE, element, twin_of(element, two), how);
+        join_values(json_next(b), STR_NONE, element, twin_of(element, two), how);
     }
     it = yyjson_arr_iter_with(as_val(two));
     while ((element = yyjson_arr_iter_next(&it)) != NULL) {
         if (twin_of(element, one) != NULL)
             continue;
-        comma(b, &n);
-        json_put_value(b, element);
+        json_put_value(json_next(b), element);
     }
     buf_char(b, ']');
 }
@@ -300,9 +282,9 @@ static int add_end(struct gathered *g, const struct record *rec)
     if (m == NULL)
         return ERR_NOMEM;
     buf_init(&why, SIZE_MAX / 4);
-    buf_lit(&why, "{\"finish_reason\":");
-    json_put_str(&why, render_some(rec->title));
-    buf_char(&why, '}');
+    json_begin(&why);
+    json_add_str(&why, "finish_reason", render_some(rec->title));
+    json_end(&why);
     int err = why.error != 0 ? why.error : join(g, &m->response, buf_text(&why), JOIN_LAST);
     buf_done(&why);
     return err;
@@ -396,19 +378,18 @@ static void put_calls(struct gathered *g, const struct gathered_message *m, stru
     yyjson_arr_iter it = { 0 };
     struct json json;
     yyjson_val *call;
-    size_t n = 0;
 
     if (m->calls.n > 0 && json_read(&g->left, buf_text(&m->calls), &json, NULL) == 0)
         it = yyjson_arr_iter_with(json.root);
     buf_char(b, '[');
     while ((call = yyjson_arr_iter_next(&it)) != NULL) {
-        comma(b, &n);
-        buf_lit(b, "{\"name\":");
-        json_put_str(b, render_some(json_text(json_at(call, "name"))));
-        buf_lit(b, ",\"args\":");
+        json_begin(json_next(b));
+        json_add_str(b, "name", render_some(json_text(json_at(call, "name"))));
+        json_key(b, "args");
         put_args(g, json_text(json_at(call, "args")), b);
-        render_text(b, "id", json_text(json_at(call, "id")));
-        buf_lit(b, ",\"type\":\"tool_call\"}");
+        json_add_text(b, "id", json_text(json_at(call, "id")));
+        json_add_lit(b, "type", "tool_call");
+        json_end(b);
     }
     buf_char(b, ']');
 }
@@ -428,18 +409,18 @@ void gathered_put(struct gathered *g, struct str id, struct buf *b)
     }
     buf_lit(b, "{\"content\":");
     put_content(b, m);
-    buf_lit(b, ",\"additional_kwargs\":");
+    json_key(b, "additional_kwargs");
     put_or(b, &m->extra, STR("{}"));
-    buf_lit(b, ",\"response_metadata\":");
+    json_key(b, "response_metadata");
     put_or(b, &m->response, STR("{}"));
-    buf_lit(b, ",\"type\":\"ai\",\"id\":");
-    json_put_str(b, id);
-    buf_lit(b, ",\"tool_calls\":");
+    json_add_lit(b, "type", "ai");
+    json_add_str(b, "id", id);
+    json_key(b, "tool_calls");
     put_calls(g, m, b);
     buf_lit(b, ",\"invalid_tool_calls\":[],\"tool_call_chunks\":");
     put_or(b, &m->calls, STR("[]"));
     if (m->usage.n > 0)
-        render_json(b, "usage_metadata", buf_text(&m->usage));
+        json_add_raw(b, "usage_metadata", buf_text(&m->usage));
     buf_char(b, '}');
 }
 
@@ -455,8 +436,8 @@ size_t gathered_put_complete(struct gathered *g, struct str state, struct buf *b
 
         if (m == NULL || m->complete != g->seq)
             continue;
-        comma(b, &n);
-        json_put_value(b, message);
+        n++;
+        json_put_value(json_next(b), message);
     }
     buf_char(b, ']');
     return n;

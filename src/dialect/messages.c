@@ -50,8 +50,8 @@ static void put_metadata(struct buf *b, const struct run_info *info)
         buf_str(b, meta);
         return;
     }
-    buf_lit(b, "{\"langgraph_node\":");
-    json_put_str(b, info->node);
+    json_begin(b);
+    json_add_str(b, "langgraph_node", info->node);
     if (meta.n > 2)
         buf_char(b, ',');
     buf_str(b, str_skip(meta, 1));
@@ -68,20 +68,17 @@ static void put_message_middle(struct buf *b,
     if (str_absent(rec->extra) && str_absent(rec->response)) {
         buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{},\"type\":\"");
     } else {
-        buf_lit(b, ",\"additional_kwargs\":");
-        buf_str(b, or_object(rec->extra));
-        buf_lit(b, ",\"response_metadata\":");
-        buf_str(b, or_object(rec->response));
+        json_add_raw(b, "additional_kwargs", or_object(rec->extra));
+        json_add_raw(b, "response_metadata", or_object(rec->response));
         buf_lit(b, ",\"type\":\"");
     }
     buf_str(b, type);
     buf_lit(b, "\",\"id\":");
     json_put_str_or_null(b, rec->message);
-    buf_lit(b, ",\"tool_calls\":");
-    buf_str(b, tool_calls);
-    buf_lit(b, ",\"invalid_tool_calls\":[]");
+    json_add_raw(b, "tool_calls", tool_calls);
+    json_add_const(b, "invalid_tool_calls", "[]");
     if (!str_absent(rec->usage)) /* clients make zeros of a null */
-        render_json(b, "usage_metadata", rec->usage);
+        json_add_raw(b, "usage_metadata", rec->usage);
 }
 
 /* What is new, and nothing else: clients concatenate. */
@@ -93,9 +90,8 @@ static void put_delta(struct buf *b, const struct record *rec)
     else
         buf_str(b, rec->content);
     put_message_middle(b, rec, STR("AIMessageChunk"), STR("[]"));
-    buf_lit(b, ",\"tool_call_chunks\":");
-    buf_str(b, or_list(rec->calls));
-    buf_char(b, '}');
+    json_add_raw(b, "tool_call_chunks", or_list(rec->calls));
+    json_end(b);
 }
 
 /* The end of a message whose chunks did not say that they were the last.  Only the reason:
@@ -126,9 +122,9 @@ static void put_answer(struct buf *b, const struct record *rec)
 /* Text of a completion model. */
 static void put_generation(struct buf *b, const struct record *rec)
 {
-    buf_lit(b, "{\"text\":");
-    json_put_str(b, render_some(rec->text));
-    render_json(b, "generation_info", rec->response);
+    json_begin(b);
+    json_add_str(b, "text", render_some(rec->text));
+    json_add_raw(b, "generation_info", rec->response);
     buf_lit(b, ",\"type\":\"Generation\"}");
 }
 
@@ -186,14 +182,13 @@ static void end_event(const struct record *rec, struct str name, struct frames *
     const struct run_info *info = record_info(rec);
     struct buf *b = &out->body;
 
-    render_text(b, "name", name);
-    buf_lit(b, ",\"tags\":");
-    buf_str(b, or_list(info->tags));
-    render_text(b, "run_id", info->run);
-    buf_lit(b, ",\"metadata\":");
+    json_add_text(b, "name", name);
+    json_add_raw(b, "tags", or_list(info->tags));
+    json_add_text(b, "run_id", info->run);
+    json_key(b, "metadata");
     put_metadata(b, info);
     if (!str_absent(info->parents))
-        render_json(b, "parent_ids", info->parents);
+        json_add_raw(b, "parent_ids", info->parents);
     render_end(out);
 }
 
@@ -202,7 +197,7 @@ static void put_header_input(const struct record *rec, struct buf *b)
 {
     if (record_info(rec)->root || rec->header == NULL || str_absent(rec->header->input))
         return;
-    render_json(b, "input", rec->header->input);
+    json_add_raw(b, "input", rec->header->input);
 }
 
 static void put_start_event(const struct record *rec, struct str type, struct frames *out)
@@ -214,9 +209,9 @@ static void put_start_event(const struct record *rec, struct str type, struct fr
     if (str_absent(rec->input)) {
         buf_lit(b, "{}");
     } else {
-        buf_lit(b, "{\"input\":");
-        buf_str(b, rec->input);
-        buf_char(b, '}');
+        json_begin(b);
+        json_add_raw(b, "input", rec->input);
+        json_end(b);
     }
     end_event(rec, record_info(rec)->name, out);
 }
@@ -227,8 +222,8 @@ static void put_end_event(const struct record *rec, struct str type, struct fram
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"output\":");
-    json_put_raw_or_null(b, rec->output);
+    json_begin(b);
+    json_add_raw(b, "output", rec->output);
     put_header_input(rec, b);
     buf_char(b, '}');
     end_event(rec, record_info(rec)->name, out);
@@ -240,8 +235,8 @@ static void put_tool_error_event(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"error\":");
-    json_put_str_or_null(b, render_error(rec));
+    json_begin(b);
+    json_add_text(b, "error", render_error(rec));
     put_header_input(rec, b);
     buf_char(b, '}');
     end_event(rec, record_info(rec)->name, out);
@@ -314,9 +309,9 @@ static void on_run_stream(const struct record *rec, struct frames *out)
     struct buf *b = begin_event(rec, STR("chain"), STR("_stream"), out);
     if (b == NULL)
         return;
-    buf_lit(b, "{\"chunk\":");
-    json_put_raw_or_null(b, rec->data);
-    buf_char(b, '}');
+    json_begin(b);
+    json_add_raw(b, "chunk", rec->data);
+    json_end(b);
     end_event(rec, info->name, out);
 }
 
@@ -555,8 +550,8 @@ static void on_job_start(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"run_id\":");
-    json_put_str_or_null(b, render_job_id(rec));
+    json_begin(b);
+    json_add_text(b, "run_id", render_job_id(rec));
     render_number(b, "attempt", rec->attempt == RECORD_NO_NUMBER ? 1 : rec->attempt);
     render_end(out);
 }
@@ -567,9 +562,9 @@ static void on_job_error(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"error\":");
-    json_put_str(b, str_empty(rec->error_type) ? STR("Error") : rec->error_type);
-    render_text(b, "message", rec->error);
+    json_begin(b);
+    json_add_str(b, "error", str_empty(rec->error_type) ? STR("Error") : rec->error_type);
+    json_add_text(b, "message", rec->error);
     render_end(out);
 }
 
@@ -588,7 +583,7 @@ static void put_interrupt(const struct record *rec,
     } else {
         buf_lit(b, "[{\"value\":");
         json_put_raw_or_null(b, rec->data);
-        render_text(b, "id", rec->id);
+        json_add_text(b, "id", rec->id);
         buf_lit(b, "}]");
     }
     buf_char(b, '}');

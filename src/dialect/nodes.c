@@ -11,7 +11,7 @@ static void on_job_start(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "run_id", render_job_id(rec));
+    json_add_text(b, "run_id", render_job_id(rec));
     render_timestamp(b, "timestamp", rec->ts);
     render_end(out);
 }
@@ -30,14 +30,14 @@ static void on_job_end(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    render_text(b, "run_id", render_job_id(rec));
+    json_add_text(b, "run_id", render_job_id(rec));
     render_timestamp(b, "timestamp", rec->ts);
-    render_text(b, "status", job_status(rec->status));
+    json_add_text(b, "status", job_status(rec->status));
     render_number(b, "duration_ms", rec->elapsed);
     if (!str_absent(rec->error))
-        render_text(b, "error", rec->error);
+        json_add_text(b, "error", rec->error);
     if (!str_absent(rec->outcome))
-        render_text(b, "outcome", rec->outcome);
+        json_add_text(b, "outcome", rec->outcome);
     render_end(out);
 }
 
@@ -46,16 +46,16 @@ static void put_node(const struct record *rec, struct buf *b)
 {
     const struct run_info *info = record_info(rec);
 
-    render_text(b, "run_id", info->exec);
-    render_text(b, "node", info->node);
+    json_add_text(b, "run_id", info->exec);
+    json_add_text(b, "node", info->node);
     render_number(b, "step", info->step);
-    render_text(b, "run_path", info->path);
+    json_add_text(b, "run_path", info->path);
     render_timestamp(b, "timestamp", rec->ts);
 }
 
 static void put_outcome(const struct record *rec, struct buf *b)
 {
-    render_text(b, "status", str_absent(rec->status) ? STR("ok") : rec->status);
+    json_add_text(b, "status", str_absent(rec->status) ? STR("ok") : rec->status);
     render_number(b, "duration_ms", rec->elapsed);
 }
 
@@ -80,7 +80,7 @@ static void on_node_end(const struct record *rec, struct frames *out)
     put_node(rec, b);
     put_outcome(rec, b);
     if (!str_absent(rec->error))
-        render_text(b, "error", rec->error);
+        json_add_text(b, "error", rec->error);
     render_number(b, "chains", rec->chains);
     render_number(b, "llm_calls", rec->llms);
     render_number(b, "tools", rec->tools);
@@ -91,10 +91,10 @@ static void put_tool(const struct record *rec, struct buf *b)
 {
     const struct run_info *info = record_info(rec);
 
-    render_text(b, "run_id", info->run);
-    render_text(b, "tool", info->name);
-    render_text(b, "node", info->node);
-    render_text(b, "run_path", info->path);
+    json_add_text(b, "run_id", info->run);
+    json_add_text(b, "tool", info->name);
+    json_add_text(b, "node", info->node);
+    json_add_text(b, "run_path", info->path);
     render_timestamp(b, "timestamp", rec->ts);
 }
 
@@ -105,7 +105,7 @@ static void on_tool_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_tool(rec, b);
-    render_json(b, "input", rec->input);
+    json_add_raw(b, "input", rec->input);
     render_end(out);
 }
 
@@ -117,9 +117,9 @@ static void on_tool_end(const struct record *rec, struct frames *out)
         return;
     put_tool(rec, b);
     put_outcome(rec, b);
-    render_json(b, "output", rec->output);
+    json_add_raw(b, "output", rec->output);
     if (!str_absent(rec->error))
-        render_text(b, "error", rec->error);
+        json_add_text(b, "error", rec->error);
     render_end(out);
 }
 
@@ -131,11 +131,11 @@ static void on_progress(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     buf_lit(b, "{\"type\":\"progress\"");
-    render_text(b, "run_id", info->exec);
-    render_text(b, "node", info->node);
+    json_add_text(b, "run_id", info->exec);
+    json_add_text(b, "node", info->node);
     render_timestamp(b, "timestamp", rec->ts);
-    render_json(b, "percent", rec->percent);
-    render_text(b, "message", rec->note);
+    json_add_raw(b, "percent", rec->percent);
+    json_add_text(b, "message", rec->note);
     render_end(out);
 }
 

@@ -8,17 +8,6 @@ void render_number_value(struct buf *b, int64_t value)
         buf_i64(b, value);
 }
 
-void render_moment_value(struct buf *b, int64_t ms)
-{
-    if (ms == 0) {
-        buf_lit(b, "null");
-        return;
-    }
-    buf_char(b, '"');
-    calendar_put(b, ms);
-    buf_char(b, '"');
-}
-
 struct buf *render_begin(struct frames *out, struct str name, struct str header)
 {
     struct buf *b = frames_begin(out, name, MODE_ANY);

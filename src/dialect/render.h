@@ -1,7 +1,4 @@
-/* What several dialects write in the same way.
- *
- * The macros write one member of a JSON object, comma first.  The key is a literal,
- * so that comma, key and colon are one copy and a frame reads like its JSON. */
+/* What several dialects write in the same way.  Members are written as base/json.h does. */
 #ifndef DIALECT_RENDER_H
 #define DIALECT_RENDER_H
 
@@ -13,22 +10,11 @@
 
 #include <stdint.h>
 
-/* `,"key":"value"`, null when absent. */
-#define render_text(b, key, value) \
-    (buf_lit((b), ",\"" key "\":"), json_put_str_or_null((b), (value)))
-/* `,"key":value` of a value that is JSON already, null when absent. */
-#define render_json(b, key, value) \
-    (buf_lit((b), ",\"" key "\":"), json_put_raw_or_null((b), (value)))
-/* `,"key":value`, null when it is RECORD_NO_NUMBER. */
-#define render_number(b, key, value) \
-    (buf_lit((b), ",\"" key "\":"), render_number_value((b), (value)))
-/* `,"key":"2026-02-16T10:30:00.123Z"`. */
+/* "key":value, null when it is RECORD_NO_NUMBER. */
+#define render_number(b, key, value) (json_key((b), key), render_number_value((b), (value)))
+/* "key":"2026-02-16T10:30:00.123Z" */
 #define render_timestamp(b, key, ms) \
-    (buf_lit((b), ",\"" key "\":\""), calendar_put((b), (ms)), buf_char((b), '"'))
-
-/* The same, null for 0. */
-#define render_moment(b, key, ms) \
-    (buf_lit((b), ",\"" key "\":"), render_moment_value((b), (ms)))
+    (json_key((b), key), buf_char((b), '"'), calendar_put((b), (ms)), buf_char((b), '"'))
 
 /* Starts a frame whose payload begins with its own name: `{"type":"job.done"`. */
 #define render_begin_typed(out, type) \
@@ -41,8 +27,6 @@ struct buf *render_begin(struct frames *out, struct str name, struct str header)
 void render_end(struct frames *out);
 
 void render_number_value(struct buf *b, int64_t value);
-/* In quotes, or null for 0. */
-void render_moment_value(struct buf *b, int64_t ms);
 
 /* An absent text as an empty one. */
 static inline struct str render_some(struct str s)

@@ -40,8 +40,7 @@ static void put_workflow(struct buf *b, const struct run *exec)
 {
     if (exec == NULL)
         return;
-    buf_lit(b, ",\"workflow\":");
-    json_put_str(b, exec->node);
+    json_add_str(b, "workflow", exec->node);
 }
 
 /* --- todos and files --------------------------------------------------------- */
@@ -52,9 +51,9 @@ static int emit_todo(struct fold *f, struct run *exec, const yyjson_val *todos)
     buf_lit(&f->tmp, "{\"type\":\"todo\",\"content\":");
     message_flatten(&f->tmp, todos, STR_NONE);
     if (exec != NULL)
-        buf_lit(&f->tmp, ",\"source\":\"agent\"");
+        json_add_lit(&f->tmp, "source", "agent");
     else
-        buf_lit(&f->tmp, ",\"source\":\"orchestrator\"");
+        json_add_lit(&f->tmp, "source", "orchestrator");
     put_workflow(&f->tmp, exec);
     buf_char(&f->tmp, '}');
     return emit_artifact(f, exec, STR_NONE, STR_NONE);
@@ -71,9 +70,8 @@ static int emit_file(struct fold *f, struct run *exec, const yyjson_val *input)
     buf_clear(&f->tmp);
     buf_lit(&f->tmp, "{\"type\":\"file\",\"content\":");
     message_flatten(&f->tmp, json_at(input, "content"), STR_NONE);
-    buf_lit(&f->tmp, ",\"file_path\":");
-    json_put_str_or_null(&f->tmp, path);
-    buf_char(&f->tmp, '}');
+    json_add_text(&f->tmp, "file_path", path);
+    json_end(&f->tmp);
     return emit_artifact(f, exec, path, STR_NONE);
 }
 
@@ -148,12 +146,10 @@ static struct str normal_url(struct fold *f, struct str url, int *err)
 static void put_citation(struct fold *f, struct str type, struct str url)
 {
     buf_clear(&f->tmp);
-    buf_lit(&f->tmp, "{\"type\":");
-    json_put_str(&f->tmp, type);
-    buf_lit(&f->tmp, ",\"content\":");
-    json_put_str(&f->tmp, url);
-    buf_lit(&f->tmp, ",\"url\":");
-    json_put_str(&f->tmp, url);
+    json_begin(&f->tmp);
+    json_add_str(&f->tmp, "type", type);
+    json_add_str(&f->tmp, "content", url);
+    json_add_str(&f->tmp, "url", url);
 }
 
 int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text)
@@ -167,8 +163,7 @@ int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str t
         if (err == 0 && normal.p != NULL &&
             !fold_seen(f, table_key(&f->seen, SEEN_URL, normal))) {
             put_citation(f, STR("citation_source"), url);
-            buf_lit(&f->tmp, ",\"tool\":");
-            json_put_str(&f->tmp, tool);
+            json_add_str(&f->tmp, "tool", tool);
             put_workflow(&f->tmp, exec);
             buf_char(&f->tmp, '}');
             err = emit_artifact(f, exec, url, normal);
@@ -233,10 +228,10 @@ static struct str category(const struct run *exec)
 static void put_output(struct fold *f, struct run *exec, struct str text, struct str what)
 {
     buf_clear(&f->tmp);
-    buf_lit(&f->tmp, "{\"type\":\"output\",\"content\":");
-    json_put_str(&f->tmp, text);
-    buf_lit(&f->tmp, ",\"output_category\":");
-    json_put_str(&f->tmp, what);
+    json_begin(&f->tmp);
+    json_add_lit(&f->tmp, "type", "output");
+    json_add_str(&f->tmp, "content", text);
+    json_add_str(&f->tmp, "output_category", what);
     put_workflow(&f->tmp, exec);
     buf_char(&f->tmp, '}');
 }

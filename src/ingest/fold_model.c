@@ -219,17 +219,13 @@ static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *
         json_put_value(&args, json_at(call, "args"));
         if (args.error != 0)
             *err = args.error;
-        if (i > 0)
-            buf_char(&f->tmp, ',');
-        buf_lit(&f->tmp, "{\"name\":");
-        json_put_str_or_null(&f->tmp, json_text(json_at(call, "name")));
-        buf_lit(&f->tmp, ",\"args\":");
-        json_put_str(&f->tmp, buf_text(&args));
-        buf_lit(&f->tmp, ",\"id\":");
-        json_put_str_or_null(&f->tmp, json_text(json_at(call, "id")));
-        buf_lit(&f->tmp, ",\"index\":");
-        buf_u64(&f->tmp, i++);
-        buf_lit(&f->tmp, ",\"type\":\"tool_call_chunk\"}");
+        json_begin(json_next(&f->tmp));
+        json_add_text(&f->tmp, "name", json_text(json_at(call, "name")));
+        json_add_str(&f->tmp, "args", buf_text(&args));
+        json_add_text(&f->tmp, "id", json_text(json_at(call, "id")));
+        json_add_uint(&f->tmp, "index", i++);
+        json_add_lit(&f->tmp, "type", "tool_call_chunk");
+        json_end(&f->tmp);
     }
     buf_char(&f->tmp, ']');
     buf_done(&args);

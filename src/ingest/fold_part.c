@@ -59,11 +59,10 @@ static struct str all_open(struct fold *f, const struct record *rec, int *err)
         bool mine = i == f->n_questions;
 
         buf_char(&f->tmp, i == 0 ? '[' : ',');
-        buf_lit(&f->tmp, "{\"value\":");
-        json_put_raw_or_null(&f->tmp, mine ? rec->data : f->question[i].value);
-        buf_lit(&f->tmp, ",\"id\":");
-        json_put_str(&f->tmp, mine ? rec->id : f->question[i].id);
-        buf_char(&f->tmp, '}');
+        json_begin(&f->tmp);
+        json_add_raw(&f->tmp, "value", mine ? rec->data : f->question[i].value);
+        json_add_str(&f->tmp, "id", mine ? rec->id : f->question[i].id);
+        json_end(&f->tmp);
     }
     buf_char(&f->tmp, ']');
     return fold_tmp(f, err);
@@ -415,14 +414,12 @@ static void put_id(struct fold *f, struct str id)
     }
     yyjson_obj_iter it = yyjson_obj_iter_with(j.root);
     buf_clear(&f->tmp); /* j.root is a copy */
-    buf_lit(&f->tmp, "{\"id\":");
-    json_put_str(&f->tmp, id);
+    json_begin(&f->tmp);
+    json_add_str(&f->tmp, "id", id);
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
         if (str_is(json_text(key), "id"))
             continue;
-        buf_char(&f->tmp, ',');
-        json_put_str(&f->tmp, json_text(key));
-        buf_char(&f->tmp, ':');
+        json_put_key(&f->tmp, json_text(key));
         json_put_value(&f->tmp, yyjson_obj_iter_get_val(key));
     }
     buf_char(&f->tmp, '}');
@@ -431,20 +428,16 @@ static void put_id(struct fold *f, struct str id)
 /* A message of which only the repr arrived, as an object again. */
 static void put_lossy(struct buf *b, const struct message *m)
 {
-    buf_lit(b, "{\"content\":");
-    json_put_str(b, m->text);
+    json_begin(b);
+    json_add_str(b, "content", m->text);
     if (m->cls == MESSAGE_TOOL)
-        buf_lit(b, ",\"type\":\"tool\"");
+        json_add_lit(b, "type", "tool");
     else
-        buf_lit(b, ",\"type\":\"ai\"");
-    buf_lit(b, ",\"name\":");
-    json_put_str_or_null(b, m->name);
-    buf_lit(b, ",\"id\":");
-    json_put_str_or_null(b, m->id);
-    if (m->call.p != NULL) {
-        buf_lit(b, ",\"tool_call_id\":");
-        json_put_str(b, m->call);
-    }
+        json_add_lit(b, "type", "ai");
+    json_add_text(b, "name", m->name);
+    json_add_text(b, "id", m->id);
+    if (m->call.p != NULL)
+        json_add_str(b, "tool_call_id", m->call);
     buf_char(b, '}');
 }
 

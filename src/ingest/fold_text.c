@@ -24,7 +24,7 @@ static void marker(struct fold *f)
 
     buf_lit(&f->tmp, "{\"truncated\":true,\"bytes\":");
     buf_u64(&f->tmp, n);
-    buf_lit(&f->tmp, ",\"preview\":");
+    json_key(&f->tmp, "preview");
     if (!buf_reserve(&f->tmp, header.n * 6 + 16)) /* so that @head stays where it is */
         return;
     header.p = f->tmp.p;

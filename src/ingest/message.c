@@ -548,8 +548,8 @@ static void flatten_members(struct buf *out,
 {
     size_t i, n;
     yyjson_val *key, *v;
-    char before = '{';
 
+    json_begin(out);
     yyjson_obj_foreach((yyjson_val *)object, i, n, key, v)
     {
         struct str k = json_text(key);
@@ -558,21 +558,12 @@ static void flatten_members(struct buf *out,
             type = STR_NONE;
         if (!str_absent(skip) && str_eq(k, skip))
             continue;
-        buf_char(out, before);
-        before = ',';
-        json_put_str(out, k);
-        buf_char(out, ':');
+        json_put_key(out, k);
         flatten(out, v, STR_NONE);
     }
-    if (!str_absent(type) && !str_is(skip, "type")) {
-        buf_char(out, before);
-        before = ',';
-        buf_lit(out, "\"type\":");
-        json_put_str(out, type);
-    }
-    if (before == '{')
-        buf_char(out, '{');
-    buf_char(out, '}');
+    if (!str_absent(type) && !str_is(skip, "type"))
+        json_add_str(out, "type", type);
+    json_end(out);
 }
 
 static void flatten_object(struct buf *out, const yyjson_val *v, struct str skip)
@@ -612,9 +603,7 @@ static void flatten(struct buf *out, const yyjson_val *v, struct str skip)
     buf_char(out, '[');
     yyjson_arr_foreach((yyjson_val *)v, i, n, item)
     {
-        if (i > 0)
-            buf_char(out, ',');
-        flatten(out, item, STR_NONE);
+        flatten(json_next(out), item, STR_NONE);
     }
     buf_char(out, ']');
 }

@@ -55,8 +55,7 @@ static void put_list(struct printer *p, struct value *const *items, size_t n)
 {
     buf_char(p->out, '[');
     for (size_t i = 0; i < n; i++) {
-        if (i > 0)
-            buf_char(p->out, ',');
+        json_next(p->out);
         put(p, items[i]);
     }
     buf_char(p->out, ']');
@@ -269,16 +268,16 @@ static const struct value *attributes(const struct value *object)
 
 static void put_marker(struct printer *p, const struct value *object)
 {
-    buf_lit(p->out, "{\"type\":");
-    json_put_str(p->out, object->text);
-    buf_lit(p->out, ",\"args\":");
+    json_begin(p->out);
+    json_add_str(p->out, "type", object->text);
+    json_key(p->out, "args");
     put(p, object->args);
     if (object->state != NULL) {
-        buf_lit(p->out, ",\"state\":");
+        json_key(p->out, "state");
         put(p, object->state);
     }
     if (object->n > 0) {
-        buf_lit(p->out, ",\"items\":");
+        json_key(p->out, "items");
         if (object->has_pairs)
             put_pairs(p, object->items, object->n);
         else
