@@ -116,10 +116,10 @@ static bool send_next(struct job_stream *js)
         stream_complete(s);
         break;
     case FEED_GONE:
-        s->transport->leave(s, STREAM_DELETED, "the job was deleted");
+        s->transport->leave(s, STREAM_DELETED);
         break;
     case FEED_FAILED:
-        s->transport->leave(s, STREAM_FAILED, "the store cannot be read");
+        s->transport->leave(s, STREAM_FAILED);
         break;
     }
     return true;

@@ -79,6 +79,6 @@ bool mux_translate(struct mux *m, const struct subscription *sub, struct str *by
     http_chunk_end(&m->out, from, is_chunked);
     *bytes = buf_text(&m->out);
     if (m->out.error != 0)
-        stream_cut(&m->stream, STREAM_FAILED, "out of memory");
+        stream_cut(&m->stream, STREAM_NO_MEMORY);
     return m->out.error == 0;
 }

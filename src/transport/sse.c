@@ -54,16 +54,13 @@ static void put_retry(struct streams *l, struct http_stream *st, struct buf *out
     put_raw(st, str_of(line), out);
 }
 
-static void leave(struct stream *s, enum stream_end why, const char *reason)
+static void leave(struct stream *s, enum stream_end why)
 {
-    bool may_return =
-        why == STREAM_DRAIN || why == STREAM_MAX_AGE || why == STREAM_AUTH_EXPIRED;
-
-    if (!s->sending && may_return) {
+    if (!s->sending && stream_end_info(why)->may_return) {
         put_retry(s->loop, s->http, stream_small(s));
         (void)stream_flush(s); /* the cut takes the rest */
     }
-    stream_cut(s, why, reason);
+    stream_cut(s, why);
 }
 
 /* --- sending away ------------------------------------------------------------------ */

@@ -64,7 +64,7 @@ bool stream_flush(struct stream *s)
     struct words *w = s->words;
 
     if (s->lost_words || (w != NULL && w->small.error != 0)) {
-        stream_cut(s, STREAM_FAILED, "out of memory");
+        stream_cut(s, STREAM_NO_MEMORY);
         return false;
     }
     if (w == NULL)
@@ -125,13 +125,13 @@ void stream_complete(struct stream *s)
     stream_finish(s, STREAM_DONE);
 }
 
-void stream_cut(struct stream *s, enum stream_end why, const char *reason)
+void stream_cut(struct stream *s, enum stream_end why)
 {
     if (s->ending)
         return;
     s->ending = true;
     s->why = (uint8_t)why;
-    http_stream_cut(s->http, reason);
+    http_stream_cut(s->http, stream_end_info(why)->reason);
 }
 
 static void close_stream(struct stream *s)
@@ -217,13 +217,13 @@ static bool leave(struct stream *s, int64_t now)
     const struct transport *c = s->transport;
 
     if (!permit_holds(s->permit, clock_steady_ms())) {
-        c->leave(s, STREAM_AUTH_EXPIRED, "its token or ticket is good no longer");
+        c->leave(s, STREAM_AUTH_EXPIRED);
     } else if (s->loop->draining) {
         if (!s->sending && s->content->shut_down != NULL)
             s->content->shut_down(s);
-        c->leave(s, STREAM_DRAIN, "the server is going down");
+        c->leave(s, STREAM_DRAIN);
     } else if (s->expires != 0 && now >= s->expires) {
-        c->leave(s, STREAM_MAX_AGE, "the connection has reached its maximum age");
+        c->leave(s, STREAM_MAX_AGE);
     } else {
         return false;
     }

@@ -38,7 +38,7 @@ struct transport {
     /* The connection is gone: frees s->wire.  NULL: there is none. */
     void (*free_wire)(struct stream *s);
     /* It has to go before its end; to be followed by `carry`. */
-    void (*leave)(struct stream *s, enum stream_end why, const char *reason);
+    void (*leave)(struct stream *s, enum stream_end why);
     /* Answers a request that cannot be served now. */
     void (*send_away)(struct streams *l, struct http_request *req);
 };
@@ -123,7 +123,7 @@ bool stream_flush(struct stream *s);
 void stream_complete(struct stream *s);
 /* The end, after what is in `small`; to be followed by `carry`. */
 void stream_finish(struct stream *s, enum stream_end why);
-void stream_cut(struct stream *s, enum stream_end why, const char *reason);
+void stream_cut(struct stream *s, enum stream_end why);
 
 /* Its time has come. */
 void stream_due(struct stream *s, int64_t now);

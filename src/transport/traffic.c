@@ -14,24 +14,6 @@ const char *transport_name(enum transport_kind kind)
     return names[kind];
 }
 
-const char *stream_end_name(enum stream_end end)
-{
-    static const char *const names[STREAM_END_MAX] = {
-        [STREAM_PEER] = "peer",
-        [STREAM_DONE] = "done",
-        [STREAM_SLOW] = "slow",
-        [STREAM_SILENT] = "silent",
-        [STREAM_REFUSED] = "refused",
-        [STREAM_DRAIN] = "drain",
-        [STREAM_MAX_AGE] = "max_age",
-        [STREAM_DELETED] = "deleted",
-        [STREAM_AUTH_EXPIRED] = "auth_expired",
-        [STREAM_FAILED] = "failed",
-    };
-
-    return names[end];
-}
-
 const char *stream_resume_name(enum stream_resume result)
 {
     static const char *const names[RESUME_MAX] = {
@@ -94,5 +76,5 @@ void traffic_closed(struct traffic *t,
                     enum stream_end why)
 {
     counter_sub(&t->open[kind][number_of(dialect)], 1);
-    counter_add(&t->closed[why], 1);
+    counter_add(&t->closed[stream_end_info(why)->counted], 1);
 }

@@ -5,6 +5,7 @@
 
 #include "base/histogram.h"
 #include "dialect/list.h"
+#include "transport/stream_end.h"
 
 struct dialect;
 
@@ -14,21 +15,6 @@ enum transport_kind {
     TRANSPORT_WEBSOCKET,
     TRANSPORT_POLL,
     TRANSPORT_MAX
-};
-
-/* Why a stream has ended. */
-enum stream_end {
-    STREAM_PEER,    /* the reader left */
-    STREAM_DONE,    /* the job has ended, and all was sent */
-    STREAM_SLOW,    /* the reader took nothing for too long */
-    STREAM_SILENT,  /* it did not answer a ping */
-    STREAM_REFUSED, /* it said what is not allowed */
-    STREAM_DRAIN,
-    STREAM_MAX_AGE,
-    STREAM_DELETED,      /* the job was */
-    STREAM_AUTH_EXPIRED, /* its token or ticket is good no longer */
-    STREAM_FAILED,       /* memory or the store */
-    STREAM_END_MAX
 };
 
 /* How asking for what comes after a cursor went. */
@@ -51,7 +37,6 @@ struct traffic {
 };
 
 const char *transport_name(enum transport_kind kind);
-const char *stream_end_name(enum stream_end end);
 const char *stream_resume_name(enum stream_resume result);
 
 void traffic_init(struct traffic *t);

@@ -96,34 +96,16 @@ static void close_with(struct stream *s, unsigned code, const char *reason, enum
 
 static void put_end(struct stream *s)
 {
-    websocket_put_close(stream_small(s), WEBSOCKET_NORMAL, STR("the job has ended"));
+    const struct stream_end_info *info = stream_end_info(STREAM_DONE);
+
+    websocket_put_close(stream_small(s), info->code, str_of(info->reason));
 }
 
-static unsigned code_of(enum stream_end why)
+static void leave(struct stream *s, enum stream_end why)
 {
-    switch (why) {
-    case STREAM_DELETED:
-        return WEBSOCKET_JOB_GONE;
-    case STREAM_AUTH_EXPIRED:
-        return WEBSOCKET_POLICY;
-    case STREAM_FAILED:
-        return WEBSOCKET_SERVER_ERROR;
-    case STREAM_DRAIN:
-    case STREAM_MAX_AGE:
-    case STREAM_PEER:
-    case STREAM_DONE:
-    case STREAM_SLOW:
-    case STREAM_SILENT:
-    case STREAM_REFUSED:
-    case STREAM_END_MAX:
-        break;
-    }
-    return WEBSOCKET_GOING_AWAY;
-}
+    const struct stream_end_info *info = stream_end_info(why);
 
-static void leave(struct stream *s, enum stream_end why, const char *reason)
-{
-    close_with(s, code_of(why), reason, why);
+    close_with(s, info->code, info->reason, why);
 }
 
 /* In how long the answer to a ping is due. */
@@ -150,7 +132,7 @@ static int64_t look(struct stream *s, int64_t now)
     }
     int64_t left = patience_left(s, now);
     if (left <= 0)
-        stream_cut(s, STREAM_SILENT, "the peer does not answer pings");
+        stream_cut(s, STREAM_SILENT);
     return left < opt->keep_alive_ms ? left : opt->keep_alive_ms;
 }
 

@@ -168,8 +168,11 @@ static void put_ends(struct expose *e, const struct traffic *t)
     expose_family(e, "spoolwire_streams_closed_total", "counter",
                   "Streams that have ended, by why.");
     for (unsigned i = 0; i < STREAM_END_MAX; i++) {
-        (void)snprintf(labels, sizeof(labels), "reason=\"%s\"",
-                       stream_end_name((enum stream_end)i)); /* fits */
+        const struct stream_end_info *info = stream_end_info((enum stream_end)i);
+
+        if (info->name == NULL)
+            continue;
+        (void)snprintf(labels, sizeof(labels), "reason=\"%s\"", info->name); /* fits */
         expose_value(e, labels, get(&t->closed[i]));
     }
     expose_family(e, "spoolwire_stream_resumes_total", "counter",
