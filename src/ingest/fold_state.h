@@ -119,7 +119,7 @@ struct fold {
     struct fold_stats stats;
 };
 
-/* --- fold_state.c ------------------------------------------------------------ */
+/* --- the fold (fold_state.c) -------------------------------------------------- */
 
 /* Milliseconds since @ts; never less than 0, even when the clock was set back. */
 int64_t fold_since(const struct fold *f, int64_t ts);
@@ -134,6 +134,15 @@ int fold_complete(struct fold *f, int64_t step);
 
 /* The same for a record that starts a run; the new entry leaves through @ret_run. */
 int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
+
+/* --- taking in a record (fold_apply.c) ----------------------------------------- */
+
+/* Changes the state by @rec; @run is the run that it belongs to, or NULL. */
+int fold_apply(struct fold *f, const struct record *rec, struct run *run);
+/* @run is no longer open: keeps only what its late children may need. */
+void fold_forget_run(struct fold *f, struct run *run);
+
+/* --- what was seen (fold_seen.c) ----------------------------------------------- */
 
 struct run *fold_find(struct fold *f, struct str run_id);
 struct run *fold_open_root(const struct fold *f);
@@ -151,12 +160,20 @@ static inline struct key fold_key(const struct fold *f, enum seen_space space, s
 }
 
 bool fold_seen(const struct fold *f, struct key k);
+static inline int fold_mark(struct fold *f, struct key k, void *value)
+{
+    return table_put(&f->seen, k, value);
+}
 /* Executions of @node in the graph that runs which have ended well, and whose update the root
  * has not sent yet. */
 uint64_t fold_updates_due(const struct fold *f, struct str node);
+struct key fold_updates_key(const struct fold *f, const struct run *root, struct str node);
+/* @exec has ended well: one more update of its node is due. */
+int fold_expect_update(struct fold *f, const struct run *exec);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
 /* Was this what was sent last under the id @id: @text streamed, or @data whole? */
 bool fold_was_sent(const struct fold *f, struct str id, struct str text, struct str data);
+int fold_mark_sent(struct fold *f, struct str id, struct sent what);
 struct key fold_section_key(const struct fold *f,
                             enum seen_space space,
                             const struct run *exec,
@@ -170,6 +187,8 @@ struct str fold_json(struct fold *f, const yyjson_val *v, bool exempt, int *err)
 struct str fold_json_skip(struct fold *f, const yyjson_val *v, struct str skip, int *err);
 /* What is in f->tmp, as work memory. */
 struct str fold_tmp(struct fold *f, int *err);
+/* Compact JSON of @v as it was sent, whatever its size; absent for NULL. */
+struct str fold_json_whole(struct fold *f, const yyjson_val *v, int *err);
 /* Compact JSON of @v, cut to @points code points. */
 struct str fold_preview(struct fold *f, const yyjson_val *v, size_t points, int *err);
 /* A text cut to the field limit with a mark that says so. */
@@ -186,6 +205,13 @@ struct str fold_derive_id(struct fold *f, uint64_t salt, int *err);
 
 /* --- deciding ---------------------------------------------------------------- */
 
+/* Fills rec->info for a run that starts with @ev; @ret_node: it is a node run. */
+int fold_describe_run(struct fold *f,
+                      const struct event *ev,
+                      struct record *rec,
+                      bool *ret_node);
+/* What follows @prefix in the first tag that starts with it; absent when none does. */
+struct str fold_tag_after(const yyjson_val *tags, struct str prefix);
 /* Starts a run.  @ret is the run, which is open; NULL when the id of @ev is that of a run that
  * has been started before, whether or not it has ended. */
 int fold_start_run(struct fold *f,

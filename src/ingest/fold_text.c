@@ -128,3 +128,12 @@ int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret)
     message_read(v, &fixed, ret);
     return 0;
 }
+
+struct str fold_json_whole(struct fold *f, const yyjson_val *v, int *err)
+{
+    if (v == NULL)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    json_put_value(&f->tmp, v);
+    return fold_tmp(f, err);
+}
