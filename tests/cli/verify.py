@@ -1,4 +1,4 @@
-"""verify and db: sound databases, damaged ones, and a server that goes on meanwhile."""
+"""verify and db: intact and damaged databases, and a server that runs meanwhile."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the commands themselves say: JSON wherever there is something to say, and help for all."""
+"""Output of the commands: JSON where there is a result, and help for all."""
 
 import json
 import subprocess

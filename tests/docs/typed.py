@@ -1,4 +1,4 @@
-"""Every command of the documents, typed as printed, by a reader with nothing but the page.
+"""Runs every command of the documents as printed, with nothing but the page's own files.
 
 A document gets a folder with the files that it has its reader write, and a server that has
 read the one named spoolwire.yaml.  Its commands run one after another, as in one terminal;

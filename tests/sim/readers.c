@@ -1,5 +1,5 @@
-/* Readers: each follows one job in one way, drops out and comes back with the last id that
- * it has seen, and compares every frame with the one true stream. */
+/* Readers: each follows one job in one stream format, disconnects and resumes with the last id
+ * that it has seen, and compares every frame with the reference stream. */
 #include "model.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Speakers: workers that nobody has leased a job to, and who say what it does over its channel.
+/* Speakers: workers without a lease that send a job's events over its channel.
  *
  * What they say comes as the subscriber hands it over (JOURNAL_FEED): lines with numbers, again
  * when they could not be stored, twice when somebody has published them twice.  What is on its

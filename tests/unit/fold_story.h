@@ -1,4 +1,4 @@
-/* What the tests of the fold share: telling it a story, and comparing what it makes of it.
+/* What the tests of the fold share: feeding events to it, and comparing its records.
  * Included once, after cmocka.h, by a program that is one test. */
 #ifndef UNIT_FOLD_STORY_H
 #define UNIT_FOLD_STORY_H

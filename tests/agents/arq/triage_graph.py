@@ -1,5 +1,4 @@
-"""A triage graph, with models that are played: a supervisor who sends an investigator twice and a
-searcher with a tool once, asks a person, and has a writer write three sections at a time.
+"""A triage graph with fake models: a supervisor that calls an investigator twice and a searcher with a tool once, asks a person, and has a writer write three sections at a time.
 
     input: {"issue": TEXT, "gate": PATH}     the investigator waits for the file at PATH, if there is one named
 """

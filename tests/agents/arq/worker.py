@@ -1,4 +1,4 @@
-"""An ARQ worker as it is found in the wild: run_triage and friends.
+"""A typical ARQ worker: run_triage and similar functions.
 
     worker.py SOCKET PASSWORD DB QUEUE [json]
 

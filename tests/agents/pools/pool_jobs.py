@@ -1,4 +1,4 @@
-"""Jobs in pools: given out, said, ended, cancelled."""
+"""Jobs in pools: assigned, reported, ended, cancelled."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Processes that crash, fall silent, or say what is not theirs to say."""
+"""Processes that crash, send nothing, or break the protocol."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Chromium, and a page in it that tells what it sees.
+"""Chromium, and a page in it that reports what it gets.
 
 The page posts JSON to the server it came from: no driver, and nothing between us and the
 browser as people have it.

@@ -1,6 +1,6 @@
 """Chromium's own EventSource, on a page of another origin, through a restart of the server.
 
-The page tells what it got: nothing else looks into the browser.
+The page reports what it got: there is no driver.
 """
 
 import json

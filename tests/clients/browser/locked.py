@@ -1,4 +1,4 @@
-"""A server with a lock, and a page in Chromium: EventSource with a ticket through a restart, and
+"""A server with tokens, and a page in Chromium: EventSource with a ticket through a restart, and
 with a cookie."""
 
 import json

@@ -1,4 +1,4 @@
-// Ten seconds without a server: its worker goes on, and keeps what it has to say.
+// Ten seconds without a server: its worker continues, and keeps its events.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Graphs for the tests of the kit: small, and told what to do by files in their folder.
+// Small graphs for the tests of the kit, controlled by files in their folder.
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 

@@ -1,4 +1,4 @@
-// The package's types: the sources fit them, and whoever uses them gets them.
+// The package's types: the sources match them, and users get them.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';

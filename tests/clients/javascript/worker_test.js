@@ -1,4 +1,4 @@
-// The kit for LangGraph.js: real graphs behind the real server, with workers that come for jobs.
+// The kit for LangGraph.js: real graphs behind the real server, with workers that fetch jobs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Chromium, and what a page in it complained of.
+// Chromium, and the errors of a page in it.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// The pages around a run: lists, forms, keys, the door, what a screen reader gets, and how it looks.
+// The pages around a run: lists, forms, keys, login, accessibility and layout.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Long runs and long lists stay smooth: the browser counts the tasks that held it up.
+// Long runs and long lists stay smooth: counts the browser's long tasks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-"""What a person sees on the page: words that come one by one, and what happens in between."""
+"""What the page shows: words that come one by one, and interruptions."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Real LangGraph graphs with a model that is played, and how a job runs one of them.
+"""Real LangGraph graphs with a fake model, and how a job runs one of them.
 
 Every worker of the suite uses run(): a job's input names a graph, its id is the thread, and what
 it goes on with is a Command.  Checkpoints are in a file for each job, because the process that

@@ -1,5 +1,5 @@
-/* Exec agents with real processes and a journal that is only played: a thread that answers
- * as the test wants, and remembers what it was told.
+/* Exec agents with real processes and a fake journal: a thread that answers as the test wants,
+ * and records the requests.
  *
  * Every test ends with a look at what is left: no child process, no open descriptor. */
 #define _GNU_SOURCE /* environ, setenv */

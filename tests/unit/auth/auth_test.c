@@ -1,4 +1,4 @@
-/* Tokens, tickets, and who gets in.  The token service has a real store, in a folder of its
+/* Tokens, tickets, and authentication.  The token service has a real store, in a folder of its
  * own. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "auth/access.h"

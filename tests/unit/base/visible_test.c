@@ -1,4 +1,4 @@
-/* Text that may be shown. */
+/* Text made safe for a terminal. */
 #include "base/visible.h"
 
 #include "base/buf.h"

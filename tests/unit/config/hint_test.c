@@ -1,4 +1,4 @@
-/* What may have been meant. */
+/* Suggestions for invalid values. */
 #include "config/options/hint.h"
 
 #include "base/buf.h"

@@ -1,5 +1,5 @@
-/* Dialects: how they are found, and what no worker can do to any of them.  What each
- * says of every kind of record is in dialect_<name>_test.c. */
+/* Dialects: how they are found, and what no worker can do to any of them.  The frames of each
+ * dialect are tested in <name>_test.c. */
 #include "dialect/dialect.h"
 #include "framing/framing.h"
 

@@ -1,4 +1,4 @@
-/* The hub: news that are lost for lack of memory. */
+/* The hub: changes that are lost for lack of memory. */
 #include "hub/hub.h"
 
 #include "framing/framing.h"

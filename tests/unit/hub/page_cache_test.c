@@ -1,4 +1,4 @@
-/* The page cache: what is read once, who waits, and what stays true. */
+/* The page cache: what is read once, which readers wait, and what stays valid. */
 #include "hub/page_cache.h"
 
 #include "dialect/dialect.h"

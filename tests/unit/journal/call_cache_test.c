@@ -1,4 +1,4 @@
-/* The answers that are kept for when no worker is there. */
+/* Cached answers, for when no worker is there. */
 #include "journal/call_cache.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Requests and their answers, turn by turn.  What they do to jobs is the simulator's matter. */
+/* Requests and their answers, turn by turn.  The simulator tests what they do to jobs. */
 #include "ingest/agent.h"
 #include "journal/journal.h"
 

@@ -1,4 +1,4 @@
-/* Who of several waiting workers gets a job: the oldest request that names its agent. */
+/* Which of several waiting workers gets a job: the oldest request that names its agent. */
 #include "ingest/agent.h"
 #include "journal/counts.h"
 #include "journal/journal.h"

@@ -1,4 +1,5 @@
-/* A mailbox on a loop of its own: what is delivered, in which order, and who is woken. */
+/* A mailbox on a loop of its own: what is delivered, in which order, and which loop is woken.
+ */
 #include "loop/mailbox.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Against a server that is played here, on the same loop: it answers what it is told to. */
+/* Against a fake server on the same loop, which answers what the test sets. */
 #include "redis/connection.h"
 
 #include "base/error.h"

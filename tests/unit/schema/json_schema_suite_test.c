@@ -1,6 +1,6 @@
 /* The files of the JSON Schema Test Suite that apply (tests/unit/json_schema_suite says where
  * they come from): every schema is either used, and then every value must be judged right, or
- * it is in the list below, with the word that makes it unusable.
+ * it is in the list below, with the keyword that makes it unusable.
  *
  *     json_schema_suite_test FOLDER */
 #include "schema/json_schema.h"

@@ -1,4 +1,4 @@
-/* What fits a JSON Schema and what does not, and that it is said where. */
+/* Valid and invalid values, and where the error message points. */
 #include "schema/json_schema.h"
 
 #include <stdbool.h>
