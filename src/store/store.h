@@ -249,7 +249,8 @@ int store_questions(struct store *s,
                     store_question_cb cb,
                     void *arg,
                     struct error *err);
-/* Those of all jobs that are not answered, the same; from behind a place on. */
+/* Those of all jobs that run or wait, and that are not answered, the same; from behind a place
+ * on. */
 int store_open_questions(struct store *s,
                          int64_t after_job,
                          uint64_t after_seq,

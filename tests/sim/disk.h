@@ -97,6 +97,9 @@ struct disk_job *disk_find(struct disk *d, struct str id); /* NULL: none of that
 void disk_fail(struct disk *d, bool writer, enum disk_op op, unsigned n);
 /* No space: every commit fails until there is some again. */
 void disk_set_full(struct disk *d, bool full);
+/* Answers with ERR_REFUSED, as store.h says, where the journal is known to ask first: there a
+ * simulation takes the call for a mistake and aborts. */
+void disk_set_lenient(struct disk *d);
 /* No fault is planned any more. */
 void disk_heal(struct disk *d);
 /* Faults that happened to the writer. */

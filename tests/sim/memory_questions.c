@@ -1,6 +1,8 @@
 /* Questions on the disk. */
 #include "memory_store.h"
 
+#include "base/error.h"
+
 #include <stdlib.h>
 
 static void questions_add(struct disk_questions *q, const struct question_row *row)
@@ -25,43 +27,45 @@ void disk_questions_copy(struct disk_questions *to, const struct disk_questions 
         questions_add(to, &from->rows[i]);
 }
 
-int store_question_insert(struct store *s, const struct question_row *row, struct error *err)
+int memory_question_insert(struct store *s, const struct question_row *row, struct error *err)
 {
-    int code = store_begin_write(s, DISK_QUESTION, err);
+    int code = memory_begin_write(s, DISK_QUESTION, err);
 
     if (code == 0)
-        questions_add(&s->disk->questions, row);
+        questions_add(&disk_of(s)->questions, row);
     return code;
 }
 
-int store_question_answer(struct store *s,
-                          int64_t job,
-                          uint64_t seq,
-                          struct str answer,
-                          struct str by,
-                          int64_t now,
-                          struct error *err)
+int memory_question_answer(struct store *s,
+                           int64_t job,
+                           uint64_t seq,
+                           struct str answer,
+                           struct str by,
+                           int64_t now,
+                           struct error *err)
 {
-    struct disk_questions *q = &s->disk->questions;
-    int code = store_begin_write(s, DISK_QUESTION, err);
+    struct disk_questions *q = &disk_of(s)->questions;
+    int code = memory_begin_write(s, DISK_QUESTION, err);
 
     for (size_t i = 0; code == 0 && i < q->n; i++) {
         if (q->rows[i].job != job || q->rows[i].seq != seq)
             continue;
-        store_demand(q->rows[i].answered == 0, "an answer to what was answered");
+        if (q->rows[i].answered != 0 && disk_of(s)->lenient)
+            return error_set(err, ERR_REFUSED, "this question has been answered");
+        memory_demand(q->rows[i].answered == 0, "an answer to what was answered");
         q->rows[i].answer = disk_copy_text(answer);
         q->rows[i].answered_by = disk_copy_text(by);
         q->rows[i].answered = now;
         return 0;
     }
-    store_demand(code != 0, "an answer to no question");
+    memory_demand(code != 0, "an answer to no question");
     return code;
 }
 
-int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
+int memory_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err)
 {
-    struct disk_questions *q = &s->disk->questions;
-    int code = store_begin_write(s, DISK_QUESTION, err);
+    struct disk_questions *q = &disk_of(s)->questions;
+    int code = memory_begin_write(s, DISK_QUESTION, err);
 
     for (size_t i = 0; code == 0 && i < q->n; i++)
         if (q->rows[i].job == job && q->rows[i].answered != 0 && q->rows[i].resumed == 0)
@@ -69,17 +73,74 @@ int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct e
     return code;
 }
 
-int store_questions(struct store *s,
-                    int64_t job,
-                    store_question_cb cb,
-                    void *arg,
-                    struct error *err)
+/* With what is its job's; false when that is gone. */
+static bool fill_in(struct store *s, struct question_row *row)
 {
-    const struct disk_questions *q = &s->disk->questions;
-    int code = store_fault(s, DISK_QUESTIONS, err);
+    const struct disk_job *job = disk_find_key(disk_of(s), row->job);
 
-    for (size_t i = 0; code == 0 && i < q->n; i++)
-        if (q->rows[i].job == job && cb(arg, &q->rows[i]) != 0)
+    if (job == NULL)
+        return false;
+    row->job_id = job->row.id;
+    row->agent = job->row.agent;
+    row->owner = job->row.owner;
+    return true;
+}
+
+int memory_questions(struct store *s,
+                     int64_t job,
+                     store_question_cb cb,
+                     void *arg,
+                     struct error *err)
+{
+    const struct disk_questions *q = &disk_of(s)->questions;
+    int code = memory_fault(s, DISK_QUESTIONS, err);
+
+    for (size_t i = 0; code == 0 && i < q->n; i++) {
+        struct question_row row = q->rows[i];
+
+        if (row.job == job && fill_in(s, &row) && cb(arg, &row) != 0)
             break;
+    }
+    return code;
+}
+
+static bool is_at_work(struct store *s, int64_t key)
+{
+    struct str state = disk_find_key(disk_of(s), key)->row.state;
+
+    return str_is(state, "running") || str_is(state, "waiting");
+}
+
+static bool is_behind(const struct question_row *row, int64_t job, uint64_t seq)
+{
+    return row->job > job || (row->job == job && row->seq > seq);
+}
+
+int memory_open_questions(struct store *s,
+                          int64_t after_job,
+                          uint64_t after_seq,
+                          store_question_cb cb,
+                          void *arg,
+                          struct error *err)
+{
+    const struct disk_questions *q = &disk_of(s)->questions;
+    int code = memory_fault(s, DISK_QUESTIONS, err);
+
+    while (code == 0) { /* the next one behind the last */
+        struct question_row next = { 0 };
+
+        for (size_t i = 0; i < q->n; i++) {
+            struct question_row row = q->rows[i];
+
+            if (row.answered == 0 && is_behind(&row, after_job, after_seq) &&
+                (next.job == 0 || !is_behind(&row, next.job, next.seq)) && fill_in(s, &row) &&
+                is_at_work(s, row.job))
+                next = row;
+        }
+        if (next.job == 0 || cb(arg, &next) != 0)
+            break;
+        after_job = next.job;
+        after_seq = next.seq;
+    }
     return code;
 }

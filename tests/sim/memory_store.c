@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MAX_SEQ = 1000 * 1000 };
+
 /* --- memory ------------------------------------------------------------------- */
 
 void *disk_must(void *p)
@@ -58,16 +60,15 @@ static char *copy_row(const struct job_row *from, struct job_row *to, size_t *re
     return block;
 }
 
-void store_take_back(struct store *s)
+void memory_take_back(struct store *s)
 {
-    if (s->out != NULL)
-        memset(s->out, '#', s->n_out);
-    free(s->out);
-    s->out = NULL;
+    if (memory_of(s)->out != NULL)
+        memset(memory_of(s)->out, '#', memory_of(s)->n_out);
+    free(memory_of(s)->out);
+    memory_of(s)->out = NULL;
 }
 
-/* The row as it was stored, and what the runs behind it know better. */
-static char *copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n)
+char *disk_copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n)
 {
     char *texts = copy_row(&job->row, ret, ret_n);
 
@@ -81,7 +82,7 @@ static char *copy_job(const struct disk_job *job, struct job_row *ret, size_t *r
 
 static void hand_out(struct store *s, const struct disk_job *job, struct job_row *ret)
 {
-    s->out = copy_job(job, ret, &s->n_out);
+    memory_of(s)->out = disk_copy_job(job, ret, &memory_of(s)->n_out);
 }
 
 /* --- the disk ----------------------------------------------------------------- */
@@ -135,23 +136,42 @@ void disk_free(struct disk *d)
     free(d);
 }
 
+/* Nobody in the simulator uses what graphs and tokens store. */
+#define ENTRY(name)  STORE_ENTRY(memory, name)
+#define ABSENT(name) .name = NULL,
+static const struct store_ops memory_ops = {
+    .max_seq = MAX_SEQ,
+    /* clang-format off */
+    ABSENT(checkpoint_put) ABSENT(channel_put) ABSENT(write_put) ABSENT(state_put)
+    ABSENT(thread_thin) ABSENT(checkpoints) ABSENT(channels) ABSENT(writes)
+    STORE_ITEM_OPS(ABSENT)
+    STORE_ASSISTANT_OPS(ABSENT)
+    STORE_TOKEN_OPS(ABSENT)
+    STORE_JOB_OPS(ENTRY)
+    STORE_QUESTION_OPS(ENTRY)
+    STORE_THREAD_OPS(ENTRY)
+    ENTRY(thread_forget) ENTRY(run_forget) ENTRY(thread_copy) ENTRY(states)
+    /* clang-format on */
+};
+#undef ENTRY
+#undef ABSENT
+
 struct store *disk_open(struct disk *d, bool writes)
 {
-    struct store *s = disk_must(calloc(1, sizeof(*s)));
+    struct memory_store *s = disk_must(calloc(1, sizeof(*s)));
 
+    s->base.ops = &memory_ops;
     s->disk = d;
     s->writes = writes;
-    return s;
+    return &s->base;
 }
 
-void store_close(struct store *s)
+void memory_close(struct store *s)
 {
-    if (s == NULL)
-        return;
-    if (s->writes && s->disk->transaction != TRANSACTION_NONE)
-        store_rollback(s);
-    store_take_back(s);
-    free(s);
+    if (memory_of(s)->writes && disk_of(s)->transaction != TRANSACTION_NONE)
+        memory_rollback(s);
+    memory_take_back(s);
+    free(memory_of(s));
 }
 
 struct disk_job *disk_jobs(struct disk *d)
@@ -177,7 +197,7 @@ struct disk_job *disk_find(struct disk *d, struct str id)
     return NULL;
 }
 
-static struct disk_job *find_key(struct disk *d, int64_t key)
+struct disk_job *disk_find_key(struct disk *d, int64_t key)
 {
     for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
         if (!job->gone && job->row.key == key)
@@ -195,6 +215,11 @@ void disk_fail(struct disk *d, bool writer, enum disk_op op, unsigned n)
 void disk_set_full(struct disk *d, bool full)
 {
     d->full = full;
+}
+
+void disk_set_lenient(struct disk *d)
+{
+    d->lenient = true;
 }
 
 void disk_heal(struct disk *d)
@@ -223,16 +248,16 @@ void disk_set_expire_rows(struct disk *d, size_t n)
     d->expire_rows = n;
 }
 
-int store_fault(struct store *s, enum disk_op op, struct error *err)
+int memory_fault(struct store *s, enum disk_op op, struct error *err)
 {
-    unsigned *planned = &s->disk->planned[s->writes][op];
-    bool full = op == DISK_COMMIT && s->disk->full;
+    unsigned *planned = &disk_of(s)->planned[memory_of(s)->writes][op];
+    bool full = op == DISK_COMMIT && disk_of(s)->full;
 
-    store_take_back(s);
+    memory_take_back(s);
     if (!full && (*planned == 0 || --*planned > 0))
         return 0;
-    s->disk->n_faults += s->writes;
-    s->disk->n_read_faults += s->writes && op >= DISK_GET;
+    disk_of(s)->n_faults += memory_of(s)->writes;
+    disk_of(s)->n_read_faults += memory_of(s)->writes && op >= DISK_GET;
     return error_set(err, ERR_IO, "a fault in %s", disk_op_name(op));
 }
 
@@ -312,7 +337,7 @@ void disk_crash(struct disk *d)
 
 /* --- transactions ------------------------------------------------------------- */
 
-void store_demand(bool holds, const char *what)
+void memory_demand(bool holds, const char *what)
 {
     if (!holds) {
         fprintf(stderr, "the store was misused: %s\n", what);
@@ -320,28 +345,28 @@ void store_demand(bool holds, const char *what)
     }
 }
 
-int store_begin(struct store *s, struct error *err)
+int memory_begin(struct store *s, struct error *err)
 {
-    store_demand(s->writes && s->disk->transaction == TRANSACTION_NONE, "begin");
-    s->disk->n_begins++;
-    int code = store_fault(s, DISK_BEGIN, err);
+    memory_demand(memory_of(s)->writes && disk_of(s)->transaction == TRANSACTION_NONE, "begin");
+    disk_of(s)->n_begins++;
+    int code = memory_fault(s, DISK_BEGIN, err);
     if (code == 0)
-        s->disk->transaction = TRANSACTION_OPEN;
+        disk_of(s)->transaction = TRANSACTION_OPEN;
     return code;
 }
 
-void store_rollback(struct store *s)
+void memory_rollback(struct store *s)
 {
-    store_take_back(s);
-    disk_crash(s->disk);
+    memory_take_back(s);
+    disk_crash(disk_of(s));
 }
 
-int store_commit(struct store *s, struct error *err)
+int memory_commit(struct store *s, struct error *err)
 {
-    struct disk *d = s->disk;
+    struct disk *d = disk_of(s);
 
-    store_demand(d->transaction != TRANSACTION_NONE, "commit");
-    int code = store_fault(s, DISK_COMMIT, err);
+    memory_demand(d->transaction != TRANSACTION_NONE, "commit");
+    int code = memory_fault(s, DISK_COMMIT, err);
     if (code == 0 && d->transaction == TRANSACTION_FAILED)
         code = error_set(err, ERR_IO, "an earlier fault");
     if (code != 0) {
@@ -358,14 +383,14 @@ int store_commit(struct store *s, struct error *err)
     return 0;
 }
 
-int store_begin_write(struct store *s, enum disk_op op, struct error *err)
+int memory_begin_write(struct store *s, enum disk_op op, struct error *err)
 {
-    struct disk *d = s->disk;
+    struct disk *d = disk_of(s);
 
-    store_demand(s->writes && d->transaction != TRANSACTION_NONE, disk_op_name(op));
+    memory_demand(memory_of(s)->writes && d->transaction != TRANSACTION_NONE, disk_op_name(op));
     if (d->transaction == TRANSACTION_FAILED)
         return error_set(err, ERR_IO, "an earlier fault");
-    int code = store_fault(s, op, err);
+    int code = memory_fault(s, op, err);
     if (code != 0)
         d->transaction = TRANSACTION_FAILED;
     return code;
@@ -373,14 +398,14 @@ int store_begin_write(struct store *s, enum disk_op op, struct error *err)
 
 /* --- writing ------------------------------------------------------------------ */
 
-int store_take_keys(struct store *s,
-                    enum store_keys kind,
-                    size_t n,
-                    int64_t *ret_first,
-                    struct error *err)
+int memory_take_keys(struct store *s,
+                     enum store_keys kind,
+                     size_t n,
+                     int64_t *ret_first,
+                     struct error *err)
 {
-    int64_t *last = kind == STORE_JOB_KEYS ? &s->disk->last_key : &s->disk->last_thread;
-    int code = store_fault(s, DISK_NOTED, err);
+    int64_t *last = kind == STORE_JOB_KEYS ? &disk_of(s)->last_key : &disk_of(s)->last_thread;
+    int code = memory_fault(s, DISK_NOTED, err);
 
     if (code != 0)
         return code;
@@ -389,23 +414,31 @@ int store_take_keys(struct store *s,
     return 0;
 }
 
-int store_job_insert(struct store *s, struct job_row *row, struct error *err)
+static int taken(const struct disk_job *job, const struct job_row *row, struct error *err)
 {
-    struct disk *d = s->disk;
+    if (str_eq(job->row.id, row->id))
+        return error_set(err, ERR_REFUSED, "another job has the id \"%.*s\"", STR_ARG(row->id));
+    return error_set(err, ERR_REFUSED, "another job has the idempotency key \"%.*s\"",
+                     STR_ARG(row->idempotency_key));
+}
 
-    store_demand(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL, "insert");
-    int code = store_begin_write(s, DISK_INSERT, err);
+int memory_job_insert(struct store *s, struct job_row *row, struct error *err)
+{
+    struct disk *d = disk_of(s);
+
+    memory_demand(row->id.p != NULL && row->agent.p != NULL && row->state.p != NULL, "insert");
+    int code = memory_begin_write(s, DISK_INSERT, err);
     if (code != 0)
         return code;
     for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
         if (!job->gone && (str_eq(job->row.id, row->id) ||
                            (row->idempotency_key.p != NULL &&
                             str_eq(job->row.idempotency_key, row->idempotency_key))))
-            return error_set(err, ERR_REFUSED, "the id or the idempotency key is taken");
+            return taken(job, row, err);
     struct disk_job *job = disk_must(calloc(1, sizeof(*job)));
     if (row->key == 0)
         row->key = ++d->last_key;
-    store_demand(row->key <= d->last_key, "a key that nobody took");
+    memory_demand(row->key <= d->last_key, "a key that nobody took");
     job->texts = copy_row(row, &job->row, NULL);
     *d->last = job;
     d->last = &job->next;
@@ -413,26 +446,24 @@ int store_job_insert(struct store *s, struct job_row *row, struct error *err)
     return 0;
 }
 
-int store_job_update(struct store *s, const struct job_row *row, struct error *err)
+int memory_job_update(struct store *s, const struct job_row *row, struct error *err)
 {
-    struct disk *d = s->disk;
-    int code = store_begin_write(s, DISK_UPDATE, err);
+    struct disk *d = disk_of(s);
+    int code = memory_begin_write(s, DISK_UPDATE, err);
 
     if (code != 0)
         return code;
-    struct disk_job *job = find_key(d, row->key);
+    struct disk_job *job = disk_find_key(d, row->key);
     if (job == NULL)
         return error_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)row->key);
     struct undo *u = remember(d, UNDO_ROW, job);
     struct job_row next = *row;
     u->row = job->row;
     u->texts = job->texts;
-    next.id = job->row.id;
-    next.agent = job->row.agent;
+#define STAYS(column) next.column = job->row.column;
+    JOB_FIXED(STAYS, STAYS)
+#undef STAYS
     next.input = job->row.input;
-    next.idempotency_key = job->row.idempotency_key;
-    next.created = job->row.created;
-    next.published = job->row.published;
     next.first_seq = job->row.first_seq;
     next.crashed = job->row.crashed;
     next.set_aside = job->row.set_aside;
@@ -440,24 +471,18 @@ int store_job_update(struct store *s, const struct job_row *row, struct error *e
     return 0;
 }
 
-bool store_is_lost(struct store *s)
+int memory_suspect(struct store *s,
+                   int64_t key,
+                   int64_t crashed,
+                   int64_t set_aside,
+                   struct error *err)
 {
-    (void)s;
-    return false;
-}
-
-int store_suspect(struct store *s,
-                  int64_t key,
-                  int64_t crashed,
-                  int64_t set_aside,
-                  struct error *err)
-{
-    int code = store_begin_write(s, DISK_UPDATE, err);
-    struct disk_job *job = code == 0 ? find_key(s->disk, key) : NULL;
+    int code = memory_begin_write(s, DISK_UPDATE, err);
+    struct disk_job *job = code == 0 ? disk_find_key(disk_of(s), key) : NULL;
 
     if (job == NULL)
         return code;
-    struct undo *u = remember(s->disk, UNDO_ROW, job);
+    struct undo *u = remember(disk_of(s), UNDO_ROW, job);
     struct job_row next = job->row;
     u->row = job->row;
     u->texts = job->texts;
@@ -467,26 +492,26 @@ int store_suspect(struct store *s,
     return 0;
 }
 
-int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
+int memory_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
 {
-    int code = store_begin_write(s, DISK_UPDATE, err);
-    struct disk_job *job = find_key(s->disk, key);
+    int code = memory_begin_write(s, DISK_UPDATE, err);
+    struct disk_job *job = disk_find_key(disk_of(s), key);
 
     if (code == 0 && job != NULL)
         job->row.published = published; /* never taken back: nobody in the simulation looks */
     return code;
 }
 
-int store_job_delete(struct store *s, int64_t key, struct error *err)
+int memory_job_delete(struct store *s, int64_t key, struct error *err)
 {
-    int code = store_begin_write(s, DISK_DELETE, err);
-    struct disk_job *job = code == 0 ? find_key(s->disk, key) : NULL;
+    int code = memory_begin_write(s, DISK_DELETE, err);
+    struct disk_job *job = code == 0 ? disk_find_key(disk_of(s), key) : NULL;
 
     if (code != 0)
         return code;
     if (job == NULL)
         return error_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)key);
-    (void)remember(s->disk, UNDO_GONE, job);
+    (void)remember(disk_of(s), UNDO_GONE, job);
     job->gone = true;
     return 0;
 }
@@ -503,26 +528,37 @@ static void append_one(struct disk *d, struct disk_job *job, const char *p, size
     (void)remember(d, UNDO_APPEND, job);
 }
 
-int store_append(struct store *s,
-                 int64_t key,
-                 uint64_t last,
-                 struct str stored,
-                 int64_t batch,
-                 struct error *err)
+static bool is_there(struct store *s, int64_t key, uint64_t seq)
 {
-    int code = store_begin_write(s, DISK_APPEND, err);
+    struct disk_job *job = disk_find_key(disk_of(s), key);
+
+    return job != NULL && seq <= job->n;
+}
+
+int memory_append(struct store *s,
+                  int64_t key,
+                  uint64_t last,
+                  struct str stored,
+                  int64_t batch,
+                  struct error *err)
+{
+    int code = memory_begin_write(s, DISK_APPEND, err);
 
     if (code != 0)
         return code;
-    struct disk_job *job = find_key(s->disk, key);
-    store_demand(job != NULL, "a record of no job");
+    if (last > MAX_SEQ)
+        return error_set(err, ERR_TOO_LARGE, "a job has at most %d records", MAX_SEQ);
+    if (disk_of(s)->lenient && (key <= 0 || last == 0 || is_there(s, key, last)))
+        return error_set(err, ERR_REFUSED, "the record is there already, or cannot be");
+    struct disk_job *job = disk_find_key(disk_of(s), key);
+    memory_demand(job != NULL, "a record of no job");
     for (const char *p = stored.p, *end = p + stored.n; p <= end;) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
 
-        append_one(s->disk, job, p, (size_t)((newline != NULL ? newline : end) - p));
+        append_one(disk_of(s), job, p, (size_t)((newline != NULL ? newline : end) - p));
         p = (newline != NULL ? newline : end) + 1;
     }
-    store_demand(job->n == last, "a gap in the records");
+    memory_demand(job->n == last, "a gap in the records");
     job->recs[job->n - 1].batch = batch;
     return 0;
 }
@@ -554,7 +590,10 @@ static void withdraw(struct disk *d, struct disk_job *job)
     u->row = job->row;
     u->texts = job->texts;
     job->texts = copy_row(&u->row, &job->row, NULL);
+    job->row.input = STR_NONE;
     job->row.first_seq = job->row.seq - !str_is(job->row.state, "succeeded");
+    if (job->row.first_seq < 2) /* job.start goes in any case */
+        job->row.first_seq = 2;
 }
 
 /* Records that nobody sees any more; says how many went. */
@@ -572,17 +611,17 @@ static size_t sweep(struct disk *d, size_t room)
     return 0;
 }
 
-int store_expire(struct store *s,
-                 int64_t now,
-                 int64_t keep_ms,
-                 size_t limit,
-                 size_t *ret_n,
-                 struct error *err)
+int memory_expire(struct store *s,
+                  int64_t now,
+                  int64_t keep_ms,
+                  size_t limit,
+                  size_t *ret_n,
+                  struct error *err)
 {
-    struct disk *d = s->disk;
+    struct disk *d = disk_of(s);
     struct disk_job *job;
     size_t n = 0, done = 1;
-    int code = store_begin_write(s, DISK_EXPIRE, err);
+    int code = memory_begin_write(s, DISK_EXPIRE, err);
 
     if (code != 0)
         return code;
@@ -640,10 +679,10 @@ static void move_job(struct disk *d, struct disk_job *job, int64_t by)
     move(&row->crashed, by);
 }
 
-int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
+int memory_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
 {
-    struct disk *d = s->disk;
-    int code = store_begin_write(s, DISK_CLOCK, err);
+    struct disk *d = disk_of(s);
+    int code = memory_begin_write(s, DISK_CLOCK, err);
 
     (void)now;
     if (code != 0)
@@ -666,23 +705,23 @@ int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err
     return 0;
 }
 
-int store_note_time(struct store *s, int64_t now, struct error *err)
+int memory_note_time(struct store *s, int64_t now, struct error *err)
 {
-    int code = store_begin_write(s, DISK_CLOCK, err);
+    int code = memory_begin_write(s, DISK_CLOCK, err);
 
     if (code == 0)
-        s->disk->noted = now;
+        disk_of(s)->noted = now;
     return code;
 }
 
-int store_time_noted(struct store *s, int64_t *ret, struct error *err)
+int memory_time_noted(struct store *s, int64_t *ret, struct error *err)
 {
-    int code = store_fault(s, DISK_NOTED, err);
-    int64_t noted = s->disk->noted;
+    int code = memory_fault(s, DISK_NOTED, err);
+    int64_t noted = disk_of(s)->noted;
 
     if (code != 0)
         return code;
-    for (const struct disk_job *job = s->disk->jobs; job != NULL; job = job->next) {
+    for (const struct disk_job *job = disk_of(s)->jobs; job != NULL; job = job->next) {
         enum job_state state;
 
         if (!job->gone && job_state_find(job->row.state, &state) &&
@@ -693,17 +732,17 @@ int store_time_noted(struct store *s, int64_t *ret, struct error *err)
     return 0;
 }
 
-void store_compact(struct store *s)
+void memory_compact(struct store *s)
 {
-    store_take_back(s);
+    memory_take_back(s);
 }
 
 /* --- reading ------------------------------------------------------------------ */
 
-int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
+int memory_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err)
 {
-    struct disk_job *job = disk_find(s->disk, id); /* @id may be one of ours: look first */
-    int code = store_fault(s, DISK_GET, err);
+    struct disk_job *job = disk_find(disk_of(s), id); /* @id may be one of ours: look first */
+    int code = memory_fault(s, DISK_GET, err);
 
     if (code != 0)
         return code;
@@ -713,16 +752,16 @@ int store_job_get(struct store *s, struct str id, struct job_row *ret, struct er
     return 0;
 }
 
-int store_job_by_idempotency(struct store *s,
-                             struct str key,
-                             struct job_row *ret,
-                             struct error *err)
+int memory_job_by_idempotency(struct store *s,
+                              struct str key,
+                              struct job_row *ret,
+                              struct error *err)
 {
-    int code = store_fault(s, DISK_BY_KEY, err);
+    int code = memory_fault(s, DISK_BY_KEY, err);
 
     if (code != 0)
         return code;
-    for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next) {
+    for (struct disk_job *job = disk_of(s)->jobs; job != NULL; job = job->next) {
         if (!job->gone && job->row.idempotency_key.p != NULL &&
             str_eq(job->row.idempotency_key, key)) {
             hand_out(s, job, ret);
@@ -732,36 +771,17 @@ int store_job_by_idempotency(struct store *s,
     return error_set(err, ERR_NOT_FOUND, "there is no such key");
 }
 
-int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
+int memory_records(struct store *s,
+                   int64_t key,
+                   uint64_t after,
+                   size_t limit,
+                   size_t max_bytes,
+                   store_record_cb cb,
+                   void *arg,
+                   struct error *err)
 {
-    int code = store_fault(s, DISK_OPEN_JOBS, err);
-
-    for (struct disk_job *job = s->disk->jobs; job != NULL && code == 0; job = job->next) {
-        enum job_state state;
-        struct job_row row;
-
-        if (job->gone || !job_state_find(job->row.state, &state) || job_state_is_final(state))
-            continue;
-        char *texts = copy_job(job, &row, NULL);
-        int stop = cb(arg, &row);
-        free(texts);
-        if (stop != 0)
-            break;
-    }
-    return code;
-}
-
-int store_records(struct store *s,
-                  int64_t key,
-                  uint64_t after,
-                  size_t limit,
-                  size_t max_bytes,
-                  store_record_cb cb,
-                  void *arg,
-                  struct error *err)
-{
-    int code = store_fault(s, DISK_RECORDS, err);
-    struct disk_job *job = find_key(s->disk, key);
+    int code = memory_fault(s, DISK_RECORDS, err);
+    struct disk_job *job = disk_find_key(disk_of(s), key);
     size_t bytes = 0, n = 0;
 
     if (code != 0 || job == NULL)
@@ -783,18 +803,22 @@ int store_records(struct store *s,
     return 0;
 }
 
-int store_record(struct store *s, int64_t key, uint64_t seq, struct str *ret, struct error *err)
+int memory_record(struct store *s,
+                  int64_t key,
+                  uint64_t seq,
+                  struct str *ret,
+                  struct error *err)
 {
-    int code = store_fault(s, DISK_RECORD, err);
-    struct disk_job *job = find_key(s->disk, key);
+    int code = memory_fault(s, DISK_RECORD, err);
+    struct disk_job *job = disk_find_key(disk_of(s), key);
 
     if (code != 0)
         return code;
     if (job == NULL || seq <= job->n_expired || seq > job->n)
         return error_set(err, ERR_NOT_FOUND, "there is no such record");
-    s->n_out = job->recs[seq - 1].n + 1;
-    s->out = disk_must(malloc(s->n_out));
-    memcpy(s->out, job->recs[seq - 1].p, s->n_out - 1);
-    *ret = str_make(s->out, s->n_out - 1);
+    memory_of(s)->n_out = job->recs[seq - 1].n + 1;
+    memory_of(s)->out = disk_must(malloc(memory_of(s)->n_out));
+    memcpy(memory_of(s)->out, job->recs[seq - 1].p, memory_of(s)->n_out - 1);
+    *ret = str_make(memory_of(s)->out, memory_of(s)->n_out - 1);
     return 0;
 }

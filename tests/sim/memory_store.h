@@ -3,6 +3,8 @@
 #define SIM_MEMORY_STORE_H
 
 #include "disk.h"
+
+#include "store/backend.h"
 #include "store/rows.h"
 
 enum undo_kind { UNDO_INSERT, UNDO_ROW, UNDO_APPEND, UNDO_GONE, UNDO_EXPIRED };
@@ -33,17 +35,42 @@ struct disk {
     unsigned planned[2][DISK_OP_MAX]; /* [writer][op]: calls until it fails; 0: it does not */
     unsigned n_faults, n_read_faults, n_begins;
     bool full;
+    bool lenient; /* see disk_set_lenient */
     size_t expire_rows;
     disk_committed_cb committed;
     void *arg;
 };
 
-struct store {
+struct memory_store {
+    struct store base;
     struct disk *disk; /* borrowed */
     bool writes;
     char *out; /* owned; the texts that were handed out last */
     size_t n_out;
 };
+
+static inline struct memory_store *memory_of(struct store *s)
+{
+    return (struct memory_store *)s;
+}
+
+static inline struct disk *disk_of(struct store *s)
+{
+    return memory_of(s)->disk;
+}
+
+/* clang-format off */
+#define MEMORY_OP(name) STORE_DECLARE(memory, name)
+STORE_JOB_OPS(MEMORY_OP)
+STORE_QUESTION_OPS(MEMORY_OP)
+STORE_THREAD_OPS(MEMORY_OP)
+#undef MEMORY_OP
+/* clang-format on */
+/* Nothing is ever saved here, so there is nothing to forget, to copy or to list. */
+STORE_DECLARE(memory, thread_forget)
+STORE_DECLARE(memory, run_forget)
+STORE_DECLARE(memory, thread_copy)
+STORE_DECLARE(memory, states)
 
 /* Aborts without memory: what the simulator itself needs is there. */
 void *disk_must(void *p);
@@ -51,14 +78,19 @@ struct str disk_copy_text(struct str s); /* owned */
 /* Gives @row texts of its own; row_disown() frees them. */
 void disk_own(const struct row_texts *texts, void *row);
 
+/* The row as it was stored, and what the chunks behind it know better; returns the block that
+ * has its texts. */
+char *disk_copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n);
+struct disk_job *disk_find_key(struct disk *d, int64_t key); /* NULL: none */
+
 /* What was handed out before is rubbish from here on. */
-void store_take_back(struct store *s);
+void memory_take_back(struct store *s);
 /* Does this call fail?  What was handed out is taken back. */
-int store_fault(struct store *s, enum disk_op op, struct error *err);
+int memory_fault(struct store *s, enum disk_op op, struct error *err);
 /* Aborts when the store was not used as store.h says. */
-void store_demand(bool holds, const char *what);
+void memory_demand(bool holds, const char *what);
 /* In a transaction, which fails with the call. */
-int store_begin_write(struct store *s, enum disk_op op, struct error *err);
+int memory_begin_write(struct store *s, enum disk_op op, struct error *err);
 
 void disk_questions_free(struct disk_questions *q);
 void disk_questions_copy(struct disk_questions *to, const struct disk_questions *from);

@@ -65,11 +65,11 @@ static struct thread_row *find_thread(struct disk *d, int64_t key)
     return NULL;
 }
 
-int store_thread_insert(struct store *s, struct thread_row *row, struct error *err)
+int memory_thread_insert(struct store *s, struct thread_row *row, struct error *err)
 {
-    struct disk *d = s->disk;
+    struct disk *d = disk_of(s);
     struct thread_row copy = copy_thread(row); /* its texts may be ours */
-    int code = store_begin_write(s, DISK_THREAD, err);
+    int code = memory_begin_write(s, DISK_THREAD, err);
 
     for (size_t i = 0; code == 0 && i < d->threads.n; i++)
         if (str_eq(d->threads.rows[i].id, copy.id))
@@ -83,10 +83,10 @@ int store_thread_insert(struct store *s, struct thread_row *row, struct error *e
     return code;
 }
 
-int store_thread_update(struct store *s, const struct thread_row *row, struct error *err)
+int memory_thread_update(struct store *s, const struct thread_row *row, struct error *err)
 {
-    int code = store_begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, row->key) : NULL;
+    int code = memory_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(disk_of(s), row->key) : NULL;
 
     if (code != 0 || there == NULL)
         return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
@@ -102,14 +102,14 @@ int store_thread_update(struct store *s, const struct thread_row *row, struct er
     return 0;
 }
 
-int store_thread_values(struct store *s,
-                        int64_t key,
-                        struct str values,
-                        int64_t now,
-                        struct error *err)
+int memory_thread_values(struct store *s,
+                         int64_t key,
+                         struct str values,
+                         int64_t now,
+                         struct error *err)
 {
-    int code = store_begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+    int code = memory_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(disk_of(s), key) : NULL;
 
     if (code != 0 || there == NULL)
         return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
@@ -119,53 +119,53 @@ int store_thread_values(struct store *s,
     return 0;
 }
 
-int store_thread_delete(struct store *s, int64_t key, struct error *err)
+int memory_thread_delete(struct store *s, int64_t key, struct error *err)
 {
-    int code = store_begin_write(s, DISK_THREAD, err);
-    struct thread_row *there = code == 0 ? find_thread(s->disk, key) : NULL;
+    int code = memory_begin_write(s, DISK_THREAD, err);
+    struct thread_row *there = code == 0 ? find_thread(disk_of(s), key) : NULL;
 
     if (code != 0 || there == NULL)
         return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
     row_disown(&thread_texts, there);
-    *there = s->disk->threads.rows[--s->disk->threads.n];
+    *there = disk_of(s)->threads.rows[--disk_of(s)->threads.n];
     return 0;
 }
 
 /* Nobody saves anything here. */
-int store_thread_forget(struct store *s, struct str thread, struct error *err)
+int memory_thread_forget(struct store *s, struct str thread, struct error *err)
 {
     (void)thread;
-    return store_begin_write(s, DISK_THREAD, err);
+    return memory_begin_write(s, DISK_THREAD, err);
 }
 
-int store_states(struct store *s,
-                 const struct checkpoint_filter *filter,
-                 store_state_cb cb,
-                 void *arg,
-                 struct error *err)
+int memory_states(struct store *s,
+                  const struct checkpoint_filter *filter,
+                  store_state_cb cb,
+                  void *arg,
+                  struct error *err)
 {
     (void)s, (void)filter, (void)cb, (void)arg, (void)err;
     return 0;
 }
 
-int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
+int memory_run_forget(struct store *s, struct str thread, struct str run, struct error *err)
 {
     (void)thread, (void)run;
-    return store_begin_write(s, DISK_THREAD, err);
+    return memory_begin_write(s, DISK_THREAD, err);
 }
 
-int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
+int memory_thread_copy(struct store *s, struct str from, struct str to, struct error *err)
 {
     (void)from, (void)to;
-    return store_begin_write(s, DISK_THREAD, err);
+    return memory_begin_write(s, DISK_THREAD, err);
 }
 
-int store_run_insert(struct store *s, const struct run_row *row, struct error *err)
+int memory_run_insert(struct store *s, const struct run_row *row, struct error *err)
 {
-    int code = store_begin_write(s, DISK_THREAD, err);
+    int code = memory_begin_write(s, DISK_THREAD, err);
 
     if (code == 0)
-        runs_add(&s->disk->runs, row);
+        runs_add(&disk_of(s)->runs, row);
     return code;
 }
 
@@ -175,7 +175,7 @@ static int get_thread(struct store *s,
                       struct thread_row *ret,
                       struct error *err)
 {
-    int code = store_fault(s, DISK_THREADS, err);
+    int code = memory_fault(s, DISK_THREADS, err);
 
     if (code != 0 || row == NULL)
         return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such thread");
@@ -183,9 +183,9 @@ static int get_thread(struct store *s,
     return 0;
 }
 
-int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
+int memory_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err)
 {
-    const struct disk_threads *t = &s->disk->threads;
+    const struct disk_threads *t = &disk_of(s)->threads;
     const struct thread_row *row = NULL;
 
     for (size_t i = 0; i < t->n; i++)
@@ -194,20 +194,23 @@ int store_thread_get(struct store *s, struct str id, struct thread_row *ret, str
     return get_thread(s, row, ret, err);
 }
 
-int store_thread_by_key(struct store *s, int64_t key, struct thread_row *ret, struct error *err)
+int memory_thread_by_key(struct store *s,
+                         int64_t key,
+                         struct thread_row *ret,
+                         struct error *err)
 {
-    return get_thread(s, find_thread(s->disk, key), ret, err);
+    return get_thread(s, find_thread(disk_of(s), key), ret, err);
 }
 
-int store_threads_expired(struct store *s,
-                          int64_t now,
-                          size_t limit,
-                          store_thread_cb cb,
-                          void *arg,
-                          struct error *err)
+int memory_threads_expired(struct store *s,
+                           int64_t now,
+                           size_t limit,
+                           store_thread_cb cb,
+                           void *arg,
+                           struct error *err)
 {
-    const struct disk_threads *t = &s->disk->threads;
-    int code = store_fault(s, DISK_THREADS, err);
+    const struct disk_threads *t = &disk_of(s)->threads;
+    int code = memory_fault(s, DISK_THREADS, err);
 
     for (size_t i = 0, n = 0; code == 0 && i < t->n && n < limit; i++) {
         const struct thread_row *row = &t->rows[i];
@@ -221,10 +224,10 @@ int store_threads_expired(struct store *s,
     return code;
 }
 
-int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
+int memory_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
 {
-    const struct disk_runs *r = &s->disk->runs;
-    int code = store_fault(s, DISK_THREADS, err);
+    const struct disk_runs *r = &disk_of(s)->runs;
+    int code = memory_fault(s, DISK_THREADS, err);
 
     for (size_t i = 0; code == 0 && i < r->n; i++) {
         if (r->rows[i].job == job) {
@@ -235,19 +238,19 @@ int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct erro
     return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such run");
 }
 
-int store_thread_jobs(struct store *s,
-                      int64_t thread,
-                      store_job_cb cb,
-                      void *arg,
-                      struct error *err)
+int memory_thread_jobs(struct store *s,
+                       int64_t thread,
+                       store_job_cb cb,
+                       void *arg,
+                       struct error *err)
 {
     int64_t below = INT64_MAX;
-    int code = store_fault(s, DISK_THREADS, err);
+    int code = memory_fault(s, DISK_THREADS, err);
 
     while (code == 0) {
         struct disk_job *next = NULL;
 
-        for (struct disk_job *job = s->disk->jobs; job != NULL; job = job->next)
+        for (struct disk_job *job = disk_of(s)->jobs; job != NULL; job = job->next)
             if (!job->gone && job->row.thread == thread && job->row.ordinal < below &&
                 (next == NULL || job->row.ordinal > next->row.ordinal))
                 next = job;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../store_fixture.h"
+#include "store_fixture.h"
 
 static void a_path_and_its_url_are_the_same_database(void **state)
 {
