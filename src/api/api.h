@@ -173,6 +173,10 @@ struct store_query {
     struct arena mem;
     bool aiq;
     void *data; /* whatever `run` needs */
+    /* On the loop, only while req is there and if the status is 200; true: it keeps the query.
+     * NULL: `out` is the answer. */
+    bool (*answer)(struct store_query *query);
+    void (*forget)(struct store_query *query); /* when it is freed; NULL: nothing */
 };
 
 void store_query_free(struct store_query *query);
@@ -192,6 +196,9 @@ struct store_query *store_query_new_for(struct app_loop *loop,
                                         struct str job,
                                         void (*run)(struct thread_task *, struct store *));
 void store_query_post(struct store_query *query);
+/* For a query that somebody else answers, by thread_task_answer(): only its client is watched.
+ */
+void store_query_await(struct store_query *query);
 /* Posts it when @read has taken what it needs from the body, of which JSON may be @depth deep;
  * else it is freed, and @read has answered. */
 void store_query_read(struct store_query *query,
@@ -199,8 +206,8 @@ void store_query_read(struct store_query *query,
                       bool (*read)(struct store_query *query, const yyjson_val *body));
 /* On the pool: the store does not work; 500 (503: for now), and why. */
 void store_query_broke(struct store_query *query, const struct error *why);
-/* task.done, unless somebody sets another: answers, and frees it. */
-void store_query_answer(struct thread_task *task);
+/* On the loop: answers with its status and `out`. */
+void store_query_respond(struct store_query *query);
 static inline struct store_query *store_query_of(struct thread_task *task)
 {
     return container_of(task, struct store_query, task);

@@ -13,21 +13,30 @@ static void on_gone(struct http_request *req, void *data)
     query->req = NULL;
 }
 
-void store_query_answer(struct thread_task *task)
+void store_query_respond(struct store_query *query)
+{
+    if (query->type != NULL && query->out.error == 0)
+        http_respond(query->req, query->status, query->type, buf_text(&query->out));
+    else if (query->status >= 400)
+        http_respond_error(query->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
+    else
+        api_json(query->req, query->status, &query->out);
+}
+
+static void on_done(struct thread_task *task)
 {
     struct store_query *query = store_query_of(task);
+    bool is_kept = false;
 
     if (query->req != NULL) {
         http_on_gone(query->req, NULL, NULL);
-        if (query->type != NULL && query->out.error == 0)
-            http_respond(query->req, query->status, query->type, buf_text(&query->out));
-        else if (query->status >= 400)
-            http_respond_error(query->req, query->status, "%.*s",
-                               STR_ARG(buf_text(&query->out)));
+        if (query->answer != NULL && query->status == 200)
+            is_kept = query->answer(query);
         else
-            api_json(query->req, query->status, &query->out);
+            store_query_respond(query);
     }
-    store_query_free(query);
+    if (!is_kept)
+        store_query_free(query);
 }
 
 const struct job_scope *store_query_reach(const struct store_query *query)
@@ -39,6 +48,8 @@ const struct job_scope *store_query_reach(const struct store_query *query)
 
 void store_query_free(struct store_query *query)
 {
+    if (query->forget != NULL)
+        query->forget(query);
     token_unref(query->token);
     buf_done(&query->out);
     arena_done(&query->mem);
@@ -78,7 +89,7 @@ struct store_query *store_query_new_for(struct app_loop *loop,
     query->status = 200;
     query->task.home = query->loop->box;
     query->task.run = run;
-    query->task.done = store_query_answer;
+    query->task.done = on_done;
     buf_init(&query->out, SIZE_MAX / 4);
     arena_init(&query->mem);
     return query;
@@ -103,9 +114,14 @@ struct store_query *store_query_new_with(struct http_request *req,
     return query;
 }
 
-void store_query_post(struct store_query *query)
+void store_query_await(struct store_query *query)
 {
     http_on_gone(query->req, on_gone, query);
+}
+
+void store_query_post(struct store_query *query)
+{
+    store_query_await(query);
     thread_pool_post(query->loop->app->pool, &query->task);
 }
 

@@ -1,4 +1,4 @@
-/* A request on its way to the token service and back. */
+/* A request to the token service: a store query that it answers instead of the thread pool. */
 #ifndef API_TOKEN_CALL_H
 #define API_TOKEN_CALL_H
 
@@ -7,14 +7,10 @@
 
 struct token_call {
     struct token_request tokens;
-    struct loop_message message;
-    struct app_loop *loop;
-    struct http_request *req;                /* NULL: the connection is gone */
-    void (*answer)(struct token_call *call); /* on the loop, when it went well and req is there
-                                              */
+    struct store_query *query; /* whose data this is; its memory has the texts of the row */
+    void (*answer)(struct token_call *call); /* on the loop, when it went well and its client
+                                              * is there */
     struct draft draft;                      /* of what is created */
-    struct token *token;                     /* ref, or NULL; the row may borrow from it */
-    struct arena mem;                        /* the texts of the row */
 };
 
 /* NULL when memory ran out (the request is answered then). */

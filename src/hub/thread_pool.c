@@ -32,6 +32,13 @@ static void on_message(struct loop_message *message)
     task->done(task);
 }
 
+void thread_task_answer(struct thread_task *task)
+{
+    task->message.deliver = on_message;
+    if (mailbox_post(task->home, &task->message) != 0)
+        task->done(task);
+}
+
 static struct thread_task *take(struct thread_pool *p)
 {
     (void)pthread_mutex_lock(&p->lock);
@@ -54,11 +61,7 @@ static void *work(void *arg)
 
     while ((task = take(w->pool)) != NULL) {
         task->run(task, w->store);
-        task->message.deliver = on_message;
-        /* A closed mailbox: the loop has ended and its connections are gone, so that all
-         * that is left to do is to free what the task holds. */
-        if (mailbox_post(task->home, &task->message) != 0)
-            task->done(task);
+        thread_task_answer(task);
     }
     return NULL;
 }

@@ -26,6 +26,9 @@ int thread_pool_new(const struct store_options *store,
                     struct error *err);
 struct page_cache *thread_pool_page_cache(const struct thread_pool *p);
 void thread_pool_post(struct thread_pool *p, struct thread_task *task);
+/* From any thread: it has run.  `done` is called on the loop of `home`; or here, if that loop
+ * has ended and its connections with it, so that it only frees what the task holds. */
+void thread_task_answer(struct thread_task *task);
 /* Waits for the tasks that run; those that wait are run too. */
 void thread_pool_free(struct thread_pool *p);
 

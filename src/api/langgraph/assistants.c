@@ -94,18 +94,12 @@ static void run_find(struct thread_task *task, struct store *store)
     (void)assistants_look(query, store, w->id, &w->row); /* or its status says why not */
 }
 
-static void on_looked(struct thread_task *task)
+static bool answer_find(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
     struct wanted *w = query->data;
 
-    if (query->req == NULL || query->status != 200) {
-        store_query_answer(task);
-        return;
-    }
-    http_on_gone(query->req, NULL, NULL);
     w->then(query->req, &w->row);
-    store_query_free(query);
+    return false;
 }
 
 void langgraph_with_assistant(struct http_request *req,
@@ -133,7 +127,7 @@ void langgraph_with_assistant(struct http_request *req,
         return;
     }
     w->then = then;
-    query->task.done = on_looked;
+    query->answer = answer_find;
     store_query_post(query);
 }
 

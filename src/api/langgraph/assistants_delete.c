@@ -115,16 +115,10 @@ static void answer_deleted(struct journal_call *call)
     delete_next(call->req, found);
 }
 
-static void on_found(struct thread_task *task)
+static bool answer_find(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
-
-    if (query->req == NULL || query->status != 200) {
-        store_query_answer(task);
-        return;
-    }
-    http_on_gone(query->req, NULL, NULL);
     delete_next(query->req, query);
+    return true;
 }
 
 static void delete_with_threads(struct http_request *req)
@@ -136,7 +130,7 @@ static void delete_with_threads(struct http_request *req)
     if (query == NULL)
         return;
     f->query = query;
-    query->task.done = on_found;
+    query->answer = answer_find;
     if (arena_copy(&query->mem, http_param(req, "assistant"), &f->assistant)) {
         store_query_post(query);
     } else {

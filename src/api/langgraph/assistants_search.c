@@ -187,14 +187,14 @@ static void run_search(struct thread_task *task, struct store *store)
     json_reader_done(&s->other);
 }
 
-static void on_searched(struct thread_task *task)
+static bool answer_search(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
     const struct assistant_search *s = query->data;
 
-    if (query->req != NULL && query->status == 200 && !s->counts)
+    if (!s->counts)
         langgraph_set_pages(query->req, s->n, s->offset + s->limit);
-    store_query_answer(task);
+    store_query_respond(query);
+    return false;
 }
 
 static bool read_order(struct http_request *req,
@@ -263,7 +263,7 @@ static void search(struct http_request *req, bool counts)
         return;
     s->query = query;
     s->counts = counts;
-    query->task.done = on_searched;
+    query->answer = answer_search;
     store_query_read(query, ASSISTANT_MAX_DEPTH, read_search);
 }
 

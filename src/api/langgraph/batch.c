@@ -126,8 +126,8 @@ static struct journal_call *read_items(struct store_query *query, yyjson_val *li
     return first;
 }
 
-/* Takes @look. */
-static void make_all(struct store_query *query)
+/* Keeps @query while the runs are being made. */
+static bool make_all(struct store_query *query)
 {
     const struct run_batch *batch = query->data;
     struct json_reader reader;
@@ -146,21 +146,8 @@ static void make_all(struct store_query *query)
     if (first != NULL) {
         first->found = query; /* the assistants */
         journal_call_post(first);
-    } else {
-        store_query_free(query);
     }
-}
-
-static void on_found(struct thread_task *task)
-{
-    struct store_query *query = store_query_of(task);
-
-    if (query->req == NULL || query->status != 200) {
-        store_query_answer(task);
-        return;
-    }
-    http_on_gone(query->req, NULL, NULL);
-    make_all(query);
+    return first != NULL;
 }
 
 void api_run_batch(struct http_request *req, void *arg)
@@ -172,7 +159,7 @@ void api_run_batch(struct http_request *req, void *arg)
     (void)arg;
     if (query == NULL)
         return;
-    query->task.done = on_found;
+    query->answer = make_all;
     json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     if (read_ids(query, &reader))
         store_query_post(query);

@@ -8,7 +8,7 @@
 struct joining {
     struct run_look what; /* first: the look's data */
     uint32_t modes;       /* asked for; 0: the run's own */
-    bool cancels, subgraphs;
+    bool cancels, subgraphs, streams;
 };
 
 static void run_join(struct thread_task *task, struct store *store)
@@ -30,47 +30,25 @@ static void run_join(struct thread_task *task, struct store *store)
         j->modes = (uint32_t)run.modes;
 }
 
-static void begin_join(struct store_query *query, bool streams)
+static bool answer_join(struct store_query *query)
 {
     const struct joining *j = query->data;
     struct http_request *req = query->req;
     struct str run = str_make(query->job, query->job_n);
     struct permit *permit;
 
-    http_on_gone(req, NULL, NULL);
     if (!api_take_permit(req, &permit))
-        return;
-    if (streams) {
+        return false;
+    if (j->streams) {
         langgraph_set_location(req, j->what.thread, run, "stream");
         langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels);
     } else {
         langgraph_wait(req, permit, run, j->cancels, false);
     }
+    return false;
 }
 
-static void on_found(struct thread_task *task, bool streams)
-{
-    struct store_query *query = store_query_of(task);
-
-    if (query->req == NULL || query->status != 200) {
-        store_query_answer(task);
-        return;
-    }
-    begin_join(query, streams);
-    store_query_free(query);
-}
-
-static void on_found_stream(struct thread_task *task)
-{
-    on_found(task, true);
-}
-
-static void on_found_join(struct thread_task *task)
-{
-    on_found(task, false);
-}
-
-static void join(struct http_request *req, void (*done)(struct thread_task *), bool any_job)
+static void join(struct http_request *req, bool streams)
 {
     uint32_t modes;
     bool cancels = langgraph_flag(req, "cancel_on_disconnect");
@@ -88,21 +66,22 @@ static void join(struct http_request *req, void (*done)(struct thread_task *), b
     *j =
         (struct joining){ .what = *(const struct run_look *)query->data,
                           .modes = modes,
+                          .streams = streams,
                           .cancels = cancels && (api_token(req)->access & ACCESS_CLIENT) != 0 };
-    j->what.any_job = any_job && str_absent(j->what.thread);
+    j->what.any_job = streams && str_absent(j->what.thread); /* any job has events */
     query->data = j;
-    query->task.done = done;
+    query->answer = answer_join;
     store_query_post(query);
 }
 
 void api_run_join(struct http_request *req, void *arg)
 {
     (void)arg;
-    join(req, on_found_join, false);
+    join(req, false);
 }
 
 void api_run_join_stream(struct http_request *req, void *arg)
 {
     (void)arg;
-    join(req, on_found_stream, true); /* any job has events */
+    join(req, true);
 }

@@ -451,17 +451,10 @@ static void run_update(struct thread_task *task, struct store *store)
     json_reader_done(&reader);
 }
 
-static void on_looked(struct thread_task *task)
+static bool answer_update(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
-
-    if (query->req == NULL || query->status != 200) {
-        store_query_answer(task);
-        return;
-    }
-    http_on_gone(query->req, NULL, NULL);
     ask_worker(query->req, query->data);
-    store_query_free(query);
+    return false;
 }
 
 void api_thread_update(struct http_request *req, void *arg)
@@ -471,6 +464,6 @@ void api_thread_update(struct http_request *req, void *arg)
     (void)arg;
     if (query == NULL)
         return;
-    query->task.done = on_looked;
+    query->answer = answer_update;
     store_query_post(query);
 }

@@ -262,14 +262,14 @@ static void run_search(struct thread_task *task, struct store *store)
         json_reader_done(&s.readers[i]);
 }
 
-static void on_searched(struct thread_task *task)
+static bool answer_search(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
     const struct thread_search *what = query->data;
 
-    if (query->req != NULL && query->status == 200 && !what->counts)
+    if (!what->counts)
         langgraph_set_pages(query->req, what->n_found, what->offset + what->limit);
-    store_query_answer(task);
+    store_query_respond(query);
+    return false;
 }
 
 static bool read_order(struct http_request *req,
@@ -330,7 +330,7 @@ static void search(struct http_request *req, bool counts)
     if (query == NULL)
         return;
     what->counts = counts;
-    query->task.done = on_searched;
+    query->answer = answer_search;
     store_query_read(query, MAX_DEPTH, read_search);
 }
 

@@ -47,37 +47,23 @@ static void run_ticket(struct thread_task *task, struct store *store)
     (void)jobs_get(store_query_of(task), store, &row); /* says itself what is wrong */
 }
 
-static void answer_ticket(struct store_query *query)
+static bool answer_ticket(struct store_query *query)
 {
     char text[TICKET_CHARS + 1];
     int64_t life_s = (int64_t)(intptr_t)query->data;
     int64_t expires_s =
         authenticator_ticket_expiry_s(&query->loop->authenticator, clock_steady_ms(), life_s);
 
-    if (query->status != 200) {
-        http_respond_error(query->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
-        return;
-    }
     size_t n = authenticator_make_ticket(&query->loop->authenticator, query->token,
                                          str_make(query->job, query->job_n), expires_s, text);
     if (n == 0) {
         http_respond_error(query->req, 503, "the ticket cannot be signed");
-        return;
+        return false;
     }
     put_ticket(query, str_make(text, n), clock_wall_ms() / 1000 + life_s);
     keep_private(query->req);
     api_json(query->req, 201, &query->out);
-}
-
-static void on_looked(struct thread_task *task)
-{
-    struct store_query *query = store_query_of(task);
-
-    if (query->req != NULL) {
-        http_on_gone(query->req, NULL, NULL);
-        answer_ticket(query);
-    }
-    store_query_free(query);
+    return false;
 }
 
 static void make_ticket(struct http_request *req, const yyjson_val *root)
@@ -99,7 +85,7 @@ static void make_ticket(struct http_request *req, const yyjson_val *root)
     if (query == NULL)
         return;
     query->data = (void *)(intptr_t)seconds;
-    query->task.done = on_looked;
+    query->answer = answer_ticket;
     store_query_post(query);
 }
 
@@ -165,14 +151,15 @@ void api_session(struct http_request *req, void *arg)
 static void answer_login(struct token_call *e)
 {
     const struct token_row *row = &e->draft.row;
-    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
+    const struct token *t =
+        keyring_find(authenticator_ring(&e->query->loop->authenticator), row->id);
 
     if (t == NULL) { /* its token was revoked meanwhile */
-        http_respond_error(e->req, 401, "the token was revoked or has expired");
+        http_respond_error(e->query->req, 401, "the token was revoked or has expired");
         return;
     }
-    set_cookie(e->req, str_of(e->draft.text), (row->expires - row->created) / 1000);
-    respond_session(e->req, 201, t, true);
+    set_cookie(e->query->req, str_of(e->draft.text), (row->expires - row->created) / 1000);
+    respond_session(e->query->req, 201, t, true);
 }
 
 /* It may what its token may, and not for longer. */
@@ -219,15 +206,14 @@ void api_login(struct http_request *req, void *arg)
         token_call_free(e);
         return;
     }
-    e->token = token_ref(v->token); /* the row borrows its texts */
     fill_session(e, v->token, app->session_life_ms);
     token_call_post(e);
 }
 
 static void answer_logout(struct token_call *e)
 {
-    set_cookie(e->req, STR(""), 0);
-    http_respond(e->req, 204, NULL, STR_NONE);
+    set_cookie(e->query->req, STR(""), 0);
+    http_respond(e->query->req, 204, NULL, STR_NONE);
 }
 
 void api_logout(struct http_request *req, void *arg)
@@ -242,7 +228,6 @@ void api_logout(struct http_request *req, void *arg)
     struct token_call *e = token_call_new(req, TOKEN_LOGOUT, answer_logout);
     if (e == NULL)
         return;
-    e->token = token_ref(v->token);
     e->tokens.row.id = str_of(v->token->id);
     token_call_post(e);
 }

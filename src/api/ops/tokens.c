@@ -10,36 +10,24 @@
 
 /* --- errands --------------------------------------------------------------------- */
 
-static void on_gone(struct http_request *req, void *data)
+static void refuse(struct http_request *req, const struct token_request *k)
 {
-    struct token_call *e = data;
-
-    (void)req;
-    e->req = NULL;
-}
-
-static void refuse(struct token_call *e)
-{
-    const struct token_request *k = &e->tokens;
     int status = k->code == ERR_NOT_FOUND ? 404 : k->code == ERR_REFUSED ? 422 : 503;
 
     if (status == 503)
-        http_set_header(e->req, "Retry-After", STR("1"));
-    http_respond_error(e->req, status, "%s", k->why.text);
+        http_set_header(req, "Retry-After", STR("1"));
+    http_respond_error(req, status, "%s", k->why.text);
 }
 
-static void on_message(struct loop_message *message)
+static bool on_answered(struct store_query *query)
 {
-    struct token_call *e = container_of(message, struct token_call, message);
+    struct token_call *e = query->data;
 
-    if (e->req != NULL) {
-        http_on_gone(e->req, NULL, NULL);
-        if (e->tokens.code == 0)
-            e->answer(e);
-        else
-            refuse(e);
-    }
-    token_call_free(e);
+    if (e->tokens.code == 0)
+        e->answer(e);
+    else
+        refuse(query->req, &e->tokens);
+    return false;
 }
 
 /* On the token service's thread. */
@@ -47,44 +35,41 @@ static void on_done(struct token_request *tokens)
 {
     struct token_call *e = container_of(tokens, struct token_call, tokens);
 
-    if (mailbox_post(e->loop->box, &e->message) != 0)
-        token_call_free(e); /* the loop has gone, and its connections with it */
+    thread_task_answer(&e->query->task);
+}
+
+static void forget(struct store_query *query)
+{
+    draft_done(&((struct token_call *)query->data)->draft);
 }
 
 struct token_call *token_call_new(struct http_request *req,
                                   enum token_op op,
                                   void (*answer)(struct token_call *))
 {
-    struct token_call *e = calloc(1, sizeof(*e));
+    struct store_query *query =
+        store_query_new_with(req, STR(""), NULL, sizeof(struct token_call));
+    struct token_call *e = query != NULL ? query->data : NULL;
 
-    if (e == NULL) {
-        (void)api_no_memory(req);
+    if (e == NULL)
         return NULL;
-    }
-    e->loop = app_loop_of(req);
-    e->req = req;
-    e->answer = answer;
-    e->message.deliver = on_message;
-    e->tokens.op = op;
-    e->tokens.done = on_done;
-    arena_init(&e->mem);
+    *e = (struct token_call){ .tokens = { .op = op, .done = on_done },
+                              .query = query,
+                              .answer = answer };
+    query->answer = on_answered;
+    query->forget = forget;
     return e;
 }
 
 void token_call_post(struct token_call *e)
 {
-    http_on_gone(e->req, on_gone, e);
-    token_service_post(e->loop->app->tokens, &e->tokens);
+    store_query_await(e->query);
+    token_service_post(e->query->loop->app->tokens, &e->tokens);
 }
 
 void token_call_free(struct token_call *e)
 {
-    if (e == NULL)
-        return;
-    draft_done(&e->draft);
-    token_unref(e->token);
-    arena_done(&e->mem);
-    free(e);
+    store_query_free(e->query);
 }
 
 /* --- the list -------------------------------------------------------------------- */
@@ -134,19 +119,20 @@ void api_tokens(struct http_request *req, void *arg)
 static void answer_create(struct token_call *e)
 {
     const struct token_row *row = &e->draft.row;
-    const struct token *t = keyring_find(authenticator_ring(&e->loop->authenticator), row->id);
+    const struct token *t =
+        keyring_find(authenticator_ring(&e->query->loop->authenticator), row->id);
     struct buf out;
 
     buf_init(&out, 64 * 1024);
     if (t == NULL) { /* somebody was faster to revoke it */
-        http_respond_error(e->req, 409, "the token is gone already");
+        http_respond_error(e->query->req, 409, "the token is gone already");
         return;
     }
     token_call_put_token(&out, t);
     json_add_text(&out, "token", str_of(e->draft.text));
     json_end(&out);
-    http_set_header(e->req, "Cache-Control", STR("no-store"));
-    api_json(e->req, 201, &out);
+    http_set_header(e->query->req, "Cache-Control", STR("no-store"));
+    api_json(e->query->req, 201, &out);
     if (out.p != NULL)
         secret_forget(out.p, out.cap);
     buf_done(&out);
@@ -164,7 +150,7 @@ static bool read_list(struct token_call *e,
     if (json_is_null(v))
         return true;
     if (yyjson_is_str(v))
-        return arena_copy(&e->mem, json_text(v), ret);
+        return arena_copy(&e->query->mem, json_text(v), ret);
     buf_init(&list, 4096);
     bool ok = yyjson_is_arr(v);
     for (size_t i = 0; ok && i < yyjson_arr_size(v); i++) {
@@ -175,7 +161,8 @@ static bool read_list(struct token_call *e,
             buf_char(&list, ',');
         buf_str(&list, one);
     }
-    ok = ok && list.error == 0 && list.n > 0 && arena_copy(&e->mem, buf_text(&list), ret);
+    ok =
+        ok && list.error == 0 && list.n > 0 && arena_copy(&e->query->mem, buf_text(&list), ret);
     buf_done(&list);
     return ok;
 }
@@ -229,15 +216,15 @@ static bool read_create(struct token_call *e, struct json_reader *reader)
     struct error why;
     struct json j;
 
-    if (!api_read_body(e->req, reader, http_body(e->req), &j))
+    if (!api_read_body(e->query->req, reader, http_body(e->query->req), &j))
         return false;
     if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
-        http_respond_error(e->req, 503, "%s", why.text);
+        http_respond_error(e->query->req, 503, "%s", why.text);
         return false;
     }
     const char *wrong = read_row(e, j.root);
     if (wrong != NULL)
-        http_respond_error(e->req, 422, "%s", wrong);
+        http_respond_error(e->query->req, 422, "%s", wrong);
     e->tokens.row = e->draft.row;
     return wrong == NULL;
 }
@@ -260,7 +247,7 @@ void api_token_create(struct http_request *req, void *arg)
 
 static void answer_revoke(struct token_call *e)
 {
-    http_respond(e->req, 204, NULL, STR_NONE);
+    http_respond(e->query->req, 204, NULL, STR_NONE);
 }
 
 void api_token_revoke(struct http_request *req, void *arg)
@@ -270,7 +257,7 @@ void api_token_revoke(struct http_request *req, void *arg)
     (void)arg;
     if (e == NULL)
         return;
-    if (arena_copy(&e->mem, http_param(req, "token"), &e->tokens.row.id)) {
+    if (arena_copy(&e->query->mem, http_param(req, "token"), &e->tokens.row.id)) {
         token_call_post(e);
         return;
     }
