@@ -89,9 +89,9 @@ static int start_show(int argc, char **argv)
 
 static const struct command config_show = {
     .name = "show",
-    .about = "what the server would run with, and who has said it",
-    .story = "Writes every setting, as a file that means the same; secrets are masked, and so "
-             "are the values of an agent's env.  It takes the options and variables of serve.",
+    .about = "show the effective settings, and the source of each",
+    .story = "Writes every setting as a valid file; secrets and the values of an agent's env "
+             "are masked.  It takes the options and variables of serve.",
     .takes = COMMAND_JSON | COMMAND_SETTINGS,
     .start = start_show,
 };
@@ -165,7 +165,7 @@ static int start_check(int argc, char **argv)
 
 static const struct command config_check = {
     .name = "check",
-    .about = "whether that is good",
+    .about = "check the settings",
     .story = "Reads the settings as serve would, and looks for the programs and folders of "
              "agents.  Nothing is started.  It takes the options and variables of serve.",
     .exits = "0 the server could start with it\n1 it can be read, but a program or folder is "
@@ -213,7 +213,7 @@ static int run_reference(const struct args *args)
 static const struct command config_reference = {
     .name = "reference",
     .arguments = "[server|agents|graphs]",
-    .about = "all settings there are",
+    .about = "list all settings",
     .story = "Writes the settings of the server, of agents and of their graphs as tables in "
              "Markdown, or one part of it; with --json those of server and agents, one a line.",
     .takes = COMMAND_JSON,

@@ -64,11 +64,10 @@ static int run_check(const struct args *args)
 
 static const struct command command_check = {
     .name = "check",
-    .about = "whether the file is sound",
-    .story =
-        "Looks through the whole file, also beside a server that runs.  What is in it is a "
-        "matter for spoolwire verify.",
-    .exits = "0 it is sound\n1 it is not",
+    .about = "check the file",
+    .story = "Checks the whole file, also while a server runs.  spoolwire verify checks the "
+             "records in it.",
+    .exits = "0 it is intact\n1 it is damaged",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_check,
 };
@@ -108,9 +107,9 @@ static int run_backup(const struct args *args)
 static const struct command command_backup = {
     .name = "backup",
     .arguments = "FILE",
-    .about = "a copy of it, also while the server runs",
-    .story = "Copies the database to a new file.  The server may go on: the copy is as it was "
-             "at one moment.  It is there under its name only when it is whole.",
+    .about = "copy it, also while the server runs",
+    .story = "Copies the database to a new file, also while the server runs: a consistent copy "
+             "of one moment.  The file appears under its name only when it is complete.",
     .exits = "0 the copy is there",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .min_words = 1,
@@ -137,10 +136,10 @@ static int run_vacuum(const struct args *args)
 
 static const struct command command_vacuum = {
     .name = "vacuum",
-    .about = "give its free space back",
+    .about = "return its free space to the system",
     .story =
-        "Writes the file anew, without what deleted jobs have left.  It needs the server to "
-        "be stopped, and as much free space as the file has.",
+        "Rewrites the file without the space of deleted jobs.  The server must be stopped, "
+        "and the disk needs as much free space as the file has.",
     .exits = "0 it is done",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_vacuum,
@@ -215,7 +214,7 @@ static int run_stats(const struct args *args)
 
 static const struct command command_stats = {
     .name = "stats",
-    .about = "how much is in it",
+    .about = "count jobs, records and bytes",
     .story = "Counts jobs and records, and the bytes that they take.",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_stats,
@@ -226,6 +225,6 @@ static const struct command *const parts[] = { &command_check, &command_backup, 
 
 const struct command command_db = {
     .name = "db",
-    .about = "check, copy and tidy the database",
+    .about = "check, copy and compact the database",
     .parts = parts,
 };

@@ -337,7 +337,7 @@ static int run(const struct args *args)
 
 const struct command command_dev = {
     .name = "dev",
-    .about = "put the graphs of a langgraph.json behind a server",
+    .about = "serve the graphs of a langgraph.json",
     .story =
         "Reads a project's langgraph.json, starts its graphs, Python and JavaScript, and serves "
         "LangGraph's API and everything else for them.  Processes are replaced when a file of the "

@@ -172,7 +172,7 @@ static int run(const struct args *args)
 
 const struct command command_dialects = {
     .name = "dialects",
-    .about = "list what readers can be spoken to in, with a sample frame each",
+    .about = "list the dialects, with a sample frame each",
     .story =
         "Lists the dialects that `spoolwire translate --to` and readers can ask for, with "
         "one real frame of each.  With --json also whether the data carries its event's name, "

@@ -37,10 +37,10 @@ static int run(const struct args *args)
 const struct command command_init = {
     .name = "init",
     .arguments = "DIR",
-    .about = "write a small project with a graph to begin with",
+    .about = "write a small example project with a graph",
     .story =
-        "Writes a langgraph.json and a graph that chats and asks for approval, with a model "
-        "that is made up: it needs no key and no network.  Nothing that is there is replaced.",
+        "Writes a langgraph.json and a graph that chats and asks for approval, with a fake "
+        "model: it needs no key and no network.  Existing files are not replaced.",
     .flags = flags,
     .min_words = 1,
     .max_words = 1,

@@ -128,7 +128,7 @@ static const struct flag flags[] = {
 const struct command command_interrupts = {
     .name = "interrupts",
     .about = "list the questions that wait for an answer",
-    .story = "Lists the questions that jobs have asked and nobody has answered yet, the oldest "
+    .story = "Lists the open questions of jobs, the oldest "
              "job's first.  With --json one a line.",
     .flags = flags,
     .takes = COMMAND_JSON | COMMAND_REMOTE,

@@ -155,10 +155,11 @@ static const struct command command_release = {
     .name = "release",
     .arguments = "JOB…",
     .about = "free jobs that are set aside",
-    .story = "A job over which the server has crashed twice is set aside: it can be read, and "
-             "nothing is done to it.  This makes it go on.  A job that was at work is queued "
-             "again, at no cost.  If the server crashes over it again, it is set aside again.  "
-             "Needs a token with the scope admin.",
+    .story =
+        "A job over which the server has crashed twice is set aside: it can be read, and "
+        "is not processed.  This command continues it.  A job that was running is requeued "
+        "without using up an attempt.  If the server crashes over it again, it is set aside again.  "
+        "Needs a token with the scope admin.",
     .exits = "0 they go on",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,

@@ -517,12 +517,12 @@ static const struct flag flags[] = {
 const struct command command_replay = {
     .name = "replay",
     .arguments = "FILE",
-    .about = "serve a recorded run again, with faults on demand",
+    .about = "serve a recorded run again, with injected faults",
     .story =
         "Serves a run that spoolwire record has written, as it was: every dialect, from any "
         "place, at its pace, as often as wanted, and without an agent.  Streams of events "
-        "begin when the first reader comes.  Whoever submits a job, to whichever agent, gets "
-        "this one.  It is over from the beginning, as requests other than streams show.  Pace "
+        "begin when the first reader comes.  Every submission, to any agent, gets "
+        "this job.  It is over from the beginning, as requests other than streams show.  Pace "
         "and faults are for SSE, and for JSON lines with an envelope.  It ends when it is "
         "stopped, and nothing of it is kept.",
     .flags = flags,

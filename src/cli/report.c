@@ -40,7 +40,7 @@ const struct command command_report = {
     .story =
         "Writes a job's report: the artifact that is its final report, else its output when "
         "that is a text.",
-    .exits = "0 here it is, or with --json whether there is one\n1 there is none, or not yet",
+    .exits = "0 the job has a report, or with --json in any case\n1 it has none, or not yet",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .min_words = 1,
     .max_words = 1,

@@ -242,9 +242,10 @@ static const struct flag flags[] = {
 const struct command command_submit = {
     .name = "submit",
     .arguments = "AGENT",
-    .about = "hand in a job, and follow it",
-    .story = "Gives the agent a job and writes the job's id, with --follow its events, or with "
-             "--wait what it has made.",
+    .about = "submit a job, and follow it",
+    .story =
+        "Submits a job to the agent and writes the job's id, with --follow its events, or with "
+        "--wait what it has made.",
     .flags = flags,
     .exits =
         "0 all well\n1 with --follow or --wait: the job failed or was cancelled\n5 the time "

@@ -48,7 +48,7 @@ const struct command command_tail = {
     .story =
         "Follows a job from its beginning until it has ended.  On a terminal it shows the "
         "agents at work, and takes the answers to their questions; into a pipe or file, or when a dialect is given, it writes frames, "
-        "each one's data on a line.  A lost connection is made again by itself, and goes on "
+        "each one's data on a line.  After a lost connection it reconnects and resumes "
         "where it was.",
     .flags = flags,
     .exits = "0 the job succeeded\n1 it failed or was cancelled",

@@ -333,8 +333,8 @@ static int run_revoke(const struct args *args)
 
 static const struct command command_create = {
     .name = "create",
-    .about = "make a token",
-    .story = "Makes a token and writes it to standard output, once: only a hash of it is kept.",
+    .about = "create a token",
+    .story = "Creates a token and writes it to standard output, once: only its hash is stored.",
     .flags =
         (const struct flag[]){
             { FLAG_SCOPE, "scope", "LIST", NULL,
@@ -373,7 +373,7 @@ static const struct command command_create = {
 static const struct command command_list = {
     .name = "list",
     .about = "list the tokens",
-    .story = "Lists the tokens of the database, without their secrets, which nobody has.",
+    .story = "Lists the tokens of the database.  Their secrets are not stored.",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_list,
 };
@@ -381,9 +381,9 @@ static const struct command command_list = {
 static const struct command command_revoke = {
     .name = "revoke",
     .arguments = "TOKEN…",
-    .about = "make tokens worthless",
+    .about = "revoke tokens",
     .story = "Each TOKEN is the id of one (or all of its text).  A server that runs refuses it "
-             "from then on, and cuts its streams.",
+             "from then on, and closes its streams.",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .min_words = 1,
     .max_words = COMMAND_MANY,
@@ -392,7 +392,7 @@ static const struct command command_revoke = {
 
 const struct command command_token = {
     .name = "token",
-    .about = "make, list and revoke tokens",
+    .about = "create, list and revoke tokens",
     .story =
         "Tokens say who may do what.  These commands work on the database itself, whether a "
         "server has it open or not.",

@@ -486,11 +486,11 @@ const struct command command_translate = {
         "standard input) and writes the frames that a reader gets.  What has been read is "
         "translated and written at once, so a slow worker can be followed token by token.\n"
         "\n"
-        "A line that cannot be understood is reported on standard error as "
-        "file:line: reason, counted and skipped; it harms no other line.",
+        "A malformed line is reported on standard error as "
+        "file:line: reason, counted and skipped.",
     .flags = flags,
     .exits = "0 all well, also when the job failed or the reader closed the pipe\n1 some lines "
-             "could not be understood",
+             "were malformed",
     .max_words = COMMAND_MANY,
     .run = run,
 };

@@ -419,16 +419,16 @@ static int run(const struct args *args)
 const struct command command_verify = {
     .name = "verify",
     .arguments = "[JOB…]",
-    .about = "prove that jobs' journals are sound",
+    .about = "check the records of jobs",
     .story =
-        "Looks at the records of jobs, or of all jobs: their numbers have no gap, each is as "
+        "Checks the records of jobs, or of all jobs: their numbers have no gap, each is as "
         "it was written, there is one ending and it is the last, every start is closed, a "
         "fold that is rebuilt from them agrees with the job's state, and every dialect can "
-        "say them.  It asks a server, or with --data or --config it reads the database, also "
+        "render them.  It asks a server, or with --data or --config it reads the database, also "
         "while a server has it open, and writes nothing.  Through a server it also reads every "
         "dialect of ended jobs to its end; that a record is as it was written can only be seen "
         "in the file.",
-    .exits = "0 all are sound\n1 some are not",
+    .exits = "0 all are consistent\n1 some are not",
     .takes = COMMAND_JSON | COMMAND_DATA | COMMAND_REMOTE,
     .max_words = COMMAND_MANY,
     .run = run,

@@ -51,8 +51,8 @@ void server_config_help(struct buf *out)
     buf_lit(out,
             "Usage: spoolwire serve [OPTION…]\n"
             "\n"
-            "Runs the gateway: takes jobs, hands them to agents, keeps what they say, and\n"
-            "streams it to any number of readers.\n"
+            "Runs the gateway: queues jobs, gives them to agents, stores their events, and\n"
+            "streams them to any number of readers.\n"
             "\n");
     for (size_t i = 0; i < server_options.n; i++)
         help_option(out, &server_options.options[i]);
@@ -72,7 +72,7 @@ void server_config_help(struct buf *out)
                  "Exit status:\n"
                  "  0   it was stopped\n"
                  "  2   usage, or the settings\n"
-                 "  3   trouble with the database, the address, a file or memory\n");
+                 "  3   an error of the database, the address, a file or memory\n");
 }
 
 void server_config_manual(struct buf *out)
