@@ -1,11 +1,10 @@
-/* Who may: the check that stands before every request, and what a caller's token is asked for
- * later on.
+/* Admission: the check before every request, and later checks of the caller's token.
  *
  * It is made when the route is known and before any of the body is read.  A caller shows a
  * token in a header, a ticket in the query (streams only: a browser's EventSource can send no
  * headers), or a session's cookie.  A cookie is sent by the browser itself, whichever page
- * makes it do so: hence it counts for nothing from a page that is not ours, and what changes
- * something needs the browser's word for it. */
+ * makes it do so: hence it is ignored from a page that is not ours, and a request that changes
+ * something needs a header of the browser as proof. */
 #include "api/admit.h"
 
 #include "auth/access.h"

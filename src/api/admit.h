@@ -28,7 +28,7 @@ void api_refuse_limit(struct http_request *req,
 /* "expired", "streams" */
 const char *refusal_name(enum refusal refusal);
 
-/* Whose job it is, and which jobs it may be about; borrows from @t. */
+/* The owner of a new job, and the jobs that the request may name; borrows from @t. */
 void api_set_caller(struct journal_request *j, const struct token *t);
 /* Whose leases it may show; borrows from @t. */
 void api_set_lease_caller(struct lease_caller *c, const struct token *t);

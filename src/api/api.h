@@ -55,13 +55,13 @@ struct app {
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */
     bool aiq_compat;
-    int64_t shutdown_ms; /* readers are sent away within this time */
+    int64_t shutdown_ms; /* readers are disconnected within this time */
     atomic_bool draining;
     _Atomic(struct app_loop *) loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
     atomic_uint n_loops;
 };
 
-/* Why a caller was turned away. */
+/* Why a request was refused. */
 enum refusal {
     REFUSAL_MISSING, /* no token */
     REFUSAL_UNKNOWN, /* not one of ours */
@@ -100,9 +100,9 @@ extern const struct http_route api_routes[];
 
 /* From any thread: other settings from now on; they are borrowed until the end. */
 void api_reload(struct app *app, const struct app_settings *settings);
-/* From any thread: tokens are new, or good no longer. */
+/* From any thread: tokens are new, or no longer valid. */
 void api_tokens_changed(struct app *app);
-/* From any thread: readers are sent away. */
+/* From any thread: disconnects the readers. */
 void api_drain(struct app *app);
 /* From any thread: how many readers there are. */
 size_t api_readers(struct app *app);

@@ -1,4 +1,4 @@
-/* What the handlers of one loop ask of the journal.
+/* The requests of one loop to the journal.
  *
  * It goes there once in every turn of the loop, after all sockets that had something were
  * read: requests that came together then share a commit, instead of the first one having one

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { TURN_READERS = 32 }; /* woken between two looks at the sockets */
+enum { TURN_READERS = 32 }; /* woken between two polls of the sockets */
 
 struct topic_channel {
     struct topic_channel *next; /* of the topic */
@@ -146,8 +146,8 @@ static void detach(struct topic *t)
     table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
 }
 
-/* An id may be used again: keys rise.  What is kept of an earlier job is forgotten, and who
- * reads it has lost it.  False when @key is an earlier job's. */
+/* An id may be used again: keys rise.  What is kept of an earlier job is dropped, and its
+ * readers are disconnected.  False when @key is an earlier job's. */
 static bool take_key(struct topic *t, int64_t key)
 {
     if (key == 0 || key == t->key)
@@ -224,8 +224,8 @@ static void remove_empty(struct topic *t)
 /* --- turns --------------------------------------------------------------------- */
 
 /* A commit is acknowledged, and the writer's next one taken in, while its readers are still
- * being served: they are woken a few at a time, round and round.  Whoever comes late in the
- * round gets all that was committed meanwhile in one write. */
+ * being served: they are woken a few at a time, in rounds.  A reader late in the round gets all
+ * that was committed meanwhile in one write. */
 
 static void due_append(struct hub *h, struct topic_channel *c)
 {
@@ -269,7 +269,7 @@ static size_t wake_some(struct topic_channel *c, size_t room)
 {
     struct topic *t = c->topic;
 
-    /* Readers may leave as they are woken; what they leave empty goes afterwards. */
+    /* Readers may leave as they are woken; empty channels are freed afterwards. */
     t->waking = true;
     for (; room > 0 && c->n_due > 0; room--) {
         struct reader *r = c->at != &c->readers ? c->at : c->readers.next;
@@ -636,7 +636,7 @@ void hub_unlisten(struct hub *h, struct hub_listener *l)
 
 void hub_tell(struct hub *h, const struct change *change)
 {
-    /* Who hears may stop listening. */
+    /* A listener may unsubscribe in its callback. */
     for (struct hub_listener *l = h->listeners.next, *next; l != &h->listeners; l = next) {
         next = l->next;
         l->hear(l, change);

@@ -1,12 +1,12 @@
-/* The hub of one loop: topics of jobs that somebody reads here, and their recent bytes.
+/* The hub of one loop: topics of jobs that have readers here, and their recent bytes.
  *
  *     journal ──▶ notifier ──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
  *
  * A topic is a job.  A channel is one way to read it; it keeps a window of recent records
  * (hub/window.h), rendered once.  A reader is a place in a channel: inside the window it takes
- * bytes from the blocks there, behind it it reads pages from the store (hub/page.h).  Being
- * told is only a hint: a record that was not handed over, for whatever reason, empties the
- * window and sends the readers to the store.
+ * bytes from the blocks there, behind it it reads pages from the store (hub/page.h).  A change
+ * is only a hint: a record that was not handed over, for whatever reason, empties the window
+ * and makes the readers read the store.
  *
  * Everything but hub_shared is the loop's. */
 #ifndef HUB_HUB_H
@@ -37,8 +37,8 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 /* --- on a loop ---------------------------------------------------------------- */
 
 int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
-/* About once a second: has the store asked for news that nobody may have told, where hints can
- * get lost; see hub/recheck.h. */
+/* About once a second: asks the store for missed changes, where hints can get lost; see
+ * hub/recheck.h. */
 void hub_recheck(struct hub *h, struct thread_pool *pool);
 /* Before the mailbox is closed: what the store says from now on is ignored. */
 void hub_stop(struct hub *h);
@@ -93,7 +93,7 @@ void hub_reader_moved(struct reader *r,
 
 /* --- the states of all jobs ------------------------------------------------------ */
 
-/* Somebody who wants to know.  The owner embeds it and sets `hear`; NULL: changes were lost. */
+/* A listener to all changes.  The owner embeds it and sets `hear`; NULL: changes were lost. */
 struct hub_listener {
     struct hub_listener *prev, *next;
     void (*hear)(struct hub_listener *l, const struct change *change);

@@ -230,7 +230,7 @@ static void read_sheet(struct page_reading *r)
 
     r->hole = false;
     cached_page_unref(p->cached);
-    /* Who gathers reads by himself. */
+    /* A reader that gathers reads its own pages. */
     p->cached = stream_format_gathers(&p->format)
                     ? NULL
                     : page_cache_get(p->page_cache, &place, p->job_seq);

@@ -90,7 +90,7 @@ static void remove_entry(struct page_cache *s, struct page_cache_entry *e)
     free(e);
 }
 
-/* Those that are being read stay: somebody will come back to them. */
+/* Entries that are being read stay: their reader will fill them. */
 static void make_room(struct page_cache *s)
 {
     struct page_cache_entry *e = s->list.prev;

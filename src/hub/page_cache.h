@@ -1,5 +1,4 @@
-/* The page cache: cached pages that were read from the store lately, for whoever wants the
- * same.
+/* The page cache: pages that were read from the store lately, for readers that want the same.
  *
  * A thousand readers that come back after a restart want the same pages of the same job.
  * The first one that asks for a place reads it; those that ask meanwhile wait for it, and

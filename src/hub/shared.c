@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MAX_QUESTION = 4096 }; /* a longer one is not in the news: whoever wants it asks */
+enum { MAX_QUESTION = 4096 }; /* a longer one is left out of the change: readers ask for it */
 
 struct home {
     struct hub *hub;            /* borrowed */
@@ -91,7 +91,7 @@ int hub_shared_add(struct hub_shared *s,
 
 /* --- who wants what ------------------------------------------------------------- */
 
-/* The table holds the bits in place of a pointer: never NULL while somebody wants it. */
+/* The table holds the bits in place of a pointer: never NULL while a loop wants it. */
 static uintptr_t bits_of(const struct hub_shared *s, struct key k)
 {
     return (uintptr_t)table_get(&s->wanted, k);

@@ -1,4 +1,5 @@
-/* What the hubs of all loops and the journal's thread share: who wants which job.
+/* What the hubs of all loops and the journal's thread share: which loop has readers of which
+ * job.
  *
  * Internal to hub/. */
 #ifndef HUB_SHARED_H
@@ -26,7 +27,7 @@ int hub_shared_add(struct hub_shared *s,
 int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
 void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 
-/* From a loop: somebody there listens to the states of all jobs, or nobody does any more. */
+/* From a loop: it has a listener to the states of all jobs, or no longer has one. */
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 
 bool hub_shared_may_lose(const struct hub_shared *s);
@@ -34,7 +35,7 @@ bool hub_shared_may_lose(const struct hub_shared *s);
 /* On the hub's loop. */
 void hub_tell(struct hub *h, const struct change *change);
 void hub_take(struct hub *h, const struct change_message *news);
-/* Something was lost on the way to it, nobody knows what: all readers look again. */
+/* A change on its way to it was lost: all readers read the store. */
 void hub_missed(struct hub *h);
 
 #endif

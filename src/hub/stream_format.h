@@ -69,7 +69,7 @@ void stream_format_put(const struct stream_format *format,
                        struct str event,
                        struct str data,
                        struct buf *out);
-/* The same as the dialect says it, with @frames for scratch; nothing where it has no such
+/* The same in the dialect's form, with @frames for scratch; nothing where it has no such
  * frame. */
 int stream_format_put_connection(const struct stream_format *format,
                                  struct str job,

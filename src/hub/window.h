@@ -38,7 +38,7 @@ struct window {
 
 void block_unref(struct block *b);
 
-/* It is empty and stands at @seq: whoever is behind that reads the store. */
+/* It is empty and stands at @seq: readers behind that read the store. */
 void window_reset(struct window *w, uint64_t seq);
 /* Appends @bytes, which end with record @seq; w->last is the caller's to move. */
 int window_add(struct window *w, struct str bytes, uint64_t seq, bool last);

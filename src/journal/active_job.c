@@ -1,7 +1,7 @@
 /* The life of a job in memory: entered, numbered, folded, moved from state to state, forgotten.
  *
- * What a turn does to a job is done here first; the commit makes it true.  A turn that fails
- * reads the job anew from the store (live_reload()), so nothing has to be undone. */
+ * What a turn does to a job is done here first; the commit makes it true.  After a failed turn
+ * the job is read from the store again, so nothing has to be undone. */
 #include "journal/active_job.h"
 
 #include "ingest/fold.h"

@@ -177,17 +177,17 @@ int active_job_finish(struct active_job *l,
                       enum job_end end,
                       struct str error,
                       struct str type);
-/* Takes the state that the worker's own word has put in the log. */
+/* Takes over the final state that the worker's own event has put into the log. */
 int active_job_follow_fold(struct active_job *l);
-/* Its worker is lost: queued again within the budget, else failed.  If it has asked, that is
- * how its attempt ended, at no cost. */
+/* Its worker is lost: requeued within the budget, else failed.  If it has asked a question, its
+ * attempt counts as finished and is not used up. */
 int active_job_lose_worker(struct active_job *l, struct str why, struct str type);
 int active_job_lose(struct active_job *l, const struct last_word *word);
-/* The same at no cost, as when a worker hands it back. */
+/* The same without using up an attempt, as when a worker returns it. */
 int active_job_requeue(struct active_job *l, struct str why);
-/* What the turn did is done with. */
+/* The turn is over: forgets what it did. */
 void active_job_end_turn(struct active_job *l);
-/* Nothing is done to it since @since; 0: it goes on. */
+/* It is set aside since @since; 0: it is not. */
 void active_job_set_aside(struct active_job *l, int64_t since);
 /* The turn failed: as it is in the store; gone when it is not there. */
 void active_job_reload(struct active_job *l);
@@ -234,7 +234,7 @@ void owners_tell(struct journal *j);
 
 /* --- suspects.c -------------------------------------------------------------- */
 
-/* Of a job that is set aside nothing is done: true, and it was refused. */
+/* Refuses a request for a job that is set aside; true if it did. */
 bool suspects_refuse(const struct active_job *l, struct journal_request *req);
 /* After a crash: is it the one that was being folded?  Changes the row, before it is added. */
 void suspects_take(struct journal *j, struct job_row *row);
@@ -338,9 +338,9 @@ void journal_broke(struct journal *j, struct journal_request *req, int code);
 /* A write of rows beside a job's ended with @code; `why` says why.  What the rows themselves
  * are to blame for is refused, and has changed nothing; anything else fails the turn. */
 void journal_wrote(struct journal *j, struct journal_request *req, int code);
-/* Is it there, for who asks? */
+/* Does the job exist, and may the caller see it? */
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
-/* There is no such job, for who asks. */
+/* Refuses: there is no such job, or the caller may not see it. */
 void journal_not_found(struct journal_request *req);
 /* The job of a request; a job that is final answers ERR_CLOSED with its row.  journal_job_of
  * also refuses one that is set aside. */
@@ -367,11 +367,11 @@ void journal_submit(struct journal *j, struct journal_request *req);
 /* The job of a request whose caller must hold the lease; NULL: it was refused. */
 struct active_job *journal_leased_job(struct journal *j, struct journal_request *req);
 int64_t active_job_lease_ms(const struct active_job *l);
-/* Its worker has been heard of. */
+/* A sign of life of its worker: renews the lease. */
 void journal_renew(struct active_job *l);
-/* What its worker hears each time. */
+/* What each answer tells its worker: cancel, pause. */
 void journal_answer_lease(struct active_job *l, struct journal_request *req);
-/* It is at work from now on, for who asks. */
+/* It is running from now on, by the request's worker. */
 int journal_begin_attempt(struct active_job *l, const struct journal_request *req);
 /* True when it waits; false when it has its job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
@@ -409,7 +409,7 @@ void journal_append(struct journal *j, struct journal_request *req);
 void journal_heartbeat(struct journal *j, struct journal_request *req);
 /* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
 int journal_wait_for_answer(struct active_job *l, bool interrupted);
-/* The same, of a worker that has asked and says nothing more. */
+/* The same, of a worker that is lost after its question. */
 int journal_stop_at_question(struct active_job *l);
 void journal_finish(struct journal *j, struct journal_request *req);
 

@@ -1,8 +1,8 @@
 /* Agents that change while the journal runs.
  *
- * Each keeps its place, so that the queues stay theirs; new ones come behind.  One that is
- * not named any more goes on as it was, for the sake of its jobs.  A job that is under way
- * keeps the fold that it has, and with it the settings of its graph. */
+ * Each keeps its place, so that the queues stay theirs; new ones come behind.  An agent that is
+ * no longer configured stays until its jobs have ended.  A job that is under way keeps the fold
+ * that it has, and with it the settings of its graph. */
 #include "journal/active_job.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* The worker's word: its events, its signs of life, and that it is done.
+/* Requests of a worker about its job: events, heartbeats, the end.
  *
- * All of it is fenced: who does not hold the lease is refused.  A batch that came before is
- * acknowledged again and stored once. */
+ * All of them are fenced: a caller that does not hold the lease is refused.  A batch that came
+ * before is acknowledged again and stored once. */
 #include "ingest/fold.h"
 #include "ingest/intake.h"
 #include "journal/crash.h"
@@ -125,7 +125,7 @@ int journal_stop_at_question(struct active_job *l)
     return l->thread != NULL ? end_at_question(l) : journal_wait_for_answer(l, false);
 }
 
-/* By the worker's word; its output was JSON when it came, and has its limits. */
+/* As the worker says; its output was checked to be JSON within the limits. */
 static int end_as_told(struct active_job *l, const struct journal_request *req)
 {
     struct last_word word = { .end = req->end,

@@ -1,5 +1,4 @@
-/* Kept answers: what workers have said last when they were asked what stays the same, so that
- * it can be said again while none of them is there.
+/* A cache of answers to calls that change nothing, for when no worker is there.
  *
  * In memory only, and bounded: the oldest go first. */
 #ifndef JOURNAL_CALL_CACHE_H

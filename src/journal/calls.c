@@ -2,11 +2,11 @@
  *
  *     caller ──CALL──▶ waits ──▶ a lease that waits takes it ──▶ worker ──ANSWER──▶ caller
  *
- * Nothing of this is stored, so it happens beside the turn's transaction: a call that is
- * under way when the server goes is lost, and its caller hears so by the end of the
- * connection.  A call that nobody took in time was not served; one that was taken and not
- * answered has timed out.  One that did not reach its worker waits again: the connection was
- * gone, or the worker asks with the same request_id once more.
+ * Nothing of this is stored, so it happens beside the turn's transaction: a call that is under
+ * way when the server stops is lost, and its caller's connection ends.  A call that no worker
+ * took in time was not served; one that was taken and not answered has timed out.  One that did
+ * not reach its worker waits again: the connection was gone, or the worker asks with the same
+ * request_id once more.
  *
  * A call that may be answered again (keeps) changes nothing.  So, when the worker that came for
  * it is silent, which a worker that has died is, the next one gets it as well, and the first
@@ -43,7 +43,7 @@ static void tell(struct journal *j, const struct journal_request *call)
         events->queued(events->arg, call->agents[0]);
 }
 
-/* Is it there, for who asks?  Else it was refused. */
+/* May the caller see it? Refuses otherwise. */
 static bool is_reached(struct journal *j, struct journal_request *req, struct str id)
 {
     req->job = id;

@@ -4,10 +4,9 @@
  *                   ▲          │ graph.interrupt, or a question with no run open
  *                   └──────────▼ waiting ──a line──▶ it was answered elsewhere: goes on
  *
- * What speaks on a channel carries no attempt, so there is only one worker as far as we know:
- * the channel itself (FED_ALONE).  Its silence is the end of its lease, as anybody's.  Or
- * somebody else holds the lease and says how the job ends (FED_BESIDE): then lines are taken
- * while it does. */
+ * Messages on a channel have no attempt, so the channel itself counts as the only worker
+ * (FED_ALONE); without messages its lease runs out like any other.  Or an executor holds the
+ * lease and ends the job (FED_BESIDE): then lines are taken while it does. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 

@@ -1,6 +1,6 @@
 /* Checkpoints: what a graph saves of a thread.
  *
- * Only who works on the thread may write or read them: the holder of the lease of one of its
+ * Only a worker of the thread may write or read them: the holder of the lease of one of its
  * jobs, or of a call about it.  They are stored with the turn, like the events around them. */
 #include "store/checkpoints.h"
 

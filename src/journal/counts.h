@@ -8,7 +8,7 @@
 
 /* Why a job has failed, as far as the journal itself decided it. */
 enum failure {
-    FAILURE_WORKER, /* the worker's own word, or how its process ended */
+    FAILURE_WORKER, /* reported by the worker, or its process failed */
     FAILURE_RUN_DEADLINE,
     FAILURE_QUEUE_DEADLINE,
     FAILURE_ANSWER_DEADLINE,

@@ -1,4 +1,4 @@
-/* A turn: everything that is waiting, one commit, then the news. */
+/* A turn: all waiting requests, one commit, then changes and answers. */
 #include "journal/journal.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static void reply(struct journal_request *req)
     req->done(req);
 }
 
-/* Nobody is going to work here any more. */
+/* Refuse all waiting requests: the server is shutting down. */
 static void send_away(struct journal_request *list)
 {
     while (list != NULL) {
@@ -140,7 +140,7 @@ static int commit(struct journal *j)
     return err;
 }
 
-/* A worker's sign of life is nobody else's business. */
+/* A heartbeat is no change for readers. */
 static bool has_news(const struct active_job *l)
 {
     return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->pause_news ||
@@ -159,7 +159,7 @@ static void tell_queued(struct journal *j)
     }
 }
 
-/* Told a few at a time: whatever memory there is, nobody is left out. */
+/* Published a few at a time, so that no job is left out when memory is short. */
 struct telling {
     struct journal *journal;
     size_t n;
@@ -258,7 +258,7 @@ static void tell_stuck(struct journal *j, bool failed)
     j->stuck = stuck;
 }
 
-/* Nothing of the turn was stored: nobody got anything. */
+/* Nothing of the turn was stored: every request is answered ERR_BUSY. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
     tell_stuck(j, true);
@@ -298,7 +298,7 @@ static void reload_stale(struct journal *j)
             active_job_reload(j->all[i]);
 }
 
-/* When time brings something, if nobody does. */
+/* When the next deadline is, without requests. */
 static int64_t next_time(const struct journal *j)
 {
     return j->next_expire < j->next_look ? j->next_expire : j->next_look;

@@ -46,7 +46,7 @@ enum journal_op {
     JOURNAL_APPEND, /* job, key, attempt, producer_seq, bytes (whole lines) */
     JOURNAL_HEARTBEAT, /* job, key, attempt */
     JOURNAL_FINISH,    /* job, key, attempt, end, error, output; or `interrupted` */
-    JOURNAL_RETURN,    /* job, key, attempt: hands the lease back, at no cost */
+    JOURNAL_RETURN,    /* job, key, attempt: returns the job without using up an attempt */
     JOURNAL_LOSE,   /* job, key, attempt, error: its worker is gone, as when a lease runs out */
     JOURNAL_COUNT,  /* agents → accepted: how many of their jobs wait */
     JOURNAL_CANCEL, /* job, error = the reason */
@@ -120,11 +120,11 @@ struct journal_reply {
 struct journal_line {
     struct str text;      /* behind the text of the line before, with a newline between */
     int64_t producer_seq; /* -1: none */
-    bool asks;            /* graph.interrupt, graph.paused: its last word before an answer */
+    bool asks;            /* graph.interrupt, graph.paused: its last line before an answer */
     bool ends;            /* job.done, job.failed */
 };
 
-/* Somebody who has a job, or waits for one. */
+/* A worker that has a job, or waits for one. */
 struct journal_worker {
     struct str worker; /* absent: it has not said who it is */
     struct str *agents;
@@ -179,7 +179,7 @@ struct journal_request {
 
     struct str job;
     int64_t key; /* row.key of the lease: an id that is used again is another job */
-    const struct job_scope *reach; /* a job outside of it is as good as absent; NULL: all */
+    const struct job_scope *reach; /* jobs outside of it are not found; NULL: all */
     /* Who leases jobs and works on them.  LEASE: remembered with it; else it must be the same.
      */
     struct lease_caller caller;
@@ -202,7 +202,8 @@ struct journal_request {
     int64_t wait_ms;
     enum job_end end;
     bool interrupted;
-    bool end_of_stream; /* FINISH: the process ended without a word: decide by what is open */
+    bool end_of_stream; /* FINISH: the process ended without an end of the job: decide by what
+                           is open */
     struct str error;
     struct str error_type;
     struct str details; /* FINISH, LOSE: of a failure, a JSON object; or absent */
@@ -250,7 +251,7 @@ struct journal_request {
     struct str answers;    /* LEASE: {id: value, …} to go on with; absent: it is a start.
                               REPLY, refused: the first answer */
     bool had_worker;       /* CANCEL: a worker had it */
-    atomic_bool withdrawn; /* LEASE, CALL: nobody waits for it; set by the caller's thread */
+    atomic_bool withdrawn; /* LEASE, CALL: the caller has gone; set by its thread */
     uint64_t lease_number; /* LEASE: its place among all.  RETURN, in: only unless a later one
                               has got the same lease; 0: anyway */
     uint64_t accepted, rejected;
@@ -322,7 +323,7 @@ struct journal_events {
 /* Whether what its jobs do comes over a channel. */
 enum journal_fed {
     FED_NOT,
-    FED_ALONE, /* and nobody leases them: the channel is their worker */
+    FED_ALONE, /* and workers do not lease them: the channel is their worker */
     FED_BESIDE /* beside whoever leases them */
 };
 
@@ -336,7 +337,7 @@ struct journal_agent {
     int64_t run_ms;          /* deadline of the run; 0: none */
     int64_t cancel_grace_ms; /* then it is forced */
     int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
-    bool is_deaf;            /* its workers cannot hear that they shall pause */
+    bool is_deaf;            /* its workers cannot be asked to pause */
     enum journal_fed fed;
     struct str places; /* its jobs are leased by this server, which names its places so, and
                         * go on while it is away; absent: others come for them */
@@ -369,7 +370,7 @@ struct journal_options {
 int journal_new(const struct journal_options *options, struct journal **ret, struct error *err);
 void journal_free(struct journal *j);
 
-/* Looks after what a crash left: loads the jobs that are not final.  Before any turn.
+/* Recovery: loads the jobs that are not final.  Before any turn.
  * Exec jobs (the agents named in @dead) lost their worker with the server. */
 int journal_recover(struct journal *j,
                     const struct str *dead,
@@ -382,10 +383,10 @@ void journal_post(struct journal *j, struct journal_request *req);
 /* Withdraws a LEASE or a CALL that waits: it is answered soon, with or without a job. */
 void journal_withdraw(struct journal_request *req);
 
-/* Does all that is waiting; true when there was anything.  Also what time brings: leases
- * that ran out, deadlines, retention. */
+/* Executes all waiting requests; true when there was anything.  Also expired leases, deadlines
+ * and retention. */
 bool journal_turn(struct journal *j);
-/* When time brings something next, in milliseconds from now, at most 1000. */
+/* Milliseconds until the next deadline, at most 1000. */
 int64_t journal_next_ms(struct journal *j);
 
 /* A thread of its own that does the turns. */

@@ -1,4 +1,4 @@
-/* Leases: who gets a job, for how long, and how it is handed back.
+/* Leases: which worker gets a job, for how long, and how it is returned.
  *
  *     LEASE ──▶ give() ──▶ the oldest job of its agents that may begin ──▶ answered
  *                 │ none
@@ -143,7 +143,7 @@ static bool is_for(const struct active_job *l, const struct journal_request *req
     return false;
 }
 
-/* The answer to this request was lost, or is on its way to nobody. */
+/* The answer to this request was lost. */
 static bool give_again(struct journal *j, struct journal_request *req)
 {
     struct active_job *l = active_job_find_lease(j, req->request_id);

@@ -1,4 +1,4 @@
-/* A post: a request to the journal whose answer comes back to the loop that asked.
+/* A mailbox call: a request to the journal whose answer comes back to the loop that asked.
  *
  *     loop: begin, fill in, send ──▶ journal's thread ──message──▶ loop: answered
  *

@@ -1,7 +1,7 @@
 /* The requests: which function does which, how the job of one is found, and how it is answered.
  *
- * A request is refused before it has written anything, so a refusal harms nobody.  What
- * fails after that (memory, disk) fails the whole turn.
+ * A request is refused before it has written anything, so a refusal does not affect others.
+ * What fails after that (memory, disk) fails the whole turn.
  *
  *     submit.c   a job begins              append.c     what its worker says of it
  *     leases.c   a worker gets it          checkpoints.c, items.c: what its worker writes

@@ -1,10 +1,10 @@
 /* Owners of open jobs: how many each has, and which of them must wait for others.
  *
  * A job says with how many others of its owner it may be at work (row.max_running).  One that
- * would be too many is held: it waits in its owner's own queue, so that whoever asks for work
- * does not come by it every time.  As soon as one of the others is at work no longer, all that
- * may begin now go back to their agents' queues; those that were too many after all are held
- * again when their turn comes. */
+ * would be too many is held: it waits in its owner's own queue, so that lease requests do not
+ * pass it every time.  As soon as one of the others is at work no longer, all that may begin
+ * now go back to their agents' queues; those that were too many after all are held again when
+ * their turn comes. */
 #include "base/error.h"
 #include "journal/active_job.h"
 

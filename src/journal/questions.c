@@ -29,7 +29,7 @@ void questions_forget(struct active_job *l)
     l->last_question = NULL;
 }
 
-/* For whoever follows all questions; without memory it is as if nobody had heard it. */
+/* For readers of the system topic; without memory the change is lost. */
 static void tell(struct active_job *l,
                  const struct question_row *row,
                  enum question_state state)
@@ -211,7 +211,7 @@ static size_t count_open(const struct questions *q)
 
 /* --- going on ---------------------------------------------------------------- */
 
-/* A run that begins anew asks anew: what was open is closed. */
+/* A run that starts again asks again: closes the open questions. */
 static int close_open(struct active_job *l, const struct questions *q)
 {
     struct journal *j = l->journal;

@@ -1,4 +1,4 @@
-/* Where queued jobs wait: each agent has a queue, and each owner one for jobs that may not
+/* Queues of jobs: each agent has a queue, and each owner one for jobs that may not
  * begin while so many others of the same owner are at work.  That one is in the order of their
  * submission: some are held as they come, and older ones only when their turn comes.  A run
  * that has to wait for its time, or for another of its thread, is in none. */

@@ -1,4 +1,5 @@
-/* Reads a job's stored records, each with its head.  Synchronous, for one thread at a time. */
+/* Reads a job's stored records, each with its header.  Synchronous, for one thread at a time.
+ */
 #ifndef JOURNAL_READER_H
 #define JOURNAL_READER_H
 
@@ -21,7 +22,7 @@ void record_reader_init(struct record_reader *r, struct store *s, int64_t key, s
 void record_reader_done(struct record_reader *r);
 
 /* What store_records hands out.  @ret is good until the next one.  A record that is damaged, or
- * whose head is, gives an error that record_is_damage knows. */
+ * whose header is, gives an error that record_is_damage knows. */
 int record_reader_read(struct record_reader *r,
                        uint64_t seq,
                        struct str stored,

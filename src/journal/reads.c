@@ -1,7 +1,7 @@
 /* What a turn reads from the store while it is under way.
  *
- * The turn's writes are gathered until its end, so whoever reads in its middle first has them
- * written: the turn sees its own writes. */
+ * The turn's writes are gathered until its end, so a read in its middle flushes them first: the
+ * turn sees its own writes. */
 #include "journal/active_job.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Runs of threads, while they live: whose turn it is, and what a run leaves to its thread.
+/* Runs of threads that have not ended: whose turn it is, and what a run changes in its thread.
  *
  *     run 1 ──────running──────▶ ended
  *     run 2      queued, in no queue ─┴─▶ in its agent's queue ──▶ running

@@ -8,7 +8,7 @@
  * start that finds one there stores that the job is a suspect before it folds anything.  When
  * that happens a second time within SUSPECT_MS, the job is set aside: it can be read and
  * deleted, everything else that would fold it is refused, and it is in no queue.  So one job
- * costs two crashes, and everybody else goes on. */
+ * causes at most two crashes, and other jobs go on. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -41,7 +41,7 @@ void suspects_take(struct journal *j, struct job_row *row)
     }
     if (row->set_aside == 0)
         return;
-    /* Whoever had it lost it with the crash, and its place is free for others. */
+    /* Its worker has lost it with the crash, and its slot is free. */
     row->lease_until = 0;
     row->worker = row->request_id = STR_NONE;
 }
@@ -102,7 +102,7 @@ void suspects_recovered(struct journal *j)
 
 /* --- release ------------------------------------------------------------------ */
 
-/* It goes on where it was; one that was at work is queued again, at no cost. */
+/* It continues where it was; one that was running is requeued without using up an attempt. */
 static int go_on(struct active_job *l)
 {
     struct journal *j = l->journal;

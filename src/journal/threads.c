@@ -105,7 +105,7 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
     }
     if (err == ERR_NOT_FOUND && jobs_have(j, req, row.id))
         return;
-    if (err == ERR_NOT_FOUND) /* it may be there, and not for who asks */
+    if (err == ERR_NOT_FOUND) /* it may exist, and be hidden from the caller */
         err = read_thread(j, row.id, &there, &req->why);
     if (err == 0) {
         refuse(req, ERR_REFUSED, "Thread with ID %.*s already exists",
@@ -276,7 +276,7 @@ bool threads_may_enter(struct journal *j,
     int err = find(j, req, ret_thread);
 
     req->code = 0;
-    /* It may be there, and not for who asks. */
+    /* It may exist, and be hidden from the caller. */
     if (err == ERR_NOT_FOUND && req->if_absent &&
         (jobs_have(j, req, req->thread_row.id) || threads_have(j, req, req->thread_row.id)))
         return false;
@@ -307,7 +307,7 @@ bool threads_may_enter(struct journal *j,
     return true;
 }
 
-/* What is at work makes room, as far as the new run's strategy asks for it. */
+/* Cancels runs of the thread, as the new run's multitask strategy asks for. */
 static int make_room(struct journal *j, struct str strategy, const struct thread_row *thread)
 {
     bool rolls_back = str_is(strategy, "rollback");

@@ -1,4 +1,4 @@
-/* What time brings to jobs: deadlines, workers that are silent, retention. */
+/* Timers of jobs: deadlines, expired leases, retention. */
 #include "journal/active_job.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum {
     EXPIRE_ROWS = 500
 };
 
-/* Beats that could not be heard do not count as silence. */
+/* Time in which heartbeats could not be received does not count. */
 static bool lease_is_over(const struct journal *j, const struct active_job *l)
 {
     return j->now >= l->row.lease_until && j->now >= j->heard_since + active_job_lease_ms(l);

@@ -1,4 +1,4 @@
-/* Who works, and who would: holders of leases, and requests for one that wait. */
+/* The list of workers: holders of leases, and waiting lease requests. */
 #include "journal/active_job.h"
 
 #include "base/error.h"
@@ -46,7 +46,7 @@ static bool put_all(struct journal *j, struct journal_request *req)
             job_scope_includes(req->reach, l->row.id, l->row.owner))
             ok = put_holder(l, mem, &req->workers[n++]);
     }
-    /* Whoever sees only some jobs has no business with those that have none. */
+    /* A caller that sees only some jobs does not see workers without a job. */
     const struct journal_request *lease =
         req->reach == NULL || req->reach->all ? waiting_first(j) : NULL;
     for (; ok && lease != NULL && n < MAX_WORKERS; lease = waiting_after(j, lease))

@@ -47,7 +47,7 @@
     STORE_CHECKPOINT_OPS(OP) STORE_ITEM_OPS(OP) STORE_ASSISTANT_OPS(OP)                \
     STORE_TOKEN_OPS(OP)
 
-/* Looking after where it lives.  A backend leaves out what it does not offer. */
+/* Administration of the database.  A backend leaves out what it does not offer. */
 #define STORE_ADMIN(OP)                                                                \
     OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)
 /* clang-format on */

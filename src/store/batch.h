@@ -4,7 +4,7 @@
  *     turn ──gather──▶ batch ──store_flush──▶ backend ──store_commit──▶ stored
  *
  * Gathering touches memory only, so no write can need an answer: keys are taken before
- * (store_take_keys), and whoever gathers knows that ids are free.  SQLite executes the batch
+ * (store_take_keys), and the caller has checked that ids are free.  SQLite executes the batch
  * statement by statement; a backend behind a network can send it as one message.
  *
  * A batch keeps its memory from turn to turn. */

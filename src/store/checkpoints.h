@@ -1,4 +1,4 @@
-/* Checkpoints: what a graph has saved of a thread, as opaque bytes, and what people see of it.
+/* Checkpoints: what a graph has saved of a thread, as opaque bytes and as JSON.
  *
  *     checkpoint   (thread, ns, id): its bytes, and the version of each channel
  *     channel      (thread, ns, channel, version): a value, shared by the checkpoints that
@@ -17,7 +17,7 @@
 
 #include "store/store.h"
 
-/* Bytes as the graph's serialiser gave them, and its word for their form. */
+/* Bytes as the graph's serialiser gave them, and its name for their form. */
 struct typed {
     struct str type, data;
 };

@@ -24,7 +24,7 @@ struct item_row {
 int store_item_put(struct store *s, const struct item_row *row, struct error *err);
 /* No error when there is none. */
 int store_item_delete(struct store *s, const struct item_row *row, struct error *err);
-/* It was read: its time begins anew. */
+/* It was read: restarts its time to live. */
 int store_item_touch(struct store *s,
                      const struct item_row *row,
                      int64_t now,

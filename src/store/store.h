@@ -25,7 +25,7 @@ struct job_row {
     struct str agent;
     struct str state;  /* queued running waiting succeeded failed cancelled */
     struct str input;  /* JSON */
-    struct str owner;  /* of whoever submitted it; absent: nobody's */
+    struct str owner;  /* of the token that submitted it; absent: none */
     struct str worker; /* who holds the lease, for people */
     struct str holder; /* the same by its token's owner (jobs/lease.h); absent: the server */
     struct str request_id; /* what the holder asked for it with; absent: nothing */
@@ -55,7 +55,7 @@ struct job_row {
     int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
     int64_t published;        /* the last record that Redis was told of; -1: it needs no more */
     int64_t crashed;          /* out: when the server last crashed over it; 0: never */
-    int64_t set_aside;        /* out: since when nothing is done to it any more; 0: it is not */
+    int64_t set_aside;        /* out: since when it is set aside; 0: it is not */
     uint64_t seq;             /* of its last record */
     uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
 };

@@ -4,8 +4,8 @@
  *                                 ▲                     │
  *                                 └──behind the window──┘
  *
- * Pages come from the store, what is live from the hub's window; which one it is, nobody
- * needs to know.  The owner embeds it.
+ * Pages come from the store, live events from the hub's window; the owner need not know which.
+ * The owner embeds it.
  *
  * Loop thread only. */
 #ifndef TRANSPORT_FEED_H

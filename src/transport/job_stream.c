@@ -32,7 +32,7 @@ static const struct stream_format *way_of(const struct job_stream *js)
 
 /* --- frames for this connection --------------------------------------------------- */
 
-/* Puts it as the dialect says it; nothing where it has no such frame. */
+/* Writes it in the dialect's form; nothing where it has no such frame. */
 static void put_connection(struct job_stream *js, struct connection_frame what)
 {
     if (way_of(js)->dialect->connection[what.kind] == NULL)

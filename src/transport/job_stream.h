@@ -16,7 +16,7 @@ struct job_request {
     bool by_path;   /* it is a person's: at the end of a finished job the last frame comes again
                      */
     bool plain;     /* nothing but the job's frames: no 204, no stream.gap */
-    /* The reader has left before the end; NULL: nobody minds. */
+    /* The reader has left before the end.  May be NULL. */
     void (*left)(struct streams *l, struct str job);
     struct permit *permit; /* is taken; NULL: may read all, for ever */
 };

@@ -1,12 +1,12 @@
 /* Many feeds on one stream.
  *
- * Whoever has something stands in a queue; the first of it gives a piece and goes to its end,
- * so that a busy job holds up no other.  A feed whose bytes are being sent is not closed before
- * they are out.
+ * Feeds that have something are in a queue; the first gives a piece and goes to its end, so
+ * that a busy job does not delay others.  A feed whose bytes are being sent is not closed
+ * before they are out.
  *
- * On a socket the client says what it wants (mux_in.h), and may change its mind.  Over SSE and
- * JSON lines the request has said it: the answer begins when the first page of every job is
- * there, and ends with the last job. */
+ * On a WebSocket the client subscribes and unsubscribes (mux_in.h).  Over SSE and JSON lines
+ * the request names the jobs: the answer begins when the first page of every job is there, and
+ * ends with the last job. */
 #include "transport/mux.h"
 
 #include "auth/permit.h"

@@ -1,4 +1,4 @@
-/* What the client of a multiplexed socket says, done and answered. */
+/* Executes and answers the commands of a multiplexed socket's client. */
 #ifndef TRANSPORT_MUX_IN_H
 #define TRANSPORT_MUX_IN_H
 

@@ -10,7 +10,7 @@ struct subscription;
 
 /* Frames that only this connection gets, without an id.  @job may be absent. */
 void mux_put(struct mux *m, struct str job, struct str event, struct str data);
-/* One that says nothing but its name. */
+/* One without data. */
 void mux_put_type(struct mux *m, struct str job, const char *type);
 void mux_put_error(struct mux *m, struct str job, int status, const char *text);
 

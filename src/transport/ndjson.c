@@ -1,4 +1,4 @@
-/* JSON lines: text over HTTP, one object a line, also through silence. */
+/* JSON lines: text over HTTP, one object a line, also as keep-alive. */
 #include "transport/stream.h"
 
 #include "framing/framing.h"

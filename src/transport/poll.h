@@ -20,7 +20,7 @@ struct poll_request {
  * be had. */
 void poll_open(struct streams *l, struct http_request *req, const struct poll_request *what);
 
-/* The server goes down: whoever waits is answered. */
+/* The server shuts down: answers all that wait. */
 void polls_drain(struct streams *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* Server-sent events: text over HTTP, comments through silence, and `retry` before a cut. */
+/* Server-sent events: text over HTTP, comments as keep-alive, and `retry` before a close. */
 #include "transport/stream.h"
 
 #include "framing/framing.h"
@@ -31,7 +31,7 @@ static int64_t look(struct stream *s, int64_t now)
 }
 
 /* LangGraph's decoder makes an event of every blank line after an id, so there is none; and it
- * takes a server that falls silent for dead. */
+ * reconnects when the server is silent. */
 static int64_t look_often(struct stream *s, int64_t now)
 {
     int64_t most = s->loop->opt.keep_alive_ms;
@@ -65,7 +65,7 @@ static void leave(struct stream *s, enum stream_end why)
 
 /* --- sending away ------------------------------------------------------------------ */
 
-/* 503 would end a browser's EventSource for good: it is told to come again instead. */
+/* 503 would end a browser's EventSource for good: tell it to reconnect instead. */
 
 static void farewell_closed(struct http_stream *st, void *data)
 {
@@ -109,7 +109,7 @@ static void send_away(struct streams *l, struct http_request *req)
     bid_farewell(l, req, true);
 }
 
-/* LangGraph's clients come again to where Location leads. */
+/* LangGraph's clients reconnect to the URL in Location. */
 static void send_away_silently(struct streams *l, struct http_request *req)
 {
     bid_farewell(l, req, false);

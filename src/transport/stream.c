@@ -9,10 +9,10 @@
 
 enum {
     MAX_SMALL = 1024 * 1024,
-    PAUSE_SMALL = 64 * 1024 /* whoever makes us say so much has to listen first */
+    PAUSE_SMALL = 64 * 1024 /* stop reading from a client that does not read its answers */
 };
 
-/* Of a reader that has something to be told: one that is idle has none. */
+/* Of a reader with frames of its own: an idle one has none. */
 struct words {
     struct buf small;  /* to be sent, */
     struct buf flying; /* being sent */
@@ -211,7 +211,7 @@ static void schedule(struct stream *s, int64_t now, int64_t next)
     wheel_arm(&s->loop->wheel, &s->deadline, (uint64_t)now, next > 0 ? (uint64_t)next : 0);
 }
 
-/* It has to go; true when it was told so. */
+/* Closes it early; true when the client was told. */
 static bool leave(struct stream *s, int64_t now)
 {
     const struct transport *c = s->transport;

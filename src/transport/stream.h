@@ -5,11 +5,11 @@
  *
  * The content sends what it has while the stream has room, and is asked to when there is room
  * again.  Before that the stream sends what was put into `small`: frames that are for this
- * connection only, and that may be put there at any time.  It sees to silence, to a maximum age
- * and to being sent away, each in its transport's words.
+ * connection only, and that may be put there at any time.  It handles keep-alives, the maximum
+ * age and early closes, each as its transport does.
  *
- * Only what has been carried to its end ends cleanly; every other close is one that no client
- * can take for the end of a run.
+ * Only a stream that is complete ends cleanly; every other close looks like a lost connection
+ * to the client.
  *
  * Loop thread only. */
 #ifndef TRANSPORT_STREAM_H
@@ -26,12 +26,12 @@ struct transport {
     enum transport_kind kind;
     const struct framing *framing;
     bool is_chunked; /* over HTTP/1.1 */
-    /* Answers the request with the head of a stream; NULL when there is nobody to send to. */
+    /* Answers the request with the header of a stream; NULL when the client has gone. */
     struct http_stream *(*begin)(struct stream *s, const struct http_stream_events *events);
     /* Does what is due on the wire (a comment, a ping); returns in how many milliseconds to
      * look again. */
     int64_t (*look)(struct stream *s, int64_t now);
-    /* All has been carried: last words, before the clean end.  NULL: there are none. */
+    /* Everything is sent: closing frames before the clean end.  NULL: none. */
     void (*put_end)(struct stream *s);
     /* Bytes have come; NULL: none are expected. */
     void (*received)(struct stream *s, struct str bytes);
@@ -55,7 +55,7 @@ struct content {
     /* A heartbeat is due (where has_beats is set), or the server goes down: puts a frame. */
     void (*beat)(struct stream *s);
     void (*shut_down)(struct stream *s);
-    /* The reader has something to say. */
+    /* Bytes of the reader. */
     void (*message)(struct stream *s, struct str text);
     /* The connection is gone (or was never answered); the memory is the content's. */
     void (*closed)(struct stream *s);
@@ -106,7 +106,7 @@ void stream_init(struct stream *s,
 /* Answers with an error instead of a stream; 204 without one. */
 void stream_refuse(struct stream *s, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Sends the head.  False when there is nobody to stream to: it is closed then. */
+/* Sends the header.  False when the client has gone: it is closed then. */
 bool stream_begin(struct stream *s);
 
 /* Where frames are put that are for this connection only. */

@@ -34,10 +34,10 @@ int streams_new(struct http_loop *loop,
                 struct streams **ret);
 /* Other options from now on; a stream's age and next heartbeat are as they were. */
 void streams_set_options(struct streams *l, const struct stream_options *options);
-/* The server goes down: readers are told where their protocol can say it, and sent away one
- * after another within @window_ms. */
+/* The server shuts down: readers are told, if their protocol can, and disconnected one after
+ * another within @window_ms. */
 void streams_drain(struct streams *l, int64_t window_ms);
-/* Permits may hold no longer: readers whose do not are sent away, soon. */
+/* Permits may have become invalid: readers without a valid one are disconnected soon. */
 void streams_check_permits(struct streams *l);
 void streams_close(struct streams *l); /* on the loop; all streams are gone */
 void streams_free(struct streams *l);

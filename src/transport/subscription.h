@@ -39,7 +39,7 @@ void subscription_begin(struct subscription *sub);
 /* Sends the next piece of it, or leaves the queue; it may be closed afterwards.  Only when the
  * stream has room. */
 void subscription_carry(struct subscription *sub);
-/* Nobody wants it any more: closes it, though not while its bytes are on their way. */
+/* The client has unsubscribed: closes it, but not while its bytes are being sent. */
 void subscription_leave(struct subscription *sub);
 void subscription_close(struct subscription *sub, enum stream_end why);
 

@@ -1,7 +1,7 @@
 /* A watch: the states of all jobs that the reader may see, on a multiplexed connection.
  *
- * A change is told as it comes and kept for nobody; one that a slow reader cannot take is
- * left out, and then it is told that there is a gap. */
+ * Changes are sent as they come and not stored; if a slow reader misses some, it gets a gap
+ * event. */
 #ifndef TRANSPORT_WATCH_H
 #define TRANSPORT_WATCH_H
 

@@ -1,4 +1,4 @@
-/* WebSocket: frames both ways, pings through silence, and a close with code and reason.
+/* WebSocket: frames both ways, pings as keep-alive, and a close with code and reason.
  *
  * What comes from the content are whole frames already.  A close is the last thing that is
  * sent; the connection then ends as every other answer does, reading on for a moment, so that

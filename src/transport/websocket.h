@@ -1,4 +1,4 @@
-/* WebSocket: the handshake.  The rest is carrier_websocket (transport/stream.h). */
+/* WebSocket: the handshake.  The rest is transport_websocket (transport/stream.h). */
 #ifndef TRANSPORT_WEBSOCKET_H
 #define TRANSPORT_WEBSOCKET_H
 
@@ -6,7 +6,7 @@
 
 struct http_request;
 
-/* It means to be the beginning of one. */
+/* Is it a request for a WebSocket? */
 bool websocket_is_asked(const struct http_request *req);
 /* False when it has answered: it is not as RFC 6455 has it. */
 bool websocket_check(struct http_request *req);

@@ -1,10 +1,11 @@
-/* What a WebSocket client says: its bytes become messages.  No sockets.
+/* Input of a WebSocket client: bytes become messages.  No sockets.
  *
  * wslay reads the heads of frames and takes their masks off; what a sequence of frames means
  * is decided here, with a close code and a reason for everything that is not allowed.  (wslay
  * can do that too, but gives no reasons, and takes memory for whatever a head announces.)
  *
- * Between two frames it holds nothing but its own few bytes: most readers never say a word. */
+ * Between two frames it holds nothing but its own few bytes: most readers never send anything.
+ */
 #ifndef TRANSPORT_WS_IN_H
 #define TRANSPORT_WS_IN_H
 

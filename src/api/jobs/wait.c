@@ -1,7 +1,7 @@
 /* Waiting for a job's end: the synchronous path.
  *
- * A waiter is a reader that wants no bytes: whenever the hub wakes it, it looks at the job.
- * A look that finds the job final answers; so does the one after the time is over. */
+ * A waiter is a reader that wants no bytes: whenever the hub wakes it, it reads the job.  It
+ * answers when the job is final, or when the time is over. */
 #include "api/jobs/jobs.h"
 
 #include "base/container_of.h"

@@ -27,7 +27,7 @@ struct journal_call *ask_new(struct http_request *req,
         http_respond_error(req, 404, "there is no graph '%.*s'", STR_ARG(str_head(graph, 80)));
         return NULL;
     }
-    /* Its worker is put to work, which may start a process. */
+    /* Its worker is asked, which may start a process. */
     if (!api_may_use_agent(req, graph) || !api_may_act(req))
         return NULL;
     if (!agent_kinds[agent->kind].takes_calls) {

@@ -1,4 +1,4 @@
-/* /assistants: every agent is a graph, and every graph has an assistant by itself, whose id is
+/* /assistants: every agent is a graph, and every graph has an assistant of its own, whose id is
  * made of its name; others are made by clients, and lie in the store in all their versions.
  *
  * Here: how one is found and shown, and what its graph looks like, which a worker is asked. */

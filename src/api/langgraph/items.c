@@ -287,7 +287,7 @@ static void answer_touched(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* Its time begins anew, which is a write. */
+/* Restarts its time to live, which is a write. */
 static void touch(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_ITEM_TOUCH, answer_touched);

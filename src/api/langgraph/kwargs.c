@@ -1,7 +1,7 @@
 /* What a run is made with: the kwargs that its worker gets, and its metadata.
  *
- * In its config the client's word stands above the assistant's, and whose run it is above both;
- * in its metadata the client has the last word. */
+ * In its config the client's values win over the assistant's, and the run's ids win over both;
+ * in its metadata the client wins. */
 #include "api/langgraph/langgraph.h"
 
 #include "base/error.h"

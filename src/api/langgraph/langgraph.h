@@ -1,6 +1,6 @@
 /* LangGraph's API: what its routes share.
  *
- * A run is a job with a thread; these routes say it in LangGraph's words.  Errors are
+ * A run is a job with a thread; these routes show it in LangGraph's format.  Errors are
  * {"detail": text}; a client of theirs tries every POST again that was answered with 5xx, so
  * from the moment that a run exists there are none. */
 #ifndef API_LANGGRAPH_LANGGRAPH_H
@@ -15,7 +15,7 @@ enum { LANGGRAPH_MAX_DEPTH = 100 }; /* of a RunCreate */
 
 /* Says in the headers how many of @total there are, and where the next page begins. */
 void langgraph_set_pages(struct http_request *req, size_t total, size_t next);
-/* Is @part in @text?  Letters of ASCII are the same, large and small. */
+/* Is @part in @text?  Ignores the case of ASCII letters. */
 bool langgraph_has(struct str text, struct str part);
 
 /* --- what is to be shown ------------------------------------------------------------ */
@@ -41,7 +41,7 @@ void langgraph_put_new_run(struct buf *b, const struct journal_request *j);
 
 /* pending running error success timeout interrupted */
 struct str langgraph_run_status(const struct job_row *row);
-/* It is one that was rolled back: as good as absent. */
+/* It was rolled back: treat it as absent. */
 bool langgraph_is_hidden(const struct job_row *row);
 
 /* --- requests ----------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* The mapped page beside the database, `<path>.folding` (mode 0600).  A store in memory has a
- * page that nobody finds again.
+ * page that is lost with the process.
  *
  * The page begins with what it is and with the id of the machine's boot.  A number of another
  * boot is worth nothing: the system writes the page when it likes to, so after a power loss it

@@ -1,4 +1,4 @@
-/* What went wrong, for the person who has to put it right.
+/* Error messages for the operator.
  *
  * SQLite says how a call failed (and the system's errno for files); this file says what
  * that means for a server and its operator.  Codes: ERR_IO for the disk, the file and its

@@ -1,4 +1,4 @@
-/* Looking after the file: is it sound, a copy of it, and giving back its free space. */
+/* Maintenance of the file: checks it, copies it, and returns its free space. */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>

@@ -9,10 +9,10 @@
  *      |  key: 8 thousand million  |  seq: 1 thousand million |
  *
  * Nothing is removed in one go, because a job may have a million records and a transaction
- * holds up everybody: whoever makes records invisible (a deleted job; one whose time is over,
- * by its first_seq) writes down that they are left over, and store_expire sweeps.  A job's
- * records become invisible all at once, since later ones need what earlier ones say (their
- * header); its ending needs nothing. */
+ * delays all others: records become invisible first (a deleted job; an expired one, by its
+ * first_seq) and are noted as leavings, and store_expire removes them.  A job's records become
+ * invisible all at once, since later ones need what earlier ones say (their header); its ending
+ * needs nothing. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -238,7 +238,7 @@ static int run_with_two(struct store *s,
     return write_run(s, &b, ret_n, err);
 }
 
-/* Nobody sees the records up to @upto any more. */
+/* Records up to @upto are no longer visible. */
 static int leave_records(struct store *s, int64_t key, int64_t upto, struct error *err)
 {
     return run_with_two(s, STATEMENT_LEAVING_PUT, key, upto, NULL, err);
@@ -292,7 +292,7 @@ static int find(struct store *s, struct binder *b, struct found_record *ret, str
     return code;
 }
 
-/* At most @room chunks that nobody sees any more. */
+/* At most @room invisible chunks. */
 static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_LEAVING);

@@ -121,7 +121,7 @@ static int keep_wal(struct sqlite_store *s, bool keep, struct error *err)
 
 static void checkpoint(struct sqlite_store *s, int mode)
 {
-    /* A full disk is told to whoever commits next; until then the WAL holds everything. */
+    /* A full disk fails the next commit; until then the WAL holds everything. */
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, mode, NULL, NULL);
 }
 
