@@ -431,9 +431,10 @@ int memory_job_insert(struct store *s, struct job_row *row, struct error *err)
     if (code != 0)
         return code;
     for (struct disk_job *job = d->jobs; job != NULL; job = job->next)
-        if (!job->gone && (str_eq(job->row.id, row->id) ||
-                           (row->idempotency_key.p != NULL &&
-                            str_eq(job->row.idempotency_key, row->idempotency_key))))
+        if (!job->gone &&
+            (str_eq(job->row.id, row->id) ||
+             (row->idempotency_key.p != NULL && job->row.idempotency_key.p != NULL &&
+              str_eq(job->row.idempotency_key, row->idempotency_key))))
             return taken(job, row, err);
     struct disk_job *job = disk_must(calloc(1, sizeof(*job)));
     if (row->key == 0)
@@ -512,6 +513,7 @@ int memory_job_delete(struct store *s, int64_t key, struct error *err)
     if (job == NULL)
         return error_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)key);
     (void)remember(disk_of(s), UNDO_GONE, job);
+    disk_forget_run(disk_of(s), &job->row);
     job->gone = true;
     return 0;
 }
@@ -591,6 +593,7 @@ static void withdraw(struct disk *d, struct disk_job *job)
     u->texts = job->texts;
     job->texts = copy_row(&u->row, &job->row, NULL);
     job->row.input = STR_NONE;
+    disk_forget_kwargs(d, job->row.key);
     job->row.first_seq = job->row.seq - !str_is(job->row.state, "succeeded");
     if (job->row.first_seq < 2) /* job.start goes in any case */
         job->row.first_seq = 2;
@@ -634,6 +637,7 @@ int memory_expire(struct store *s,
             done = 1;
         } else if (done == 0 && (job = find_final(d, true, now - keep_ms)) != NULL) {
             (void)remember(d, UNDO_GONE, job);
+            disk_forget_run(d, &job->row);
             job->gone = true;
             done = 1;
         }

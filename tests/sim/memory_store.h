@@ -92,6 +92,11 @@ void memory_demand(bool holds, const char *what);
 /* In a transaction, which fails with the call. */
 int memory_begin_write(struct store *s, enum disk_op op, struct error *err);
 
+/* Its run, and its thread if that was made for it, go with the job. */
+void disk_forget_run(struct disk *d, const struct job_row *job);
+/* How its run was to be made goes with its input. */
+void disk_forget_kwargs(struct disk *d, int64_t job);
+
 void disk_questions_free(struct disk_questions *q);
 void disk_questions_copy(struct disk_questions *to, const struct disk_questions *from);
 void disk_threads_free(struct disk_threads *t);

@@ -65,6 +65,33 @@ static struct thread_row *find_thread(struct disk *d, int64_t key)
     return NULL;
 }
 
+void disk_forget_kwargs(struct disk *d, int64_t job)
+{
+    for (size_t i = 0; i < d->runs.n; i++) {
+        if (d->runs.rows[i].job != job)
+            continue;
+        free((char *)(uintptr_t)d->runs.rows[i].kwargs.p);
+        d->runs.rows[i].kwargs = disk_copy_text(STR("{}"));
+    }
+}
+
+void disk_forget_run(struct disk *d, const struct job_row *job)
+{
+    struct thread_row *thread = find_thread(d, job->thread);
+
+    for (size_t i = 0; i < d->runs.n; i++) {
+        if (d->runs.rows[i].job != job->key)
+            continue;
+        row_disown(&run_texts, &d->runs.rows[i]);
+        d->runs.rows[i] = d->runs.rows[--d->runs.n];
+        break;
+    }
+    if (thread != NULL && thread->is_temporary != 0) {
+        row_disown(&thread_texts, thread);
+        *thread = d->threads.rows[--d->threads.n];
+    }
+}
+
 int memory_thread_insert(struct store *s, struct thread_row *row, struct error *err)
 {
     struct disk *d = disk_of(s);
@@ -224,6 +251,14 @@ int memory_threads_expired(struct store *s,
     return code;
 }
 
+static struct str thread_id_of(struct disk *d, int64_t job)
+{
+    const struct disk_job *of = disk_find_key(d, job);
+    const struct thread_row *thread = of != NULL ? find_thread(d, of->row.thread) : NULL;
+
+    return thread != NULL ? thread->id : STR_NONE;
+}
+
 int memory_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
 {
     const struct disk_runs *r = &disk_of(s)->runs;
@@ -232,6 +267,7 @@ int memory_run_get(struct store *s, int64_t job, struct run_row *ret, struct err
     for (size_t i = 0; code == 0 && i < r->n; i++) {
         if (r->rows[i].job == job) {
             *ret = r->rows[i];
+            ret->thread = thread_id_of(disk_of(s), job);
             return 0;
         }
     }

@@ -543,9 +543,46 @@ static void an_older_file_is_brought_up_to_date(void **state)
     expect_tokens(f->r, "a", 0);
 }
 
+static void a_deleted_job_is_swept_in_small_steps(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row;
+
+    open_both(f);
+    int64_t key = add_final(f->w, "a", "succeeded", 1000, 100);
+    ok(store_begin(f->w, err));
+    ok(store_job_delete(f->w, key, err));
+    ok(store_commit(f->w, err));
+    refused(store_job_get(f->r, STR("a"), &row, err), ERR_NOT_FOUND);
+    assert_int_equal(expire(f->w, 0, 30), 30);
+    assert_int_equal(count(f->r, key), 70);
+    expire_until(f->w, 0);
+    assert_int_equal(count(f->r, key), 0);
+}
+
+/* A job may have 2^30 - 1 records. */
+static void the_last_record_of_a_job_is_stored(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t most = ((uint64_t)1 << 30) - 1;
+    struct str got;
+
+    open_both(f);
+    int64_t key = add_job(f->w, "a", "a", "running");
+    assert_int_equal(store_max_seq(f->w), most);
+    ok(store_begin(f->w, err));
+    ok(store_append(f->w, key, most, STR("last"), -1, err));
+    refused(store_append(f->w, key, most + 1, STR("too many"), -1, err), ERR_TOO_LARGE);
+    ok(store_commit(f->w, err));
+    ok(store_record(f->r, key, most, &got, err));
+    expect_text(got, STR("last"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        sqlite_only(a_deleted_job_is_swept_in_small_steps),
+        sqlite_only(the_last_record_of_a_job_is_stored),
         sqlite_only(files_are_for_their_owner_only),
         sqlite_only(a_second_writer_is_refused_and_disturbs_nobody),
         sqlite_only(tokens_are_made_beside_a_server),

@@ -1,7 +1,7 @@
 /* What the tests of the store share: a folder of its own for each, the backends, jobs and
  * records to put there.  Included once, after cmocka.h, by a program that is one test. */
-#ifndef UNIT_STORE_FIXTURE_H
-#define UNIT_STORE_FIXTURE_H
+#ifndef STORE_FIXTURE_H
+#define STORE_FIXTURE_H
 
 #include "base/error.h"
 #include "store/store.h"
@@ -18,12 +18,16 @@ struct fixture {
     char path[128];
     struct store *w; /* what the test opens, it may leave open */
     struct store *r;
+    void *own; /* the backend's */
 };
 
 struct backend {
     const char *name;
     int (*open)(struct fixture *f, struct store **ret, struct error *err);
     int (*open_reader)(struct fixture *f, struct store **ret, struct error *err);
+    void (*done)(struct fixture *f); /* frees f->own; or NULL */
+    bool in_turns;                   /* its readers are used between transactions only */
+    bool is_partial;                 /* it may leave operations out */
 };
 
 static inline struct store_options options(const struct fixture *f)
@@ -46,9 +50,9 @@ static inline int sqlite_open_reader(struct fixture *f, struct store **ret, stru
     return store_open_reader(&o, ret, err);
 }
 
-static const struct backend backends[] = {
-    { "sqlite", sqlite_open, sqlite_open_reader },
-};
+static const struct backend sqlite_backend = { .name = "sqlite",
+                                               .open = sqlite_open,
+                                               .open_reader = sqlite_open_reader };
 
 /* --- what tests share ------------------------------------------------------------- */
 
@@ -88,7 +92,7 @@ static inline int make_folder(void **state)
 
     if (f == NULL)
         return -1;
-    f->backend = *state != NULL ? *state : &backends[0];
+    f->backend = *state != NULL ? *state : &sqlite_backend;
     /* In memory where there is such a place: some tests make thousands of files. */
     (void)snprintf(f->folder, sizeof(f->folder), "%s/store_test.XXXXXX",
                    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -142,6 +146,8 @@ static inline int teardown(void **state)
     struct fixture *f = *state;
 
     close_both(f);
+    if (f->backend->done != NULL)
+        f->backend->done(f);
     remove_files(f);
     int rc = rmdir(f->folder); /* fails when something else was left there */
     free(f);
@@ -393,11 +399,7 @@ static inline void expect_tokens(struct store *s, const char *ids, int64_t revok
     assert_int_equal(got.revoked, revoked);
 }
 
-/* Of every backend; and of SQLite's alone, without a store that is open. */
-#define shared(test)                                                  \
-    {                                                                 \
-#test, test, setup, teardown, (void *)(uintptr_t)&backends[0] \
-    }
+/* For a case of SQLite's own, without a store that is open. */
 #define sqlite_only(test) cmocka_unit_test_setup_teardown(test, make_folder, teardown)
 
 #endif

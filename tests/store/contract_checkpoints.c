@@ -1,15 +1,8 @@
-/* Checkpoints in the store. */
+/* The contract: checkpoints. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+#include "contract.h"
+
 #include "base/buf.h"
-#include "base/error.h"
-#include "store/checkpoints.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "open_store.h"
 
 static struct checkpoint_row place(const char *thread, const char *ns, const char *id)
 {
@@ -24,7 +17,7 @@ static void save(struct store *s, const char *thread, const char *ns, const char
     row.value = (struct typed){ STR("msgpack"), STR("\0\x01\xFF") };
     row.metadata = STR("{\"step\":1}");
     row.versions = STR("{\"a\":\"1\",\"b\":\"2\"}");
-    ok(store_checkpoint_put(s, &row, &why));
+    ok(store_checkpoint_put(s, &row, err));
 }
 
 static void save_channel(struct store *s, const char *thread, const char *name, const char *v)
@@ -32,7 +25,7 @@ static void save_channel(struct store *s, const char *thread, const char *name, 
     struct checkpoint_row of = place(thread, "", "-");
     struct channel_row row = { str_of(name), str_of(v), { STR("json"), str_of(v) } };
 
-    ok(store_channel_put(s, &of, &row, &why));
+    ok(store_channel_put(s, &of, &row, err));
 }
 
 static int put_id(void *arg, const struct checkpoint_row *row)
@@ -86,7 +79,7 @@ static void assert_is(struct buf *b, const char *text)
 
 static void checkpoints_come_newest_first(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_filter all = { .thread = STR("t") };
     struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
     struct buf b;
@@ -97,22 +90,22 @@ static void checkpoints_come_newest_first(void **state)
     save(s, "t", "", "3");
     save(s, "t", "", "3"); /* again */
     save(s, "other", "", "4");
-    ok(store_checkpoints(s, &all, put_id, &b, &why));
+    ok(store_checkpoints(s, &all, put_id, &b, err));
     assert_is(&b, "3 sub2 1 ");
-    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    ok(store_checkpoints(s, &root, put_id, &b, err));
     assert_is(&b, "3 1 ");
     root.before = STR("3");
-    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    ok(store_checkpoints(s, &root, put_id, &b, err));
     assert_is(&b, "1 ");
     root.id = STR("3");
-    ok(store_checkpoints(s, &root, put_id, &b, &why));
+    ok(store_checkpoints(s, &root, put_id, &b, err));
     assert_is(&b, "3 ");
     buf_done(&b);
 }
 
 static void channels_come_in_the_versions_of_the_checkpoint(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_row of = place("t", "", "1");
     struct buf b;
 
@@ -123,14 +116,14 @@ static void channels_come_in_the_versions_of_the_checkpoint(void **state)
     save_channel(s, "t", "c", "1");
     save_channel(s, "other", "b", "3");
     of.versions = STR("{\"a\":\"2\",\"b\":\"2\",\"missing\":\"1\"}");
-    ok(store_channels(s, &of, put_channel, &b, &why));
+    ok(store_channels(s, &of, put_channel, &b, err));
     assert_is(&b, "a22 b22 ");
     buf_done(&b);
 }
 
 static void the_first_write_stays_and_special_ones_are_replaced(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_row of = place("t", "", "1");
     struct buf b;
 
@@ -140,17 +133,17 @@ static void the_first_write_stays_and_special_ones_are_replaced(void **state)
         struct write_row plain = { STR("task"), STR(""), STR("x"), 0, value };
         struct write_row special = { STR("task"), STR(""), STR("__error__"), -1, value };
 
-        ok(store_write_put(s, &of, &plain, &why));
-        ok(store_write_put(s, &of, &special, &why));
+        ok(store_write_put(s, &of, &plain, err));
+        ok(store_write_put(s, &of, &special, err));
     }
-    ok(store_writes(s, &of, put_write, &b, &why));
+    ok(store_writes(s, &of, put_write, &b, err));
     assert_is(&b, "task-1new task0old ");
     buf_done(&b);
 }
 
 static void what_a_forgotten_run_has_written_is_as_before(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
     struct typed values[] = { { STR("json"), STR("old") }, { STR("json"), STR("new") } };
     struct buf b;
@@ -164,43 +157,43 @@ static void what_a_forgotten_run_has_written_is_as_before(void **state)
                                  values[i] };
 
         of.run = i == 0 ? STR("one") : STR("another");
-        ok(store_write_put(s, &of, &special, &why));
-        ok(store_write_put(s, &of, &own, &why));
-        ok(store_state_put(s, &of, i == 0 ? STR("{\"n\":1}") : STR("{\"n\":2}"), &why));
+        ok(store_write_put(s, &of, &special, err));
+        ok(store_write_put(s, &of, &own, err));
+        ok(store_state_put(s, &of, i == 0 ? STR("{\"n\":1}") : STR("{\"n\":2}"), err));
     }
     struct checkpoint_row of = place("t", "", "1");
-    ok(store_writes(s, &of, put_write, &b, &why));
-    ok(store_states(s, &root, put_state, &b, &why));
+    ok(store_writes(s, &of, put_write, &b, err));
+    ok(store_states(s, &root, put_state, &b, err));
     assert_is(&b, "a0old b0new task-4new 1{\"n\":2} ");
-    ok(store_run_forget(s, STR("t"), STR("another"), &why));
+    ok(store_run_forget(s, STR("t"), STR("another"), err));
     buf_cut(&b, 0);
-    ok(store_writes(s, &of, put_write, &b, &why));
-    ok(store_states(s, &root, put_state, &b, &why));
+    ok(store_writes(s, &of, put_write, &b, err));
+    ok(store_states(s, &root, put_state, &b, err));
     assert_is(&b, "a0old task-4old 1{\"n\":1} ");
     buf_done(&b);
 }
 
 static void a_state_is_seen_with_its_checkpoint(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_filter root = { .thread = STR("t"), .ns = STR("") };
     struct checkpoint_row of = place("t", "", "1");
     struct buf b;
 
     buf_init(&b, 1000);
-    ok(store_state_put(s, &of, STR("{}"), &why));
-    ok(store_states(s, &root, put_state, &b, &why));
+    ok(store_state_put(s, &of, STR("{}"), err));
+    ok(store_states(s, &root, put_state, &b, err));
     assert_is(&b, "");
     save(s, "t", "", "1");
-    ok(store_state_put(s, &of, STR("{\"n\":1}"), &why));
-    ok(store_states(s, &root, put_state, &b, &why));
+    ok(store_state_put(s, &of, STR("{\"n\":1}"), err));
+    ok(store_states(s, &root, put_state, &b, err));
     assert_is(&b, "1{\"n\":1} ");
     buf_done(&b);
 }
 
 static void a_thread_is_copied_and_forgotten(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct checkpoint_filter copy = { .thread = STR("copy") }, old = { .thread = STR("t") };
     struct checkpoint_row of = place("t", "", "1");
     struct buf b;
@@ -208,25 +201,25 @@ static void a_thread_is_copied_and_forgotten(void **state)
     buf_init(&b, 1000);
     save(s, "t", "", "1");
     save_channel(s, "t", "a", "1");
-    ok(store_state_put(s, &of, STR("{}"), &why));
-    ok(store_thread_copy(s, STR("t"), STR("copy"), &why));
-    ok(store_thread_forget(s, STR("t"), &why));
-    ok(store_checkpoints(s, &old, put_id, &b, &why));
+    ok(store_state_put(s, &of, STR("{}"), err));
+    ok(store_thread_copy(s, STR("t"), STR("copy"), err));
+    ok(store_thread_forget(s, STR("t"), err));
+    ok(store_checkpoints(s, &old, put_id, &b, err));
     assert_is(&b, "");
-    ok(store_checkpoints(s, &copy, put_id, &b, &why));
+    ok(store_checkpoints(s, &copy, put_id, &b, err));
     assert_is(&b, "1 ");
-    ok(store_states(s, &copy, put_state, &b, &why));
+    ok(store_states(s, &copy, put_state, &b, err));
     assert_is(&b, "1{} ");
     of = place("copy", "", "1");
     of.versions = STR("{\"a\":\"1\"}");
-    ok(store_channels(s, &of, put_channel, &b, &why));
+    ok(store_channels(s, &of, put_channel, &b, err));
     assert_is(&b, "a11 ");
     buf_done(&b);
 }
 
 static void what_a_job_has_saved_goes_with_it(void **state)
 {
-    struct store *s = *state;
+    struct store *s = begun(state);
     struct job_row job = { .id = STR("j"), .agent = STR("a"), .state = STR("queued") };
     struct checkpoint_filter own = { .thread = STR("j") };
     struct buf b;
@@ -234,26 +227,21 @@ static void what_a_job_has_saved_goes_with_it(void **state)
     buf_init(&b, 1000);
     job.input = STR("{}");
     job.first_seq = 1;
-    ok(store_job_insert(s, &job, &why));
+    ok(store_job_insert(s, &job, err));
     save(s, "j", "", "1");
-    ok(store_job_delete(s, job.key, &why));
-    ok(store_checkpoints(s, &own, put_id, &b, &why));
+    ok(store_job_delete(s, job.key, err));
+    ok(store_checkpoints(s, &own, put_id, &b, err));
     assert_is(&b, "");
     buf_done(&b);
 }
 
-int main(void)
-{
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        test(checkpoints_come_newest_first),
-        test(channels_come_in_the_versions_of_the_checkpoint),
-        test(the_first_write_stays_and_special_ones_are_replaced),
-        test(what_a_forgotten_run_has_written_is_as_before),
-        test(a_state_is_seen_with_its_checkpoint),
-        test(a_thread_is_copied_and_forgotten),
-        test(what_a_job_has_saved_goes_with_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct contract_case contract_checkpoints[] = {
+    CASE_NEEDS(checkpoints_come_newest_first, checkpoint_put),
+    CASE_NEEDS(channels_come_in_the_versions_of_the_checkpoint, checkpoint_put),
+    CASE_NEEDS(the_first_write_stays_and_special_ones_are_replaced, checkpoint_put),
+    CASE_NEEDS(what_a_forgotten_run_has_written_is_as_before, checkpoint_put),
+    CASE_NEEDS(a_state_is_seen_with_its_checkpoint, checkpoint_put),
+    CASE_NEEDS(a_thread_is_copied_and_forgotten, checkpoint_put),
+    CASE_NEEDS(what_a_job_has_saved_goes_with_it, checkpoint_put),
+    { .name = NULL },
+};

@@ -1,0 +1,138 @@
+/* The contract: items and assistants. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+#include "contract.h"
+
+struct gathered {
+    char text[64];
+};
+
+static void gather(struct gathered *g, struct str text)
+{
+    strncat(g->text, text.p, text.n);
+    strcat(g->text, " ");
+}
+
+/* --- items ----------------------------------------------------------------------------- */
+
+static struct item_row an_item(const char *ns, const char *key, const char *value, int64_t now)
+{
+    return (struct item_row){ .owner = STR("me"),
+                              .ns = str_of(ns),
+                              .key = str_of(key),
+                              .value = str_of(value),
+                              .created = now,
+                              .updated = now };
+}
+
+static int on_item(void *arg, const struct item_row *row)
+{
+    gather(arg, row->value);
+    return 0;
+}
+
+static int on_ns(void *arg, struct str ns)
+{
+    gather(arg, ns);
+    return 0;
+}
+
+static void put_item(struct store *s, struct item_row row)
+{
+    ok(store_item_put(s, &row, err));
+}
+
+static void items_lie_below_their_namespaces(void **state)
+{
+    struct store *s = begun(state);
+    struct gathered one = { "" }, below = { "" }, names = { "" }, gone = { "" };
+    struct item_row wanted = an_item("a.b.", "k", "", 0);
+
+    put_item(s, an_item("a.b.", "k", "1", 10));
+    put_item(s, an_item("a.b.", "k", "2", 20)); /* in its place */
+    put_item(s, an_item("a.", "k", "3", 30));
+    put_item(s, an_item("ab.", "k", "4", 40));
+    ok(store_item(s, &wanted, 50, on_item, &one, err));
+    assert_string_equal(one.text, "2 ");
+    ok(store_items(s, STR("me"), STR("a."), 50, on_item, &below, err));
+    assert_string_equal(below.text, "3 2 ");
+    ok(store_namespaces(s, STR("me"), 50, on_ns, &names, err));
+    assert_string_equal(names.text, "a. a.b. ab. ");
+    ok(store_items(s, STR("other"), STR(""), 50, on_item, &gone, err));
+    ok(store_item_delete(s, &wanted, err));
+    ok(store_item_delete(s, &wanted, err)); /* no error when there is none */
+    ok(store_item(s, &wanted, 50, on_item, &gone, err));
+    assert_string_equal(gone.text, "");
+}
+
+static void an_item_lives_for_its_time(void **state)
+{
+    struct store *s = begun(state);
+    struct gathered seen = { "" };
+    struct item_row row = an_item("n.", "k", "v", 100);
+
+    row.ttl_ms = 50;
+    row.expires = 150;
+    put_item(s, row);
+    ok(store_item_touch(s, &row, 140, err));
+    ok(store_item(s, &row, 180, on_item, &seen, err)); /* its time has begun anew */
+    assert_string_equal(seen.text, "v ");
+    ok(store_item(s, &row, 191, on_item, &seen, err));
+    assert_string_equal(seen.text, "v ");
+}
+
+/* --- assistants ------------------------------------------------------------------------ */
+
+static struct assistant_row a_version(int64_t version, const char *name)
+{
+    return (struct assistant_row){ .id = STR("x"),
+                                   .owner = STR(""),
+                                   .graph = STR("g"),
+                                   .name = str_of(name),
+                                   .config = STR("{}"),
+                                   .context = STR("{}"),
+                                   .metadata = STR("{}"),
+                                   .version = version,
+                                   .created = 1,
+                                   .updated = version };
+}
+
+static int on_assistant(void *arg, const struct assistant_row *row)
+{
+    gather(arg, row->name);
+    return 0;
+}
+
+static void one_version_of_an_assistant_counts(void **state)
+{
+    struct store *s = begun(state);
+    struct assistant_row one = a_version(1, "one"), two = a_version(2, "two");
+    struct gathered all = { "" }, now = { "" }, counts = { "" }, gone = { "" };
+    int64_t n = -1;
+
+    ok(store_assistant_versions(s, STR("x"), &n, err));
+    assert_int_equal(n, 0);
+    ok(store_assistant_insert(s, &one, err));
+    ok(store_assistant_insert(s, &two, err));
+    refused(store_assistant_insert(s, &two, err), ERR_REFUSED);
+    ok(store_assistant_versions(s, STR("x"), &n, err));
+    assert_int_equal(n, 2);
+    ok(store_assistants(s, STR("x"), on_assistant, &all, err));
+    assert_string_equal(all.text, "two one ");
+    ok(store_assistant(s, STR("x"), on_assistant, &now, err));
+    assert_string_equal(now.text, "two ");
+    ok(store_assistant_choose(s, STR("x"), 1, err));
+    refused(store_assistant_choose(s, STR("x"), 3, err), ERR_NOT_FOUND);
+    ok(store_assistants(s, STR_NONE, on_assistant, &counts, err));
+    assert_string_equal(counts.text, "one ");
+    ok(store_assistant_delete(s, STR("x"), err));
+    refused(store_assistant_delete(s, STR("x"), err), ERR_NOT_FOUND);
+    ok(store_assistant(s, STR("x"), on_assistant, &gone, err));
+    assert_string_equal(gone.text, "");
+}
+
+const struct contract_case contract_items[] = {
+    CASE_NEEDS(items_lie_below_their_namespaces, item_put),
+    CASE_NEEDS(an_item_lives_for_its_time, item_put),
+    CASE_NEEDS(one_version_of_an_assistant_counts, assistant_insert),
+    { .name = NULL },
+};
