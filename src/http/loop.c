@@ -90,11 +90,16 @@ const struct date *loop_date(struct http_loop *loop)
     return &loop->date;
 }
 
+bool loop_logs(const struct http_loop *loop)
+{
+    return !http_server_limits(loop->server)->log_off;
+}
+
 void loop_log(struct http_loop *loop, const struct access_entry *entry)
 {
     const struct http_limits *limits = http_server_limits(loop->server);
 
-    if (limits->log_off)
+    if (!loop_logs(loop))
         return;
     loop->log.is_text = limits->log_text;
     access_log_add(&loop->log, loop_date(loop), entry);

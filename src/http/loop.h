@@ -97,6 +97,8 @@ void loop_want_tick(struct http_loop *loop);
 
 /* Now, as exact as the loop's own clock. */
 const struct date *loop_date(struct http_loop *loop);
+/* Does it write an access log? */
+bool loop_logs(const struct http_loop *loop);
 void loop_log(struct http_loop *loop, const struct access_entry *entry);
 /* After the last connection of a stopping loop is gone. */
 void loop_finish(struct http_loop *loop);

@@ -187,6 +187,8 @@ void request_log(struct http_request *req, struct str why)
 
     req->is_logged = true;
     loop_count_answer(req, us);
+    if (!loop_logs(req->loop))
+        return; /* nobody would read the peer and the path */
     loop_log(req->loop, &(struct access_entry){
                             .kind = ACCESS_REQUEST,
                             .method = str_of(req->method),
