@@ -1,0 +1,2 @@
+/* Not even from the folder around it. */
+#include "store/sqlite/sqlite.h"
