@@ -358,8 +358,8 @@ static int revoke(struct token_service *k, struct token_request *req)
 
     if (t != NULL && t->is_configured)
         return error_set(&req->why, ERR_REFUSED,
-                         "the token is in the server's configuration: take it out there, and "
-                         "start the server anew");
+                         "the token is in the server's configuration: remove it there, and "
+                         "restart the server");
     return store_token_revoke(k->store, req->row.id, now_ms(k), &req->why);
 }
 

@@ -185,7 +185,7 @@ static void find_header(struct audit *a, struct record *rec)
     else if (rec->header_seq != 0) {
         rec->header = table_get(&a->headers, header_key(rec->header_seq));
         if (rec->header == NULL && is_whole(a))
-            told(a, rec->seq, "it names record %llu as its head, which is none",
+            told(a, rec->seq, "it names record %llu as its header, which is not one",
                  (unsigned long long)rec->header_seq);
     }
     if (rec->header_seq == 0)

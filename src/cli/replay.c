@@ -408,9 +408,8 @@ static int read_options(struct replay *r)
         return cli_usage_error(r->args->path, "--listen must be an address and a port, such as "
                                               "127.0.0.1:8400");
     if (!r->address.is_loopback)
-        return cli_usage_error(r->args->path,
-                               "--listen must be on this machine: nobody is asked "
-                               "for a token");
+        return cli_usage_error(r->args->path, "--listen must be a loopback address: replay "
+                                              "has no authentication");
     return EXIT_OK;
 }
 

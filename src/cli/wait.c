@@ -135,7 +135,8 @@ static int wait_for(struct job_wait *s)
                 left = s->deadline > 0 ? s->deadline - began : POLL_MS;
 
         if (left <= 0) {
-            (void)cli_trouble(s->w->remote->path, "the job has not ended in time, and goes on");
+            (void)cli_trouble(s->w->remote->path,
+                              "the job has not ended in time; it continues");
             return EXIT_TIME_OVER;
         }
         int err = ask(s, left < POLL_MS ? left : POLL_MS);

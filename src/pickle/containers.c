@@ -118,7 +118,7 @@ int step_pop_marked(struct machine *m)
 int step_pop(struct machine *m)
 {
     if (m->stack.n == 0)
-        return machine_bad(m, "it takes a value where there is none");
+        return machine_bad(m, "it takes a value from an empty stack");
     m->stack.n--;
     return 0;
 }
@@ -150,7 +150,7 @@ static int at_line(struct machine *m, int (*use)(struct machine *, uint64_t))
     int err = machine_take_line(m, &line);
 
     if (err == 0 && !str_number(line, &at))
-        err = machine_bad(m, "a place in the memo that is none");
+        err = machine_bad(m, "an unknown place in the memo");
     return err != 0 ? err : use(m, (uint64_t)at);
 }
 

@@ -95,7 +95,7 @@ int machine_push(struct machine *m, struct value *v)
 int machine_pop(struct machine *m, struct value **ret)
 {
     if (m->stack.n == 0 || m->stack.p[m->stack.n - 1] == &m->mark)
-        return machine_bad(m, "it takes a value where there is none");
+        return machine_bad(m, "it takes a value from an empty stack");
     *ret = m->stack.p[--m->stack.n];
     return 0;
 }
@@ -105,7 +105,7 @@ int machine_pop(struct machine *m, struct value **ret)
 int machine_remember(struct machine *m, uint64_t at)
 {
     if (m->stack.n == 0 || m->stack.p[m->stack.n - 1] == &m->mark)
-        return machine_bad(m, "it remembers a value where there is none");
+        return machine_bad(m, "it stores a value from an empty stack");
     if (at >= m->limits->max_values)
         return too_many(m);
     int err = grow(m, &m->memo, (size_t)at + 1);

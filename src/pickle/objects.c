@@ -72,7 +72,7 @@ static int push_encoded(struct machine *m, struct str text)
         bool is_pair = (c == 0xc2 || c == 0xc3) && i + 1 < text.n;
         if (c >= 0x80 && !is_pair) {
             buf_done(&bytes);
-            return machine_bad(m, "bytes that are none");
+            return machine_bad(m, "malformed bytes");
         }
         if (is_pair)
             c = (unsigned char)((c & 3) << 6 | ((unsigned char)text.p[++i] & 0x3f));
@@ -103,7 +103,7 @@ static int push_object(struct machine *m, struct value *name, struct value *args
     struct value *v;
 
     if (name->kind != VALUE_NAME || args->kind != VALUE_TUPLE)
-        return machine_bad(m, "a call of what is no class");
+        return machine_bad(m, "a call of something that is no class");
     if (str_is(name->text, "_codecs.encode") && args->n > 0 &&
         args->items[0]->kind == VALUE_TEXT)
         return push_encoded(m, args->items[0]->text);
@@ -186,7 +186,7 @@ int step_build(struct machine *m)
     if (err == 0)
         err = machine_pop(m, &object);
     if (err == 0 && object->kind != VALUE_OBJECT)
-        err = machine_bad(m, "a state of what is no object");
+        err = machine_bad(m, "a state of something that is no object");
     if (err != 0)
         return err;
     object->state = state;

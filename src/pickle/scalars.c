@@ -91,7 +91,7 @@ int step_int_line(struct machine *m)
     if (str_is(line, "00") || str_is(line, "01"))
         return step_bool(m, line.p[1] == '1');
     return is_decimal(line) ? machine_push_text(m, VALUE_INT, line)
-                            : machine_bad(m, "a number that is none");
+                            : machine_bad(m, "a malformed number");
 }
 
 /* "12L" */
@@ -105,7 +105,7 @@ int step_long_line(struct machine *m)
     if (line.n > 0 && line.p[line.n - 1] == 'L')
         line.n--;
     return is_decimal(line) ? machine_push_text(m, VALUE_INT, line)
-                            : machine_bad(m, "a number that is none");
+                            : machine_bad(m, "a malformed number");
 }
 
 int step_float_line(struct machine *m)
@@ -120,7 +120,7 @@ int step_float_line(struct machine *m)
     double number = strtod(copy, &end);
     return line.n > 0 && line.n < sizeof(copy) && *end == '\0' && end == copy + line.n
                ? push_float(m, number)
-               : machine_bad(m, "a number that is none");
+               : machine_bad(m, "a malformed number");
 }
 
 int step_float(struct machine *m)

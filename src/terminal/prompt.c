@@ -185,7 +185,7 @@ static void say_late(struct prompt *p, const struct client_reply *reply)
         json_put_value(&first, json_at(json.root, "answer"));
     json_reader_done(&reader);
     say(p, false,
-        reply->status == 410 ? "it has expired" : "somebody has answered: ", buf_text(&first));
+        reply->status == 410 ? "it has expired" : "already answered: ", buf_text(&first));
     buf_done(&first);
 }
 

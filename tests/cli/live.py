@@ -435,7 +435,7 @@ def somebody_else_answers():
             until_quiet(t)
             equal(s.post("/v1/jobs/j/answer", {"interrupt_id": "q-1", "value": {"was": "first"}}).status, 200)
             t.press(b"mine\n")
-            t.until('✘ somebody has answered: {"was":"first"}')
+            t.until('✘ already answered: {"was":"first"}')
             t.press(b"half of")
             t.until("> half of")
             equal(s.post("/v1/jobs/j/answer", {"interrupt_id": "q-2", "value": 1}).status, 200)

@@ -284,8 +284,8 @@ static void what_is_no_pickle_is_refused(void **state)
     (void)state;
     REFUSES("", ERR_SYNTAX, "ends");
     REFUSES("N", ERR_SYNTAX, "ends");
-    REFUSES(".", ERR_SYNTAX, "none");
-    REFUSES("(.", ERR_SYNTAX, "none");
+    REFUSES(".", ERR_SYNTAX, "empty stack");
+    REFUSES("(.", ERR_SYNTAX, "empty stack");
     REFUSES("X\xff\xff\xff\xff"
             "a.",
             ERR_SYNTAX, "ends");
@@ -300,7 +300,7 @@ static void what_is_no_pickle_is_refused(void **state)
     REFUSES("NNa.", ERR_SYNTAX, "adds");
     REFUSES("](NNu.", ERR_SYNTAX, "adds");
     REFUSES("h\x01.", ERR_SYNTAX, "recalls");
-    REFUSES("q\x01.", ERR_SYNTAX, "remembers");
+    REFUSES("q\x01.", ERR_SYNTAX, "stores");
     REFUSES("N)R.", ERR_SYNTAX, "call");
     REFUSES("cshop\nOrder\nNR.", ERR_SYNTAX, "call");
     REFUSES("NNb.", ERR_SYNTAX, "state");
