@@ -91,7 +91,7 @@ void assignment_put_pause(struct buf *b, struct str job, int64_t attempt)
     buf_lit(b, ",\"pause\":true}\n");
 }
 
-void assignment_put_call(struct buf *b, const struct worker_call *call, struct str agent)
+void assignment_put_call(struct buf *b, const struct taken_call *call, struct str agent)
 {
     json_begin(b);
     json_add_object(b, "call");

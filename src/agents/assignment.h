@@ -27,7 +27,7 @@
 
 #include <stdint.h>
 
-struct worker_call;
+struct taken_call;
 struct run_row;
 
 struct assignment {
@@ -58,6 +58,6 @@ void assignment_put_beat(struct buf *b, int64_t lease_ms);
 void assignment_put(struct buf *b, const struct assignment *assignment);
 void assignment_put_cancel(struct buf *b, struct str job, int64_t attempt);
 void assignment_put_pause(struct buf *b, struct str job, int64_t attempt);
-void assignment_put_call(struct buf *b, const struct worker_call *call, struct str agent);
+void assignment_put_call(struct buf *b, const struct taken_call *call, struct str agent);
 
 #endif

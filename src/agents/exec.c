@@ -101,7 +101,7 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
         runner->slot++;
     (void)snprintf(name, sizeof(name), "%s:%.*s:%zu", agent_kinds[runner->agent->kind].name,
                    STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
-    (void)arena_copy(&req->mem, str_of(name), &req->request_id); /* or it has no name */
+    (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* or it has no name */
 }
 
 static void ask(struct agent_runner *runner, enum journal_op op)
@@ -109,13 +109,17 @@ static void ask(struct agent_runner *runner, enum journal_op op)
     struct exec *e = runner->exec;
     struct journal_request *req = mailbox_call_begin(&runner->lease, op);
 
-    if (op == JOURNAL_LEASE && runner->slots != NULL)
-        name_place(runner, req);
-
     runner->is_wanted = runner->ask_first = false;
-    req->agents = &runner->agent->name;
-    req->n_agents = 1;
-    req->worker = str_of(e->worker);
+    if (op == JOURNAL_COUNT) {
+        req->count.agents = &runner->agent->name;
+        req->count.n_agents = 1;
+    } else {
+        req->work.agents = &runner->agent->name;
+        req->work.n_agents = 1;
+        req->work.worker = str_of(e->worker);
+        if (runner->slots != NULL)
+            name_place(runner, req);
+    }
     mailbox_call_send(&runner->lease, e->host.journal);
 }
 
@@ -145,10 +149,7 @@ static void hand_back(struct agent_runner *runner)
     struct journal_request *req = &runner->lease.req;
 
     runner->owes = true;
-    req->op = JOURNAL_RETURN;
-    req->job = req->row.id;
-    req->key = req->row.key;
-    req->attempt = req->row.attempt;
+    journal_request_hand_back(req);
     mailbox_call_send(&runner->lease, runner->exec->host.journal);
 }
 
@@ -272,7 +273,7 @@ static int give_to_pool(struct agent_runner *runner)
     int err = pool_take(runner->pool, req);
 
     if (err == 0 && runner->ask_first)
-        (void)pool_ask(runner->pool, req->row.key, req->row.attempt); /* it has just come */
+        (void)pool_ask(runner->pool, req->row->key, req->row->attempt); /* it has just come */
     return err;
 }
 
@@ -319,7 +320,7 @@ static void on_lease_answered(struct mailbox_call *p)
     if (p->req.op == JOURNAL_RETURN)
         runner->owes = p->req.code == ERR_BUSY; /* the poll tries again */
     else if (p->req.op == JOURNAL_COUNT)
-        pool_need(runner->pool, p->req.code == 0 ? p->req.accepted : 0);
+        pool_need(runner->pool, p->req.code == 0 ? p->req.count.n_waiting : 0);
     else if (p->req.code == 0)
         job_came(runner);
     if (!p->is_flying && !runner->owes) {

@@ -84,8 +84,8 @@ static struct journal_request *begin(struct lease_session *d,
     struct journal_request *req = mailbox_call_begin(p, op);
 
     req->job = d->job;
-    req->key = d->key;
-    req->attempt = d->attempt;
+    req->lease.key = d->key;
+    req->lease.attempt = d->attempt;
     return req;
 }
 
@@ -93,8 +93,8 @@ static void send_batch(struct lease_session *d)
 {
     struct journal_request *req = begin(d, &d->word, JOURNAL_APPEND);
 
-    req->producer_seq = d->outbox.seq;
-    req->bytes = buf_text(&d->outbox.batch);
+    req->append.producer_seq = d->outbox.seq;
+    req->append.bytes = buf_text(&d->outbox.batch);
     mailbox_call_send(&d->word, d->host->journal);
 }
 
@@ -102,14 +102,15 @@ static void send_last(struct lease_session *d)
 {
     struct journal_request *req = begin(d, &d->word, d->last.op);
 
-    req->end = d->last.end;
-    req->interrupted = d->last.interrupted;
-    req->end_of_stream = d->last.end_of_stream;
-    req->error = d->last.error;
-    req->error_type = d->last.error_type;
-    req->output = d->last.output;
-    req->details = d->last.details;
-    req->phase = d->last.phase;
+    if (d->last.op != JOURNAL_RETURN)
+        req->finish = (struct finish_request){ .end = d->last.end,
+                                               .interrupted = d->last.interrupted,
+                                               .end_of_stream = d->last.end_of_stream,
+                                               .error = d->last.error,
+                                               .error_type = d->last.error_type,
+                                               .details = d->last.details,
+                                               .phase = d->last.phase,
+                                               .output = d->last.output };
     d->last_sent = true;
     mailbox_call_send(&d->word, d->host->journal);
 }
@@ -204,7 +205,7 @@ static void batch_stored(struct lease_session *d, const struct journal_request *
 {
     d->retry_ms = 0;
     outbox_stored(&d->outbox);
-    if (req->rejected > 0)
+    if (req->append.taken.rejected > 0)
         lease_session_remark(d, d->source, req->why.text);
     if (req->cancel)
         d->events->cancel(d);
@@ -289,12 +290,12 @@ int lease_session_init(struct lease_session *d,
                                  .host = host,
                                  .agent = agent,
                                  .source = "stdout",
-                                 .key = lease->row.key,
-                                 .attempt = lease->row.attempt,
+                                 .key = lease->row->key,
+                                 .attempt = lease->row->attempt,
                                  .lease_ms =
                                      lease->lease_ms > 0 ? lease->lease_ms : DEFAULT_LEASE_MS };
     arena_init(&d->mem);
-    if (!arena_copy(&d->mem, lease->row.id, &d->job))
+    if (!arena_copy(&d->mem, lease->row->id, &d->job))
         return ERR_NOMEM;
     outbox_init(&d->outbox);
     mailbox_call_init(&d->word, host->box, d, on_word_answered);
@@ -312,11 +313,11 @@ struct assignment lease_session_assignment(const struct lease_session *d,
                                 .key = d->key,
                                 .attempt = d->attempt,
                                 .agent = d->agent,
-                                .input = lease->row.input,
-                                .resume = lease->answers,
-                                .created = lease->row.created,
-                                .resumed = lease->row.resumed,
-                                .run = &lease->run,
+                                .input = lease->row->input,
+                                .resume = lease->work.answers,
+                                .created = lease->row->created,
+                                .resumed = lease->row->resumed,
+                                .run = &lease->work.run,
                                 .lease_ms = d->lease_ms };
 }
 

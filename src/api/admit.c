@@ -214,18 +214,17 @@ void api_set_lease_caller(struct lease_caller *c, const struct token *t)
 
 void api_set_caller(struct journal_request *j, const struct token *t)
 {
-    if (j->op == JOURNAL_SUBMIT || j->op == JOURNAL_THREAD_CREATE ||
-        j->op == JOURNAL_THREAD_COPY)
-        j->thread_row.owner = t->owner;
-    if (j->op == JOURNAL_SUBMIT) {
-        j->reach = &t->reach;
-        j->row.owner = t->owner;
-        j->row.max_running = t->limits.running;
-        j->max_jobs = t->limits.jobs;
-        j->max_queued = t->limits.queued;
-    } else if (!journal_op_is_workers(j->op)) {
-        j->reach = &t->reach;
-    } else {
+    if (journal_op_is_workers(j->op)) {
         api_set_lease_caller(&j->caller, t);
+        return;
+    }
+    j->reach = &t->reach;
+    if (j->op == JOURNAL_SUBMIT) {
+        j->submit.owner = t->owner;
+        j->submit.max_running = t->limits.running;
+        j->submit.max_jobs = t->limits.jobs;
+        j->submit.max_queued = t->limits.queued;
+    } else if (j->op == JOURNAL_THREAD_CREATE || j->op == JOURNAL_THREAD_COPY) {
+        j->new_thread.row.owner = t->owner;
     }
 }

@@ -61,13 +61,8 @@ static bool has_work(const struct journal_request *j)
 /* The one who asked for work has gone before it came: the request that hands it back. */
 static struct journal_request *give_back(struct journal_call *call)
 {
-    struct journal_request *j = &call->journal;
-
-    j->op = j->call.id.p != NULL ? JOURNAL_ANSWER_CALL : JOURNAL_RETURN;
-    j->job = j->row.id;
-    j->key = j->row.key;
-    j->attempt = j->row.attempt;
-    return j;
+    journal_request_hand_back(&call->journal);
+    return &call->journal;
 }
 
 static void on_message(struct loop_message *message)
@@ -75,7 +70,8 @@ static void on_message(struct loop_message *message)
     struct journal_call *call = container_of(message, struct journal_call, message);
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
-        token_took_events(call->token, call->journal.accepted, (int64_t)clock_monotonic_us());
+        token_took_events(call->token, call->journal.append.taken.accepted,
+                          (int64_t)clock_monotonic_us());
     bool is_work = has_work(&call->journal);
     bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
     if (call->req != NULL)
@@ -127,9 +123,8 @@ struct journal_call *journal_call_new(struct http_request *req,
     call->req = req;
     call->answer = answer;
     call->message.deliver = on_message;
-    call->journal.op = op;
+    journal_request_init(&call->journal, op);
     call->journal.done = on_done;
-    call->journal.producer_seq = -1;
     call->token = token_ref(token);
     api_set_caller(&call->journal, token);
     arena_init(&call->journal.mem);

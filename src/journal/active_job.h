@@ -267,12 +267,12 @@ int questions_passed(struct active_job *l, const struct record *rec);
 int questions_go_on(struct active_job *l);
 /* The first deadline has come. */
 int questions_expire(struct active_job *l);
-void journal_expire_questions(struct journal *j, struct journal_request *req);
+void journal_expire_questions(struct active_job *l, struct journal_request *req);
 /* For a lease: the answers that the job goes on with. */
 int questions_put_answers(struct active_job *l, struct journal_request *req);
 void journal_reply(struct journal *j, struct journal_request *req);
-void journal_pause(struct journal *j, struct journal_request *req);
-void journal_resume(struct journal *j, struct journal_request *req);
+void journal_pause(struct active_job *l, struct journal_request *req);
+void journal_resume(struct active_job *l, struct journal_request *req);
 
 /* It goes on, and with which answers is not known here. */
 int questions_answered_elsewhere(struct active_job *l);
@@ -300,9 +300,12 @@ int runs_ended(struct active_job *l);
 
 /* --- threads.c --------------------------------------------------------------- */
 
-/* The thread of a request, with its texts in the request's memory.  False when it was refused.
- */
-bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret);
+/* The thread @id, if who asks may see it, with its texts in the request's memory.  False when
+ * it was refused. */
+bool journal_thread_of(struct journal *j,
+                       struct journal_request *req,
+                       struct str id,
+                       struct thread_row *ret);
 /* Is @id a job's, or a thread's?  Then it was refused: see threads.c. */
 bool jobs_have(struct journal *j, struct journal_request *req, struct str id);
 bool threads_have(struct journal *j, struct journal_request *req, struct str id);
@@ -342,7 +345,7 @@ void journal_wrote(struct journal *j, struct journal_request *req, int code);
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
 /* Refuses: there is no such job, or the caller may not see it. */
 void journal_not_found(struct journal_request *req);
-/* The job of a request; a job that is final answers ERR_CLOSED with its row.  journal_job_of
+/* The job of a request; a job that is final is ERR_CLOSED, with its row.  journal_job_of
  * also refuses one that is set aside. */
 struct active_job *journal_find_job(struct journal *j, struct journal_request *req);
 struct active_job *journal_job_of(struct journal *j, struct journal_request *req);
@@ -350,7 +353,10 @@ void journal_answer_row(struct journal *j,
                         struct journal_request *req,
                         const struct job_row *row);
 /* And what a run has besides. */
-int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req);
+int journal_answer_run(struct journal *j,
+                       int64_t key,
+                       struct journal_request *req,
+                       struct run_row *ret);
 /* Somebody wants it to stop. */
 int journal_stop_job(struct active_job *l, struct str reason);
 /* It is gone with this turn; NULL: it has ended, and is @id. */
@@ -371,16 +377,19 @@ int64_t active_job_lease_ms(const struct active_job *l);
 void journal_renew(struct active_job *l);
 /* What each answer tells its worker: cancel, pause. */
 void journal_answer_lease(struct active_job *l, struct journal_request *req);
-/* It is running from now on, by the request's worker. */
-int journal_begin_attempt(struct active_job *l, const struct journal_request *req);
+/* It is running from now on, by that worker. */
+int journal_begin_attempt(struct active_job *l,
+                          struct str worker,
+                          struct str holder,
+                          struct str request_id);
 /* True when it waits; false when it has its job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
 /* Gives waiting leases what is queued, the oldest first. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
 /* The same, and ends those whose time is over or whose callers have left.  Looks at all. */
 void journal_look_at_leases(struct journal *j, struct journal_request **answered);
-void journal_hand_back(struct journal *j, struct journal_request *req);
-void journal_lose(struct journal *j, struct journal_request *req);
+void journal_hand_back(struct active_job *l, struct journal_request *req);
+void journal_lose(struct active_job *l, struct journal_request *req);
 void journal_count_waiting(struct journal *j, struct journal_request *req);
 
 /* --- waiting.c --------------------------------------------------------------- */
@@ -405,13 +414,13 @@ void waiting_set_rings(struct journal *j, struct lease_link *rings);
 
 /* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
 int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events);
-void journal_append(struct journal *j, struct journal_request *req);
-void journal_heartbeat(struct journal *j, struct journal_request *req);
+void journal_append(struct active_job *l, struct journal_request *req);
+void journal_heartbeat(struct active_job *l, struct journal_request *req);
 /* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
 int journal_wait_for_answer(struct active_job *l, bool interrupted);
 /* The same, of a worker that is lost after its question. */
 int journal_stop_at_question(struct active_job *l);
-void journal_finish(struct journal *j, struct journal_request *req);
+void journal_finish(struct active_job *l, struct journal_request *req);
 
 /* --- checkpoints.c ----------------------------------------------------------- */
 
@@ -439,9 +448,11 @@ void journal_assistant_delete(struct journal *j, struct journal_request *req);
 /* True when it waits; false when it was refused. */
 bool journal_call(struct journal *j, struct journal_request *req);
 void journal_answer(struct journal *j, struct journal_request *req);
-void journal_take(struct journal *j, struct journal_request *req);
-/* The call that @req names and its caller has; NULL: none. */
+/* It waits for the end of the turn. */
+bool journal_take(struct journal *j, struct journal_request *req);
+/* The call @id that the caller of @req has; NULL: none. */
 const struct journal_request *journal_taken_call(struct journal *j,
+                                                 struct str id,
                                                  const struct journal_request *req);
 /* A call that was handed to a request of the same request_id as @lease did not arrive. */
 void journal_lost_call(struct journal *j, const struct journal_request *lease);

@@ -44,46 +44,40 @@ int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_eve
     return err;
 }
 
-void journal_append(struct journal *j, struct journal_request *req)
+void journal_append(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
+    struct journal *j = l->journal;
 
-    if (l == NULL)
-        return;
     journal_renew(l);
     journal_answer_lease(l, req);
-    if (req->producer_seq >= 0 && req->producer_seq <= l->row.producer_seq) {
+    if (req->append.producer_seq >= 0 && req->append.producer_seq <= l->row.producer_seq) {
         j->tally.repeated++;
-        req->repeated = 1;
+        req->append.taken.repeated = 1;
         return; /* it came before: acknowledged again, stored once */
     }
-    if (req->producer_seq > l->row.producer_seq + 1) {
+    if (req->append.producer_seq > l->row.producer_seq + 1) {
         refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
                (long long)l->row.producer_seq + 1);
         return;
     }
     uint64_t before = l->row.seq;
-    int err = journal_take_bytes(l, req->bytes, &req->accepted);
+    int err = journal_take_bytes(l, req->append.bytes, &req->append.taken.accepted);
     if (err == 0)
         err = active_job_follow_fold(l);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    if (req->producer_seq >= 0)
-        active_job_took_batch(l, req->producer_seq, l->row.seq > before);
-    req->rejected = j->bad_lines;
+    if (req->append.producer_seq >= 0)
+        active_job_took_batch(l, req->append.producer_seq, l->row.seq > before);
+    req->append.taken.rejected = j->bad_lines;
     if (j->bad_lines > 0)
         (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
                         j->bad_why.text);
 }
 
-void journal_heartbeat(struct journal *j, struct journal_request *req)
+void journal_heartbeat(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
-
-    if (l == NULL)
-        return;
     journal_renew(l);
     journal_answer_lease(l, req);
 }
@@ -128,39 +122,38 @@ int journal_stop_at_question(struct active_job *l)
 /* As the worker says; its output was checked to be JSON within the limits. */
 static int end_as_told(struct active_job *l, const struct journal_request *req)
 {
-    struct last_word word = { .end = req->end,
-                              .error = req->error,
-                              .error_type = req->error_type,
-                              .details = req->details,
-                              .phase = req->phase };
+    struct last_word word = { .end = req->finish.end,
+                              .error = req->finish.error,
+                              .error_type = req->finish.error_type,
+                              .details = req->finish.details,
+                              .phase = req->finish.phase };
     struct journal *j = l->journal;
     struct json json;
-    int err =
-        req->output.p != NULL ? json_read(&j->reader, req->output, &json, &j->failure) : 0;
+    int err = req->finish.output.p != NULL
+                  ? json_read(&j->reader, req->finish.output, &json, &j->failure)
+                  : 0;
 
-    if (err == 0 && req->output.p != NULL)
+    if (err == 0 && req->finish.output.p != NULL)
         word.output = json.root;
     return err == 0 ? active_job_end(l, &word) : err;
 }
 
-void journal_finish(struct journal *j, struct journal_request *req)
+void journal_finish(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
+    struct journal *j = l->journal;
     struct fold *fold;
     int err;
 
-    if (l == NULL)
-        return;
     err = active_job_fold(l, &fold);
     bool asks = err == 0 && fold_open_questions(fold) > 0;
     if (err == 0 && l->row.cancel_requested != 0)
         err = active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     else if (err == 0 && l->thread != NULL &&
-             (req->interrupted || (asks && req->end != JOB_END_FAILED)))
+             (req->finish.interrupted || (asks && req->finish.end != JOB_END_FAILED)))
         err = end_at_question(l);
-    else if (err == 0 && (req->interrupted || req->end_of_stream ||
-                          (asks && req->end == JOB_END_SUCCEEDED)))
-        err = journal_wait_for_answer(l, req->interrupted);
+    else if (err == 0 && (req->finish.interrupted || req->finish.end_of_stream ||
+                          (asks && req->finish.end == JOB_END_SUCCEEDED)))
+        err = journal_wait_for_answer(l, req->finish.interrupted);
     else if (err == 0)
         err = end_as_told(l, req);
     if (err != 0) {

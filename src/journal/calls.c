@@ -22,7 +22,7 @@ enum {
 
 static struct call_cache_question question_of(const struct journal_request *call)
 {
-    return (struct call_cache_question){ call->agents[0], call->call.name, call->call.params };
+    return (struct call_cache_question){ call->call.agent, call->call.name, call->call.params };
 }
 
 static void unlink_call(struct journal *j, struct journal_request *call)
@@ -40,7 +40,7 @@ static void tell(struct journal *j, const struct journal_request *call)
     const struct journal_events *events = &j->opt.events;
 
     if (events->queued != NULL)
-        events->queued(events->arg, call->agents[0]);
+        events->queued(events->arg, call->call.agent);
 }
 
 /* May the caller see it? Refuses otherwise. */
@@ -56,17 +56,14 @@ static bool is_thread_reached(struct journal *j, struct journal_request *req, st
 
     if (is_reached(j, req, id))
         return true;
-    req->thread_row.id = id;
-    bool is_there = req->code == ERR_NOT_FOUND && journal_thread_of(j, req, &row);
-    req->thread_row.id = STR_NONE;
-    return is_there;
+    return req->code == ERR_NOT_FOUND && journal_thread_of(j, req, id, &row);
 }
 
 static bool may_name_all(struct journal *j, struct journal_request *req)
 {
-    for (size_t i = 0; i < req->n_named; i++)
-        if (!(req->named[i].is_thread ? is_thread_reached(j, req, req->named[i].id)
-                                      : is_reached(j, req, req->named[i].id)))
+    for (size_t i = 0; i < req->call.n_named; i++)
+        if (!(req->call.named[i].is_thread ? is_thread_reached(j, req, req->call.named[i].id)
+                                           : is_reached(j, req, req->call.named[i].id)))
             return false;
     return true;
 }
@@ -79,7 +76,7 @@ bool journal_call(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "too many calls wait for workers (max_calls)");
         return false;
     }
-    req->deadline = j->now + req->wait_ms;
+    req->call.deadline = j->now + req->call.wait_ms;
     req->next = NULL;
     struct journal_request **last = &j->calls;
     while (*last != NULL)
@@ -94,22 +91,26 @@ bool journal_call(struct journal *j, struct journal_request *req)
 
 static bool is_takers(const struct journal_request *call, const struct journal_request *req)
 {
-    return lease_is_callers(&req->caller, call->call.taker, call->agents[0]);
+    return lease_is_callers(&req->caller, call->call.taker, call->call.agent);
 }
 
-static struct journal_request *find(struct journal *j, const struct journal_request *req)
+/* The call @id that the caller of @req has. */
+static struct journal_request *find(struct journal *j,
+                                    struct str id,
+                                    const struct journal_request *req)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
-        if (c->call.is_taken && !c->call.is_answered && str_eq(c->call.id, req->call.id) &&
+        if (c->call.is_taken && !c->call.is_answered && str_eq(c->call.id, id) &&
             is_takers(c, req))
             return c;
     return NULL;
 }
 
 const struct journal_request *journal_taken_call(struct journal *j,
+                                                 struct str id,
                                                  const struct journal_request *req)
 {
-    return find(j, req);
+    return find(j, id, req);
 }
 
 static void wait_again(struct journal *j, struct journal_request *call)
@@ -121,38 +122,39 @@ static void wait_again(struct journal *j, struct journal_request *call)
 void journal_lost_call(struct journal *j, const struct journal_request *lease)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
-        if (c->call.is_taken && !c->call.is_answered && c->request_id.n > 0 &&
-            str_eq(c->request_id, lease->request_id) && is_takers(c, lease))
+        if (c->call.is_taken && !c->call.is_answered && c->call.request_id.n > 0 &&
+            str_eq(c->call.request_id, lease->work.request_id) && is_takers(c, lease))
             wait_again(j, c);
 }
 
 void journal_answer(struct journal *j, struct journal_request *req)
 {
-    struct journal_request *c = find(j, req);
+    struct journal_request *c = find(j, req->answer.id, req);
 
     if (c == NULL) {
         refuse(req, ERR_NOT_FOUND, "nobody waits for an answer to this call");
         return;
     }
-    if (req->output.p == NULL && req->error.p == NULL) {
-        if (req->lease_number == c->lease_number)
+    if (req->answer.output.p == NULL && req->answer.error.p == NULL) {
+        if (req->answer.number == c->call.number)
             wait_again(j, c); /* else it was somebody else's meanwhile */
         return;
     }
-    if (!arena_copy(&c->mem, req->output, &c->output) ||
-        !arena_copy(&c->mem, req->error, &c->error)) {
+    if (!arena_copy(&c->mem, req->answer.output, &c->call.output) ||
+        !arena_copy(&c->mem, req->answer.error, &c->call.error)) {
         refuse(req, ERR_BUSY, "out of memory");
         return;
     }
     c->call.is_answered = true;
-    if (c->call.keeps && c->lease_number != 0)
-        call_cache_put(&j->kept, question_of(c), str_absent(c->error) ? c->output : STR_NONE);
+    if (c->call.keeps && c->call.number != 0)
+        call_cache_put(&j->kept, question_of(c),
+                       str_absent(c->call.error) ? c->call.output : STR_NONE);
 }
 
 static bool is_for(const struct journal_request *call, const struct journal_request *lease)
 {
-    for (size_t i = 0; i < lease->n_agents; i++)
-        if (str_eq(lease->agents[i], call->agents[0]))
+    for (size_t i = 0; i < lease->work.n_agents; i++)
+        if (str_eq(lease->work.agents[i], call->call.agent))
             return true;
     return false;
 }
@@ -161,38 +163,40 @@ static bool is_for(const struct journal_request *call, const struct journal_requ
 static bool give(struct journal *j, struct journal_request *call, struct journal_request *lease)
 {
     struct arena *mem = &lease->mem;
+    struct taken_call *out = &lease->work.call;
 
-    if (!arena_copy(mem, call->call.id, &lease->call.id) ||
-        !arena_copy(mem, call->call.name, &lease->call.name) ||
-        !arena_copy(mem, call->call.params, &lease->call.params) ||
-        !arena_copy(mem, call->agents[0], &lease->row.agent) ||
+    if (!arena_copy(mem, call->call.id, &out->id) ||
+        !arena_copy(mem, call->call.name, &out->name) ||
+        !arena_copy(mem, call->call.params, &out->params) ||
+        !arena_copy(mem, call->call.agent, &out->agent) ||
         !arena_copy(&call->mem, lease->caller.holder, &call->call.taker) ||
-        !arena_copy(&call->mem, lease->request_id, &call->request_id))
+        !arena_copy(&call->mem, lease->work.request_id, &call->call.request_id))
         return false;
     lease->code = 0;
-    call->lease_number = lease->lease_number;
+    call->call.number = lease->work.number;
     call->call.is_taken = true;
     call->call.taken = j->now;
     return true;
 }
 
-void journal_take(struct journal *j, struct journal_request *req)
+bool journal_take(struct journal *j, struct journal_request *req)
 {
     req->next = j->takers;
     j->takers = req;
+    return true;
 }
 
 static bool may_be_given(const struct journal *j, const struct journal_request *call)
 {
     bool is_silent =
-        call->call.keeps && call->lease_number != 0 && j->now >= call->call.taken + SILENCE_MS;
+        call->call.keeps && call->call.number != 0 && j->now >= call->call.taken + SILENCE_MS;
 
     return !call->withdrawn && !call->call.is_answered && (!call->call.is_taken || is_silent);
 }
 
 static bool serve(struct journal *j, struct journal_request *lease)
 {
-    if (!lease->takes_calls || lease->withdrawn)
+    if (!lease->work.takes_calls || lease->withdrawn)
         return false;
     for (struct journal_request *c = j->calls; c != NULL; c = c->next)
         if (may_be_given(j, c) && is_for(c, lease))
@@ -206,16 +210,16 @@ static bool answer_again(struct journal *j, struct journal_request *c)
 {
     struct str kept = c->call.keeps ? call_cache_get(&j->kept, question_of(c)) : STR_NONE;
 
-    return !str_absent(kept) && arena_copy(&c->mem, kept, &c->output);
+    return !str_absent(kept) && arena_copy(&c->mem, kept, &c->call.output);
 }
 
 static bool is_due(const struct journal *j, const struct journal_request *c)
 {
     bool is_kept = c->call.keeps && !str_absent(call_cache_get(&j->kept, question_of(c)));
-    int64_t patience = is_kept && !c->call.is_taken ? PATIENCE_MS : c->wait_ms;
+    int64_t patience = is_kept && !c->call.is_taken ? PATIENCE_MS : c->call.wait_ms;
 
-    return c->call.is_answered || c->withdrawn || j->now >= c->deadline ||
-           j->now >= c->deadline - c->wait_ms + patience;
+    return c->call.is_answered || c->withdrawn || j->now >= c->call.deadline ||
+           j->now >= c->call.deadline - c->call.wait_ms + patience;
 }
 
 static void end_call(struct journal *j, struct journal_request *c)
@@ -247,7 +251,7 @@ static void serve_leases(struct journal *j, struct journal_request **answered)
 {
     for (struct journal_request *c = j->calls; c != NULL; c = c->next) {
         struct journal_request *lease =
-            may_be_given(j, c) ? waiting_for_call(j, c->agents[0]) : NULL;
+            may_be_given(j, c) ? waiting_for_call(j, c->call.agent) : NULL;
 
         if (lease == NULL || !give(j, c, lease))
             continue;

@@ -12,11 +12,18 @@
 
 static struct active_job *make(struct journal *j, struct journal_request *req)
 {
-    req->row = (struct job_row){ .id = req->job, .agent = req->row.agent, .input = STR("{}") };
-    journal_submit(j, req);
+    struct journal_request first = { .op = JOURNAL_SUBMIT, .mem = req->mem };
+
+    first.submit.id = req->job;
+    first.submit.agent = req->feed.agent;
+    first.submit.input = STR("{}");
+    journal_submit(j, &first);
+    req->mem = first.mem;
+    req->code = first.code;
+    req->why = first.why;
     if (req->code != 0)
         return NULL;
-    req->made = true;
+    req->feed.made = true;
     return active_job_find(j, req->job);
 }
 
@@ -24,7 +31,7 @@ static struct active_job *fed_job(struct journal *j, struct journal_request *req
 {
     struct active_job *l = journal_job_of(j, req);
 
-    if (l == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->row.agent))
+    if (l == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->feed.agent))
         l = make(j, req);
     if (l == NULL)
         return NULL;
@@ -62,13 +69,13 @@ static bool is_repeat(const struct journal_line *line, int64_t last)
 
 static struct group next_group(struct journal_request *req, size_t at, int64_t last)
 {
-    const struct journal_line *first = &req->lines[at];
+    const struct journal_line *first = &req->feed.lines[at];
     struct group g = { .first = first, .last = first, .producer_seq = last };
 
-    while (at + g.n < req->n_lines && !is_repeat(&first[g.n], g.producer_seq)) {
+    while (at + g.n < req->feed.n_lines && !is_repeat(&first[g.n], g.producer_seq)) {
         g.last = &first[g.n++];
         if (g.last->producer_seq >= 0 && g.producer_seq >= 0)
-            req->missing += (uint64_t)(g.last->producer_seq - g.producer_seq - 1);
+            req->feed.taken.missing += (uint64_t)(g.last->producer_seq - g.producer_seq - 1);
         if (g.last->producer_seq >= 0)
             g.producer_seq = g.last->producer_seq;
         if (g.last->asks)
@@ -94,7 +101,9 @@ static int be_at_work(struct active_job *l,
         return 0;
     if (l->state == JOB_WAITING)
         err = questions_answered_elsewhere(l);
-    return err == 0 && l->state == JOB_QUEUED ? journal_begin_attempt(l, req) : err;
+    if (err != 0 || l->state != JOB_QUEUED)
+        return err;
+    return journal_begin_attempt(l, req->feed.worker, req->caller.holder, STR_NONE);
 }
 
 static bool has_asked(struct active_job *l, const struct group *g)
@@ -119,8 +128,8 @@ static int take_group(struct active_job *l, struct journal_request *req, const s
         err = active_job_follow_fold(l);
     if (err != 0)
         return err;
-    req->accepted += n;
-    req->rejected += l->journal->bad_lines;
+    req->feed.taken.accepted += n;
+    req->feed.taken.rejected += l->journal->bad_lines;
     if (l->journal->bad_lines > 0)
         req->why = l->journal->bad_why;
     if (g->producer_seq > l->row.producer_seq)
@@ -141,8 +150,9 @@ void journal_feed(struct journal *j, struct journal_request *req)
 {
     int err = 0;
 
-    req->accepted = req->rejected = req->repeated = req->missing = 0;
-    req->made = false;
+    req->feed.taken.accepted = req->feed.taken.rejected = req->feed.taken.repeated =
+        req->feed.taken.missing = 0;
+    req->feed.made = false;
     if (str_absent(req->job)) {
         renew_all(j);
         req->code = 0;
@@ -153,17 +163,17 @@ void journal_feed(struct journal *j, struct journal_request *req)
         return;
     if (l->state == JOB_RUNNING)
         journal_renew(l);
-    for (size_t at = 0; err == 0 && at < req->n_lines;) {
-        bool same = is_of_this_attempt(l, &req->lines[at]);
+    for (size_t at = 0; err == 0 && at < req->feed.n_lines;) {
+        bool same = is_of_this_attempt(l, &req->feed.lines[at]);
         struct group g = next_group(req, at, same ? l->row.producer_seq : -1);
 
         if (g.n == 0) {
-            req->repeated++;
+            req->feed.taken.repeated++;
             at++;
             continue;
         }
         if (job_state_is_final(l->state)) {
-            req->rejected += req->n_lines - at; /* too late */
+            req->feed.taken.rejected += req->feed.n_lines - at; /* too late */
             break;
         }
         err = take_group(l, req, &g);

@@ -18,9 +18,9 @@ static bool is_about(const struct active_job *l, struct str thread)
 
 static bool holds_call(struct journal *j, struct journal_request *req)
 {
-    const struct journal_request *call = journal_taken_call(j, req);
+    const struct journal_request *call = journal_taken_call(j, req->checkpoint.call, req);
 
-    if (call != NULL && str_eq(req->checkpoint.of.thread, call->thread))
+    if (call != NULL && str_eq(req->thread, call->thread))
         return true;
     refuse(req, ERR_REFUSED, "nobody waits for an answer to this call about this thread");
     return false;
@@ -32,7 +32,7 @@ static bool holds_job(struct journal *j, struct journal_request *req)
 
     if (l == NULL)
         return false;
-    if (!is_about(l, req->checkpoint.of.thread)) {
+    if (!is_about(l, req->thread)) {
         refuse(req, ERR_REFUSED, "this job is not one of this thread");
         return false;
     }
@@ -40,9 +40,11 @@ static bool holds_job(struct journal *j, struct journal_request *req)
     return true;
 }
 
-/* Does the caller work on the thread?  Else it was refused. */
+/* Does the caller work on the thread?  Then that is what it writes; else it was refused. */
 static bool is_held(struct journal *j, struct journal_request *req)
 {
+    req->checkpoint.of.thread = req->thread;
+    req->checkpoint.of.run = req->job;
     return str_absent(req->job) ? holds_call(j, req) : holds_job(j, req);
 }
 
@@ -54,7 +56,7 @@ void journal_checkpoints_hold(struct journal *j, struct journal_request *req)
 
 void journal_checkpoint_put(struct journal *j, struct journal_request *req)
 {
-    const struct journal_checkpoint *c = &req->checkpoint;
+    const struct checkpoint_request *c = &req->checkpoint;
 
     if (!is_held(j, req))
         return;
@@ -66,7 +68,7 @@ void journal_checkpoint_put(struct journal *j, struct journal_request *req)
 
 void journal_checkpoint_writes(struct journal *j, struct journal_request *req)
 {
-    const struct journal_checkpoint *c = &req->checkpoint;
+    const struct checkpoint_request *c = &req->checkpoint;
     int err = 0;
 
     if (!is_held(j, req))
@@ -78,7 +80,7 @@ void journal_checkpoint_writes(struct journal *j, struct journal_request *req)
 
 static int show_in_thread(struct journal *j, struct journal_request *req)
 {
-    const struct journal_checkpoint *c = &req->checkpoint;
+    const struct checkpoint_request *c = &req->checkpoint;
     struct thread_row row;
     int err = read_thread(j, c->of.thread, &row, &req->why);
 
@@ -97,7 +99,7 @@ static int show_in_thread(struct journal *j, struct journal_request *req)
  * events. */
 void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 {
-    const struct journal_checkpoint *c = &req->checkpoint;
+    const struct checkpoint_request *c = &req->checkpoint;
 
     if (!is_held(j, req))
         return;
@@ -110,5 +112,5 @@ void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 void journal_checkpoints_delete(struct journal *j, struct journal_request *req)
 {
     if (is_held(j, req))
-        journal_wrote(j, req, store_batch_thread_forget(&j->batch, req->checkpoint.of.thread));
+        journal_wrote(j, req, store_batch_thread_forget(&j->batch, req->thread));
 }

@@ -54,9 +54,9 @@ static void move_live(struct active_job *l, int64_t by)
 static void move_requests(struct journal *j, int64_t by)
 {
     for (struct journal_request *r = waiting_first(j); r != NULL; r = waiting_after(j, r))
-        r->deadline += by;
+        r->work.deadline += by;
     for (struct journal_request *r = j->calls; r != NULL; r = r->next) {
-        r->deadline += by;
+        r->call.deadline += by;
         move(&r->call.taken, by);
     }
 }

@@ -74,8 +74,8 @@ static uint64_t count_new(const struct journal_request *first)
 {
     uint64_t n = 0;
 
-    for (const struct journal_request *r = first; r != NULL; r = r->more)
-        n += !r->existed;
+    for (const struct journal_request *r = first; r != NULL; r = r->submit.more)
+        n += !r->submit.existed;
     return n;
 }
 
@@ -86,7 +86,7 @@ static uint64_t count_requests(struct journal_counts *counts,
     uint64_t batches = 0;
 
     for (const struct journal_request *r = answered; r != NULL; r = r->next) {
-        if (r->code == 0 && r->made)
+        if (r->code == 0 && r->op == JOURNAL_FEED && r->feed.made)
             counter_add(&counts->submitted, 1);
         if (r->code == 0 && r->op == JOURNAL_SUBMIT)
             counter_add(&counts->submitted, count_new(r));
@@ -94,9 +94,11 @@ static uint64_t count_requests(struct journal_counts *counts,
             counter_add(&counts->fenced, 1);
         if ((r->op != JOURNAL_APPEND && r->op != JOURNAL_FEED) || r->code != 0)
             continue;
+        const struct events_taken *taken =
+            r->op == JOURNAL_APPEND ? &r->append.taken : &r->feed.taken;
         batches++;
-        counter_add(&counts->bad_lines, r->rejected);
-        histogram_add(&counts->batch, r->accepted, 1);
+        counter_add(&counts->bad_lines, taken->rejected);
+        histogram_add(&counts->batch, taken->accepted, 1);
     }
     return batches;
 }

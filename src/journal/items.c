@@ -47,7 +47,7 @@ struct item_answer {
 static int on_item(void *arg, const struct item_row *row)
 {
     struct item_answer *a = arg;
-    struct journal_item *item = &a->req->item;
+    struct item_request *item = &a->req->item;
 
     item->row.created = row->created;
     item->row.updated = row->updated;

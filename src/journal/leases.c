@@ -11,26 +11,25 @@
 
 static void say_lost(const struct active_job *l, struct journal_request *req)
 {
-    if (req->is_unsigned)
+    if (req->lease.is_unsigned)
         refuse(req, ERR_REFUSED,
                "this lease is of an earlier version of the server: lease the job again");
-    else if (l->row.key != req->key)
+    else if (l->row.key != req->lease.key)
         refuse(req, ERR_REFUSED, "this lease is of an earlier job with the same id");
     else
         refuse(req, ERR_REFUSED,
                "attempt %lld does not hold this job: it is %.*s at attempt %lld",
-               (long long)req->attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
+               (long long)req->lease.attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
 }
 
 struct active_job *journal_leased_job(struct journal *j, struct journal_request *req)
 {
-    struct lease_shown shown = { req->key, req->attempt, req->is_unsigned };
     struct active_job *l = journal_find_job(j, req);
 
     if (l == NULL && req->code != ERR_CLOSED)
         return NULL;
     enum lease_verdict verdict =
-        lease_judge(&req->caller, &shown, l != NULL ? &l->row : &req->row);
+        lease_judge(&req->caller, &req->lease, l != NULL ? &l->row : req->row);
     if (verdict == LEASE_FOREIGN)
         journal_not_found(req);
     else if (l != NULL && suspects_refuse(l, req))
@@ -68,9 +67,9 @@ static const struct journal_agent *leasable(const struct journal *j, struct str 
 
 static struct active_job *next_for(struct journal *j, const struct journal_request *req)
 {
-    for (size_t i = 0; i < req->n_agents; i++) {
+    for (size_t i = 0; i < req->work.n_agents; i++) {
         const struct journal_agent *a =
-            leasable(j, req->agents[(i + j->lease_turn) % req->n_agents]);
+            leasable(j, req->work.agents[(i + j->lease_turn) % req->work.n_agents]);
         struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
         while (q != NULL && q->n > 0) {
@@ -85,17 +84,20 @@ static struct active_job *next_for(struct journal *j, const struct journal_reque
     return NULL;
 }
 
-int journal_begin_attempt(struct active_job *l, const struct journal_request *req)
+int journal_begin_attempt(struct active_job *l,
+                          struct str worker,
+                          struct str holder,
+                          struct str request_id)
 {
     struct journal *j = l->journal;
     int err = active_job_move(l, JOB_RUNNING);
 
     if (err == 0)
-        err = active_job_set_text(&l->row.worker, req->worker);
+        err = active_job_set_text(&l->row.worker, worker);
     if (err == 0)
-        err = active_job_set_text(&l->row.holder, req->caller.holder);
+        err = active_job_set_text(&l->row.holder, holder);
     if (err == 0)
-        err = active_job_set_request(l, req->request_id);
+        err = active_job_set_request(l, request_id);
     if (err != 0)
         return err;
     l->row.attempt++;
@@ -114,15 +116,17 @@ static void answer_order(struct active_job *l, struct journal_request *req, bool
     /* The input may be large and is not kept in memory. */
     int err = read_job(j, l->row.id, &stored, &j->failure);
 
-    if (err == 0 && !arena_copy(&req->mem, stored.input, &req->row.input))
+    struct str input = STR_NONE;
+
+    if (err == 0 && !arena_copy(&req->mem, stored.input, &input))
         err = ERR_NOMEM;
-    struct str input = req->row.input;
     if (err == 0)
         err = questions_put_answers(l, req);
     if (err == 0 && l->thread != NULL)
-        err = journal_answer_run(j, l->row.key, req);
+        err = journal_answer_run(j, l->row.key, req, &req->work.run);
     if (err == 0 && !again)
-        err = journal_begin_attempt(l, req);
+        err = journal_begin_attempt(l, req->work.worker, req->caller.holder,
+                                    req->work.request_id);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -130,15 +134,16 @@ static void answer_order(struct active_job *l, struct journal_request *req, bool
     journal_renew(l);
     journal_answer_lease(l, req);
     journal_answer_row(j, req, &l->row);
-    req->row.input = input;
-    if (!again || req->lease_number > l->lease_number)
-        l->lease_number = req->lease_number;
+    if (req->row != NULL)
+        req->row->input = input;
+    if (!again || req->work.number > l->lease_number)
+        l->lease_number = req->work.number;
 }
 
 static bool is_for(const struct active_job *l, const struct journal_request *req)
 {
-    for (size_t i = 0; i < req->n_agents; i++)
-        if (str_eq(req->agents[i], l->row.agent))
+    for (size_t i = 0; i < req->work.n_agents; i++)
+        if (str_eq(req->work.agents[i], l->row.agent))
             return true;
     return false;
 }
@@ -146,7 +151,7 @@ static bool is_for(const struct active_job *l, const struct journal_request *req
 /* The answer to this request was lost. */
 static bool give_again(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = active_job_find_lease(j, req->request_id);
+    struct active_job *l = active_job_find_lease(j, req->work.request_id);
 
     if (l == NULL)
         return false;
@@ -179,13 +184,13 @@ bool journal_lease(struct journal *j, struct journal_request *req)
 {
     bool known = false;
 
-    req->lease_number = ++j->n_leases;
+    req->work.number = ++j->n_leases;
     if (req->withdrawn) {
         refuse(req, ERR_NOT_FOUND, "whoever asked for a job has left");
         return false;
     }
-    for (size_t i = 0; i < req->n_agents; i++)
-        known |= leasable(j, req->agents[i]) != NULL;
+    for (size_t i = 0; i < req->work.n_agents; i++)
+        known |= leasable(j, req->work.agents[i]) != NULL;
     if (!known) {
         refuse(req, ERR_TYPE, "none of these agents is configured here");
         return false;
@@ -194,9 +199,9 @@ bool journal_lease(struct journal *j, struct journal_request *req)
     if (give(j, req))
         return false;
     refuse(req, ERR_NOT_FOUND, "no job is waiting");
-    if (req->wait_ms <= 0)
+    if (req->work.wait_ms <= 0)
         return false;
-    req->deadline = j->now + req->wait_ms;
+    req->work.deadline = j->now + req->work.wait_ms;
     if (waiting_add(j, req) == 0)
         return true;
     refuse(req, ERR_BUSY, "out of memory");
@@ -221,7 +226,7 @@ static struct journal_request *next_to_serve(const struct journal *j)
         bool has_work = j->queues[i].n > 0 && j->opt.agents[i].fed != FED_ALONE;
         struct journal_request *req = has_work ? waiting_first_of(j, i) : NULL;
 
-        if (req != NULL && (oldest == NULL || req->lease_number < oldest->lease_number))
+        if (req != NULL && (oldest == NULL || req->work.number < oldest->work.number))
             oldest = req;
     }
     return oldest;
@@ -244,18 +249,16 @@ void journal_look_at_leases(struct journal *j, struct journal_request **answered
 
     for (struct journal_request *req = waiting_first(j); req != NULL; req = next) {
         next = waiting_after(j, req);
-        if (req->withdrawn || give(j, req) || j->now >= req->deadline)
+        if (req->withdrawn || give(j, req) || j->now >= req->work.deadline)
             answer(j, req, answered);
     }
 }
 
-void journal_hand_back(struct journal *j, struct journal_request *req)
+void journal_hand_back(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
+    struct journal *j = l->journal;
 
-    if (l == NULL)
-        return;
-    if (req->lease_number != 0 && req->lease_number != l->lease_number) {
+    if (req->handed_back.number != 0 && req->handed_back.number != l->lease_number) {
         refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
         return;
     }
@@ -266,15 +269,12 @@ void journal_hand_back(struct journal *j, struct journal_request *req)
         req->code = 0;
 }
 
-void journal_lose(struct journal *j, struct journal_request *req)
+void journal_lose(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
-
-    if (l == NULL)
-        return;
-    struct last_word word = { .error = req->error,
-                              .error_type = req->error_type,
-                              .details = req->details };
+    struct journal *j = l->journal;
+    struct last_word word = { .error = req->finish.error,
+                              .error_type = req->finish.error_type,
+                              .details = req->finish.details };
     int err = active_job_lose(l, &word);
     if (err != 0)
         journal_broke(j, req, err);
@@ -284,10 +284,10 @@ void journal_lose(struct journal *j, struct journal_request *req)
 
 void journal_count_waiting(struct journal *j, struct journal_request *req)
 {
-    for (size_t i = 0; i < req->n_agents; i++) {
-        const struct journal_agent *a = journal_agent_of(j, req->agents[i]);
+    for (size_t i = 0; i < req->count.n_agents; i++) {
+        const struct journal_agent *a = journal_agent_of(j, req->count.agents[i]);
 
-        req->accepted += a != NULL ? j->queues[a - j->opt.agents].n : 0;
+        req->count.n_waiting += a != NULL ? j->queues[a - j->opt.agents].n : 0;
     }
     req->code = 0;
 }

@@ -39,9 +39,8 @@ void mailbox_call_done(struct mailbox_call *p)
 struct journal_request *mailbox_call_begin(struct mailbox_call *p, enum journal_op op)
 {
     assert(!p->is_flying);
-    struct arena mem = p->req.mem;
-    arena_reset(&mem);
-    p->req = (struct journal_request){ .op = op, .mem = mem, .producer_seq = -1 };
+    arena_reset(&p->req.mem);
+    journal_request_init(&p->req, op);
     return &p->req;
 }
 

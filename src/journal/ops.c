@@ -13,6 +13,8 @@
 #include "journal/active_job.h"
 #include "store/rows.h"
 
+#include <assert.h>
+
 void journal_fail_turn(struct journal *j, const struct error *why)
 {
     if (!j->turn_failed && why != NULL)
@@ -45,18 +47,24 @@ void journal_answer_row(struct journal *j,
                         struct journal_request *req,
                         const struct job_row *row)
 {
-    struct job_row out = *row;
+    struct job_row *out = arena_alloc(&req->mem, sizeof(*out));
 
-    out.idempotency_key = out.request_hash = out.request_id = STR_NONE;
-    if (row_copy(&req->mem, &job_texts, &out))
+    req->row = NULL;
+    if (out != NULL) {
+        *out = *row;
+        out->idempotency_key = out->request_hash = out->request_id = STR_NONE;
+    }
+    if (out != NULL && row_copy(&req->mem, &job_texts, out))
         req->row = out;
     else
         journal_broke(j, req, ERR_NOMEM);
 }
 
-int journal_answer_run(struct journal *j, int64_t key, struct journal_request *req)
+int journal_answer_run(struct journal *j,
+                       int64_t key,
+                       struct journal_request *req,
+                       struct run_row *run)
 {
-    struct run_row *run = &req->run;
     int err = read_run(j, key, run, &j->failure);
 
     if (err != 0)
@@ -72,7 +80,16 @@ void journal_not_found(struct journal_request *req)
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row)
 {
     return job_scope_includes(req->reach, row->id, row->owner) &&
-           (req->thread_row.key == 0 || req->thread_row.key == row->thread);
+           (req->thread_key == 0 || req->thread_key == row->thread);
+}
+
+static void refuse_ended(struct journal *j,
+                         struct journal_request *req,
+                         const struct job_row *row)
+{
+    journal_answer_row(j, req, row);
+    if (req->row != NULL)
+        refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row->state));
 }
 
 struct active_job *journal_find_job(struct journal *j, struct journal_request *req)
@@ -91,8 +108,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
     if (l != NULL && !l->deleted && !job_state_is_final(l->state))
         return l;
     if (l != NULL && !l->deleted) { /* it ended in this very turn */
-        journal_answer_row(j, req, &l->row);
-        refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(l->row.state));
+        refuse_ended(j, req, &l->row);
         return NULL;
     }
     int err = l != NULL ? ERR_NOT_FOUND : read_job(j, req->job, &row, &req->why);
@@ -104,8 +120,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
         req->code = ERR_BUSY;
     if (err != 0)
         return NULL;
-    journal_answer_row(j, req, &row);
-    refuse(req, ERR_CLOSED, "the job has ended: %.*s", STR_ARG(req->row.state));
+    refuse_ended(j, req, &row);
     return NULL;
 }
 
@@ -139,18 +154,19 @@ int journal_stop_job(struct active_job *l, struct str reason)
 static void cancel(struct journal *j, struct journal_request *req)
 {
     struct active_job *l = journal_job_of(j, req);
-    struct str reason = req->error.p != NULL ? req->error : STR("cancelled by user");
+    struct str reason =
+        str_absent(req->stop.reason) ? STR("cancelled by user") : req->stop.reason;
     int err = 0;
 
     if (l == NULL) {
         /* Cancelling what was cancelled is no error, however often. */
-        if (req->code == ERR_CLOSED && str_is(req->row.state, "cancelled"))
+        if (req->code == ERR_CLOSED && str_is(req->row->state, "cancelled"))
             req->code = 0;
         return;
     }
-    req->had_worker = l->state == JOB_RUNNING;
+    req->stop.had_worker = l->state == JOB_RUNNING;
     active_job_change(l);
-    if (req->rolls_back && l->thread != NULL)
+    if (req->stop.rolls_back && l->thread != NULL)
         err = active_job_set_text(&l->row.outcome, STR("rollback"));
     if (err == 0 && l->row.cancel_requested == 0)
         err = journal_stop_job(l, reason);
@@ -197,7 +213,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
             return;
         l = NULL;
     }
-    err = journal_remove_job(j, l, req->job, l != NULL ? l->row.key : req->row.key);
+    err = journal_remove_job(j, l, req->job, l != NULL ? l->row.key : req->row->key);
     if (err != 0)
         journal_broke(j, req, err);
     else
@@ -208,93 +224,111 @@ static void mark_published(struct journal *j, struct journal_request *req)
 {
     int err = 0;
 
-    for (size_t i = 0; err == 0 && i < req->n_marks; i++)
-        err = store_batch_job_published(&j->batch, req->marks[i].key, req->marks[i].published);
+    for (size_t i = 0; err == 0 && i < req->published.n_marks; i++)
+        err = store_batch_job_published(&j->batch, req->published.marks[i].key,
+                                        req->published.marks[i].published);
     journal_wrote(j, req, err);
 }
 
+/* --- the table --------------------------------------------------------------- */
+
+struct op {
+    /* One of three: what does it; */
+    void (*run)(struct journal *j, struct journal_request *req);
+    /* what does it to the job that it names, which has not ended; */
+    void (*run_on)(struct active_job *l, struct journal_request *req);
+    /* or what does it, or lets it wait (true) and answers it later. */
+    bool (*wait)(struct journal *j, struct journal_request *req);
+    bool has_lease;  /* run_on: the caller must hold the job */
+    bool is_workers; /* see journal_op_is_workers */
+    bool of_thread;  /* if it names a thread, the job must be a run of that */
+    bool is_silent;  /* it changes no job, and stores nothing */
+};
+
+static const struct op ops[JOURNAL_OP_MAX] = {
+    [JOURNAL_SUBMIT] = { .run = journal_submit },
+    [JOURNAL_CANCEL] = { .run = cancel, .of_thread = true },
+    [JOURNAL_DELETE] = { .run = delete_job, .of_thread = true },
+    [JOURNAL_RELEASE] = { .run = journal_release },
+    [JOURNAL_ANSWER_QUESTION] = { .run = journal_reply },
+    [JOURNAL_PAUSE] = { .run_on = journal_pause },
+    [JOURNAL_RESUME] = { .run_on = journal_resume },
+    [JOURNAL_EXPIRE] = { .run_on = journal_expire_questions },
+    [JOURNAL_FEED] = { .run = journal_feed },
+
+    [JOURNAL_LEASE] = { .wait = journal_lease, .is_workers = true },
+    [JOURNAL_APPEND] = { .run_on = journal_append, .has_lease = true, .is_workers = true },
+    [JOURNAL_HEARTBEAT] = { .run_on = journal_heartbeat,
+                            .has_lease = true,
+                            .is_workers = true },
+    [JOURNAL_FINISH] = { .run_on = journal_finish, .has_lease = true, .is_workers = true },
+    [JOURNAL_RETURN] = { .run_on = journal_hand_back, .has_lease = true, .is_workers = true },
+    [JOURNAL_LOSE] = { .run_on = journal_lose, .has_lease = true },
+    [JOURNAL_COUNT] = { .run = journal_count_waiting, .is_silent = true },
+    [JOURNAL_WORKERS] = { .run = journal_workers, .is_silent = true },
+
+    [JOURNAL_CALL] = { .wait = journal_call, .is_silent = true },
+    [JOURNAL_TAKE] = { .wait = journal_take, .is_silent = true },
+    [JOURNAL_ANSWER_CALL] = { .run = journal_answer, .is_workers = true, .is_silent = true },
+
+    [JOURNAL_THREAD_CREATE] = { .run = journal_thread_create },
+    [JOURNAL_THREAD_PATCH] = { .run = journal_thread_patch },
+    [JOURNAL_THREAD_COPY] = { .run = journal_thread_copy },
+    [JOURNAL_THREAD_DELETE] = { .run = journal_thread_delete },
+    [JOURNAL_THREAD_THIN] = { .run = journal_thread_thin },
+
+    [JOURNAL_CHECKPOINT_PUT] = { .run = journal_checkpoint_put, .is_workers = true },
+    [JOURNAL_CHECKPOINT_WRITES] = { .run = journal_checkpoint_writes, .is_workers = true },
+    [JOURNAL_CHECKPOINT_STATE] = { .run = journal_checkpoint_state, .is_workers = true },
+    [JOURNAL_CHECKPOINTS_HOLD] = { .run = journal_checkpoints_hold, .is_workers = true },
+    [JOURNAL_CHECKPOINTS_DELETE] = { .run = journal_checkpoints_delete, .is_workers = true },
+    [JOURNAL_ITEM_PUT] = { .run = journal_item_put, .is_workers = true },
+    [JOURNAL_ITEM_DELETE] = { .run = journal_item_delete, .is_workers = true },
+    [JOURNAL_ITEM_TOUCH] = { .run = journal_item_touch, .is_workers = true },
+    [JOURNAL_ASSISTANT_CREATE] = { .run = journal_assistant_create },
+    [JOURNAL_ASSISTANT_PATCH] = { .run = journal_assistant_patch },
+    [JOURNAL_ASSISTANT_CHOOSE] = { .run = journal_assistant_choose },
+    [JOURNAL_ASSISTANT_DELETE] = { .run = journal_assistant_delete },
+
+    [JOURNAL_MARK_PUBLISHED] = { .run = mark_published },
+    [JOURNAL_SETTINGS] = { .run = journal_set_settings, .is_silent = true },
+};
+
 bool journal_op_is_workers(enum journal_op op)
 {
-    static const bool is_workers[JOURNAL_OP_MAX] = {
-        [JOURNAL_LEASE] = true,
-        [JOURNAL_APPEND] = true,
-        [JOURNAL_HEARTBEAT] = true,
-        [JOURNAL_FINISH] = true,
-        [JOURNAL_RETURN] = true,
-        [JOURNAL_ANSWER_CALL] = true,
-        [JOURNAL_CHECKPOINT_PUT] = true,
-        [JOURNAL_CHECKPOINT_WRITES] = true,
-        [JOURNAL_CHECKPOINT_STATE] = true,
-        [JOURNAL_CHECKPOINTS_HOLD] = true,
-        [JOURNAL_CHECKPOINTS_DELETE] = true,
-        [JOURNAL_ITEM_PUT] = true,
-        [JOURNAL_ITEM_DELETE] = true,
-        [JOURNAL_ITEM_TOUCH] = true,
-    };
-
-    return is_workers[op];
+    return ops[op].is_workers;
 }
 
-/* --- dispatch ---------------------------------------------------------------- */
+static bool find_thread(struct journal *j, struct journal_request *req)
+{
+    struct thread_row thread;
+
+    if (!journal_thread_of(j, req, req->thread, &thread))
+        return false;
+    req->thread_key = thread.key;
+    return true;
+}
 
 bool journal_do(struct journal *j, struct journal_request *req)
 {
-    static void (*const ops[JOURNAL_OP_MAX])(struct journal *, struct journal_request *) = {
-        [JOURNAL_SUBMIT] = journal_submit,
-        [JOURNAL_APPEND] = journal_append,
-        [JOURNAL_HEARTBEAT] = journal_heartbeat,
-        [JOURNAL_FINISH] = journal_finish,
-        [JOURNAL_RETURN] = journal_hand_back,
-        [JOURNAL_CANCEL] = cancel,
-        [JOURNAL_DELETE] = delete_job,
-        [JOURNAL_RELEASE] = journal_release,
-        [JOURNAL_LOSE] = journal_lose,
-        [JOURNAL_COUNT] = journal_count_waiting,
-        [JOURNAL_SETTINGS] = journal_set_settings,
-        [JOURNAL_ANSWER_CALL] = journal_answer,
-        [JOURNAL_ANSWER_QUESTION] = journal_reply,
-        [JOURNAL_PAUSE] = journal_pause,
-        [JOURNAL_RESUME] = journal_resume,
-        [JOURNAL_EXPIRE] = journal_expire_questions,
-        [JOURNAL_THREAD_CREATE] = journal_thread_create,
-        [JOURNAL_THREAD_PATCH] = journal_thread_patch,
-        [JOURNAL_THREAD_COPY] = journal_thread_copy,
-        [JOURNAL_THREAD_DELETE] = journal_thread_delete,
-        [JOURNAL_THREAD_THIN] = journal_thread_thin,
-        [JOURNAL_CHECKPOINT_PUT] = journal_checkpoint_put,
-        [JOURNAL_CHECKPOINT_WRITES] = journal_checkpoint_writes,
-        [JOURNAL_CHECKPOINT_STATE] = journal_checkpoint_state,
-        [JOURNAL_CHECKPOINTS_HOLD] = journal_checkpoints_hold,
-        [JOURNAL_CHECKPOINTS_DELETE] = journal_checkpoints_delete,
-        [JOURNAL_ITEM_PUT] = journal_item_put,
-        [JOURNAL_ITEM_DELETE] = journal_item_delete,
-        [JOURNAL_ITEM_TOUCH] = journal_item_touch,
-        [JOURNAL_ASSISTANT_CREATE] = journal_assistant_create,
-        [JOURNAL_ASSISTANT_PATCH] = journal_assistant_patch,
-        [JOURNAL_ASSISTANT_CHOOSE] = journal_assistant_choose,
-        [JOURNAL_ASSISTANT_DELETE] = journal_assistant_delete,
-        [JOURNAL_MARK_PUBLISHED] = mark_published,
-        [JOURNAL_FEED] = journal_feed,
-        [JOURNAL_WORKERS] = journal_workers,
-    };
+    const struct op *op = &ops[req->op];
+    const struct active_job *touched = j->touched;
+    bool waits = false;
 
     counter_add(&j->counts.requests, 1);
-    if (!str_absent(req->thread_row.id) &&
-        (req->op == JOURNAL_CANCEL || req->op == JOURNAL_DELETE)) {
-        struct thread_row thread;
+    if (op->of_thread && !str_absent(req->thread) && !find_thread(j, req))
+        return false;
+    if (op->run_on != NULL) {
+        struct active_job *l =
+            op->has_lease ? journal_leased_job(j, req) : journal_job_of(j, req);
 
-        if (!journal_thread_of(j, req, &thread))
-            return false;
-        req->thread_row.key = thread.key;
+        if (l != NULL)
+            op->run_on(l, req);
+    } else if (op->wait != NULL) {
+        waits = op->wait(j, req);
+    } else {
+        op->run(j, req);
     }
-    if (req->op == JOURNAL_LEASE)
-        return journal_lease(j, req);
-    if (req->op == JOURNAL_CALL)
-        return journal_call(j, req);
-    if (req->op == JOURNAL_TAKE) {
-        journal_take(j, req);
-        return true;
-    }
-    ops[req->op](j, req);
-    return false;
+    assert(!op->is_silent || j->touched == touched);
+    return waits;
 }

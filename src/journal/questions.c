@@ -371,13 +371,11 @@ int questions_expire(struct active_job *l)
     return err;
 }
 
-void journal_expire_questions(struct journal *j, struct journal_request *req)
+void journal_expire_questions(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct journal *j = l->journal;
     struct questions q;
 
-    if (l == NULL)
-        return;
     int err = load(j, l->row.key, &req->mem, &q);
     if (err == 0 && (l->state != JOB_WAITING || count_open(&q) == 0)) {
         refuse(req, ERR_REFUSED, "the job does not wait for an answer");
@@ -412,11 +410,11 @@ static const struct question_row *find(const struct questions *q, struct str id)
 /* For a job that has ended, or a question that was answered. */
 static void refuse_late(struct journal_request *req, const struct question_row *row)
 {
-    req->expired = str_is(row->answered_by, "expiry") ||
-                   (row->answered == 0 && row->expires != 0 && req->code == ERR_CLOSED &&
-                    req->row.finished >= row->expires);
-    req->answers = row->answer;
-    if (req->expired)
+    req->reply.expired = str_is(row->answered_by, "expiry") ||
+                         (row->answered == 0 && row->expires != 0 && req->code == ERR_CLOSED &&
+                          req->row->finished >= row->expires);
+    req->reply.first = row->answer;
+    if (req->reply.expired)
         refuse(req, ERR_REFUSED, "question %.*s has expired", STR_ARG(str_head(row->id, 80)));
     else if (row->answered != 0)
         refuse(req, ERR_REFUSED, "question %.*s has been answered",
@@ -466,9 +464,9 @@ static void reply_to_ended(struct journal *j, struct journal_request *req)
 {
     struct questions q;
 
-    if (req->code != ERR_CLOSED || load(j, req->row.key, &req->mem, &q) != 0)
+    if (req->code != ERR_CLOSED || load(j, req->row->key, &req->mem, &q) != 0)
         return;
-    const struct question_row *row = find(&q, req->replies[0].id);
+    const struct question_row *row = find(&q, req->reply.replies[0].id);
     if (row != NULL)
         refuse_late(req, row);
 }
@@ -489,20 +487,20 @@ void journal_reply(struct journal *j, struct journal_request *req)
         return;
     }
     int err = load(j, l->row.key, &req->mem, &q);
-    for (size_t i = 0; err == 0 && i < req->n_replies; i++)
-        if (!place_reply(j, req, &q, &req->replies[i]))
+    for (size_t i = 0; err == 0 && i < req->reply.n_replies; i++)
+        if (!place_reply(j, req, &q, &req->reply.replies[i]))
             return;
-    for (size_t i = 0; err == 0 && i < req->n_replies; i++)
-        err = store_batch_question_answer(&j->batch, l->row.key, req->replies[i].seq,
-                                          req->replies[i].value, req->worker, j->now);
+    for (size_t i = 0; err == 0 && i < req->reply.n_replies; i++)
+        err = store_batch_question_answer(&j->batch, l->row.key, req->reply.replies[i].seq,
+                                          req->reply.replies[i].value, req->reply.who, j->now);
     if (err == 0)
         err = look_at_open(l, &q);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    for (size_t i = 0; i < req->n_replies; i++)
-        tell(l, &(struct question_row){ .id = req->replies[i].id }, QUESTION_ANSWERED);
+    for (size_t i = 0; i < req->reply.n_replies; i++)
+        tell(l, &(struct question_row){ .id = req->reply.replies[i].id }, QUESTION_ANSWERED);
     req->code = 0;
     journal_answer_row(j, req, &l->row);
 }
@@ -531,7 +529,7 @@ int questions_put_answers(struct active_job *l, struct journal_request *req)
         return err;
     buf_init(&b, SIZE_MAX / 4);
     put_answers(&q, (uint64_t)l->row.resumed, &b);
-    if (b.error != 0 || !arena_copy(&req->mem, buf_text(&b), &req->answers))
+    if (b.error != 0 || !arena_copy(&req->mem, buf_text(&b), &req->work.answers))
         err = ERR_NOMEM;
     buf_done(&b);
     return err;
@@ -558,13 +556,11 @@ static int is_paused(struct active_job *l, bool *ret)
     return err;
 }
 
-void journal_pause(struct journal *j, struct journal_request *req)
+void journal_pause(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct journal *j = l->journal;
     bool paused = false;
 
-    if (l == NULL)
-        return;
     int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
     if (err == 0 && l->state == JOB_WAITING && !paused) {
         refuse(req, ERR_REFUSED, "the job waits for an answer");
@@ -590,14 +586,12 @@ void journal_pause(struct journal *j, struct journal_request *req)
     journal_answer_row(j, req, &l->row);
 }
 
-void journal_resume(struct journal *j, struct journal_request *req)
+void journal_resume(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct journal *j = l->journal;
     struct questions q;
     bool paused = false;
 
-    if (l == NULL)
-        return;
     int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
     if (err == 0)
         err = load(j, l->row.key, &req->mem, &q);

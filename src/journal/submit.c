@@ -10,45 +10,55 @@ static bool submitted_before(struct journal *j, struct journal_request *req)
 {
     struct job_row row;
 
-    if (req->row.idempotency_key.p == NULL)
+    if (req->submit.idempotency_key.p == NULL)
         return false;
-    int err = read_job_by_idempotency(j, req->row.idempotency_key, &row, &req->why);
+    int err = read_job_by_idempotency(j, req->submit.idempotency_key, &row, &req->why);
     if (err == ERR_NOT_FOUND)
         return false;
     if (err != 0) {
         req->code = ERR_BUSY;
         return true;
     }
-    if (!str_eq(row.request_hash, req->row.request_hash)) {
+    if (!str_eq(row.request_hash, req->submit.request_hash)) {
         refuse(req, ERR_REFUSED, "this Idempotency-Key was used with another request");
         return true;
     }
-    req->existed = true;
+    req->submit.existed = true;
     req->code = 0;
     journal_answer_row(j, req, &row);
-    if (req->code == 0 && req->row.thread != 0) {
-        if (journal_answer_run(j, req->row.key, req) != 0)
+    if (req->code == 0 && req->row->thread != 0) {
+        if (journal_answer_run(j, req->row->key, req, &req->submit.run) != 0)
             refuse(req, ERR_BUSY, "the run could not be read");
-        req->thread_row.id = req->run.thread;
+        req->thread = req->submit.run.thread;
     }
     return true;
 }
 
-static void fill_row(const struct journal *j,
-                     const struct journal_agent *agent,
-                     struct job_row *row)
+static struct job_row row_of(const struct journal *j,
+                             const struct journal_agent *agent,
+                             const struct submit_request *s)
 {
-    row->state = STR("queued");
-    row->created = row->updated = j->now;
-    row->attempts_left = agent->attempts;
-    row->queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0;
-    row->run_seconds = (agent->run_ms + 999) / 1000;
-    row->producer_seq = -1;
-    row->published = agent->is_published ? 0 : -1;
-    row->first_seq = 1;
-    row->seq = 0;
-    if (row->expiry_seconds == 0)
-        row->expiry_seconds = j->opt.default_expiry_seconds;
+    return (struct job_row){
+        .id = s->id,
+        .agent = s->agent,
+        .state = STR("queued"),
+        .input = s->input,
+        .owner = s->owner,
+        .idempotency_key = s->idempotency_key,
+        .request_hash = s->request_hash,
+        .max_running = s->max_running,
+        .created = j->now,
+        .updated = j->now,
+        .not_before = s->delay_ms > 0 ? j->now + s->delay_ms : 0,
+        .attempts_left = agent->attempts,
+        .queue_deadline = agent->queue_ms > 0 ? j->now + agent->queue_ms : 0,
+        .run_seconds = (agent->run_ms + 999) / 1000,
+        .expiry_seconds =
+            s->expiry_seconds != 0 ? s->expiry_seconds : j->opt.default_expiry_seconds,
+        .producer_seq = -1,
+        .published = agent->is_published ? 0 : -1,
+        .first_seq = 1,
+    };
 }
 
 /* @n: of those that have not ended, or that wait. */
@@ -72,15 +82,15 @@ static void refuse_number(struct journal_request *req,
 /* Together with those that are made with it. */
 static bool has_too_many(const struct journal *j, struct journal_request *req)
 {
-    const struct owner *o = owner_find(j, req->row.owner);
+    const struct owner *o = owner_find(j, req->submit.owner);
     uint64_t n_jobs = o != NULL ? o->n_jobs : 0, n_queued = o != NULL ? o->n_queued : 0, n = 0;
 
-    for (const struct journal_request *r = req; r != NULL; r = r->more)
+    for (const struct journal_request *r = req; r != NULL; r = r->submit.more)
         n++;
-    if (req->max_jobs > 0 && n_jobs + n > (uint64_t)req->max_jobs)
-        refuse_number(req, n_jobs, n, req->max_jobs, "have not ended");
-    else if (req->max_queued > 0 && n_queued + n > (uint64_t)req->max_queued)
-        refuse_number(req, n_queued, n, req->max_queued, "wait for a worker");
+    if (req->submit.max_jobs > 0 && n_jobs + n > (uint64_t)req->submit.max_jobs)
+        refuse_number(req, n_jobs, n, req->submit.max_jobs, "have not ended");
+    else if (req->submit.max_queued > 0 && n_queued + n > (uint64_t)req->submit.max_queued)
+        refuse_number(req, n_queued, n, req->submit.max_queued, "wait for a worker");
     else
         return false;
     return true;
@@ -88,30 +98,29 @@ static bool has_too_many(const struct journal *j, struct journal_request *req)
 
 static void submit_one(struct journal *j, struct journal_request *req)
 {
-    const struct journal_agent *agent = journal_agent_of(j, req->row.agent);
-    bool is_run = !str_absent(req->run.kwargs);
-    struct job_row row = req->row;
+    const struct journal_agent *agent = journal_agent_of(j, req->submit.agent);
+    bool is_run = !str_absent(req->submit.run.kwargs);
     struct thread_row thread;
     struct active_job *l;
     struct fold *fold;
 
     if (agent == NULL) {
-        refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(req->row.agent, 80)));
+        refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(req->submit.agent, 80)));
         return;
     }
     if (submitted_before(j, req))
         return;
     if (has_too_many(j, req))
         return;
-    if (active_job_find(j, req->row.id) != NULL && active_job_find(j, req->row.id)->deleted) {
+    if (active_job_find(j, req->submit.id) != NULL &&
+        active_job_find(j, req->submit.id)->deleted) {
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
     if (is_run ? !threads_may_enter(j, req, &thread)
-               : jobs_have(j, req, row.id) || threads_have(j, req, row.id))
+               : jobs_have(j, req, req->submit.id) || threads_have(j, req, req->submit.id))
         return;
-    fill_row(j, agent, &row);
-    row.not_before = req->delay_ms > 0 ? j->now + req->delay_ms : 0;
+    struct job_row row = row_of(j, agent, &req->submit);
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
     if (err == 0)
         err = journal_new_key(j, STORE_JOB_KEYS, &row.key);
@@ -138,14 +147,16 @@ static void submit_one(struct journal *j, struct journal_request *req)
 
 void journal_submit(struct journal *j, struct journal_request *req)
 {
-    for (const struct journal_request *r = req->more; r != NULL; r = r->more) {
-        if (journal_agent_of(j, r->row.agent) == NULL) {
-            refuse(req, ERR_TYPE, "unknown agent: %.*s", STR_ARG(str_head(r->row.agent, 80)));
+    for (const struct journal_request *r = req->submit.more; r != NULL; r = r->submit.more) {
+        if (journal_agent_of(j, r->submit.agent) == NULL) {
+            refuse(req, ERR_TYPE, "unknown agent: %.*s",
+                   STR_ARG(str_head(r->submit.agent, 80)));
             return;
         }
     }
     submit_one(j, req);
-    for (struct journal_request *r = req->more; r != NULL && req->code == 0; r = r->more) {
+    for (struct journal_request *r = req->submit.more; r != NULL && req->code == 0;
+         r = r->submit.more) {
         submit_one(j, r);
         if (r->code == 0)
             continue;

@@ -19,9 +19,12 @@ enum {
 /* --- threads ----------------------------------------------------------------- */
 
 /* 0, ERR_NOT_FOUND, or what was refused. */
-static int find(struct journal *j, struct journal_request *req, struct thread_row *ret)
+static int find(struct journal *j,
+                struct journal_request *req,
+                struct str id,
+                struct thread_row *ret)
 {
-    int err = read_thread(j, req->thread_row.id, ret, &req->why);
+    int err = read_thread(j, id, ret, &req->why);
 
     if (err == 0 && !job_scope_includes(req->reach, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
@@ -30,13 +33,15 @@ static int find(struct journal *j, struct journal_request *req, struct thread_ro
     return err;
 }
 
-bool journal_thread_of(struct journal *j, struct journal_request *req, struct thread_row *ret)
+bool journal_thread_of(struct journal *j,
+                       struct journal_request *req,
+                       struct str id,
+                       struct thread_row *ret)
 {
-    int err = find(j, req, ret);
+    int err = find(j, req, id, ret);
 
     if (err == ERR_NOT_FOUND)
-        refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found",
-               STR_ARG(str_head(req->thread_row.id, 100)));
+        refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found", STR_ARG(str_head(id, 100)));
     else if (err != 0)
         req->code = ERR_BUSY;
     return err == 0;
@@ -89,14 +94,16 @@ static int insert_thread(struct journal *j, struct thread_row *row)
 
 void journal_thread_create(struct journal *j, struct journal_request *req)
 {
-    struct thread_row row = req->thread_row;
+    struct thread_row row = req->new_thread.row;
     struct thread_row there;
-    int err = find(j, req, &there);
+
+    row.id = req->thread;
+    int err = find(j, req, req->thread, &there);
 
     req->code = 0;
-    if (err == 0 && req->if_absent) {
-        req->existed = true;
-        req->thread_row = there;
+    if (err == 0 && req->new_thread.if_absent) {
+        req->new_thread.existed = true;
+        req->new_thread.row = there;
         return;
     }
     if (err != 0 && err != ERR_NOT_FOUND) {
@@ -120,37 +127,38 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
     err = insert_thread(j, &row);
     if (err != 0)
         journal_broke(j, req, err);
-    req->thread_row = row;
+    req->new_thread.row = row;
 }
 
 void journal_thread_patch(struct journal *j, struct journal_request *req)
 {
     struct thread_row row;
 
-    if (!journal_thread_of(j, req, &row))
+    if (!journal_thread_of(j, req, req->thread, &row))
         return;
-    int err = json_merge_copy(&req->mem, row.metadata, req->thread_row.metadata, &row.metadata);
+    int err =
+        json_merge_copy(&req->mem, row.metadata, req->new_thread.row.metadata, &row.metadata);
     row.updated = j->now;
-    if (req->thread_row.ttl_ms != 0)
-        row.ttl_ms = req->thread_row.ttl_ms;
+    if (req->new_thread.row.ttl_ms != 0)
+        row.ttl_ms = req->new_thread.row.ttl_ms;
     if (err == 0)
         err = store_batch_thread_update(&j->batch, &row);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    req->thread_row = row;
+    req->new_thread.row = row;
     req->code = 0;
 }
 
 void journal_thread_copy(struct journal *j, struct journal_request *req)
 {
-    struct str owner = req->thread_row.owner;
+    struct str owner = req->new_thread.row.owner;
     struct thread_row row;
 
-    if (!journal_thread_of(j, req, &row))
+    if (!journal_thread_of(j, req, req->thread, &row))
         return;
-    row.id = req->row.id;
+    row.id = req->new_thread.copy;
     row.owner = owner;
     row.created = row.updated = j->now;
     row.n_runs = 0;
@@ -159,12 +167,12 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
         row.status = STR("idle");
     int err = insert_thread(j, &row);
     if (err == 0)
-        err = store_batch_thread_copy(&j->batch, req->thread_row.id, row.id);
+        err = store_batch_thread_copy(&j->batch, req->thread, row.id);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    req->thread_row = row;
+    req->new_thread.row = row;
     req->code = 0;
 }
 
@@ -243,7 +251,7 @@ void journal_thread_delete(struct journal *j, struct journal_request *req)
 {
     struct thread_row row;
 
-    if (!journal_thread_of(j, req, &row))
+    if (!journal_thread_of(j, req, req->thread, &row))
         return;
     int err = remove_thread(j, &req->mem, row.id, row.key);
     if (err != 0)
@@ -256,7 +264,7 @@ void journal_thread_thin(struct journal *j, struct journal_request *req)
 {
     struct thread_row row;
 
-    if (journal_thread_of(j, req, &row))
+    if (journal_thread_of(j, req, req->thread, &row))
         journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id));
 }
 
@@ -271,35 +279,36 @@ bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
 {
-    if (jobs_have(j, req, req->row.id))
+    if (jobs_have(j, req, req->submit.id))
         return false;
-    int err = find(j, req, ret_thread);
+    int err = find(j, req, req->thread, ret_thread);
 
     req->code = 0;
     /* It may exist, and be hidden from the caller. */
-    if (err == ERR_NOT_FOUND && req->if_absent &&
-        (jobs_have(j, req, req->thread_row.id) || threads_have(j, req, req->thread_row.id)))
+    if (err == ERR_NOT_FOUND && req->submit.makes_thread &&
+        (jobs_have(j, req, req->thread) || threads_have(j, req, req->thread)))
         return false;
-    if (err == ERR_NOT_FOUND && req->if_absent) {
-        *ret_thread = req->thread_row;
-        ret_thread->key = 0;
+    if (err == ERR_NOT_FOUND && req->submit.makes_thread) {
+        *ret_thread = (struct thread_row){ .id = req->thread,
+                                           .owner = req->submit.owner,
+                                           .is_temporary = req->submit.is_temporary };
         fill(j, ret_thread);
         return true;
     }
     if (err == ERR_NOT_FOUND)
         refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found",
-               STR_ARG(str_head(req->thread_row.id, 100)));
+               STR_ARG(str_head(req->thread, 100)));
     else if (err != 0)
         req->code = ERR_BUSY;
     if (err != 0)
         return false;
-    if (str_is(req->run.strategy, "enqueue"))
+    if (str_is(req->submit.run.strategy, "enqueue"))
         return true;
     for (const struct active_job *l = runs_first(j, ret_thread->key); l != NULL;
          l = l->next_run) {
         if (is_open(l) && suspects_refuse(l, req))
             return false; /* it cannot be stopped */
-        if (is_open(l) && str_is(req->run.strategy, "reject")) {
+        if (is_open(l) && str_is(req->submit.run.strategy, "reject")) {
             refuse(req, ERR_TYPE, "%s", BUSY);
             return false;
         }
@@ -336,7 +345,7 @@ static int note_graph(struct journal_request *req, struct thread_row *row, struc
     buf_init(&over, 4096);
     json_begin(&over);
     json_add_str(&over, "graph_id", graph);
-    json_add_str(&over, "assistant_id", req->run.assistant);
+    json_add_str(&over, "assistant_id", req->submit.run.assistant);
     json_end(&over);
     int err = over.error;
     if (err == 0)
@@ -353,12 +362,12 @@ int threads_enter(struct journal *j,
     int err = thread->key == 0 ? insert_thread(j, thread) : 0;
 
     if (err == 0)
-        err = make_room(j, req->run.strategy, thread);
+        err = make_room(j, req->submit.run.strategy, thread);
     if (err == 0)
         err = note_graph(req, thread, row->agent);
     if (err != 0)
         return err;
-    req->thread_row.interrupts = thread->interrupts;
+    req->submit.asked = thread->interrupts;
     thread->status = STR("busy");
     thread->updated = j->now;
     thread->error = STR_NONE;
@@ -411,9 +420,9 @@ static int say_answered(struct active_job *l, struct journal_request *req)
 
     json_reader_init(&reader, SIZE_MAX / 64, 256);
     buf_init(&ids, SIZE_MAX / 4);
-    int err = json_read(&l->journal->reader, req->thread_row.interrupts, &asked, NULL);
+    int err = json_read(&l->journal->reader, req->submit.asked, &asked, NULL);
     if (err == 0)
-        err = json_read(&reader, req->resume, &resume, NULL);
+        err = json_read(&reader, req->submit.resume, &resume, NULL);
     if (err == 0)
         put_answered(&ids, asked.root, resume.root);
     err = ids.error != 0 ? ids.error : active_job_fold(l, &fold);
@@ -426,11 +435,11 @@ static int say_answered(struct active_job *l, struct journal_request *req)
 
 int threads_entered(struct active_job *l, struct journal_request *req)
 {
-    struct run_row run = req->run;
+    struct run_row run = req->submit.run;
 
     run.job = l->row.key;
     int err = store_batch_run_insert(&l->journal->batch, &run);
-    if (err == 0 && !str_absent(req->resume))
+    if (err == 0 && !str_absent(req->submit.resume))
         err = say_answered(l, req);
     return err;
 }

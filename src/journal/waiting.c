@@ -56,22 +56,23 @@ static struct lease_link *ring_of(const struct journal *j, struct str agent)
 
 static void enter(struct journal *j, struct journal_request *req)
 {
-    for (size_t i = 0; i < req->n_agents; i++) {
-        struct lease_link *ring = ring_of(j, req->agents[i]);
+    for (size_t i = 0; i < req->work.n_agents; i++) {
+        struct lease_link *ring = ring_of(j, req->work.agents[i]);
 
         if (ring != NULL)
-            ring_put(ring, &req->links[1 + i]);
+            ring_put(ring, &req->work.links[1 + i]);
     }
 }
 
 int waiting_add(struct journal *j, struct journal_request *req)
 {
-    req->links = arena_alloc(&req->mem, (1 + req->n_agents) * sizeof(*req->links));
-    if (req->links == NULL)
+    req->work.links =
+        arena_alloc(&req->mem, (1 + req->work.n_agents) * sizeof(*req->work.links));
+    if (req->work.links == NULL)
         return ERR_NOMEM;
-    for (size_t i = 0; i <= req->n_agents; i++)
-        req->links[i] = (struct lease_link){ .req = req };
-    ring_put(&j->leases, &req->links[0]);
+    for (size_t i = 0; i <= req->work.n_agents; i++)
+        req->work.links[i] = (struct lease_link){ .req = req };
+    ring_put(&j->leases, &req->work.links[0]);
     enter(j, req);
     j->n_waiting_leases++;
     return 0;
@@ -79,9 +80,9 @@ int waiting_add(struct journal *j, struct journal_request *req)
 
 void waiting_remove(struct journal *j, struct journal_request *req)
 {
-    for (size_t i = 0; i <= req->n_agents; i++)
-        ring_remove(&req->links[i]);
-    req->links = NULL;
+    for (size_t i = 0; i <= req->work.n_agents; i++)
+        ring_remove(&req->work.links[i]);
+    req->work.links = NULL;
     j->n_waiting_leases--;
 }
 
@@ -99,7 +100,7 @@ struct journal_request *waiting_first(const struct journal *j)
 struct journal_request *waiting_after(const struct journal *j,
                                       const struct journal_request *req)
 {
-    return next_in(&j->leases, &req->links[0]);
+    return next_in(&j->leases, &req->work.links[0]);
 }
 
 struct journal_request *waiting_first_of(const struct journal *j, size_t agent)
@@ -112,7 +113,7 @@ struct journal_request *waiting_for_call(const struct journal *j, struct str age
     const struct lease_link *ring = ring_of(j, agent);
 
     for (const struct lease_link *at = ring; at != NULL && at->next != ring; at = at->next)
-        if (at->next->req->takes_calls && !at->next->req->withdrawn)
+        if (at->next->req->work.takes_calls && !at->next->req->withdrawn)
             return at->next->req;
     return NULL;
 }

@@ -24,12 +24,12 @@ static bool put_waiting(const struct journal_request *lease,
                         struct arena *mem,
                         struct journal_worker *w)
 {
-    w->seen = lease->deadline - lease->wait_ms;
-    w->n_agents = lease->n_agents;
-    w->agents = arena_alloc(mem, lease->n_agents * sizeof(*w->agents));
-    bool ok = w->agents != NULL && arena_copy(mem, lease->worker, &w->worker);
-    for (size_t i = 0; ok && i < lease->n_agents; i++)
-        ok = arena_copy(mem, lease->agents[i], &w->agents[i]);
+    w->seen = lease->work.deadline - lease->work.wait_ms;
+    w->n_agents = lease->work.n_agents;
+    w->agents = arena_alloc(mem, lease->work.n_agents * sizeof(*w->agents));
+    bool ok = w->agents != NULL && arena_copy(mem, lease->work.worker, &w->worker);
+    for (size_t i = 0; ok && i < lease->work.n_agents; i++)
+        ok = arena_copy(mem, lease->work.agents[i], &w->agents[i]);
     return ok;
 }
 
@@ -44,27 +44,27 @@ static bool put_all(struct journal *j, struct journal_request *req)
 
         if (l->state == JOB_RUNNING && !l->deleted && l->row.set_aside == 0 &&
             job_scope_includes(req->reach, l->row.id, l->row.owner))
-            ok = put_holder(l, mem, &req->workers[n++]);
+            ok = put_holder(l, mem, &req->workers.list[n++]);
     }
     /* A caller that sees only some jobs does not see workers without a job. */
     const struct journal_request *lease =
         req->reach == NULL || req->reach->all ? waiting_first(j) : NULL;
     for (; ok && lease != NULL && n < MAX_WORKERS; lease = waiting_after(j, lease))
         if (!lease->withdrawn)
-            ok = put_waiting(lease, mem, &req->workers[n++]);
-    req->n_workers = n;
+            ok = put_waiting(lease, mem, &req->workers.list[n++]);
+    req->workers.n = n;
     return ok;
 }
 
 void journal_workers(struct journal *j, struct journal_request *req)
 {
-    size_t bytes = MAX_WORKERS * sizeof(*req->workers);
+    size_t bytes = MAX_WORKERS * sizeof(*req->workers.list);
 
-    req->workers = arena_alloc(&req->mem, bytes);
-    if (req->workers == NULL) {
+    req->workers.list = arena_alloc(&req->mem, bytes);
+    if (req->workers.list == NULL) {
         req->code = ERR_NOMEM;
         return;
     }
-    memset(req->workers, 0, bytes);
+    memset(req->workers.list, 0, bytes);
     req->code = put_all(j, req) ? 0 : ERR_NOMEM;
 }

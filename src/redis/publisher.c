@@ -386,8 +386,8 @@ static bool store_marks(struct publisher *p)
     if (p->n_marks == 0)
         return false;
     struct journal_request *req = mailbox_call_begin(&p->post, JOURNAL_MARK_PUBLISHED);
-    req->marks = p->marks;
-    req->n_marks = p->n_marks;
+    req->published.marks = p->marks;
+    req->published.n_marks = p->n_marks;
     mailbox_call_send(&p->post, p->opt.journal);
     return true;
 }

@@ -232,10 +232,10 @@ static void send_batch(struct channel_feed *f)
         return;
     struct journal_request *req = mailbox_call_begin(&f->post, JOURNAL_FEED);
     req->job = id_of(f);
-    req->lines = f->lines;
-    req->n_lines = f->n_sent;
-    req->worker = STR("channel");
-    req->row.agent = s->opt.agent;
+    req->feed.lines = f->lines;
+    req->feed.n_lines = f->n_sent;
+    req->feed.worker = STR("channel");
+    req->feed.agent = s->opt.agent;
     mailbox_call_send(&f->post, s->opt.journal);
 }
 
@@ -269,11 +269,11 @@ static void count(struct channel_feed *f)
     const struct journal_request *req = &f->post.req;
 
     if (req->code == 0) {
-        counter_add(&counts->events, req->accepted);
-        counter_add(&counts->bad, req->rejected);
-        counter_add(&counts->repeated, req->repeated);
-        counter_add(&counts->missing, req->missing);
-        counter_add(&counts->made, req->made);
+        counter_add(&counts->events, req->feed.taken.accepted);
+        counter_add(&counts->bad, req->feed.taken.rejected);
+        counter_add(&counts->repeated, req->feed.taken.repeated);
+        counter_add(&counts->missing, req->feed.taken.missing);
+        counter_add(&counts->made, req->feed.made);
     } else if (req->code == ERR_CLOSED) {
         counter_add(&counts->late, f->n_sent);
     } else {

@@ -31,7 +31,8 @@ struct call *call_new(struct sim *s, enum journal_op op, const char *job)
     if (c == NULL)
         abort();
     c->sim = s;
-    c->req = (struct journal_request){ .op = op, .done = on_done, .producer_seq = -1 };
+    journal_request_init(&c->req, op);
+    c->req.done = on_done;
     arena_init(&c->req.mem);
     if (job != NULL)
         c->req.job = call_text(c, job);
@@ -130,12 +131,13 @@ static void enter_thread(struct sim *s, struct call *c)
     char id[ID_BYTES];
 
     (void)snprintf(id, sizeof(id), "thread-%zu", c->sub->thread);
-    c->req.thread_row.id = call_text(c, id);
-    c->req.if_absent = true;
-    c->req.run.assistant = c->req.run.metadata = c->req.run.kwargs = STR("{}");
-    c->req.run.strategy =
+    c->req.thread = call_text(c, id);
+    c->req.submit.makes_thread = true;
+    c->req.submit.run.assistant = c->req.submit.run.metadata = c->req.submit.run.kwargs =
+        STR("{}");
+    c->req.submit.run.strategy =
         strategies[chance_of(&s->chance, 700) ? 0 : 1 + chance_below(&s->chance, 2)];
-    c->req.delay_ms = chance_of(&s->chance, 100) ? 3000 : 0;
+    c->req.submit.delay_ms = chance_of(&s->chance, 100) ? 3000 : 0;
 }
 
 static void submit(struct sim *s, struct submission *sub)
@@ -147,19 +149,20 @@ static void submit(struct sim *s, struct submission *sub)
 
     (void)snprintf(input, sizeof(input), "{\"number\":%zu}", (size_t)(sub - s->submissions));
     c->sub = sub;
-    c->req.row.id = call_text(c, sub->id);
+    c->req.submit.id = call_text(c, sub->id);
     /* Not of a channel's: nobody asks before they begin. */
     if (s->p.has_owners && (sub - s->submissions) % 3 == 0 &&
         s->agents[sub->agent].fed == FED_NOT) {
-        c->req.row.owner = STR("small");
-        c->req.row.max_running = MAX_RUNNING;
+        c->req.submit.owner = STR("small");
+        c->req.submit.max_running = MAX_RUNNING;
     }
-    c->req.row.agent = chance_of(&s->chance, 10) ? STR("nobody") : s->agents[sub->agent].name;
-    c->req.row.input = call_text(c, input);
+    c->req.submit.agent =
+        chance_of(&s->chance, 10) ? STR("nobody") : s->agents[sub->agent].name;
+    c->req.submit.input = call_text(c, input);
     if (sub->key[0] != '\0') {
         c->hash = chance_of(&s->chance, 100) ? STR("other hash") : STR("hash");
-        c->req.row.idempotency_key = call_text(c, sub->key);
-        c->req.row.request_hash = c->hash;
+        c->req.submit.idempotency_key = call_text(c, sub->key);
+        c->req.submit.request_hash = c->hash;
     }
     if (sub->thread > 0)
         enter_thread(s, c);
@@ -210,8 +213,8 @@ static void post_about(struct sim *s, enum journal_op op, const char *id)
 {
     struct call *c = call_new(s, op, id);
 
-    if (chance_of(&s->chance, 300))
-        c->req.error = STR("nobody needs it");
+    if (chance_of(&s->chance, 300) && op == JOURNAL_CANCEL)
+        c->req.stop.reason = STR("nobody needs it");
     call_post(c);
     call_forget(c);
 }
@@ -263,8 +266,8 @@ static void post_reply(struct sim *s, const char *id)
     }
     (void)snprintf(text, sizeof(text), "{\"answer\":%u}", ++s->n_answers);
     c->reply.value = call_text(c, text);
-    c->req.replies = &c->reply;
-    c->req.n_replies = 1;
+    c->req.reply.replies = &c->reply;
+    c->req.reply.n_replies = 1;
     call_post(c);
     call_forget(c);
 }

@@ -508,8 +508,8 @@ static void complain(struct call *c, const char *what)
 
     sim_fail(c->sim,
              "%s of %.*s (attempt %" PRId64 ", seq %" PRId64 ") was answered %d \"%s\": %s",
-             op_names[r->op], STR_ARG(r->job), r->attempt, r->producer_seq, r->code,
-             r->why.text, what);
+             op_names[r->op], STR_ARG(r->job), r->lease.attempt,
+             r->op == JOURNAL_APPEND ? r->append.producer_seq : -1, r->code, r->why.text, what);
 }
 
 /* The newest job of that id (and @key, unless it is 0) that was there before or after this
@@ -530,7 +530,7 @@ static void check_held(struct call *c)
 {
     const struct journal_request *r = &c->req;
     struct model *m = c->sim->model;
-    struct truth *t = subject(c, r->job, r->key);
+    struct truth *t = subject(c, r->job, r->lease.key);
 
     if (t == NULL)
         complain(c, "this job is long gone");
@@ -538,21 +538,22 @@ static void check_held(struct call *c)
         return; /* deleted in the same turn */
     /* A sign of life, and a batch that came before, need not be stored. */
     if (t->changed != m->n_commits && r->op != JOURNAL_HEARTBEAT &&
-        !(r->op == JOURNAL_APPEND && r->accepted == 0))
+        !(r->op == JOURNAL_APPEND && r->append.taken.accepted == 0))
         complain(c, "nothing was stored");
-    if (r->attempt < t->attempt_before || r->attempt > t->attempt)
+    if (r->lease.attempt < t->attempt_before || r->lease.attempt > t->attempt)
         complain(c, "this attempt is fenced");
-    if (r->attempt == t->attempt_before && t->state_before != JOB_RUNNING)
+    if (r->lease.attempt == t->attempt_before && t->state_before != JOB_RUNNING)
         complain(c, "the lease was no longer its own");
-    if (r->op == JOURNAL_RETURN && r->lease_number != 0 && r->attempt == t->lease_attempt &&
-        r->lease_number < t->last_number)
+    if (r->op == JOURNAL_RETURN && r->handed_back.number != 0 &&
+        r->lease.attempt == t->lease_attempt && r->handed_back.number < t->last_number)
         complain(c, "somebody else has this lease by now");
     /* It has asked, and the answer was there before it had come to an end. */
-    bool resumed = t->job->row.resumed != 0 && t->job->row.attempt >= r->attempt;
+    bool resumed = t->job->row.resumed != 0 && t->job->row.attempt >= r->lease.attempt;
     if (r->op == JOURNAL_FINISH && !truth_is_final(t) && t->state != JOB_WAITING && !resumed)
         complain(c, "the job goes on");
-    if ((r->op == JOURNAL_APPEND || r->op == JOURNAL_HEARTBEAT) && r->attempt == t->attempt) {
-        t->lease_attempt = r->attempt;
+    if ((r->op == JOURNAL_APPEND || r->op == JOURNAL_HEARTBEAT) &&
+        r->lease.attempt == t->attempt) {
+        t->lease_attempt = r->lease.attempt;
         t->leased_until = c->sim->now + t->agent->lease_ms;
         if (r->cancel != (t->job->row.cancel_requested != 0) && t->created != m->n_commits &&
             !r->cancel && t->job->row.cancel_requested < sim_stored_now(c->sim))
@@ -565,20 +566,20 @@ static void check_held(struct call *c)
 /* The job that is held by who asked with the same request id as @r. */
 static struct truth *held_with(struct model *m, const struct journal_request *r)
 {
-    for (struct truth *t = m->truths; t != NULL && r->request_id.p != NULL; t = t->next)
+    for (struct truth *t = m->truths; t != NULL && r->work.request_id.p != NULL; t = t->next)
         if (t->gone == 0 && t->state == JOB_RUNNING &&
-            str_eq(t->job->row.request_id, r->request_id))
+            str_eq(t->job->row.request_id, r->work.request_id))
             return t;
     return NULL;
 }
 
 static void take_grant(struct truth *t, const struct journal_request *r, int64_t now)
 {
-    if (r->row.attempt != t->lease_attempt)
+    if (r->row->attempt != t->lease_attempt)
         t->last_number = 0;
-    if (r->lease_number > t->last_number)
-        t->last_number = r->lease_number;
-    t->lease_attempt = r->row.attempt;
+    if (r->work.number > t->last_number)
+        t->last_number = r->work.number;
+    t->lease_attempt = r->row->attempt;
     t->leased_until = now + t->agent->lease_ms;
 }
 
@@ -595,7 +596,7 @@ static void check_answers(struct call *c)
     buf_init(&want, SIZE_MAX / 4);
     buf_char(&want, '{');
     for (size_t i = 0; i < q->n; i++) {
-        if (q->rows[i].job != r->row.key || q->rows[i].resumed != (uint64_t)r->row.resumed)
+        if (q->rows[i].job != r->row->key || q->rows[i].resumed != (uint64_t)r->row->resumed)
             continue;
         if (!is_first)
             buf_char(&want, ',');
@@ -605,7 +606,7 @@ static void check_answers(struct call *c)
         buf_str(&want, q->rows[i].answer);
     }
     buf_char(&want, '}');
-    if (r->answers.p != NULL && !str_eq(buf_text(&want), r->answers))
+    if (r->work.answers.p != NULL && !str_eq(buf_text(&want), r->work.answers))
         complain(c, "these are not the answers that were given");
     buf_done(&want);
 }
@@ -624,7 +625,7 @@ static const struct question_row *stored_question(struct call *c, int64_t job, u
 static void check_answered(struct call *c)
 {
     const struct journal_request *r = &c->req;
-    const struct question_row *row = stored_question(c, r->row.key, c->reply.seq);
+    const struct question_row *row = stored_question(c, r->row->key, c->reply.seq);
 
     if (row == NULL || row->answered == 0 || !str_eq(row->answer, c->reply.value))
         complain(c, "the answer is not in the store");
@@ -648,7 +649,7 @@ static void check_late(struct call *c)
     const struct journal_request *r = &c->req;
 
     for (size_t i = 0; i < q->n; i++)
-        if (q->rows[i].answered != 0 && str_eq(q->rows[i].answer, r->answers))
+        if (q->rows[i].answered != 0 && str_eq(q->rows[i].answer, r->reply.first))
             return;
     complain(c, "nobody has given that answer");
 }
@@ -658,34 +659,35 @@ static void check_late(struct call *c)
 static void check_lease(struct call *c)
 {
     const struct journal_request *r = &c->req;
-    struct truth *t = subject(c, r->row.id, r->row.key);
-    uint64_t bit = r->row.attempt < 64 ? (uint64_t)1 << r->row.attempt : 0;
+    struct truth *t = subject(c, r->row->id, r->row->key);
+    uint64_t bit = r->row->attempt < 64 ? (uint64_t)1 << r->row->attempt : 0;
 
     if (t == NULL)
         complain(c, "there is no such job");
     if (t->gone != 0)
         return; /* deleted in the same turn */
     const struct truth *held = held_with(c->sim->model, r);
-    bool again = r->request_id.p != NULL && str_eq(r->request_id, str_of(t->request)) &&
-                 r->row.attempt == t->request_attempt;
+    bool again = r->work.request_id.p != NULL &&
+                 str_eq(r->work.request_id, str_of(t->request)) &&
+                 r->row->attempt == t->request_attempt;
     if (held != NULL && held != t)
         complain(c, "it holds another job");
-    if (r->row.attempt <= 0 || r->row.attempt > t->job->row.attempt ||
-        r->row.attempt + again <=
+    if (r->row->attempt <= 0 || r->row->attempt > t->job->row.attempt ||
+        r->row->attempt + again <=
             (t->created == c->sim->model->n_commits ? 0 : t->attempt_before))
         complain(c, "this attempt cannot be");
     if ((t->given & bit) != 0 && !again)
         complain(c, "this attempt was given before");
     t->given |= bit;
-    if (!again && r->row.producer_seq != -1)
+    if (!again && r->row->producer_seq != -1)
         complain(c, "its batches are numbered on from those of the attempt before");
-    if (!str_starts(r->row.input, STR("{\"number\":")))
+    if (!str_starts(r->row->input, STR("{\"number\":")))
         complain(c, "the input is missing");
-    if ((r->row.resumed != 0) != (r->answers.p != NULL))
+    if ((r->row->resumed != 0) != (r->work.answers.p != NULL))
         complain(c, "it goes on without its answers, or begins with some");
-    if (r->row.resumed == t->job->row.resumed)
+    if (r->row->resumed == t->job->row.resumed)
         check_answers(c);
-    if (r->row.attempt == t->job->row.attempt)
+    if (r->row->attempt == t->job->row.attempt)
         take_grant(t, r, c->sim->now);
 }
 
@@ -694,13 +696,13 @@ static void check_lease(struct call *c)
 static void check_submitted(struct call *c)
 {
     const struct journal_request *r = &c->req;
-    const struct truth *t = subject(c, r->row.id, r->row.key);
+    const struct truth *t = subject(c, r->row->id, r->row->key);
 
-    if (t == NULL || !str_eq(r->row.id, str_of(c->sub->id)))
+    if (t == NULL || !str_eq(r->row->id, str_of(c->sub->id)))
         complain(c, "there is no such job");
-    if (r->existed && !str_eq(t->job->row.request_hash, c->hash))
+    if (r->submit.existed && !str_eq(t->job->row.request_hash, c->hash))
         complain(c, "it was another request");
-    if (!r->existed && t->created != c->sim->model->n_commits)
+    if (!r->submit.existed && t->created != c->sim->model->n_commits)
         complain(c, "it was there before");
 }
 
@@ -708,7 +710,7 @@ static void check_submitted(struct call *c)
 static void check_moved_on(struct call *c)
 {
     const struct journal_request *r = &c->req;
-    struct truth *t = subject(c, r->job, r->row.key);
+    struct truth *t = subject(c, r->job, r->row->key);
 
     if (t == NULL)
         complain(c, "there is no such job");
@@ -729,7 +731,7 @@ static void check_fed(struct call *c)
         return;
     if (t->agent->fed != FED_ALONE)
         complain(c, "the job is not fed from a channel");
-    if (c->req.accepted > 0 && c->batch->begun != 1)
+    if (c->req.feed.taken.accepted > 0 && c->batch->begun != 1)
         complain(c, "the batch is not in the store");
     if (t->state == JOB_RUNNING) {
         t->lease_attempt = t->attempt;
@@ -761,7 +763,7 @@ static void check_granted(struct call *c)
         check_fed(c);
         return;
     case JOURNAL_CANCEL:
-        t = subject(c, r->job, r->row.key);
+        t = subject(c, r->job, r->row->key);
         if (t == NULL ||
             (t->gone == 0 && t->job->row.cancel_requested == 0 && t->state != JOB_CANCELLED))
             complain(c, "the job is not cancelled");
@@ -823,8 +825,8 @@ static void check_refused(struct call *c)
         return;
     }
     bool committed = c->sim->server.turn_committed;
-    if (r->op == JOURNAL_ANSWER_QUESTION && r->code == ERR_REFUSED && r->answers.p != NULL &&
-        committed && !moving)
+    if (r->op == JOURNAL_ANSWER_QUESTION && r->code == ERR_REFUSED &&
+        r->reply.first.p != NULL && committed && !moving)
         check_late(c);
     enum job_state before = t == NULL                                 ? JOB_QUEUED
                             : committed && t->changed == m->n_commits ? t->state_before
@@ -838,8 +840,9 @@ static void check_refused(struct call *c)
     if (r->code == ERR_REFUSED && r->op == JOURNAL_SUBMIT && t == NULL)
         complain(c, "nothing is in its way");
     if (r->code == ERR_REFUSED && r->op != JOURNAL_SUBMIT && t != NULL && !moving &&
-        t->job->row.key == r->key && t->attempt == r->attempt && t->state == JOB_RUNNING &&
-        before == JOB_RUNNING && r->lease_number == 0 &&
+        t->job->row.key == r->lease.key && t->attempt == r->lease.attempt &&
+        t->state == JOB_RUNNING && before == JOB_RUNNING &&
+        (r->op != JOURNAL_RETURN || r->handed_back.number == 0) &&
         (c->batch == NULL || !c->sim->p.pipelining))
         complain(c, "it holds the job");
     if (c->batch != NULL && c->batch->n_posts == 1 && c->batch->begun > 0 && !moving)

@@ -92,8 +92,8 @@ static size_t put_lines(struct call *c, struct str rest, int64_t seq)
                                           .ends = str_starts(line, STR("{\"type\":\"job.")) };
         rest = str_skip(rest, line.n + 1);
     }
-    c->req.lines = lines;
-    c->req.n_lines = n;
+    c->req.feed.lines = lines;
+    c->req.feed.n_lines = n;
     return n;
 }
 
@@ -102,7 +102,7 @@ static struct call *post(struct sim *s, struct speaker *w, int64_t *seq)
     struct call *c = call_new(s, JOURNAL_FEED, w->job);
     size_t n = put_lines(c, buf_text(&w->batch->bytes), *seq);
 
-    c->req.worker = STR("channel");
+    c->req.feed.worker = STR("channel");
     c->batch = w->batch;
     sim_note(s, "batch %" PRIu64 " comes over the channel of %s: %zu lines from %" PRId64,
              w->batch->number, w->job, n, *seq);
@@ -137,7 +137,7 @@ static void take_reply(struct sim *s, struct speaker *w)
 {
     bool again = !w->call->lost && w->call->req.code == ERR_BUSY;
     bool is_refused = !w->call->lost && w->call->req.code != 0 && !again;
-    int64_t seq = again ? w->call->req.lines[0].producer_seq : 0;
+    int64_t seq = again ? w->call->req.feed.lines[0].producer_seq : 0;
 
     call_free(w->call);
     w->call = NULL;

@@ -83,7 +83,8 @@ void workers_lose_server(struct sim *s)
 
         if (w->exec)
             drop_job(w);
-        if (w->lease != NULL && w->lease->done && sim_is_dead(s, w->lease->req.row.agent))
+        if (w->lease != NULL && w->lease->done && w->lease->req.row != NULL &&
+            sim_is_dead(s, w->lease->req.row->agent))
             w->lease->lost = true;
     }
 }
@@ -105,19 +106,19 @@ static void choose_agents(struct sim *s, struct call *c)
 
     if (agents == NULL)
         abort();
-    c->req.n_agents = (size_t)chance_between(&s->chance, 1, (int64_t)s->p.n_agents);
-    for (size_t i = 0; i < c->req.n_agents; i++)
+    c->req.work.n_agents = (size_t)chance_between(&s->chance, 1, (int64_t)s->p.n_agents);
+    for (size_t i = 0; i < c->req.work.n_agents; i++)
         agents[i] = s->agents[(first + i) % s->p.n_agents].name;
     if (chance_of(&s->chance, 5))
         agents[0] = STR("nobody");
-    c->req.agents = agents;
+    c->req.work.agents = agents;
 }
 
 /* A process of the server does not outlive it: it never asks twice. */
 static bool may_ask_again(const struct sim *s, const struct call *c)
 {
-    for (size_t i = 0; i < c->req.n_agents; i++)
-        if (sim_is_dead(s, c->req.agents[i]))
+    for (size_t i = 0; i < c->req.work.n_agents; i++)
+        if (sim_is_dead(s, c->req.work.agents[i]))
             return false;
     return true;
 }
@@ -135,7 +136,7 @@ static void give_back(struct sim *s, struct worker *w)
         return;
     }
     sim_note(s, "the lease of %.*s, attempt %" PRId64 ", is given back", STR_ARG(c->req.job),
-             c->req.attempt);
+             c->req.lease.attempt);
     call_post(c);
     call_forget(c);
 }
@@ -148,12 +149,12 @@ static void ask(struct sim *s, struct worker *w)
     if (w->request_id[0] == '\0' && may_ask_again(s, c) && chance_of(&s->chance, 600))
         (void)snprintf(w->request_id, sizeof(w->request_id), "request-%u", ++s->n_requests);
     if (w->request_id[0] != '\0' && may_ask_again(s, c))
-        c->req.request_id = call_text(c, w->request_id);
-    c->req.worker = call_text(c, w->name);
-    c->req.wait_ms = chance_of(&s->chance, 600) ? chance_between(&s->chance, 1, 20000) : 0;
+        c->req.work.request_id = call_text(c, w->request_id);
+    c->req.work.worker = call_text(c, w->name);
+    c->req.work.wait_ms = chance_of(&s->chance, 600) ? chance_between(&s->chance, 1, 20000) : 0;
     sim_note(s, "%s asks for a job%s%.*s, waits %" PRId64 " ms", w->name,
-             c->req.request_id.p != NULL ? " as " : "", STR_ARG(c->req.request_id),
-             c->req.wait_ms);
+             c->req.work.request_id.p != NULL ? " as " : "", STR_ARG(c->req.work.request_id),
+             c->req.work.wait_ms);
     w->lease = c;
     call_post(c);
     if (chance_of(&s->chance, 700))
@@ -165,11 +166,11 @@ static void prepare_return(struct sim *s, struct worker *w)
     const struct journal_request *lease = &w->lease->req;
     char job[ID_BYTES];
 
-    (void)snprintf(job, sizeof(job), "%.*s", STR_ARG(lease->row.id));
+    (void)snprintf(job, sizeof(job), "%.*s", STR_ARG(lease->row->id));
     w->late = call_new(s, JOURNAL_RETURN, job);
-    w->late->req.key = lease->row.key;
-    w->late->req.attempt = lease->row.attempt;
-    w->late->req.lease_number = lease->lease_number;
+    w->late->req.lease.key = lease->row->key;
+    w->late->req.lease.attempt = lease->row->attempt;
+    w->late->req.handed_back.number = lease->work.number;
 }
 
 static void lose_lease(struct sim *s, struct worker *w)
@@ -193,12 +194,12 @@ static void take_lease(struct sim *s, struct worker *w)
     else if (r->code != ERR_BUSY)
         w->request_id[0] = '\0';
     if (!w->lease->lost && r->code == 0) {
-        (void)snprintf(w->job, sizeof(w->job), "%.*s", STR_ARG(r->row.id));
-        w->key = r->row.key;
-        w->attempt = r->row.attempt;
-        w->exec = sim_is_dead(s, r->row.agent);
+        (void)snprintf(w->job, sizeof(w->job), "%.*s", STR_ARG(r->row->id));
+        w->key = r->row->key;
+        w->attempt = r->row->attempt;
+        w->exec = sim_is_dead(s, r->row->agent);
         w->busy = true;
-        w->seq = r->row.producer_seq + 1;
+        w->seq = r->row->producer_seq + 1;
         script_init(&w->script, &s->chance, w->job, w->attempt, s->p.big);
         w->script.curious = s->p.curious;
         sim_note(s, "%s has %s, attempt %" PRId64, w->name, w->job, w->attempt);
@@ -244,10 +245,10 @@ static struct call *post_batch(struct sim *s, struct worker *w, struct batch *b)
 {
     struct call *c = call_new(s, JOURNAL_APPEND, w->job);
 
-    c->req.key = b->key;
-    c->req.attempt = b->attempt;
-    c->req.producer_seq = b->seq;
-    c->req.bytes = buf_text(&b->bytes);
+    c->req.lease.key = b->key;
+    c->req.lease.attempt = b->attempt;
+    c->req.append.producer_seq = b->seq;
+    c->req.append.bytes = buf_text(&b->bytes);
     c->batch = b;
     sim_note(s, "%s sends batch %" PRIu64 " (seq %" PRId64 "%s) of %s, attempt %" PRId64,
              w->name, b->number, b->seq, b->has_end ? ", ends" : "", w->job, b->attempt);
@@ -272,8 +273,8 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
 {
     struct call *c = call_new(s, op, w->job);
 
-    c->req.key = w->key;
-    c->req.attempt = w->attempt;
+    c->req.lease.key = w->key;
+    c->req.lease.attempt = w->attempt;
     sim_note(s, "%s says %s about %s, attempt %" PRId64, w->name,
              op == JOURNAL_HEARTBEAT ? "heartbeat"
              : op == JOURNAL_FINISH  ? "finish"
@@ -286,17 +287,19 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
 
         if (w->script.curious && w->script.asked && how < 75)
             how = 75;
-        c->req.end = how < 55 ? JOB_END_SUCCEEDED : how < 75 ? JOB_END_FAILED : JOB_END_NONE;
-        c->req.interrupted = how >= 75 && how < 88;
-        c->req.end_of_stream = how >= 88 && how < 96;
+        c->req.finish.end = how < 55   ? JOB_END_SUCCEEDED
+                            : how < 75 ? JOB_END_FAILED
+                                       : JOB_END_NONE;
+        c->req.finish.interrupted = how >= 75 && how < 88;
+        c->req.finish.end_of_stream = how >= 88 && how < 96;
         if (how >= 96)
-            c->req.end = JOB_END_CANCELLED;
-        if (c->req.end == JOB_END_FAILED)
-            c->req.error = STR("no luck");
+            c->req.finish.end = JOB_END_CANCELLED;
+        if (c->req.finish.end == JOB_END_FAILED)
+            c->req.finish.error = STR("no luck");
     }
     if (op == JOURNAL_LOSE) {
-        c->req.error = STR(WORKER_LOST_TEXT);
-        c->req.error_type = STR(WORKER_LOST_TYPE);
+        c->req.finish.error = STR(WORKER_LOST_TEXT);
+        c->req.finish.error_type = STR(WORKER_LOST_TYPE);
     }
     call_post(c);
 }

@@ -191,7 +191,7 @@ static void cancel(struct serving *t)
     t->post.answered = on_cancelled;
     struct journal_request *req = mailbox_call_begin(&t->post, JOURNAL_CANCEL);
     req->job = str_of(t->job);
-    req->error = STR("aborted in ARQ");
+    req->stop.reason = STR("aborted in ARQ");
     mailbox_call_send(&t->post, t->context->opt.journal);
 }
 
@@ -254,12 +254,12 @@ static void submit(struct serving *t, struct journal_request *req)
     char once[SERVING_MAX_ID + 64];
 
     (void)snprintf(once, sizeof(once), "arq:%s:%lld", t->id, (long long)t->call.enqueued);
-    req->row.id = str_of(t->job);
-    req->row.agent = t->function->agent;
-    req->row.input = buf_text(&t->input);
-    req->row.request_hash = STR("arq");
-    if (!arena_copy(&req->mem, str_of(once), &req->row.idempotency_key))
-        req->row.idempotency_key = STR_NONE;
+    req->submit.id = str_of(t->job);
+    req->submit.agent = t->function->agent;
+    req->submit.input = buf_text(&t->input);
+    req->submit.request_hash = STR("arq");
+    if (!arena_copy(&req->mem, str_of(once), &req->submit.idempotency_key))
+        req->submit.idempotency_key = STR_NONE;
 }
 
 static void tell_journal(struct serving *t)
@@ -276,9 +276,9 @@ static void tell_journal(struct serving *t)
     req->job = str_of(t->job);
     if (answers) {
         t->reply = (struct journal_reply){ .value = buf_text(&t->input) };
-        req->replies = &t->reply;
-        req->n_replies = 1;
-        req->worker = STR("arq");
+        req->reply.replies = &t->reply;
+        req->reply.n_replies = 1;
+        req->reply.who = STR("arq");
     } else if (!expires) {
         submit(t, req);
     }

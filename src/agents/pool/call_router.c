@@ -51,9 +51,9 @@ static void deliver(struct pending_call *q, struct str answer, struct str error)
     struct journal_request *req = mailbox_call_begin(&q->post, JOURNAL_ANSWER_CALL);
 
     q->process = NULL;
-    req->call.id = q->id;
-    if (arena_copy(&q->mem, answer, &req->output))
-        (void)arena_copy(&q->mem, error, &req->error); /* without memory: handed back */
+    req->answer.id = q->id;
+    if (arena_copy(&q->mem, answer, &req->answer.output))
+        (void)arena_copy(&q->mem, error, &req->answer.error); /* without memory: handed back */
     mailbox_call_send(&q->post, q->board->host->journal);
 }
 
@@ -101,16 +101,16 @@ static struct pending_call *pending_call_new(struct call_router *b, struct str i
 }
 
 /* Without memory the call has no answer, and its caller times out. */
-static void put_through(struct call_router *b, const struct journal_request *call)
+static void put_through(struct call_router *b, const struct taken_call *call)
 {
     struct pool_process *m = pool_callee(b->pool);
-    struct pending_call *q = pending_call_new(b, call->call.id);
+    struct pending_call *q = pending_call_new(b, call->id);
     struct buf line;
 
     if (q == NULL)
         return;
     buf_init(&line, MAX_LINE);
-    assignment_put_call(&line, &call->call, *b->agent);
+    assignment_put_call(&line, call, *b->agent);
     q->process = m;
     if (m == NULL || line.error != 0 || child_say(&m->child, buf_text(&line)) != 0)
         deliver(q, STR_NONE, STR_NONE);
@@ -123,7 +123,7 @@ static void on_taken(struct mailbox_call *p)
 
     if (p->req.code == 0) {
         b->is_wanted = true;
-        put_through(b, &p->req);
+        put_through(b, &p->req.work.call);
     }
     call_router_go_on(b);
     if (call_router_is_idle(b))
@@ -140,9 +140,9 @@ void call_router_go_on(struct call_router *b)
     }
     struct journal_request *req = mailbox_call_begin(&b->take, JOURNAL_TAKE);
     b->is_wanted = false;
-    req->agents = b->agent;
-    req->n_agents = 1;
-    req->takes_calls = true;
+    req->work.agents = b->agent;
+    req->work.n_agents = 1;
+    req->work.takes_calls = true;
     mailbox_call_send(&b->take, b->host->journal);
 }
 

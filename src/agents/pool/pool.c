@@ -248,7 +248,7 @@ int pool_take(struct pool *t, const struct journal_request *lease)
     struct pool_process *m = idlest(t);
     /* A process that has not left a deleted job cannot tell it from a new one with its id:
      * the next attempt has another number. */
-    bool clear = m != NULL && pool_process_find(m, lease->row.id, lease->row.attempt) == NULL;
+    bool clear = m != NULL && pool_process_find(m, lease->row->id, lease->row->attempt) == NULL;
     int err = clear ? pool_process_take(m, lease) : ERR_BUSY;
 
     look(t); /* that may have been its last */

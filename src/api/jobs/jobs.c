@@ -54,19 +54,19 @@ void jobs_answer_submit(struct journal_call *call)
     if (journal_call_refused(call))
         return;
     if (call->aiq) {
-        api_put_aiq_job(b, &call->journal.row, compat);
+        api_put_aiq_job(b, call->journal.row, compat);
         api_json(call->req, compat ? 200 : 202, b);
         return;
     }
     buf_lit(b, "/v1/jobs/");
-    buf_str(b, call->journal.row.id);
+    buf_str(b, call->journal.row->id);
     http_set_header(call->req, "Location", buf_text(b));
     buf_clear(b);
     if (call->wait_ms > 0) {
-        jobs_wait(call->req, call->journal.row.id, call->wait_ms);
+        jobs_wait(call->req, call->journal.row->id, call->wait_ms);
         return;
     }
-    api_put_job(b, &call->journal.row);
+    api_put_job(b, call->journal.row);
     api_json(call->req, 202, b);
 }
 
@@ -89,14 +89,14 @@ static bool hash_request(struct journal_call *call)
 
     (void)snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)k.a,
                    (unsigned long long)k.b);
-    return arena_copy(&call->journal.mem, str_of(hash), &call->journal.row.request_hash);
+    return arena_copy(&call->journal.mem, str_of(hash), &call->journal.submit.request_hash);
 }
 
 /* Each owner has its own keys: " owner key", which no header's value looks like; and so has
  * each item of a list. */
 static bool keep_idempotency_key(struct journal_call *call, struct str key)
 {
-    struct job_row *row = &call->journal.row;
+    struct submit_request *row = &call->journal.submit;
     char text[MAX_KEY_BYTES + 110];
 
     if (key.n == 0)
@@ -115,7 +115,7 @@ bool jobs_fill_submit(struct journal_call *call,
                       struct str id,
                       int64_t expiry)
 {
-    struct job_row *row = &call->journal.row;
+    struct submit_request *row = &call->journal.submit;
     struct arena *mem = &call->journal.mem;
     struct str key = http_header(call->req, "Idempotency-Key");
     struct buf json;
@@ -373,21 +373,21 @@ static void answer_cancel(struct journal_call *call)
 
     if (j->code == ERR_CLOSED) {
         http_respond_error(
-            call->req, 409, "Job not running: %.*s (status: %.*s)", STR_ARG(j->row.id),
-            STR_ARG(call->aiq ? aiq_status(j->row.state, compat) : j->row.state));
+            call->req, 409, "Job not running: %.*s (status: %.*s)", STR_ARG(j->row->id),
+            STR_ARG(call->aiq ? aiq_status(j->row->state, compat) : j->row->state));
         return;
     }
     if (journal_call_refused(call))
         return;
     if (!call->aiq) {
-        api_put_job(b, &j->row);
+        api_put_job(b, j->row);
         api_json(call->req, 200, b);
         return;
     }
     json_begin(b);
-    json_add_str(b, "job_id", j->row.id);
+    json_add_str(b, "job_id", j->row->id);
     json_add_text(b, "status", aiq_status(STR("cancelled"), compat));
-    if (j->had_worker)
+    if (j->stop.had_worker)
         buf_lit(b, ",\"task_cancelled\":true}");
     else
         buf_lit(b, ",\"task_cancelled\":false}");
@@ -428,7 +428,7 @@ static void answer_release(struct journal_call *call)
 {
     if (journal_call_refused(call))
         return;
-    api_put_job(&call->out, &call->journal.row);
+    api_put_job(&call->out, call->journal.row);
     api_json(call->req, 200, &call->out);
 }
 

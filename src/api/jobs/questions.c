@@ -20,8 +20,8 @@ static void refuse_late(struct journal_call *call, int status)
     json_put_str(b, status == 410 ? STR("Gone") : STR("Conflict"));
     json_add_int(b, "status", status);
     json_add_text(b, "detail", str_of(j->why.text));
-    if (j->answers.p != NULL)
-        json_add_raw(b, "answer", j->answers);
+    if (j->reply.first.p != NULL)
+        json_add_raw(b, "answer", j->reply.first);
     buf_char(b, '}');
     if (b->error == 0)
         http_respond(call->req, status, "application/problem+json", buf_text(b));
@@ -33,8 +33,8 @@ static void answer_with_job(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
 
-    if (j->code == ERR_REFUSED && (j->expired || j->answers.p != NULL)) {
-        refuse_late(call, j->expired ? 410 : 409);
+    if (j->code == ERR_REFUSED && (j->reply.expired || j->reply.first.p != NULL)) {
+        refuse_late(call, j->reply.expired ? 410 : 409);
         return;
     }
     if (j->code == ERR_TYPE) {
@@ -43,14 +43,14 @@ static void answer_with_job(struct journal_call *call)
     }
     if (journal_call_refused(call))
         return;
-    api_put_job(&call->out, &j->row);
+    api_put_job(&call->out, j->row);
     api_json(call->req, 200, &call->out);
 }
 
 static bool keep_reply(struct journal_call *call, struct str id, const yyjson_val *value)
 {
     struct journal_request *j = &call->journal;
-    struct journal_reply *reply = &j->replies[j->n_replies++];
+    struct journal_reply *reply = &j->reply.replies[j->reply.n_replies++];
 
     return (arena_copy(&j->mem, id, &reply->id) &&
             api_keep_json(&j->mem, value, &reply->value)) ||
@@ -81,8 +81,8 @@ static bool read_answer(struct journal_call *call, struct json_reader *reader)
     struct journal_request *r = &call->journal;
     struct json j;
 
-    r->replies = arena_alloc(&r->mem, MAX_REPLIES * sizeof(*r->replies));
-    if (r->replies == NULL || !arena_copy(&r->mem, http_param(call->req, "id"), &r->job))
+    r->reply.replies = arena_alloc(&r->mem, MAX_REPLIES * sizeof(*r->reply.replies));
+    if (r->reply.replies == NULL || !arena_copy(&r->mem, http_param(call->req, "id"), &r->job))
         return api_no_memory(call->req);
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
@@ -107,7 +107,7 @@ void api_answer(struct http_request *req, void *arg)
     if (call == NULL)
         return;
     json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    call->journal.worker = call->token->owner;
+    call->journal.reply.who = call->token->owner;
     if (read_answer(call, &reader))
         journal_call_post(call);
     else

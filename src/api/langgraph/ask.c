@@ -41,9 +41,8 @@ struct journal_call *ask_new(struct http_request *req,
     if (call == NULL)
         return NULL;
     struct journal_request *j = &call->journal;
-    j->agents = &agent->name; /* stays as long as the app */
-    j->n_agents = 1;
-    j->wait_ms = agent->kind == AGENT_POOL ? START_MS : WAIT_MS;
+    j->call.agent = agent->name; /* stays as long as the app */
+    j->call.wait_ms = agent->kind == AGENT_POOL ? START_MS : WAIT_MS;
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {
         (void)api_no_memory(req);
@@ -57,9 +56,9 @@ int ask_failed(const struct journal_call *call, struct str *ret_why)
 {
     const struct journal_request *j = &call->journal;
 
-    *ret_why = j->code == 0 ? str_head(j->error, 1000) : str_of(j->why.text);
+    *ret_why = j->code == 0 ? str_head(j->call.error, 1000) : str_of(j->why.text);
     if (j->code == 0)
-        return str_absent(j->error) ? 0 : 400;
+        return str_absent(j->call.error) ? 0 : 400;
     return j->code == ERR_BUSY ? 408 : 503;
 }
 
@@ -69,7 +68,7 @@ void ask_answer(struct journal_call *call)
     int status = ask_failed(call, &why);
 
     if (status == 0)
-        http_respond(call->req, 200, "application/json", call->journal.output);
+        http_respond(call->req, 200, "application/json", call->journal.call.output);
     else if (status == 503)
         (void)journal_call_refused(call);
     else

@@ -9,7 +9,7 @@ enum { MAX_NAME = 200 };
 
 static void answer_changed(struct journal_call *call)
 {
-    const struct journal_assistant *c = &call->journal.assistant;
+    const struct assistant_request *c = &call->journal.assistant;
 
     if (journal_call_refused(call))
         return;
@@ -66,7 +66,7 @@ static struct str object_or_empty(struct str json)
 
 static bool read_new(struct journal_call *call, struct json_reader *reader)
 {
-    struct journal_assistant *c = &call->journal.assistant;
+    struct assistant_request *c = &call->journal.assistant;
     struct assistant_row *row = &c->row;
     struct json j;
 
@@ -106,7 +106,7 @@ bool assistants_may_change(struct http_request *req)
 
 static bool read_id(struct journal_call *call)
 {
-    struct journal_assistant *c = &call->journal.assistant;
+    struct assistant_request *c = &call->journal.assistant;
 
     return assistants_may_change(call->req) &&
            (arena_copy(&call->journal.mem, http_param(call->req, "assistant"), &c->row.id) ||
@@ -115,7 +115,7 @@ static bool read_id(struct journal_call *call)
 
 static bool read_patch(struct journal_call *call, struct json_reader *reader)
 {
-    struct journal_assistant *c = &call->journal.assistant;
+    struct assistant_request *c = &call->journal.assistant;
     struct json j;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &j) && read_id(call) &&
@@ -124,7 +124,7 @@ static bool read_patch(struct journal_call *call, struct json_reader *reader)
 
 static bool read_latest(struct journal_call *call, struct json_reader *reader)
 {
-    struct journal_assistant *c = &call->journal.assistant;
+    struct assistant_request *c = &call->journal.assistant;
     struct json j;
 
     if (!api_read_body(call->req, reader, buf_text(&call->body), &j) || !read_id(call))

@@ -101,7 +101,7 @@ static void delete_next(struct http_request *req, struct store_query *found)
     }
     f->first = thread->next;
     call->found = found;
-    call->journal.thread_row.id = thread->id;
+    call->journal.thread = thread->id;
     journal_call_post(call);
 }
 

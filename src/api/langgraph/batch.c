@@ -119,7 +119,7 @@ static struct journal_call *read_items(struct store_query *query, yyjson_val *li
             first = call;
         } else {
             last->then = call;
-            last->journal.more = &call->journal;
+            last->journal.submit.more = &call->journal;
         }
         last = call;
     }

@@ -76,29 +76,28 @@ static void read_place(struct reading *r, const yyjson_val *of, struct checkpoin
 /* --- writing ----------------------------------------------------------------------- */
 
 /* What the call writes: so far its thread, and the fence.  NULL: answered. */
-static struct journal_checkpoint *begin_fenced(struct journal_call *call)
+static struct checkpoint_request *begin_fenced(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
-    struct journal_checkpoint *c = &j->checkpoint;
+    struct checkpoint_request *c = &j->checkpoint;
 
     if (!job_id_valid(thread)) {
         http_respond_error(call->req, 422, "the thread must be " JOB_ID_RULE);
         return NULL;
     }
-    if (!arena_copy(&j->mem, thread, &c->of.thread)) {
+    if (!arena_copy(&j->mem, thread, &j->thread)) {
         (void)api_no_memory(call->req);
         return NULL;
     }
     if (!lease_read_fence(call))
         return NULL;
-    c->of.run = j->job;
     return c;
 }
 
 static void answer_id(struct journal_call *call)
 {
-    const struct journal_checkpoint *c = &call->journal.checkpoint;
+    const struct checkpoint_request *c = &call->journal.checkpoint;
 
     if (journal_call_refused(call))
         return;
@@ -115,18 +114,18 @@ static void answer_stored(struct journal_call *call)
 }
 
 /* What every body begins with; NULL: answered. */
-static struct journal_checkpoint *begin(struct journal_call *call,
+static struct checkpoint_request *begin(struct journal_call *call,
                                         struct json_reader *reader,
                                         struct reading *r,
                                         struct json *ret)
 {
-    struct journal_checkpoint *c = begin_fenced(call);
+    struct checkpoint_request *c = begin_fenced(call);
 
     *r = (struct reading){ .req = call->req, .mem = &call->journal.mem };
     return c != NULL && api_read_body(call->req, reader, buf_text(&call->body), ret) ? c : NULL;
 }
 
-static void read_channels(struct reading *r, const yyjson_val *of, struct journal_checkpoint *c)
+static void read_channels(struct reading *r, const yyjson_val *of, struct checkpoint_request *c)
 {
     yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
     size_t i, n;
@@ -154,7 +153,7 @@ static bool read_checkpoint(struct journal_call *call, struct json_reader *reade
 {
     struct json j;
     struct reading r;
-    struct journal_checkpoint *c = begin(call, reader, &r, &j);
+    struct checkpoint_request *c = begin(call, reader, &r, &j);
 
     if (c == NULL)
         return false;
@@ -187,7 +186,7 @@ static bool read_writes(struct journal_call *call, struct json_reader *reader)
     struct json j;
     size_t i, n;
     struct reading r;
-    struct journal_checkpoint *c = begin(call, reader, &r, &j);
+    struct checkpoint_request *c = begin(call, reader, &r, &j);
 
     if (c == NULL)
         return false;
@@ -239,7 +238,7 @@ static bool read_state(struct journal_call *call, struct json_reader *reader)
 {
     struct json j;
     struct reading r;
-    struct journal_checkpoint *c = begin(call, reader, &r, &j);
+    struct checkpoint_request *c = begin(call, reader, &r, &j);
 
     if (c == NULL)
         return false;
@@ -247,7 +246,7 @@ static bool read_state(struct journal_call *call, struct json_reader *reader)
     if (!yyjson_is_obj(json_at(j.root, "state")))
         reading_fail(&r, "state", "an object");
     c->state = reading_object(&r, j.root, "state");
-    if (!r.failed && !str_absent(call->journal.call.id)) {
+    if (!r.failed && !str_absent(call->journal.checkpoint.call)) {
         const yyjson_val *state = json_at(j.root, "state");
 
         if (!json_is_null(json_at(state, "values")))

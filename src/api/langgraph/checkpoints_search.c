@@ -182,7 +182,7 @@ static bool read_fenced(struct journal_call *call, struct json_reader *reader)
 
     return api_read_body(call->req, reader, buf_text(&call->body), &body) &&
            read_search(call->found, body.root) && lease_read_fence(call) &&
-           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->checkpoint.of.thread) ||
+           (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread) ||
             api_no_memory(call->req));
 }
 

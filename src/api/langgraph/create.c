@@ -59,13 +59,13 @@ static bool read_words(struct journal_call *call, const yyjson_val *body)
     struct str absence, leaving;
 
     if (!read_word(call, langgraph_member(body, "multitask_strategy", "multitaskStrategy"),
-                   "multitask_strategy", strategies, &j->run.strategy) ||
+                   "multitask_strategy", strategies, &j->submit.run.strategy) ||
         !read_word(call, langgraph_member(body, "if_not_exists", "ifNotExists"),
                    "if_not_exists", absences, &absence) ||
         !read_word(call, langgraph_member(body, "on_disconnect", "onDisconnect"),
                    "on_disconnect", leavings, &leaving))
         return false;
-    j->if_absent = j->thread_row.is_temporary != 0 || str_is(absence, "create");
+    j->submit.makes_thread = j->submit.is_temporary != 0 || str_is(absence, "create");
     call->cancels = str_is(leaving, "cancel");
     return true;
 }
@@ -80,7 +80,7 @@ static bool read_delay(struct journal_call *call, const yyjson_val *value)
                            "year");
         return false;
     }
-    call->journal.delay_ms = seconds * 1000;
+    call->journal.submit.delay_ms = seconds * 1000;
     return true;
 }
 
@@ -89,13 +89,13 @@ static bool read_thread_id(struct journal_call *call)
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
 
-    j->thread_row.is_temporary = str_absent(thread);
+    j->submit.is_temporary = str_absent(thread);
     if (!str_absent(thread) && !job_id_valid(thread)) {
         http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
         return false;
     }
-    return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread_row.id)
-                               : arena_copy(&j->mem, thread, &j->thread_row.id)) ||
+    return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread)
+                               : arena_copy(&j->mem, thread, &j->thread)) ||
            api_no_memory(call->req);
 }
 
@@ -123,10 +123,10 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
                               &modes))
         return false;
-    j->run.modes = modes;
-    j->run.subgraphs = yyjson_is_true(subgraphs);
+    j->submit.run.modes = modes;
+    j->submit.run.subgraphs = yyjson_is_true(subgraphs);
     if (!langgraph_make_id(&j->mem, &run) ||
-        !arena_copy(&j->mem, assistant->id, &j->run.assistant))
+        !arena_copy(&j->mem, assistant->id, &j->submit.run.assistant))
         return api_no_memory(call->req);
     /* Some clients send both: the command is what is meant. */
     if (!jobs_fill_submit(call, assistant->graph,
@@ -134,7 +134,7 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
         return false;
     return (langgraph_fill_kwargs(call, body) &&
             langgraph_fill_metadata(call, json_at(body, "metadata")) &&
-            langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->resume)) ||
+            langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->submit.resume)) ||
            api_no_memory(call->req);
 }
 
@@ -159,14 +159,14 @@ bool langgraph_refused_run(struct journal_call *call)
 /* The thread that the client knows of. */
 static struct str thread_of(const struct journal_call *call)
 {
-    return call->journal.thread_row.is_temporary ? STR_NONE : call->journal.thread_row.id;
+    return call->journal.submit.is_temporary ? STR_NONE : call->journal.thread;
 }
 
 static void answer_create(struct journal_call *call)
 {
     if (langgraph_refused_run(call))
         return;
-    langgraph_set_location(call->req, thread_of(call), call->journal.row.id, NULL);
+    langgraph_set_location(call->req, thread_of(call), call->journal.row->id, NULL);
     langgraph_put_new_run(&call->out, &call->journal);
     api_json(call->req, 200, &call->out);
 }
@@ -186,18 +186,18 @@ static void answer_stream(struct journal_call *call)
 
     if (langgraph_refused_run(call))
         return;
-    langgraph_set_location(call->req, thread_of(call), j->row.id, "stream");
-    langgraph_stream(call->req, permit_of(call), j->row.id, (uint32_t)j->run.modes,
-                     j->run.subgraphs != 0, call->cancels);
+    langgraph_set_location(call->req, thread_of(call), j->row->id, "stream");
+    langgraph_stream(call->req, permit_of(call), j->row->id, (uint32_t)j->submit.run.modes,
+                     j->submit.run.subgraphs != 0, call->cancels);
 }
 
 static void answer_wait(struct journal_call *call)
 {
     if (langgraph_refused_run(call))
         return;
-    langgraph_set_location(call->req, thread_of(call), call->journal.row.id,
-                           call->journal.thread_row.is_temporary ? NULL : "join");
-    langgraph_wait(call->req, permit_of(call), call->journal.row.id, call->cancels, false);
+    langgraph_set_location(call->req, thread_of(call), call->journal.row->id,
+                           call->journal.submit.is_temporary ? NULL : "join");
+    langgraph_wait(call->req, permit_of(call), call->journal.row->id, call->cancels, false);
 }
 
 static void submit(struct http_request *req,

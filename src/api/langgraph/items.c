@@ -276,7 +276,7 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
 
 static void answer_touched(struct journal_call *call)
 {
-    const struct journal_item *item = &call->journal.item;
+    const struct item_request *item = &call->journal.item;
 
     if (journal_call_refused(call))
         return;

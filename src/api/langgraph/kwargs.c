@@ -128,10 +128,10 @@ static void put_config(struct buf *out,
     put_headers(&headers, call->req);
     put_configurable(&given, call, config);
     buf_char(&ids, '{');
-    put_text_member(&ids, "run_id", j->row.id);
-    put_text_member(&ids, "thread_id", j->thread_row.id);
-    put_text_member(&ids, "graph_id", j->row.agent);
-    put_text_member(&ids, "assistant_id", j->run.assistant);
+    put_text_member(&ids, "run_id", j->submit.id);
+    put_text_member(&ids, "thread_id", j->thread);
+    put_text_member(&ids, "graph_id", j->submit.agent);
+    put_text_member(&ids, "assistant_id", j->submit.run.assistant);
     buf_char(&ids, '}');
     json_merge(&merged, buf_text(&headers), buf_text(&given));
     buf_lit(&over, "{\"configurable\":");
@@ -166,7 +166,7 @@ static void put_modes(struct buf *b, const yyjson_val *modes)
 
 bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
 {
-    struct run_row *run = &call->journal.run;
+    struct run_row *run = &call->journal.submit.run;
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
@@ -196,15 +196,15 @@ bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metada
     buf_init(&merged, SIZE_MAX / 4);
     json_begin(&own);
     json_add_lit(&own, "created_by", "system");
-    json_add_str(&own, "graph_id", j->row.agent);
-    json_add_str(&own, "assistant_id", j->run.assistant);
+    json_add_str(&own, "graph_id", j->submit.agent);
+    json_add_str(&own, "assistant_id", j->submit.run.assistant);
     json_end(&own);
     json_merge(&below, call->assistant != NULL ? call->assistant->metadata : STR_NONE,
                buf_text(&own));
     json_put_value(&given, metadata);
     json_merge(&merged, buf_text(&below), buf_text(&given));
     bool ok = own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
-              arena_copy(&j->mem, buf_text(&merged), &j->run.metadata);
+              arena_copy(&j->mem, buf_text(&merged), &j->submit.run.metadata);
     buf_done(&own);
     buf_done(&below);
     buf_done(&given);

@@ -193,8 +193,8 @@ void langgraph_put_new_run(struct buf *b, const struct journal_request *j)
     struct shape s = { .b = b, .members = langgraph_run_members };
 
     buf_char(b, '{');
-    put_job(&s, &j->row);
-    put_rest(&s, &j->run, j->thread_row.id);
+    put_job(&s, j->row);
+    put_rest(&s, &j->submit.run, j->thread);
 }
 
 /* --- requests ------------------------------------------------------------------------- */
@@ -412,7 +412,7 @@ void langgraph_abandon(struct app *app, struct str run)
     str_copy(a->run, run);
     a->request.op = JOURNAL_CANCEL;
     a->request.job = str_make(a->run, run.n);
-    a->request.error = STR("its client has left");
+    a->request.stop.reason = STR("its client has left");
     a->request.done = on_abandoned;
     a->request.data = a;
     arena_init(&a->request.mem);

@@ -106,7 +106,7 @@ static void answer_cancelled(struct journal_call *call)
     if (call->journal.code != ERR_CLOSED && journal_call_refused(call))
         return;
     if (call->journal.code == 0 && langgraph_flag(call->req, "wait"))
-        langgraph_wait(call->req, NULL, call->journal.row.id, false, true);
+        langgraph_wait(call->req, NULL, call->journal.row->id, false, true);
     else
         http_respond(call->req, langgraph_flag(call->req, "wait") ? 204 : 202, NULL, STR_NONE);
 }
@@ -119,10 +119,10 @@ static void post(struct http_request *req,
 
     if (call == NULL)
         return;
-    call->journal.rolls_back = str_is(http_query(req, "action"), "rollback");
+    if (op == JOURNAL_CANCEL)
+        call->journal.stop.rolls_back = str_is(http_query(req, "action"), "rollback");
     if (arena_copy(&call->journal.mem, http_param(req, "run"), &call->journal.job) &&
-        arena_copy(&call->journal.mem, http_param(req, "thread"),
-                   &call->journal.thread_row.id)) {
+        arena_copy(&call->journal.mem, http_param(req, "thread"), &call->journal.thread)) {
         journal_call_post(call);
         return;
     }
@@ -179,7 +179,7 @@ static bool read_cancel(struct journal_call *call, struct json_reader *reader)
         http_respond(call->req, 204, NULL, STR_NONE);
         return false;
     }
-    return (arena_copy(&j->mem, thread, &j->thread_row.id) &&
+    return (arena_copy(&j->mem, thread, &j->thread) &&
             arena_copy(&j->mem, str_absent(run) ? STR("") : run, &j->job)) ||
            api_no_memory(call->req);
 }
@@ -191,7 +191,7 @@ static void cancel_next(struct http_request *req, size_t item)
     if (call == NULL)
         return;
     call->item = item;
-    call->journal.rolls_back = str_is(http_query(req, "action"), "rollback");
+    call->journal.stop.rolls_back = str_is(http_query(req, "action"), "rollback");
     journal_call_read(call, MAX_DEPTH, read_cancel);
 }
 

@@ -55,7 +55,7 @@ static bool unmake(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
 
-    if (j->op == JOURNAL_THREAD_CREATE && (j->code != 0 || j->existed))
+    if (j->op == JOURNAL_THREAD_CREATE && (j->code != 0 || j->new_thread.existed))
         return false;
     call->left = NULL;
     j->op = JOURNAL_THREAD_DELETE;
@@ -95,11 +95,12 @@ static void on_created(struct journal_call *create)
 
     if (journal_call_refused(create))
         return;
-    if (create->journal.existed && str_is(create->journal.thread_row.status, "busy")) {
+    if (create->journal.new_thread.existed &&
+        str_is(create->journal.new_thread.row.status, "busy")) {
         http_respond_error(create->req, 409, LANGGRAPH_THREAD_BUSY);
         return;
     }
-    if (create->journal.existed) {
+    if (create->journal.new_thread.existed) {
         journal_call_free(ask->then);
         ask->then = NULL;
         ask->left = NULL;
@@ -126,7 +127,6 @@ static bool put_params(struct journal_request *j, struct str id, const yyjson_va
     bool ok = b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
               arena_copy(&j->mem, id, &j->thread);
     buf_done(&b);
-    j->thread_row.id = j->thread; /* for its undoing */
     return ok;
 }
 
@@ -134,7 +134,7 @@ bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *bo
 {
     yyjson_val *supersteps = json_at(body, "supersteps");
     struct str graph = json_text(json_at(json_at(body, "metadata"), "graph_id"));
-    struct str id = create->journal.thread_row.id;
+    struct str id = create->journal.thread;
 
     if (json_is_null(supersteps) ||
         (yyjson_is_arr(supersteps) && yyjson_arr_size(supersteps) == 0))
@@ -151,6 +151,6 @@ bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *bo
     create->answer = on_created;
     create->left = ask->left = unmake;
     return (put_params(&ask->journal, id, supersteps) &&
-            arena_copy(&ask->then->journal.mem, id, &ask->then->journal.thread_row.id)) ||
+            arena_copy(&ask->then->journal.mem, id, &ask->then->journal.thread)) ||
            api_no_memory(create->req);
 }

@@ -15,7 +15,7 @@ static void answer_thread(struct journal_call *call)
 {
     if (journal_call_refused(call))
         return;
-    langgraph_put_thread(&call->out, &call->journal.thread_row, (struct selection){ 0 });
+    langgraph_put_thread(&call->out, &call->journal.new_thread.row, (struct selection){ 0 });
     api_json(call->req, 200, &call->out);
 }
 
@@ -37,7 +37,7 @@ static bool read_metadata(struct journal_call *call, const yyjson_val *body)
         return false;
     }
     return langgraph_keep_json(&call->journal.mem, metadata,
-                               &call->journal.thread_row.metadata) ||
+                               &call->journal.new_thread.row.metadata) ||
            api_no_memory(call->req);
 }
 
@@ -51,7 +51,7 @@ static bool read_ttl(struct journal_call *call, const yyjson_val *body)
     if (json_is_null(ttl))
         return true;
     if ((json_is_null(strategy) || str_is(json_text(strategy), "delete")) &&
-        api_read_minutes(minutes, &call->journal.thread_row.ttl_ms))
+        api_read_minutes(minutes, &call->journal.new_thread.row.ttl_ms))
         return true;
     http_respond_error(call->req, 422,
                        "\"ttl\" must be a number of minutes above 0, or {\"ttl\": minutes, "
@@ -78,9 +78,9 @@ static bool read_create(struct journal_call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
         return false;
     }
-    j->if_absent = str_is(if_exists, "do_nothing");
-    bool ok = json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread_row.id)
-                               : arena_copy(&j->mem, json_text(id), &j->thread_row.id);
+    j->new_thread.if_absent = str_is(if_exists, "do_nothing");
+    bool ok = json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread)
+                               : arena_copy(&j->mem, json_text(id), &j->thread);
     return ok ? langgraph_read_supersteps(call, json.root) : api_no_memory(call->req);
 }
 
@@ -97,8 +97,9 @@ static bool read_thread_id(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
 
-    return (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread_row.id) &&
-            (j->op != JOURNAL_THREAD_COPY || langgraph_make_id(&j->mem, &j->row.id))) ||
+    return (arena_copy(&j->mem, http_param(call->req, "thread"), &j->thread) &&
+            (j->op != JOURNAL_THREAD_COPY ||
+             langgraph_make_id(&j->mem, &j->new_thread.copy))) ||
            api_no_memory(call->req);
 }
 
@@ -376,9 +377,9 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
         api_json(req, 200, &call->out);
         ok = false;
     }
-    if (ok && (arena_copy(&call->journal.mem, str_absent(id) ? STR("") : id,
-                          &call->journal.thread_row.id) ||
-               api_no_memory(req))) {
+    if (ok &&
+        (arena_copy(&call->journal.mem, str_absent(id) ? STR("") : id, &call->journal.thread) ||
+         api_no_memory(req))) {
         call->item = item;
         call->n_done = n_pruned;
         if (str_is(strategy, "keep_latest"))

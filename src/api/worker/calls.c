@@ -23,13 +23,13 @@ static void answer_call(struct journal_call *call)
     }
     if (journal_call_refused(call))
         return;
-    if (j->error.p != NULL) {
+    if (j->call.error.p != NULL) {
         http_respond_error(call->req, 502, "the worker answered: %.*s",
-                           STR_ARG(str_head(j->error, 400)));
+                           STR_ARG(str_head(j->call.error, 400)));
         return;
     }
     json_begin(&call->out);
-    json_add_raw(&call->out, "answer", j->output);
+    json_add_raw(&call->out, "answer", j->call.output);
     json_end(&call->out);
     api_json(call->req, 200, &call->out);
 }
@@ -116,13 +116,13 @@ static bool read_named(struct journal_call *call, const yyjson_val *params)
 
     if (list == NULL)
         return api_no_memory(call->req);
-    if (!find_named(params, list, &r->n_named)) {
+    if (!find_named(params, list, &r->call.n_named)) {
         http_respond_error(call->req, 422, "\"params\" may name at most %d jobs and threads",
                            MAX_NAMED);
         return false;
     }
-    r->named = list;
-    for (size_t i = 0; i < r->n_named; i++)
+    r->call.named = list;
+    for (size_t i = 0; i < r->call.n_named; i++)
         if (!arena_copy(&r->mem, list[i].id, &list[i].id))
             return api_no_memory(call->req);
     return true;
@@ -148,7 +148,7 @@ static bool read_question(struct journal_call *call, struct json_reader *reader)
     }
     if (!is_open(call->req, name) || !read_named(call, json_at(j.root, "params")))
         return false;
-    r->wait_ms = timeout * 1000;
+    r->call.wait_ms = timeout * 1000;
     if (!arena_copy(&r->mem, name, &r->call.name) || !jobs_make_id(&r->mem, &r->call.id))
         return api_no_memory(call->req);
     return api_keep_json(&r->mem, json_at(j.root, "params"), &r->call.params) ||
@@ -194,8 +194,7 @@ void api_call(struct http_request *req, void *arg)
     (void)arg;
     if (call == NULL)
         return;
-    call->journal.agents = &agent->name; /* stays as long as the app */
-    call->journal.n_agents = 1;
+    call->journal.call.agent = agent->name; /* stays as long as the app */
     journal_call_read(call, MAX_DEPTH, read_question);
 }
 
@@ -221,10 +220,10 @@ static bool read_reply(struct journal_call *call, struct json_reader *reader)
                            "the body must have \"answer\" (any JSON) or \"error\" (a text)");
         return false;
     }
-    if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->call.id) ||
-        !arena_copy(&r->mem, error, &r->error))
+    if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->answer.id) ||
+        !arena_copy(&r->mem, error, &r->answer.error))
         return api_no_memory(call->req);
-    return value == NULL || api_keep_json(&r->mem, value, &r->output) ||
+    return value == NULL || api_keep_json(&r->mem, value, &r->answer.output) ||
            api_no_memory(call->req);
 }
 

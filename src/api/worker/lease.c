@@ -35,14 +35,9 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
 bool lease_read_job(struct journal_call *call, struct str job)
 {
     struct journal_request *j = &call->journal;
-    struct lease_shown shown;
 
-    if (!lease_read(call->req, job, &shown))
-        return false;
-    j->key = shown.key;
-    j->attempt = shown.attempt;
-    j->is_unsigned = shown.is_unsigned;
-    return arena_copy(&j->mem, job, &j->job) || api_no_memory(call->req);
+    return lease_read(call->req, job, &j->lease) &&
+           (arena_copy(&j->mem, job, &j->job) || api_no_memory(call->req));
 }
 
 bool lease_read_fence(struct journal_call *call)
@@ -58,12 +53,12 @@ bool lease_read_fence(struct journal_call *call)
     }
     if (job.n > 0)
         return lease_read_job(call, job);
-    return arena_copy(&j->mem, id, &j->call.id) || api_no_memory(call->req);
+    return arena_copy(&j->mem, id, &j->checkpoint.call) || api_no_memory(call->req);
 }
 
 void lease_put_member(struct buf *b, const struct journal_call *call)
 {
-    const struct job_row *row = &call->journal.row;
+    const struct job_row *row = call->journal.row;
 
     buf_lit(b, ",\"lease\":\"");
     lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt);

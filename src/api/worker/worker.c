@@ -18,11 +18,11 @@ static void answer_with_call(struct journal_call *call)
     struct buf *b = &call->out;
 
     buf_lit(b, "{\"call\":{\"id\":");
-    json_put_str(b, j->call.id);
-    json_add_text(b, "name", j->call.name);
-    json_add_raw(b, "params", j->call.params);
+    json_put_str(b, j->work.call.id);
+    json_add_text(b, "name", j->work.call.name);
+    json_add_raw(b, "params", j->work.call.params);
     json_end(b);
-    json_add_text(b, "agent", j->row.agent);
+    json_add_text(b, "agent", j->work.call.agent);
     json_end(b);
     api_json(call->req, 200, b);
 }
@@ -38,20 +38,20 @@ static void answer_lease(struct journal_call *call)
     }
     if (journal_call_refused(call))
         return;
-    if (j->call.id.p != NULL) {
+    if (j->work.call.id.p != NULL) {
         answer_with_call(call);
         return;
     }
     json_begin(b);
-    json_add_str(b, "job", j->row.id);
+    json_add_str(b, "job", j->row->id);
     lease_put_member(b, call);
-    json_add_int(b, "attempt", j->row.attempt);
-    json_add_int(b, "seq", j->row.producer_seq + 1);
-    json_add_text(b, "agent", j->row.agent);
-    json_add_raw(b, "input", j->row.input);
-    if (j->answers.p != NULL)
-        json_add_raw(b, "resume", j->answers);
-    assignment_put_run(b, j->row.id, j->row.agent, &j->run);
+    json_add_int(b, "attempt", j->row->attempt);
+    json_add_int(b, "seq", j->row->producer_seq + 1);
+    json_add_text(b, "agent", j->row->agent);
+    json_add_raw(b, "input", j->row->input);
+    if (j->work.answers.p != NULL)
+        json_add_raw(b, "resume", j->work.answers);
+    assignment_put_run(b, j->row->id, j->row->agent, &j->work.run);
     json_add_int(b, "lease_seconds", (j->lease_ms + 999) / 1000);
     assignment_put_beat(b, j->lease_ms);
     buf_char(b, '}');
@@ -79,8 +79,8 @@ static bool read_agents(struct journal_call *call, const yyjson_val *list)
             !arena_copy(&call->journal.mem, json_text(yyjson_arr_get((yyjson_val *)list, i)),
                         &agents[i]))
             return false;
-    call->journal.agents = agents;
-    call->journal.n_agents = n;
+    call->journal.work.agents = agents;
+    call->journal.work.n_agents = n;
     return true;
 }
 
@@ -94,7 +94,7 @@ static bool keep_request_id(struct journal_call *call, struct str id)
     text[SECRET_ID] = ':';
     str_copy(text + SECRET_ID + 1, id);
     return arena_copy(&call->journal.mem, str_make(text, SECRET_ID + 1 + id.n),
-                      &call->journal.request_id);
+                      &call->journal.work.request_id);
 }
 
 static bool read_request_id(struct journal_call *call, const yyjson_val *value)
@@ -116,8 +116,8 @@ static bool may_work(struct journal_call *call)
                            "this token is a process's, which gets its jobs from the server");
         return false;
     }
-    for (size_t i = 0; i < call->journal.n_agents; i++)
-        if (!api_may_use_agent(call->req, call->journal.agents[i]))
+    for (size_t i = 0; i < call->journal.work.n_agents; i++)
+        if (!api_may_use_agent(call->req, call->journal.work.agents[i]))
             return false;
     return true;
 }
@@ -132,8 +132,8 @@ static bool read_lease(struct journal_call *call, struct json_reader *reader)
     struct str worker = json_text(json_at(j.root, "worker"));
     if (!read_request_id(call, json_at(j.root, "request_id")))
         return false;
-    call->journal.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
-    call->journal.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
+    call->journal.work.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
+    call->journal.work.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
     if (!are_names(json_at(j.root, "agents"))) {
         http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
                            MAX_AGENTS);
@@ -142,7 +142,7 @@ static bool read_lease(struct journal_call *call, struct json_reader *reader)
     if (!read_agents(call, json_at(j.root, "agents")) ||
         !arena_copy(&call->journal.mem,
                     worker.p != NULL ? str_head(worker, 100) : STR("worker"),
-                    &call->journal.worker))
+                    &call->journal.work.worker))
         return api_no_memory(call->req);
     return may_work(call);
 }
@@ -174,11 +174,11 @@ static void answer_events(struct journal_call *call)
     if (journal_call_refused(call))
         return;
     json_begin(b);
-    json_add_uint(b, "accepted", j->accepted);
-    json_add_int(b, "rejected", (int64_t)j->rejected);
-    if (j->rejected > 0)
+    json_add_uint(b, "accepted", j->append.taken.accepted);
+    json_add_int(b, "rejected", (int64_t)j->append.taken.rejected);
+    if (j->append.taken.rejected > 0)
         json_add_text(b, "error", str_of(j->why.text));
-    if (j->repeated > 0)
+    if (j->append.taken.repeated > 0)
         json_add_const(b, "repeated", "true");
     put_wishes(b, j);
     api_json(call->req, 200, b);
@@ -196,12 +196,12 @@ void api_worker_events(struct http_request *req, void *arg)
         journal_call_free(call);
         return;
     }
-    if (seq.p != NULL && !str_number(seq, &call->journal.producer_seq)) {
+    if (seq.p != NULL && !str_number(seq, &call->journal.append.producer_seq)) {
         http_respond_error(req, 422, "seq must be a whole number: the batch's, from 0");
         journal_call_free(call);
         return;
     }
-    call->journal.bytes = buf_text(&call->body);
+    call->journal.append.bytes = buf_text(&call->body);
     journal_call_post(call);
 }
 
@@ -246,7 +246,7 @@ static void answer_finish(struct journal_call *call)
     if (journal_call_refused(call))
         return;
     json_begin(&call->out);
-    json_add_str(&call->out, "state", call->journal.row.state);
+    json_add_str(&call->out, "state", call->journal.row->state);
     json_end(&call->out);
     api_json(call->req, 200, &call->out);
 }
@@ -279,12 +279,12 @@ static bool read_finish(struct journal_call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "%s", err.text);
         return false;
     }
-    r->end = finish.end;
-    r->interrupted = finish.interrupted;
-    return (arena_copy(&r->mem, finish.error, &r->error) &&
-            arena_copy(&r->mem, finish.error_type, &r->error_type) &&
-            keep_json(r, finish_put_output, &finish, &r->output) &&
-            keep_json(r, finish_put_details, &finish, &r->details)) ||
+    r->finish.end = finish.end;
+    r->finish.interrupted = finish.interrupted;
+    return (arena_copy(&r->mem, finish.error, &r->finish.error) &&
+            arena_copy(&r->mem, finish.error_type, &r->finish.error_type) &&
+            keep_json(r, finish_put_output, &finish, &r->finish.output) &&
+            keep_json(r, finish_put_details, &finish, &r->finish.details)) ||
            api_no_memory(call->req);
 }
 

@@ -30,8 +30,8 @@ static void answer_workers(struct journal_call *call)
     if (journal_call_refused(call))
         return;
     buf_lit(b, "{\"workers\":[");
-    for (size_t i = 0; i < j->n_workers; i++)
-        put_worker(json_next(b), &j->workers[i]);
+    for (size_t i = 0; i < j->workers.n; i++)
+        put_worker(json_next(b), &j->workers.list[i]);
     buf_lit(b, "]}");
     api_json(call->req, 200, b);
 }

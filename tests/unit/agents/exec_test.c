@@ -101,17 +101,18 @@ static int play_lease(struct journal *j, struct journal_request *req)
     for (size_t i = 0; i < j->n_jobs; i++) {
         struct job *job = &j->jobs[i];
 
-        if (job->state != QUEUED || !str_eq(job->agent, req->agents[0]))
+        if (job->state != QUEUED || !str_eq(job->agent, req->work.agents[0]))
             continue;
         job->state = RUNNING;
         job->attempt++;
         job->seq = -1;
         j->running++;
         j->most_running = j->running > j->most_running ? j->running : j->most_running;
-        assert_true(arena_copy(&req->mem, str_of(job->id), &req->row.id));
-        assert_true(arena_copy(&req->mem, job->input, &req->row.input));
-        req->row.key = (int64_t)i + 1;
-        req->row.attempt = job->attempt;
+        req->row = arena_alloc(&req->mem, sizeof(*req->row));
+        assert_non_null(req->row);
+        *req->row = (struct job_row){ .key = (int64_t)i + 1, .attempt = job->attempt };
+        assert_true(arena_copy(&req->mem, str_of(job->id), &req->row->id));
+        assert_true(arena_copy(&req->mem, job->input, &req->row->input));
         req->lease_ms = 60000;
         req->cancel = job->cancel;
         return 0;
@@ -122,19 +123,20 @@ static int play_lease(struct journal *j, struct journal_request *req)
 static int play_append(struct journal *j, struct job *job, struct journal_request *req)
 {
     job->n_appends++;
-    j->n_wrong += !str_ends(req->bytes, STR("\n")) || req->producer_seq != job->seq + 1;
+    j->n_wrong +=
+        !str_ends(req->append.bytes, STR("\n")) || req->append.producer_seq != job->seq + 1;
     if (job->last.n > 0)
-        j->n_wrong += !str_eq(buf_text(&job->last), req->bytes);
+        j->n_wrong += !str_eq(buf_text(&job->last), req->append.bytes);
     buf_clear(&job->last);
     if (busy(req, &j->busy_appends) != 0) {
-        buf_str(&job->last, req->bytes);
+        buf_str(&job->last, req->append.bytes);
         return ERR_BUSY;
     }
     if (job->fenced != 0)
         return error_set(&req->why, job->fenced, "not yours");
-    job->seq = req->producer_seq;
-    buf_str(&job->bytes, req->bytes);
-    job->largest = req->bytes.n > job->largest ? req->bytes.n : job->largest;
+    job->seq = req->append.producer_seq;
+    buf_str(&job->bytes, req->append.bytes);
+    job->largest = req->append.bytes.n > job->largest ? req->append.bytes.n : job->largest;
     req->cancel = job->cancel;
     return 0;
 }
@@ -155,9 +157,9 @@ static int play_loss(struct journal *j, struct job *job, struct journal_request 
 {
     if (busy(req, &j->busy_finishes) != 0)
         return ERR_BUSY;
-    copy(job->error, sizeof(job->error), req->error);
-    copy(job->error_type, sizeof(job->error_type), req->error_type);
-    copy(job->details, sizeof(job->details), req->details);
+    copy(job->error, sizeof(job->error), req->finish.error);
+    copy(job->error_type, sizeof(job->error_type), req->finish.error_type);
+    copy(job->details, sizeof(job->details), req->finish.details);
     job->state = QUEUED;
     j->running--;
     j->n_lost++;
@@ -167,7 +169,8 @@ static int play_loss(struct journal *j, struct job *job, struct journal_request 
 static int play_count(struct journal *j, struct journal_request *req)
 {
     for (size_t i = 0; i < j->n_jobs; i++)
-        req->accepted += j->jobs[i].state == QUEUED && str_eq(j->jobs[i].agent, req->agents[0]);
+        req->count.n_waiting +=
+            j->jobs[i].state == QUEUED && str_eq(j->jobs[i].agent, req->count.agents[0]);
     return 0;
 }
 
@@ -180,11 +183,13 @@ static int play_end(struct journal *j, struct job *job, struct journal_request *
         return ERR_BUSY;
     j->n_wrong += job->fenced != 0;
     job->state = back ? RETURNED : FINISHED;
-    job->end = req->end;
-    job->end_of_stream = req->end_of_stream;
-    copy(job->error, sizeof(job->error), req->error);
-    copy(job->error_type, sizeof(job->error_type), req->error_type);
-    copy(job->details, sizeof(job->details), req->details);
+    if (!back) {
+        job->end = req->finish.end;
+        job->end_of_stream = req->finish.end_of_stream;
+        copy(job->error, sizeof(job->error), req->finish.error);
+        copy(job->error_type, sizeof(job->error_type), req->finish.error_type);
+        copy(job->details, sizeof(job->details), req->finish.details);
+    }
     j->running--;
     return j->closed_at_finish ? ERR_CLOSED : 0;
 }
@@ -202,7 +207,7 @@ static bool play(struct journal *j, struct journal_request *req)
         req->code = play_count(j, req);
         return true;
     }
-    if (job == NULL || job->state != RUNNING || job->attempt != req->attempt)
+    if (job == NULL || job->state != RUNNING || job->attempt != req->lease.attempt)
         j->n_wrong++;
     else if (req->op == JOURNAL_APPEND && j->hold_appends)
         return false;

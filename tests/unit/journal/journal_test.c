@@ -168,8 +168,10 @@ static void ask(const struct scene *s, struct journal_request *req, enum journal
     req->op = op;
     req->done = on_done;
     req->data = &times;
-    req->agents = &only_agent;
-    req->n_agents = 1;
+    if (op == JOURNAL_LEASE || op == JOURNAL_TAKE) {
+        req->work.agents = &only_agent;
+        req->work.n_agents = 1;
+    }
     arena_init(&req->mem);
     journal_post(s->journal, req);
     assert_true(journal_turn(s->journal));
@@ -178,7 +180,7 @@ static void ask(const struct scene *s, struct journal_request *req, enum journal
 static void submit(const struct scene *s)
 {
     struct journal_request req = {
-        .row = { .id = STR("j"), .agent = STR("a"), .input = STR("{}") }
+        .submit = { .id = STR("j"), .agent = STR("a"), .input = STR("{}") }
     };
 
     ask(s, &req, JOURNAL_SUBMIT);
@@ -190,15 +192,15 @@ static void submit(const struct scene *s)
 static void a_lease_whose_caller_has_left_gets_no_job(void **state)
 {
     const struct scene *s = *state;
-    struct journal_request gone = { .withdrawn = true, .wait_ms = 1000 };
-    struct journal_request here = { .wait_ms = 1000 };
+    struct journal_request gone = { .withdrawn = true, .work.wait_ms = 1000 };
+    struct journal_request here = { .work.wait_ms = 1000 };
 
     submit(s);
     ask(s, &gone, JOURNAL_LEASE);
     assert_int_equal(gone.code, ERR_NOT_FOUND);
     ask(s, &here, JOURNAL_LEASE);
     assert_int_equal(here.code, 0);
-    assert_int_equal(here.row.attempt, 1);
+    assert_int_equal(here.row->attempt, 1);
     arena_done(&gone.mem);
     arena_done(&here.mem);
 }
@@ -206,10 +208,11 @@ static void a_lease_whose_caller_has_left_gets_no_job(void **state)
 static void a_call_whose_caller_has_left_is_handed_to_nobody(void **state)
 {
     const struct scene *s = *state;
-    struct journal_request call = { .withdrawn = true,
-                                    .wait_ms = 1000,
-                                    .call = { .id = STR("c"), .name = STR("n") } };
-    struct journal_request taker = { .takes_calls = true };
+    struct journal_request call = {
+        .withdrawn = true,
+        .call = { .agent = only_agent, .wait_ms = 1000, .id = STR("c"), .name = STR("n") }
+    };
+    struct journal_request taker = { .work.takes_calls = true };
 
     ask(s, &call, JOURNAL_CALL);
     assert_int_equal(call.code, ERR_BUSY);
@@ -278,14 +281,14 @@ static void what_the_server_leased_by_a_place_of_its_own_goes_on(void **state)
 static void an_answered_row_has_no_text_of_the_journal(void **state)
 {
     const struct scene *s = *state;
-    struct journal_request lease = { .request_id = STR("r") };
+    struct journal_request lease = { .work.request_id = STR("r") };
 
     submit(s);
     ask(s, &lease, JOURNAL_LEASE);
     assert_int_equal(lease.code, 0);
-    assert_true(str_absent(lease.row.request_id));
-    assert_true(str_absent(lease.row.idempotency_key));
-    assert_true(str_absent(lease.row.request_hash));
+    assert_true(str_absent(lease.row->request_id));
+    assert_true(str_absent(lease.row->idempotency_key));
+    assert_true(str_absent(lease.row->request_hash));
     arena_done(&lease.mem);
 }
 
@@ -295,13 +298,13 @@ static bool lease_without_memory(const struct scene *s, size_t n)
 {
     static char input[4097];
     char id[20];
-    struct journal_request made = { .row = { .agent = STR("a") } };
-    struct journal_request first = { .agents = &only_agent }, second = { .wait_ms = 1000 };
+    struct journal_request made = { .submit = { .agent = STR("a") } };
+    struct journal_request first = { 0 }, second = { .work.wait_ms = 1000 };
 
     memset(input, 'x', 4096);
     input[0] = input[4095] = '"';
-    made.row.input = str_of(input);
-    made.row.id = str_make(id, (size_t)sprintf(id, "j%zu", n));
+    made.submit.input = str_of(input);
+    made.submit.id = str_make(id, (size_t)sprintf(id, "j%zu", n));
     ask(s, &made, JOURNAL_SUBMIT);
     assert_int_equal(made.code, 0);
     n_allocations = 0;
@@ -312,7 +315,7 @@ static bool lease_without_memory(const struct scene *s, size_t n)
     if (first.code != 0) {
         ask(s, &second, JOURNAL_LEASE);
         assert_int_equal(second.code, 0);
-        assert_int_equal(second.row.attempt, 1);
+        assert_int_equal(second.row->attempt, 1);
         arena_done(&second.mem);
     }
     arena_done(&made.mem);
@@ -340,7 +343,7 @@ static void an_item_that_is_written_for_a_job_is_its_owners(void **state)
     const struct scene *s = *state;
     struct journal_request lease = { 0 };
     struct journal_request job = {
-        .row = { .id = STR("j"), .agent = STR("a"), .input = STR("{}"), .owner = STR("o") }
+        .submit = { .id = STR("j"), .agent = STR("a"), .input = STR("{}"), .owner = STR("o") }
     };
     struct item_row item = { .owner = STR("worker"), .ns = STR("n."), .key = STR("k") };
     bool is_there = false;
@@ -348,9 +351,9 @@ static void an_item_that_is_written_for_a_job_is_its_owners(void **state)
     ask(s, &job, JOURNAL_SUBMIT);
     ask(s, &lease, JOURNAL_LEASE);
     assert_int_equal(lease.code, 0);
-    struct journal_request put = {
-        .job = STR("j"), .key = lease.row.key, .attempt = 1, .item.row = item
-    };
+    struct journal_request put = { .job = STR("j"),
+                                   .lease = { lease.row->key, 1, false },
+                                   .item.row = item };
     put.item.row.value = STR("{}");
     ask(s, &put, JOURNAL_ITEM_PUT);
     assert_int_equal(put.code, 0);
@@ -370,7 +373,7 @@ static void an_item_of_a_lost_lease_is_not_written(void **state)
 
     submit(s);
     ask(s, &lease, JOURNAL_LEASE);
-    struct journal_request put = { .job = STR("j"), .key = lease.row.key, .attempt = 2 };
+    struct journal_request put = { .job = STR("j"), .lease = { lease.row->key, 2, false } };
     put.item.row = (struct item_row){ STR("o"), STR("n."), STR("k"), STR("{}"), 0, 0, 0, 0 };
     ask(s, &put, JOURNAL_ITEM_PUT);
     assert_int_equal(put.code, ERR_REFUSED);
@@ -389,10 +392,10 @@ static void the_job_being_folded_is_named(void **state)
     assert_int_equal(breadcrumb_get(&s->breadcrumb), 0);
     ask(s, &lease, JOURNAL_LEASE);
     s->folding = 0;
-    struct journal_request finish = { .job = STR("j"), .key = lease.row.key, .attempt = 1 };
+    struct journal_request finish = { .job = STR("j"), .lease = { lease.row->key, 1, false } };
     ask(s, &finish, JOURNAL_FINISH);
     assert_int_equal(finish.code, 0);
-    assert_int_equal(s->folding, lease.row.key);
+    assert_int_equal(s->folding, lease.row->key);
     assert_int_equal(breadcrumb_get(&s->breadcrumb), 0);
     arena_done(&lease.mem);
     arena_done(&finish.mem);

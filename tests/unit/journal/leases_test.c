@@ -101,15 +101,15 @@ static struct worker *wait_for(struct scene *s, unsigned agents, int64_t wait_ms
     assert_true(w < s->workers + MAX_WAITING);
     arena_done(&w->req.mem);
     *w = (struct worker){ .waits = true, .number = ++s->n_workers };
-    w->req = (struct journal_request){ .op = JOURNAL_LEASE,
-                                       .done = on_answered,
-                                       .data = w,
-                                       .agents = w->agents,
-                                       .takes_calls = true,
-                                       .wait_ms = wait_ms };
+    w->req = (struct journal_request){
+        .op = JOURNAL_LEASE,
+        .done = on_answered,
+        .data = w,
+        .work = { .agents = w->agents, .takes_calls = true, .wait_ms = wait_ms }
+    };
     for (size_t i = 0; i <= N_AGENTS; i++)
         if ((agents & 1u << i) != 0)
-            w->agents[w->req.n_agents++] = names[i];
+            w->agents[w->req.work.n_agents++] = names[i];
     arena_init(&w->req.mem);
     journal_post(s->journal, &w->req);
     assert_true(journal_turn(s->journal));
@@ -133,14 +133,14 @@ static void submit(struct scene *s, size_t agent)
 
     (void)snprintf(id, sizeof(id), "j%u", ++s->n_jobs);
     struct journal_request req = {
-        .row = { .id = str_of(id), .agent = names[agent], .input = STR("{}") }
+        .submit = { .id = str_of(id), .agent = names[agent], .input = STR("{}") }
     };
     ask(s, &req, JOURNAL_SUBMIT);
 }
 
 static bool has_job(const struct worker *w, size_t agent)
 {
-    return !w->waits && w->req.code == 0 && str_eq(w->req.row.agent, names[agent]);
+    return !w->waits && w->req.code == 0 && str_eq(w->req.row->agent, names[agent]);
 }
 
 static void a_job_goes_to_the_oldest_worker_of_its_agent(void **state)
@@ -169,9 +169,9 @@ static void submit_both(struct scene *s, size_t agent, size_t other)
         (void)snprintf(ids[i], sizeof(ids[i]), "j%u", ++s->n_jobs);
         jobs[i] = (struct journal_request){ .op = JOURNAL_SUBMIT,
                                             .done = on_done,
-                                            .row = { .id = str_of(ids[i]),
-                                                     .agent = names[i == 0 ? agent : other],
-                                                     .input = STR("{}") } };
+                                            .submit = { .id = str_of(ids[i]),
+                                                        .agent = names[i == 0 ? agent : other],
+                                                        .input = STR("{}") } };
         arena_init(&jobs[i].mem);
         journal_post(s->journal, &jobs[i]);
     }
@@ -253,19 +253,18 @@ static void a_call_goes_to_the_oldest_worker_of_its_agent(void **state)
     struct scene *s = *state;
     const struct worker *of_a = wait_for(s, 1u, 60000), *of_both = wait_for(s, 3u, 60000),
                         *of_b = wait_for(s, 2u, 60000);
-    struct journal_request call = { .op = JOURNAL_CALL,
-                                    .done = on_done,
-                                    .agents = &names[1],
-                                    .n_agents = 1,
-                                    .wait_ms = 5000,
-                                    .call = { .id = STR("c"), .name = STR("n") } };
+    struct journal_request call = {
+        .op = JOURNAL_CALL,
+        .done = on_done,
+        .call = { .agent = names[1], .wait_ms = 5000, .id = STR("c"), .name = STR("n") }
+    };
 
     arena_init(&call.mem);
     journal_post(s->journal, &call);
     assert_true(journal_turn(s->journal));
     assert_true(of_a->waits && of_b->waits && !of_both->waits);
-    assert_true(str_is(of_both->req.call.id, "c"));
-    struct journal_request reply = { .call = { .id = STR("c") }, .output = STR("1") };
+    assert_true(str_is(of_both->req.work.call.id, "c"));
+    struct journal_request reply = { .answer = { .id = STR("c"), .output = STR("1") } };
     ask(s, &reply, JOURNAL_ANSWER_CALL);
     arena_done(&call.mem);
 }
@@ -285,7 +284,7 @@ static const struct worker *oldest_of(const struct scene *s, size_t agent)
     for (const struct worker *w = s->workers; w < s->workers + MAX_WAITING; w++) {
         bool is_for = false;
 
-        for (size_t i = 0; w->waits && i < w->req.n_agents; i++)
+        for (size_t i = 0; w->waits && i < w->req.work.n_agents; i++)
             is_for |= str_eq(w->agents[i], names[agent]);
         if (is_for && (oldest == NULL || w->number < oldest->number))
             oldest = w;
