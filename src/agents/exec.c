@@ -144,7 +144,7 @@ static void lease_more(struct exec *e)
 }
 
 /* The leased job again: its texts are still in the request. */
-static void hand_back(struct agent_runner *runner)
+static void return_job(struct agent_runner *runner)
 {
     struct journal_request *req = &runner->lease.req;
 
@@ -308,7 +308,7 @@ static void job_came(struct agent_runner *runner)
     if (!runner->exec->is_draining)
         err = runner->pool != NULL ? give_to_pool(runner) : give_to_work(runner);
     if (err != 0)
-        hand_back(runner);
+        return_job(runner);
     (void)count(runner->exec); /* for exec_running */
 }
 
@@ -449,7 +449,7 @@ static void on_poll(uv_timer_t *timer)
 
         runner->is_wanted = runner->board.is_wanted = true;
         if (runner->owes && !runner->lease.is_flying)
-            hand_back(runner);
+            return_job(runner);
     }
     lease_more(e);
 }

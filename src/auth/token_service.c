@@ -452,7 +452,7 @@ int token_service_start(struct token_service *k, struct error *err)
 {
     if (pthread_create(&k->thread, NULL, run, k) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread that keeps the tokens");
-    (void)pthread_setname_np(k->thread, "keeper"); /* only for people */
+    (void)pthread_setname_np(k->thread, "tokens"); /* only for people */
     k->started = true;
     return 0;
 }

@@ -21,69 +21,70 @@ void publish_cursors_done(struct publish_cursors *all)
 
 struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, struct str id)
 {
-    struct publish_cursor *o = table_get(&all->by_id, table_key(&all->by_id, 0, id));
+    struct publish_cursor *cursor = table_get(&all->by_id, table_key(&all->by_id, 0, id));
 
-    return o != NULL && str_eq(publish_cursor_id(o), id) ? o : NULL;
+    return cursor != NULL && str_eq(publish_cursor_id(cursor), id) ? cursor : NULL;
 }
 
 struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
                                            const struct job_row *row)
 {
-    struct publish_cursor *o = calloc(1, sizeof(*o));
+    struct publish_cursor *cursor = calloc(1, sizeof(*cursor));
 
-    if (o == NULL || row->id.n > PUBLISH_CURSOR_MAX_ID ||
-        table_put(&all->by_id, table_key(&all->by_id, 0, row->id), o) != 0) {
-        free(o);
+    if (cursor == NULL || row->id.n > PUBLISH_CURSOR_MAX_ID ||
+        table_put(&all->by_id, table_key(&all->by_id, 0, row->id), cursor) != 0) {
+        free(cursor);
         return NULL;
     }
-    str_copy(o->id, row->id);
-    o->id_n = row->id.n;
-    o->key = row->key;
-    o->marked = row->published;
-    o->is_silent = row->published < 0;
-    o->published = o->known = o->is_silent ? 0 : (uint64_t)row->published;
-    o->prev = all->all.prev;
-    o->next = &all->all;
-    o->prev->next = all->all.prev = o;
-    return o;
+    str_copy(cursor->id, row->id);
+    cursor->id_n = row->id.n;
+    cursor->key = row->key;
+    cursor->marked = row->published;
+    cursor->is_silent = row->published < 0;
+    cursor->published = cursor->known = cursor->is_silent ? 0 : (uint64_t)row->published;
+    cursor->prev = all->all.prev;
+    cursor->next = &all->all;
+    cursor->prev->next = all->all.prev = cursor;
+    return cursor;
 }
 
-void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *o)
+void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *cursor)
 {
-    if (publish_cursors_find(all, publish_cursor_id(o)) == o)
-        table_remove(&all->by_id, table_key(&all->by_id, 0, publish_cursor_id(o)));
+    if (publish_cursors_find(all, publish_cursor_id(cursor)) == cursor)
+        table_remove(&all->by_id, table_key(&all->by_id, 0, publish_cursor_id(cursor)));
 }
 
-void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *o)
+void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *cursor)
 {
-    publish_cursors_disown(all, o);
-    o->prev->next = o->next;
-    o->next->prev = o->prev;
-    free(o);
+    publish_cursors_disown(all, cursor);
+    cursor->prev->next = cursor->next;
+    cursor->next->prev = cursor->prev;
+    free(cursor);
 }
 
-void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *o)
+void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *cursor)
 {
-    if (o->in_line || o->is_flying || o->is_silent || o->is_gone || o->published >= o->known)
+    if (cursor->in_line || cursor->is_flying || cursor->is_silent || cursor->is_gone ||
+        cursor->published >= cursor->known)
         return;
-    o->in_line = true;
-    o->after = NULL;
-    *all->last = o;
-    all->last = &o->after;
+    cursor->in_line = true;
+    cursor->after = NULL;
+    *all->last = cursor;
+    all->last = &cursor->after;
 }
 
 struct publish_cursor *publish_cursors_next(struct publish_cursors *all)
 {
-    struct publish_cursor *o = all->first;
+    struct publish_cursor *cursor = all->first;
 
-    all->first = o->after;
+    all->first = cursor->after;
     if (all->first == NULL)
         all->last = &all->first;
-    o->in_line = false;
-    return o;
+    cursor->in_line = false;
+    return cursor;
 }
 
-bool publish_cursor_is_complete(const struct publish_cursor *o)
+bool publish_cursor_is_complete(const struct publish_cursor *cursor)
 {
-    return o->is_final && o->published >= o->known && !o->is_flying;
+    return cursor->is_final && cursor->published >= cursor->known && !cursor->is_flying;
 }

@@ -42,9 +42,9 @@ void publish_cursors_init(struct publish_cursors *all);
 /* Frees them all. */
 void publish_cursors_done(struct publish_cursors *all);
 
-static inline struct str publish_cursor_id(const struct publish_cursor *o)
+static inline struct str publish_cursor_id(const struct publish_cursor *cursor)
 {
-    return str_make(o->id, o->id_n);
+    return str_make(cursor->id, cursor->id_n);
 }
 
 struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, struct str id);
@@ -52,16 +52,16 @@ struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, s
 struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
                                            const struct job_row *row);
 /* Its id is another job's from now on. */
-void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *o);
+void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *cursor);
 /* Not while it is in the queue. */
-void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *o);
+void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *cursor);
 
 /* To the end of the queue, if it is behind and no batch of it is in flight. */
-void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *o);
+void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *cursor);
 /* Takes the first out of the queue, which is not empty. */
 struct publish_cursor *publish_cursors_next(struct publish_cursors *all);
 
 /* All of the job is published. */
-bool publish_cursor_is_complete(const struct publish_cursor *o);
+bool publish_cursor_is_complete(const struct publish_cursor *cursor);
 
 #endif

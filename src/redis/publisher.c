@@ -70,26 +70,29 @@ static void pump(struct publisher *p);
 /* --- how far publish cursors are
  * ----------------------------------------------------------------- */
 
-static void learn(struct publisher *p, struct publish_cursor *o, uint64_t known, bool is_final)
+static void learn(struct publisher *p,
+                  struct publish_cursor *cursor,
+                  uint64_t known,
+                  bool is_final)
 {
-    o->is_final |= is_final;
-    if (known > o->known && !o->is_silent && !o->is_gone) {
-        counter_add(&p->opt.counts->lag, known - o->known);
-        o->known = known;
+    cursor->is_final |= is_final;
+    if (known > cursor->known && !cursor->is_silent && !cursor->is_gone) {
+        counter_add(&p->opt.counts->lag, known - cursor->known);
+        cursor->known = known;
     }
-    publish_cursors_line_up(&p->cursors, o);
+    publish_cursors_line_up(&p->cursors, cursor);
 }
 
-static void move_on(struct publisher *p, struct publish_cursor *o, uint64_t to)
+static void move_on(struct publisher *p, struct publish_cursor *cursor, uint64_t to)
 {
-    counter_sub(&p->opt.counts->lag, to - o->published);
-    o->published = to;
+    counter_sub(&p->opt.counts->lag, to - cursor->published);
+    cursor->published = to;
 }
 
-static void skip(struct publisher *p, struct publish_cursor *o, uint64_t to)
+static void skip(struct publisher *p, struct publish_cursor *cursor, uint64_t to)
 {
-    counter_add(&p->opt.counts->skipped, to - o->published);
-    move_on(p, o, to);
+    counter_add(&p->opt.counts->skipped, to - cursor->published);
+    move_on(p, cursor, to);
 }
 
 /* --- a page of a job -------------------------------------------------------------- */
@@ -163,59 +166,59 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
 static void settle(struct publish_batch *b)
 {
     struct publisher *p = b->publisher;
-    struct publish_cursor *o = b->cursor;
+    struct publish_cursor *cursor = b->cursor;
 
-    o->is_flying = false;
+    cursor->is_flying = false;
     p->flying -= b->bytes;
     if (!b->failed) {
         counter_add(&p->opt.counts->records, b->n_records);
         counter_add(&p->opt.counts->messages, b->n_messages);
         counter_add(&p->opt.counts->skipped, b->n_lost);
-        move_on(p, o, b->upto);
+        move_on(p, cursor, b->upto);
     }
     free(b);
-    publish_cursors_line_up(&p->cursors, o);
+    publish_cursors_line_up(&p->cursors, cursor);
 }
 
 /* Fills a batch; what cannot be read or sent now is read again later. */
 static int read_page(struct publisher *p, struct publish_batch *b)
 {
-    struct publish_cursor *o = b->cursor;
-    struct publish_page page = { .publisher = p, .batch = b, .next = o->published + 1 };
+    struct publish_cursor *cursor = b->cursor;
+    struct publish_page page = { .publisher = p, .batch = b, .next = cursor->published + 1 };
 
     buf_clear(&p->channel);
-    channel_put(&p->opt.channel, publish_cursor_id(o), &p->channel);
-    record_reader_init(&page.records, p->opt.reader, o->key, publish_cursor_id(o));
+    channel_put(&p->opt.channel, publish_cursor_id(cursor), &p->channel);
+    record_reader_init(&page.records, p->opt.reader, cursor->key, publish_cursor_id(cursor));
     int err = p->channel.error;
     if (err == 0)
-        err = store_records(p->opt.reader, o->key, o->published, PAGE_ROWS, PAGE_BYTES,
-                            on_record, &page, NULL);
+        err = store_records(p->opt.reader, cursor->key, cursor->published, PAGE_ROWS,
+                            PAGE_BYTES, on_record, &page, NULL);
     record_reader_done(&page.records);
     if (err == 0)
         err = page.err;
-    if (err == 0 && page.next == o->published + 1) { /* nothing is left of it */
-        b->n_lost = o->known - o->published;
-        page.next = o->known + 1;
+    if (err == 0 && page.next == cursor->published + 1) { /* nothing is left of it */
+        b->n_lost = cursor->known - cursor->published;
+        page.next = cursor->known + 1;
     }
     b->upto = page.next - 1;
-    if (b->upto > o->known)
-        learn(p, o, b->upto, false); /* more was stored than we have heard of */
+    if (b->upto > cursor->known)
+        learn(p, cursor, b->upto, false); /* more was stored than we have heard of */
     return err;
 }
 
-static void publish(struct publisher *p, struct publish_cursor *o)
+static void publish(struct publisher *p, struct publish_cursor *cursor)
 {
     struct publish_batch *b = malloc(sizeof(*b));
 
     if (b == NULL) {
         p->is_paused = true;
-        publish_cursors_line_up(&p->cursors, o);
+        publish_cursors_line_up(&p->cursors, cursor);
         return;
     }
-    if (p->opt.max_backlog > 0 && o->known - o->published > p->opt.max_backlog)
-        skip(p, o, o->known - p->opt.max_backlog);
-    *b = (struct publish_batch){ .publisher = p, .cursor = o };
-    o->is_flying = true;
+    if (p->opt.max_backlog > 0 && cursor->known - cursor->published > p->opt.max_backlog)
+        skip(p, cursor, cursor->known - p->opt.max_backlog);
+    *b = (struct publish_batch){ .publisher = p, .cursor = cursor };
+    cursor->is_flying = true;
     b->n_left = 1; /* ours, so that it is not settled before it is complete */
     int err = read_page(p, b);
     b->failed |= err != 0;
@@ -281,21 +284,21 @@ static struct publish_cursor *meet(struct publisher *p, const struct headline *h
 
 static void take(struct publisher *p, const struct headline *h)
 {
-    struct publish_cursor *o = publish_cursors_find(&p->cursors, h->job);
+    struct publish_cursor *cursor = publish_cursors_find(&p->cursors, h->job);
 
-    if (o != NULL && h->is_gone && (h->key == 0 || h->key == o->key)) {
-        o->is_gone = true;
+    if (cursor != NULL && h->is_gone && (h->key == 0 || h->key == cursor->key)) {
+        cursor->is_gone = true;
         return;
     }
-    if (o != NULL && o->key != h->key) { /* an id that is used again */
-        publish_cursors_disown(&p->cursors, o);
-        o->is_gone = true;
-        o = NULL;
+    if (cursor != NULL && cursor->key != h->key) { /* an id that is used again */
+        publish_cursors_disown(&p->cursors, cursor);
+        cursor->is_gone = true;
+        cursor = NULL;
     }
-    if (o == NULL)
-        o = meet(p, h);
-    if (o != NULL)
-        learn(p, o, h->last_seq, h->is_final);
+    if (cursor == NULL)
+        cursor = meet(p, h);
+    if (cursor != NULL)
+        learn(p, cursor, h->last_seq, h->is_final);
 }
 
 static void on_news(struct loop_message *message)
@@ -342,17 +345,17 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
 static int on_unpublished(void *arg, const struct job_row *row)
 {
     struct publisher *p = arg;
-    struct publish_cursor *o = publish_cursors_find(&p->cursors, row->id);
+    struct publish_cursor *cursor = publish_cursors_find(&p->cursors, row->id);
     enum job_state state = JOB_QUEUED;
 
     (void)job_state_find(row->state, &state); /* written by us */
-    if (o == NULL)
-        o = publish_cursors_add(&p->cursors, row);
-    if (o != NULL && o->key == row->key)
-        learn(p, o, row->seq, job_state_is_final(state));
-    if (o == NULL)
+    if (cursor == NULL)
+        cursor = publish_cursors_add(&p->cursors, row);
+    if (cursor != NULL && cursor->key == row->key)
+        learn(p, cursor, row->seq, job_state_is_final(state));
+    if (cursor == NULL)
         atomic_store(&p->lost_news, true);
-    return o == NULL;
+    return cursor == NULL;
 }
 
 static void look_into_store(struct publisher *p)
@@ -364,18 +367,18 @@ static void look_into_store(struct publisher *p)
 
 /* --- how far it is ---------------------------------------------------------------- */
 
-static int64_t mark_of(const struct publish_cursor *o)
+static int64_t mark_of(const struct publish_cursor *cursor)
 {
-    return publish_cursor_is_complete(o) ? -1 : (int64_t)o->published;
+    return publish_cursor_is_complete(cursor) ? -1 : (int64_t)cursor->published;
 }
 
 static void collect_marks(struct publisher *p)
 {
     p->n_marks = 0;
-    for (struct publish_cursor *o = p->cursors.all.next;
-         o != &p->cursors.all && p->n_marks < MAX_MARKS; o = o->next)
-        if (!o->is_silent && !o->is_gone && mark_of(o) != o->marked)
-            p->marks[p->n_marks++] = (struct journal_mark){ o->key, mark_of(o) };
+    for (struct publish_cursor *cursor = p->cursors.all.next;
+         cursor != &p->cursors.all && p->n_marks < MAX_MARKS; cursor = cursor->next)
+        if (!cursor->is_silent && !cursor->is_gone && mark_of(cursor) != cursor->marked)
+            p->marks[p->n_marks++] = (struct journal_mark){ cursor->key, mark_of(cursor) };
 }
 
 static bool store_marks(struct publisher *p)
@@ -398,25 +401,26 @@ static void on_marked(struct mailbox_call *post)
     struct publisher *p = post->owner;
     size_t i = 0;
 
-    for (struct publish_cursor *o = p->cursors.all.next;
-         o != &p->cursors.all && post->req.code == 0; o = o->next) {
-        if (i < p->n_marks && p->marks[i].key == o->key)
-            o->marked = p->marks[i++].published;
+    for (struct publish_cursor *cursor = p->cursors.all.next;
+         cursor != &p->cursors.all && post->req.code == 0; cursor = cursor->next) {
+        if (i < p->n_marks && p->marks[i].key == cursor->key)
+            cursor->marked = p->marks[i++].published;
     }
 }
 
 static void sweep(struct publisher *p)
 {
-    for (struct publish_cursor *o = p->cursors.all.next, *next; o != &p->cursors.all;
-         o = next) {
-        bool over = o->is_gone || (o->is_final && (o->is_silent || o->marked == -1));
+    for (struct publish_cursor *cursor = p->cursors.all.next, *next; cursor != &p->cursors.all;
+         cursor = next) {
+        bool over = cursor->is_gone ||
+                    (cursor->is_final && (cursor->is_silent || cursor->marked == -1));
 
-        next = o->next;
-        if (!over || o->is_flying || o->in_line || ++o->lingers < LINGER_TICKS)
+        next = cursor->next;
+        if (!over || cursor->is_flying || cursor->in_line || ++cursor->lingers < LINGER_TICKS)
             continue;
-        if (o->is_gone && !o->is_silent)
-            skip(p, o, o->known);
-        publish_cursors_discard(&p->cursors, o);
+        if (cursor->is_gone && !cursor->is_silent)
+            skip(p, cursor, cursor->known);
+        publish_cursors_discard(&p->cursors, cursor);
     }
 }
 
@@ -529,7 +533,7 @@ void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg)
 
 bool publisher_owns(const struct publisher *p, struct str job)
 {
-    const struct publish_cursor *o = publish_cursors_find(&p->cursors, job);
+    const struct publish_cursor *cursor = publish_cursors_find(&p->cursors, job);
 
-    return o != NULL && !o->is_silent;
+    return cursor != NULL && !cursor->is_silent;
 }

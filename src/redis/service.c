@@ -34,101 +34,101 @@ struct redis_service {
 
 static void on_publisher(void *arg, bool connected, struct str why)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
 
-    b->opt.notice(b->opt.arg, &(struct redis_service_notice){
+    s->opt.notice(s->opt.arg, &(struct redis_service_notice){
                                   .part = "publish", .connected = connected, .why = why });
 }
 
 static void on_subscriber(void *arg, bool connected, struct str why)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
 
-    b->opt.notice(b->opt.arg, &(struct redis_service_notice){
+    s->opt.notice(s->opt.arg, &(struct redis_service_notice){
                                   .part = "subscribe", .connected = connected, .why = why });
 }
 
 static void on_refused(void *arg, struct str job, struct str why, uint64_t n)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
 
-    b->opt.notice(
-        b->opt.arg,
+    s->opt.notice(
+        s->opt.arg,
         &(struct redis_service_notice){
             .part = "subscribe", .connected = true, .job = job, .refused = n, .why = why });
 }
 
 static bool on_is_own(void *arg, struct str job)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
 
-    return b->echoes && publisher_owns(b->publisher, job);
+    return s->echoes && publisher_owns(s->publisher, job);
 }
 
 /* --- life -------------------------------------------------------------------- */
 
-static int open_publisher(struct redis_service *b)
+static int open_publisher(struct redis_service *s)
 {
-    struct publisher_options options = { .loop = &b->loop,
-                                         .box = b->box,
-                                         .news = b->news,
-                                         .reader = b->reader,
-                                         .journal = b->opt.journal,
-                                         .url = &b->url,
-                                         .dialect = b->opt.dialect,
-                                         .channel = b->out,
-                                         .max_backlog = b->opt.max_backlog,
+    struct publisher_options options = { .loop = &s->loop,
+                                         .box = s->box,
+                                         .news = s->news,
+                                         .reader = s->reader,
+                                         .journal = s->opt.journal,
+                                         .url = &s->url,
+                                         .dialect = s->opt.dialect,
+                                         .channel = s->out,
+                                         .max_backlog = s->opt.max_backlog,
                                          .state = on_publisher,
-                                         .arg = b,
-                                         .counts = &b->published };
+                                         .arg = s,
+                                         .counts = &s->published };
 
-    return publisher_open(&options, &b->publisher);
+    return publisher_open(&options, &s->publisher);
 }
 
-static int open_subscriber(struct redis_service *b)
+static int open_subscriber(struct redis_service *s)
 {
-    struct subscriber_options options = { .loop = &b->loop,
-                                          .box = b->box,
-                                          .journal = b->opt.journal,
-                                          .url = &b->url,
-                                          .channel = b->in,
-                                          .barriers = b->barriers,
-                                          .agent = b->opt.agent,
-                                          .max_bytes = b->opt.max_bytes,
-                                          .max_depth = b->opt.max_depth,
+    struct subscriber_options options = { .loop = &s->loop,
+                                          .box = s->box,
+                                          .journal = s->opt.journal,
+                                          .url = &s->url,
+                                          .channel = s->in,
+                                          .barriers = s->barriers,
+                                          .agent = s->opt.agent,
+                                          .max_bytes = s->opt.max_bytes,
+                                          .max_depth = s->opt.max_depth,
                                           .is_own = on_is_own,
                                           .state = on_subscriber,
                                           .refused = on_refused,
-                                          .arg = b,
-                                          .counts = &b->heard };
+                                          .arg = s,
+                                          .counts = &s->heard };
 
-    return subscriber_open(&options, &b->subscriber);
+    return subscriber_open(&options, &s->subscriber);
 }
 
-static int open_parts(struct redis_service *b)
+static int open_parts(struct redis_service *s)
 {
-    int err = b->opt.dialect != NULL ? open_publisher(b) : 0;
+    int err = s->opt.dialect != NULL ? open_publisher(s) : 0;
 
-    if (err == 0 && b->opt.subscribe_channel != NULL)
-        err = barriers_new(&b->in, &b->barriers);
-    if (err == 0 && b->barriers != NULL)
-        err = open_subscriber(b);
-    b->n_open = b->publisher != NULL;
-    b->n_open += b->subscriber != NULL;
+    if (err == 0 && s->opt.subscribe_channel != NULL)
+        err = barriers_new(&s->in, &s->barriers);
+    if (err == 0 && s->barriers != NULL)
+        err = open_subscriber(s);
+    s->n_open = s->publisher != NULL;
+    s->n_open += s->subscriber != NULL;
     return err;
 }
 
-static int read_names(struct redis_service *b, struct error *err)
+static int read_names(struct redis_service *s, struct error *err)
 {
-    const struct redis_service_options *o = &b->opt;
-    int code = redis_url_parse(str_of(o->url), &b->url, err);
+    const struct redis_service_options *o = &s->opt;
+    int code = redis_url_parse(str_of(o->url), &s->url, err);
 
     if (code == 0 && o->dialect != NULL)
-        code = channel_parse(str_of(o->publish_channel), &b->out, err);
+        code = channel_parse(str_of(o->publish_channel), &s->out, err);
     if (code == 0 && o->subscribe_channel != NULL)
-        code = channel_parse(str_of(o->subscribe_channel), &b->in, err);
-    b->echoes =
-        o->dialect != NULL && o->subscribe_channel != NULL && channel_eq(&b->in, &b->out);
+        code = channel_parse(str_of(o->subscribe_channel), &s->in, err);
+    s->echoes =
+        o->dialect != NULL && o->subscribe_channel != NULL && channel_eq(&s->in, &s->out);
     return code;
 }
 
@@ -136,118 +136,118 @@ int redis_service_new(const struct redis_service_options *options,
                       struct redis_service **ret,
                       struct error *err)
 {
-    struct redis_service *b = calloc(1, sizeof(*b));
+    struct redis_service *s = calloc(1, sizeof(*s));
 
-    if (b == NULL)
+    if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    b->opt = *options;
-    int code = read_names(b, err);
+    s->opt = *options;
+    int code = read_names(s, err);
     if (code == 0 && options->dialect != NULL)
-        code = store_open_reader(&options->store, &b->reader, err);
-    if (code == 0 && uv_loop_init(&b->loop) != 0)
+        code = store_open_reader(&options->store, &s->reader, err);
+    if (code == 0 && uv_loop_init(&s->loop) != 0)
         code = error_set(err, ERR_IO, "cannot make an event loop");
-    b->has_loop = code == 0;
-    if (code == 0 && (mailbox_new(&b->loop, &b->box) != 0 ||
-                      mailbox_new(&b->loop, &b->news) != 0 || open_parts(b) != 0))
+    s->has_loop = code == 0;
+    if (code == 0 && (mailbox_new(&s->loop, &s->box) != 0 ||
+                      mailbox_new(&s->loop, &s->news) != 0 || open_parts(s) != 0))
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code != 0) {
-        redis_service_free(b);
+        redis_service_free(s);
         return code;
     }
-    *ret = b;
+    *ret = s;
     return 0;
 }
 
 /* Appends come first: whoever wakes a thread that only publishes does not give way to it. */
 static void *run(void *arg)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
     struct sched_param none = { 0 };
 
-    if (b->subscriber == NULL) /* a slow subscriber is disconnected by Redis */
+    if (s->subscriber == NULL) /* a slow subscriber is disconnected by Redis */
         (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
-    (void)uv_run(&b->loop, UV_RUN_DEFAULT); /* until all is closed */
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT); /* until all is closed */
     return NULL;
 }
 
-static void close_boxes(struct redis_service *b)
+static void close_boxes(struct redis_service *s)
 {
-    mailbox_close(b->news);
-    mailbox_close(b->box);
+    mailbox_close(s->news);
+    mailbox_close(s->box);
 }
 
 static void on_closed(void *arg)
 {
-    struct redis_service *b = arg;
+    struct redis_service *s = arg;
 
-    if (--b->n_open == 0)
-        close_boxes(b);
+    if (--s->n_open == 0)
+        close_boxes(s);
 }
 
 static void on_stop(struct loop_message *message)
 {
-    struct redis_service *b = container_of(message, struct redis_service, stop);
+    struct redis_service *s = container_of(message, struct redis_service, stop);
 
-    if (b->publisher != NULL)
-        publisher_close(b->publisher, on_closed, b);
-    if (b->subscriber != NULL)
-        subscriber_close(b->subscriber, on_closed, b);
-    if (b->n_open == 0)
-        close_boxes(b);
+    if (s->publisher != NULL)
+        publisher_close(s->publisher, on_closed, s);
+    if (s->subscriber != NULL)
+        subscriber_close(s->subscriber, on_closed, s);
+    if (s->n_open == 0)
+        close_boxes(s);
 }
 
-int redis_service_start(struct redis_service *b, struct error *err)
+int redis_service_start(struct redis_service *s, struct error *err)
 {
-    if (pthread_create(&b->thread, NULL, run, b) != 0)
+    if (pthread_create(&s->thread, NULL, run, s) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread for Redis");
-    b->is_started = true;
-    (void)pthread_setname_np(b->thread, "redis"); /* only for people */
+    s->is_started = true;
+    (void)pthread_setname_np(s->thread, "redis"); /* only for people */
     return 0;
 }
 
-void redis_service_stop(struct redis_service *b)
+void redis_service_stop(struct redis_service *s)
 {
-    if (b == NULL || !b->is_started)
+    if (s == NULL || !s->is_started)
         return;
-    b->stop.deliver = on_stop;
-    (void)mailbox_post(b->box, &b->stop); /* it is open */
-    (void)pthread_join(b->thread, NULL);
-    b->is_started = false;
-    b->subscriber = NULL;
+    s->stop.deliver = on_stop;
+    (void)mailbox_post(s->box, &s->stop); /* it is open */
+    (void)pthread_join(s->thread, NULL);
+    s->is_started = false;
+    s->subscriber = NULL;
 }
 
-void redis_service_published(struct redis_service *b, const struct publication *pubs, size_t n)
+void redis_service_published(struct redis_service *s, const struct publication *pubs, size_t n)
 {
-    if (b->publisher != NULL)
-        publisher_news(b->publisher, pubs, n);
+    if (s->publisher != NULL)
+        publisher_news(s->publisher, pubs, n);
 }
 
 /* What a start that failed has left open goes with the process: the caller ends. */
-void redis_service_free(struct redis_service *b)
+void redis_service_free(struct redis_service *s)
 {
-    if (b == NULL)
+    if (s == NULL)
         return;
-    publisher_free(b->publisher);
-    if (b->has_loop)
-        (void)uv_loop_close(&b->loop); /* busy only after a start that failed */
-    mailbox_free(b->news);
-    mailbox_free(b->box);
-    barriers_free(b->barriers);
-    store_close(b->reader);
-    free(b);
+    publisher_free(s->publisher);
+    if (s->has_loop)
+        (void)uv_loop_close(&s->loop); /* busy only after a start that failed */
+    mailbox_free(s->news);
+    mailbox_free(s->box);
+    barriers_free(s->barriers);
+    store_close(s->reader);
+    free(s);
 }
 
-struct barriers *redis_service_barriers(const struct redis_service *b)
+struct barriers *redis_service_barriers(const struct redis_service *s)
 {
-    return b->barriers;
+    return s->barriers;
 }
 
-const struct publisher_counts *redis_service_published_counts(const struct redis_service *b)
+const struct publisher_counts *redis_service_published_counts(const struct redis_service *s)
 {
-    return b->opt.dialect != NULL ? &b->published : NULL;
+    return s->opt.dialect != NULL ? &s->published : NULL;
 }
 
-const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *b)
+const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *s)
 {
-    return b->opt.subscribe_channel != NULL ? &b->heard : NULL;
+    return s->opt.subscribe_channel != NULL ? &s->heard : NULL;
 }

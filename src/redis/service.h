@@ -42,16 +42,16 @@ struct redis_service_options {
 int redis_service_new(const struct redis_service_options *options,
                       struct redis_service **ret,
                       struct error *err);
-int redis_service_start(struct redis_service *b, struct error *err);
+int redis_service_start(struct redis_service *s, struct error *err);
 /* From the journal's thread, until redis_service_free. */
-void redis_service_published(struct redis_service *b, const struct publication *pubs, size_t n);
+void redis_service_published(struct redis_service *s, const struct publication *pubs, size_t n);
 /* Ends the thread; received events and publish cursors are stored first. */
-void redis_service_stop(struct redis_service *b);
-void redis_service_free(struct redis_service *b);
+void redis_service_stop(struct redis_service *s);
+void redis_service_free(struct redis_service *s);
 
 /* From any thread, until redis_service_free; NULL: there is no such part. */
-struct barriers *redis_service_barriers(const struct redis_service *b);
-const struct publisher_counts *redis_service_published_counts(const struct redis_service *b);
-const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *b);
+struct barriers *redis_service_barriers(const struct redis_service *s);
+const struct publisher_counts *redis_service_published_counts(const struct redis_service *s);
+const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *s);
 
 #endif

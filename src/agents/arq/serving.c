@@ -43,7 +43,7 @@ static void let_go(struct serving *t)
 }
 
 /* The next server may take it at once. */
-static void hand_back(struct serving *t)
+static void release_call(struct serving *t)
 {
     ARQ_CONTEXT_TELL(t->context, STR("DEL"), str_of(t->in_progress));
     let_go(t);
@@ -442,7 +442,7 @@ static void on_score(void *arg, const redisReply *reply)
         strtod(reply->str, NULL) <= (double)clock_wall_ms() && !t->context->is_stopping)
         fetch(t);
     else
-        hand_back(t);
+        release_call(t);
 }
 
 static void on_in_progress(void *arg, const redisReply *reply)
@@ -512,7 +512,7 @@ void serving_stop(struct serving *t)
 {
     if (t->phase == SERVING_FETCHING || t->phase == SERVING_TELLING ||
         t->phase == SERVING_WAITING)
-        hand_back(t);
+        release_call(t);
 }
 
 void serving_abort(struct serving *t)

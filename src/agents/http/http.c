@@ -50,7 +50,7 @@ enum http_trouble {
 
 struct http {
     struct executor executor; /* first */
-    struct dialed call;
+    struct http_transfer call;
     struct curl_slist *headers; /* owned */
     struct buf url, body;
     struct unframe lines;
@@ -64,7 +64,7 @@ struct http {
     bool has_head, has_bytes, has_lines;
     bool is_reading; /* inside of on_bytes */
     bool is_paused;
-    bool is_dialed; /* libcurl has it */
+    bool is_started; /* libcurl has it */
     bool is_unwanted;
     bool is_over;
 };
@@ -94,9 +94,9 @@ static void finish(struct http *h)
         return;
     h->is_over = true;
     (void)uv_timer_stop(&h->watch); /* stopping cannot fail */
-    if (h->is_dialed)
+    if (h->is_started)
         http_client_remove(h->executor.host->client, &h->call);
-    h->is_dialed = false;
+    h->is_started = false;
     h->executor.events->over(h->executor.owner, true);
 }
 
@@ -221,11 +221,11 @@ static void tell_bad(struct http *h)
         h->trouble = TROUBLE_KIND;
 }
 
-static void on_done(struct dialed *call, CURLcode code)
+static void on_done(struct http_transfer *call, CURLcode code)
 {
     struct http *h = container_of(call, struct http, call);
 
-    h->is_dialed = false;
+    h->is_started = false;
     h->code = code;
     if (h->has_head)
         look_at_head(h); /* there may have been nothing behind it */
@@ -257,7 +257,7 @@ static void resume_reading(struct executor *executor)
     h->is_paused = false;
     if (!h->is_unwanted)
         wait_ms(h, settings_of(h)->idle_ms);
-    if (h->is_dialed && !h->is_reading)
+    if (h->is_started && !h->is_reading)
         (void)curl_easy_pause(h->call.easy, CURLPAUSE_CONT); /* what fails ends the transfer */
 }
 
@@ -375,7 +375,7 @@ static bool set_up(struct http *h)
            curl_easy_setopt(c, CURLOPT_WRITEDATA, h) == CURLE_OK;
 }
 
-static bool dial(struct http *h, const struct assignment *assignment)
+static bool start_transfer(struct http *h, const struct assignment *assignment)
 {
     body_put(&h->body, settings_of(h), assignment);
     put_url(h, assignment);
@@ -396,13 +396,13 @@ static bool start(struct executor *executor, const struct assignment *assignment
     buf_init(&h->body, MAX_BODY);
     buf_init(&h->excerpt, EXCERPT);
     unframe_init(&h->lines, OUTBOX_MAX_LINE, on_line, h);
-    h->is_dialed = dial(h, assignment);
-    h->is_over = !h->is_dialed;
+    h->is_started = start_transfer(h, assignment);
+    h->is_over = !h->is_started;
     if (h->is_over)
         h->trouble = TROUBLE_START;
     else
         wait_ms(h, settings_of(h)->first_ms);
-    return h->is_dialed;
+    return h->is_started;
 }
 
 /* --- why --------------------------------------------------------------------- */

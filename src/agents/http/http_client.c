@@ -22,30 +22,31 @@ struct plug {
 
 /* --- what came --------------------------------------------------------------- */
 
-static void report(struct http_client *d)
+static void report(struct http_client *client)
 {
     CURLMsg *msg;
     int left;
 
-    while ((msg = curl_multi_info_read(d->multi, &left)) != NULL) {
+    while ((msg = curl_multi_info_read(client->multi, &left)) != NULL) {
         CURL *easy = msg->easy_handle;
         CURLcode code = msg->data.result; /* the message goes with its transfer */
         void *t = NULL;
 
         if (msg->msg != CURLMSG_DONE)
             continue;
-        (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t); /* set by dialer_add */
-        (void)curl_multi_remove_handle(d->multi, easy);      /* it is there */
-        ((struct dialed *)t)->done(t, code);
+        (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t); /* set by http_client_add */
+        (void)curl_multi_remove_handle(client->multi, easy); /* it is there */
+        ((struct http_transfer *)t)->done(t, code);
     }
 }
 
-static void act(struct http_client *d, curl_socket_t socket, int events)
+static void act(struct http_client *client, curl_socket_t socket, int events)
 {
     int running;
 
-    (void)curl_multi_socket_action(d->multi, socket, events, &running); /* each has its own */
-    report(d);
+    (void)curl_multi_socket_action(client->multi, socket, events, &running); /* each has its own
+                                                                              */
+    report(client);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -67,26 +68,26 @@ static void on_timeout(uv_timer_t *timer)
 
 static int on_timer(CURLM *multi, long ms, void *arg)
 {
-    struct http_client *d = arg;
+    struct http_client *client = arg;
 
     (void)multi;
     if (ms < 0)
-        (void)uv_timer_stop(&d->timer); /* stopping cannot fail */
+        (void)uv_timer_stop(&client->timer); /* stopping cannot fail */
     else
-        (void)uv_timer_start(&d->timer, on_timeout, (uint64_t)ms, 0); /* it is open */
+        (void)uv_timer_start(&client->timer, on_timeout, (uint64_t)ms, 0); /* it is open */
     return 0;
 }
 
-static struct plug *plug_new(struct http_client *d, curl_socket_t socket)
+static struct plug *plug_new(struct http_client *client, curl_socket_t socket)
 {
     struct plug *p = calloc(1, sizeof(*p));
 
-    if (p == NULL || uv_poll_init_socket(d->loop, &p->poll, socket) != 0) {
+    if (p == NULL || uv_poll_init_socket(client->loop, &p->poll, socket) != 0) {
         free(p);
         return NULL;
     }
     p->poll.data = p;
-    p->client = d;
+    p->client = client;
     p->socket = socket;
     return p;
 }
@@ -98,7 +99,7 @@ static void on_plug_closed(uv_handle_t *handle)
 
 static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void *data)
 {
-    struct http_client *d = arg;
+    struct http_client *client = arg;
     struct plug *p = data;
     int events =
         (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
@@ -110,49 +111,49 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void
         return 0;
     }
     if (p == NULL)
-        p = plug_new(d, socket);
+        p = plug_new(client, socket);
     if (p == NULL)
-        return -1;                                  /* libcurl ends its transfers */
-    (void)curl_multi_assign(d->multi, socket, p);   /* it has this socket */
-    (void)uv_poll_start(&p->poll, events, on_poll); /* open */
+        return -1;                                     /* libcurl ends its transfers */
+    (void)curl_multi_assign(client->multi, socket, p); /* it has this socket */
+    (void)uv_poll_start(&p->poll, events, on_poll);    /* open */
     return 0;
 }
 
 /* --- transfers --------------------------------------------------------------- */
 
-bool http_client_add(struct http_client *d, struct dialed *t)
+bool http_client_add(struct http_client *client, struct http_transfer *t)
 {
     return curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t) == CURLE_OK &&
-           curl_multi_add_handle(d->multi, t->easy) == CURLM_OK;
+           curl_multi_add_handle(client->multi, t->easy) == CURLM_OK;
 }
 
-void http_client_remove(struct http_client *d, struct dialed *t)
+void http_client_remove(struct http_client *client, struct http_transfer *t)
 {
-    (void)curl_multi_remove_handle(d->multi, t->easy); /* it is there, or was */
+    (void)curl_multi_remove_handle(client->multi, t->easy); /* it is there, or was */
 }
 
 /* --- making and closing ------------------------------------------------------ */
 
 struct http_client *http_client_new(uv_loop_t *loop)
 {
-    struct http_client *d = calloc(1, sizeof(*d));
+    struct http_client *client = calloc(1, sizeof(*client));
 
-    if (d == NULL)
+    if (client == NULL)
         return NULL;
-    d->loop = loop;
-    d->multi = curl_multi_init();
-    if (d->multi == NULL ||
-        curl_multi_setopt(d->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
-        curl_multi_setopt(d->multi, CURLMOPT_SOCKETDATA, d) != CURLM_OK ||
-        curl_multi_setopt(d->multi, CURLMOPT_TIMERFUNCTION, on_timer) != CURLM_OK ||
-        curl_multi_setopt(d->multi, CURLMOPT_TIMERDATA, d) != CURLM_OK) {
-        (void)curl_multi_cleanup(d->multi); /* empty */
-        free(d);
+    client->loop = loop;
+    client->multi = curl_multi_init();
+    if (client->multi == NULL ||
+        curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
+        curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client) != CURLM_OK ||
+        curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timer) != CURLM_OK ||
+        curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client) != CURLM_OK) {
+        (void)curl_multi_cleanup(client->multi); /* empty */
+        free(client);
         return NULL;
     }
-    (void)uv_timer_init(loop, &d->timer); /* cannot fail */
-    d->timer.data = d;
-    return d;
+    (void)uv_timer_init(loop, &client->timer); /* cannot fail */
+    client->timer.data = client;
+    return client;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -160,8 +161,8 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-void http_client_close(struct http_client *d)
+void http_client_close(struct http_client *client)
 {
-    (void)curl_multi_cleanup(d->multi); /* every transfer was removed */
-    uv_close((uv_handle_t *)&d->timer, on_closed);
+    (void)curl_multi_cleanup(client->multi); /* every transfer was removed */
+    uv_close((uv_handle_t *)&client->timer, on_closed);
 }

@@ -12,20 +12,20 @@
 struct http_client;
 
 /* A transfer; its owner keeps it until it is done or was removed. */
-struct dialed {
+struct http_transfer {
     CURL *easy; /* owned by the owner, set up but for its CURLOPT_PRIVATE */
     /* Once, unless it was removed; never from inside of http_client_add. */
-    void (*done)(struct dialed *t, CURLcode code);
+    void (*done)(struct http_transfer *t, CURLcode code);
 };
 
 /* NULL: out of memory, or without libcurl. */
 struct http_client *http_client_new(uv_loop_t *loop);
 /* When no transfer is left.  Its memory goes when the loop has closed its handles. */
-void http_client_close(struct http_client *d);
+void http_client_close(struct http_client *client);
 
 /* False: it cannot begin. */
-bool http_client_add(struct http_client *d, struct dialed *t);
+bool http_client_add(struct http_client *client, struct http_transfer *t);
 /* Closes its connection at once. */
-void http_client_remove(struct http_client *d, struct dialed *t);
+void http_client_remove(struct http_client *client, struct http_transfer *t);
 
 #endif

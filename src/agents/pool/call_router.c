@@ -22,7 +22,7 @@ struct pending_call {
 
 /* --- the answer -------------------------------------------------------------- */
 
-static void remove_inquiry(struct pending_call *q)
+static void remove_call(struct pending_call *q)
 {
     struct pending_call **at = &q->board->open;
 
@@ -40,7 +40,7 @@ static void on_delivered(struct mailbox_call *p)
     struct pending_call *q = p->owner;
     struct call_router *b = q->board;
 
-    remove_inquiry(q);
+    remove_call(q);
     if (call_router_is_idle(b))
         b->idle(b->arg);
 }

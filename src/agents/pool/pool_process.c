@@ -141,7 +141,7 @@ void pool_process_drain(struct pool_process *m)
 {
     if (m->state == POOL_PROCESS_GONE)
         return;
-    m->hands_back = true;
+    m->requeues = true;
     if (m->state != POOL_PROCESS_LEAVING)
         move(m, POOL_PROCESS_LEAVING);
     child_stop(&m->child);
@@ -150,7 +150,7 @@ void pool_process_drain(struct pool_process *m)
 void pool_process_stop(struct pool_process *m)
 {
     if (m->state != POOL_PROCESS_GONE) {
-        m->hands_back = true;
+        m->requeues = true;
         if (m->state != POOL_PROCESS_LEAVING)
             move(m, POOL_PROCESS_LEAVING);
         child_abandon(&m->child);
@@ -279,7 +279,7 @@ static void desert_all(struct pool_process *m,
                        struct str type,
                        struct str details)
 {
-    struct last_report word = { .op = m->hands_back ? JOURNAL_RETURN : JOURNAL_LOSE,
+    struct last_report word = { .op = m->requeues ? JOURNAL_RETURN : JOURNAL_LOSE,
                                 .error = why,
                                 .error_type = type,
                                 .details = details,

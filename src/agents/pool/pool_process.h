@@ -73,7 +73,7 @@ struct pool_process {
     unsigned n_open;  /* of: child, timer */
     bool takes_calls; /* it has said so */
     bool is_outdated; /* retires as soon as it is ready */
-    bool hands_back;  /* jobs that it does not finish are requeued */
+    bool requeues;    /* jobs that it does not finish are requeued */
 };
 
 /* Starts a process.  No event from inside this call: when there is no process, `over` follows

@@ -83,7 +83,7 @@ static bool accepts_lines(struct str accept)
 }
 
 /* NULL: none of ours. */
-static const struct transport *choose_carrier(struct http_request *req, struct str format)
+static const struct transport *choose_transport(struct http_request *req, struct str format)
 {
     if (str_absent(format))
         return accepts_lines(http_header(req, "Accept")) ? &transport_ndjson : &transport_sse;
@@ -102,7 +102,7 @@ static void open_socket(struct http_request *req, struct job_request *what)
 
 static void open_stream(struct http_request *req, struct job_request *what)
 {
-    what->transport = choose_carrier(req, http_query(req, "format"));
+    what->transport = choose_transport(req, http_query(req, "format"));
     if (what->transport == NULL) {
         http_respond_error(req, 422, "format must be sse, ndjson or json");
         return;
@@ -172,7 +172,7 @@ static const struct transport *choose_for_many(struct http_request *req)
 {
     const struct transport *transport = websocket_is_asked(req)
                                             ? &transport_websocket
-                                            : choose_carrier(req, http_query(req, "format"));
+                                            : choose_transport(req, http_query(req, "format"));
 
     if (transport == NULL)
         http_respond_error(req, 422, "format must be sse or ndjson");

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* --- errands --------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------- */
 
 static void refuse(struct http_request *req, const struct token_request *k)
 {
