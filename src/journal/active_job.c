@@ -331,6 +331,63 @@ static int on_stored(void *arg, uint64_t seq, struct str stored)
     return r->err;
 }
 
+static int new_fold(struct active_job *l, struct fold **ret)
+{
+    struct journal *j = l->journal;
+    struct fold_options options = {
+        .job = l->row.id,
+        .agent = l->agent != NULL ? l->agent->settings : j->fallback,
+        .field_limit = j->opt.max_field,
+        .attempt = 1,
+        .emit = on_record,
+        .arg = l,
+    };
+
+    return fold_new(&options, ret);
+}
+
+struct rebuild *rebuild_begin(struct active_job *l)
+{
+    struct rebuild *r = arena_alloc(&l->journal->mem, sizeof(*r));
+
+    if (r == NULL)
+        return NULL;
+    *r = (struct rebuild){ .live = l };
+    if (new_fold(l, &r->fold) != 0)
+        return NULL;
+    l->rebuild = r;
+    return r;
+}
+
+/* What is wrong with one job is no reason not to begin the turn: active_job_fold tries again.
+ */
+int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored)
+{
+    breadcrumb_set(&r->live->journal->opt.breadcrumb, r->live->row.key);
+    if (r->err == 0)
+        (void)on_stored(r, seq, stored);
+    return 0;
+}
+
+void rebuild_end(struct rebuild *r, bool is_complete)
+{
+    struct active_job *l = r->live;
+
+    l->rebuild = NULL;
+    if (is_complete && r->err == 0)
+        r->err = pass_over(r, l->row.seq);
+    if (is_complete && r->err == 0)
+        l->fold = r->fold;
+    else
+        fold_free(r->fold);
+}
+
+void rebuild_done(const struct rebuild *r)
+{
+    if (!r->live->touched && r->live->state != JOB_RUNNING)
+        drop_fold(r->live);
+}
+
 static int replay_all(struct active_job *l, struct fold *fold)
 {
     struct rebuild r = { .live = l, .fold = fold };
@@ -350,20 +407,10 @@ static int replay_all(struct active_job *l, struct fold *fold)
 
 int active_job_fold(struct active_job *l, struct fold **ret)
 {
-    struct journal *j = l->journal;
-    struct fold_options options = {
-        .job = l->row.id,
-        .agent = l->agent != NULL ? l->agent->settings : j->fallback,
-        .field_limit = j->opt.max_field,
-        .attempt = 1,
-        .emit = on_record,
-        .arg = l,
-    };
-
-    breadcrumb_set(&j->opt.breadcrumb, l->row.key);
+    breadcrumb_set(&l->journal->opt.breadcrumb, l->row.key);
     if (l->fold == NULL) {
         struct fold *fold = NULL;
-        int err = fold_new(&options, &fold);
+        int err = new_fold(l, &fold);
 
         if (err == 0 && l->row.seq > 0)
             err = replay_all(l, fold);

@@ -7,15 +7,16 @@
 #include "base/buf.h"
 #include "base/table.h"
 #include "journal/counts.h"
+#include "journal/known.h"
 #include "journal/journal.h"
 #include "journal/call_cache.h"
 #include "record/record.h"
 #include "store/batch.h"
-#include "store/checkpoints.h"
 
 struct fold;
 struct intake;
 struct last_word;
+struct rebuild;
 
 enum {
     ROW_EVERY_MS = 1000,
@@ -35,6 +36,7 @@ struct active_job {
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
     struct journal *journal;           /* borrowed */
     struct fold *fold;                 /* NULL: to be rebuilt when needed */
+    struct rebuild *rebuild;           /* while it is; in the journal's `mem` */
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     uint64_t lease_number;             /* of the last request that got its lease */
     /* This turn: */
@@ -68,7 +70,8 @@ struct key_block {
 struct queue {
     struct active_job head; /* a ring of jobs, oldest first */
     size_t n;
-    bool has_news; /* an agent's: jobs that were held came to it, and that was not told */
+    size_t n_asked; /* leases of this turn that name the agent; while wants are collected */
+    bool has_news;  /* an agent's: jobs that were held came to it, and that was not told */
 };
 
 /* A lease request's place among those that wait: for all agents, or for one. */
@@ -89,7 +92,11 @@ struct owner {
 /* A thread with runs that have not ended. */
 struct thread {
     struct key key;
+    struct journal *journal;  /* borrowed */
     struct active_job *first; /* by ordinal; also those that have ended in this turn */
+    struct thread_row row;    /* texts owned; without its values */
+    bool has_row;             /* else it is read when needed */
+    bool is_wanted;           /* before the turn */
 };
 
 struct journal {
@@ -107,6 +114,8 @@ struct journal {
     struct intake *intake;
     struct agent *fallback;   /* owned; for jobs whose agent is no longer configured */
     struct store_batch batch; /* what this turn writes */
+    struct known known;       /* what it has read */
+    bool has_leases;          /* somebody asks for jobs in it */
     struct record_chunk run;
     struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
@@ -194,29 +203,20 @@ void active_job_reload(struct active_job *l);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
 
-/* --- reads.c ----------------------------------------------------------------- */
+/* For a fold that is rebuilt from records that are read before the turn (known.c): a rebuild
+ * begins, takes each record, and ends, complete or not; then the job has its fold.  At the end
+ * of the turn, a fold that was not needed goes. */
+struct rebuild *rebuild_begin(struct active_job *l); /* NULL: it cannot be now */
+int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored);
+void rebuild_end(struct rebuild *r, bool is_complete);
+void rebuild_done(const struct rebuild *r);
 
-/* What a turn still reads in its middle.  Each of these first writes what was gathered, so that
- * the turn sees its own writes. */
-int read_job(struct journal *j, struct str id, struct job_row *ret, struct error *err);
-int read_job_by_idempotency(struct journal *j,
-                            struct str key,
-                            struct job_row *ret,
-                            struct error *err);
-int read_run(struct journal *j, int64_t job, struct run_row *ret, struct error *err);
-int read_questions(struct journal *j, int64_t job, store_question_cb cb, void *arg);
-int read_records(struct journal *j, int64_t job, uint64_t after, store_record_cb cb, void *arg);
-int read_record(struct journal *j, int64_t job, uint64_t seq, struct str *ret);
-int read_thread(struct journal *j, struct str id, struct thread_row *ret, struct error *err);
-int read_thread_by_key(struct journal *j, int64_t key, struct thread_row *ret);
-int read_thread_jobs(struct journal *j, int64_t thread, store_job_cb cb, void *arg);
-int read_threads_expired(struct journal *j, size_t limit, store_thread_cb cb, void *arg);
-/* The newest that was saved of the thread of this id. */
-int read_state(struct journal *j, struct str thread, store_state_cb cb, void *arg);
-/* The key of a new row. */
-int journal_new_key(struct journal *j, enum store_keys kind, int64_t *ret);
-/* Writes what was gathered so far; an error is the turn's. */
-int journal_flush(struct journal *j);
+/* --- wants.c ----------------------------------------------------------------- */
+
+/* Collects what the requests, and time, may need: see known.h. */
+void wants_collect(struct journal *j, const struct journal_request *list);
+/* Time may bring something to this job. */
+void wants_of_time(struct active_job *l);
 
 /* --- owner.c ----------------------------------------------------------------- */
 
@@ -288,6 +288,13 @@ int runs_join(struct active_job *l);
 void runs_leave(struct active_job *l);
 /* Those of the thread of this key, linked by next_run. */
 struct active_job *runs_first(const struct journal *j, int64_t thread);
+/* A thread with open runs; by its id only when its row is known.  NULL: there is none. */
+struct thread *runs_thread(const struct journal *j, int64_t key);
+struct thread *runs_thread_by_id(const struct journal *j, struct str id);
+/* Keeps a copy of its row; ERR_NOMEM. */
+int thread_keep_row(struct thread *t, const struct thread_row *row);
+/* A turn has failed: rows in memory may be other than those in the store. */
+void runs_forget_rows(struct journal *j);
 /* May it begin?  Not before its time, nor while another run of its thread is at work or has
  * its turn. */
 bool runs_may_begin(const struct active_job *l);
@@ -359,8 +366,10 @@ int journal_answer_run(struct journal *j,
                        struct run_row *ret);
 /* Somebody wants it to stop. */
 int journal_stop_job(struct active_job *l, struct str reason);
-/* It is gone with this turn; NULL: it has ended, and is @id. */
-int journal_remove_job(struct journal *j, struct active_job *l, struct str id, int64_t key);
+/* It is gone with this turn.  @l is NULL when it had ended before.  Of @row: id, key and
+ * thread.
+ */
+int journal_remove_job(struct journal *j, struct active_job *l, const struct job_row *row);
 /* Does one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);
 
@@ -404,6 +413,8 @@ struct journal_request *waiting_after(const struct journal *j,
                                       const struct journal_request *req);
 /* The oldest that names the agent of this index. */
 struct journal_request *waiting_first_of(const struct journal *j, size_t agent);
+/* How many name the agent of this index, up to @most. */
+size_t waiting_count_of(const struct journal *j, size_t agent, size_t most);
 /* The oldest that names @agent and takes calls. */
 struct journal_request *waiting_for_call(const struct journal *j, struct str agent);
 /* The agents have changed: @rings is from waiting_rings_new, and owned from now on. */
@@ -476,6 +487,8 @@ int journal_note_time(struct journal *j);
 
 /* --- time.c ------------------------------------------------------------------ */
 
+/* Before the turn: what time may bring to jobs and threads is wanted. */
+void journal_want_time(struct journal *j);
 /* Deadlines, and workers that are silent.  True when it was time to look. */
 bool journal_look_at_time(struct journal *j);
 /* Retention, a little at a time. */

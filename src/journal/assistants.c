@@ -53,7 +53,7 @@ int assistant_find(struct store *store,
 /* The one that the request names. */
 static int find(struct journal *j, struct journal_request *req, struct assistant_row *ret)
 {
-    int err = journal_flush(j);
+    int err = read_in_turn(j);
 
     if (err != 0)
         return err;
@@ -68,7 +68,7 @@ static int create(struct journal *j, struct journal_request *req)
     struct assistant_row *row = &req->assistant.row;
     struct assistant_row there;
     int64_t version = 0;
-    int err = journal_flush(j);
+    int err = read_in_turn(j);
 
     if (err == 0)
         err = store_assistant_versions(j->opt.store, row->id, &version, &req->why);

@@ -91,8 +91,8 @@ static int show_in_thread(struct journal *j, struct journal_request *req)
     row.interrupts = c->interrupts;
     row.error = STR_NONE;
     row.updated = j->now;
-    err = store_batch_thread_update(&j->batch, &row);
-    return err == 0 ? store_batch_thread_values(&j->batch, row.key, c->values, j->now) : err;
+    err = gather_thread(j, &row);
+    return err == 0 ? gather_thread_values(j, row.key, c->values) : err;
 }
 
 /* The state that a call has changed is the thread's; the state of a run comes with its

@@ -63,7 +63,7 @@ void journal_item_touch(struct journal *j, struct journal_request *req)
 
     if (!item_of(j, req, &row))
         return;
-    int err = journal_flush(j);
+    int err = read_in_turn(j);
     if (err == 0)
         err = store_item_touch(j->opt.store, &row, j->now, &req->why);
     if (err == 0)

@@ -1,4 +1,16 @@
-/* A turn: all waiting requests, one commit, then changes and answers. */
+/* A turn: all waiting requests, one commit, then changes and answers.
+ *
+ *     begin ─▶ read ─▶ do each request ─▶ flush ─▶ commit ─▶ tell, answer
+ *              │            │               │
+ *              │            │               └─ store_batch: all writes, in order
+ *              │            └─ memory only: active jobs, and rows that are known (known.h)
+ *              └─ what the requests need that is not in memory, in one call (wants.c)
+ *
+ * The store is called as often for one request as for a thousand; unit/journal/turn_test.c
+ * counts.  known.h names what is still read in the middle of a turn, and why.
+ *
+ * A turn that cannot be read, flushed or committed changes nothing: its requests are answered
+ * ERR_BUSY, and the jobs that it touched are read again. */
 #include "journal/journal.h"
 
 #include "base/clock.h"
@@ -25,6 +37,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->threads);
     journal_counts_init(&j->counts);
     store_batch_init(&j->batch);
+    known_init(&j->known);
     buf_init(&j->gone, SIZE_MAX / 4);
     json_reader_init(&j->reader, SIZE_MAX / 64, 256);
     j->queues = journal_queues_new(options->n_agents);
@@ -77,6 +90,7 @@ void journal_free(struct journal *j)
     intake_free(j->intake);
     agent_free(j->fallback);
     store_batch_done(&j->batch);
+    known_done(&j->known);
     buf_done(&j->gone);
     arena_done(&j->mem);
     json_reader_done(&j->reader);
@@ -268,10 +282,25 @@ static void turn_failed(struct journal *j, struct journal_request *list)
             req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
     }
     journal_count_failed(j, list);
+    runs_forget_rows(j);
     end_touched(j, active_job_reload);
 }
 
 /* --- the turn ---------------------------------------------------------------- */
+
+/* Also reads what the turn needs. */
+static int begin(struct journal *j, const struct journal_request *list)
+{
+    int err = store_begin(j->opt.store, &j->failure);
+
+    if (err != 0)
+        return err;
+    wants_collect(j, list);
+    err = known_read(j);
+    if (err != 0)
+        store_rollback(j->opt.store);
+    return err;
+}
 
 static struct journal_request *do_all(struct journal *j, struct journal_request *list)
 {
@@ -315,10 +344,11 @@ bool journal_turn(struct journal *j)
     j->tally = (struct tally){ 0 };
     buf_clear(&j->gone);
     arena_reset(&j->mem);
+    known_clear(&j->known);
     store_batch_clear(&j->batch); /* what a turn that failed has left */
     j->run.live = NULL;
     reload_stale(j);
-    int err = store_begin(j->opt.store, &j->failure);
+    int err = begin(j, list);
     if (err != 0)
         j->turn_failed = true;
     struct journal_request *answered = list;
@@ -331,6 +361,7 @@ bool journal_turn(struct journal *j)
         breadcrumb_set(&j->opt.breadcrumb, 0);
         err = commit(j);
     }
+    known_end_turn(j);
     if (err != 0) {
         turn_failed(j, answered);
     } else {

@@ -1,6 +1,7 @@
 /* The journal: the durable log of all jobs, and the one owner of what a job is.
  *
- *     loops, agents ──post──▶ │ turn: begin, each request, commit │ ──▶ published, replies
+ *     loops, agents ──post──▶ │ turn: read, each request, flush, commit │ ──▶ published,
+ * replies
  *
  * Requests are posted from any thread.  A turn takes all that are waiting, does them one
  * after another and commits once (group commit); only then are readers told and requests

@@ -178,7 +178,7 @@ static void cancel(struct journal *j, struct journal_request *req)
     journal_answer_row(j, req, &l->row);
 }
 
-int journal_remove_job(struct journal *j, struct active_job *l, struct str id, int64_t key)
+int journal_remove_job(struct journal *j, struct active_job *l, const struct job_row *row)
 {
     int err = 0;
 
@@ -190,14 +190,14 @@ int journal_remove_job(struct journal *j, struct active_job *l, struct str id, i
         active_job_touch(l);
         l->deleted = true;
     } else {
-        buf_put(&j->gone, id.p, id.n);
+        buf_str(&j->gone, row->id);
         buf_char(&j->gone, '\0');
         err = j->gone.error;
     }
     if (err == 0)
         err = journal_end_chunk(j); /* its last records come before */
     if (err == 0)
-        err = store_batch_job_delete(&j->batch, key);
+        err = gather_job_deletion(j, row->id, row->key, row->thread);
     j->next_expire = j->now; /* its records go at once, as far as there is time for it */
     return err;
 }
@@ -213,7 +213,7 @@ static void delete_job(struct journal *j, struct journal_request *req)
             return;
         l = NULL;
     }
-    err = journal_remove_job(j, l, req->job, l != NULL ? l->row.key : req->row->key);
+    err = journal_remove_job(j, l, l != NULL ? &l->row : req->row);
     if (err != 0)
         journal_broke(j, req, err);
     else

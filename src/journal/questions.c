@@ -110,8 +110,7 @@ static int answer_again(struct active_job *l, const struct question_row *row)
             !str_is(q.rows[i].answered_by, CLOSED_BY))
             found = &q.rows[i];
     if (found != NULL)
-        err = store_batch_question_answer(&j->batch, row->job, row->seq, found->answer,
-                                          found->answered_by, j->now);
+        err = gather_answer(j, row->job, row->seq, found->answer, found->answered_by);
     arena_done(&mem);
     return err;
 }
@@ -156,7 +155,7 @@ int questions_asked(struct active_job *l, const struct record *rec)
         buf_done(&texts);
         return 0;
     }
-    int err = texts.error != 0 ? texts.error : store_batch_question_insert(&j->batch, &row);
+    int err = texts.error != 0 ? texts.error : gather_question(j, &row);
     buf_done(&texts);
     active_job_change(l);
     bring_forward(l, row.expires);
@@ -220,8 +219,7 @@ static int close_open(struct active_job *l, const struct questions *q)
     for (size_t i = 0; err == 0 && i < q->n; i++) {
         if (q->rows[i].answered != 0)
             continue;
-        err = store_batch_question_answer(&j->batch, l->row.key, q->rows[i].seq, STR("null"),
-                                          STR(CLOSED_BY), j->now);
+        err = gather_answer(j, l->row.key, q->rows[i].seq, STR("null"), STR(CLOSED_BY));
         tell(l, &q->rows[i], QUESTION_CLOSED);
     }
     return err;
@@ -237,7 +235,7 @@ int questions_passed(struct active_job *l, const struct record *rec)
     if (err == 0)
         err = close_open(l, &q);
     if (err == 0 && q.n > 0)
-        err = store_batch_questions_resumed(&l->journal->batch, l->row.key, rec->seq);
+        err = gather_resumed(l->journal, l->row.key, rec->seq);
     if (err == 0 && q.n > 0) {
         active_job_change(l);
         l->row.answer_by = 0;
@@ -314,8 +312,7 @@ int questions_answered_elsewhere(struct active_job *l)
     int err = load(j, l->row.key, &mem, &q);
     for (size_t i = 0; err == 0 && i < q.n; i++)
         if (q.rows[i].answered == 0)
-            err = store_batch_question_answer(&j->batch, l->row.key, q.rows[i].seq, STR("null"),
-                                              STR("channel"), j->now);
+            err = gather_answer(j, l->row.key, q.rows[i].seq, STR("null"), STR("channel"));
     arena_done(&mem);
     return err == 0 ? go_on(l) : err;
 }
@@ -347,9 +344,9 @@ static int expire_all(struct active_job *l, struct questions *q)
             continue;
         if (!str_is(row->on_expiry, "default"))
             return end_unanswered(l, row);
-        err = store_batch_question_answer(&j->batch, row->job, row->seq,
-                                          row->fallback.p != NULL ? row->fallback : STR("null"),
-                                          STR("expiry"), j->now);
+        err =
+            gather_answer(j, row->job, row->seq,
+                          row->fallback.p != NULL ? row->fallback : STR("null"), STR("expiry"));
         if (err != 0)
             return err;
         tell(l, row, QUESTION_EXPIRED);
@@ -491,8 +488,8 @@ void journal_reply(struct journal *j, struct journal_request *req)
         if (!place_reply(j, req, &q, &req->reply.replies[i]))
             return;
     for (size_t i = 0; err == 0 && i < req->reply.n_replies; i++)
-        err = store_batch_question_answer(&j->batch, l->row.key, req->reply.replies[i].seq,
-                                          req->reply.replies[i].value, req->reply.who, j->now);
+        err = gather_answer(j, l->row.key, req->reply.replies[i].seq,
+                            req->reply.replies[i].value, req->reply.who);
     if (err == 0)
         err = look_at_open(l, &q);
     if (err != 0) {

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "journal/active_job.h"
 #include "record/record.h"
+#include "store/rows.h"
 
 #include <stdlib.h>
 
@@ -33,10 +34,59 @@ static struct thread *thread_for(struct journal *j, int64_t key)
     if (t == NULL)
         return NULL;
     t->key = key_of_thread(key);
-    if (table_put(&j->threads, t->key, t) == 0)
+    t->journal = j;
+    if (table_put(&j->threads, t->key, t) == 0) {
+        known_keep_thread(j, t, key);
         return t;
+    }
     free(t);
     return NULL;
+}
+
+struct thread *runs_thread(const struct journal *j, int64_t key)
+{
+    return table_get(&j->threads, key_of_thread(key));
+}
+
+struct thread *runs_thread_by_id(const struct journal *j, struct str id)
+{
+    struct thread *t = table_get(&j->threads, table_key(&j->threads, 0, id));
+
+    return t != NULL && str_eq(t->row.id, id) ? t : NULL;
+}
+
+static void forget_row(struct thread *t)
+{
+    struct journal *j = t->journal;
+
+    if (t->has_row && runs_thread_by_id(j, t->row.id) == t)
+        table_remove(&j->threads, table_key(&j->threads, 0, t->row.id));
+    row_disown(&thread_texts, &t->row);
+    t->has_row = false;
+}
+
+int thread_keep_row(struct thread *t, const struct thread_row *row)
+{
+    struct journal *j = t->journal;
+    struct thread_row copy = *row;
+
+    copy.values = STR_NONE;
+    int err = row_own(&thread_texts, &copy);
+    if (err != 0)
+        return err;
+    forget_row(t);
+    t->row = copy;
+    t->has_row = true;
+    (void)table_put(&j->threads, table_key(&j->threads, 0, copy.id), t); /* else not by its id
+                                                                          */
+    return 0;
+}
+
+void runs_forget_rows(struct journal *j)
+{
+    for (size_t i = 0; i < j->n_all; i++)
+        if (j->all[i]->thread != NULL)
+            forget_row(j->all[i]->thread);
 }
 
 int runs_join(struct active_job *l)
@@ -84,6 +134,7 @@ void runs_leave(struct active_job *l)
     l->next_run = NULL;
     release_all(t);
     if (t->first == NULL) {
+        forget_row(t);
         table_remove(&l->journal->threads, t->key);
         free(t);
     }
@@ -140,7 +191,7 @@ static int store_values(struct active_job *l, struct str values)
 
     if (json_read(&j->reader, values, &json, NULL) != 0 ||
         json_at(json.root, "__interrupt__") == NULL)
-        return store_batch_thread_values(&j->batch, l->row.thread, values, j->now);
+        return gather_thread_values(j, l->row.thread, values);
     buf_init(&b, SIZE_MAX / 4);
     buf_char(&b, '{');
     yyjson_obj_iter it = yyjson_obj_iter_with(json.root);
@@ -151,9 +202,7 @@ static int store_values(struct active_job *l, struct str values)
         json_put_value(&b, yyjson_obj_iter_get_val(key));
     }
     buf_char(&b, '}');
-    int err = b.error != 0
-                  ? b.error
-                  : store_batch_thread_values(&j->batch, l->row.thread, buf_text(&b), j->now);
+    int err = b.error != 0 ? b.error : gather_thread_values(j, l->row.thread, buf_text(&b));
     buf_done(&b);
     return err;
 }
@@ -338,7 +387,7 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
         row.interrupts = interrupts;
         row.error = l->state == JOB_FAILED ? error : STR_NONE;
         row.updated = j->now;
-        err = store_batch_thread_update(&j->batch, &row);
+        err = gather_thread(j, &row);
     }
     arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
@@ -386,7 +435,7 @@ static int restore_values(struct active_job *l)
     struct record rec = { 0 };
     struct str stored;
     int err = l->row.values_seq == 0 ? ERR_NOT_FOUND
-                                     : read_thread_jobs(j, l->row.thread, on_earlier, &e);
+                                     : read_earlier_runs(j, l->row.thread, on_earlier, &e);
 
     if (err == 0 && e.key != 0)
         err = read_record(j, e.key, e.seq, &stored);
@@ -400,7 +449,7 @@ static int restore_values(struct active_job *l)
         err = arena_copy(&mem, values, &values) ? store_values(l, values) : ERR_NOMEM;
         arena_done(&mem);
     } else if (err == 0) {
-        err = store_batch_thread_values(&j->batch, l->row.thread, STR_NONE, j->now);
+        err = gather_thread_values(j, l->row.thread, STR_NONE);
     }
     return err == ERR_NOT_FOUND ? 0 : err; /* nothing to take back, or nothing is left of it */
 }

@@ -123,9 +123,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
     struct job_row row = row_of(j, agent, &req->submit);
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;
     if (err == 0)
-        err = journal_new_key(j, STORE_JOB_KEYS, &row.key);
-    if (err == 0)
-        err = store_batch_job_insert(&j->batch, &row);
+        err = gather_job(j, &row);
     if (err == 0)
         err = active_job_add(j, &row, &l);
     if (err == 0) {

@@ -12,8 +12,7 @@
 
 enum {
     EXPIRE_EVERY_MS = 1000,
-    EXPIRE_AGAIN_MS = 600000, /* after one that could not be deleted: every turn would fail */
-    EXPIRE_THREADS = 20
+    EXPIRE_AGAIN_MS = 600000 /* after one that could not be deleted: every turn would fail */
 };
 
 /* --- threads ----------------------------------------------------------------- */
@@ -85,13 +84,6 @@ static void fill(const struct journal *j, struct thread_row *row)
         row->config = STR("{}");
 }
 
-static int insert_thread(struct journal *j, struct thread_row *row)
-{
-    int err = journal_new_key(j, STORE_THREAD_KEYS, &row->key);
-
-    return err == 0 ? store_batch_thread_insert(&j->batch, row) : err;
-}
-
 void journal_thread_create(struct journal *j, struct journal_request *req)
 {
     struct thread_row row = req->new_thread.row;
@@ -124,7 +116,7 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
         return;
     }
     fill(j, &row);
-    err = insert_thread(j, &row);
+    err = gather_new_thread(j, &row);
     if (err != 0)
         journal_broke(j, req, err);
     req->new_thread.row = row;
@@ -142,7 +134,7 @@ void journal_thread_patch(struct journal *j, struct journal_request *req)
     if (req->new_thread.row.ttl_ms != 0)
         row.ttl_ms = req->new_thread.row.ttl_ms;
     if (err == 0)
-        err = store_batch_thread_update(&j->batch, &row);
+        err = gather_thread(j, &row);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
@@ -165,7 +157,7 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
     row.is_temporary = 0;
     if (str_is(row.status, "busy")) /* no run of it is the copy's */
         row.status = STR("idle");
-    int err = insert_thread(j, &row);
+    int err = gather_new_thread(j, &row);
     if (err == 0)
         err = store_batch_thread_copy(&j->batch, req->thread, row.id);
     if (err != 0) {
@@ -176,71 +168,52 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
     req->code = 0;
 }
 
-struct victim {
-    struct victim *next;
-    struct str id;
-    int64_t key;
-};
-
-struct victims {
-    struct arena *mem;
-    struct victim *first;
-    int err;
-};
-
-static int add_victim(struct victims *all, struct str id, int64_t key)
+/* One that there was before the turn, which may have deleted it. */
+static int remove_run(struct journal *j, const struct known_run *run, int64_t thread)
 {
-    struct victim *v = arena_alloc(all->mem, sizeof(*v));
+    struct active_job *l = active_job_find(j, run->id);
+    bool is_gone =
+        l != NULL ? l->row.key != run->key || l->deleted : known_is_gone(j, run->id, run->key);
+    const struct job_row row = { .id = run->id, .key = run->key, .thread = thread };
 
-    if (v == NULL || !arena_copy(all->mem, id, &v->id)) {
-        all->err = ERR_NOMEM;
-        return 1;
-    }
-    v->key = key;
-    v->next = all->first;
-    all->first = v;
-    return 0;
-}
-
-static int on_job(void *arg, const struct job_row *row)
-{
-    return add_victim(arg, row->id, row->key);
-}
-
-static int on_thread(void *arg, const struct thread_row *row)
-{
-    return add_victim(arg, row->id, row->key);
+    return is_gone ? 0 : journal_remove_job(j, l, &row);
 }
 
 /* With its runs, and all that they have saved. */
 static int remove_thread(struct journal *j, struct arena *mem, struct str id, int64_t key)
 {
-    struct victims all = { .mem = mem };
-    int err = read_thread_jobs(j, key, on_job, &all);
+    struct known_run *run = NULL;
+    int err = read_thread_jobs(j, id, key, mem, &run);
 
-    if (err == 0)
-        err = all.err;
-    for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
-        err = journal_remove_job(j, active_job_find(j, v->id), v->id, v->key);
+    for (; err == 0 && run != NULL; run = run->next)
+        err = remove_run(j, run, key);
+    for (struct active_job *l = runs_first(j, key); err == 0 && l != NULL; l = l->next_run)
+        if (!l->deleted) /* it came in this turn */
+            err = journal_remove_job(j, l, &l->row);
     if (err == 0)
         err = store_batch_thread_forget(&j->batch, id);
     if (err == 0)
-        err = store_batch_thread_delete(&j->batch, key); /* or it has gone with its run */
+        err = gather_thread_deletion(j, key); /* or it has gone with its run */
     return err;
+}
+
+/* This turn may have changed it. */
+static bool is_expired(const struct journal *j, const struct known_thread *t)
+{
+    return t->is_there && t->row.ttl_ms > 0 && t->row.updated + t->row.ttl_ms <= j->now &&
+           !str_is(t->row.status, "busy");
 }
 
 void threads_expire(struct journal *j)
 {
-    struct victims all = { .mem = &j->mem };
+    int err = 0;
 
     if (j->now < j->next_thread)
         return;
     j->next_thread = j->now + EXPIRE_AGAIN_MS;
-    int err = read_threads_expired(j, EXPIRE_THREADS, on_thread, &all);
-    if (err == 0)
-        err = all.err;
-    for (struct victim *v = all.first; err == 0 && v != NULL; v = v->next)
-        err = remove_thread(j, &j->mem, v->id, v->key);
+    for (struct known_thread *t = j->known.expired; err == 0 && t != NULL; t = t->next_expired)
+        if (is_expired(j, t))
+            err = remove_thread(j, &j->mem, t->row.id, t->row.key);
     if (err == 0)
         j->next_thread = j->now + EXPIRE_EVERY_MS;
     else
@@ -359,7 +332,7 @@ int threads_enter(struct journal *j,
                   struct thread_row *thread,
                   struct job_row *row)
 {
-    int err = thread->key == 0 ? insert_thread(j, thread) : 0;
+    int err = thread->key == 0 ? gather_new_thread(j, thread) : 0;
 
     if (err == 0)
         err = make_room(j, req->submit.run.strategy, thread);
@@ -373,7 +346,7 @@ int threads_enter(struct journal *j,
     thread->error = STR_NONE;
     row->thread = thread->key;
     row->ordinal = ++thread->n_runs;
-    return store_batch_thread_update(&j->batch, thread);
+    return gather_thread(j, thread);
 }
 
 /* The ids of the questions in @asked, {task: [{id, value}, …], …}, as a JSON list; with @resume
@@ -438,7 +411,8 @@ int threads_entered(struct active_job *l, struct journal_request *req)
     struct run_row run = req->submit.run;
 
     run.job = l->row.key;
-    int err = store_batch_run_insert(&l->journal->batch, &run);
+    run.thread = req->thread;
+    int err = gather_run(l->journal, &run);
     if (err == 0 && !str_absent(req->submit.resume))
         err = say_answered(l, req);
     return err;

@@ -17,6 +17,41 @@ static bool lease_is_over(const struct journal *j, const struct active_job *l)
     return j->now >= l->row.lease_until && j->now >= j->heard_since + active_job_lease_ms(l);
 }
 
+static bool has_come(const struct journal *j, int64_t time)
+{
+    return time != 0 && j->now >= time;
+}
+
+/* May look_at() do anything? */
+static bool is_due(const struct journal *j, const struct active_job *l)
+{
+    const struct job_row *row = &l->row;
+
+    if (l->stale || row->set_aside != 0)
+        return false;
+    if (l->damaged != 0)
+        return true;
+    if (l->state == JOB_WAITING)
+        return has_come(j, row->answer_by);
+    if (has_come(j, row->run_deadline))
+        return true;
+    if (l->state == JOB_RUNNING)
+        return has_come(j, l->force_at) || l->is_unsigned || l->lost_attempt == row->attempt ||
+               lease_is_over(j, l);
+    return has_come(j, row->queue_deadline) && row->started == 0 && runs_may_begin(l);
+}
+
+void journal_want_time(struct journal *j)
+{
+    if (j->failed_at >= j->heard_since || j->now - j->last_turn > AWAY_MS)
+        j->heard_since = j->now;
+    for (size_t i = 0; i < j->n_all && j->now >= j->next_look; i++)
+        if (is_due(j, j->all[i]))
+            wants_of_time(j->all[i]);
+    if (j->now >= j->next_thread)
+        want_expired_threads(j);
+}
+
 static int look_at(struct journal *j, struct active_job *l)
 {
     char why[96];
@@ -74,17 +109,15 @@ static void look_once(struct journal *j, struct active_job *l)
 
 bool journal_look_at_time(struct journal *j)
 {
-    bool is_due = j->now >= j->next_look;
+    bool is_time = j->now >= j->next_look;
 
-    if (j->failed_at >= j->heard_since || j->now - j->last_turn > AWAY_MS)
-        j->heard_since = j->now;
-    if (is_due) {
+    if (is_time) {
         j->next_look = j->now + LOOK_EVERY_MS;
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
             look_once(j, j->all[i]);
     }
     threads_expire(j);
-    return is_due;
+    return is_time;
 }
 
 /* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */

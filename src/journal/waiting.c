@@ -108,6 +108,16 @@ struct journal_request *waiting_first_of(const struct journal *j, size_t agent)
     return next_in(&j->agent_leases[agent], &j->agent_leases[agent]);
 }
 
+size_t waiting_count_of(const struct journal *j, size_t agent, size_t most)
+{
+    const struct lease_link *ring = &j->agent_leases[agent];
+    size_t n = 0;
+
+    for (const struct lease_link *at = ring->next; at != ring && n < most; at = at->next)
+        n++;
+    return n;
+}
+
 struct journal_request *waiting_for_call(const struct journal *j, struct str agent)
 {
     const struct lease_link *ring = ring_of(j, agent);

@@ -8,16 +8,18 @@
 #define STORE_BACKEND_H
 
 #include "store/assistants.h"
+#include "store/batch.h"
 #include "store/breadcrumb.h"
 #include "store/checkpoints.h"
 #include "store/items.h"
+#include "store/read.h"
 #include "store/store.h"
 
 /* The operations, by what they are about.  OP is applied to the name that a function has after
  * `store_`. */
 /* clang-format off */
 #define STORE_JOB_OPS(OP)                                                              \
-    OP(close) OP(begin) OP(commit) OP(rollback) OP(compact)                            \
+    OP(close) OP(begin) OP(read) OP(flush) OP(commit) OP(rollback) OP(compact)         \
     OP(take_keys) OP(job_insert) OP(job_update) OP(job_published) OP(job_delete)       \
     OP(suspect) OP(append) OP(expire) OP(note_time) OP(move_times) OP(time_noted)                  \
     OP(job_get) OP(job_by_idempotency) OP(jobs) OP(open_jobs) OP(unpublished_jobs)     \

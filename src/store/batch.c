@@ -390,7 +390,7 @@ static int write_one(struct store *s,
     return ERR_TYPE; /* no kind is left */
 }
 
-int store_flush(struct store *s, struct store_batch *b, struct error *err)
+int store_flush_each(struct store *s, struct store_batch *b, struct error *err)
 {
     int code = 0;
 

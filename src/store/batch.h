@@ -34,6 +34,8 @@ void store_batch_clear(struct store_batch *b);
 /* Writes all of it, inside begin and commit, and clears the batch.  After an error the
  * transaction cannot be committed, and the batch is cleared as well. */
 int store_flush(struct store *s, struct store_batch *b, struct error *err);
+/* For a backend: the same, write by write through store.h. */
+int store_flush_each(struct store *s, struct store_batch *b, struct error *err);
 
 /* --- gathering: each returns 0 or ERR_NOMEM ------------------------------------------------
  */

@@ -20,6 +20,9 @@
 
 /* clang-format off */
 CALL_0(begin)
+CALL(read, (const struct store_want *wants, size_t n, store_found_cb cb, void *arg),
+     (wants, n, cb, arg))
+CALL(flush, (struct store_batch *b), (b))
 CALL_0(commit)
 CALL(take_keys, (enum store_keys kind, size_t n, int64_t *ret_first), (kind, n, ret_first))
 CALL(job_insert, (struct job_row *row), (row))

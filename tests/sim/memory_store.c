@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "jobs/job.h"
+#include "store/batch.h"
+#include "store/read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,6 +383,21 @@ int memory_commit(struct store *s, struct error *err)
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
     return 0;
+}
+
+int memory_flush(struct store *s, struct store_batch *b, struct error *err)
+{
+    return store_flush_each(s, b, err);
+}
+
+int memory_read(struct store *s,
+                const struct store_want *wants,
+                size_t n,
+                store_found_cb cb,
+                void *arg,
+                struct error *err)
+{
+    return store_read_each(s, wants, n, cb, arg, err);
 }
 
 int memory_begin_write(struct store *s, enum disk_op op, struct error *err)

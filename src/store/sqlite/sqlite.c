@@ -326,6 +326,22 @@ int sqlite_commit(struct store *store, struct error *err)
     return code;
 }
 
+/* A statement costs no round trip here: each by itself is as good as all at once. */
+int sqlite_flush(struct store *s, struct store_batch *b, struct error *err)
+{
+    return store_flush_each(s, b, err);
+}
+
+int sqlite_read(struct store *s,
+                const struct store_want *wants,
+                size_t n,
+                store_found_cb cb,
+                void *arg,
+                struct error *err)
+{
+    return store_read_each(s, wants, n, cb, arg, err);
+}
+
 int write_ready(struct store *store, struct error *err)
 {
     struct sqlite_store *s = sqlite_of(store);

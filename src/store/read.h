@@ -1,0 +1,59 @@
+/* Reading many rows in one call: what a turn of the journal needs, asked for before it begins.
+ *
+ * SQLite executes the list want by want; a backend behind a network can send all of it at once
+ * and wait once. */
+#ifndef STORE_READ_H
+#define STORE_READ_H
+
+#include "store/store.h"
+
+enum store_want_kind {
+    WANT_JOB,                /* text: its id → job */
+    WANT_JOB_BY_IDEMPOTENCY, /* text: the key → job */
+    WANT_RUN,                /* key: the job's → run */
+    WANT_QUESTIONS,          /* key: the job's → question, each in order */
+    WANT_RECORDS,            /* key: the job's → seq and stored, each in order */
+    WANT_THREAD,             /* text: its id → thread */
+    WANT_THREAD_BY_KEY,      /* key → thread */
+    WANT_THREAD_JOBS,        /* text: the thread's id → job, each */
+    /* key: the time → thread, each of those whose time has come; then job, each of its jobs */
+    WANT_THREADS_EXPIRED
+};
+
+struct store_want {
+    enum store_want_kind kind;
+    struct str text; /* borrowed until store_read returns */
+    int64_t key;
+    void *place; /* the caller's */
+};
+
+/* A row that was found: the member that its want names; the others are NULL. */
+struct store_found {
+    const struct job_row *job;
+    const struct thread_row *thread;
+    const struct run_row *run;
+    const struct question_row *question;
+    uint64_t seq;
+    struct str stored;
+};
+
+/* Texts live until it returns.  Anything but 0 ends the reading with that error. */
+typedef int (*store_found_cb)(void *arg,
+                              const struct store_want *want,
+                              const struct store_found *found);
+/* Rows come in the order of the wants.  What is not there is no error: it is not told of. */
+int store_read(struct store *s,
+               const struct store_want *wants,
+               size_t n,
+               store_found_cb cb,
+               void *arg,
+               struct error *err);
+/* For a backend: the same, want by want through store.h. */
+int store_read_each(struct store *s,
+                    const struct store_want *wants,
+                    size_t n,
+                    store_found_cb cb,
+                    void *arg,
+                    struct error *err);
+
+#endif
