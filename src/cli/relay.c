@@ -120,10 +120,10 @@ static void take_faults(struct pipe *p)
     }
 }
 
-enum line { LINE_OTHER, LINE_EMPTY, LINE_ID, LINE_FRAME };
+enum relay_line { LINE_OTHER, LINE_EMPTY, LINE_ID, LINE_FRAME };
 
 /* A line of the answer has ended: `id: 57` begins a frame, and `{"id":"57",…` is one. */
-static enum line read_line(struct pipe *p)
+static enum relay_line read_line(struct pipe *p)
 {
     struct str line =
         str_make(p->line, p->n_line < sizeof(p->line) ? p->n_line : sizeof(p->line));
@@ -153,7 +153,7 @@ static bool pass_answer(struct pipe *p, const char *piece, size_t n)
             p->n_line++;
             continue;
         }
-        enum line is = read_line(p);
+        enum relay_line is = read_line(p);
         if (is == LINE_ID || is == LINE_FRAME) {
             if (!send_all(p->client, piece + from, line - from))
                 return false;

@@ -2,11 +2,11 @@
  *
  *     journal ──▶ notifier ──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
  *
- * A topic is a job.  A channel is one way to read it; it keeps a window of recent records
- * (hub/window.h), rendered once.  A reader is a place in a channel: inside the window it takes
- * bytes from the blocks there, behind it it reads pages from the store (hub/page.h).  A change
- * is only a hint: a record that was not handed over, for whatever reason, empties the window
- * and makes the readers read the store.
+ * A topic is a job.  A channel is the job in one stream format; it keeps a window of recent
+ * records (hub/window.h), rendered once.  A reader is a place in a channel: inside the window
+ * it takes bytes from the blocks there, behind it it reads pages from the store (hub/page.h).
+ * A change is only a hint: a record that was not handed over, for whatever reason, empties the
+ * window and makes the readers read the store.
  *
  * Everything but hub_shared is the loop's. */
 #ifndef HUB_HUB_H

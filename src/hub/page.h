@@ -1,4 +1,4 @@
-/* A page: a piece of a job's past, rendered in one way, for one reader.
+/* A page: a piece of a job's past, rendered in one stream format, for one reader.
  *
  * It is asked for on a loop and read on a thread of the pool, from the page cache or from the
  * store; then it is the loop's again. */
@@ -23,7 +23,7 @@ struct page {
     struct cursor asked;
     size_t max_bytes;          /* it ends with the record that reaches it */
     size_t max_frames;         /* the same; 0: no limit */
-    struct gathered *gathered; /* owned; NULL: none.  In and out, where the way gathers */
+    struct gathered *gathered; /* owned; NULL: none.  In and out, where the format gathers */
     bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
 
     /* Out. */

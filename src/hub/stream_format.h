@@ -1,5 +1,5 @@
-/* Records as the bytes of one way to read them: a dialect, a variant, a framing, and
- * whether the connection wants chunks.  Each record's frames become one chunk. */
+/* A stream format: records as the bytes of a dialect, a variant, a framing, and whether the
+ * connection wants chunks.  Each record's frames become one chunk. */
 #ifndef HUB_STREAM_FORMAT_H
 #define HUB_STREAM_FORMAT_H
 

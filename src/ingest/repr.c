@@ -211,10 +211,10 @@ static bool item(struct repr_cursor *c, struct str *ret_key, struct str *ret_val
 
 /* --- list content ------------------------------------------------------------ */
 
-enum wanted { WANT_TEXT, WANT_REASONING };
+enum repr_text { WANT_TEXT, WANT_REASONING };
 
 /* {'type': 'text', 'text': '…'}: the text when it is a block of the wanted kind. */
-static struct str block_text(struct str block, enum wanted wanted)
+static struct str block_text(struct str block, enum repr_text wanted)
 {
     struct repr_cursor c = { block.p + 1, block.p + block.n };
     struct str key, value, text = STR_NONE, thinking = STR_NONE, type = STR_NONE;
@@ -233,7 +233,7 @@ static struct str block_text(struct str block, enum wanted wanted)
 }
 
 /* The wanted text of all blocks of a list. */
-static void put_blocks(struct buf *out, struct str list, enum wanted wanted)
+static void put_blocks(struct buf *out, struct str list, enum repr_text wanted)
 {
     struct repr_cursor c = { list.p + 1, list.p + list.n };
     struct str block;

@@ -5,7 +5,7 @@
 
 enum { RECORDS_PAGE = 1000, EXPIRED_THREADS = 20 };
 
-struct reading {
+struct prefetch {
     struct store *store;
     const struct store_want *want;
     store_found_cb cb;
@@ -16,7 +16,7 @@ struct reading {
     struct error *err;
 };
 
-static int tell(struct reading *r, const struct store_found *found)
+static int tell(struct prefetch *r, const struct store_found *found)
 {
     r->code = r->cb(r->arg, r->want, found);
     return r->code;
@@ -24,7 +24,7 @@ static int tell(struct reading *r, const struct store_found *found)
 
 static int on_job(void *arg, const struct job_row *row)
 {
-    struct reading *r = arg;
+    struct prefetch *r = arg;
 
     return tell(r, &(struct store_found){ .job = row, .thread = r->thread });
 }
@@ -36,7 +36,7 @@ static int on_question(void *arg, const struct question_row *row)
 
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
-    struct reading *r = arg;
+    struct prefetch *r = arg;
 
     r->last = seq;
     return tell(r, &(struct store_found){ .seq = seq, .stored = stored });
@@ -44,7 +44,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
 
 static int on_expired(void *arg, const struct thread_row *row)
 {
-    struct reading *r = arg;
+    struct prefetch *r = arg;
 
     if (tell(r, &(struct store_found){ .thread = row }) != 0)
         return r->code;
@@ -56,7 +56,7 @@ static int on_expired(void *arg, const struct thread_row *row)
     return r->code;
 }
 
-static int read_job(struct reading *r)
+static int read_job(struct prefetch *r)
 {
     struct job_row row;
     int code = r->want->kind == WANT_JOB
@@ -66,7 +66,7 @@ static int read_job(struct reading *r)
     return code == 0 ? tell(r, &(struct store_found){ .job = &row }) : code;
 }
 
-static int read_run(struct reading *r)
+static int read_run(struct prefetch *r)
 {
     struct run_row row;
     int code = store_run_get(r->store, r->want->key, &row, r->err);
@@ -74,7 +74,7 @@ static int read_run(struct reading *r)
     return code == 0 ? tell(r, &(struct store_found){ .run = &row }) : code;
 }
 
-static int read_records(struct reading *r)
+static int read_records(struct prefetch *r)
 {
     uint64_t before;
     int code;
@@ -88,7 +88,7 @@ static int read_records(struct reading *r)
     return code;
 }
 
-static int read_thread(struct reading *r)
+static int read_thread(struct prefetch *r)
 {
     struct thread_row row;
     int code = r->want->kind == WANT_THREAD_BY_KEY
@@ -100,7 +100,7 @@ static int read_thread(struct reading *r)
     return code == 0 ? tell(r, &(struct store_found){ .thread = &row }) : code;
 }
 
-static int read_one(struct reading *r)
+static int read_one(struct prefetch *r)
 {
     switch (r->want->kind) {
     case WANT_JOB:
@@ -130,7 +130,7 @@ int store_read_each(struct store *s,
                     void *arg,
                     struct error *err)
 {
-    struct reading r = { .store = s, .cb = cb, .arg = arg, .err = err };
+    struct prefetch r = { .store = s, .cb = cb, .arg = arg, .err = err };
 
     for (size_t i = 0; i < n; i++) {
         r.want = &wants[i];

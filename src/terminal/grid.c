@@ -53,14 +53,17 @@ void grid_cell(struct grid *g, struct str text, enum term_style style)
     buf_put(&g->cells, &cell, sizeof(cell));
 }
 
-struct line {
+struct grid_line {
     const struct term *term;
     struct buf *out;
     unsigned column; /* where we are */
     unsigned due;    /* where the next cell begins */
 };
 
-static void put_cell(struct line *l, struct str text, unsigned width, enum term_style style)
+static void put_cell(struct grid_line *l,
+                     struct str text,
+                     unsigned width,
+                     enum term_style style)
 {
     unsigned edge = l->term->width;
 
@@ -82,7 +85,7 @@ static void put_cell(struct line *l, struct str text, unsigned width, enum term_
 
 static void put_titles(const struct grid *g, const struct term *t, struct buf *out)
 {
-    struct line l = { .term = t, .out = out };
+    struct grid_line l = { .term = t, .out = out };
 
     for (size_t i = 0; i < g->n_columns; i++) {
         struct str title = str_of(g->titles[i]);
@@ -95,7 +98,7 @@ static void put_titles(const struct grid *g, const struct term *t, struct buf *o
 
 int grid_write(const struct grid *g, const struct term *t, struct buf *out)
 {
-    struct line l = { .term = t, .out = out };
+    struct grid_line l = { .term = t, .out = out };
     size_t begin = 0;
 
     put_titles(g, t, out);

@@ -190,11 +190,11 @@ void feed_count_resume(const struct feed *f)
         counter_add(&f->loop->traffic->resumed[result], 1);
 }
 
-struct refusal feed_refusal(int code, struct str job)
+struct feed_refusal feed_refusal(int code, struct str job)
 {
-    struct refusal r = { .status = code == ERR_NOT_FOUND ? 404
-                                   : code == ERR_NOMEM   ? 503
-                                                         : 500 };
+    struct feed_refusal r = { .status = code == ERR_NOT_FOUND ? 404
+                                        : code == ERR_NOMEM   ? 503
+                                                              : 500 };
 
     if (code == ERR_NOT_FOUND)
         (void)snprintf(r.text, sizeof(r.text), "Job not found: %.*s",

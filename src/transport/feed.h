@@ -1,4 +1,4 @@
-/* A feed: the events of one job as bytes of one way, from a place on.
+/* A feed: the events of one job in one stream format, from a cursor on.
  *
  *     opening ──first page──▶ catching up ──no more──▶ live ──terminal record──▶ end
  *                                 ▲                     │
@@ -20,7 +20,7 @@ struct feed {
     const struct job_scope *reach; /* borrowed; jobs outside of it are not there */
     size_t max_frames;             /* of a page; 0: no limit */
     struct page *page;             /* being fetched (then the pool's), or owned and given out */
-    struct gathered *gathered;     /* owned; between two pages, where the way gathers */
+    struct gathered *gathered;     /* owned; between two pages, where the format gathers */
     int64_t key;                   /* of the job, from its first page on */
     uint8_t state;                 /* enum job_state, when it had caught up */
     bool fetching;                 /* the pool has the page: nothing can be said before */
@@ -60,11 +60,11 @@ void feed_count_resume(const struct feed *f);
 void feed_put_gap(const struct feed *f, struct buf *out);
 
 /* How the code of feed_open, or of a page, is said to who has asked for @job. */
-struct refusal {
+struct feed_refusal {
     int status;
     char text[120];
 };
-struct refusal feed_refusal(int code, struct str job);
+struct feed_refusal feed_refusal(int code, struct str job);
 
 enum feed_next {
     FEED_BYTES,     /* the next ones; they stay until the next call */

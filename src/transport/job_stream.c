@@ -173,7 +173,7 @@ static void answer(struct job_stream *js)
     const struct page *p = feed_page(&js->feed);
 
     if (p->code != 0) {
-        struct refusal r = feed_refusal(p->code, str_make(p->job, p->job_n));
+        struct feed_refusal r = feed_refusal(p->code, str_make(p->job, p->job_n));
 
         js->left = NULL;
         stream_refuse(&js->stream, r.status, "%s", r.text);
@@ -250,7 +250,7 @@ void job_stream_open(struct streams *l,
     if (err != 0) {
         free(js);
         permit_free(what->permit);
-        struct refusal r = feed_refusal(err, what->job);
+        struct feed_refusal r = feed_refusal(err, what->job);
         http_respond_error(req, r.status, "%s", r.text);
         return;
     }

@@ -16,7 +16,7 @@ static void subscribe(struct mux *m, const struct mux_command *order)
     int err = subscription_open(m, &what);
 
     if (err != 0) {
-        struct refusal r = feed_refusal(err, order->job);
+        struct feed_refusal r = feed_refusal(err, order->job);
         mux_put_error(m, order->job, r.status, r.text);
     }
 }

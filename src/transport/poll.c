@@ -138,7 +138,7 @@ static void answer(struct poll *p)
     struct buf *out = hub_scratch(p->feed.loop->hub);
 
     if (page->code != 0) {
-        struct refusal r = feed_refusal(page->code, str_make(page->job, page->job_n));
+        struct feed_refusal r = feed_refusal(page->code, str_make(page->job, page->job_n));
 
         http_respond_error(req, r.status, "%s", r.text);
     } else if (page->foreign || page->expired) {
@@ -251,7 +251,7 @@ void poll_open(struct streams *l, struct http_request *req, const struct poll_re
     if (err != 0) {
         free(p);
         permit_free(what->permit);
-        struct refusal r = feed_refusal(err, what->job);
+        struct feed_refusal r = feed_refusal(err, what->job);
         http_respond_error(req, r.status, "%s", r.text);
         return;
     }

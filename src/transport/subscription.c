@@ -125,7 +125,7 @@ void subscription_carry(struct subscription *sub)
 
 static void refuse(struct subscription *sub)
 {
-    struct refusal r = feed_refusal(feed_page(&sub->feed)->code, subscription_job(sub));
+    struct feed_refusal r = feed_refusal(feed_page(&sub->feed)->code, subscription_job(sub));
 
     mux_put_error(sub->mux, subscription_job(sub), r.status, r.text);
     subscription_close(sub, STREAM_FAILED);
