@@ -433,6 +433,7 @@ static void *run(void *arg)
     uint64_t at_us = next_look();
     struct token_request *list;
 
+    store_take(k->store);
     while (wait_for(k, at_us, &list)) {
         if (clock_monotonic_us() >= at_us) { /* however many requests there are */
             look_around(k);

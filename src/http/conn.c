@@ -174,6 +174,7 @@ static void close_with(struct conn *c, bool is_hard, const char *format, va_list
 {
     char why[160];
 
+    assert_owner(&c->loop->owner);
     if (c->state == CONN_CLOSING)
         return;
     (void)vsnprintf(why, sizeof(why), format, args); /* cutting is fine */

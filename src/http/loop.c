@@ -267,6 +267,7 @@ static void run(void *arg)
     (void)sigemptyset(&pipe_signal);
     (void)sigaddset(&pipe_signal, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL); /* valid arguments cannot fail */
+    thread_owner_take(&loop->owner);
     if (o->loop_start != NULL)
         o->loop_start(loop, o->arg);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* until loop_finish */

@@ -6,6 +6,7 @@
 #define HTTP_LOOP_H
 
 #include "base/buf.h"
+#include "base/thread_owner.h"
 #include "http/access_log.h"
 #include "http/counts.h"
 #include "http/date.h"
@@ -32,6 +33,7 @@ enum {
 enum loop_command { LOOP_GO, LOOP_DRAIN, LOOP_STOP };
 
 struct http_loop {
+    struct thread_owner owner;
     uv_loop_t uv;
     uv_async_t wake;
     uv_timer_t tick;            /* runs while a deadline is set */

@@ -112,6 +112,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 {
     if (!respond_begin(req))
         return;
+    assert_owner(&req->conn->loop->owner);
     bool has_body = !status_has_no_body(status);
     bool is_head = req->method != NULL && strcmp(req->method, "HEAD") == 0;
     struct buf *b = respond_out(req);

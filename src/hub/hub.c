@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/table.h"
+#include "base/thread_owner.h"
 #include "hub/recheck.h"
 #include "hub/shared.h"
 #include "hub/window.h"
@@ -46,6 +47,7 @@ struct topic {
 };
 
 struct hub {
+    struct thread_owner owner;
     struct hub_shared *shared; /* borrowed */
     struct mailbox *box;       /* borrowed */
     unsigned index;            /* among the loops */
@@ -65,6 +67,7 @@ struct hub {
 
 struct buf *hub_scratch(struct hub *h)
 {
+    assert_owner(&h->owner);
     buf_clear(&h->scratch);
     return &h->scratch;
 }
@@ -312,6 +315,7 @@ void hub_take(struct hub *h, const struct change_message *news)
     const struct change *change = &news->change;
     struct topic *t = find_topic(h, change->job);
 
+    assert_owner(&h->owner);
     if (t == NULL || !take_key(t, change->key))
         return;
     t->has_news = t->knows_state = true;
@@ -391,6 +395,7 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
 
 void hub_recheck(struct hub *h, struct thread_pool *pool)
 {
+    assert_owner(&h->owner);
     if (!hub_shared_may_lose(h->shared) ||
         (h->recheck == NULL && recheck_new(h, h->box, &h->recheck) != 0))
         return;
@@ -399,6 +404,7 @@ void hub_recheck(struct hub *h, struct thread_pool *pool)
 
 void hub_stop(struct hub *h)
 {
+    assert_owner(&h->owner);
     if (h->recheck != NULL)
         h->recheck->is_stopped = true;
 }
@@ -456,6 +462,7 @@ int hub_join(struct hub *h,
 {
     struct topic *t = find_topic(h, job);
 
+    assert_owner(&h->owner);
     if (t == NULL)
         t = add_topic(h, job);
     if (t == NULL)
@@ -485,6 +492,7 @@ void hub_leave(struct hub *h, struct reader *r)
 {
     struct topic_channel *c = r->channel;
 
+    assert_owner(&h->owner);
     if (c == NULL)
         return;
     block_unref(r->block);
@@ -617,6 +625,7 @@ struct str hub_reader_job(const struct reader *r)
 
 void hub_listen(struct hub *h, struct hub_listener *l)
 {
+    assert_owner(&h->owner);
     if (h->listeners.next == &h->listeners)
         hub_shared_listen(h->shared, h->index, true);
     l->next = &h->listeners;
@@ -627,6 +636,7 @@ void hub_listen(struct hub *h, struct hub_listener *l)
 
 void hub_unlisten(struct hub *h, struct hub_listener *l)
 {
+    assert_owner(&h->owner);
     l->prev->next = l->next;
     l->next->prev = l->prev;
     l->prev = l->next = NULL;
@@ -668,6 +678,11 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     }
     *ret = h;
     return 0;
+}
+
+void hub_release(struct hub *h)
+{
+    thread_owner_release(&h->owner);
 }
 
 void hub_free(struct hub *h)

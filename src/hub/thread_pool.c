@@ -20,6 +20,7 @@ struct thread_pool {
     pthread_cond_t news;
     struct thread_task *first, **last; /* under lock */
     bool stopping;                     /* under lock */
+    struct thread_task *orphans;       /* under lock; done when the pool is freed */
     unsigned n_workers;
     struct worker *workers;        /* owned */
     struct page_cache *page_cache; /* owned */
@@ -32,10 +33,25 @@ static void on_message(struct loop_message *message)
     task->done(task);
 }
 
+/* A closed mailbox: the loop has ended and its connections are gone, so that all that is left
+ * to do is to free what the task holds.  One thread does that, when the others have ended: what
+ * the tasks of a loop hold may be the same. */
+static void keep_orphan(struct thread_pool *p, struct thread_task *task)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    task->next = p->orphans;
+    p->orphans = task;
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
 void thread_task_answer(struct thread_task *task)
 {
     task->message.deliver = on_message;
-    if (mailbox_post(task->home, &task->message) != 0)
+    if (mailbox_post(task->home, &task->message) == 0)
+        return;
+    if (task->pool != NULL)
+        keep_orphan(task->pool, task);
+    else
         task->done(task);
 }
 
@@ -111,6 +127,7 @@ struct page_cache *thread_pool_page_cache(const struct thread_pool *p)
 void thread_pool_post(struct thread_pool *p, struct thread_task *task)
 {
     task->next = NULL;
+    task->pool = p;
     (void)pthread_mutex_lock(&p->lock);
     *p->last = task;
     p->last = &task->next;
@@ -130,6 +147,12 @@ void thread_pool_free(struct thread_pool *p)
         if (p->workers[i].started)
             (void)pthread_join(p->workers[i].thread, NULL);
         store_close(p->workers[i].store);
+    }
+    while (p->orphans != NULL) {
+        struct thread_task *task = p->orphans;
+
+        p->orphans = task->next;
+        task->done(task);
     }
     (void)pthread_cond_destroy(&p->news);
     (void)pthread_mutex_destroy(&p->lock);

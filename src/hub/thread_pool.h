@@ -13,6 +13,7 @@ struct page_cache;
 
 struct thread_task {
     struct thread_task *next;                                   /* the pool's */
+    struct thread_pool *pool;                                   /* the pool's */
     struct loop_message message;                                /* the pool's */
     struct mailbox *home;                                       /* borrowed */
     void (*run)(struct thread_task *task, struct store *store); /* on a thread of the pool */
@@ -26,8 +27,9 @@ int thread_pool_new(const struct store_options *store,
                     struct error *err);
 struct page_cache *thread_pool_page_cache(const struct thread_pool *p);
 void thread_pool_post(struct thread_pool *p, struct thread_task *task);
-/* From any thread: it has run.  `done` is called on the loop of `home`; or here, if that loop
- * has ended and its connections with it, so that it only frees what the task holds. */
+/* From any thread: it has run.  `done` is called on the loop of `home`.  If that loop has ended
+ * and its connections with it, `done` only frees what the task holds: when the pool is freed,
+ * or here if it was never posted to one. */
 void thread_task_answer(struct thread_task *task);
 /* Waits for the tasks that run; those that wait are run too. */
 void thread_pool_free(struct thread_pool *p);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/table.h"
+#include "base/thread_owner.h"
 #include "journal/counts.h"
 #include "journal/known.h"
 #include "journal/journal.h"
@@ -100,6 +101,7 @@ struct thread {
 };
 
 struct journal {
+    struct thread_owner owner;
     struct journal_options opt;
     struct table active_jobs;     /* id, and request id of the lease -> struct live */
     struct table owners;          /* of live jobs -> struct owner */

@@ -124,6 +124,7 @@ static void *work(void *arg)
 {
     struct journal *j = arg;
 
+    journal_take_over(j);
     ask_for_short_slices();
     while (wait(journal_inbox(j), journal_next_ms(j)))
         (void)journal_turn(j);
@@ -142,5 +143,6 @@ void journal_stop(struct journal *j)
     (void)pthread_cond_signal(&in->news);
     (void)pthread_join(in->thread, NULL);
     in->started = false;
+    journal_take_over(j);
     journal_settle(j);
 }

@@ -333,10 +333,17 @@ static int64_t next_time(const struct journal *j)
     return j->next_expire < j->next_look ? j->next_expire : j->next_look;
 }
 
+void journal_take_over(struct journal *j)
+{
+    thread_owner_take(&j->owner);
+    store_take(j->opt.store);
+}
+
 bool journal_turn(struct journal *j)
 {
     struct journal_request *list = inbox_take(j->inbox, &j->since_us);
 
+    assert_owner(&j->owner);
     j->now = journal_time(j);
     if (list == NULL && j->now < next_time(j))
         return false;

@@ -1,9 +1,12 @@
 #include "loop/mailbox.h"
 
+#include "base/thread_owner.h"
+
 #include <stdlib.h>
 
 struct mailbox {
     uv_async_t async;
+    struct thread_owner owner; /* the loop's thread */
     uv_mutex_t lock;
     struct loop_message *first, **last; /* under lock */
     bool closed;                        /* under lock */
@@ -12,6 +15,7 @@ struct mailbox {
 
 void mailbox_look(struct mailbox *box, bool rest)
 {
+    assert_owner(&box->owner);
     uv_mutex_lock(&box->lock);
     struct loop_message *message = box->first;
     box->rests = rest;

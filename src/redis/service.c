@@ -164,6 +164,8 @@ static void *run(void *arg)
     struct redis_service *s = arg;
     struct sched_param none = { 0 };
 
+    if (s->reader != NULL)
+        store_take(s->reader);
     if (s->subscriber == NULL) /* a slow subscriber is disconnected by Redis */
         (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
     (void)uv_run(&s->loop, UV_RUN_DEFAULT); /* until all is closed */

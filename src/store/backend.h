@@ -7,6 +7,7 @@
 #ifndef STORE_BACKEND_H
 #define STORE_BACKEND_H
 
+#include "base/thread_owner.h"
 #include "store/assistants.h"
 #include "store/batch.h"
 #include "store/breadcrumb.h"
@@ -89,6 +90,7 @@ struct store_backend {
 struct store {
     const struct store_ops *ops;
     const struct store_admin *admin; /* NULL: it offers none of it */
+    struct thread_owner owner;
 };
 
 #endif

@@ -10,11 +10,13 @@
 #define CALL(name, params, args)                                      \
     int store_##name(struct store *s, LIST params, struct error *err) \
     {                                                                 \
+        assert_owner(&s->owner);                                      \
         return s->ops->name(s, LIST args, err);                       \
     }
 #define CALL_0(name)                                     \
     int store_##name(struct store *s, struct error *err) \
     {                                                    \
+        assert_owner(&s->owner);                         \
         return s->ops->name(s, err);                     \
     }
 
@@ -109,13 +111,20 @@ CALL(secret, (struct str name, struct str fresh, unsigned char ret[STORE_SECRET_
      (name, fresh, ret))
 /* clang-format on */
 
+void store_take(struct store *s)
+{
+    thread_owner_take(&s->owner);
+}
+
 void store_rollback(struct store *s)
 {
+    assert_owner(&s->owner);
     s->ops->rollback(s);
 }
 
 void store_compact(struct store *s)
 {
+    assert_owner(&s->owner);
     s->ops->compact(s);
 }
 

@@ -81,6 +81,8 @@ int store_open_beside(const struct store_options *options,
                       struct store **ret,
                       struct error *err);
 void store_close(struct store *s);
+/* The calling thread uses it from now on, and no other: asserted in builds for tests. */
+void store_take(struct store *s);
 
 /* --- writing: inside begin and commit ---------------------------------------- */
 

@@ -235,7 +235,7 @@ static int open_store(const char *path,
     /* Counting what SQLite allocates takes a lock each time.  Refused when it is already at
      * work, which does no harm. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    s->base = (struct store){ &ops, &admin };
+    s->base = (struct store){ .ops = &ops, .admin = &admin };
     s->lock_fd = -1;
     s->writes = role != STORE_READER;
     s->beside = role == STORE_BESIDE;
