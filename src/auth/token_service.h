@@ -11,6 +11,7 @@
 
 #include "auth/keyring.h"
 #include "base/error.h"
+#include "base/must_check.h"
 #include "store/store.h"
 
 struct token_service;
@@ -34,10 +35,10 @@ struct token_service_options {
 };
 
 /* Opens the store (which must be there) and reads the tokens. */
-int token_service_new(const struct token_service_options *options,
-                      struct token_service **ret,
-                      struct error *err);
-int token_service_start(struct token_service *k, struct error *err);
+MUST_CHECK int token_service_new(const struct token_service_options *options,
+                                 struct token_service **ret,
+                                 struct error *err);
+MUST_CHECK int token_service_start(struct token_service *k, struct error *err);
 /* Does what is waiting, and ends the thread. */
 void token_service_stop(struct token_service *k);
 void token_service_free(struct token_service *k); /* may be NULL */

@@ -5,6 +5,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 struct arena_block;
@@ -22,6 +23,6 @@ void arena_reset(struct arena *a);
 void *arena_alloc(struct arena *a, size_t n);
 
 /* A copy of @s; false when memory ran out.  Absent stays absent. */
-bool arena_copy(struct arena *a, struct str s, struct str *ret);
+MUST_CHECK bool arena_copy(struct arena *a, struct str s, struct str *ret);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -49,7 +50,7 @@ struct key table_key(const struct table *t, uint64_t space, struct str text);
 void *table_get(const struct table *t, struct key k);
 /* Adds, or replaces (which cannot fail); @value is not NULL.  ERR_NOMEM leaves the table as
  * it was. */
-int table_put(struct table *t, struct key k, void *value);
+MUST_CHECK int table_put(struct table *t, struct key k, void *value);
 /* Does nothing when it is not there. */
 void table_remove(struct table *t, struct key k);
 

@@ -12,6 +12,7 @@
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
+#include "base/must_check.h"
 #include "hub/notifier.h"
 #include "hub/stream_format.h"
 #include "loop/mailbox.h"
@@ -28,7 +29,7 @@ struct thread_pool;
 enum { HUB_MAX_LOOPS = 64 };
 
 /* @notifier is borrowed and outlives it. */
-int hub_shared_new(struct notifier *notifier, struct hub_shared **ret);
+MUST_CHECK int hub_shared_new(struct notifier *notifier, struct hub_shared **ret);
 void hub_shared_free(struct hub_shared *s);
 /* For journal_events: from the journal's thread. */
 bool hub_wanted(void *shared, struct str job);
@@ -36,7 +37,7 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 
 /* --- on a loop ---------------------------------------------------------------- */
 
-int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
+MUST_CHECK int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
 /* About once a second: asks the store for missed changes, where hints can get lost; see
  * hub/recheck.h. */
 void hub_recheck(struct hub *h, struct thread_pool *pool);
@@ -68,10 +69,10 @@ struct reader {
 };
 
 /* Joins the channel of @job for @way, so that from now on nothing is missed. */
-int hub_join(struct hub *h,
-             struct str job,
-             const struct stream_format *format,
-             struct reader *r);
+MUST_CHECK int hub_join(struct hub *h,
+                        struct str job,
+                        const struct stream_format *format,
+                        struct reader *r);
 void hub_leave(struct hub *h, struct reader *r);
 
 enum hub_next {

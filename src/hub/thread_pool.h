@@ -5,6 +5,7 @@
 #ifndef HUB_THREAD_POOL_H
 #define HUB_THREAD_POOL_H
 
+#include "base/must_check.h"
 #include "loop/mailbox.h"
 #include "store/store.h"
 
@@ -20,11 +21,11 @@ struct thread_task {
     void (*done)(struct thread_task *task);                     /* on the loop of `home` */
 };
 
-int thread_pool_new(const struct store_options *store,
-                    unsigned n_threads,
-                    size_t page_cache_bytes,
-                    struct thread_pool **ret,
-                    struct error *err);
+MUST_CHECK int thread_pool_new(const struct store_options *store,
+                               unsigned n_threads,
+                               size_t page_cache_bytes,
+                               struct thread_pool **ret,
+                               struct error *err);
 struct page_cache *thread_pool_page_cache(const struct thread_pool *p);
 void thread_pool_post(struct thread_pool *p, struct thread_task *task);
 /* From any thread: it has run.  `done` is called on the loop of `home`.  If that loop has ended

@@ -7,6 +7,7 @@
 #define INGEST_EVENT_H
 
 #include "base/json.h"
+#include "base/must_check.h"
 #include "base/str.h"
 #include "ingest/message.h"
 
@@ -126,16 +127,18 @@ void event_init(struct event *ev);
  * @scratch holds texts that had to be put together (several text blocks, joined
  * namespaces); it is the caller's and is cleared by this call.
  * ERR_TYPE: JSON, but no format that we know; ERR_REFUSED: known and not taken. */
-int event_read(const struct json *line,
-               struct str sse_event,
-               enum event_source from,
-               struct buf *scratch,
-               struct event *ret,
-               struct error *err);
+MUST_CHECK int event_read(const struct json *line,
+                          struct str sse_event,
+                          enum event_source from,
+                          struct buf *scratch,
+                          struct event *ret,
+                          struct error *err);
 
 /* A root's chunk in one of the forms [mode, payload] and [ns, mode, payload]: sets mode, ns,
  * data (and the message of a messages part) in @ret.  ERR_TYPE when it is neither. */
-int event_part_of_chunk(const yyjson_val *chunk, struct buf *scratch, struct event *ret);
+MUST_CHECK int event_part_of_chunk(const yyjson_val *chunk,
+                                   struct buf *scratch,
+                                   struct event *ret);
 
 bool event_source_find(struct str name, enum event_source *ret);
 const char *run_type_name(enum run_type type); /* "chat_model" */

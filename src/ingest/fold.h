@@ -13,6 +13,7 @@
 #ifndef INGEST_FOLD_H
 #define INGEST_FOLD_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 #include "ingest/agent.h"
 #include "ingest/event.h"
@@ -44,31 +45,34 @@ struct fold_stats {
     size_t open_questions;
 };
 
-int fold_new(const struct fold_options *options, struct fold **ret);
+MUST_CHECK int fold_new(const struct fold_options *options, struct fold **ret);
 void fold_free(struct fold *f);
 
 /* Takes one event of the line it was read from.  ERR_CLOSED after the job's end. */
-int fold_event(struct fold *f, const struct json *line, const struct event *ev, int64_t ts);
+MUST_CHECK int fold_event(struct fold *f,
+                          const struct json *line,
+                          const struct event *ev,
+                          int64_t ts);
 
 /* The first record, when the job exists before any event does. */
-int fold_begin(struct fold *f, int64_t ts);
+MUST_CHECK int fold_begin(struct fold *f, int64_t ts);
 /* A client asked to cancel the job; fold_finish() records that it has stopped. */
-int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
+MUST_CHECK int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
 /* The job is tried again: what the old attempt left open is closed as retried. */
-int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
+MUST_CHECK int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
 /* How many questions (and pauses) are open. */
 size_t fold_open_questions(const struct fold *f);
 bool fold_is_paused(const struct fold *f);
 /* The job waits from now on, without a question. */
-int fold_pause(struct fold *f, int64_t ts);
+MUST_CHECK int fold_pause(struct fold *f, int64_t ts);
 /* It goes on: all that was open is resolved. */
-int fold_resume(struct fold *f, int64_t ts);
+MUST_CHECK int fold_resume(struct fold *f, int64_t ts);
 /* The job starts with answers to questions of an earlier job: @ids is a JSON list. */
-int fold_answered(struct fold *f, struct str ids, int64_t ts);
+MUST_CHECK int fold_answered(struct fold *f, struct str ids, int64_t ts);
 
 /* The worker's stream ended without an end of the job: decides between succeeded, waiting (no
  * record) and failed by what is open. */
-int fold_end_of_stream(struct fold *f, int64_t ts);
+MUST_CHECK int fold_end_of_stream(struct fold *f, int64_t ts);
 
 /* How a job ends. */
 struct last_word {
@@ -80,11 +84,11 @@ struct last_word {
     struct str phase; /* of a failure: queue, worker, node, server; absent: by what ran */
 };
 /* Ends the job from outside. */
-int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);
+MUST_CHECK int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);
 
 /* Takes in a stored record, to rebuild the state; emits nothing.  The record's header need not
  * be set: the fold finds it. */
-int fold_replay(struct fold *f, const struct record *rec);
+MUST_CHECK int fold_replay(struct fold *f, const struct record *rec);
 
 uint64_t fold_seq(const struct fold *f); /* of the last record */
 bool fold_ended(const struct fold *f);

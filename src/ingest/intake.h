@@ -8,6 +8,7 @@
 #define INGEST_INTAKE_H
 
 #include "base/error.h"
+#include "base/must_check.h"
 #include "base/str.h"
 #include "ingest/event.h"
 
@@ -39,16 +40,16 @@ struct intake_stats {
     uint64_t bytes;
 };
 
-int intake_new(const struct intake_options *options, struct intake **ret);
+MUST_CHECK int intake_new(const struct intake_options *options, struct intake **ret);
 void intake_free(struct intake *in);
 
 /* Begins a new job: what follows goes to @fold (borrowed). */
 void intake_begin(struct intake *in, struct fold *fold);
 
 /* Takes bytes, cut anywhere.  An error is the fold's, or a bad line when strict. */
-int intake_feed(struct intake *in, struct str bytes, int64_t ts);
+MUST_CHECK int intake_feed(struct intake *in, struct str bytes, int64_t ts);
 /* The last line need not have an end. */
-int intake_end(struct intake *in, int64_t ts);
+MUST_CHECK int intake_end(struct intake *in, int64_t ts);
 
 /* The last reason: of a bad line, or of the error that was returned. */
 const struct error *intake_error(const struct intake *in);

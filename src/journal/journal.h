@@ -16,6 +16,7 @@
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 
+#include "base/must_check.h"
 #include "jobs/job.h"
 #include "journal/request.h"
 #include "store/breadcrumb.h"
@@ -128,15 +129,17 @@ struct journal_options {
     struct journal_events events;
 };
 
-int journal_new(const struct journal_options *options, struct journal **ret, struct error *err);
+MUST_CHECK int journal_new(const struct journal_options *options,
+                           struct journal **ret,
+                           struct error *err);
 void journal_free(struct journal *j);
 
 /* Recovery: loads the jobs that are not final.  Before any turn.
  * Exec jobs (the agents named in @dead) lost their worker with the server. */
-int journal_recover(struct journal *j,
-                    const struct str *dead,
-                    size_t n_dead,
-                    struct error *err);
+MUST_CHECK int journal_recover(struct journal *j,
+                               const struct str *dead,
+                               size_t n_dead,
+                               struct error *err);
 
 /* From any thread: one request, or a chain of them linked by `next`.  Each is answered by
  * itself, linked to nothing. */
@@ -151,7 +154,7 @@ bool journal_turn(struct journal *j);
 int64_t journal_next_ms(struct journal *j);
 
 /* A thread of its own that does the turns. */
-int journal_start(struct journal *j, struct error *err);
+MUST_CHECK int journal_start(struct journal *j, struct error *err);
 /* Does what is waiting and what was put off, then ends the thread. */
 void journal_stop(struct journal *j);
 

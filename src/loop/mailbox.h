@@ -5,6 +5,8 @@
 #ifndef LOOP_MAILBOX_H
 #define LOOP_MAILBOX_H
 
+#include "base/must_check.h"
+
 #include <stdbool.h>
 #include <uv.h>
 
@@ -15,7 +17,7 @@ struct loop_message {
 
 struct mailbox;
 
-int mailbox_new(uv_loop_t *loop, struct mailbox **ret);
+MUST_CHECK int mailbox_new(uv_loop_t *loop, struct mailbox **ret);
 /* On the loop's thread.  Delivers what was posted before. What is posted later is never
  * delivered and stays the sender's. */
 void mailbox_close(struct mailbox *box);
@@ -23,7 +25,7 @@ void mailbox_close(struct mailbox *box);
 void mailbox_free(struct mailbox *box);
 
 /* From any thread.  0, or UV_ECANCELED when it is closed. */
-int mailbox_post(struct mailbox *box, struct loop_message *message);
+MUST_CHECK int mailbox_post(struct mailbox *box, struct loop_message *message);
 
 /* On the loop's thread: delivers what is there.  With @rest, messages do not wake the loop
  * until the next call, which the caller must make. */

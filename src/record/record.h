@@ -20,6 +20,7 @@
 #define RECORD_RECORD_H
 
 #include "base/buf.h"
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -187,17 +188,17 @@ void record_encode_alone(const struct record *rec, struct buf *out);
 
 /* Reads a stored form.  Texts point into @stored or into @reader's memory and are
  * valid until the next decode; `header` is left NULL. */
-int record_decode(struct json_reader *reader,
-                  struct str stored,
-                  struct record *ret,
-                  struct error *err);
+MUST_CHECK int record_decode(struct json_reader *reader,
+                             struct str stored,
+                             struct record *ret,
+                             struct error *err);
 
 /* --- a record that outlives its event: immutable, counted -------------------- */
 
 /* A deep copy in one block, without its header, with one reference. */
-int record_new(const struct record *rec, struct record **ret);
+MUST_CHECK int record_new(const struct record *rec, struct record **ret);
 /* The same with a reference to its header, which must be a counted one (or NULL). */
-int record_new_with_header(const struct record *rec, struct record **ret);
+MUST_CHECK int record_new_with_header(const struct record *rec, struct record **ret);
 struct record *record_ref(struct record *rec);
 void record_unref(struct record *rec); /* accepts NULL */
 

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/must_check.h"
 #include "store/checkpoints.h"
 #include "store/items.h"
 #include "store/store.h"
@@ -33,9 +34,9 @@ void store_batch_clear(struct store_batch *b);
 
 /* Writes all of it, inside begin and commit, and clears the batch.  After an error the
  * transaction cannot be committed, and the batch is cleared as well. */
-int store_flush(struct store *s, struct store_batch *b, struct error *err);
+MUST_CHECK int store_flush(struct store *s, struct store_batch *b, struct error *err);
 /* For a backend: the same, write by write through store.h. */
-int store_flush_each(struct store *s, struct store_batch *b, struct error *err);
+MUST_CHECK int store_flush_each(struct store *s, struct store_batch *b, struct error *err);
 
 /* --- gathering: each returns 0 or ERR_NOMEM ------------------------------------------------
  */
@@ -44,55 +45,60 @@ int store_flush_each(struct store *s, struct store_batch *b, struct error *err);
  * deleted is no error, except for jobs. */
 
 /* Texts are borrowed until the flush.  The row has its key. */
-int store_batch_job_insert(struct store_batch *b, const struct job_row *row);
-int store_batch_run_insert(struct store_batch *b, const struct run_row *row);
+MUST_CHECK int store_batch_job_insert(struct store_batch *b, const struct job_row *row);
+MUST_CHECK int store_batch_run_insert(struct store_batch *b, const struct run_row *row);
 /* The row itself is borrowed until the flush. */
-int store_batch_job_update(struct store_batch *b, const struct job_row *row);
-int store_batch_job_delete(struct store_batch *b, int64_t key);
-int store_batch_job_published(struct store_batch *b, int64_t key, int64_t published);
-int store_batch_suspect(struct store_batch *b, int64_t job, int64_t crashed, int64_t set_aside);
+MUST_CHECK int store_batch_job_update(struct store_batch *b, const struct job_row *row);
+MUST_CHECK int store_batch_job_delete(struct store_batch *b, int64_t key);
+MUST_CHECK int store_batch_job_published(struct store_batch *b, int64_t key, int64_t published);
+MUST_CHECK int store_batch_suspect(struct store_batch *b,
+                                   int64_t job,
+                                   int64_t crashed,
+                                   int64_t set_aside);
 /* The records whose lines were put into @b->records from the place @from on. */
-int store_batch_append(struct store_batch *b,
-                       int64_t key,
-                       uint64_t last,
-                       size_t from,
-                       int64_t batch);
-int store_batch_note_time(struct store_batch *b, int64_t now);
+MUST_CHECK int store_batch_append(struct store_batch *b,
+                                  int64_t key,
+                                  uint64_t last,
+                                  size_t from,
+                                  int64_t batch);
+MUST_CHECK int store_batch_note_time(struct store_batch *b, int64_t now);
 
 /* Texts are copied. */
-int store_batch_question_insert(struct store_batch *b, const struct question_row *row);
-int store_batch_question_answer(struct store_batch *b,
-                                int64_t job,
-                                uint64_t seq,
-                                struct str answer,
-                                struct str by,
-                                int64_t now);
-int store_batch_questions_resumed(struct store_batch *b, int64_t job, uint64_t seq);
-int store_batch_thread_insert(struct store_batch *b, const struct thread_row *row);
-int store_batch_thread_update(struct store_batch *b, const struct thread_row *row);
-int store_batch_thread_values(struct store_batch *b,
-                              int64_t key,
-                              struct str values,
-                              int64_t now);
-int store_batch_thread_delete(struct store_batch *b, int64_t key);
-int store_batch_thread_forget(struct store_batch *b, struct str thread);
-int store_batch_thread_copy(struct store_batch *b, struct str from, struct str to);
-int store_batch_run_forget(struct store_batch *b, struct str thread, struct str run);
-int store_batch_thread_thin(struct store_batch *b, struct str thread);
+MUST_CHECK int store_batch_question_insert(struct store_batch *b,
+                                           const struct question_row *row);
+MUST_CHECK int store_batch_question_answer(struct store_batch *b,
+                                           int64_t job,
+                                           uint64_t seq,
+                                           struct str answer,
+                                           struct str by,
+                                           int64_t now);
+MUST_CHECK int store_batch_questions_resumed(struct store_batch *b, int64_t job, uint64_t seq);
+MUST_CHECK int store_batch_thread_insert(struct store_batch *b, const struct thread_row *row);
+MUST_CHECK int store_batch_thread_update(struct store_batch *b, const struct thread_row *row);
+MUST_CHECK int store_batch_thread_values(struct store_batch *b,
+                                         int64_t key,
+                                         struct str values,
+                                         int64_t now);
+MUST_CHECK int store_batch_thread_delete(struct store_batch *b, int64_t key);
+MUST_CHECK int store_batch_thread_forget(struct store_batch *b, struct str thread);
+MUST_CHECK int store_batch_thread_copy(struct store_batch *b, struct str from, struct str to);
+MUST_CHECK int store_batch_run_forget(struct store_batch *b, struct str thread, struct str run);
+MUST_CHECK int store_batch_thread_thin(struct store_batch *b, struct str thread);
 
 /* What is saved of threads, and items.  The rows and their texts are borrowed until the flush,
  * except for the row of an item, which is copied. */
-int store_batch_checkpoint_put(struct store_batch *b, const struct checkpoint_row *row);
-int store_batch_channel_put(struct store_batch *b,
-                            const struct checkpoint_row *of,
-                            const struct channel_row *row);
-int store_batch_write_put(struct store_batch *b,
-                          const struct checkpoint_row *of,
-                          const struct write_row *row);
-int store_batch_state_put(struct store_batch *b,
-                          const struct checkpoint_row *of,
-                          struct str state);
-int store_batch_item_put(struct store_batch *b, const struct item_row *row);
-int store_batch_item_delete(struct store_batch *b, const struct item_row *row);
+MUST_CHECK int store_batch_checkpoint_put(struct store_batch *b,
+                                          const struct checkpoint_row *row);
+MUST_CHECK int store_batch_channel_put(struct store_batch *b,
+                                       const struct checkpoint_row *of,
+                                       const struct channel_row *row);
+MUST_CHECK int store_batch_write_put(struct store_batch *b,
+                                     const struct checkpoint_row *of,
+                                     const struct write_row *row);
+MUST_CHECK int store_batch_state_put(struct store_batch *b,
+                                     const struct checkpoint_row *of,
+                                     struct str state);
+MUST_CHECK int store_batch_item_put(struct store_batch *b, const struct item_row *row);
+MUST_CHECK int store_batch_item_delete(struct store_batch *b, const struct item_row *row);
 
 #endif

@@ -15,6 +15,7 @@
 #ifndef STORE_CHECKPOINTS_H
 #define STORE_CHECKPOINTS_H
 
+#include "base/must_check.h"
 #include "store/store.h"
 
 /* Bytes as the graph's serialiser gave them, and its name for their form. */
@@ -53,60 +54,68 @@ struct checkpoint_filter {
 /* --- inside begin and commit --- */
 
 /* In the place of one with the same id. */
-int store_checkpoint_put(struct store *s, const struct checkpoint_row *row, struct error *err);
-int store_channel_put(struct store *s,
-                      const struct checkpoint_row *of, /* thread and ns */
-                      const struct channel_row *row,
-                      struct error *err);
+MUST_CHECK int store_checkpoint_put(struct store *s,
+                                    const struct checkpoint_row *row,
+                                    struct error *err);
+MUST_CHECK int store_channel_put(struct store *s,
+                                 const struct checkpoint_row *of, /* thread and ns */
+                                 const struct channel_row *row,
+                                 struct error *err);
 /* A write that is there stays, unless its idx is negative: those are replaced. */
-int store_write_put(struct store *s,
-                    const struct checkpoint_row *of, /* thread, ns, id and run */
-                    const struct write_row *row,
-                    struct error *err);
+MUST_CHECK int store_write_put(struct store *s,
+                               const struct checkpoint_row *of, /* thread, ns, id and run */
+                               const struct write_row *row,
+                               struct error *err);
 /* In the place of one that is there.  Its checkpoint may come later. */
-int store_state_put(struct store *s,
-                    const struct checkpoint_row *of, /* thread, ns, id and run */
-                    struct str state,
-                    struct error *err);
+MUST_CHECK int store_state_put(struct store *s,
+                               const struct checkpoint_row *of, /* thread, ns, id and run */
+                               struct str state,
+                               struct error *err);
 /* All of a thread. */
-int store_thread_forget(struct store *s, struct str thread, struct error *err);
+MUST_CHECK int store_thread_forget(struct store *s, struct str thread, struct error *err);
 /* What a run has saved of a thread: checkpoints whose metadata say so (`run_id`), and its
  * writes and states of others. */
-int store_run_forget(struct store *s, struct str thread, struct str run, struct error *err);
+MUST_CHECK int store_run_forget(struct store *s,
+                                struct str thread,
+                                struct str run,
+                                struct error *err);
 /* All of a thread but the newest in each ns. */
-int store_thread_thin(struct store *s, struct str thread, struct error *err);
+MUST_CHECK int store_thread_thin(struct store *s, struct str thread, struct error *err);
 /* Into a thread that has nothing. */
-int store_thread_copy(struct store *s, struct str from, struct str to, struct error *err);
+MUST_CHECK int store_thread_copy(struct store *s,
+                                 struct str from,
+                                 struct str to,
+                                 struct error *err);
 
 /* --- for every store --- */
 
 typedef int (*store_checkpoint_cb)(void *arg, const struct checkpoint_row *row);
 /* Until the callback returns non-zero, as the others. */
-int store_checkpoints(struct store *s,
-                      const struct checkpoint_filter *filter,
-                      store_checkpoint_cb cb,
-                      void *arg,
-                      struct error *err);
+MUST_CHECK int store_checkpoints(struct store *s,
+                                 const struct checkpoint_filter *filter,
+                                 store_checkpoint_cb cb,
+                                 void *arg,
+                                 struct error *err);
 typedef int (*store_channel_cb)(void *arg, const struct channel_row *row);
 /* In the versions that @of has. */
-int store_channels(struct store *s,
-                   const struct checkpoint_row *of,
-                   store_channel_cb cb,
-                   void *arg,
-                   struct error *err);
+MUST_CHECK int store_channels(struct store *s,
+                              const struct checkpoint_row *of,
+                              store_channel_cb cb,
+                              void *arg,
+                              struct error *err);
 typedef int (*store_write_cb)(void *arg, const struct write_row *row);
 /* By task and idx. */
-int store_writes(struct store *s,
-                 const struct checkpoint_row *of,
-                 store_write_cb cb,
-                 void *arg,
-                 struct error *err);
+MUST_CHECK int store_writes(struct store *s,
+                            const struct checkpoint_row *of,
+                            store_write_cb cb,
+                            void *arg,
+                            struct error *err);
 typedef int (*store_state_cb)(void *arg, const struct checkpoint_row *of, struct str state);
 /* Only of checkpoints that are there; of these without value and versions. */
-int store_states(struct store *s,
-                 const struct checkpoint_filter *filter,
-                 store_state_cb cb,
-                 void *arg,
-                 struct error *err);
+MUST_CHECK int store_states(struct store *s,
+                            const struct checkpoint_filter *filter,
+                            store_state_cb cb,
+                            void *arg,
+                            struct error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stddef.h>
@@ -46,10 +47,10 @@ static inline struct str *row_text(const struct row_texts *texts, void *row, siz
 }
 
 /* Moves the texts of @row, which are another's, into @mem.  False: there is no memory. */
-bool row_copy(struct arena *mem, const struct row_texts *texts, void *row);
+MUST_CHECK bool row_copy(struct arena *mem, const struct row_texts *texts, void *row);
 /* Gives @row texts of its own, each in a block with a zero behind it.  ERR_NOMEM: it has none.
  */
-int row_own(const struct row_texts *texts, void *row);
+MUST_CHECK int row_own(const struct row_texts *texts, void *row);
 /* Frees texts that it owns. */
 void row_disown(const struct row_texts *texts, void *row);
 

@@ -10,6 +10,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -71,24 +72,26 @@ struct store_options {
 /* Opens the one that writes: creates the database and its schema, migrates an older one,
  * refuses a newer one, what is not ours, and one that another server has open.  The error's
  * text says what to do. */
-int store_open(const struct store_options *options, struct store **ret, struct error *err);
-int store_open_reader(const struct store_options *options,
-                      struct store **ret,
-                      struct error *err);
+MUST_CHECK int store_open(const struct store_options *options,
+                          struct store **ret,
+                          struct error *err);
+MUST_CHECK int store_open_reader(const struct store_options *options,
+                                 struct store **ret,
+                                 struct error *err);
 /* A second connection that writes, for tokens alone: beside the server that holds the database,
  * in this process or another.  The database must be there and up to date. */
-int store_open_beside(const struct store_options *options,
-                      struct store **ret,
-                      struct error *err);
+MUST_CHECK int store_open_beside(const struct store_options *options,
+                                 struct store **ret,
+                                 struct error *err);
 void store_close(struct store *s);
 /* The calling thread uses it from now on, and no other: asserted in builds for tests. */
 void store_take(struct store *s);
 
 /* --- writing: inside begin and commit ---------------------------------------- */
 
-int store_begin(struct store *s, struct error *err);
+MUST_CHECK int store_begin(struct store *s, struct error *err);
 /* After an error here the transaction is gone: nothing of it is stored. */
-int store_commit(struct store *s, struct error *err);
+MUST_CHECK int store_commit(struct store *s, struct error *err);
 void store_rollback(struct store *s);
 
 /* After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND a write has changed nothing and the
@@ -98,29 +101,32 @@ void store_rollback(struct store *s);
 enum store_keys { STORE_JOB_KEYS, STORE_THREAD_KEYS, STORE_KEYS_MAX };
 /* Takes @n keys for new rows: *@ret_first and those behind it.  They are the caller's, whether
  * it uses them or not, as long as the store is open.  Needs no transaction. */
-int store_take_keys(struct store *s,
-                    enum store_keys kind,
-                    size_t n,
-                    int64_t *ret_first,
-                    struct error *err);
+MUST_CHECK int store_take_keys(struct store *s,
+                               enum store_keys kind,
+                               size_t n,
+                               int64_t *ret_first,
+                               struct error *err);
 
 /* With the key that it has; sets row->key when that is 0.  ERR_REFUSED when the id or the
  * idempotency key is taken. */
-int store_job_insert(struct store *s, struct job_row *row, struct error *err);
+MUST_CHECK int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 /* All columns but id, agent, owner, input, idempotency key, created, max_running, published,
  * thread, ordinal, first_seq.  ERR_NOT_FOUND. */
-int store_job_update(struct store *s, const struct job_row *row, struct error *err);
+MUST_CHECK int store_job_update(struct store *s, const struct job_row *row, struct error *err);
 /* Sets `published`.  A job that is not there is no error. */
-int store_job_published(struct store *s, int64_t key, int64_t published, struct error *err);
+MUST_CHECK int store_job_published(struct store *s,
+                                   int64_t key,
+                                   int64_t published,
+                                   struct error *err);
 /* The server crashed over the job at @crashed (0: it did not), and it is set aside since
  * @set_aside (0: it is not). */
-int store_suspect(struct store *s,
-                  int64_t job,
-                  int64_t crashed,
-                  int64_t set_aside,
-                  struct error *err);
+MUST_CHECK int store_suspect(struct store *s,
+                             int64_t job,
+                             int64_t crashed,
+                             int64_t set_aside,
+                             struct error *err);
 /* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
-int store_job_delete(struct store *s, int64_t key, struct error *err);
+MUST_CHECK int store_job_delete(struct store *s, int64_t key, struct error *err);
 /* A record chunk: the records of a job that follow its last one, up to @last, a line each with
  * a newline between.  @batch is the number of the producer's last batch, or -1.
  *
@@ -129,29 +135,29 @@ int store_job_delete(struct store *s, int64_t key, struct error *err);
  * with.
  *
  * ERR_REFUSED when there is a chunk that ends there; ERR_TOO_LARGE past store_max_seq(). */
-int store_append(struct store *s,
-                 int64_t key,
-                 uint64_t last,
-                 struct str stored,
-                 int64_t batch,
-                 struct error *err);
+MUST_CHECK int store_append(struct store *s,
+                            int64_t key,
+                            uint64_t last,
+                            struct str stored,
+                            int64_t batch,
+                            struct error *err);
 /* The number of the last record that a job may have. */
 uint64_t store_max_seq(const struct store *s);
 /* The wall clock was set: everything that is stored to happen later (leases, deadlines,
  * retention, tokens) is moved by @by milliseconds, to @now's clock. */
-int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);
+MUST_CHECK int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);
 /* Notes that it is @now. */
-int store_note_time(struct store *s, int64_t now, struct error *err);
+MUST_CHECK int store_note_time(struct store *s, int64_t now, struct error *err);
 /* Retention.  A final job that was kept for its time loses its input and all its records but
  * its ending: job.end, and what says why it failed or was cancelled.  @keep_ms later it goes
  * itself.  Does about @limit rows' worth of that; says how much it was, 0 when there is
  * nothing left to do. */
-int store_expire(struct store *s,
-                 int64_t now,
-                 int64_t keep_ms,
-                 size_t limit,
-                 size_t *ret_n,
-                 struct error *err);
+MUST_CHECK int store_expire(struct store *s,
+                            int64_t now,
+                            int64_t keep_ms,
+                            size_t limit,
+                            size_t *ret_n,
+                            struct error *err);
 /* Tidies up behind the commits, if there is enough to do, without waiting long for readers. May
  * be called after every commit. */
 void store_compact(struct store *s);
@@ -159,11 +165,14 @@ void store_compact(struct store *s);
 /* --- reading ----------------------------------------------------------------- */
 
 /* ERR_NOT_FOUND when there is none. */
-int store_job_get(struct store *s, struct str id, struct job_row *ret, struct error *err);
-int store_job_by_idempotency(struct store *s,
-                             struct str key,
+MUST_CHECK int store_job_get(struct store *s,
+                             struct str id,
                              struct job_row *ret,
                              struct error *err);
+MUST_CHECK int store_job_by_idempotency(struct store *s,
+                                        struct str key,
+                                        struct job_row *ret,
+                                        struct error *err);
 
 struct job_filter {
     struct str state, agent, owner; /* absent ones do not filter */
@@ -174,41 +183,47 @@ struct job_filter {
 typedef int (*store_job_cb)(void *arg, const struct job_row *row);
 /* Jobs in the order of their keys, newest first.  Stops after the limit or when the callback
  * returns non-zero. */
-int store_jobs(struct store *s,
-               const struct job_filter *filter,
-               store_job_cb cb,
-               void *arg,
-               struct error *err);
+MUST_CHECK int store_jobs(struct store *s,
+                          const struct job_filter *filter,
+                          store_job_cb cb,
+                          void *arg,
+                          struct error *err);
 /* All that are not final, oldest first: what a start-up has to look after. */
-int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+MUST_CHECK int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
 
 /* The latest time that was noted or that an open job was written at; 0: none. */
-int store_time_noted(struct store *s, int64_t *ret, struct error *err);
+MUST_CHECK int store_time_noted(struct store *s, int64_t *ret, struct error *err);
 
 /* All with something to publish, or that may come to have it; the same. */
-int store_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
+MUST_CHECK int store_unpublished_jobs(struct store *s,
+                                      store_job_cb cb,
+                                      void *arg,
+                                      struct error *err);
 
 /* All that are set aside, oldest first. */
-int store_jobs_set_aside(struct store *s, store_job_cb cb, void *arg, struct error *err);
+MUST_CHECK int store_jobs_set_aside(struct store *s,
+                                    store_job_cb cb,
+                                    void *arg,
+                                    struct error *err);
 
 typedef int (*store_record_cb)(void *arg, uint64_t seq, struct str stored);
 /* Records with seq > @after in order, until @limit rows or @max_bytes or the callback
  * returns non-zero, which is no error.  The first one comes whatever its size.  No
  * transaction is left open. */
-int store_records(struct store *s,
-                  int64_t key,
-                  uint64_t after,
-                  size_t limit,
-                  size_t max_bytes,
-                  store_record_cb cb,
-                  void *arg,
-                  struct error *err);
+MUST_CHECK int store_records(struct store *s,
+                             int64_t key,
+                             uint64_t after,
+                             size_t limit,
+                             size_t max_bytes,
+                             store_record_cb cb,
+                             void *arg,
+                             struct error *err);
 /* One record; ERR_NOT_FOUND. */
-int store_record(struct store *s,
-                 int64_t key,
-                 uint64_t seq,
-                 struct str *ret,
-                 struct error *err);
+MUST_CHECK int store_record(struct store *s,
+                            int64_t key,
+                            uint64_t seq,
+                            struct str *ret,
+                            struct error *err);
 
 /* --- questions ----------------------------------------------------------------- */
 
@@ -232,33 +247,38 @@ struct question_row {
 };
 
 /* Inside begin and commit. */
-int store_question_insert(struct store *s, const struct question_row *row, struct error *err);
+MUST_CHECK int store_question_insert(struct store *s,
+                                     const struct question_row *row,
+                                     struct error *err);
 /* ERR_REFUSED when it has been answered. */
-int store_question_answer(struct store *s,
-                          int64_t job,
-                          uint64_t seq,
-                          struct str answer,
-                          struct str by,
-                          int64_t now,
-                          struct error *err);
+MUST_CHECK int store_question_answer(struct store *s,
+                                     int64_t job,
+                                     uint64_t seq,
+                                     struct str answer,
+                                     struct str by,
+                                     int64_t now,
+                                     struct error *err);
 /* The job goes on, with the record @seq, on all answers that it has not gone on with yet. */
-int store_questions_resumed(struct store *s, int64_t job, uint64_t seq, struct error *err);
+MUST_CHECK int store_questions_resumed(struct store *s,
+                                       int64_t job,
+                                       uint64_t seq,
+                                       struct error *err);
 
 typedef int (*store_question_cb)(void *arg, const struct question_row *row);
 /* All of a job, in the order in which they were asked; until the callback returns non-zero. */
-int store_questions(struct store *s,
-                    int64_t job,
-                    store_question_cb cb,
-                    void *arg,
-                    struct error *err);
+MUST_CHECK int store_questions(struct store *s,
+                               int64_t job,
+                               store_question_cb cb,
+                               void *arg,
+                               struct error *err);
 /* Those of all jobs that run or wait, and that are not answered, the same; from behind a place
  * on. */
-int store_open_questions(struct store *s,
-                         int64_t after_job,
-                         uint64_t after_seq,
-                         store_question_cb cb,
-                         void *arg,
-                         struct error *err);
+MUST_CHECK int store_open_questions(struct store *s,
+                                    int64_t after_job,
+                                    uint64_t after_seq,
+                                    store_question_cb cb,
+                                    void *arg,
+                                    struct error *err);
 
 /* --- threads and their runs ------------------------------------------------------ */
 
@@ -294,51 +314,59 @@ struct run_row {
 
 /* Inside begin and commit.  With the key that it has; sets row->key when that is 0.
  * ERR_REFUSED when the id is taken. */
-int store_thread_insert(struct store *s, struct thread_row *row, struct error *err);
+MUST_CHECK int store_thread_insert(struct store *s, struct thread_row *row, struct error *err);
 /* All columns but id, owner, values, created and is_temporary.  ERR_NOT_FOUND. */
-int store_thread_update(struct store *s, const struct thread_row *row, struct error *err);
-int store_thread_values(struct store *s,
-                        int64_t key,
-                        struct str values,
-                        int64_t now,
-                        struct error *err);
+MUST_CHECK int store_thread_update(struct store *s,
+                                   const struct thread_row *row,
+                                   struct error *err);
+MUST_CHECK int store_thread_values(struct store *s,
+                                   int64_t key,
+                                   struct str values,
+                                   int64_t now,
+                                   struct error *err);
 /* Its jobs are the caller's to delete. */
-int store_thread_delete(struct store *s, int64_t key, struct error *err);
-int store_run_insert(struct store *s, const struct run_row *row, struct error *err);
+MUST_CHECK int store_thread_delete(struct store *s, int64_t key, struct error *err);
+MUST_CHECK int store_run_insert(struct store *s, const struct run_row *row, struct error *err);
 
 /* ERR_NOT_FOUND when there is none. */
-int store_thread_get(struct store *s, struct str id, struct thread_row *ret, struct error *err);
-int store_thread_by_key(struct store *s,
-                        int64_t key,
-                        struct thread_row *ret,
-                        struct error *err);
-int store_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err);
+MUST_CHECK int store_thread_get(struct store *s,
+                                struct str id,
+                                struct thread_row *ret,
+                                struct error *err);
+MUST_CHECK int store_thread_by_key(struct store *s,
+                                   int64_t key,
+                                   struct thread_row *ret,
+                                   struct error *err);
+MUST_CHECK int store_run_get(struct store *s,
+                             int64_t job,
+                             struct run_row *ret,
+                             struct error *err);
 
 enum thread_order { THREADS_BY_UPDATED, THREADS_BY_CREATED, THREADS_BY_ID, THREADS_BY_STATUS };
 
 typedef int (*store_thread_cb)(void *arg, const struct thread_row *row);
 /* All but temporary ones, of @owner unless it is absent; until the callback returns non-zero.
  */
-int store_threads(struct store *s,
-                  enum thread_order order,
-                  bool ascending,
-                  struct str owner,
-                  store_thread_cb cb,
-                  void *arg,
-                  struct error *err);
+MUST_CHECK int store_threads(struct store *s,
+                             enum thread_order order,
+                             bool ascending,
+                             struct str owner,
+                             store_thread_cb cb,
+                             void *arg,
+                             struct error *err);
 /* Those whose time has come, and that have no run at work. */
-int store_threads_expired(struct store *s,
-                          int64_t now,
-                          size_t limit,
-                          store_thread_cb cb,
-                          void *arg,
-                          struct error *err);
+MUST_CHECK int store_threads_expired(struct store *s,
+                                     int64_t now,
+                                     size_t limit,
+                                     store_thread_cb cb,
+                                     void *arg,
+                                     struct error *err);
 /* The runs of a thread, newest first. */
-int store_thread_jobs(struct store *s,
-                      int64_t thread,
-                      store_job_cb cb,
-                      void *arg,
-                      struct error *err);
+MUST_CHECK int store_thread_jobs(struct store *s,
+                                 int64_t thread,
+                                 store_job_cb cb,
+                                 void *arg,
+                                 struct error *err);
 
 /* --- tokens: each call is a transaction of its own -------------------------------- */
 
@@ -357,37 +385,42 @@ struct token_row {
 };
 
 /* For store_open and store_open_beside.  ERR_REFUSED when the id is taken. */
-int store_token_insert(struct store *s, const struct token_row *row, struct error *err);
+MUST_CHECK int store_token_insert(struct store *s,
+                                  const struct token_row *row,
+                                  struct error *err);
 /* It stays in the table, so that the list shows it; its sessions go.  Once is enough: the
  * first time stays.  ERR_NOT_FOUND. */
-int store_token_revoke(struct store *s, struct str id, int64_t now, struct error *err);
+MUST_CHECK int store_token_revoke(struct store *s,
+                                  struct str id,
+                                  int64_t now,
+                                  struct error *err);
 /* Removes a session; ERR_NOT_FOUND. */
-int store_session_delete(struct store *s, struct str id, struct error *err);
+MUST_CHECK int store_session_delete(struct store *s, struct str id, struct error *err);
 /* The server has seen the changes up to @n. */
-int store_tokens_see(struct store *s, int64_t n, struct error *err);
+MUST_CHECK int store_tokens_see(struct store *s, int64_t n, struct error *err);
 /* Removes sessions that have expired. */
-int store_sessions_expire(struct store *s, int64_t now, struct error *err);
+MUST_CHECK int store_sessions_expire(struct store *s, int64_t now, struct error *err);
 /* A random text of STORE_SECRET_BYTES that stays the same: @fresh, if there is none yet. */
-int store_secret(struct store *s,
-                 struct str name,
-                 struct str fresh,
-                 unsigned char ret[STORE_SECRET_BYTES],
-                 struct error *err);
+MUST_CHECK int store_secret(struct store *s,
+                            struct str name,
+                            struct str fresh,
+                            unsigned char ret[STORE_SECRET_BYTES],
+                            struct error *err);
 
 /* For every store. */
 typedef int (*store_token_cb)(void *arg, const struct token_row *row);
 /* Oldest first, parents before their sessions; stops when the callback returns non-zero. */
-int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
+MUST_CHECK int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
 /* A number that rises with every change to them; and the one up to which the server that has
  * the database has seen them. */
-int store_token_changes(struct store *s, int64_t *ret, struct error *err);
-int store_tokens_seen(struct store *s, int64_t *ret, struct error *err);
+MUST_CHECK int store_token_changes(struct store *s, int64_t *ret, struct error *err);
+MUST_CHECK int store_tokens_seen(struct store *s, int64_t *ret, struct error *err);
 
 /* Counts for the operator.  Records as the jobs' rows were last stored: seq - first_seq + 1. */
 struct store_stats {
     int64_t jobs, records, bytes;
 };
-int store_stats(struct store *s, struct store_stats *ret, struct error *err);
+MUST_CHECK int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
 /* --- looking after it ---------------------------------------------------------- */
 
@@ -395,12 +428,12 @@ int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
 typedef void (*store_finding_cb)(void *arg, struct str what);
 /* Is the database sound, as its own tools see it?  Each thing that is not is told. */
-int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
+MUST_CHECK int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
 /* Copies all of it to a new file, also while a server writes.  ERR_REFUSED when there is one
  * of that name. */
-int store_backup(struct store *s, const char *path, struct error *err);
+MUST_CHECK int store_backup(struct store *s, const char *path, struct error *err);
 /* Gives free space back to the file system; only for the one that writes. */
-int store_vacuum(struct store *s, struct error *err);
+MUST_CHECK int store_vacuum(struct store *s, struct error *err);
 
 /* Was what it is stored in deleted, moved or replaced since it was opened?  Then commits fail.
  */
@@ -422,10 +455,12 @@ struct store_disk {
 };
 
 /* After an error, too, *@ret has the names of the figures, all of 0 bytes. */
-int store_disk(struct store *s, struct store_disk *ret, struct error *err);
+MUST_CHECK int store_disk(struct store *s, struct store_disk *ret, struct error *err);
 
 enum { STORE_IDENTITY_BYTES = 40 };
 /* A short text that tells this database from all others of the machine. */
-int store_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct error *err);
+MUST_CHECK int store_identity(struct store *s,
+                              char ret[STORE_IDENTITY_BYTES],
+                              struct error *err);
 
 #endif

@@ -1,0 +1,18 @@
+/* A function whose result must not be ignored: it says whether something failed.  Whoever
+ * ignores it on purpose casts it to (void), and says why. */
+#ifndef BASE_MUST_CHECK_H
+#define BASE_MUST_CHECK_H
+
+/* GCC's own attribute is not silenced by the cast; the standard's is. */
+#if defined(__clang__)
+#define MUST_CHECK __attribute__((warn_unused_result))
+#elif defined(__has_c_attribute)
+#if __has_c_attribute(nodiscard)
+#define MUST_CHECK [[nodiscard]]
+#endif
+#endif
+#ifndef MUST_CHECK
+#define MUST_CHECK
+#endif
+
+#endif
