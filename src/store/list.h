@@ -4,7 +4,7 @@
 #ifndef STORE_LIST_H
 #define STORE_LIST_H
 
-#define STORE_BACKENDS(X) X(sqlite)
+#define STORE_BACKENDS(X) X(sqlite) X(postgres) X(postgresql)
 
 #define STORE_BACKEND_DECLARE(name) extern const struct store_backend store_backend_##name;
 STORE_BACKENDS(STORE_BACKEND_DECLARE)

@@ -3,7 +3,7 @@
  *     sqlite:PATH   scheme, colon, and what the backend makes of the rest
  *     PATH          the same, for the first backend of the list
  *
- * What looks like the URL of something else (`postgres://…`) is refused.  Any other text with a
+ * What looks like the URL of something else (`mysql://…`) is refused.  Any other text with a
  * colon in it is a path. */
 #include "store/backend.h"
 #include "store/list.h"

@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 
+import postgres
 from harness import PROGRAM, check, equal, strict_json
 
 WAIT = 120  # seconds; a deadline, never a pause: a worker may have to load LangGraph
@@ -179,6 +180,8 @@ class Server:
         self.folder = folder or tempfile.mkdtemp(prefix="spoolwire-gateway-")
         self.own_folder = folder is None
         self.data = os.path.join(self.folder, "x.db")
+        if os.environ.get("TEST_STORE") == "postgres":
+            self.data = postgres.place(self.folder)
         self.flags, self.env = list(flags), env
         self.place = reserve() if port == 0 else None
         self.wanted_port = port or self.place.getsockname()[1]

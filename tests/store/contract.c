@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "contract.h"
 
+#include "postgres_place.h"
 #include "sim/disk.h"
 
 /* --- the memory store of the simulator ------------------------------------------------- */
@@ -41,6 +42,36 @@ static const struct backend memory_backend = { .name = "memory",
                                                .done = memory_done,
                                                .in_turns = true,
                                                .is_partial = true };
+
+/* --- PostgreSQL, when there is a server: see store/postgres/run ------------------------- */
+
+static int postgres_open(struct fixture *f, struct store **ret, struct error *err)
+{
+    struct store_options o = options(f);
+
+    if (f->own == NULL && !postgres_make_place(f->path))
+        return error_set(err, ERR_IO, "the server cannot be used");
+    f->own = f;
+    return store_open(&o, ret, err);
+}
+
+static int postgres_open_reader(struct fixture *f, struct store **ret, struct error *err)
+{
+    struct store_options o = options(f);
+
+    return store_open_reader(&o, ret, err);
+}
+
+static void postgres_done(struct fixture *f)
+{
+    (void)f;
+    postgres_drop_place();
+}
+
+static const struct backend postgres_backend = { .name = "postgres",
+                                                 .open = postgres_open,
+                                                 .open_reader = postgres_open_reader,
+                                                 .done = postgres_done };
 
 static const struct backend *const backends[] = { &sqlite_backend, &memory_backend };
 
@@ -154,8 +185,11 @@ int main(void)
     static struct CMUnitTest tests[MAX_CASES];
     size_t n = 0;
 
-    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
-        n += add(tests + n, backends[i]);
+    if (postgres_database() != NULL)
+        n = add(tests, &postgres_backend);
+    else
+        for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+            n += add(tests + n, backends[i]);
     int failed = _cmocka_run_group_tests("contract", tests, n, NULL, NULL);
     for (size_t i = 0; i < n; i++)
         free((char *)(uintptr_t)tests[i].name);

@@ -4,6 +4,7 @@
 #define UNIT_OPEN_STORE_H
 
 #include "base/error.h"
+#include "postgres_place.h"
 #include "store/store.h"
 
 static struct error why;
@@ -12,10 +13,14 @@ static struct error why;
 
 static int set_up(void **state)
 {
-    struct store_options options = { .url = ":memory:" };
+    char place[PLACE_BYTES] = ":memory:";
+    struct store_options options = { .url = place };
     struct store *s;
 
-    ok(store_open(&options, &s, &why));
+    if (postgres_database() != NULL && !postgres_make_place(place))
+        return -1;
+    if (store_open(&options, &s, &why) != 0)
+        fail_msg("%s", why.text);
     ok(store_begin(s, &why));
     *state = s;
     return 0;
@@ -24,6 +29,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     store_close(*state);
+    if (postgres_database() != NULL)
+        postgres_drop_place();
     return 0;
 }
 

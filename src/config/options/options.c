@@ -67,7 +67,8 @@ static const struct option server_table[] = {
     { "tls_key", OPTION_TEXT, 0, AT(tls_key), NULL, 1, MAX_PATH, "FILE",
       "The key of the certificate (PEM, without a passphrase)." },
     { "data", OPTION_TEXT, 0, AT(data), "spoolwire.db", 1, MAX_PATH, "FILE",
-      "The database with jobs and events: a file, also as `sqlite:FILE`." },
+      "The database with jobs and events: a file, also as `sqlite:FILE`, or "
+      "`postgres://USER@HOST/DATABASE`." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
       "`relaxed`: a power failure may lose the last moments; a crash of the server loses "
       "nothing either way." },

@@ -1,0 +1,73 @@
+/* Looking after it: what tells this database from others, and the breadcrumb.
+ *
+ * The breadcrumb is in shared memory of the machine, under the identity of the database: it
+ * outlives the process and not the machine, as it should.  A gateway that starts on another
+ * machine does not see it. */
+#include "store/breadcrumb.h"
+#include "store/postgres/postgres.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096 };
+
+int postgres_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct error *err)
+{
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    params_init(&p, s, SQL_IDENTITY);
+    int code = not_found(row_get(&p, &r, err), "identity", err);
+    if (code == 0)
+        (void)snprintf(ret, STORE_IDENTITY_BYTES, "%.*s", STR_ARG(cell_text(r, 0, 0)));
+    return code;
+}
+
+static int open_page(struct postgres_store *s, struct error *err)
+{
+    char identity[STORE_IDENTITY_BYTES], name[STORE_IDENTITY_BYTES + 16];
+    int code = postgres_identity(&s->base, identity, err);
+
+    if (code != 0)
+        return code;
+    (void)snprintf(name, sizeof(name), "/spoolwire-%s", identity);
+    int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* With its page: writing where there is no room for one is a signal. */
+    int number = fd < 0 ? errno : posix_fallocate(fd, 0, PAGE_BYTES);
+    if (number == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd); /* nothing was written */
+    return error_set(err, ERR_IO, "cannot make the shared memory %s: %s", name,
+                     strerror(number));
+}
+
+int postgres_breadcrumb(struct store *store, struct breadcrumb *ret, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+    int fd = s->breadcrumb == NULL ? open_page(s, err) : -1;
+
+    if (s->breadcrumb == NULL && fd < 0)
+        return fd;
+    if (s->breadcrumb == NULL) {
+        void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        int number = errno;
+
+        (void)close(fd); /* the mapping stays */
+        if (page == MAP_FAILED)
+            return error_set(err, ERR_IO, "cannot map shared memory: %s", strerror(number));
+        s->breadcrumb = page;
+    }
+    ret->number = s->breadcrumb;
+    return 0;
+}
+
+void breadcrumb_release(struct postgres_store *s)
+{
+    if (s->breadcrumb != NULL)
+        (void)munmap((void *)(uintptr_t)s->breadcrumb, PAGE_BYTES); /* mapped by us */
+}

@@ -1,0 +1,48 @@
+/* Stored times and a wall clock that is set: all that was to happen in a while is moved with
+ * the clock, so that it still happens after that while. */
+#include "store/postgres/postgres.h"
+
+/* Tokens are also made by other processes: one that was made since the step is on the new
+ * clock already. */
+enum { NEW_TOKEN_MS = 5000 };
+
+int postgres_note_time(struct store *s, int64_t now, struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_TIME_NOTE);
+    params_int(&p, now);
+    return write_rows(&p, NULL, err);
+}
+
+static int move_tokens(struct store *s, int64_t by, int64_t now, struct error *err)
+{
+    struct postgres_params p;
+    size_t n = 0;
+
+    params_init(&p, s, SQL_MOVE_TOKENS);
+    params_int(&p, by);
+    params_int(&p, now - NEW_TOKEN_MS);
+    params_int(&p, now);
+    int code = write_rows(&p, &n, err);
+    params_init(&p, s, SQL_TOKENS_CHANGED);
+    return code == 0 && n > 0 ? write_rows(&p, NULL, err) : code;
+}
+
+int postgres_move_times(struct store *s, int64_t by, int64_t now, struct error *err)
+{
+    struct postgres_params p;
+    int code = 0;
+
+    for (int id = SQL_MOVE_OPEN_JOBS; code == 0 && id < SQL_MOVE_TOKENS; id++) {
+        params_init(&p, s, (enum postgres_statement)id);
+        params_int(&p, by);
+        code = write_rows(&p, NULL, err);
+    }
+    return code == 0 ? move_tokens(s, by, now, err) : code;
+}
+
+int postgres_time_noted(struct store *s, int64_t *ret, struct error *err)
+{
+    return number_get(s, SQL_TIME_NOTED, ret, err);
+}

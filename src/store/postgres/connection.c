@@ -1,0 +1,159 @@
+/* A connection: made when the store is opened, and again when it was lost.
+ *
+ *     connect ─▶ settings ─▶ lock (writer) ─▶ schema ─▶ epoch (writer) ─▶ statements
+ *
+ * Nothing depends on the defaults of the role or the database: what durability and isolation
+ * rest on is set for each session. */
+#include "store/postgres/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST_SERVER = 130000 };
+
+bool connection_lost(const struct postgres_store *s)
+{
+    return s->conn == NULL || PQstatus(s->conn) != CONNECTION_OK;
+}
+
+void connection_close(struct postgres_store *s)
+{
+    PQfinish(s->conn);
+    s->conn = NULL;
+    s->n_unread = 0;
+}
+
+/* The value of a keyword of the URL, the environment or the service file; "": none. */
+static const char *option(const PQconninfoOption *options, const char *keyword)
+{
+    for (; options->keyword != NULL; options++)
+        if (strcmp(options->keyword, keyword) == 0)
+            return options->val != NULL ? options->val : "";
+    return "";
+}
+
+int connection_name(struct postgres_store *s, const char *url, struct error *err)
+{
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+
+    if (options == NULL) /* libpq's own text may quote the URL, with the password */
+        return error_set(
+            err, ERR_SYNTAX,
+            "this is no URL of a PostgreSQL database: write "
+            "postgres://USER@HOST:PORT/DATABASE, with %%40 for an @ inside a part");
+    if (option(options, "password")[0] != '\0') {
+        PQconninfoFree(options);
+        return error_set(err, ERR_REFUSED,
+                         "the URL of the database has a password, which `ps` and logs would "
+                         "show: put it into ~/.pgpass, a file (passfile=FILE in the URL) or "
+                         "PGPASSWORD");
+    }
+    const char *host = option(options, "host");
+    const char *database = option(options, "dbname");
+    (void)snprintf(s->name, sizeof(s->name), "%.50s%s%.50s",
+                   database[0] != '\0' ? database : "default database",
+                   host[0] != '\0' ? " at " : "", host);
+    PQconninfoFree(options);
+    return 0;
+}
+
+int connection_exec(struct postgres_store *s,
+                    const char *sql,
+                    PGresult **ret,
+                    struct error *err)
+{
+    PGresult *r = PQexec(s->conn, sql);
+    ExecStatusType status = PQresultStatus(r);
+    int code =
+        status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? 0 : postgres_fault(s, r, err);
+
+    if (code == 0 && ret != NULL)
+        *ret = r;
+    else
+        PQclear(r);
+    return code;
+}
+
+static void on_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result; /* libpq prints them on stderr otherwise */
+}
+
+static int connect_to(struct postgres_store *s, struct error *err)
+{
+    /* What stands later counts: the URL may say otherwise.  A peer that is gone is noticed
+     * after some 15 s. */
+    const char *const words[] = { "connect_timeout",
+                                  "keepalives_idle",
+                                  "keepalives_interval",
+                                  "keepalives_count",
+                                  "tcp_user_timeout",
+                                  "fallback_application_name",
+                                  "dbname",
+                                  NULL };
+    const char *const values[] = { "10", "5", "3", "3", "15000", "spoolwire", s->url, NULL };
+
+    s->conn = PQconnectdbParams(words, values, 1);
+    if (connection_lost(s))
+        return postgres_cannot_connect(s, s->conn, err);
+    (void)PQsetNoticeReceiver(s->conn, on_notice, NULL); /* gives the one before */
+    if (PQserverVersion(s->conn) < OLDEST_SERVER)
+        return error_set(err, ERR_REFUSED,
+                         "PostgreSQL (%s) is version %d: spoolwire needs 13 or newer", s->name,
+                         PQserverVersion(s->conn) / 10000);
+    const char *encoding = PQparameterStatus(s->conn, "server_encoding");
+    if (encoding != NULL && strcmp(encoding, "UTF8") != 0)
+        return error_set(err, ERR_REFUSED,
+                         "the database %s has the encoding %.20s: make one with UTF8 (createdb "
+                         "-E UTF8 -T template0 NAME)",
+                         s->name, encoding);
+    return 0;
+}
+
+/* A writer that stands still in a transaction holds up others: PostgreSQL ends it. */
+#define SETTINGS                                                                        \
+    "SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; "              \
+    "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0; " \
+    "SET lock_timeout = 0; SET plan_cache_mode = 'force_generic_plan'; "                \
+    "SET idle_in_transaction_session_timeout = '60s'; "
+
+static int set_up(struct postgres_store *s, struct error *err)
+{
+    const char *settings = s->role == STORE_READER ? SETTINGS
+                               "SET default_transaction_read_only = on"
+                           : s->relaxed ? SETTINGS "SET synchronous_commit = off"
+                                        : SETTINGS "SET synchronous_commit = on";
+
+    return connection_exec(s, settings, NULL, err);
+}
+
+static int connect_anew(struct postgres_store *s, struct error *err)
+{
+    int code = connect_to(s, err);
+
+    if (code == 0)
+        code = set_up(s, err);
+    if (code == 0 && s->role == STORE_WRITER)
+        code = shard_lock(s, err);
+    if (code == 0)
+        code = schema_ready(s, err);
+    if (code == 0 && s->role == STORE_WRITER)
+        code = shard_take(s, err);
+    if (code == 0 && (PQenterPipelineMode(s->conn) != 1 || statements_send(s) != 0))
+        code = postgres_fault(s, NULL, err);
+    return code == 0 ? settle(s, NULL, err) : code;
+}
+
+int connection_ready(struct postgres_store *s, struct error *err)
+{
+    /* Notices that PostgreSQL has closed it while nothing was asked. */
+    if (!connection_lost(s) && PQconsumeInput(s->conn) == 1 && !connection_lost(s))
+        return 0;
+    connection_close(s);
+    int code = connect_anew(s, err);
+    if (code != 0)
+        connection_close(s);
+    return code;
+}

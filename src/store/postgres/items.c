@@ -1,0 +1,126 @@
+/* Rows of items. */
+#include "store/postgres/postgres.h"
+
+static void start_at(struct postgres_params *p,
+                     struct store *s,
+                     enum postgres_statement id,
+                     const struct item_row *row)
+{
+    params_init(p, s, id);
+    params_text(p, row->owner);
+    params_text(p, row->ns);
+    params_text(p, row->key);
+}
+
+int postgres_item_put(struct store *s, const struct item_row *row, struct error *err)
+{
+    struct postgres_params p;
+
+    start_at(&p, s, SQL_ITEM_PUT, row);
+    params_text(&p, row->value);
+    params_int(&p, row->created);
+    params_int(&p, row->updated);
+    params_int(&p, row->ttl_ms);
+    params_int(&p, row->expires);
+    return write_rows(&p, NULL, err);
+}
+
+int postgres_item_delete(struct store *s, const struct item_row *row, struct error *err)
+{
+    struct postgres_params p;
+
+    start_at(&p, s, SQL_ITEM_DELETE, row);
+    return write_rows(&p, NULL, err);
+}
+
+int postgres_item_touch(struct store *s,
+                        const struct item_row *row,
+                        int64_t now,
+                        struct error *err)
+{
+    struct postgres_params p;
+
+    start_at(&p, s, SQL_ITEM_TOUCH, row);
+    params_int(&p, now);
+    return write_rows(&p, NULL, err);
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static int give(struct postgres_params *p,
+                struct str owner,
+                store_item_cb cb,
+                void *arg,
+                struct error *err)
+{
+    PGresult *r = NULL;
+    int code = rows_get(p, &r, err);
+
+    for (int i = 0; i < PQntuples(r); i++) {
+        struct item_row row = { .owner = owner,
+                                .ns = cell_text(r, i, 0),
+                                .key = cell_text(r, i, 1),
+                                .value = cell_text(r, i, 2),
+                                .created = cell_int(r, i, 3),
+                                .updated = cell_int(r, i, 4),
+                                .ttl_ms = cell_int(r, i, 5),
+                                .expires = cell_int(r, i, 6) };
+
+        if (cb(arg, &row) != 0)
+            break;
+    }
+    PQclear(r);
+    return code;
+}
+
+int postgres_item(struct store *s,
+                  const struct item_row *row,
+                  int64_t now,
+                  store_item_cb cb,
+                  void *arg,
+                  struct error *err)
+{
+    struct postgres_params p;
+
+    start_at(&p, s, SQL_ITEM, row);
+    params_int(&p, now);
+    return give(&p, row->owner, cb, arg, err);
+}
+
+int postgres_items(struct store *s,
+                   struct str owner,
+                   struct str prefix,
+                   int64_t now,
+                   store_item_cb cb,
+                   void *arg,
+                   struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_ITEMS);
+    params_text(&p, owner);
+    params_text(&p, prefix.n > 0 ? prefix : STR(""));
+    params_text(&p, prefix.n > 0 ? prefix : STR_NONE);
+    params_int(&p, now);
+    return give(&p, owner, cb, arg, err);
+}
+
+int postgres_namespaces(struct store *s,
+                        struct str owner,
+                        int64_t now,
+                        store_ns_cb cb,
+                        void *arg,
+                        struct error *err)
+{
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    params_init(&p, s, SQL_NAMESPACES);
+    params_text(&p, owner);
+    params_int(&p, now);
+    int code = rows_get(&p, &r, err);
+    for (int i = 0; i < PQntuples(r) && cb(arg, cell_text(r, i, 0)) == 0; i++)
+        ;
+    PQclear(r);
+    return code;
+}

@@ -1,0 +1,219 @@
+/* A store is one connection to a PostgreSQL database.
+ *
+ * The one that writes is the writer of the shard (shard.c).  Its transaction is a pipeline:
+ * begin and the fence are sent with the first write, and the commit behind the last one.
+ *
+ * Failing: what fails inside a transaction is remembered, nothing is sent after it, and the
+ * commit gives the error again.  When the connection breaks, nothing of the transaction is
+ * stored, and the next one connects anew, unless the commit itself was on its way.  Then
+ * nobody knows, and nobody is told: settle_commit() connects until it can look.  The fence has
+ * put the turn's number into `turns` in the same transaction; if it is there, all is. */
+#include "store/postgres/postgres.h"
+
+#include "base/clock.h"
+#include "store/list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RETRY_MS = 200 };
+
+#define ENTRY(name) STORE_ENTRY(postgres, name)
+static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
+
+                                      STORE_OPS(ENTRY) };
+#undef ENTRY
+/* PostgreSQL's own tools do the rest: pg_dump, amcheck, autovacuum. */
+static const struct store_admin admin = { .identity = postgres_identity,
+                                          .breadcrumb = postgres_breadcrumb };
+
+static int open_store(const char *place,
+                      const struct store_options *options,
+                      enum store_role role,
+                      struct store **ret,
+                      struct error *err)
+{
+    struct postgres_store *s = calloc(1, sizeof(*s));
+
+    (void)place; /* libpq wants the whole URL */
+    if (s == NULL || (s->url = strdup(options->url)) == NULL) {
+        free(s);
+        return error_set(err, ERR_NOMEM, "out of memory");
+    }
+    s->base = (struct store){ .ops = &ops, .admin = &admin };
+    s->role = role;
+    s->relaxed = options->relaxed;
+    s->busy_ms = options->busy_ms;
+    int code = connection_name(s, s->url, err);
+    if (code == 0)
+        code = connection_ready(s, err);
+    if (code != 0) {
+        postgres_close(&s->base);
+        return code;
+    }
+    *ret = &s->base;
+    return 0;
+}
+
+#define FORM "postgres://USER@HOST/DATABASE"
+const struct store_backend store_backend_postgres = { "postgres", FORM, open_store };
+const struct store_backend store_backend_postgresql = { "postgresql", FORM, open_store };
+
+void postgres_close(struct store *store)
+{
+    struct postgres_store *s = postgres_of(store);
+
+    if (s->in_transaction)
+        postgres_rollback(store);
+    breadcrumb_release(s);
+    connection_close(s); /* the lock goes with it */
+    PQclear(s->kept);
+    free(s->url);
+    free(s);
+}
+
+/* --- transactions ---------------------------------------------------------------- */
+
+static int send_fence(struct postgres_store *s, struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, &s->base, SQL_FENCE);
+    params_int(&p, POSTGRES_SHARD);
+    params_int(&p, s->epoch);
+    params_int(&p, s->turn + 1);
+    params_int(&p, postgres_schema_version());
+    return send_params(&p, false, err);
+}
+
+int postgres_begin(struct store *store, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+
+    assert(s->role != STORE_READER && !s->in_transaction);
+    int code = connection_ready(s, err);
+    if (code == 0)
+        code = send_plain(s, SQL_BEGIN, err);
+    if (code == 0 && s->role == STORE_WRITER)
+        code = send_fence(s, err);
+    if (code != 0) {
+        connection_close(s);
+        return code;
+    }
+    s->in_transaction = true;
+    s->failure = (struct error){ 0 };
+    return 0;
+}
+
+void postgres_rollback(struct store *store)
+{
+    struct postgres_store *s = postgres_of(store);
+
+    s->in_transaction = s->gathering = false;
+    if (connection_lost(s))
+        return;
+    if (send_plain(s, SQL_ROLLBACK, NULL) != 0)
+        connection_close(s);
+    else if (settle(s, NULL, NULL) != 0 && !connection_lost(s) &&
+             (send_plain(s, SQL_ROLLBACK, NULL) != 0 || settle(s, NULL, NULL) != 0))
+        connection_close(s); /* it was behind a statement that failed, so it is sent twice */
+}
+
+/* Is the turn @turn of @epoch stored?  ERR_BUSY and others: that cannot be known now. */
+static int find_turn(struct postgres_store *s,
+                     int64_t epoch,
+                     int64_t turn,
+                     bool *ret,
+                     struct error *err)
+{
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    params_init(&p, &s->base, SQL_TURN);
+    params_int(&p, POSTGRES_SHARD);
+    params_int(&p, epoch);
+    int code = rows_get(&p, &r, err);
+    if (code == 0)
+        *ret = PQntuples(r) == 1 && cell_int(r, 0, 0) == turn;
+    PQclear(r);
+    return code;
+}
+
+/* The connection broke behind the commit.  Waits for as long as PostgreSQL is away. */
+static int settle_commit(struct postgres_store *s, struct error *err)
+{
+    int64_t epoch = s->epoch, turn = s->turn + 1;
+    bool is_stored = false;
+
+    while (find_turn(s, epoch, turn, &is_stored, err) != 0) {
+        clock_sleep_ms(RETRY_MS);
+        if (s->is_fenced) /* then our last session has ended, and anybody may look */
+            s->role = STORE_BESIDE;
+    }
+    if (s->role == STORE_BESIDE) {
+        s->role = STORE_WRITER;
+        connection_close(s);
+    }
+    return is_stored
+               ? 0
+               : error_set(err, ERR_IO,
+                           "PostgreSQL (%s) went away before it had stored anything", s->name);
+}
+
+static bool is_commit(const PGresult *r)
+{
+    return r != NULL && strcmp(PQcmdStatus((PGresult *)(uintptr_t)r), "COMMIT") == 0;
+}
+
+int postgres_commit(struct store *store, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+    PGresult *r = NULL;
+
+    assert(s->in_transaction);
+    if (s->failure.code != 0) {
+        postgres_rollback(store);
+        return error_set(err, s->failure.code, "%s", s->failure.text);
+    }
+    int code = send_plain(s, SQL_COMMIT, err);
+    if (code == 0)
+        code = settle(s, &r, err);
+    if (code == 0 && !is_commit(r))
+        code = postgres_fault(s, r, err);
+    PQclear(r);
+    s->in_transaction = s->gathering = false;
+    if (code != 0 && connection_lost(s) && s->role == STORE_WRITER)
+        return settle_commit(s, err);
+    if (code != 0)
+        postgres_rollback(store);
+    else
+        s->turn++;
+    return code;
+}
+
+/* Sends all of it, and waits for nothing: what fails is told by the next call that waits, at
+ * the latest by the commit. */
+int postgres_flush(struct store *s, struct store_batch *b, struct error *err)
+{
+    postgres_of(s)->gathering = true;
+    int code = store_flush_each(s, b, err);
+    postgres_of(s)->gathering = false;
+    return code;
+}
+
+/* One round trip for each want: fewer are possible. */
+int postgres_read(struct store *s,
+                  const struct store_want *wants,
+                  size_t n,
+                  store_found_cb cb,
+                  void *arg,
+                  struct error *err)
+{
+    return store_read_each(s, wants, n, cb, arg, err);
+}
+
+void postgres_compact(struct store *s)
+{
+    (void)s; /* autovacuum does it */
+}

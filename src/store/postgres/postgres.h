@@ -1,0 +1,200 @@
+/* The PostgreSQL backend, inside: what its sources share.  Everyone else includes store.h.
+ *
+ *     postgres.c    opening, closing, transactions, commits whose answer was lost
+ *     connection.c  connecting and connecting again
+ *     shard.c       who may write: the lock, the epoch, the turn
+ *     schema.c      whose database it is, and bringing it up to date
+ *     statements.h  every statement
+ *     statements.c  preparing them, parameters
+ *     pipeline.c    sending statements, reading results
+ *     jobs.c        rows of jobs, and of those over which the server has crashed
+ *     records.c     rows of records
+ *     retention.c   what is kept how long
+ *     questions.c   rows of questions
+ *     checkpoints.c rows of checkpoints
+ *     items.c       rows of items
+ *     assistants.c  rows of assistants
+ *     threads.c     rows of threads and runs
+ *     tokens.c      rows of tokens
+ *     admin.c       its identity, the breadcrumb
+ *     clock.c       stored times, when the wall clock is set
+ *     fault.c       PostgreSQL's errors, as ours and in words */
+#ifndef STORE_POSTGRES_H
+#define STORE_POSTGRES_H
+
+#include "base/error.h"
+#include "store/backend.h"
+#include "store/postgres/statements.h"
+#include "store/rows.h"
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+/* As many as there are in SQLite's row ids: a database can be copied to either. */
+#define POSTGRES_MAX_SEQ (((uint64_t)1 << 30) - 1)
+
+/* Keys are taken from a sequence in blocks of so many, which it counts by. */
+#define POSTGRES_KEY_BLOCK 1024
+
+/* Gateways share nothing yet: there is one shard. */
+enum { POSTGRES_SHARD = 0 };
+
+struct postgres_store {
+    struct store base;
+    PGconn *conn;   /* owned; in pipeline mode; NULL or broken: connect before the next use */
+    char *url;      /* owned; may hold a password, so no message shows it */
+    char name[112]; /* for messages: database and host */
+    enum store_role role;
+    bool relaxed;     /* commits do not wait for the disk */
+    unsigned busy_ms; /* how long to wait for the lock of our own last session */
+    bool in_transaction;
+    bool gathering;       /* writes are sent and not waited for */
+    struct error failure; /* of the transaction; code 0: it may be committed */
+    unsigned n_unread;    /* statements whose results were not read yet */
+    PGresult *kept;       /* owned; has the texts of the row that was handed out last */
+    int64_t epoch;        /* of the shard, since we hold it; 0: we never did */
+    int64_t turn;         /* of this epoch: the last one that is stored */
+    char holder[40];      /* our name as the writer, given when it was opened; "": none yet */
+    bool is_fenced;       /* another gateway has taken the shard since: we write no more */
+    struct postgres_keys {
+        int64_t next, left;
+    } keys[STORE_KEYS_MAX];      /* taken and not given out */
+    _Atomic int64_t *breadcrumb; /* mapped; NULL: nobody has asked for it */
+    int backend;                 /* process id of our last session; 0: none */
+    char backend_start[40];      /* and when it began, which tells it from a later one */
+};
+
+static inline struct postgres_store *postgres_of(struct store *s)
+{
+    return (struct postgres_store *)s;
+}
+
+#define POSTGRES_OP(name) STORE_DECLARE(postgres, name)
+STORE_OPS(POSTGRES_OP)
+POSTGRES_OP(identity)
+POSTGRES_OP(breadcrumb)
+#undef POSTGRES_OP
+
+/* --- admin.c ---------------------------------------------------------------------- */
+
+void breadcrumb_release(struct postgres_store *s);
+
+/* --- connection.c ---------------------------------------------------------------- */
+
+/* Makes s->name, without a password.  ERR_SYNTAX: it is no URL of PostgreSQL's. */
+int connection_name(struct postgres_store *s, const char *url, struct error *err);
+/* Connects unless the connection is there: settings, lock and epoch, statements. */
+int connection_ready(struct postgres_store *s, struct error *err);
+void connection_close(struct postgres_store *s);
+bool connection_lost(const struct postgres_store *s);
+/* Before pipeline mode: runs @sql, gives its rows (unless @ret is NULL). */
+int connection_exec(struct postgres_store *s,
+                    const char *sql,
+                    PGresult **ret,
+                    struct error *err);
+
+/* --- shard.c --------------------------------------------------------------------- */
+
+/* Takes the lock of the shard for this session; ERR_BUSY when another gateway has it. */
+int shard_lock(struct postgres_store *s, struct error *err);
+/* Raises the epoch.  ERR_IO when another gateway has raised it since we did. */
+int shard_take(struct postgres_store *s, struct error *err);
+
+/* --- schema.c -------------------------------------------------------------------- */
+
+/* Is it ours, and of our version?  The writer brings it there. */
+int schema_ready(struct postgres_store *s, struct error *err);
+int postgres_schema_version(void);
+
+/* --- statements.c ---------------------------------------------------------------- */
+
+enum { POSTGRES_MAX_PARAMS = 48 };
+
+/* The parameters of a statement, in the order of the question marks; texts are borrowed until
+ * it is sent. */
+struct postgres_params {
+    struct postgres_store *s;
+    enum postgres_statement id;
+    int n;
+    bool is_too_large;
+    const char *values[POSTGRES_MAX_PARAMS];
+    int lengths[POSTGRES_MAX_PARAMS];
+    int64_t numbers[POSTGRES_MAX_PARAMS]; /* in network order */
+};
+
+/* Queues the preparation of all statements that this role uses. */
+int statements_send(struct postgres_store *s);
+/* The name of a statement, and of its variant that fails unless it changes a row. */
+const char *statement_name(enum postgres_statement id, bool must, char buffer[16]);
+
+void params_init(struct postgres_params *p, struct store *s, enum postgres_statement id);
+void params_text(struct postgres_params *p, struct str text);
+void params_int(struct postgres_params *p, int64_t value);
+
+/* --- pipeline.c ------------------------------------------------------------------ */
+
+/* Sends a statement that reads, and gives its rows; what was sent before is settled as well.
+ * The caller clears *@ret. */
+int rows_get(struct postgres_params *p, PGresult **ret, struct error *err);
+/* The same for one row, which is kept until the next call on the store; ERR_NOT_FOUND, without
+ * a text. */
+int row_get(struct postgres_params *p, PGresult **ret, struct error *err);
+/* The number that a statement without parameters gives. */
+int number_get(struct store *s, enum postgres_statement id, int64_t *ret, struct error *err);
+
+/* Sends a statement that writes.  *@ret_n (unless NULL) is the number of rows that it changed;
+ * 1 while gathering, when nobody knows it yet. */
+int write_rows(struct postgres_params *p, size_t *ret_n, struct error *err);
+/* The same for one that must change a row: ERR_NOT_FOUND without a text.  While gathering, the
+ * commit fails otherwise. */
+int write_row(struct postgres_params *p, struct error *err);
+/* Sends a statement, or its variant that fails unless it changes a row; its result is read
+ * later. */
+int send_params(struct postgres_params *p, bool must, struct error *err);
+/* The same without parameters. */
+int send_plain(struct postgres_store *s, enum postgres_statement id, struct error *err);
+/* Reads all results.  The last one is *@ret_last (unless NULL), which the caller clears. */
+int settle(struct postgres_store *s, PGresult **ret_last, struct error *err);
+
+static inline int64_t cell_int(const PGresult *r, int row, int column)
+{
+    uint64_t n = 0;
+    const char *p = PQgetvalue(r, row, column);
+
+    for (int i = 0; i < PQgetlength(r, row, column); i++) /* NULL is 0 */
+        n = n << 8 | (unsigned char)p[i];
+    return (int64_t)n;
+}
+
+static inline struct str cell_text(const PGresult *r, int row, int column)
+{
+    return PQgetisnull(r, row, column)
+               ? STR_NONE
+               : str_make(PQgetvalue(r, row, column), (size_t)PQgetlength(r, row, column));
+}
+
+/* --- jobs.c ---------------------------------------------------------------------- */
+
+/* Gives what the statement finds, which are rows of jobs. */
+int jobs_give(struct postgres_params *p, store_job_cb cb, void *arg, struct error *err);
+
+/* --- records.c ------------------------------------------------------------------- */
+
+/* The chunk that @seq begins from now on, in *@ret, kept as row_get() does; the seq of its last
+ * record in *@ret_last.  ERR_NOT_FOUND without a text. */
+int chunk_from(struct store *s,
+               int64_t key,
+               uint64_t seq,
+               struct str *ret,
+               int64_t *ret_last,
+               struct error *err);
+
+/* --- fault.c --------------------------------------------------------------------- */
+
+/* What the result or the connection complains of, as a code of ours and in words. */
+int postgres_fault(struct postgres_store *s, const PGresult *result, struct error *err);
+int postgres_cannot_connect(struct postgres_store *s, const PGconn *conn, struct error *err);
+/* ERR_NOT_FOUND and what was not found; other codes as they are. */
+int not_found(int code, const char *what, struct error *err);
+
+#endif

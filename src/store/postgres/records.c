@@ -1,0 +1,189 @@
+/* Rows of records: a row is a chunk of one job's records, a line each, by the seq of the last.
+ *
+ * Pages are read key by key: a job may have a million records, and libpq gives a result only
+ * when it has all of it. */
+#include "store/postgres/postgres.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { PAGE_ROWS = 64 };
+
+/* --- appending ------------------------------------------------------------------- */
+
+int postgres_append(struct store *s,
+                    int64_t key,
+                    uint64_t last,
+                    struct str stored,
+                    int64_t batch,
+                    struct error *err)
+{
+    struct postgres_params p;
+
+    assert(stored.p != NULL);
+    if (last > POSTGRES_MAX_SEQ)
+        return error_set(err, ERR_TOO_LARGE,
+                         "job %" PRId64 " has all the records that a job can have (%" PRIu64
+                         ")",
+                         key, POSTGRES_MAX_SEQ);
+    if (last == 0 || key <= 0)
+        return error_set(err, ERR_REFUSED, "record %" PRIu64 " of job %" PRId64 " cannot be",
+                         last, key);
+    params_init(&p, s, SQL_APPEND);
+    params_int(&p, key);
+    params_int(&p, (int64_t)last);
+    if (batch >= 0)
+        params_int(&p, batch);
+    else
+        params_text(&p, STR_NONE);
+    params_text(&p, stored);
+    int code = write_row(&p, err);
+    return code == ERR_NOT_FOUND
+               ? error_set(err, ERR_REFUSED,
+                           "record %" PRIu64 " of job %" PRId64 " is there already", last, key)
+               : code;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static uint64_t count_lines(struct str chunk)
+{
+    uint64_t n = 1;
+
+    for (size_t at; (at = str_find(chunk, '\n')) < chunk.n; n++)
+        chunk = str_skip(chunk, at + 1);
+    return n;
+}
+
+/* Cuts the first line off. */
+static struct str take_line(struct str *rest)
+{
+    size_t n = str_find(*rest, '\n');
+    struct str line = str_head(*rest, n);
+
+    *rest = str_skip(*rest, n + 1);
+    return line;
+}
+
+struct given_records {
+    uint64_t after;
+    size_t n, limit;
+    size_t bytes, max_bytes;
+    store_record_cb cb;
+    void *arg;
+};
+
+/* The records of one chunk that are wanted; false when it is enough. */
+static bool give_chunk(struct given_records *g, uint64_t last, struct str chunk)
+{
+    uint64_t seq = last - count_lines(chunk);
+
+    while (seq < last) {
+        struct str stored = take_line(&chunk);
+
+        if (++seq <= g->after)
+            continue;
+        /* The first one is given whatever its size: else a reader could never pass it. */
+        if (g->n == g->limit || (g->n > 0 && stored.n > g->max_bytes - g->bytes))
+            return false;
+        if (g->cb(g->arg, seq, stored) != 0 || stored.n >= g->max_bytes - g->bytes)
+            return false;
+        g->n++;
+        g->bytes += stored.n;
+        g->after = seq;
+    }
+    return g->n < g->limit;
+}
+
+static int get_page(struct store *s,
+                    int64_t key,
+                    uint64_t after,
+                    int64_t n,
+                    PGresult **ret,
+                    struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_RECORDS);
+    params_int(&p, key);
+    params_int(&p, (int64_t)after);
+    params_int(&p, n);
+    return rows_get(&p, ret, err);
+}
+
+int postgres_records(struct store *s,
+                     int64_t key,
+                     uint64_t after,
+                     size_t limit,
+                     size_t max_bytes,
+                     store_record_cb cb,
+                     void *arg,
+                     struct error *err)
+{
+    struct given_records g = {
+        .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
+    };
+    int64_t page = limit < PAGE_ROWS ? (int64_t)limit : PAGE_ROWS;
+    bool more = limit > 0 && after < POSTGRES_MAX_SEQ;
+    int code = 0;
+
+    while (code == 0 && more) {
+        PGresult *r = NULL;
+
+        code = get_page(s, key, g.after, page, &r, err);
+        more = PQntuples(r) == page;
+        for (int i = 0; i < PQntuples(r); i++)
+            if (!give_chunk(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
+                more = false;
+                break;
+            }
+        PQclear(r);
+    }
+    return code;
+}
+
+int chunk_from(struct store *s,
+               int64_t key,
+               uint64_t seq,
+               struct str *ret,
+               int64_t *ret_last,
+               struct error *err)
+{
+    struct postgres_store *store = postgres_of(s);
+    PGresult *r = NULL;
+    int code = seq == 0 || seq > POSTGRES_MAX_SEQ ? ERR_NOT_FOUND
+                                                  : get_page(s, key, seq - 1, 1, &r, err);
+
+    if (code != 0)
+        return code;
+    PQclear(store->kept);
+    store->kept = r;
+    if (PQntuples(r) == 0)
+        return ERR_NOT_FOUND;
+    struct str chunk = cell_text(r, 0, 1);
+    uint64_t n = count_lines(chunk);
+    uint64_t wanted = (uint64_t)cell_int(r, 0, 0) - seq + 1;
+    for (; n > wanted; n--)
+        (void)take_line(&chunk);
+    *ret = chunk;
+    *ret_last = cell_int(r, 0, 0);
+    return n == wanted ? 0 : ERR_NOT_FOUND;
+}
+
+int postgres_record(struct store *s,
+                    int64_t key,
+                    uint64_t seq,
+                    struct str *ret,
+                    struct error *err)
+{
+    struct str chunk;
+    int64_t last;
+    int code = chunk_from(s, key, seq, &chunk, &last, err);
+
+    if (code == ERR_NOT_FOUND)
+        return error_set(err, code, "job %" PRId64 " has no record %" PRIu64, key, seq);
+    if (code == 0)
+        *ret = take_line(&chunk);
+    return code;
+}

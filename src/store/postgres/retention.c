@@ -1,0 +1,139 @@
+/* What is kept how long.
+ *
+ * Nothing is removed in one go, because a job may have a million records and a transaction
+ * holds up everybody: whoever makes records invisible (a deleted job; one whose time is over,
+ * by its first_seq) writes down in `leavings` that they are left over, and postgres_expire()
+ * removes them bit by bit. */
+#include "store/postgres/postgres.h"
+
+/* A job, and a number that matters with it. */
+struct expiring {
+    int64_t key; /* 0: none */
+    int64_t n;
+};
+
+static int find(struct postgres_params *p, struct expiring *ret, struct error *err)
+{
+    PGresult *r = NULL;
+    int code = rows_get(p, &r, err);
+
+    *ret = (struct expiring){ 0 };
+    if (code == 0 && PQntuples(r) == 1)
+        *ret = (struct expiring){ cell_int(r, 0, 0), cell_int(r, 0, 1) };
+    PQclear(r);
+    return code;
+}
+
+/* At most @room chunks that nobody sees any more. */
+static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
+{
+    struct postgres_params p;
+    struct expiring leaving;
+    size_t n = 0, noted = 0;
+
+    params_init(&p, s, SQL_LEAVING);
+    int code = find(&p, &leaving, err);
+    if (code != 0 || leaving.key == 0)
+        return code;
+    params_init(&p, s, SQL_RECORDS_DELETE);
+    params_int(&p, leaving.key);
+    params_int(&p, leaving.n);
+    params_int(&p, (int64_t)room);
+    code = write_rows(&p, &n, err);
+    if (code == 0 && n < room) {
+        params_init(&p, s, SQL_LEAVING_DELETE);
+        params_int(&p, leaving.key);
+        code = write_rows(&p, &noted, err);
+    }
+    *ret_n = n + noted;
+    return code;
+}
+
+/* The chunk that @seq is in begins with it from now on. */
+static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *err)
+{
+    struct postgres_params p;
+    struct str chunk;
+    int64_t last;
+    int code = chunk_from(s, key, seq, &chunk, &last, err);
+
+    if (code != 0)
+        return code == ERR_NOT_FOUND ? 0 : code;
+    params_init(&p, s, SQL_CHUNK_CUT);
+    params_text(&p, chunk);
+    params_int(&p, key);
+    params_int(&p, last);
+    return write_rows(&p, NULL, err);
+}
+
+/* Of a job whose time is over only the ending stays, without job.start in any case. */
+static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *err)
+{
+    struct postgres_params p;
+    struct expiring job;
+
+    params_init(&p, s, SQL_WHOLE_JOB);
+    params_int(&p, now);
+    int code = find(&p, &job, err);
+    if (code != 0 || job.key == 0)
+        return code;
+    code = cut_chunk(s, job.key, (uint64_t)job.n, err);
+    params_init(&p, s, SQL_JOB_WITHDRAW);
+    params_int(&p, job.key);
+    params_int(&p, job.n);
+    return code == 0 ? write_rows(&p, ret_n, err) : code;
+}
+
+static int forget(struct store *s, int64_t before, size_t *ret_n, struct error *err)
+{
+    struct postgres_params p;
+    struct expiring job;
+
+    params_init(&p, s, SQL_EXPIRED_JOB);
+    params_int(&p, before);
+    int code = find(&p, &job, err);
+    if (code != 0 || job.key == 0)
+        return code;
+    *ret_n = 1;
+    return postgres_job_delete(s, job.key, err);
+}
+
+static int expire_items(struct store *s,
+                        int64_t now,
+                        size_t room,
+                        size_t *ret_n,
+                        struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_ITEMS_EXPIRE);
+    params_int(&p, now);
+    params_int(&p, (int64_t)room);
+    return write_rows(&p, ret_n, err);
+}
+
+int postgres_expire(struct store *s,
+                    int64_t now,
+                    int64_t keep_ms,
+                    size_t limit,
+                    size_t *ret_n,
+                    struct error *err)
+{
+    size_t n = 0, done = 1;
+    int code = 0;
+
+    while (code == 0 && n < limit && done > 0) {
+        done = 0;
+        code = sweep(s, limit - n, &done, err);
+        if (code == 0 && done == 0)
+            code = withdraw(s, now, &done, err);
+        if (code == 0 && done == 0)
+            code = forget(s, now - keep_ms, &done, err);
+        if (code == 0 && done == 0)
+            code = expire_items(s, now, limit - n, &done, err);
+        n += done;
+    }
+    if (code == 0)
+        *ret_n = n;
+    return code;
+}

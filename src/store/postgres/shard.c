@@ -1,0 +1,153 @@
+/* Who may write.
+ *
+ * A database has shards; there is one, number 0.  Its writer holds the shard's advisory lock
+ * for as long as its session lives, and has raised the shard's epoch.  The lock keeps others
+ * out; the epoch is what each transaction checks (the function fence() in schema.c), because a
+ * session can end, and with it the lock, while its gateway believes that it writes.
+ *
+ *     session lost ─▶ our last session still has the lock: PostgreSQL ends it
+ *                  ─▶ lock ─▶ the holder is still us: raise the epoch, go on
+ *                             it is another: what we know of the jobs is old; refuse
+ *
+ * When the lock is ours again, the last session's transaction has ended one way or the other:
+ * so a look at `turns` then settles a commit whose answer was lost (postgres.c). */
+#include "store/postgres/postgres.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Our last session gets a moment to end by itself: it may be about to commit. */
+enum { KEPT_EPOCHS = 100, PAUSE_MS = 10, PATIENCE_MS = 300 };
+
+/* Two numbers: of the schema, since databases have their own locks; and of the shard. */
+#define LOCK_NAME "hashtext('spoolwire:' || current_schema()), 0"
+
+static int try_lock(struct postgres_store *s, bool *ret, struct error *err)
+{
+    PGresult *r = NULL;
+    int code = connection_exec(s, "SELECT pg_try_advisory_lock(" LOCK_NAME ")", &r, err);
+
+    if (code == 0)
+        *ret = PQgetvalue(r, 0, 0)[0] == 't';
+    PQclear(r);
+    return code;
+}
+
+/* Is the session that we had before still there?  Ends it if it @must. */
+static int find_last_session(struct postgres_store *s, bool must, bool *ret, struct error *err)
+{
+    char sql[200];
+    PGresult *r = NULL;
+
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT %s FROM pg_stat_activity WHERE pid = %d AND backend_start = '%s'",
+                   must ? "pg_terminate_backend(pid)" : "pid", s->backend, s->backend_start);
+    int code = connection_exec(s, sql, &r, err);
+    *ret = code == 0 && PQntuples(r) > 0;
+    PQclear(r);
+    return code;
+}
+
+static int remember_session(struct postgres_store *s, struct error *err)
+{
+    PGresult *r = NULL;
+    int code = connection_exec(
+        s, "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()", &r,
+        err);
+
+    if (code == 0 && PQntuples(r) == 1) {
+        s->backend = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
+        (void)snprintf(s->backend_start, sizeof(s->backend_start), "%s", PQgetvalue(r, 0, 1));
+    }
+    PQclear(r);
+    return code;
+}
+
+/* The lock was not free: waits for the end of our own last session, if that has it. */
+static int lock_again(struct postgres_store *s, bool *ret, struct error *err)
+{
+    bool is_there = true;
+    int code = 0;
+
+    for (unsigned ms = 0; code == 0 && is_there && !*ret && ms < s->busy_ms; ms += PAUSE_MS) {
+        code = find_last_session(s, ms >= PATIENCE_MS, &is_there, err);
+        clock_sleep_ms(PAUSE_MS);
+        if (code == 0)
+            code = try_lock(s, ret, err);
+    }
+    s->is_fenced = code == 0 && !is_there && !*ret;
+    return code;
+}
+
+int shard_lock(struct postgres_store *s, struct error *err)
+{
+    bool is_ours = false;
+    int code = try_lock(s, &is_ours, err);
+
+    if (code == 0 && !is_ours && s->backend != 0)
+        code = lock_again(s, &is_ours, err);
+    if (code != 0)
+        return code;
+    if (!is_ours)
+        return error_set(err, ERR_BUSY,
+                         "another gateway has the database %s: stop it first, or give another "
+                         "database (several gateways are not supported yet)",
+                         s->name);
+    return remember_session(s, err);
+}
+
+static int raise_epoch(struct postgres_store *s, int64_t *ret, struct error *err)
+{
+    char sql[320];
+    PGresult *r = NULL;
+
+    /* By the holder and not by the epoch: our last attempt may have raised that, and its answer
+     * been lost. */
+    if (s->holder[0] == '\0')
+        (void)snprintf(sql, sizeof(sql),
+                       "UPDATE shards SET epoch = epoch + 1, holder = gen_random_uuid()::text "
+                       "WHERE shard = %d RETURNING epoch, holder",
+                       POSTGRES_SHARD);
+    else
+        (void)snprintf(sql, sizeof(sql),
+                       "UPDATE shards SET epoch = epoch + 1 WHERE shard = %d AND holder = '%s' "
+                       "RETURNING epoch, holder",
+                       POSTGRES_SHARD, s->holder);
+    int code = connection_exec(s, sql, &r, err);
+    if (code == 0 && PQntuples(r) == 1) {
+        *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+        (void)snprintf(s->holder, sizeof(s->holder), "%s", PQgetvalue(r, 0, 1));
+    } else if (code == 0) {
+        s->is_fenced = true;
+        code = error_set(err, ERR_IO,
+                         "another gateway has written to %s while this one was cut off: "
+                         "nothing is stored any more; restart this one",
+                         s->name);
+    }
+    PQclear(r);
+    return code;
+}
+
+int shard_take(struct postgres_store *s, struct error *err)
+{
+    int64_t epoch = 0;
+    char sql[320];
+    int code = raise_epoch(s, &epoch, err);
+
+    if (code != 0)
+        return code;
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO turns(shard, epoch, turn) VALUES(%d, %" PRId64 ", 0); "
+                   "DELETE FROM turns WHERE shard = %d AND epoch < %" PRId64,
+                   POSTGRES_SHARD, epoch, POSTGRES_SHARD, epoch - KEPT_EPOCHS);
+    code = connection_exec(s, sql, NULL, err);
+    if (code == 0) {
+        s->epoch = epoch;
+        s->turn = 0;
+    }
+    return code;
+}

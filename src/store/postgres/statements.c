@@ -1,0 +1,116 @@
+/* Statements are prepared when a connection is made, all in one message.
+ *
+ * Each that changes rows is prepared twice.  Its variant fails unless a row was changed: what
+ * follows it in the pipeline, the commit included, is then not executed.  A statement that
+ * changes nothing is no error for PostgreSQL, and nobody looks at its result before the commit
+ * is sent. */
+#define _DEFAULT_SOURCE /* htobe64 */
+#include "store/postgres/postgres.h"
+
+#include "base/buf.h"
+
+#include <endian.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SQL_MAX_BYTES = 4096 };
+
+#define TEXT_OF(name, sql) sql,
+static const char *const texts[SQL_STATEMENT_MAX] = { SQL_READING(TEXT_OF)
+                                                          SQL_WRITING(TEXT_OF) };
+#undef TEXT_OF
+
+const char *statement_name(enum postgres_statement id, bool must, char buffer[16])
+{
+    (void)snprintf(buffer, 16, must ? "m%d" : "s%d", (int)id);
+    return buffer;
+}
+
+/* Numbers the parameters: "a = ?, b = ?" to "a = $1, b = $2".  False: it is too long. */
+static bool number_params(const char *sql, struct buf *ret)
+{
+    unsigned n = 0;
+
+    for (const char *p = sql; *p != '\0'; p++) {
+        if (*p != '?') {
+            buf_char(ret, *p);
+            continue;
+        }
+        buf_char(ret, '$');
+        if (p[1] < '0' || p[1] > '9')
+            buf_u64(ret, ++n);
+        else
+            n = (unsigned)(p[1] - '0'); /* the digits follow by themselves */
+    }
+    return ret->error == 0;
+}
+
+static bool changes_rows(enum postgres_statement id)
+{
+    const char *sql = texts[id];
+
+    return id > SQL_THREAD_KEYS && strncmp(sql, "SELECT", 6) != 0;
+}
+
+static int send_one(struct postgres_store *s, enum postgres_statement id, bool must)
+{
+    struct buf sql;
+    char name[16];
+
+    buf_init(&sql, SQL_MAX_BYTES);
+    if (must)
+        buf_lit(&sql, "WITH changed AS (");
+    bool ok = number_params(texts[id], &sql);
+    if (must)
+        buf_lit(&sql, " RETURNING 1) SELECT must(count(*)) FROM changed");
+    buf_char(&sql, '\0');
+    ok = ok && sql.error == 0 &&
+         PQsendPrepare(s->conn, statement_name(id, must, name), sql.p, 0, NULL) == 1;
+    s->n_unread += ok;
+    buf_done(&sql);
+    return ok ? 0 : ERR_IO;
+}
+
+/* The variants that are used, by write_row(). */
+static bool has_must(enum postgres_statement id)
+{
+    return changes_rows(id) && strncmp(texts[id], "WITH", 4) != 0;
+}
+
+int statements_send(struct postgres_store *s)
+{
+    int n = s->role == STORE_READER ? SQL_FIRST_WRITING : SQL_STATEMENT_MAX;
+    int code = 0;
+
+    for (int i = 0; i < n && code == 0; i++) {
+        code = send_one(s, (enum postgres_statement)i, false);
+        if (code == 0 && s->role == STORE_WRITER && has_must((enum postgres_statement)i))
+            code = send_one(s, (enum postgres_statement)i, true);
+    }
+    return code;
+}
+
+/* --- parameters ------------------------------------------------------------------ */
+
+void params_init(struct postgres_params *p, struct store *s, enum postgres_statement id)
+{
+    p->s = postgres_of(s);
+    p->id = id;
+    p->n = 0;
+    p->is_too_large = false;
+}
+
+void params_text(struct postgres_params *p, struct str text)
+{
+    p->is_too_large = p->is_too_large || text.n > INT_MAX / 2;
+    p->values[p->n] = text.p;
+    p->lengths[p->n++] = (int)text.n;
+}
+
+void params_int(struct postgres_params *p, int64_t value)
+{
+    p->numbers[p->n] = (int64_t)htobe64((uint64_t)value);
+    p->values[p->n] = (const char *)&p->numbers[p->n];
+    p->lengths[p->n++] = (int)sizeof(value);
+}

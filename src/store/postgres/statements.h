@@ -1,0 +1,310 @@
+/* Every statement, as X(name, sql): those that read, then those that write.
+ *
+ * A question mark is the next parameter, `?n` the parameter n (statements.c).  Every text is
+ * bytea: any bytes come back as they went in and compare as bytes, whatever the encoding and
+ * the collation of the database.  The views that end in `_text` are for people. */
+#ifndef STORE_POSTGRES_STATEMENTS_H
+#define STORE_POSTGRES_STATEMENTS_H
+
+/* clang-format off */
+#define SQL_NAME(column) ", " #column
+#define SQL_OF_JOB(column) ", j." #column
+#define SQL_MARK(column) ", ?"
+#define SQL_SET(column)  ", " #column " = ?"
+#define SQL_JOB_COLUMNS(M) JOB_FIXED(M, M) JOB_INDEXED(M, M) JOB_PLAIN(M, M)
+/* Rows are stored less often than records, which know better (store_append). */
+#define SQL_SELECT_JOBS                                                                \
+    "SELECT j.key, i.input, coalesce(r.last, j.seq), j.first_seq,"                     \
+    " coalesce(r.batch, j.producer_seq), s.crashed, s.set_aside"                       \
+    SQL_JOB_COLUMNS(SQL_OF_JOB)                                                        \
+    " FROM jobs j LEFT JOIN inputs i ON i.job = j.key"                                 \
+    " LEFT JOIN suspects s ON s.job = j.key"                                           \
+    " LEFT JOIN LATERAL (SELECT last, batch FROM records WHERE job = j.key AND last > j.seq" \
+    "  ORDER BY last DESC LIMIT 1) r ON true "
+#define SQL_IS_OPEN "state IN ('queued', 'running', 'waiting') "
+#define SQL_IS_FINAL "state IN ('succeeded', 'failed', 'cancelled') "
+#define SQL_KEPT_UNTIL "finished + expiry_seconds * 1000"
+
+#define SQL_SELECT_QUESTIONS                                                           \
+    "SELECT q.job, q.seq, q.id, q.attempt, q.asked, q.expires, q.on_expiry, "          \
+    "q.fallback, q.schema, q.question, q.context, q.value, q.answer, q.answered_by, "  \
+    "q.answered, q.resumed, j.id, j.agent, j.owner "                                   \
+    "FROM questions q JOIN jobs j ON j.key = q.job "
+
+#define SQL_THREAD_COLUMNS                                                             \
+    "key, id, owner, status, metadata, config, interrupts, error, created, updated, "  \
+    "state_updated, n_runs, is_temporary, state, ttl_ms"
+#define SQL_SELECT_THREADS "SELECT " SQL_THREAD_COLUMNS " FROM threads "
+#define SQL_LIST_THREADS(order)                                                        \
+    SQL_SELECT_THREADS "WHERE is_temporary = 0 AND (?1::bytea IS NULL OR owner = ?1) ORDER BY " order
+
+/* Of the tables of checkpoints, behind `thread`, in the order of those that put them. */
+#define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions, run"
+#define CHANNEL_COLUMNS    "ns, channel, version, type, data"
+#define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
+#define STATE_COLUMNS      "ns, id, state, run"
+#define SQL_COPY(table, columns, order)                                                \
+    "INSERT INTO " table "(thread, " columns ") SELECT ?::bytea, " columns " FROM " table " WHERE thread = ?" order
+#define SQL_SELECT_CHECKPOINTS "SELECT ns, id, parent, type, data, metadata, versions FROM checkpoints "
+#define SQL_LAST_WRITE                                                                 \
+    "w.n = (SELECT max(n) FROM run_writes WHERE thread = w.thread AND ns = w.ns "      \
+    "AND checkpoint = w.checkpoint AND task = w.task AND idx = w.idx) "
+#define SQL_SELECT_STATES                                                              \
+    "SELECT ns, id, parent, metadata, state FROM run_states states "                   \
+    "JOIN checkpoints USING (thread, ns, id) WHERE states.n = (SELECT max(s.n) FROM run_states s " \
+    "WHERE s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
+/* NULL is the greatest id there can be. */
+#define SQL_OLDER "id < coalesce(?, '\\xff'::bytea) ORDER BY id DESC"
+#define SQL_VERSIONS_OF "json_each_text(json_of(c.versions)) v "
+
+#define ASSISTANT_COLUMNS                                                                  \
+    "id, version, owner, graph, name, description, config, context, metadata, created, updated"
+#define SQL_SELECT_ASSISTANTS "SELECT " ASSISTANT_COLUMNS " FROM assistants "
+#define SQL_SELECT_ITEMS                                                               \
+    "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM items WHERE owner = ? "
+#define TOKEN_COLUMNS                                                                      \
+    "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, "                  \
+    "max_queued, max_running, max_streams, max_events, created, expires, revoked"
+
+/* A job that loses its input, its questions and what was saved of it: a job without a thread
+ * has its own id for one, and a temporary thread goes with its run. */
+#define SQL_STRIP_JOB                                                                  \
+    "WITH t AS (SELECT CASE WHEN j.thread = 0 THEN j.id ELSE (SELECT id FROM threads " \
+    "WHERE key = j.thread AND is_temporary = 1) END AS name FROM jobs j WHERE j.key = ?1), " \
+    "a AS (DELETE FROM inputs WHERE job = ?1), "                                       \
+    "b AS (DELETE FROM questions WHERE job = ?1), "                                    \
+    "c AS (DELETE FROM checkpoints WHERE thread = (SELECT name FROM t)), "             \
+    "d AS (DELETE FROM channels WHERE thread = (SELECT name FROM t)), "                \
+    "e AS (DELETE FROM run_writes WHERE thread = (SELECT name FROM t)), "              \
+    "f AS (DELETE FROM run_states WHERE thread = (SELECT name FROM t)), "
+#define SQL_LEAVE                                                                      \
+    "ON CONFLICT (job) DO UPDATE SET upto = excluded.upto"
+/* A time of 0 is none, and stays so. */
+#define SQL_MOVED(column) column " = CASE WHEN " column " = 0 THEN 0 ELSE " column " + ?1 END"
+
+#define SQL_READING(X)                                                                 \
+    X(JOB_BY_ID, SQL_SELECT_JOBS "WHERE j.id = ?")                                     \
+    X(JOB_BY_IDEMPOTENCY, SQL_SELECT_JOBS "WHERE j.idempotency_key = ?")               \
+    /* The key to stay below, the limit, the filters. */                               \
+    X(JOBS, SQL_SELECT_JOBS "WHERE j.key < ?1 ORDER BY j.key DESC LIMIT ?2")           \
+    X(JOBS_OF_STATE, SQL_SELECT_JOBS                                                   \
+      "WHERE j.key < ?1 AND j.state = ?3 ORDER BY j.key DESC LIMIT ?2")                \
+    X(JOBS_OF_AGENT, SQL_SELECT_JOBS                                                   \
+      "WHERE j.key < ?1 AND j.agent = ?3 ORDER BY j.key DESC LIMIT ?2")                \
+    X(JOBS_OF_AGENT_AND_STATE, SQL_SELECT_JOBS                                         \
+      "WHERE j.key < ?1 AND j.state = ?3 AND j.agent = ?4 ORDER BY j.key DESC LIMIT ?2") \
+    X(JOBS_OF_OWNER, SQL_SELECT_JOBS                                                   \
+      "WHERE j.key < ?1 AND j.owner = ?3 AND j.state = coalesce(?4, j.state) "         \
+      "AND j.agent = coalesce(?5, j.agent) ORDER BY j.key DESC LIMIT ?2")              \
+    X(OPEN_JOBS, SQL_SELECT_JOBS "WHERE j." SQL_IS_OPEN "ORDER BY j.key")              \
+    X(UNPUBLISHED_JOBS, SQL_SELECT_JOBS "WHERE j.unpublished ORDER BY j.key")          \
+    X(JOBS_SET_ASIDE, SQL_SELECT_JOBS "WHERE s.set_aside > 0 ORDER BY j.key")          \
+    X(THREAD_JOBS, SQL_SELECT_JOBS                                                     \
+      "WHERE j.thread = ? AND j.thread > 0 ORDER BY j.ordinal DESC")                   \
+    X(RECORDS, "SELECT last, stored FROM records WHERE job = ? AND last > ? ORDER BY last LIMIT ?") \
+    X(COUNTS, "SELECT count(*), coalesce(sum(seq - first_seq + 1), 0)::int8, "         \
+      "(SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "     \
+      "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r') FROM jobs") \
+    X(QUESTIONS, SQL_SELECT_QUESTIONS "WHERE q.job = ? ORDER BY q.seq")                \
+    X(OPEN_QUESTIONS, SQL_SELECT_QUESTIONS                                             \
+      "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "                              \
+      "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq")                   \
+    /* These three, and the next, in this order: checkpoints.c */                      \
+    X(CHECKPOINT, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?")     \
+    X(CHECKPOINTS_OF_NS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND " SQL_OLDER) \
+    X(CHECKPOINTS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND " SQL_OLDER)           \
+    X(STATE, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND id = ?")                 \
+    X(STATES_OF_NS, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND " SQL_OLDER)      \
+    X(STATES, SQL_SELECT_STATES "AND thread = ? AND " SQL_OLDER)                       \
+    X(CHANNELS, "SELECT k.channel, k.version, k.type, k.data "                         \
+      "FROM json_each_text(json_of(?)) WITH ORDINALITY v(key, value, n) "              \
+      "JOIN channels k ON k.thread = ? AND k.ns = ? AND k.channel = convert_to(v.key, 'UTF8') " \
+      "AND k.version = convert_to(v.value, 'UTF8') ORDER BY v.n")                      \
+    X(WRITES, "SELECT task, idx, path, channel, type, data FROM run_writes w WHERE thread = ? " \
+      "AND ns = ? AND checkpoint = ? AND " SQL_LAST_WRITE "ORDER BY task, idx")        \
+    X(THREAD_BY_ID, SQL_SELECT_THREADS "WHERE id = ?")                                 \
+    X(THREAD_BY_KEY, SQL_SELECT_THREADS "WHERE key = ?")                               \
+    X(THREADS_EXPIRED, SQL_SELECT_THREADS                                              \
+      "WHERE ttl_ms > 0 AND updated + ttl_ms <= ? AND status <> 'busy' "               \
+      "ORDER BY updated + ttl_ms LIMIT ?")                                             \
+    /* In the order of enum thread_order, each descending and ascending. */            \
+    X(THREADS_BY_UPDATED_DOWN, SQL_LIST_THREADS("updated DESC, key DESC"))             \
+    X(THREADS_BY_UPDATED_UP, SQL_LIST_THREADS("updated, key"))                         \
+    X(THREADS_BY_CREATED_DOWN, SQL_LIST_THREADS("key DESC"))                           \
+    X(THREADS_BY_CREATED_UP, SQL_LIST_THREADS("key"))                                  \
+    X(THREADS_BY_ID_DOWN, SQL_LIST_THREADS("id DESC"))                                 \
+    X(THREADS_BY_ID_UP, SQL_LIST_THREADS("id"))                                        \
+    X(THREADS_BY_STATUS_DOWN, SQL_LIST_THREADS("status DESC, key DESC"))               \
+    X(THREADS_BY_STATUS_UP, SQL_LIST_THREADS("status, key"))                           \
+    X(RUN, "SELECT r.job, r.assistant, r.metadata, r.kwargs, r.strategy, r.modes, r.subgraphs, " \
+      "t.id FROM runs r JOIN jobs j ON j.key = r.job LEFT JOIN threads t ON t.key = j.thread " \
+      "WHERE r.job = ?")                                                               \
+    X(ITEM, SQL_SELECT_ITEMS "AND namespace = ? AND key = ? AND (expires = 0 OR expires > ?)") \
+    /* '/' is what follows '.': all below the prefix. */                               \
+    X(ITEMS, SQL_SELECT_ITEMS "AND namespace >= ? AND (?3::bytea IS NULL OR "          \
+      "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
+      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
+    X(NAMESPACES, "SELECT DISTINCT namespace FROM items WHERE owner = ? "              \
+      "AND (expires = 0 OR expires > ?) ORDER BY namespace")                           \
+    X(ASSISTANT, SQL_SELECT_ASSISTANTS "WHERE id = ? AND counts")                      \
+    X(ASSISTANTS, SQL_SELECT_ASSISTANTS "WHERE counts ORDER BY created DESC, id")      \
+    X(ASSISTANT_VERSIONS, SQL_SELECT_ASSISTANTS "WHERE id = ? ORDER BY version DESC")  \
+    X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
+    X(TOKEN_CHANGES, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 0")     \
+    X(TOKENS_SEEN, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 1")       \
+    X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
+    X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
+    /* A row may be newer than the note. */                                            \
+    X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock), "                      \
+      "(SELECT max(updated) FROM jobs WHERE " SQL_IS_OPEN "), 0::int8)")
+
+#define SQL_WRITING(X)                                                                 \
+    X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")                        \
+    X(FENCE, "SELECT fence(?, ?, ?, ?)")                       \
+    X(COMMIT, "COMMIT")                                                                \
+    X(ROLLBACK, "ROLLBACK")                                                            \
+    X(TURN, "SELECT turn FROM turns WHERE shard = ? AND epoch = ?")              \
+    /* In the order of enum store_keys. */                                             \
+    X(JOB_KEYS, "SELECT nextval('job_keys')")                                          \
+    X(THREAD_KEYS, "SELECT nextval('thread_keys')")                                    \
+    X(JOB_INSERT, "INSERT INTO jobs(key, unpublished, seq, first_seq, producer_seq"    \
+      SQL_JOB_COLUMNS(SQL_NAME) ") VALUES(?, ?::int8 >= 0, ?, ?, ?"                    \
+      SQL_JOB_COLUMNS(SQL_MARK) ") ON CONFLICT DO NOTHING")                            \
+    X(INPUT_INSERT, "INSERT INTO inputs(job, input) VALUES(?, ?)")                     \
+    X(JOB_UPDATE, "UPDATE jobs SET seq = ?, producer_seq = ?" JOB_INDEXED(SQL_SET, SQL_SET) \
+      JOB_PLAIN(SQL_SET, SQL_SET) " WHERE key = ?")                                    \
+    X(JOB_PUBLISHED, "UPDATE jobs SET published = ?2, unpublished = ?2::int8 >= 0 WHERE key = ?1") \
+    X(JOB_DELETE, SQL_STRIP_JOB                                                        \
+      "g AS (DELETE FROM threads WHERE is_temporary = 1 AND key = "                    \
+      "(SELECT thread FROM jobs WHERE key = ?1)), "                                    \
+      "h AS (DELETE FROM runs WHERE job = ?1), i AS (DELETE FROM suspects WHERE job = ?1), " \
+      "l AS (INSERT INTO leavings SELECT key, 1073741823 FROM jobs WHERE key = ?1 " SQL_LEAVE ") " \
+      "DELETE FROM jobs WHERE key = ?1")                                               \
+    X(JOB_IS_THERE, "SELECT must((SELECT count(*) FROM jobs WHERE key = ?))")          \
+    /* The job, and the first record that stays. */                                    \
+    X(JOB_WITHDRAW, SQL_STRIP_JOB "h AS (UPDATE runs SET kwargs = '{}' WHERE job = ?1), " \
+      "l AS (INSERT INTO leavings VALUES(?1, ?2::int8 - 1) " SQL_LEAVE ") "                  \
+      "UPDATE jobs SET first_seq = ?2 WHERE key = ?1")                                 \
+    X(SUSPECT_PUT, "INSERT INTO suspects(job, crashed, set_aside) VALUES(?, ?, ?) "    \
+      "ON CONFLICT (job) DO UPDATE SET crashed = excluded.crashed, set_aside = excluded.set_aside") \
+    X(SUSPECT_DELETE, "DELETE FROM suspects WHERE job = ?")                            \
+    X(APPEND, "INSERT INTO records(job, last, batch, stored) VALUES(?, ?, ?, ?) "      \
+      "ON CONFLICT DO NOTHING")                                                        \
+    X(RECORDS_DELETE, "DELETE FROM records WHERE job = ?1 AND last IN (SELECT last FROM records " \
+      "WHERE job = ?1 AND last <= ?2 ORDER BY last LIMIT ?3)")                         \
+    X(CHUNK_CUT, "UPDATE records SET stored = ? WHERE job = ? AND last = ?")           \
+    /* The two that have waited for the longest time. */                               \
+    X(WHOLE_JOB, "SELECT key, greatest(2, seq - CASE state WHEN 'succeeded' THEN 0 ELSE 1 END) " \
+      "FROM jobs WHERE " SQL_IS_FINAL "AND first_seq = 1 AND " SQL_KEPT_UNTIL " < ? "  \
+      "ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                                           \
+    X(EXPIRED_JOB, "SELECT key, seq FROM jobs WHERE " SQL_IS_FINAL "AND first_seq > 1 AND " \
+      SQL_KEPT_UNTIL " < ? ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                       \
+    X(LEAVING, "SELECT job, upto FROM leavings ORDER BY job LIMIT 1")                  \
+    X(LEAVING_DELETE, "DELETE FROM leavings WHERE job = ?")                            \
+    X(QUESTION_INSERT, "INSERT INTO questions(job, seq, id, attempt, asked, expires, on_expiry, " \
+      "fallback, schema, question, context, value) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " \
+      "ON CONFLICT DO NOTHING")                                                        \
+    X(QUESTION_ANSWER, "UPDATE questions SET answer = ?, answered_by = ?, answered = ? " \
+      "WHERE job = ? AND seq = ? AND answered = 0")                                    \
+    X(QUESTIONS_RESUMED, "UPDATE questions SET resumed = ? WHERE job = ? AND answered > 0 " \
+      "AND resumed = 0")                                                               \
+    X(CHECKPOINT_PUT, "INSERT INTO checkpoints(thread, " CHECKPOINT_COLUMNS ") "           \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread, ns, id) DO UPDATE SET "  \
+      "parent = excluded.parent, type = excluded.type, data = excluded.data, "         \
+      "metadata = excluded.metadata, versions = excluded.versions, run = excluded.run") \
+    X(CHANNEL_PUT, "INSERT INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?) " \
+      "ON CONFLICT (thread, ns, channel, version) DO UPDATE SET type = excluded.type, " \
+      "data = excluded.data")                                                          \
+    X(WRITE_KEEP, "INSERT INTO run_writes(thread, " WRITE_COLUMNS ") "                     \
+      "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS (SELECT 1 FROM run_writes " \
+      "WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 AND idx = ?5)") \
+    X(WRITE_REPLACE, "INSERT INTO run_writes(thread, " WRITE_COLUMNS ") "                  \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "                                          \
+      "ON CONFLICT (thread, ns, checkpoint, task, idx, run) DO UPDATE SET "            \
+      "n = DEFAULT, path = excluded.path, channel = excluded.channel, type = excluded.type, " \
+      "data = excluded.data")                                                          \
+    X(STATE_PUT, "INSERT INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?) " \
+      "ON CONFLICT (thread, ns, id, run) DO UPDATE SET n = DEFAULT, state = excluded.state") \
+    /* These four, and the next, in this order. */                                     \
+    X(CHECKPOINTS_DELETE, "DELETE FROM checkpoints WHERE thread = ?")                  \
+    X(CHANNELS_DELETE, "DELETE FROM channels WHERE thread = ?")                        \
+    X(WRITES_DELETE, "DELETE FROM run_writes WHERE thread = ?")                        \
+    X(STATES_DELETE, "DELETE FROM run_states WHERE thread = ?")                        \
+    X(CHECKPOINTS_COPY, SQL_COPY("checkpoints", CHECKPOINT_COLUMNS, ""))                   \
+    X(CHANNELS_COPY, SQL_COPY("channels", CHANNEL_COLUMNS, ""))                            \
+    X(WRITES_COPY, SQL_COPY("run_writes", WRITE_COLUMNS, " ORDER BY n"))                   \
+    X(STATES_COPY, SQL_COPY("run_states", STATE_COLUMNS, " ORDER BY n"))                   \
+    X(CHECKPOINTS_OF_RUN_DELETE, "DELETE FROM checkpoints WHERE thread = ? AND run = ?") \
+    X(WRITES_OF_RUN_DELETE, "DELETE FROM run_writes WHERE thread = ? AND run = ?")     \
+    X(STATES_OF_RUN_DELETE, "DELETE FROM run_states WHERE thread = ? AND run = ?")     \
+    X(CHECKPOINTS_OLD_DELETE, "DELETE FROM checkpoints c WHERE thread = ?1 AND EXISTS " \
+      "(SELECT 1 FROM checkpoints WHERE thread = ?1 AND ns = c.ns AND id > c.id)")     \
+    /* These three in this order. */                                                   \
+    X(CHANNELS_SWEEP, "DELETE FROM channels WHERE thread = ?1 AND (ns, channel, version) NOT IN " \
+      "(SELECT c.ns, convert_to(v.key, 'UTF8'), convert_to(v.value, 'UTF8') "          \
+      "FROM checkpoints c, " SQL_VERSIONS_OF "WHERE c.thread = ?1 AND v.value IS NOT NULL)") \
+    X(WRITES_SWEEP, "DELETE FROM run_writes WHERE thread = ?1 AND (ns, checkpoint) NOT IN " \
+      "(SELECT ns, id FROM checkpoints WHERE thread = ?1)")                            \
+    X(STATES_SWEEP, "DELETE FROM run_states WHERE thread = ?1 AND (ns, id) NOT IN "    \
+      "(SELECT ns, id FROM checkpoints WHERE thread = ?1)")                            \
+    X(ITEM_PUT, "INSERT INTO items(owner, namespace, key, value, created, updated, ttl_ms, expires) " \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, namespace, key) DO UPDATE SET " \
+      "value = excluded.value, updated = excluded.updated, ttl_ms = excluded.ttl_ms, " \
+      "expires = excluded.expires")                                                    \
+    X(ITEM_DELETE, "DELETE FROM items WHERE owner = ? AND namespace = ? AND key = ?")  \
+    X(ITEM_TOUCH, "UPDATE items SET expires = ?4 + ttl_ms WHERE owner = ?1 AND namespace = ?2 " \
+      "AND key = ?3 AND ttl_ms > 0 AND expires > ?4")                                  \
+    X(ITEMS_EXPIRE, "DELETE FROM items WHERE (owner, namespace, key) IN (SELECT owner, namespace, " \
+      "key FROM items WHERE expires > 0 AND expires <= ? ORDER BY expires LIMIT ?)")   \
+    X(ASSISTANT_INSERT, "INSERT INTO assistants(" ASSISTANT_COLUMNS ", counts) "           \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, false) ON CONFLICT DO NOTHING")         \
+    X(ASSISTANT_CHOOSE, "UPDATE assistants SET counts = (version = ?2) WHERE id = ?1 " \
+      "AND EXISTS (SELECT 1 FROM assistants WHERE id = ?1 AND version = ?2)")          \
+    X(ASSISTANT_DELETE, "DELETE FROM assistants WHERE id = ?")                         \
+    X(THREAD_INSERT, "INSERT INTO threads(" SQL_THREAD_COLUMNS ") "                    \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")    \
+    X(THREAD_UPDATE, "UPDATE threads SET status = ?, metadata = ?, config = ?, interrupts = ?, " \
+      "error = ?, updated = ?, state_updated = ?, n_runs = ?, ttl_ms = ? WHERE key = ?") \
+    X(THREAD_VALUES, "UPDATE threads SET state = ?2, state_updated = ?3, updated = ?3 " \
+      "WHERE key = ?1")                                                                \
+    X(THREAD_DELETE, "DELETE FROM threads WHERE key = ?")                              \
+    X(RUN_INSERT, "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, modes, subgraphs) " \
+      "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")                            \
+    X(TIME_NOTE, "INSERT INTO clock VALUES(0, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \
+    /* These seven in this order: clock.c */                                           \
+    X(MOVE_OPEN_JOBS, "UPDATE jobs SET updated = updated + ?1, " SQL_MOVED("lease_until") ", " \
+      SQL_MOVED("queue_deadline") ", " SQL_MOVED("run_deadline") ", " SQL_MOVED("answer_by") ", " \
+      SQL_MOVED("not_before") ", " SQL_MOVED("cancel_requested") ", "                  \
+      SQL_MOVED("pause_requested") " WHERE " SQL_IS_OPEN)                              \
+    /* `finished` is what people read: what moves is how long after it the job is kept. */ \
+    X(MOVE_FINAL_JOBS, "UPDATE jobs SET expiry_seconds = expiry_seconds + ?1::int8 / 1000 " \
+      "WHERE " SQL_IS_FINAL)                                                           \
+    X(MOVE_QUESTIONS, "UPDATE questions SET asked = asked + ?1, " SQL_MOVED("expires") " " \
+      "WHERE answered = 0")                                                            \
+    X(MOVE_ITEMS, "UPDATE items SET expires = expires + ?1 WHERE expires > 0")         \
+    X(MOVE_SUSPECTS, "UPDATE suspects SET " SQL_MOVED("crashed"))                      \
+    X(MOVE_THREADS, "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0")      \
+    X(MOVE_TOKENS, "UPDATE tokens SET expires = expires + ?1 WHERE expires > 0 "       \
+      "AND created NOT BETWEEN ?2 AND ?3")                                             \
+    X(TOKEN_INSERT, "INSERT INTO tokens(" TOKEN_COLUMNS ") "                               \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING") \
+    X(TOKEN_REVOKE, "UPDATE tokens SET revoked = CASE revoked WHEN 0 THEN ? ELSE revoked END " \
+      "WHERE id = ? AND parent IS NULL")                                               \
+    X(SESSIONS_OF, "DELETE FROM tokens WHERE parent = ?")                              \
+    X(SESSION_DELETE, "DELETE FROM tokens WHERE id = ? AND parent IS NOT NULL")        \
+    X(SESSIONS_EXPIRE, "DELETE FROM tokens WHERE parent IS NOT NULL AND expires <= ?") \
+    X(TOKENS_CHANGED, "INSERT INTO token_changes VALUES(0, 1) ON CONFLICT (id) DO UPDATE " \
+      "SET n = token_changes.n + 1")                                                   \
+    X(TOKENS_SEE, "INSERT INTO token_changes VALUES(1, ?) ON CONFLICT (id) DO UPDATE " \
+      "SET n = excluded.n")                                                            \
+    X(SECRET_INSERT, "INSERT INTO secrets VALUES(?, ?) ON CONFLICT DO NOTHING")
+/* clang-format on */
+
+#define SQL_ENUM(name, sql) SQL_##name,
+enum postgres_statement {
+    SQL_READING(SQL_ENUM) SQL_WRITING(SQL_ENUM) SQL_STATEMENT_MAX,
+    SQL_FIRST_WRITING = SQL_BEGIN
+};
+#undef SQL_ENUM
+
+#endif
