@@ -460,16 +460,22 @@ int read_thread(struct journal *j, struct str id, struct thread_row *ret, struct
     return 0;
 }
 
+/* The texts are copied: gathering a change replaces those of the thread in memory. */
 int read_thread_by_key(struct journal *j, int64_t key, struct thread_row *ret)
 {
     const struct thread *t = runs_thread(j, key);
+    int code = 0;
 
     if (t != NULL && t->has_row) {
         *ret = t->row;
-        return 0;
+    } else {
+        code = read_in_turn(j);
+        if (code == 0)
+            code = store_thread_by_key(j->opt.store, key, ret, &j->failure);
     }
-    int code = read_in_turn(j);
-    return code == 0 ? store_thread_by_key(j->opt.store, key, ret, &j->failure) : code;
+    if (code != 0)
+        return code;
+    return row_copy(&j->mem, &thread_texts, ret) ? 0 : ERR_NOMEM;
 }
 
 struct job_list {

@@ -375,13 +375,8 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
 {
     struct journal *j = l->journal;
     struct thread_row row;
-    struct arena mem;
 
-    arena_init(&mem);
     int err = read_thread_by_key(j, l->row.thread, &row);
-    if (err == 0 && (!arena_copy(&mem, row.metadata, &row.metadata) ||
-                     !arena_copy(&mem, row.config, &row.config)))
-        err = ERR_NOMEM;
     if (err == 0) {
         row.status = status_after(l);
         row.interrupts = interrupts;
@@ -389,7 +384,6 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
         row.updated = j->now;
         err = gather_thread(j, &row);
     }
-    arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
