@@ -15,7 +15,7 @@ def it_has_what_a_package_should_have():
     deb = make("deb")
     fields = dict(re.findall(r"^(\S+): (.*)", run("dpkg-deb", "-f", deb), re.M))
     equal(fields["Package"], "spoolwire")
-    contains(fields["Depends"], "libc6 (>= 2.", "libssl3", "libuv1", "libsqlite3-0", "libpq5")
+    contains(fields["Depends"], "libc6 (>= 2.", "libssl3", "libuv1", "libsqlite3-0")
     listing = run("dpkg-deb", "-c", deb)
     for path in ("./usr/bin/spoolwire", "./usr/lib/systemd/system/spoolwire.service", "./etc/spoolwire/spoolwire.yaml",
                  "./usr/share/man/man1/spoolwire.1.gz", "./usr/share/doc/spoolwire/copyright",

@@ -19,7 +19,9 @@ static inline const char *postgres_database(void)
 
 static inline bool postgres_do(const char *sql)
 {
-    PGconn *conn = PQconnectdb(postgres_database());
+    const char *const words[] = { "dbname", NULL };
+    const char *const values[] = { postgres_database(), NULL };
+    PGconn *conn = PQconnectdbParams(words, values, 1);
     PGresult *r = PQexec(conn, sql);
     bool ok = PQresultStatus(r) == PGRES_COMMAND_OK;
 

@@ -35,8 +35,11 @@ static const char *option(const PQconninfoOption *options, const char *keyword)
 
 int connection_name(struct postgres_store *s, const char *url, struct error *err)
 {
-    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    int code = libpq_load(err);
 
+    if (code != 0)
+        return code;
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
     if (options == NULL) /* libpq's own text may quote the URL, with the password */
         return error_set(
             err, ERR_SYNTAX,

@@ -1,6 +1,7 @@
 /* The PostgreSQL backend, inside: what its sources share.  Everyone else includes store.h.
  *
  *     postgres.c    opening, closing, transactions, commits whose answer was lost
+ *     libpq.c       the client library, loaded when it is needed
  *     connection.c  connecting and connecting again
  *     shard.c       who may write: the lock, the epoch, the turn
  *     schema.c      whose database it is, and bringing it up to date
@@ -78,6 +79,11 @@ POSTGRES_OP(breadcrumb)
 /* --- admin.c ---------------------------------------------------------------------- */
 
 void breadcrumb_release(struct postgres_store *s);
+
+/* --- libpq.c ------------------------------------------------------------------------ */
+
+/* Before all others: ERR_NOT_FOUND, with what to install. */
+int libpq_load(struct error *err);
 
 /* --- connection.c ---------------------------------------------------------------- */
 
