@@ -9,11 +9,17 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#endif
 
 struct thread_owner {
+#ifdef THREAD_CHECKS
     _Atomic(pthread_t) thread; /* 0: nobody yet */
+#else
+    char unused;
+#endif
 };
 
+#ifdef THREAD_CHECKS
 /* The calling thread uses it from now on, and no other. */
 static inline void thread_owner_take(struct thread_owner *o)
 {
@@ -34,10 +40,6 @@ static inline void assert_owner(struct thread_owner *o)
     assert(atomic_load(&o->thread) == pthread_self());
 }
 #else
-struct thread_owner {
-    char unused;
-};
-
 static inline void thread_owner_take(struct thread_owner *o)
 {
     (void)o;

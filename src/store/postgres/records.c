@@ -2,6 +2,7 @@
  *
  * Pages are read key by key: a job may have a million records, and libpq gives a result only
  * when it has all of it. */
+#include "store/chunk.h"
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -47,55 +48,6 @@ int postgres_append(struct store *s,
 
 /* --- reading --------------------------------------------------------------------- */
 
-static uint64_t count_lines(struct str chunk)
-{
-    uint64_t n = 1;
-
-    for (size_t at; (at = str_find(chunk, '\n')) < chunk.n; n++)
-        chunk = str_skip(chunk, at + 1);
-    return n;
-}
-
-/* Cuts the first line off. */
-static struct str take_line(struct str *rest)
-{
-    size_t n = str_find(*rest, '\n');
-    struct str line = str_head(*rest, n);
-
-    *rest = str_skip(*rest, n + 1);
-    return line;
-}
-
-struct given_records {
-    uint64_t after;
-    size_t n, limit;
-    size_t bytes, max_bytes;
-    store_record_cb cb;
-    void *arg;
-};
-
-/* The records of one chunk that are wanted; false when it is enough. */
-static bool give_chunk(struct given_records *g, uint64_t last, struct str chunk)
-{
-    uint64_t seq = last - count_lines(chunk);
-
-    while (seq < last) {
-        struct str stored = take_line(&chunk);
-
-        if (++seq <= g->after)
-            continue;
-        /* The first one is given whatever its size: else a reader could never pass it. */
-        if (g->n == g->limit || (g->n > 0 && stored.n > g->max_bytes - g->bytes))
-            return false;
-        if (g->cb(g->arg, seq, stored) != 0 || stored.n >= g->max_bytes - g->bytes)
-            return false;
-        g->n++;
-        g->bytes += stored.n;
-        g->after = seq;
-    }
-    return g->n < g->limit;
-}
-
 static int get_page(struct store *s,
                     int64_t key,
                     uint64_t after,
@@ -121,7 +73,7 @@ int postgres_records(struct store *s,
                      void *arg,
                      struct error *err)
 {
-    struct given_records g = {
+    struct chunk_page g = {
         .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
     };
     int64_t page = limit < PAGE_ROWS ? (int64_t)limit : PAGE_ROWS;
@@ -134,7 +86,7 @@ int postgres_records(struct store *s,
         code = get_page(s, key, g.after, page, &r, err);
         more = PQntuples(r) == page;
         for (int i = 0; i < PQntuples(r); i++)
-            if (!give_chunk(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
+            if (!chunk_give(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
                 more = false;
                 break;
             }
@@ -162,10 +114,10 @@ int chunk_from(struct store *s,
     if (PQntuples(r) == 0)
         return ERR_NOT_FOUND;
     struct str chunk = cell_text(r, 0, 1);
-    uint64_t n = count_lines(chunk);
+    uint64_t n = chunk_count(chunk);
     uint64_t wanted = (uint64_t)cell_int(r, 0, 0) - seq + 1;
     for (; n > wanted; n--)
-        (void)take_line(&chunk);
+        (void)chunk_take(&chunk);
     *ret = chunk;
     *ret_last = cell_int(r, 0, 0);
     return n == wanted ? 0 : ERR_NOT_FOUND;
@@ -184,6 +136,6 @@ int postgres_record(struct store *s,
     if (code == ERR_NOT_FOUND)
         return error_set(err, code, "job %" PRId64 " has no record %" PRIu64, key, seq);
     if (code == 0)
-        *ret = take_line(&chunk);
+        *ret = chunk_take(&chunk);
     return code;
 }

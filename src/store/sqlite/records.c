@@ -13,6 +13,7 @@
  * first_seq) and are noted as leavings, and store_expire removes them.  A job's records become
  * invisible all at once, since later ones need what earlier ones say (their header); its ending
  * needs nothing. */
+#include "store/chunk.h"
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -82,55 +83,6 @@ static struct str column_chunk(sqlite3_stmt *stmt, int column)
     return chunk.p != NULL ? chunk : STR("");
 }
 
-static uint64_t count_lines(struct str chunk)
-{
-    uint64_t n = 1;
-
-    for (const char *p = chunk.p;
-         (p = memchr(p, '\n', (size_t)(chunk.p + chunk.n - p))) != NULL; p++)
-        n++;
-    return n;
-}
-
-/* Cuts the first line off. */
-static struct str take_line(struct str *rest)
-{
-    const char *end = memchr(rest->p, '\n', rest->n);
-    struct str line = { rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n };
-
-    *rest = str_skip(*rest, end != NULL ? line.n + 1 : line.n);
-    return line;
-}
-
-struct giving {
-    uint64_t after;
-    size_t n, limit;
-    size_t bytes, max_bytes;
-    store_record_cb cb;
-    void *arg;
-};
-
-/* The records of one chunk that are wanted; false when it is enough. */
-static bool give_chunk(struct giving *g, uint64_t last, struct str chunk)
-{
-    uint64_t seq = last - count_lines(chunk);
-
-    while (seq < last) {
-        struct str stored = take_line(&chunk);
-
-        if (++seq <= g->after)
-            continue;
-        /* The first one is given whatever its size: else a reader could never pass it. */
-        if (g->n == g->limit || (g->n > 0 && stored.n > g->max_bytes - g->bytes))
-            return false;
-        if (g->cb(g->arg, seq, stored) != 0 || stored.n >= g->max_bytes - g->bytes)
-            return false;
-        g->n++;
-        g->bytes += stored.n;
-    }
-    return g->n < g->limit;
-}
-
 int sqlite_records(struct store *s,
                    int64_t key,
                    uint64_t after,
@@ -140,7 +92,7 @@ int sqlite_records(struct store *s,
                    void *arg,
                    struct error *err)
 {
-    struct giving g = {
+    struct chunk_page g = {
         .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
     };
     int rc;
@@ -155,7 +107,7 @@ int sqlite_records(struct store *s,
     do
         rc = sqlite3_step(b.stmt);
     while (rc == SQLITE_ROW &&
-           give_chunk(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
+           chunk_give(&g, (uint64_t)sqlite3_column_int64(b.stmt, 0) & RECORD_SEQ_MAX,
                       column_chunk(b.stmt, 1)));
     int code = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fault(s, rc, err);
     (void)sqlite3_reset(b.stmt); /* repeats the error */
@@ -178,12 +130,12 @@ static int copy_chunk(struct store *s, int64_t key, uint64_t seq, int64_t *ret_i
     int rc = b.rc == SQLITE_OK ? sqlite3_step(b.stmt) : b.rc;
     if (rc == SQLITE_ROW) {
         struct str chunk = column_chunk(b.stmt, 1);
-        uint64_t n = count_lines(chunk);
+        uint64_t n = chunk_count(chunk);
 
         *ret_id = sqlite3_column_int64(b.stmt, 0);
         uint64_t wanted = ((uint64_t)*ret_id & RECORD_SEQ_MAX) - seq + 1;
         for (; n > wanted; n--)
-            (void)take_line(&chunk);
+            (void)chunk_take(&chunk);
         rc = n < wanted ? SQLITE_DONE : texts_start(s, chunk.n) ? SQLITE_OK : SQLITE_NOMEM;
         if (rc == SQLITE_OK)
             buf_str(&sqlite_of(s)->texts, chunk);
@@ -206,7 +158,7 @@ int sqlite_record(struct store *s,
     if (rc != SQLITE_OK)
         return fault(s, rc, err);
     struct str chunk = buf_text(&sqlite_of(s)->texts);
-    *ret = take_line(&chunk);
+    *ret = chunk_take(&chunk);
     return 0;
 }
 
