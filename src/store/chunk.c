@@ -35,7 +35,7 @@ bool chunk_give(struct chunk_page *page, uint64_t last, struct str chunk)
             return false;
         page->n++;
         page->bytes += stored.n;
-        page->after = seq;
+        page->given = seq;
     }
     return page->n < page->limit;
 }

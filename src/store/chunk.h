@@ -12,7 +12,8 @@ struct str chunk_take(struct str *rest);
 
 /* A page of records on its way to whoever asked for it. */
 struct chunk_page {
-    uint64_t after; /* in: only records behind it.  Out: the last that was given */
+    uint64_t after; /* only records behind it; two chunks that have the same one both give it */
+    uint64_t given; /* out: the last one */
     size_t n, limit;
     size_t bytes, max_bytes;
     store_record_cb cb;

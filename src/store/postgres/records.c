@@ -73,9 +73,12 @@ int postgres_records(struct store *s,
                      void *arg,
                      struct error *err)
 {
-    struct chunk_page g = {
-        .after = after, .limit = limit, .max_bytes = max_bytes, .cb = cb, .arg = arg
-    };
+    struct chunk_page g = { .after = after,
+                            .given = after,
+                            .limit = limit,
+                            .max_bytes = max_bytes,
+                            .cb = cb,
+                            .arg = arg };
     int64_t page = limit < PAGE_ROWS ? (int64_t)limit : PAGE_ROWS;
     bool more = limit > 0 && after < POSTGRES_MAX_SEQ;
     int code = 0;
@@ -83,7 +86,7 @@ int postgres_records(struct store *s,
     while (code == 0 && more) {
         PGresult *r = NULL;
 
-        code = get_page(s, key, g.after, page, &r, err);
+        code = get_page(s, key, g.given, page, &r, err);
         more = PQntuples(r) == page;
         for (int i = 0; i < PQntuples(r); i++)
             if (!chunk_give(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
