@@ -25,6 +25,8 @@ static const struct flag remote_flags[] = {
 };
 static const struct flag data_flags[] = {
     { FLAG_DATA, "data", "FILE", NULL, "The database; what the settings say, unless given." },
+    { FLAG_STORE, "store", "URL", NULL,
+      "The same as a URL, such as postgres://USER@HOST/NAME." },
     { FLAG_CONFIG, "config", "FILE", NULL, "The server's settings, to find the database." },
 };
 static const struct flag help_flag = { FLAG_HELP, "help", NULL, NULL, "This text." };

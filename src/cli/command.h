@@ -38,6 +38,7 @@ enum {
     FLAG_TOKEN,
     FLAG_TOKEN_FILE,
     FLAG_DATA,
+    FLAG_STORE,
     FLAG_CONFIG,
     FLAG_OWN
 };
@@ -47,7 +48,7 @@ enum {
     COMMAND_REMOTE = 1 << 1,   /* talks to a server: --url, --token, --token-file */
     COMMAND_SETTINGS = 1 << 2, /* takes the server's options, and reads them itself */
     COMMAND_HIDDEN = 1 << 3,   /* internal: in no list */
-    COMMAND_DATA = 1 << 4,     /* opens the database: --data, --config */
+    COMMAND_DATA = 1 << 4,     /* opens the database: --data, --store, --config */
 };
 
 struct command {

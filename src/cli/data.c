@@ -13,7 +13,7 @@ enum { BUSY_MS = 5000 };
 /* The settings as `serve` would have them with the same flags and variables. */
 static int load_config(const struct args *args, struct server_config **ret)
 {
-    char *argv[6] = { (char *)(uintptr_t) "serve" };
+    char *argv[8] = { (char *)(uintptr_t) "serve" };
     struct error err;
     int argc = 1;
 
@@ -24,6 +24,10 @@ static int load_config(const struct args *args, struct server_config **ret)
     if (args_have(args, FLAG_DATA)) {
         argv[argc++] = (char *)(uintptr_t) "--data";
         argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_DATA);
+    }
+    if (args_have(args, FLAG_STORE)) {
+        argv[argc++] = (char *)(uintptr_t) "--store";
+        argv[argc++] = (char *)(uintptr_t)args_get(args, FLAG_STORE);
     }
     if (server_config_load(argc, argv, environ, ret, &err) == 0)
         return EXIT_OK;
@@ -46,7 +50,7 @@ static int open_with(const struct args *args,
 
     if (code != EXIT_OK)
         return code;
-    struct store_options options = { .url = config->data,
+    struct store_options options = { .url = server_config_database(config),
                                      .relaxed = config->durability == DURABILITY_RELAXED,
                                      .busy_ms = BUSY_MS };
     int rc = open(&options, ret, &err);

@@ -1,5 +1,5 @@
 /* The database that `serve` would use with the same settings, for commands that open it
- * themselves (COMMAND_DATA: --data, --config, and the variables). */
+ * themselves (COMMAND_DATA: --data, --store, --config, and the variables). */
 #ifndef CLI_DATA_H
 #define CLI_DATA_H
 

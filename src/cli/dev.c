@@ -222,7 +222,8 @@ static void on_hello(const void *arg, const struct server_config *config, const 
     const struct dev *d = arg;
     const struct project *p = &d->project;
 
-    printf("spoolwire %s serves %s (data in %s)\n\n", SPOOLWIRE_VERSION, url, config->data);
+    printf("spoolwire %s serves %s (data in %s)\n\n", SPOOLWIRE_VERSION, url,
+           server_config_database(config));
     for (size_t i = 0; i < p->n_graphs; i++)
         printf("    %-16s %s\n", p->graphs[i].name, p->graphs[i].spec);
     printf(

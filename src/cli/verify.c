@@ -406,8 +406,10 @@ static int run(const struct args *args)
 
     buf_init(&v.problems, 1024 * 1024);
     json_reader_init(&v.reader, SIZE_MAX / 64, 512);
-    int code = args_have(args, FLAG_DATA) || args_have(args, FLAG_CONFIG) ? run_offline(&v)
-                                                                          : run_online(&v);
+    int code = args_have(args, FLAG_DATA) || args_have(args, FLAG_STORE) ||
+                       args_have(args, FLAG_CONFIG)
+                   ? run_offline(&v)
+                   : run_online(&v);
     if (code == EXIT_OK && !as_json(&v))
         printf("%llu job%s, %llu of them not sound\n", (unsigned long long)v.n_jobs,
                v.n_jobs == 1 ? "" : "s", (unsigned long long)v.n_bad);
@@ -424,7 +426,7 @@ const struct command command_verify = {
         "Checks the records of jobs, or of all jobs: their numbers have no gap, each is as "
         "it was written, there is one ending and it is the last, every start is closed, a "
         "fold that is rebuilt from them agrees with the job's state, and every dialect can "
-        "render them.  It asks a server, or with --data or --config it reads the database, also "
+        "render them.  It asks a server, or with --data, --store or --config it reads the database, also "
         "while a server has it open, and writes nothing.  Through a server it also reads every "
         "dialect of ended jobs to its end; that a record is as it was written can only be seen "
         "in the file.",

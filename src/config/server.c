@@ -2,6 +2,7 @@
 
 #include "config/values/arq_argument.h"
 #include "config/values/channel.h"
+#include "config/values/database_url.h"
 #include "base/error.h"
 #include "config/values/redis_url.h"
 #include "config/file/loader.h"
@@ -73,6 +74,39 @@ static int take_socket_mode(struct loader *l)
                      "socket_mode: '%s' is not an octal mode such as 0660, with which at least "
                      "the server's own user may connect",
                      quote(str_of(l->config->socket_mode)).z);
+}
+
+/* One of the two is left afterwards.  A flag wins over the other option in a file or variable,
+ * as it does over its own; two that are equally strong are a mistake. */
+static int take_database(struct loader *l)
+{
+    const struct option *data = options_find(&server_options, STR(""), STR("data"));
+    const struct option *store = options_find(&server_options, STR(""), STR("store"));
+    struct server_config *c = l->config;
+    enum config_source of_data = c->sources[data - server_options.options];
+    enum config_source of_store = c->sources[store - server_options.options];
+
+    if (c->store != NULL && of_data != SOURCE_DEFAULT &&
+        (of_data == SOURCE_FLAG) == (of_store == SOURCE_FLAG))
+        return error_set(l->err, ERR_REFUSED,
+                         "data and store are both given, and each names the database: leave "
+                         "one of them out");
+    bool is_data = c->store == NULL || of_data == SOURCE_FLAG;
+    option_clear(is_data ? store : data, c);
+    loader_note(l, is_data ? store : data, SOURCE_DEFAULT);
+    struct error why;
+    if (c->store != NULL && database_url_is_pairs(str_of(c->store)))
+        return error_set(l->err, ERR_REFUSED,
+                         "store: this is neither a URL nor a path: write "
+                         "postgres://USER@HOST/DATABASE, or postgres://?service=NAME");
+    if (database_url_check(str_of(server_config_database(c)), &why) != 0)
+        return error_set(l->err, ERR_REFUSED, "%s: %s", is_data ? "data" : "store", why.text);
+    return 0;
+}
+
+const char *server_config_database(const struct server_config *config)
+{
+    return config->store != NULL ? config->store : config->data;
 }
 
 static int check_tls(struct loader *l)
@@ -232,6 +266,8 @@ static int load(struct loader *l, int argc, char **argv)
         err = take_listen(l);
     if (err == 0)
         err = take_socket_mode(l);
+    if (err == 0)
+        err = take_database(l);
     if (err == 0)
         err = check_origins(l);
     if (err == 0)

@@ -145,7 +145,8 @@ struct server_config {
     int64_t session_life_ms;
     char *tls_cert; /* NULL: no TLS */
     char *tls_key;  /* there exactly when tls_cert is */
-    char *data;
+    char *data;     /* NULL: `store` is given */
+    char *store;    /* NULL: `data` counts */
     enum durability durability;
     unsigned loops; /* 0: one per core */
     unsigned readers;
@@ -216,6 +217,9 @@ int server_config_load(int argc,
                        struct server_config **ret,
                        struct error *err);
 void server_config_free(struct server_config *config);
+
+/* What names the database: `store`, or else `data`. */
+const char *server_config_database(const struct server_config *config);
 
 /* A server without tokens allows everything: ERR_REFUSED when it has none (not @is_locked) and
  * other machines can reach it. */

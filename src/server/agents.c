@@ -132,7 +132,8 @@ static int make_arq_server(struct server *s, const struct redis_url *redis, stru
     const struct server_config *c = s->now->config;
     struct arq_server_options options = { .redis = redis,
                                           .journal = s->journal,
-                                          .store = { .url = c->data, .busy_ms = 5000 },
+                                          .store = { .url = server_config_database(c),
+                                                     .busy_ms = 5000 },
                                           .queue = c->arq_queue,
                                           .expire_function = c->arq_expire_function,
                                           .form = (enum arq_form)c->arq_serializer,

@@ -27,15 +27,17 @@ static const char *own_name(const struct server *s)
 /* For users who need a token. */
 static void say_locked(const struct server *s, const char *url)
 {
+    const char *database = server_config_database(s->now->config);
+
     printf("spoolwire %s listens on %s (data in %s); callers need a token\n\n"
            "Type in another terminal:\n\n"
            "    export SPOOLWIRE_URL=%s\n"
-           "    export SPOOLWIRE_TOKEN=$(%s token create --data %s --scope client)\n"
+           "    export SPOOLWIRE_TOKEN=$(%s token create --%s %s --scope client)\n"
            "    %s submit demo --follow    # a job, and its events as they come\n"
            "    curl -H \"Authorization: Bearer $SPOOLWIRE_TOKEN\" %s/v1/jobs    # its jobs\n\n"
            "Ctrl-C ends it; what was acknowledged is kept.\n",
-           SPOOLWIRE_VERSION, url, s->now->config->data, url, own_name(s), s->now->config->data,
-           own_name(s), url);
+           SPOOLWIRE_VERSION, url, database, url, own_name(s),
+           s->now->config->store != NULL ? "store" : "data", database, own_name(s), url);
     (void)fflush(stdout); /* also into a pipe */
 }
 
@@ -50,8 +52,8 @@ static void say_open(const struct server *s, const char *url)
         "    curl -N \"%s/v1/jobs/$JOB/events?dialect=messages\"\n"
         "    curl %s/v1/jobs    # all jobs\n\n"
         "Ctrl-C ends it, kill -9 %d too: start it again, and every reader goes on where it was.\n",
-        SPOOLWIRE_VERSION, url, s->now->config->data, url, url, own_name(s), own_name(s), url,
-        url, (int)getpid());
+        SPOOLWIRE_VERSION, url, server_config_database(s->now->config), url, url, own_name(s),
+        own_name(s), url, url, (int)getpid());
     (void)fflush(stdout); /* also into a pipe */
 }
 
@@ -59,7 +61,7 @@ static void say_socket(const struct server *s, const char *path)
 {
     printf("spoolwire %s listens on %s (data in %s)\n\n"
            "    curl --unix-socket %s http://localhost/v1/jobs    # all jobs\n",
-           SPOOLWIRE_VERSION, path, s->now->config->data, path);
+           SPOOLWIRE_VERSION, path, server_config_database(s->now->config), path);
     (void)fflush(stdout); /* also into a pipe */
 }
 

@@ -136,7 +136,7 @@ static void on_redis_notice(void *arg, const struct redis_service_notice *n)
 int server_start_journal(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
-    struct store_options store = { .url = c->data,
+    struct store_options store = { .url = server_config_database(c),
                                    .relaxed = c->durability == DURABILITY_RELAXED,
                                    .busy_ms = 5000,
                                    .cache_bytes = c->store_cache };
@@ -176,7 +176,7 @@ int server_make_redis_service(struct server *s, struct error *err)
     const struct server_config *c = s->now->config;
     struct redis_service_options options = {
         .url = c->redis_url,
-        .store = { .url = c->data, .busy_ms = 5000 },
+        .store = { .url = server_config_database(c), .busy_ms = 5000 },
         .journal = s->journal,
         .dialect = c->redis_publish > 0 ? dialect_published_at(c->redis_publish - 1) : NULL,
         .publish_channel = c->redis_publish_channel,
@@ -198,7 +198,7 @@ int server_start_tokens(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
     struct token_service_options options = {
-        .store = { .url = c->data,
+        .store = { .url = server_config_database(c),
                    .relaxed = c->durability == DURABILITY_RELAXED,
                    .busy_ms = 5000 },
         .is_required = c->auth == AUTH_REQUIRED,

@@ -179,9 +179,9 @@ class Server:
     def __init__(self, *flags, agents=None, port=0, folder=None, start=True, env=None, top=""):
         self.folder = folder or tempfile.mkdtemp(prefix="spoolwire-gateway-")
         self.own_folder = folder is None
-        self.data = os.path.join(self.folder, "x.db")
+        self.data, self.data_flag = os.path.join(self.folder, "x.db"), "--data"
         if os.environ.get("TEST_STORE") == "postgres":
-            self.data = postgres.place(self.folder)
+            self.data, self.data_flag = postgres.place(self.folder), "--store"
         self.flags, self.env = list(flags), env
         self.place = reserve() if port == 0 else None
         self.wanted_port = port or self.place.getsockname()[1]
@@ -215,7 +215,7 @@ class Server:
         env.update(self.env or {})
         with open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.wanted_port}", "--data", self.data, *flags],
+                [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.wanted_port}", self.data_flag, self.data, *flags],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr or err, cwd=self.folder, env=env)
         ready, _, _ = select.select([self.process.stdout], [], [], WAIT)
         check(ready, f"the server does not start: {self.err()[-1000:]}")

@@ -102,6 +102,22 @@ class Postgres:
         return self._run("psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
                          "-U", "spoolwire", "-d", name, "-c", text).strip()
 
+    @contextlib.contextmanager
+    def hba(self, *lines):
+        """With these lines of pg_hba.conf before its own."""
+        path = os.path.join(self.data, "pg_hba.conf")
+        with open(path) as f:
+            before = f.read()
+        try:
+            with open(path, "w") as f:
+                f.write("\n".join([*lines, before]))
+            self.sql("SELECT pg_reload_conf()")
+            yield
+        finally:
+            with open(path, "w") as f:
+                f.write(before)
+            self.sql("SELECT pg_reload_conf()")
+
     def wait_for(self, text, want, name="postgres"):
         deadline = time.monotonic() + SECONDS
         while (got := self.sql(text, name)) != want:

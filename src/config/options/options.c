@@ -67,8 +67,10 @@ static const struct option server_table[] = {
     { "tls_key", OPTION_TEXT, 0, AT(tls_key), NULL, 1, MAX_PATH, "FILE",
       "The key of the certificate (PEM, without a passphrase)." },
     { "data", OPTION_TEXT, 0, AT(data), "spoolwire.db", 1, MAX_PATH, "FILE",
-      "The database with jobs and events: a file, also as `sqlite:FILE`, or "
-      "`postgres://USER@HOST/DATABASE`." },
+      "The database with jobs and events, if it is a file: its path, also as `sqlite:FILE`." },
+    { "store", OPTION_TEXT, 0, AT(store), NULL, 1, MAX_PATH, "URL",
+      "The database, instead of `data`: `postgres://USER@HOST/DATABASE` without a password, "
+      "`sqlite:FILE` or a path." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
       "`relaxed`: a power failure may lose the last moments; a crash of the server loses "
       "nothing either way." },

@@ -45,7 +45,7 @@ int connection_name(struct postgres_store *s, const char *url, struct error *err
             err, ERR_SYNTAX,
             "this is no URL of a PostgreSQL database: write "
             "postgres://USER@HOST:PORT/DATABASE, with %%40 for an @ inside a part");
-    if (option(options, "password")[0] != '\0') {
+    if (option(options, "password")[0] != '\0' || option(options, "sslpassword")[0] != '\0') {
         PQconninfoFree(options);
         return error_set(err, ERR_REFUSED,
                          "the URL of the database has a password, which `ps` and logs would "

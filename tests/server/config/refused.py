@@ -64,6 +64,33 @@ def in_the_environment():
 
 
 @case
+def two_databases():
+    both = "data and store are both given, and each names the database: leave one of them out"
+    for file, env, args in (("data: a.db\nstore: b.db\n", {}, ()), ("store: b.db\n", {"SPOOLWIRE_DATA": "a.db"}, ()),
+                            ("", {}, ("--data", "a.db", "--store", "b.db"))):
+        equal(config("check", *args, file=file, env=env, want=2).err, both)
+    for flag, other in (("data", "store"), ("store", "data")):  # a flag wins over file and environment
+        shown = config("show", "--json", f"--{flag}", "a.db", file=f"{other}: b.db\n").json["options"]
+        equal((shown[flag]["value"], shown[other]["value"]), ("a.db", None))
+
+
+@case
+def a_database_that_is_none():
+    """Also for `config show`, which would print it."""
+    for text, want in {
+        "mysql://me:s3cr3t@h/x": 'there is no store for "mysql://": give sqlite:PATH, postgres://USER@HOST/DATABASE, or '
+                                 "the path alone",
+        "postgres://me:s3cr3t@h/x": "the URL of the database has a password, which `ps` and logs would show: put it into "
+                                    "~/.pgpass, a file (passfile=FILE in the URL) or PGPASSWORD",
+    }.items():
+        for option in ("data", "store"):
+            for action in ("check", "show"):
+                equal(config(action, file=f"{option}: {text}\n", want=2).err, f"{option}: {want}")
+    equal(config("check", file="store: service=x\n", want=2).err,
+          "store: this is neither a URL nor a path: write postgres://USER@HOST/DATABASE, or postgres://?service=NAME")
+
+
+@case
 def an_error_never_shows_a_secret():
     for option in SERVER:
         if option["secret"]:

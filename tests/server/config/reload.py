@@ -244,7 +244,7 @@ def told(option, of):
 
 
 # Flags of every test's server, which win; and some that go together.
-OTHERS = ("listen", "data", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe",
+OTHERS = ("listen", "data", "store", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe",
           "arq_queue")
 
 

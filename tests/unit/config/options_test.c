@@ -295,6 +295,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "c.pem",
         "k.pem",
         "d.db",
+        NULL, /* store: the same thing as the one before */
         "relaxed",
         "3",
         "4",
@@ -351,9 +352,11 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
     size_t n = sizeof(values) / sizeof(values[0]);
 
     assert_int_equal(n + 1, server_options.n);
+    size_t n_given = 0;
     for (size_t i = 0; i < n; i++)
-        out[i] = spell(server_options.options[i + 1].name, values[i]);
-    return n;
+        if (values[i] != NULL)
+            out[n_given++] = spell(server_options.options[i + 1].name, values[i]);
+    return n_given;
 }
 
 static char *joined(const char *a, const char *name, const char *value)
