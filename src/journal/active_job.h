@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/thread_owner.h"
 #include "journal/counts.h"
+#include "journal/gather.h"
 #include "journal/known.h"
 #include "journal/journal.h"
 #include "journal/call_cache.h"

@@ -5,10 +5,7 @@
 
 #include <stdlib.h>
 
-enum {
-    KEY_BLOCK = 256, /* keys that are taken at a time */
-    PAGE = 1000      /* records */
-};
+enum { PAGE = 1000 }; /* records */
 
 /* Name spaces of known.rows, and what is there. */
 enum known_kind {
@@ -18,16 +15,6 @@ enum known_kind {
     KNOWN_QUESTIONS,   /* struct known_questions */
     KNOWN_THREAD,      /* struct known_thread */
     KNOWN_THREAD_KEY   /* the same */
-};
-
-struct known_run_row {
-    struct run_row row;
-    bool is_there;
-};
-
-struct known_questions {
-    struct question_row *rows;
-    size_t n, cap;
 };
 
 /* --- the table --------------------------------------------------------------- */
@@ -78,19 +65,66 @@ static void *add(struct journal *j, struct key k, size_t size)
     return table_put(&j->known.rows, k, entry) == 0 ? entry : NULL;
 }
 
-static struct known_job *find_job(const struct journal *j, struct str id)
+struct known_job *known_find_job(const struct journal *j, struct str id)
 {
     return table_get(&j->known.rows, text_key(j, KNOWN_JOB, id));
 }
 
-static struct known_thread *find_thread(const struct journal *j, int64_t key)
+struct known_thread *known_find_thread(const struct journal *j, int64_t key)
 {
     return table_get(&j->known.rows, key_of(KNOWN_THREAD_KEY, key));
 }
 
-static struct known_questions *find_questions(const struct journal *j, int64_t job)
+struct known_questions *known_find_questions(const struct journal *j, int64_t job)
 {
     return table_get(&j->known.rows, key_of(KNOWN_QUESTIONS, job));
+}
+
+int known_new_job(struct journal *j, const struct job_row *row)
+{
+    struct known_job *known = add(j, text_key(j, KNOWN_JOB, row->id), sizeof(*known));
+
+    if (known == NULL)
+        return ERR_NOMEM;
+    *known = (struct known_job){ .row = *row, .is_there = true };
+    if (row->idempotency_key.p != NULL &&
+        table_put(&j->known.rows, text_key(j, KNOWN_IDEMPOTENCY, row->idempotency_key),
+                  known) != 0)
+        return ERR_NOMEM;
+    return add(j, key_of(KNOWN_QUESTIONS, row->key), sizeof(struct known_questions)) != NULL
+               ? 0
+               : ERR_NOMEM;
+}
+
+int known_forget_job(struct journal *j, struct str id)
+{
+    struct known_job *known = known_find_job(j, id);
+
+    if (known == NULL)
+        known = add(j, text_key(j, KNOWN_JOB, id), sizeof(*known));
+    if (known == NULL)
+        return ERR_NOMEM;
+    known->is_there = false;
+    return 0;
+}
+
+int known_new_run(struct journal *j, const struct run_row *row)
+{
+    struct known_run_row *known = add(j, key_of(KNOWN_RUN, row->job), sizeof(*known));
+
+    if (known == NULL)
+        return ERR_NOMEM;
+    *known = (struct known_run_row){ .row = *row, .is_there = true };
+    return 0;
+}
+
+struct known_thread *known_new_thread(struct journal *j, struct str id)
+{
+    struct known_thread *known = add(j, text_key(j, KNOWN_THREAD, id), sizeof(*known));
+
+    if (known != NULL)
+        known->has_jobs = true; /* none */
+    return known;
 }
 
 /* --- wanted before the turn --------------------------------------------------- */
@@ -201,7 +235,7 @@ static int keep_job(struct journal *j, struct known_job *to, const struct job_ro
     return to->is_there ? 0 : ERR_NOMEM;
 }
 
-static int keep_thread(struct journal *j, struct known_thread *to, const struct thread_row *row)
+int known_put_thread(struct journal *j, struct known_thread *to, const struct thread_row *row)
 {
     to->row = *row;
     to->is_there = row_copy(&j->mem, &thread_texts, &to->row) &&
@@ -216,9 +250,9 @@ static int keep_run(struct journal *j, struct known_run_row *to, const struct ru
     return to->is_there ? 0 : ERR_NOMEM;
 }
 
-static int add_question(struct journal *j,
-                        struct known_questions *q,
-                        const struct question_row *row)
+int known_add_question(struct journal *j,
+                       struct known_questions *q,
+                       const struct question_row *row)
 {
     if (q->n == q->cap) {
         size_t cap = q->cap > 0 ? q->cap * 2 : 8;
@@ -267,7 +301,7 @@ static int keep_expired(struct journal *j, const struct store_found *found)
     t->has_jobs = true;
     t->next_expired = k->expired;
     k->expired = t;
-    return keep_thread(j, t, found->thread);
+    return known_put_thread(j, t, found->thread);
 }
 
 static int on_found(void *arg, const struct store_want *w, const struct store_found *found)
@@ -281,11 +315,11 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
     case WANT_RUN:
         return keep_run(j, w->place, found->run);
     case WANT_QUESTIONS:
-        return add_question(j, w->place, found->question);
+        return known_add_question(j, w->place, found->question);
     case WANT_RECORDS:
         return rebuild_record(w->place, found->seq, found->stored);
     case WANT_THREAD:
-        return keep_thread(j, w->place, found->thread);
+        return known_put_thread(j, w->place, found->thread);
     case WANT_THREAD_BY_KEY:
         return thread_keep_row(w->place, found->thread);
     case WANT_THREAD_JOBS: {
@@ -296,23 +330,6 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
     case WANT_THREADS_EXPIRED:
         return keep_expired(j, found);
     }
-    return 0;
-}
-
-static int take_keys(struct journal *j, enum store_keys kind)
-{
-    struct key_block *block = &j->keys[kind];
-    size_t n = j->known.n_new[kind] + KEY_BLOCK;
-    int64_t first = 0;
-
-    if (j->known.n_new[kind] <= block->left)
-        return 0;
-    int err = store_take_keys(j->opt.store, kind, n, &first, &j->failure);
-    if (err != 0)
-        return err;
-    if (first != block->next + (int64_t)block->left)
-        *block = (struct key_block){ .next = first };
-    block->left += n;
     return 0;
 }
 
@@ -332,9 +349,7 @@ int known_read(struct journal *j)
     breadcrumb_set(&j->opt.breadcrumb, 0);
     if (err == ERR_NOMEM)
         (void)error_set(&j->failure, ERR_NOMEM, "out of memory");
-    for (int kind = 0; kind < STORE_KEYS_MAX && err == 0; kind++)
-        err = take_keys(j, (enum store_keys)kind);
-    return err;
+    return err == 0 ? gather_take_keys(j) : err;
 }
 
 void known_end_turn(struct journal *j)
@@ -347,20 +362,6 @@ void known_end_turn(struct journal *j)
 }
 
 /* --- reading in the turn ------------------------------------------------------ */
-
-int journal_flush(struct journal *j)
-{
-    int err = j->turn_failed ? ERR_BUSY : journal_end_chunk(j);
-
-    if (err == ERR_NOMEM)
-        (void)error_set(&j->failure, ERR_NOMEM, "out of memory");
-    if (err == 0)
-        err = store_flush(j->opt.store, &j->batch, &j->failure);
-    if (err == 0)
-        return 0;
-    journal_fail_turn(j, NULL);
-    return ERR_BUSY; /* whatever it was: nobody shall take it for an answer */
-}
 
 int read_in_turn(struct journal *j)
 {
@@ -375,7 +376,7 @@ static int absent(struct error *err, const char *what)
 
 int read_job(struct journal *j, struct str id, struct job_row *ret, struct error *err)
 {
-    const struct known_job *known = find_job(j, id);
+    const struct known_job *known = known_find_job(j, id);
 
     if (known == NULL) {
         int code = read_in_turn(j);
@@ -391,7 +392,7 @@ int read_job(struct journal *j, struct str id, struct job_row *ret, struct error
 /* Its id may be another's by now. */
 bool known_is_gone(const struct journal *j, struct str id, int64_t key)
 {
-    const struct known_job *now = find_job(j, id);
+    const struct known_job *now = known_find_job(j, id);
 
     return now != NULL && (!now->is_there || now->row.key != key);
 }
@@ -432,7 +433,7 @@ int read_run(struct journal *j, int64_t job, struct run_row *ret, struct error *
 
 int read_questions(struct journal *j, int64_t job, store_question_cb cb, void *arg)
 {
-    const struct known_questions *q = find_questions(j, job);
+    const struct known_questions *q = known_find_questions(j, job);
 
     if (q == NULL) {
         int code = read_in_turn(j);
@@ -544,170 +545,9 @@ int read_state(struct journal *j, struct str thread, store_state_cb cb, void *ar
     return code == 0 ? store_states(j->opt.store, &newest, cb, arg, &j->failure) : code;
 }
 
-/* --- written by the turn ------------------------------------------------------ */
-
-static int new_key(struct journal *j, enum store_keys kind, int64_t *ret)
-{
-    struct key_block *block = &j->keys[kind];
-
-    if (block->left == 0) {
-        j->known.n_new[kind] = 1;
-        int err = take_keys(j, kind);
-        if (err != 0)
-            return err;
-    }
-    block->left--;
-    *ret = block->next++;
-    return 0;
-}
-
-int gather_job(struct journal *j, struct job_row *row)
-{
-    int err = new_key(j, STORE_JOB_KEYS, &row->key);
-    struct known_job *known =
-        err == 0 ? add(j, text_key(j, KNOWN_JOB, row->id), sizeof(*known)) : NULL;
-
-    if (known == NULL)
-        return err != 0 ? err : ERR_NOMEM;
-    *known = (struct known_job){ .row = *row, .is_there = true };
-    if (row->idempotency_key.p != NULL)
-        err = table_put(&j->known.rows, text_key(j, KNOWN_IDEMPOTENCY, row->idempotency_key),
-                        known);
-    if (err == 0 &&
-        add(j, key_of(KNOWN_QUESTIONS, row->key), sizeof(struct known_questions)) == NULL)
-        err = ERR_NOMEM;
-    return err == 0 ? store_batch_job_insert(&j->batch, row) : err;
-}
-
-int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t thread)
-{
-    struct known_job *known = find_job(j, id);
-    struct known_thread *t = find_thread(j, thread);
-
-    if (known == NULL)
-        known = add(j, text_key(j, KNOWN_JOB, id), sizeof(*known));
-    if (known == NULL)
-        return ERR_NOMEM;
-    known->is_there = false;
-    if (t != NULL && t->row.is_temporary)
-        t->is_there = false; /* it goes with its run */
-    return store_batch_job_delete(&j->batch, key);
-}
-
-int gather_run(struct journal *j, const struct run_row *row)
-{
-    struct known_run_row *known = add(j, key_of(KNOWN_RUN, row->job), sizeof(*known));
-
-    if (known == NULL)
-        return ERR_NOMEM;
-    *known = (struct known_run_row){ .row = *row, .is_there = true };
-    return store_batch_run_insert(&j->batch, row);
-}
-
-int gather_question(struct journal *j, const struct question_row *row)
-{
-    struct known_questions *q = find_questions(j, row->job);
-    int err = q != NULL ? add_question(j, q, row) : 0;
-
-    return err == 0 ? store_batch_question_insert(&j->batch, row) : err;
-}
-
-int gather_answer(struct journal *j,
-                  int64_t job,
-                  uint64_t seq,
-                  struct str answer,
-                  struct str by)
-{
-    struct known_questions *q = find_questions(j, job);
-    int err = 0;
-
-    for (size_t i = 0; q != NULL && i < q->n; i++) {
-        struct question_row *row = &q->rows[i];
-
-        if (row->seq != seq)
-            continue;
-        if (!arena_copy(&j->mem, answer, &row->answer) ||
-            !arena_copy(&j->mem, by, &row->answered_by))
-            err = ERR_NOMEM;
-        row->answered = j->now;
-    }
-    return err == 0 ? store_batch_question_answer(&j->batch, job, seq, answer, by, j->now)
-                    : err;
-}
-
-int gather_resumed(struct journal *j, int64_t job, uint64_t seq)
-{
-    struct known_questions *q = find_questions(j, job);
-
-    for (size_t i = 0; q != NULL && i < q->n; i++)
-        if (q->rows[i].answered != 0 && q->rows[i].resumed == 0)
-            q->rows[i].resumed = seq;
-    return store_batch_questions_resumed(&j->batch, job, seq);
-}
-
-int gather_new_thread(struct journal *j, struct thread_row *row)
-{
-    int err = new_key(j, STORE_THREAD_KEYS, &row->key);
-    struct known_thread *known =
-        err == 0 ? add(j, text_key(j, KNOWN_THREAD, row->id), sizeof(*known)) : NULL;
-
-    if (known == NULL)
-        return err != 0 ? err : ERR_NOMEM;
-    known->has_jobs = true; /* none */
-    err = keep_thread(j, known, row);
-    return err == 0 ? store_batch_thread_insert(&j->batch, row) : err;
-}
-
-int gather_thread(struct journal *j, const struct thread_row *row)
-{
-    struct known_thread *known = find_thread(j, row->key);
-    struct thread *t = runs_thread(j, row->key);
-    int err = 0;
-
-    if (known != NULL) {
-        struct thread_row next = *row;
-        bool is_there = known->is_there;
-
-        next.id = known->row.id;
-        next.owner = known->row.owner;
-        next.values = known->row.values;
-        next.created = known->row.created;
-        next.is_temporary = known->row.is_temporary;
-        err = keep_thread(j, known, &next);
-        known->is_there = is_there;
-    }
-    if (err == 0 && t != NULL && t->has_row)
-        err = thread_keep_row(t, row);
-    return err == 0 ? store_batch_thread_update(&j->batch, row) : err;
-}
-
-int gather_thread_values(struct journal *j, int64_t key, struct str values)
-{
-    struct known_thread *known = find_thread(j, key);
-    struct thread *t = runs_thread(j, key);
-
-    if (known != NULL) {
-        if (!arena_copy(&j->mem, values, &known->row.values))
-            return ERR_NOMEM;
-        known->row.updated = known->row.state_updated = j->now;
-    }
-    if (t != NULL && t->has_row)
-        t->row.updated = t->row.state_updated = j->now;
-    return store_batch_thread_values(&j->batch, key, values, j->now);
-}
-
-int gather_thread_deletion(struct journal *j, int64_t key)
-{
-    struct known_thread *known = find_thread(j, key);
-
-    if (known != NULL)
-        known->is_there = false;
-    return store_batch_thread_delete(&j->batch, key);
-}
-
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key)
 {
-    const struct known_thread *known = find_thread(j, key);
+    const struct known_thread *known = known_find_thread(j, key);
 
     if (known != NULL && known->is_there)
         (void)thread_keep_row(t, &known->row); /* without memory it is read when needed */

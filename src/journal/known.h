@@ -43,6 +43,16 @@ struct known_thread {
     struct known_thread *next_expired; /* of those whose time had come before the turn */
 };
 
+struct known_run_row {
+    struct run_row row;
+    bool is_there;
+};
+
+struct known_questions {
+    struct question_row *rows;
+    size_t n, cap;
+};
+
 struct known {
     struct table rows; /* by kind, and id or key; in the journal's `mem` */
     struct known_thread *expired;
@@ -116,29 +126,25 @@ int read_state(struct journal *j, struct str thread, store_state_cb cb, void *ar
  * begins anew, and assistants (items.c, assistants.c), which few requests are about; and
  * questions of a job that asks in a later attempt. */
 int read_in_turn(struct journal *j);
-/* Writes what was gathered so far; an error is the turn's. */
-int journal_flush(struct journal *j);
-
-/* --- written by the turn -------------------------------------------------------------------
+/* --- changed by the turn: for gather.c ------------------------------------------------------
  */
 
-/* Each gathers the write and changes what is known.  The texts of new jobs and runs are
- * borrowed until the end of the turn. */
-int gather_job(struct journal *j, struct job_row *row); /* new: sets its key */
-/* @thread: the key of its thread, or 0. */
-int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t thread);
-int gather_run(struct journal *j, const struct run_row *row);
-int gather_question(struct journal *j, const struct question_row *row);
-int gather_answer(struct journal *j,
-                  int64_t job,
-                  uint64_t seq,
-                  struct str answer,
-                  struct str by);
-int gather_resumed(struct journal *j, int64_t job, uint64_t seq);
-int gather_new_thread(struct journal *j, struct thread_row *row); /* sets its key */
-int gather_thread(struct journal *j, const struct thread_row *row);
-int gather_thread_values(struct journal *j, int64_t key, struct str values);
-int gather_thread_deletion(struct journal *j, int64_t key);
+/* NULL: nothing is known of it. */
+struct known_job *known_find_job(const struct journal *j, struct str id);
+struct known_thread *known_find_thread(const struct journal *j, int64_t key);
+struct known_questions *known_find_questions(const struct journal *j, int64_t job);
+/* Rows that the turn makes; ERR_NOMEM.  The texts of jobs and runs are borrowed until its end.
+ */
+int known_new_job(struct journal *j, const struct job_row *row);
+int known_new_run(struct journal *j, const struct run_row *row);
+struct known_thread *known_new_thread(struct journal *j, struct str id); /* NULL: no memory */
+/* The job is gone. */
+int known_forget_job(struct journal *j, struct str id);
+/* These copy the texts. */
+int known_put_thread(struct journal *j, struct known_thread *to, const struct thread_row *row);
+int known_add_question(struct journal *j,
+                       struct known_questions *q,
+                       const struct question_row *row);
 /* Gives @t the row of the thread of this key, if that is known. */
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key);
 

@@ -1,0 +1,40 @@
+/* What a turn writes: gathered in one store_batch, and flushed at its end.
+ *
+ *     request ──gather──▶ batch ──journal_flush──▶ store
+ *                  │
+ *                  └──▶ known.h: the turn sees its own writes
+ *
+ * What no later request of the turn can read goes into the batch directly (store/batch.h).
+ *
+ * Internal to journal/; the journal's thread only. */
+#ifndef JOURNAL_GATHER_H
+#define JOURNAL_GATHER_H
+
+#include "store/store.h"
+
+struct journal;
+
+/* Writes what was gathered so far; an error is the turn's. */
+int journal_flush(struct journal *j);
+/* Before the turn: keys for the rows that it may make. */
+int gather_take_keys(struct journal *j);
+
+/* Each gathers the write and changes what is known.  The texts of new jobs and runs are
+ * borrowed until the end of the turn. */
+int gather_job(struct journal *j, struct job_row *row); /* new: sets its key */
+/* @thread: the key of its thread, or 0. */
+int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t thread);
+int gather_run(struct journal *j, const struct run_row *row);
+int gather_question(struct journal *j, const struct question_row *row);
+int gather_answer(struct journal *j,
+                  int64_t job,
+                  uint64_t seq,
+                  struct str answer,
+                  struct str by);
+int gather_resumed(struct journal *j, int64_t job, uint64_t seq);
+int gather_new_thread(struct journal *j, struct thread_row *row); /* sets its key */
+int gather_thread(struct journal *j, const struct thread_row *row);
+int gather_thread_values(struct journal *j, int64_t key, struct str values);
+int gather_thread_deletion(struct journal *j, int64_t key);
+
+#endif
