@@ -24,13 +24,10 @@ bool api_no_memory(struct http_request *req)
 
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret)
 {
-    struct buf json;
+    struct buf json LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&json, SIZE_MAX / 4);
     json_put_value(&json, value);
-    bool ok = json.error == 0 && arena_copy(mem, buf_text(&json), ret);
-    buf_done(&json);
-    return ok;
+    return json.error == 0 && arena_copy(mem, buf_text(&json), ret);
 }
 
 void api_json(struct http_request *req, int status, struct buf *out)

@@ -265,10 +265,9 @@ void api_loop_stop(struct http_loop *loop, void *arg)
 void api_dialects(struct http_request *req, void *arg)
 {
     const struct dialect *d;
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
     (void)arg;
-    buf_init(&out, 64 * 1024);
     buf_lit(&out, "{\"dialects\":[");
     for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
         json_begin(json_next(&out));
@@ -278,5 +277,4 @@ void api_dialects(struct http_request *req, void *arg)
     }
     buf_lit(&out, "]}");
     api_json(req, 200, &out);
-    buf_done(&out);
 }

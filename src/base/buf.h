@@ -21,6 +21,11 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);
 
+/* For a local buffer, which is done with when its scope ends, whatever the way out:
+ *
+ *     struct buf out LOCAL_BUF(MAX_OUT); */
+#define LOCAL_BUF(max_bytes) __attribute__((cleanup(buf_done))) = { .max = (max_bytes) }
+
 /* Empties it and forgets its error; keeps the memory. */
 void buf_clear(struct buf *b);
 

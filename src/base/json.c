@@ -16,9 +16,14 @@
 
 void json_reader_init(struct json_reader *r, size_t max_bytes, size_t max_depth)
 {
-    *r = (struct json_reader){ .max_bytes = max_bytes, .max_depth = max_depth };
-    buf_init(&r->text, SIZE_MAX / 4);
-    buf_init(&r->fixed, SIZE_MAX / 4);
+    *r = json_reader_make(max_bytes, max_depth);
+}
+
+struct json_reader json_reader_make(size_t max_bytes, size_t max_depth)
+{
+    struct buf unbounded = { .max = SIZE_MAX / 4 };
+
+    return (struct json_reader){ max_bytes, max_depth, .text = unbounded, .fixed = unbounded };
 }
 
 void json_reader_done(struct json_reader *r)

@@ -36,6 +36,11 @@ struct json {
 void json_reader_init(struct json_reader *r, size_t max_bytes, size_t max_depth);
 void json_reader_done(struct json_reader *r);
 
+/* For a local reader, as LOCAL_BUF:  struct json_reader reader LOCAL_READER(MAX, DEPTH); */
+#define LOCAL_READER(bytes, depth) \
+    __attribute__((cleanup(json_reader_done))) = json_reader_make((bytes), (depth))
+struct json_reader json_reader_make(size_t max_bytes, size_t max_depth);
+
 /* Reads @line.  A lone surrogate escape is no error: it stays in the string as
  * three bytes of WTF-8, and `repaired` is set.  NaN and Infinity become null. */
 int json_read(struct json_reader *r, struct str line, struct json *ret, struct error *err);

@@ -55,11 +55,8 @@ void json_merge(struct buf *b, struct str under, struct str over)
 
 int json_merge_copy(struct arena *mem, struct str under, struct str over, struct str *ret)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&b, SIZE_MAX / 4);
     json_merge(&b, under, over);
-    int err = b.error == 0 && arena_copy(mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
-    buf_done(&b);
-    return err;
+    return b.error == 0 && arena_copy(mem, buf_text(&b), ret) ? 0 : ERR_NOMEM;
 }

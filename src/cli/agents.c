@@ -29,16 +29,14 @@ static int put_agents(const struct args *args, yyjson_val *answer, struct buf *o
 
 static int run(const struct args *args)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct remote r;
 
     int code = remote_open(args, &r);
-    client_reply_init(&reply);
     if (code == EXIT_OK)
         code = remote_get(&r, "/v1/jobs/async/agents", &reply);
     if (code == EXIT_OK)
         code = remote_put(&r, args, &reply, put_agents);
-    client_reply_done(&reply);
     remote_close(&r);
     return code;
 }

@@ -15,16 +15,14 @@ enum { OPT_ID = FLAG_OWN, OPT_TEXT, MAX_ANSWER = 1024 * 1024, READ_BYTES = 4096 
 
 static int show_questions(struct remote *r, struct str job)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader;
     struct json json;
-    struct buf text, words;
+    struct buf text LOCAL_BUF(MAX_ANSWER);
+    struct buf words LOCAL_BUF(MAX_ANSWER);
     size_t i, n;
     yyjson_val *q;
 
-    client_reply_init(&reply);
-    buf_init(&words, MAX_ANSWER);
-    buf_init(&text, MAX_ANSWER);
     int code = remote_job(r, "GET", "/v1/interrupts?job=", job, "", &reply);
     if (code == EXIT_OK) {
         code = remote_json(r, &reply, &reader, &json);
@@ -39,9 +37,6 @@ static int show_questions(struct remote *r, struct str job)
     }
     if (code == EXIT_OK)
         (void)fprintf(stderr, "%.*s> ", STR_ARG(buf_text(&text)));
-    buf_done(&text);
-    buf_done(&words);
-    client_reply_done(&reply);
     return code;
 }
 
@@ -71,12 +66,10 @@ static int read_answer(const struct args *args, struct buf *out)
 static int send_answer(struct remote *r, const struct args *args, struct str value)
 {
     const char *id = args_get(args, OPT_ID);
-    struct client_reply reply;
-    struct buf path, body;
+    struct client_reply reply LOCAL_REPLY;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
+    struct buf body LOCAL_BUF(2 * MAX_ANSWER);
 
-    client_reply_init(&reply);
-    buf_init(&path, REMOTE_MAX_PATH);
-    buf_init(&body, 2 * MAX_ANSWER);
     remote_job_path(&path, "/v1/jobs/", args_word(args, 0), "/answer");
     question_put_body(&body, value, args_have(args, OPT_TEXT), str_of(id != NULL ? id : ""));
     int code = path.error != 0 || body.error != 0
@@ -84,18 +77,14 @@ static int send_answer(struct remote *r, const struct args *args, struct str val
                    : remote_post(r, path.p, "application/json", buf_text(&body), &reply);
     if (code == EXIT_OK && args_have(args, FLAG_JSON))
         code = remote_write(r, &reply);
-    buf_done(&path);
-    buf_done(&body);
-    client_reply_done(&reply);
     return code;
 }
 
 static int run(const struct args *args)
 {
     struct remote r;
-    struct buf value;
+    struct buf value LOCAL_BUF(MAX_ANSWER);
 
-    buf_init(&value, MAX_ANSWER);
     int code = remote_open(args, &r);
     if (code == EXIT_OK && args->n_words > 1)
         buf_str(&value, args_word(args, 1));
@@ -105,7 +94,6 @@ static int run(const struct args *args)
         code = read_answer(args, &value);
     if (code == EXIT_OK)
         code = send_answer(&r, args, buf_text(&value));
-    buf_done(&value);
     remote_close(&r);
     return code;
 }

@@ -192,10 +192,9 @@ void flag_put_help(const struct flag *f, struct buf *out)
 static void help_flags(const struct command *c, struct buf *out)
 {
     const struct flag *f;
-    struct buf left, right;
+    struct buf left LOCAL_BUF(200);
+    struct buf right LOCAL_BUF(4000);
 
-    buf_init(&left, 200);
-    buf_init(&right, 4000);
     for (size_t i = 0; (f = command_flag(c, i)) != NULL; i++) {
         buf_clear(&left);
         buf_clear(&right);
@@ -203,8 +202,6 @@ static void help_flags(const struct command *c, struct buf *out)
         flag_put_help(f, &right);
         columns_option(out, buf_text(&left), buf_text(&right));
     }
-    buf_done(&left);
-    buf_done(&right);
 }
 
 /* What its exit codes mean, in several parts of lines such as "0 all well"; NULL at the end. */
@@ -247,13 +244,10 @@ void command_help(const struct command *c, const char *path, struct buf *out)
 
 static int show_help(const struct command *c, const char *path)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
     command_help(c, path, &out);
-    int code = cli_write(path, buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write(path, buf_text(&out));
 }
 
 /* --- running --------------------------------------------------------------------------------

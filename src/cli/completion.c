@@ -81,9 +81,8 @@ static void put_quoted(struct buf *out, const char *text)
 static void bash_value(struct buf *out, const char *path, const struct visit_flag *f)
 {
     const struct source *from = source_of(str_of(f->value));
-    struct buf words;
+    struct buf words LOCAL_BUF(4096);
 
-    buf_init(&words, 4096);
     visit_put_words(f, &words);
     if (from != NULL)
         put(&words, from->bash);
@@ -100,7 +99,6 @@ static void bash_value(struct buf *out, const char *path, const struct visit_fla
         put(out, "\" -- \"$cur\")); ");
     }
     put(out, "return ;;\n");
-    buf_done(&words);
 }
 
 static void bash_values(void *arg, const struct command *c, const char *path)
@@ -357,9 +355,8 @@ static void fish_about(struct buf *out, const char *text)
 static void fish_flag(struct buf *out, const char *path, const struct visit_flag *f)
 {
     const struct source *from = source_of(str_of(f->value));
-    struct buf words;
+    struct buf words LOCAL_BUF(4096);
 
-    buf_init(&words, 4096);
     visit_put_words(f, &words);
     fish_at(out, path);
     put(out, " -l ");
@@ -372,16 +369,14 @@ static void fish_flag(struct buf *out, const char *path, const struct visit_flag
         put(out, "'");
     }
     fish_about(out, f->help);
-    buf_done(&words);
 }
 
 static void fish_argument(struct buf *out, const char *path, const struct command *c)
 {
     const struct source *from = source_of(argument_of(c));
     bool file = str_is(argument_of(c), "FILE");
-    struct buf words;
+    struct buf words LOCAL_BUF(4096);
 
-    buf_init(&words, 4096);
     put_choices(c, &words);
     if (from != NULL)
         put(&words, from->fish);
@@ -391,7 +386,6 @@ static void fish_argument(struct buf *out, const char *path, const struct comman
         buf_str(out, buf_text(&words));
         put(out, file ? "\n" : "'\n");
     }
-    buf_done(&words);
 }
 
 static void fish_command(void *arg, const struct command *c, const char *path)
@@ -438,10 +432,9 @@ static const struct shell {
 
 static int run(const struct args *args)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_SCRIPT);
     int code;
 
-    buf_init(&out, MAX_SCRIPT);
     for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
         if (str_eq(args_word(args, 0), str_of(shells[i].name)))
             shells[i].script(&out);
@@ -451,7 +444,6 @@ static int run(const struct args *args)
         code = cli_usage_error(args->path, "it takes bash, zsh or fish");
     else
         code = cli_write(args->path, buf_text(&out));
-    buf_done(&out);
     return code;
 }
 

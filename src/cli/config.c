@@ -35,13 +35,10 @@ static const struct command config_show, config_check; /* they show their own he
 
 static int show_help(const struct command *c, const char *path)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_OUT);
 
-    buf_init(&out, MAX_OUT);
     command_help(c, path, &out);
-    int code = cli_write(path, buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write(path, buf_text(&out));
 }
 
 /* EXIT_OK with *@ret NULL: help was asked for and given. */
@@ -71,18 +68,16 @@ static int start_show(int argc, char **argv)
 {
     struct server_config *config;
     bool json = take_json(&argc, argv);
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_OUT);
 
     int code = load(&config_show, "config show", argc, argv, &config);
     if (config == NULL)
         return code;
-    buf_init(&out, MAX_OUT);
     if (json)
         server_config_show_json(config, &out);
     else
         server_config_show(config, &out);
     code = cli_write("config show", buf_text(&out));
-    buf_done(&out);
     server_config_free(config);
     return code;
 }
@@ -189,10 +184,8 @@ static void put_all(struct buf *out)
 static int run_reference(const struct args *args)
 {
     struct str part = args_word(args, 0);
-    struct buf out;
-    int code;
+    struct buf out LOCAL_BUF(MAX_OUT);
 
-    buf_init(&out, MAX_OUT);
     if (args_have(args, FLAG_JSON))
         server_config_reference_json(&out);
     else if (str_absent(part))
@@ -203,11 +196,9 @@ static int run_reference(const struct args *args)
         server_config_agent_reference(&out);
     else if (str_is(part, "graphs"))
         agent_file_reference(&out);
-    code = out.error != 0 ? cli_trouble(args->path, "out of memory")
+    return out.error != 0 ? cli_trouble(args->path, "out of memory")
            : out.n == 0   ? cli_usage_error(args->path, "it takes server, agents or graphs")
                           : cli_write(args->path, buf_text(&out));
-    buf_done(&out);
-    return code;
 }
 
 static const struct command config_reference = {

@@ -78,16 +78,13 @@ static const struct command command_check = {
 /* {"done":true}, and to which file, for programs; people see errors only. */
 static int write_done(const struct args *args, struct str file)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
     buf_lit(&out, "{\"done\":true");
     if (!str_absent(file))
         json_add_text(&out, "file", file);
     buf_lit(&out, "}\n");
-    int code = cli_write(args->path, buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write(args->path, buf_text(&out));
 }
 
 static int run_backup(const struct args *args)
@@ -196,10 +193,9 @@ static int run_stats(const struct args *args)
     struct store_stats stats;
     struct store_disk disk;
     struct error err = { 0 };
-    struct buf out;
+    struct buf out LOCAL_BUF(4096);
 
     int code = data_open_reader(args, &store);
-    buf_init(&out, 4096);
     if (code == EXIT_OK &&
         (store_stats(store, &stats, &err) != 0 || store_disk(store, &disk, &err) != 0))
         code = cli_trouble(args->path, "%s", err.text);
@@ -207,7 +203,6 @@ static int run_stats(const struct args *args)
         put_stats(&out, &stats, &disk, args_have(args, FLAG_JSON));
         code = cli_write(args->path, buf_text(&out));
     }
-    buf_done(&out);
     store_close(store);
     return code;
 }

@@ -5,14 +5,11 @@
 
 static int tell(const struct remote *r, struct str job, struct client_reply *reply)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(REMOTE_MAX_PATH);
 
     (void)reply; /* empty */
-    buf_init(&out, REMOTE_MAX_PATH);
     json_format(&out, "{'job_id':%s,'deleted':true}\n", job);
-    int code = cli_write(r->path, buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write(r->path, buf_text(&out));
 }
 
 static int run(const struct args *args)

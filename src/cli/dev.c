@@ -109,16 +109,14 @@ static int find_program(const struct dev *d, enum kit kit, char *ret, size_t siz
 /* A literal text in the file: JSON's strings are YAML's too. */
 static void put_word(struct buf *out, const char *text)
 {
-    struct buf plain;
+    struct buf plain LOCAL_BUF(MAX_SETTINGS);
 
-    buf_init(&plain, MAX_SETTINGS);
     for (struct str rest = str_of(text); rest.n > 0; rest = str_skip(rest, 1)) {
         if (str_starts(rest, STR("${")))
             buf_char(&plain, '$');
         buf_char(&plain, rest.p[0]);
     }
     json_put_str(out, buf_text(&plain));
-    buf_done(&plain);
 }
 
 static void put_command(struct dev *d, const struct project_graph *g, const char *program)
@@ -193,9 +191,8 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
 static void set_python_path(const struct dev *d)
 {
     const char *before = getenv("PYTHONPATH");
-    struct buf path;
+    struct buf path LOCAL_BUF(MAX_SETTINGS);
 
-    buf_init(&path, MAX_SETTINGS);
     buf_str(&path, str_of(d->home));
     buf_lit(&path, "/kit/python:");
     buf_str(&path, str_of(d->project.folder));
@@ -211,7 +208,6 @@ static void set_python_path(const struct dev *d)
     if (path.error == 0)
         (void)setenv("PYTHONPATH", path.p, 1); /* without memory nothing else will work either
                                                 */
-    buf_done(&path);
 }
 
 /* --- hello ---------------------------------------------------------------------------------

@@ -57,9 +57,8 @@ static void put_connection(const struct dialect *d, struct buf *out)
 static void show_json(const struct sampler *s)
 {
     const struct frame *fr = &s->frames.frame[s->frames.n - 1];
-    struct buf out;
+    struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&out, SIZE_MAX / 4);
     json_begin(&out);
     json_add_str(&out, "dialect", str_of(s->dialect->name));
     json_add_text(&out, "about", str_of(s->dialect->about));
@@ -76,7 +75,6 @@ static void show_json(const struct sampler *s)
         buf_lit(&out, "}}\n");
     }
     (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
-    buf_done(&out);
 }
 
 static void show_text(const struct sampler *s)

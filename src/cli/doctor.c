@@ -321,13 +321,11 @@ static void judge_silence(struct doctor *d, const struct watch_stream *w)
 
 static int submit(struct doctor *d, const char *input, char id[128])
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader = { 0 };
     struct json json;
-    struct buf body;
+    struct buf body LOCAL_BUF(4096);
 
-    client_reply_init(&reply);
-    buf_init(&body, 4096);
     json_begin(&body);
     json_add_str(&body, "agent", str_of(d->agent));
     json_add_raw(&body, "input", str_of(input));
@@ -338,19 +336,15 @@ static int submit(struct doctor *d, const char *input, char id[128])
     if (code == EXIT_OK)
         (void)snprintf(id, 128, "%.*s", STR_ARG(json_text(json_at(json.root, "job_id"))));
     json_reader_done(&reader);
-    buf_done(&body);
-    client_reply_done(&reply);
     return code;
 }
 
 static void remove_job(struct doctor *d, const char *id)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
 
-    client_reply_init(&reply);
     /* It reports its own failure. */
     (void)remote_job(&d->remote, "DELETE", "/v1/jobs/", str_of(id), "", &reply);
-    client_reply_done(&reply);
 }
 
 /* Watches one job's stream. */
@@ -359,13 +353,12 @@ static int watch(struct doctor *d,
                  const char *dialect,
                  struct watch_stream *w)
 {
-    struct buf path;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
     char id[128] = "", rest[60];
 
     int code = submit(d, input, id);
     if (code != EXIT_OK)
         return code;
-    buf_init(&path, REMOTE_MAX_PATH);
     (void)snprintf(rest, sizeof(rest), "/events?dialect=%s", dialect);
     remote_job_path(&path, "/v1/jobs/", str_of(id), rest);
     if (path.error != 0 || !read_stream(w, path.p))
@@ -374,7 +367,6 @@ static int watch(struct doctor *d,
     else if (w->status != 200) {
         code = cli_trouble(d->args->path, "the stream is answered with status %ld", w->status);
     }
-    buf_done(&path);
     remove_job(d, id);
     return code;
 }
@@ -407,17 +399,15 @@ static int examine(struct doctor *d)
 
 static int reach(struct doctor *d)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     char text[MAX_TEXT];
     int64_t began = clock_steady_ms();
 
-    client_reply_init(&reply);
     int code = remote_get(&d->remote, "/livez", &reply);
     bool ours = code == EXIT_OK && str_is(buf_text(&reply.body), "{\"status\":\"alive\"}");
     if (code == EXIT_OK && !ours)
         code = cli_trouble(d->args->path, "%s answers, but is no spoolwire server",
                            client_url(d->remote.client));
-    client_reply_done(&reply);
     if (code != EXIT_OK)
         return code;
     (void)snprintf(text, sizeof(text), "a server answers after %lld ms",
@@ -428,19 +418,16 @@ static int reach(struct doctor *d)
 
 static int write_out(struct doctor *d)
 {
-    struct buf all;
+    struct buf all LOCAL_BUF(1024 * 1024);
 
     if (!args_have(d->args, FLAG_JSON))
         return ferror(stdout) ? cli_trouble(d->args->path, "the output cannot be written")
                               : EXIT_OK;
-    buf_init(&all, 1024 * 1024);
     buf_str(&all, d->n_bad == 0 ? STR("{\"ok\":true,\"checks\":[")
                                 : STR("{\"ok\":false,\"checks\":["));
     buf_str(&all, buf_text(&d->out));
     buf_lit(&all, "]}\n");
-    int code = cli_write(d->args->path, buf_text(&all));
-    buf_done(&all);
-    return code;
+    return cli_write(d->args->path, buf_text(&all));
 }
 
 static int run(const struct args *args)

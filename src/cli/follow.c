@@ -93,12 +93,10 @@ static int code_of(const struct remote_follow *f, const struct client_reply *rep
 static int ask_ending(const struct remote_follow *f)
 {
     struct client *c = f->remote->client;
-    struct client_reply reply;
-    struct buf path;
+    struct client_reply reply LOCAL_REPLY;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
     int err = ERR_IO;
 
-    client_reply_init(&reply);
-    buf_init(&path, REMOTE_MAX_PATH);
     remote_job_path(&path, "/v1/jobs/", f->job, "");
     for (unsigned i = 1; path.error == 0 && i <= STATE_TRIES; i++) {
         err = client_get(c, path.p, REMOTE_TIMEOUT_MS, &reply);
@@ -106,12 +104,9 @@ static int ask_ending(const struct remote_follow *f)
             break;
         clock_sleep_ms(client_backoff_ms(i, 200, 5000));
     }
-    int code = err != 0              ? remote_failed(f->remote, err)
-               : reply.status != 200 ? remote_refused(f->remote, &reply)
-                                     : code_of(f, &reply);
-    buf_done(&path);
-    client_reply_done(&reply);
-    return code;
+    return err != 0              ? remote_failed(f->remote, err)
+           : reply.status != 200 ? remote_refused(f->remote, &reply)
+                                 : code_of(f, &reply);
 }
 
 /* --- following ------------------------------------------------------------------------------
@@ -142,18 +137,15 @@ static int stopped(const struct remote_follow *f, int err)
 
 static int follow(const struct remote_follow *f, struct client_follow *how)
 {
-    struct buf again, first;
+    struct buf again LOCAL_BUF(REMOTE_MAX_PATH);
+    struct buf first LOCAL_BUF(REMOTE_MAX_PATH);
     int err = ERR_TOO_LARGE;
 
-    buf_init(&again, REMOTE_MAX_PATH);
-    buf_init(&first, REMOTE_MAX_PATH);
     put_paths(f, &again, &first);
     how->path = first.p;
     how->again = again.p;
     if (again.error == 0 && first.error == 0)
         err = client_follow(f->remote->client, how);
-    buf_done(&again);
-    buf_done(&first);
     return err;
 }
 

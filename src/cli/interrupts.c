@@ -47,7 +47,7 @@ static void put_news(struct news *l, struct str how, struct str job, struct str 
 static void on_opened(void *arg, yyjson_val *q)
 {
     struct news *l = arg;
-    struct buf text;
+    struct buf text LOCAL_BUF(MAX_OUT);
 
     if (args_have(l->args, FLAG_JSON)) {
         buf_lit(&l->out, "{\"state\":\"open\",");
@@ -58,14 +58,12 @@ static void on_opened(void *arg, yyjson_val *q)
         buf_char(&l->out, '\n');
         return;
     }
-    buf_init(&text, MAX_OUT);
     question_put(&text, q);
     put_news(l, STR("open"), json_text(json_at(q, "job_id")),
              json_text(json_at(q, "interrupt_id")));
     buf_lit(&l->out, "  ");
     visible_put(&l->out, buf_text(&text));
     buf_char(&l->out, '\n');
-    buf_done(&text);
 }
 
 static void on_left(void *arg, struct str job, struct str id, struct str how)

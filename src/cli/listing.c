@@ -44,9 +44,8 @@ static void put_cell(struct grid *g, const struct column *c, void *arg, yyjson_v
 {
     yyjson_val *value = c->key != NULL ? json_get(item, str_of(c->key)) : NULL;
     enum term_style style = c->style;
-    struct buf text;
+    struct buf text LOCAL_BUF(MAX_OUT);
 
-    buf_init(&text, MAX_OUT);
     if (c->put != NULL)
         style = c->put(arg, item, value, &text);
     else if (yyjson_is_str(value))
@@ -54,7 +53,6 @@ static void put_cell(struct grid *g, const struct column *c, void *arg, yyjson_v
     else if (!json_is_null(value))
         json_put_value(&text, value);
     grid_cell(g, buf_text(&text), style);
-    buf_done(&text);
 }
 
 static void put_row(struct grid *g, const struct column *columns, void *arg, yyjson_val *item)

@@ -11,9 +11,8 @@
 
 static int help(void)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
     buf_lit(&out,
             "spoolwire: events of LLM agent runs in, the protocol each reader speaks out\n"
             "\n"
@@ -30,9 +29,7 @@ static int help(void)
             "\n"
             "Try:  spoolwire serve, and in another terminal: spoolwire submit demo --follow\n"
             "The manual page is spoolwire(1).\n");
-    int code = cli_write("", buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write("", buf_text(&out));
 }
 
 int main(int argc, char **argv)

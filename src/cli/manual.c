@@ -13,18 +13,15 @@ enum { MAX_PAGE = 1024 * 1024 };
 
 static void put_flag(struct buf *out, const struct flag *f)
 {
-    struct buf name, help;
+    struct buf name LOCAL_BUF(200);
+    struct buf help LOCAL_BUF(4096);
 
-    buf_init(&name, 200);
-    buf_init(&help, 4096);
     buf_lit(&name, "--");
     buf_str(&name, str_of(f->name));
     roff_option(out, buf_text(&name), str_of(f->value));
     flag_put_help(f, &help);
     roff_text(out, buf_text(&help));
     buf_char(out, '\n');
-    buf_done(&name);
-    buf_done(&help);
 }
 
 /* Its own flags, or those that it shares with others. */
@@ -75,10 +72,9 @@ static void put_command(void *arg, const struct command *c, const char *path)
 static int run(const struct args *args)
 {
     struct str part = args_word(args, 0);
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_PAGE);
     int code;
 
-    buf_init(&out, MAX_PAGE);
     if (str_is(part, "commands"))
         visit_commands(put_command, &out);
     else if (str_is(part, "shared"))
@@ -91,7 +87,6 @@ static int run(const struct args *args)
         code = cli_usage_error(args->path, "it takes commands, shared or settings");
     else
         code = cli_write(args->path, buf_text(&out));
-    buf_done(&out);
     return code;
 }
 

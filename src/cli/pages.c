@@ -29,15 +29,13 @@ int pages_next(struct pages *p,
                void (*take)(void *arg, yyjson_val *item),
                void *arg)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader;
     struct json json;
-    struct buf path;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
     size_t i, n;
     yyjson_val *item;
 
-    client_reply_init(&reply);
-    buf_init(&path, REMOTE_MAX_PATH);
     put_query(p, args, limit, &path);
     int code = path.error != 0 ? cli_usage_error(r->path, "that is too long")
                                : remote_get(r, path.p, &reply);
@@ -51,7 +49,5 @@ int pages_next(struct pages *p,
         }
         json_reader_done(&reader);
     }
-    buf_done(&path);
-    client_reply_done(&reply);
     return code;
 }

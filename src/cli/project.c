@@ -33,19 +33,16 @@ static int set_variable(struct str name, struct str value, struct error *err)
 static int read_env_file(const struct project *p, struct str name, struct error *err)
 {
     char path[PATH_MAX];
-    struct buf text, value;
+    struct buf text LOCAL_BUF(MAX_FILE);
+    struct buf value LOCAL_BUF(MAX_FILE);
     struct str key;
 
     (void)snprintf(path, sizeof(path), "%s/%.*s", p->folder, STR_ARG(str_head(name, 1000)));
-    buf_init(&text, MAX_FILE);
-    buf_init(&value, MAX_FILE);
     int code = resolve_read_file(path, NULL, &text, err);
     struct str rest = buf_text(&text);
     while (code == 0 && env_file_next(&rest, &key, &value))
         code = value.error != 0 ? error_set(err, value.error, "%s: out of memory", path)
                                 : set_variable(key, buf_text(&value), err);
-    buf_done(&text);
-    buf_done(&value);
     return code;
 }
 
@@ -196,10 +193,9 @@ static void note_ignored(struct project *p, const yyjson_val *root)
 
 static int read_all(struct project *p, struct str text, struct error *err)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_FILE, MAX_DEPTH);
     struct json json;
 
-    json_reader_init(&reader, MAX_FILE, MAX_DEPTH);
     int code = json_read(&reader, text, &json, err);
     if (code == 0)
         code = read_graphs(p, json_at(json.root, "graphs"), err);
@@ -209,26 +205,23 @@ static int read_all(struct project *p, struct str text, struct error *err)
         code = read_env(p, json_at(json.root, "env"), err);
     if (code == 0)
         note_ignored(p, json.root);
-    json_reader_done(&reader);
     return code;
 }
 
 int project_open(const char *file, struct project *ret, struct error *err)
 {
     struct project p = { 0 };
-    struct buf text;
+    struct buf text LOCAL_BUF(MAX_FILE);
     char real[PATH_MAX];
 
     if (realpath(file, real) == NULL)
         return error_set(err, ERR_IO, "%s: %s", file, strerror(errno));
     *strrchr(real, '/') = '\0'; /* an absolute path has one */
-    buf_init(&text, MAX_FILE);
     p.folder = string_copy(str_of(real[0] != '\0' ? real : "/"));
     int code = p.folder != NULL ? resolve_read_file(file, NULL, &text, err)
                                 : error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
         code = read_all(&p, buf_text(&text), err);
-    buf_done(&text);
     if (code != 0)
         project_close(&p);
     else

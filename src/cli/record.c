@@ -41,13 +41,11 @@ static int record(struct recording *r, struct str job)
     struct client_follow how = {
         .frame = on_frame, .rest = on_rest, .note = on_note, .arg = r
     };
-    struct buf path;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
 
-    buf_init(&path, REMOTE_MAX_PATH);
     remote_job_path(&path, "/v1/jobs/", job, "/events?dialect=raw");
     how.path = how.again = path.p;
     int err = path.error != 0 ? path.error : client_follow(r->remote.client, &how);
-    buf_done(&path);
     if (err == ERR_CLOSED)
         return cli_trouble(r->remote.path, "the output cannot be written");
     return err == 0 ? EXIT_OK : remote_failed(&r->remote, err);

@@ -46,7 +46,7 @@ int remote_open(const struct args *args, struct remote *ret)
 int remote_open_at(const struct args *args, const char *url, struct remote *ret)
 {
     struct error err;
-    struct buf token;
+    struct buf token LOCAL_BUF(MAX_TOKEN);
 
     *ret = (struct remote){ .path = args->path };
     if (url == NULL)
@@ -55,14 +55,12 @@ int remote_open_at(const struct args *args, const char *url, struct remote *ret)
         url = getenv("SPOOLWIRE_URL");
     if (url == NULL || url[0] == '\0')
         url = "http://127.0.0.1:8400";
-    buf_init(&token, MAX_TOKEN);
     int code = read_token(args, &token, &err);
     if (code == 0) {
         buf_char(&token, '\0');
         code = token.error != 0 ? error_set(&err, ERR_TOO_LARGE, "the token is too long")
                                 : client_new(url, token.p, &ret->client, &err);
     }
-    buf_done(&token);
     if (code == ERR_REFUSED)
         return cli_usage_error(args->path, "%s", err.text);
     return code == 0 ? EXIT_OK : cli_trouble(args->path, "%s", err.text);
@@ -129,10 +127,9 @@ int remote_job(struct remote *r,
                const char *rest,
                struct client_reply *reply)
 {
-    struct buf path;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
     int code;
 
-    buf_init(&path, REMOTE_MAX_PATH);
     remote_job_path(&path, prefix, job, rest);
     if (path.error != 0)
         code = cli_trouble(r->path, "the job's id is too long");
@@ -142,7 +139,6 @@ int remote_job(struct remote *r,
         code = remote_post(r, path.p, NULL, STR_NONE, reply);
     else
         code = answered(r, client_delete(r->client, path.p, REMOTE_TIMEOUT_MS, reply), reply);
-    buf_done(&path);
     return code;
 }
 
@@ -181,9 +177,8 @@ int remote_put(const struct remote *r,
 {
     struct json_reader reader;
     struct json json;
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_OUT);
 
-    buf_init(&out, MAX_OUT);
     int code = remote_json(r, reply, &reader, &json);
     if (code == EXIT_OK)
         code = put(args, json.root, &out);
@@ -191,7 +186,6 @@ int remote_put(const struct remote *r,
         code = out.error != 0 ? cli_trouble(r->path, "out of memory")
                               : cli_write(r->path, buf_text(&out));
     json_reader_done(&reader);
-    buf_done(&out);
     return code;
 }
 
@@ -200,17 +194,15 @@ int remote_show(const struct args *args,
                 const char *rest,
                 int (*put)(const struct args *args, yyjson_val *answer, struct buf *out))
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct remote r;
 
     int code = remote_open(args, &r);
-    client_reply_init(&reply);
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", prefix, args_word(args, 0), rest, &reply);
     if (code == EXIT_OK)
         code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply)
                                           : remote_put(&r, args, &reply, put);
-    client_reply_done(&reply);
     remote_close(&r);
     return code;
 }
@@ -220,11 +212,10 @@ int remote_each(const struct args *args,
                 const char *rest,
                 int (*tell)(const struct remote *r, struct str job, struct client_reply *reply))
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct remote r;
 
     int code = remote_open(args, &r);
-    client_reply_init(&reply);
     for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
         int one = remote_job(&r, method, "/v1/jobs/", args_word(args, i), rest, &reply);
 
@@ -232,7 +223,6 @@ int remote_each(const struct args *args,
             one = tell(&r, args_word(args, i), &reply);
         code = one > code ? one : code;
     }
-    client_reply_done(&reply);
     remote_close(&r);
     return code;
 }

@@ -143,13 +143,12 @@ static int take_record(struct replay *r, struct record *rec, struct error *err)
 
 static int read_lines(struct replay *r, FILE *in, struct error *err, size_t *line)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     char *text = NULL;
     size_t size = 0;
     ssize_t n;
     int code = 0;
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
     while (code == 0 && (n = getline(&text, &size, in)) > 0) {
         struct record rec;
 
@@ -163,7 +162,6 @@ static int read_lines(struct replay *r, FILE *in, struct error *err, size_t *lin
     if (code == 0 && r->state[0] == '\0')
         code = error_set(err, ERR_REFUSED, "the recording has no end (job.end)");
     free(text);
-    json_reader_done(&reader);
     return code;
 }
 

@@ -11,11 +11,10 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
 {
     struct str text = json_text(v);
     size_t from = b->n;
-    struct buf json;
+    struct buf json LOCAL_BUF(MAX_ANSWER);
 
     if (json_is_null(v))
         return;
-    buf_init(&json, MAX_ANSWER);
     if (text.p == NULL) {
         json_put_value(&json, v);
         text = buf_text(&json);
@@ -29,13 +28,12 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
     if (shown.n < text.n)
         buf_lit(b, "…");
     buf_char(b, '\n');
-    buf_done(&json);
 }
 
 /* What it waits for. */
 static int put_questions(const struct args *args, struct buf *out)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader;
     struct json json;
     struct remote r;
@@ -43,7 +41,6 @@ static int put_questions(const struct args *args, struct buf *out)
     yyjson_val *q;
 
     int code = remote_open(args, &r);
-    client_reply_init(&reply);
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", "/v1/interrupts?job=", args_word(args, 0), "", &reply);
     if (code == EXIT_OK) {
@@ -56,7 +53,6 @@ static int put_questions(const struct args *args, struct buf *out)
         }
         json_reader_done(&reader);
     }
-    client_reply_done(&reply);
     remote_close(&r);
     return code;
 }

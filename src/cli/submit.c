@@ -68,15 +68,13 @@ static int read_input(const struct submit *s, struct buf *out)
 
 static void put_input(struct buf *b, struct str input)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_INPUT_BYTES, 64);
     struct json json;
 
-    json_reader_init(&reader, MAX_INPUT_BYTES, 64);
     if (json_read(&reader, input, &json, NULL) == 0 && yyjson_is_obj(json.root))
         json_put_value(b, json.root);
     else
         json_put_str(b, input);
-    json_reader_done(&reader);
 }
 
 /* Drop one line end at the end of a file: editors add it. */
@@ -91,10 +89,9 @@ static struct str trimmed(struct str s)
 
 static int put_request(const struct submit *s, struct buf *b)
 {
-    struct buf input;
+    struct buf input LOCAL_BUF(MAX_INPUT_BYTES);
     int code = EXIT_OK;
 
-    buf_init(&input, MAX_INPUT_BYTES);
     json_begin(b);
     json_add_str(b, "agent", args_word(s->args, 0));
     json_key(b, "input");
@@ -107,7 +104,6 @@ static int put_request(const struct submit *s, struct buf *b)
     if (args_have(s->args, OPT_JOB_ID))
         json_add_str(b, "job_id", str_of(args_get(s->args, OPT_JOB_ID)));
     buf_char(b, '}');
-    buf_done(&input);
     if (code == EXIT_OK && b->error != 0)
         code = cli_trouble(s->args->path, "the input: %s", error_name(b->error));
     return code;
@@ -153,12 +149,11 @@ static int write_id(const struct submit *s, struct str id)
 
 static int accepted(struct submit *s, struct client_reply *reply)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_INPUT_BYTES, 64);
     struct json json;
     struct str id = STR_NONE;
     int code = EXIT_OK;
 
-    json_reader_init(&reader, MAX_INPUT_BYTES, 64);
     if (json_read(&reader, buf_text(&reply->body), &json, NULL) == 0)
         id = json_text(json_at(json.root, "job_id"));
     if (id.n == 0)
@@ -170,7 +165,6 @@ static int accepted(struct submit *s, struct client_reply *reply)
     else
         code =
             args_have(s->args, FLAG_JSON) ? remote_write(&s->remote, reply) : write_id(s, id);
-    json_reader_done(&reader);
     return code;
 }
 
@@ -197,23 +191,19 @@ static int check_options(struct submit *s)
 static int run(const struct args *args)
 {
     struct submit s = { .args = args, .input = args_get(args, OPT_INPUT) };
-    struct client_reply reply;
-    struct buf body;
+    struct client_reply reply LOCAL_REPLY;
+    struct buf body LOCAL_BUF(2 * MAX_INPUT_BYTES);
 
     int code = check_options(&s);
     if (code != EXIT_OK)
         return code;
     code = remote_open(args, &s.remote);
-    buf_init(&body, 2 * MAX_INPUT_BYTES);
-    client_reply_init(&reply);
     if (code == EXIT_OK)
         code = put_request(&s, &body);
     if (code == EXIT_OK)
         code = remote_post(&s.remote, "/v1/jobs", "application/json", buf_text(&body), &reply);
     if (code == EXIT_OK)
         code = accepted(&s, &reply);
-    client_reply_done(&reply);
-    buf_done(&body);
     remote_close(&s.remote);
     return code;
 }

@@ -145,10 +145,9 @@ static void put_row(struct buf *b, const struct token_row *row);
 
 static int show(const struct args *args, const struct draft *d)
 {
-    struct buf out, spec;
+    struct buf out LOCAL_BUF(64 * 1024);
+    struct buf spec LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
-    buf_init(&spec, 64 * 1024);
     if (args_have(args, FLAG_NO_STORE))
         put_spec(&spec, &d->row);
     if (args_have(args, FLAG_JSON)) {
@@ -167,8 +166,6 @@ static int show(const struct args *args, const struct draft *d)
                       STR_ARG(buf_text(&spec)));
     if (out.p != NULL)
         secret_forget(out.p, out.cap);
-    buf_done(&out);
-    buf_done(&spec);
     return code;
 }
 
@@ -222,12 +219,10 @@ static void put_row(struct buf *b, const struct token_row *row)
 /* The day is enough. */
 static void put_day(struct grid *g, int64_t ms)
 {
-    struct buf text;
+    struct buf text LOCAL_BUF(40);
 
-    buf_init(&text, 40);
     calendar_put(&text, ms);
     grid_cell(g, ms != 0 ? str_head(buf_text(&text), 10) : STR("never"), STYLE_PLAIN);
-    buf_done(&text);
 }
 
 static void put_cells(struct token_table *l, const struct token_row *row)

@@ -73,11 +73,10 @@ static void begin_job(struct verify *v)
 
 static int end_job(struct verify *v, struct str id)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(1024 * 1024);
 
     v->n_jobs++;
     v->n_bad += v->n_problems > 0;
-    buf_init(&out, 1024 * 1024);
     if (as_json(v)) {
         json_begin(&out);
         json_add_str(&out, "job_id", id);
@@ -96,9 +95,7 @@ static int end_job(struct verify *v, struct str id)
         if (v->n_problems > MAX_TOLD)
             buf_lit(&out, "     and more\n");
     }
-    int code = cli_write(v->args->path, buf_text(&out));
-    buf_done(&out);
-    return code;
+    return cli_write(v->args->path, buf_text(&out));
 }
 
 static int memory_out(const struct verify *v)
@@ -141,11 +138,10 @@ static int verify_row(struct verify *v, const struct job_row *row)
                              .first_seq = row->first_seq,
                              .seq = row->seq };
     struct error err = { 0 };
-    struct buf id;
+    struct buf id LOCAL_BUF(4096);
 
     begin_job(v);
     v->upto = row->seq;
-    buf_init(&id, 4096);
     buf_str(&id, row->id); /* the row's own is gone with the next call */
     int64_t key = row->key;
     int code = audit_new(&job, on_problem, v, &v->audit);
@@ -155,13 +151,10 @@ static int verify_row(struct verify *v, const struct job_row *row)
         code = audit_end(v->audit);
     audit_free(v->audit);
     v->audit = NULL;
-    int result = code == 0 ? end_job(v, buf_text(&id))
-                 : code == ERR_NOMEM
-                     ? memory_out(v)
-                     : cli_trouble(v->args->path, "%s",
-                                   err.text[0] != '\0' ? err.text : error_name(code));
-    buf_done(&id);
-    return result;
+    return code == 0           ? end_job(v, buf_text(&id))
+           : code == ERR_NOMEM ? memory_out(v)
+                               : cli_trouble(v->args->path, "%s",
+                                             err.text[0] != '\0' ? err.text : error_name(code));
 }
 
 struct keys {
@@ -289,16 +282,14 @@ static int read_stream(struct verify *v,
                        int (*frame)(void *, const struct client_frame *))
 {
     struct client_follow how = { .frame = frame, .arg = v };
-    struct buf path;
+    struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
 
-    buf_init(&path, REMOTE_MAX_PATH);
     remote_job_path(&path, "/v1/jobs/", id, "/events?dialect=");
     buf_cut(&path, path.n > 0 ? path.n - 1 : 0);
     client_put_escaped(&path, str_of(dialect));
     buf_char(&path, '\0');
     how.path = how.again = path.p;
     int err = path.error != 0 ? path.error : client_follow(v->remote.client, &how);
-    buf_done(&path);
     return err == STOP ? 0 : err;
 }
 
@@ -323,12 +314,11 @@ static int read_job(struct verify *v, const struct audit_job *job, bool ended)
 
 static int verify_remote(struct verify *v, struct str id)
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader = { 0 };
     struct json json;
 
     begin_job(v);
-    client_reply_init(&reply);
     int code = remote_job(&v->remote, "GET", "/v1/jobs/", id, "", &reply);
     if (code == EXIT_OK)
         code = remote_json(&v->remote, &reply, &reader, &json);
@@ -349,20 +339,18 @@ static int verify_remote(struct verify *v, struct str id)
                                   : remote_failed(&v->remote, err);
     }
     json_reader_done(&reader);
-    client_reply_done(&reply);
     return code;
 }
 
 static int verify_page(struct verify *v, char next[40])
 {
-    struct client_reply reply;
+    struct client_reply reply LOCAL_REPLY;
     struct json_reader reader = { 0 };
     struct json json;
     char path[120];
     size_t i, n;
     yyjson_val *job;
 
-    client_reply_init(&reply);
     (void)snprintf(path, sizeof(path), "/v1/jobs?limit=%d%s%s", PAGE_JOBS,
                    next[0] != '\0' ? "&after=" : "", next);
     int code = remote_get(&v->remote, path, &reply);
@@ -374,7 +362,6 @@ static int verify_page(struct verify *v, char next[40])
         (void)snprintf(next, 40, "%.*s", STR_ARG(json_text(json_at(json.root, "next"))));
     }
     json_reader_done(&reader);
-    client_reply_done(&reply);
     return code;
 }
 

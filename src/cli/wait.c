@@ -49,15 +49,13 @@ static void put_result(const yyjson_val *job, struct buf *out)
 static void tell_failure(const struct remote_wait *w, const yyjson_val *job)
 {
     struct str error = json_text(json_at(job, "error"));
-    struct buf line;
+    struct buf line LOCAL_BUF(64 * 1024);
 
-    buf_init(&line, 64 * 1024);
     visible_put(&line, json_text(json_at(job, "state")));
     if (error.n > 0)
         buf_lit(&line, ": ");
     visible_put(&line, str_head(error, 2000));
     (void)cli_trouble(w->remote->path, "the job %.*s", STR_ARG(buf_text(&line)));
-    buf_done(&line);
 }
 
 static int ended(struct job_wait *s)
@@ -65,9 +63,8 @@ static int ended(struct job_wait *s)
     const struct remote_wait *w = s->w;
     struct json_reader reader;
     struct json json;
-    struct buf out;
+    struct buf out LOCAL_BUF(MAX_OUT);
 
-    buf_init(&out, MAX_OUT);
     int code = remote_json(w->remote, &s->reply, &reader, &json);
     if (code == EXIT_OK) {
         code = remote_ending(json.root);
@@ -80,7 +77,6 @@ static int ended(struct job_wait *s)
         code = written != EXIT_OK ? written : code;
     }
     json_reader_done(&reader);
-    buf_done(&out);
     return code;
 }
 

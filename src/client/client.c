@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_REPLY = 64 * 1024 * 1024, CONNECT_MS = 10000 };
+enum { CONNECT_MS = 10000 };
 
 /* --- making one ------------------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ const char *client_error(const struct client *c)
 void client_reply_init(struct client_reply *reply)
 {
     *reply = (struct client_reply){ 0 };
-    buf_init(&reply->body, MAX_REPLY);
+    buf_init(&reply->body, CLIENT_MAX_REPLY);
 }
 
 void client_reply_done(struct client_reply *reply)
@@ -115,18 +115,16 @@ static bool is_loopback(const char *url)
 
 int client_prepare(struct client *c, const char *path, struct curl_slist **headers)
 {
-    struct buf url;
+    struct buf url LOCAL_BUF(64 * 1024);
 
     c->error = (struct error){ 0 };
     c->curl_error[0] = '\0';
     curl_easy_reset(c->curl); /* options only: connections stay */
-    buf_init(&url, 64 * 1024);
     buf_str(&url, str_of(c->url));
     buf_put(&url, path, strlen(path) + 1);
     int err = url.error;
     if (err == 0 && curl_easy_setopt(c->curl, CURLOPT_URL, url.p) != CURLE_OK)
         err = ERR_NOMEM;
-    buf_done(&url);
     if (err == 0 && c->token != NULL)
         err = client_add_header(headers, "Authorization: Bearer %s", c->token);
     if (err == 0)
@@ -284,13 +282,11 @@ static bool put_detail(const yyjson_val *root, struct error *err)
 
 void client_reply_detail(const struct client_reply *reply, struct error *err)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(CLIENT_MAX_REPLY, 64);
     struct json json;
 
-    json_reader_init(&reader, MAX_REPLY, 64);
     bool said = json_read(&reader, buf_text(&reply->body), &json, NULL) == 0 &&
                 put_detail(json.root, err);
-    json_reader_done(&reader);
     if (!said)
         (void)error_set(err, ERR_REFUSED, "the server answered with status %d", reply->status);
 }

@@ -31,6 +31,12 @@ struct client_reply {
 void client_reply_init(struct client_reply *reply);
 void client_reply_done(struct client_reply *reply);
 
+enum { CLIENT_MAX_REPLY = 64 * 1024 * 1024 };
+
+/* For a local one, as LOCAL_BUF:  struct client_reply reply LOCAL_REPLY; */
+#define LOCAL_REPLY \
+    __attribute__((cleanup(client_reply_done))) = { .body = { .max = CLIENT_MAX_REPLY } }
+
 /* @path begins with '/' and is escaped where needed (client_put_escaped). */
 int client_get(struct client *c,
                const char *path,

@@ -78,16 +78,12 @@ static struct config_agent *find(const struct server_config *config, struct str 
 
 static bool same_setting(size_t i, const struct config_agent *a, const struct config_agent *b)
 {
-    struct buf one, two;
+    struct buf one LOCAL_BUF(1024 * 1024);
+    struct buf two LOCAL_BUF(1024 * 1024);
 
-    buf_init(&one, 1024 * 1024);
-    buf_init(&two, 1024 * 1024);
     settings_print(i, a->settings, &one);
     settings_print(i, b->settings, &two);
-    bool same = one.error == 0 && two.error == 0 && str_eq(buf_text(&one), buf_text(&two));
-    buf_done(&one);
-    buf_done(&two);
-    return same;
+    return one.error == 0 && two.error == 0 && str_eq(buf_text(&one), buf_text(&two));
 }
 
 static int carry_agent(struct reload *r,

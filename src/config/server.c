@@ -24,17 +24,15 @@ void loader_note(struct loader *l, const struct option *option, enum config_sour
 
 static int load_file(struct loader *l, const char *path)
 {
-    struct buf text;
+    struct buf text LOCAL_BUF(WALK_MAX_BYTES);
 
     int err =
         option_set(&server_options.options[0], l->config, str_of(path), "--config", l->err);
     if (err != 0)
         return err;
-    buf_init(&text, WALK_MAX_BYTES);
     err = resolve_read_file(path, NULL, &text, l->err);
     if (err == 0)
         err = loader_read_file(l, buf_text(&text), path);
-    buf_done(&text);
     return err;
 }
 

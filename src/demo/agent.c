@@ -227,16 +227,14 @@ static int trouble(const char *what)
 
 static int read_job(struct demo_job *job)
 {
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_JOB);
     struct error err = { 0 };
 
-    buf_init(&line, MAX_JOB);
     int code = read_line(&line);
     if (code != 0)
         (void)error_set(&err, code, "%s", error_name(code));
     else if (line.n > 0)
         code = demo_job_read(job, buf_text(&line), &err);
-    buf_done(&line);
     if (code == 0)
         return EXIT_OK;
     (void)fprintf(stderr, "spoolwire demo-agent: the job cannot be read: %s\n", err.text);

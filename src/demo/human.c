@@ -35,14 +35,12 @@ static void ask(struct demo_graph *g)
 static struct str resume_value(struct demo_graph *g)
 {
     struct str resume = g->e.job->resume, value = resume;
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 4, 64);
     struct json json;
-    struct buf b;
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
     char id[33];
 
     interrupt_id(g, id);
-    json_reader_init(&reader, SIZE_MAX / 4, 64);
-    buf_init(&b, SIZE_MAX / 4);
     if (json_read(&reader, resume, &json, NULL) == 0 && yyjson_is_obj(json.root)) {
         yyjson_val *v = json_get(json.root, str_of(id));
 
@@ -51,22 +49,18 @@ static struct str resume_value(struct demo_graph *g)
             value = demo_keep(&g->e, buf_text(&b));
         }
     }
-    buf_done(&b);
-    json_reader_done(&reader);
     return value;
 }
 
 /* What the report says of it: the text, or the JSON of anything else. */
 static struct str answer_text(struct demo_graph *g)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 4, 64);
     struct json json;
     struct str text = g->answer;
 
-    json_reader_init(&reader, SIZE_MAX / 4, 64);
     if (json_read(&reader, g->answer, &json, NULL) == 0 && yyjson_is_str(json.root))
         text = demo_keep(&g->e, json_text(json.root));
-    json_reader_done(&reader);
     return text;
 }
 

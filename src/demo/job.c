@@ -82,30 +82,25 @@ static int read_object(struct demo_job *job, yyjson_val *input, struct error *er
 
 static int read_text(struct demo_job *job, struct str text, struct error *err)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_LINE, MAX_DEPTH);
     struct json json;
     int code;
 
-    json_reader_init(&reader, MAX_LINE, MAX_DEPTH);
     if (text.n > 0 && text.p[0] == '{' && json_read(&reader, text, &json, NULL) == 0)
         code = read_object(job, json.root, err);
     else
         code = text.n > 0 ? keep(job, text, &job->issue) : 0;
-    json_reader_done(&reader);
     return code;
 }
 
 static int keep_resume(struct demo_job *job, const yyjson_val *resume)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(MAX_LINE);
 
     if (json_is_null(resume))
         return 0;
-    buf_init(&b, MAX_LINE);
     json_put_value(&b, resume);
-    int code = b.error != 0 ? b.error : keep(job, buf_text(&b), &job->resume);
-    buf_done(&b);
-    return code;
+    return b.error != 0 ? b.error : keep(job, buf_text(&b), &job->resume);
 }
 
 static int read_root(struct demo_job *job, const struct json *json, struct error *err)
@@ -164,10 +159,9 @@ void demo_put_finish(struct buf *b,
 
 int demo_job_read(struct demo_job *job, struct str line, struct error *err)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_LINE, MAX_DEPTH);
     struct json json;
 
-    json_reader_init(&reader, MAX_LINE, MAX_DEPTH);
     *err = (struct error){ 0 };
     int code = json_read(&reader, line, &json, err);
     if (code == 0 && !yyjson_is_obj(json.root))
@@ -176,6 +170,5 @@ int demo_job_read(struct demo_job *job, struct str line, struct error *err)
         code = read_root(job, &json, err);
     if (code != 0 && err->code == 0)
         (void)error_set(err, code, "%s", error_name(code));
-    json_reader_done(&reader);
     return code;
 }

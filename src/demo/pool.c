@@ -259,17 +259,15 @@ static int take_line(struct demo_pool *p, struct json_reader *reader, struct str
 
 static int take_all(struct demo_pool *p)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
     int err = write_all(STR("{\"ready\":true}\n"));
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
     while (err == 0 && (n = getline(&line, &cap, stdin)) > 0)
         err = take_line(p, &reader, str_make(line, (size_t)n));
     free(line);
-    json_reader_done(&reader);
     return err;
 }
 

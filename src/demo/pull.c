@@ -114,14 +114,12 @@ static const char *end_path(struct pull *p)
 
 static bool says_cancel(struct pull *p)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_BODY, 64);
     struct json json;
 
-    json_reader_init(&reader, MAX_BODY, 64);
     bool is_json = json_read(&reader, buf_text(&p->reply.body), &json, NULL) == 0;
     bool cancel = is_json && yyjson_is_true(json_at(json.root, "cancel"));
     p->is_to_rest = is_json && yyjson_is_true(json_at(json.root, "pause"));
-    json_reader_done(&reader);
     return cancel;
 }
 
@@ -303,13 +301,11 @@ static void put_lease(struct pull *p, struct buf *b)
 /* 0: p->reply holds a job; ERR_BUSY: there was none. */
 static int lease(struct pull *p)
 {
-    struct buf body;
+    struct buf body LOCAL_BUF(MAX_BODY);
 
-    buf_init(&body, MAX_BODY);
     put_lease(p, &body);
     int64_t asked = demo_now_us();
     int err = post(p, "/v1/worker/lease", "application/json", buf_text(&body));
-    buf_done(&body);
     if (err == 0 && p->reply.status == 204) {
         if (demo_now_us() - asked < 200000)
             clock_sleep_ms(200); /* do not poll in a tight loop when the server does not wait */
@@ -343,12 +339,10 @@ static void put_describe(const struct demo_options *o, struct buf *b)
 /* True when the answer to the lease is a call, which is answered here. */
 static bool take_call(struct pull *p)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_BODY, 64);
     struct json json;
-    struct buf body;
+    struct buf body LOCAL_BUF(MAX_BODY);
 
-    json_reader_init(&reader, MAX_BODY, 64);
-    buf_init(&body, MAX_BODY);
     bool is_call = json_read(&reader, buf_text(&p->reply.body), &json, NULL) == 0 &&
                    json_at(json.root, "call") != NULL;
     if (is_call) {
@@ -364,8 +358,6 @@ static bool take_call(struct pull *p)
         /* The caller may have gone: ignore the result. */
         (void)post(p, end_path(p), "application/json", buf_text(&body));
     }
-    buf_done(&body);
-    json_reader_done(&reader);
     return is_call;
 }
 

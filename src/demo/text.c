@@ -252,10 +252,10 @@ static size_t put_part(struct demo_texts *t, struct buf *b, enum demo_text which
 struct str demo_text_make(struct demo_texts *t, enum demo_text which)
 {
     uint64_t length = t->e->job->options.length, wanted = 0;
-    struct buf b, tail;
+    struct buf b;
+    struct buf tail LOCAL_BUF(MAX_TEXT);
 
     buf_init(&b, MAX_TEXT);
-    buf_init(&tail, MAX_TEXT);
     uint64_t n = put_part(t, &tail, which, true);
     n += put_part(t, &b, which, false);
     if (length > 0 && t->natural > 0)
@@ -265,7 +265,6 @@ struct str demo_text_make(struct demo_texts *t, enum demo_text which)
     buf_str(&b, buf_text(&tail));
     if (wanted > 0 && wanted < n && b.error == 0)
         buf_cut(&b, head_tokens(buf_text(&b), wanted).n);
-    buf_done(&tail);
     return demo_keep_buf(t->e, &b);
 }
 
@@ -276,16 +275,14 @@ struct str demo_text_make(struct demo_texts *t, enum demo_text which)
 static uint64_t count_natural(struct demo_texts *t)
 {
     uint64_t all = 0;
-    struct buf b;
+    struct buf b LOCAL_BUF(MAX_TEXT);
 
-    buf_init(&b, MAX_TEXT);
     for (unsigned i = 0; i < TEXT_MAX; i++) {
         buf_clear(&b);
         uint64_t n = put_part(t, &b, (enum demo_text)i, false);
         n += put_part(t, &b, (enum demo_text)i, true);
         all += i == TEXT_FIRST_LOOK ? n * t->e->job->options.fan_out : n;
     }
-    buf_done(&b);
     return all;
 }
 

@@ -165,14 +165,12 @@ static int join(struct gathered *g, struct buf *whole, struct str more, enum joi
 /* The same of pieces in a list, one after another: several may be of one block. */
 static int join_pieces(struct gathered *g, struct buf *whole, struct str more)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
     struct json list;
-    struct buf one;
+    struct buf one LOCAL_BUF(SIZE_MAX / 4);
 
     if (str_empty(more))
         return 0;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
-    buf_init(&one, SIZE_MAX / 4);
     int err = json_read(&reader, more, &list, NULL);
     yyjson_arr_iter it = yyjson_arr_iter_with(err == 0 ? list.root : NULL);
     for (yyjson_val *piece; err == 0 && (piece = yyjson_arr_iter_next(&it)) != NULL;) {
@@ -182,8 +180,6 @@ static int join_pieces(struct gathered *g, struct buf *whole, struct str more)
         buf_char(&one, ']');
         err = one.error != 0 ? one.error : join(g, whole, buf_text(&one), JOIN_PIECES);
     }
-    buf_done(&one);
-    json_reader_done(&reader);
     return err == ERR_NOMEM ? err : 0; /* too deep: it stays as it was */
 }
 
@@ -237,7 +233,7 @@ static struct gathered_message *find_or_add(struct gathered *g, struct str id)
 
 static int add_content(struct gathered *g, struct gathered_message *m, const struct record *rec)
 {
-    struct buf block;
+    struct buf block LOCAL_BUF(SIZE_MAX / 4);
 
     if (!str_absent(rec->content))
         return join_pieces(g, &m->blocks, rec->content);
@@ -247,13 +243,10 @@ static int add_content(struct gathered *g, struct gathered_message *m, const str
     }
     if (str_empty(rec->text))
         return 0;
-    buf_init(&block, SIZE_MAX / 4);
     buf_lit(&block, "[{\"type\":\"text\",\"text\":");
     json_put_str(&block, rec->text);
     buf_lit(&block, "}]");
-    int err = block.error != 0 ? block.error : join_pieces(g, &m->blocks, buf_text(&block));
-    buf_done(&block);
-    return err;
+    return block.error != 0 ? block.error : join_pieces(g, &m->blocks, buf_text(&block));
 }
 
 static int add_delta(struct gathered *g, const struct record *rec)
@@ -277,17 +270,14 @@ static int add_delta(struct gathered *g, const struct record *rec)
 static int add_end(struct gathered *g, const struct record *rec)
 {
     struct gathered_message *m = find_or_add(g, rec->message);
-    struct buf why;
+    struct buf why LOCAL_BUF(SIZE_MAX / 4);
 
     if (m == NULL)
         return ERR_NOMEM;
-    buf_init(&why, SIZE_MAX / 4);
     json_begin(&why);
     json_add_str(&why, "finish_reason", render_some(rec->title));
     json_end(&why);
-    int err = why.error != 0 ? why.error : join(g, &m->response, buf_text(&why), JOIN_LAST);
-    buf_done(&why);
-    return err;
+    return why.error != 0 ? why.error : join(g, &m->response, buf_text(&why), JOIN_LAST);
 }
 
 struct str gathered_state(const struct record *rec)

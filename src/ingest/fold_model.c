@@ -208,10 +208,9 @@ static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *
 {
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)calls);
     yyjson_val *call;
-    struct buf args;
+    struct buf args LOCAL_BUF(SIZE_MAX / 4);
     uint64_t i = 0;
 
-    buf_init(&args, SIZE_MAX / 4);
     buf_clear(&f->tmp);
     buf_char(&f->tmp, '[');
     while ((call = yyjson_arr_iter_next(&it)) != NULL) {
@@ -228,7 +227,6 @@ static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *
         json_end(&f->tmp);
     }
     buf_char(&f->tmp, ']');
-    buf_done(&args);
     return fold_tmp(f, err);
 }
 

@@ -140,16 +140,14 @@ static bool put_uuid(struct printer *p, const struct value *object)
 {
     const struct value *number = member(object->state, STR("int"));
     unsigned char bytes[17] = { 0 };
-    struct buf le;
+    struct buf le LOCAL_BUF(sizeof(bytes));
 
     if (number == NULL || number->kind != VALUE_INT || number->text.p[0] == '-')
         return false;
-    buf_init(&le, sizeof(bytes));
     bool ok = number_put_bytes(&le, number->text) == 0 && le.error == 0 &&
               (le.n < sizeof(bytes) || le.p[16] == 0);
     if (ok && le.n > 0)
         memcpy(bytes, le.p, le.n);
-    buf_done(&le);
     if (!ok)
         return false;
     buf_char(p->out, '"');

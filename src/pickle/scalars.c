@@ -46,14 +46,11 @@ static int push_unicode(struct machine *m, struct str text)
 
 static int push_long(struct machine *m, struct str bytes)
 {
-    struct buf text;
+    struct buf text LOCAL_BUF(NUMBER_MAX_DIGITS + 64);
 
-    buf_init(&text, NUMBER_MAX_DIGITS + 64);
-    if (number_put_text(&text, bytes) != 0) {
-        buf_done(&text);
+    if (number_put_text(&text, bytes) != 0)
         return error_set(m->err, ERR_TOO_LARGE, "the pickle has a number of %zu bytes",
                          bytes.n);
-    }
     return machine_push_written(m, VALUE_INT, &text);
 }
 

@@ -59,9 +59,8 @@ void pickle_text(struct buf *b, struct str text)
 
 static void put_long(struct buf *b, struct str decimal)
 {
-    struct buf bytes;
+    struct buf bytes LOCAL_BUF(NUMBER_MAX_BYTES + 1);
 
-    buf_init(&bytes, NUMBER_MAX_BYTES + 1);
     int err = number_put_bytes(&bytes, decimal);
     if (err != 0 || bytes.error != 0) {
         fail(b, err != 0 ? err : bytes.error);
@@ -73,23 +72,20 @@ static void put_long(struct buf *b, struct str decimal)
         put_u32(b, (uint32_t)bytes.n);
     }
     buf_str(b, buf_text(&bytes));
-    buf_done(&bytes);
 }
 
 void pickle_int(struct buf *b, int64_t value)
 {
-    struct buf text;
+    struct buf text LOCAL_BUF(32);
 
     if (value >= INT32_MIN && value <= INT32_MAX) {
         put_op(b, OP_BININT);
         put_u32(b, (uint32_t)value);
         return;
     }
-    buf_init(&text, 32);
     buf_i64(&text, value);
     fail(b, text.error);
     put_long(b, buf_text(&text));
-    buf_done(&text);
 }
 
 /* The number's text, with what ends it behind it. */

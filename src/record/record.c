@@ -417,9 +417,8 @@ static void copy_texts(struct record *rec, size_t from, size_t to, char **at)
 int record_new(const struct record *rec, struct record **ret)
 {
     bool is_header = rec->header_seq == 0;
-    struct buf constant;
+    struct buf constant LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&constant, SIZE_MAX / 4);
     if (is_header)
         put_info(rec, &constant);
     size_t n_bytes = rec->job_id.n + constant.n;
@@ -427,10 +426,8 @@ int record_new(const struct record *rec, struct record **ret)
         if (is_header || texts[i].is_own)
             n_bytes += text_bytes(rec, texts[i].from, texts[i].to);
     struct record_block *b = constant.error == 0 ? malloc(sizeof(*b) + n_bytes) : NULL;
-    if (b == NULL) {
-        buf_done(&constant);
+    if (b == NULL)
         return ERR_NOMEM;
-    }
     char *at = b->bytes;
     atomic_init(&b->refs, 1);
     b->rec = *rec;
@@ -442,7 +439,6 @@ int record_new(const struct record *rec, struct record **ret)
     for (size_t i = 0; i < N_TEXTS; i++)
         if (is_header || texts[i].is_own)
             copy_texts(&b->rec, texts[i].from, texts[i].to, &at);
-    buf_done(&constant);
     *ret = &b->rec;
     return 0;
 }

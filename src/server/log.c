@@ -47,13 +47,11 @@ void log_end(struct buf *out)
 /* As text for a terminal. */
 void log_plain(struct str agent, struct str line)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(PIPE_BUF);
 
-    buf_init(&out, PIPE_BUF);
     visible_put(&out, str_head(agent, 100));
     buf_lit(&out, ": ");
     visible_put(&out, utf8_head_bytes(line, 400));
     buf_lit(&out, "\n");
     write_log(&out);
-    buf_done(&out);
 }

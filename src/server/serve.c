@@ -132,12 +132,10 @@ static void stop(struct server *s)
 
 static int help(void)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(1024 * 1024);
 
-    buf_init(&out, 1024 * 1024);
     server_config_help(&out);
     (void)fwrite(out.p, 1, out.n, stdout);
-    buf_done(&out);
     return EXIT_OK;
 }
 

@@ -11,14 +11,12 @@ enum { MAX_TEXT = 1024 * 1024, MAX_TOOL = 4096 };
 /* What fits, and may be shown. */
 static void copy_name(char *out, struct str name)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(4 * CARD_MAX_NAME);
 
-    buf_init(&b, 4 * CARD_MAX_NAME);
     visible_put(&b, utf8_head_bytes(name, CARD_MAX_NAME - 1));
     struct str shown = utf8_head_bytes(buf_text(&b), CARD_MAX_NAME - 1);
     str_copy(out, shown);
     out[shown.n] = '\0';
-    buf_done(&b);
 }
 
 static struct card_section *add_section(struct card *c, struct str name)

@@ -84,13 +84,11 @@ static void on_node(struct live_view *l, const yyjson_val *data)
 
 static void put_note(char *out, struct str text)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(4 * LIVE_MAX_NOTE);
 
-    buf_init(&b, 4 * LIVE_MAX_NOTE);
     visible_put(&b, str_head(text, LIVE_MAX_NOTE));
     (void)snprintf(out, LIVE_MAX_NOTE, "%.*s",
                    STR_ARG(term_head(buf_text(&b), LIVE_MAX_NOTE / 4)));
-    buf_done(&b);
 }
 
 /* "1  staging" */

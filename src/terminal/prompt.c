@@ -120,7 +120,7 @@ size_t prompt_open(const struct prompt *p)
 /* The choice of that number, when what was typed is not itself one. */
 static bool put_choice(const struct prompt_question *a, struct str typed, struct buf *b)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_CHOICES, 64);
     struct json json;
     size_t i, n, number = 0;
     yyjson_val *choice;
@@ -130,7 +130,6 @@ static bool put_choice(const struct prompt_question *a, struct str typed, struct
         number = number * 10 + (size_t)(typed.p[i] - '0');
     if (a->choices.n == 0 || i < typed.n)
         return false;
-    json_reader_init(&reader, MAX_CHOICES, 64);
     if (json_read(&reader, buf_text(&a->choices), &json, NULL) == 0) {
         yyjson_arr_foreach(json.root, i, n, choice)
         {
@@ -143,7 +142,6 @@ static bool put_choice(const struct prompt_question *a, struct str typed, struct
         if (!is_there && choice != NULL)
             json_put_value(b, choice);
     }
-    json_reader_done(&reader);
     return b->n > 0;
 }
 
@@ -151,42 +149,34 @@ static void put_body(const struct prompt *p, struct buf *body)
 {
     const struct prompt_question *a = p->first;
     struct str typed = buf_text(&p->typed);
-    struct buf choice;
+    struct buf choice LOCAL_BUF(MAX_CHOICES);
 
-    buf_init(&choice, MAX_CHOICES);
     bool is_chosen = put_choice(a, typed, &choice);
     question_put_body(body, is_chosen ? buf_text(&choice) : typed, !is_chosen && a->is_text,
                       str_of(a->id));
-    buf_done(&choice);
 }
 
 static void say(struct prompt *p, bool is_good, const char *before, struct str what)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(2 * MAX_TYPED);
 
-    buf_init(&b, 2 * MAX_TYPED);
     buf_str(&b, str_of(before));
     visible_put(&b, what);
     p->tell(p->arg, is_good, buf_text(&b));
-    buf_done(&b);
 }
 
 /* 409 and 410 have the answer that was first. */
 static void say_late(struct prompt *p, const struct client_reply *reply)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 64);
     struct json json;
-    struct buf first;
+    struct buf first LOCAL_BUF(MAX_TYPED);
 
-    buf_init(&first, MAX_TYPED);
-    json_reader_init(&reader, SIZE_MAX / 64, 64);
     if (json_read(&reader, buf_text(&reply->body), &json, NULL) == 0 &&
         json_at(json.root, "answer") != NULL)
         json_put_value(&first, json_at(json.root, "answer"));
-    json_reader_done(&reader);
     say(p, false,
         reply->status == 410 ? "it has expired" : "already answered: ", buf_text(&first));
-    buf_done(&first);
 }
 
 static void take_reply(struct prompt *p, int err, const struct client_reply *reply)
@@ -212,18 +202,14 @@ static void take_reply(struct prompt *p, int err, const struct client_reply *rep
 
 static void send_answer(struct prompt *p)
 {
-    struct client_reply reply;
-    struct buf body;
+    struct client_reply reply LOCAL_REPLY;
+    struct buf body LOCAL_BUF(2 * MAX_TYPED);
 
-    client_reply_init(&reply);
-    buf_init(&body, 2 * MAX_TYPED);
     put_body(p, &body);
     int err = body.error != 0 ? body.error
                               : client_post(p->client, p->path.p, "application/json",
                                             buf_text(&body), SEND_MS, &reply);
     take_reply(p, err, &reply);
-    buf_done(&body);
-    client_reply_done(&reply);
 }
 
 /* --- keys ---------------------------------------------------------------------------------

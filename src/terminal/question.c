@@ -33,15 +33,13 @@ bool question_wants_text(const yyjson_val *q)
 
 static void put_value(struct buf *b, struct str text, bool as_text)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_ANSWER, 64);
     struct json json;
 
-    json_reader_init(&reader, MAX_ANSWER, 64);
     if (!as_text && json_read(&reader, text, &json, NULL) == 0)
         json_put_value(b, json.root);
     else
         json_put_str(b, text);
-    json_reader_done(&reader);
 }
 
 void question_put_body(struct buf *b, struct str text, bool as_text, struct str id)

@@ -211,12 +211,11 @@ int arq_put_job(struct buf *out,
 {
     struct meaning m = { .assignment = assignment };
     struct writer w = { out, form };
-    struct json_reader input, resume;
+    struct json_reader input LOCAL_READER(MAX_BYTES, MAX_DEPTH);
+    struct json_reader resume LOCAL_READER(MAX_BYTES, MAX_DEPTH);
     struct json json;
     int code = 0;
 
-    json_reader_init(&input, MAX_BYTES, MAX_DEPTH);
-    json_reader_init(&resume, MAX_BYTES, MAX_DEPTH);
     if (!str_absent(assignment->input)) {
         code = json_read(&input, assignment->input, &json, err);
         m.input = code == 0 ? json.root : NULL;
@@ -230,8 +229,6 @@ int arq_put_job(struct buf *out,
         if (out->error != 0)
             code = error_set(err, out->error, "the arguments: %s", error_name(out->error));
     }
-    json_reader_done(&input);
-    json_reader_done(&resume);
     return code;
 }
 
@@ -330,19 +327,15 @@ int arq_result_read(struct arq_result *r,
                     struct str bytes,
                     struct error *err)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_BYTES, MAX_DEPTH);
     struct json json;
-    struct buf text;
+    struct buf text LOCAL_BUF(MAX_BYTES);
 
-    buf_init(&text, MAX_BYTES);
-    json_reader_init(&reader, MAX_BYTES, MAX_DEPTH);
     int code = to_json(form, bytes, &text, err);
     if (code == 0)
         code = json_read(&reader, buf_text(&text), &json, err);
     if (code == 0)
         code = understand(r, json.root, err);
-    json_reader_done(&reader);
-    buf_done(&text);
     return code;
 }
 
@@ -417,9 +410,8 @@ static bool is_builtin(struct str type)
 static void put_exception(const struct writer *w, const struct arq_ending *e)
 {
     bool plain = is_builtin(e->error_type);
-    struct buf words;
+    struct buf words LOCAL_BUF(MAX_ERROR + 256);
 
-    buf_init(&words, MAX_ERROR + 256);
     if (!plain && !str_absent(e->error_type) && !e->is_cancelled) {
         buf_str(&words, str_head(e->error_type, 200));
         buf_lit(&words, ": ");
@@ -435,20 +427,17 @@ static void put_exception(const struct writer *w, const struct arq_ending *e)
     else
         pickle_exception(w->out, STR("arq.worker"), STR("JobExecutionFailed"),
                          buf_text(&words));
-    buf_done(&words);
 }
 
 /* What is no JSON after all is None. */
 static void put_output(const struct writer *w, struct str output)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(MAX_BYTES, MAX_DEPTH);
     struct json json = { .root = NULL };
 
-    json_reader_init(&reader, MAX_BYTES, MAX_DEPTH);
     if (!str_absent(output) && json_read(&reader, output, &json, NULL) != 0)
         json.root = NULL;
     put_value(w, json.root);
-    json_reader_done(&reader);
 }
 
 /* A tuple, as ARQ's own. */

@@ -93,7 +93,7 @@ static void write_result(struct serving *t)
     struct arq_context *d = t->context;
     struct arq_number life = arq_context_number_of(d->opt.keep_result_ms);
     char key[SERVING_MAX_ID + 32], retry[SERVING_MAX_ID + 32];
-    struct buf result;
+    struct buf result LOCAL_BUF(MAX_RESULT);
 
     if (t->n_flying > 0)
         return;
@@ -104,7 +104,6 @@ static void write_result(struct serving *t)
     }
     (void)snprintf(key, sizeof(key), "arq:result:%s", t->id); /* both fit */
     (void)snprintf(retry, sizeof(retry), "arq:retry:%s", t->id);
-    buf_init(&result, MAX_RESULT);
     put_ending(t, &result);
     if (result.error != 0) {
         buf_clear(&t->output); /* what cannot be written is left out */
@@ -119,7 +118,6 @@ static void write_result(struct serving *t)
     ARQ_CONTEXT_TELL(d, STR("ZREM"), arq_context_queue(d), str_of(t->id));
     ARQ_CONTEXT_TELL(d, STR("DEL"), str_of(t->in_progress), str_of(retry), str_of(t->key));
     (void)ASK(t, on_written, STR("EXEC")); /* if not, the next tick tries again */
-    buf_done(&result);
 }
 
 static void end(struct serving *t, bool is_success)
@@ -149,15 +147,13 @@ static void end_cancelled(struct serving *t)
 
 static void take_output(struct serving *t, const struct job_row *row)
 {
-    struct json_reader lines;
+    struct json_reader lines LOCAL_READER(SIZE_MAX / 64, 256);
     struct record rec;
     struct str stored;
 
-    json_reader_init(&lines, SIZE_MAX / 64, 256);
     if (store_record(t->context->store, row->key, row->seq, &stored, NULL) == 0 &&
         record_decode(&lines, stored, &rec, NULL) == 0 && rec.output.p != NULL)
         buf_str(&t->output, rec.output);
-    json_reader_done(&lines);
 }
 
 static void renew(struct serving *t)

@@ -320,10 +320,9 @@ static bool add_given(struct http *h, struct buf *line)
 static bool add_headers(struct http *h, const struct assignment *assignment)
 {
     char attempt[24];
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_HEADER);
 
     (void)snprintf(attempt, sizeof(attempt), "%lld", (long long)assignment->attempt); /* fits */
-    buf_init(&line, MAX_HEADER);
     bool ok = add_given(h, &line) &&
               add_ours(h, &line, "Content-Type", STR("application/json")) &&
               add_ours(h, &line, "Accept",
@@ -332,9 +331,7 @@ static bool add_headers(struct http *h, const struct assignment *assignment)
               add_ours(h, &line, "Spoolwire-Attempt", str_of(attempt));
     /* Asking whether the body is welcome would cost a round trip. */
     buf_lit(&line, "Expect:");
-    ok = ok && add_header(h, &line);
-    buf_done(&line);
-    return ok;
+    return ok && add_header(h, &line);
 }
 
 /* A job's id needs no escapes. */

@@ -105,16 +105,14 @@ static void put_through(struct call_router *b, const struct taken_call *call)
 {
     struct pool_process *m = pool_callee(b->pool);
     struct pending_call *q = pending_call_new(b, call->id);
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_LINE);
 
     if (q == NULL)
         return;
-    buf_init(&line, MAX_LINE);
     assignment_put_call(&line, call, *b->agent);
     q->process = m;
     if (m == NULL || line.error != 0 || child_say(&m->child, buf_text(&line)) != 0)
         deliver(q, STR_NONE, STR_NONE);
-    buf_done(&line);
 }
 
 static void on_taken(struct mailbox_call *p)

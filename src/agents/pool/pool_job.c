@@ -45,17 +45,15 @@ static void leave(struct pool_job *s, bool finished)
 /* Without memory for the line, the end of the grace time says it. */
 static void tell(struct pool_job *s)
 {
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_ORDER);
 
     if (s->state != POOL_JOB_WORKING)
         return;
     move(s, POOL_JOB_TOLD);
     s->stop_by = now(s) + s->grace_ms;
-    buf_init(&line, MAX_ORDER);
     assignment_put_cancel(&line, s->session.job, s->session.attempt);
     if (line.error == 0)
         (void)child_say(s->child, buf_text(&line));
-    buf_done(&line);
     s->events->told(s);
 }
 
@@ -76,14 +74,12 @@ static void on_cancel(struct lease_session *d)
 static void on_pause(struct lease_session *d)
 {
     struct pool_job *s = d->owner;
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_ORDER);
 
     if (s->is_paused || s->state != POOL_JOB_WORKING)
         return;
-    buf_init(&line, MAX_ORDER);
     assignment_put_pause(&line, d->job, d->attempt);
     s->is_paused = line.error == 0 && child_say(s->child, buf_text(&line)) == 0;
-    buf_done(&line);
 }
 
 static void on_lost(struct lease_session *d, int code)
@@ -149,10 +145,9 @@ static void finish(struct pool_job *s, const struct finish *f)
                                 .interrupted = f->interrupted,
                                 .error = f->error,
                                 .error_type = f->error_type };
-    struct buf output, details;
+    struct buf output LOCAL_BUF(MAX_ORDER);
+    struct buf details LOCAL_BUF(MAX_ORDER);
 
-    buf_init(&output, MAX_ORDER);
-    buf_init(&details, MAX_ORDER);
     finish_put_output(&output, f);
     finish_put_details(&details, f);
     if (output.n > 0)
@@ -163,8 +158,6 @@ static void finish(struct pool_job *s, const struct finish *f)
         on_refused(&s->session, STR("out of memory for the worker's output"));
     else if (!s->session.has_last)
         lease_session_end(&s->session, &word);
-    buf_done(&output);
-    buf_done(&details);
     leave(s, true);
 }
 
@@ -247,14 +240,11 @@ int64_t pool_job_next(const struct pool_job *s)
 static int give_order(struct pool_job *s, const struct journal_request *lease)
 {
     struct assignment assignment = lease_session_assignment(&s->session, lease);
-    struct buf line;
+    struct buf line LOCAL_BUF(MAX_ORDER);
 
     assignment.needs_beats = true;
-    buf_init(&line, MAX_ORDER);
     assignment_put(&line, &assignment);
-    int err = line.error != 0 ? ERR_NOMEM : child_say(s->child, buf_text(&line));
-    buf_done(&line);
-    return err;
+    return line.error != 0 ? ERR_NOMEM : child_say(s->child, buf_text(&line));
 }
 
 int pool_job_new(const struct host *host,

@@ -295,14 +295,13 @@ static void on_over(struct child *c)
     struct pool_process *m = c->owner;
     bool is_wanted = m->state == POOL_PROCESS_LEAVING;
     struct str type = STR("ProcessFault");
-    struct buf why, details;
+    struct buf why LOCAL_BUF(MAX_VERDICT);
+    struct buf details LOCAL_BUF(MAX_VERDICT);
     bool is_raised;
 
     tail_end(&m->tail);
     if (c->signal == 0 && m->fault == NULL)
         lines_end(&m->lines); /* half a line of one that was killed is nothing */
-    buf_init(&why, MAX_VERDICT);
-    buf_init(&details, MAX_VERDICT);
     buf_lit(&why, "its process ended: ");
     if (m->fault != NULL)
         buf_str(&why, str_of(m->fault));
@@ -315,8 +314,6 @@ static void on_over(struct child *c)
     move(m, POOL_PROCESS_GONE);
     m->opt.events->over(m, is_wanted ? STR_NONE : buf_text(&why)); /* first: no place here */
     desert_all(m, buf_text(&why), type, details.n > 0 ? buf_text(&details) : STR_NONE);
-    buf_done(&why);
-    buf_done(&details);
     close_handles(m);
 }
 
@@ -515,9 +512,8 @@ static const struct child_events child_events = { .output = on_output,
 static int start(struct pool_process *m)
 {
     const struct exec_agent *a = m->opt.agent;
-    struct buf token;
+    struct buf token LOCAL_BUF(MAX_SAID);
 
-    buf_init(&token, MAX_SAID);
     process_token_put(&token, m->opt.host->process_key, 0, a->name);
     struct child_spec spec = { .argv = a->argv,
                                .env = environment_for_pool(m->opt.env, a->name,
@@ -533,7 +529,6 @@ static int start(struct pool_process *m)
     buf_init(&nothing, MAX_SAID);
     int err = spec.env == NULL ? UV_ENOMEM : child_start(&m->child, &spec, &nothing);
     free(spec.env);
-    buf_done(&token);
     return err;
 }
 

@@ -115,13 +115,11 @@ static bool sweep_once(struct str mark, struct buf *environment)
 
 bool child_guard_sweep(struct str mark)
 {
-    struct buf environment;
+    struct buf environment LOCAL_BUF(MAX_ENVIRONMENT);
 
-    buf_init(&environment, MAX_ENVIRONMENT);
     bool found = sweep_once(mark, &environment);
     /* Again, for one that had just been forked by one of the others. */
     for (unsigned i = 1; found && i < SWEEPS && sweep_once(mark, &environment); i++)
         ;
-    buf_done(&environment);
     return found;
 }

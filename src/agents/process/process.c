@@ -97,19 +97,16 @@ static int spawn(struct process *p, char **env, struct buf *line)
 static bool start(struct executor *h, const struct assignment *assignment)
 {
     struct process *p = process_of(h);
-    struct buf line, token;
+    struct buf line LOCAL_BUF(MAX_ORDER);
+    struct buf token LOCAL_BUF(MAX_ORDER);
 
-    buf_init(&token, MAX_ORDER);
     process_token_put(&token, h->host->process_key, assignment->key, assignment->agent);
     char **env = environment_for(h->env, assignment->job, assignment->attempt,
                                  assignment->agent, buf_text(&token));
-    buf_done(&token);
     tail_init(&p->tail, on_error_line, p);
     child_init(&p->child, h->host->loop, h->host->scratch, &child_events, p);
-    buf_init(&line, MAX_ORDER);
     assignment_put(&line, assignment);
     p->start_error = env == NULL || line.error != 0 ? UV_ENOMEM : spawn(p, env, &line);
-    buf_done(&line);
     free(env);
     return p->start_error == 0;
 }

@@ -10,9 +10,8 @@
 void api_aiq_agents(struct http_request *req, void *arg)
 {
     const struct app_settings *now = app_settings(arg);
-    struct buf out;
+    struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&out, SIZE_MAX / 4);
     json_begin(&out);
     json_add_array(&out, "agents");
     for (size_t i = 0; i < now->n_agents; i++) {
@@ -25,7 +24,6 @@ void api_aiq_agents(struct http_request *req, void *arg)
     }
     buf_lit(&out, "]}");
     api_json(req, 200, &out);
-    buf_done(&out);
 }
 
 /* --- submit: every failing field is listed ---------------------------------------------- */
@@ -180,25 +178,22 @@ static uint64_t offset_in(const struct error *err)
 
 static void refuse_json(struct http_request *req, const struct error *err)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(4096);
 
-    buf_init(&out, 4096);
     buf_lit(&out, "{\"detail\":[{\"type\":\"json_invalid\",\"loc\":[\"body\",");
     buf_u64(&out, offset_in(err));
     buf_lit(&out, "],\"msg\":\"JSON decode error\",\"input\":{},\"ctx\":{\"error\":");
     json_put_str(&out, str_of(err->text));
     buf_lit(&out, "}}]}");
     api_json(req, 422, &out);
-    buf_done(&out);
 }
 
 static bool unknown_agent(struct journal_call *call, struct str agent)
 {
     const struct app_settings *now = app_settings(call->loop->app);
-    struct buf list;
+    struct buf list LOCAL_BUF(4096);
     bool known = false;
 
-    buf_init(&list, 4096);
     for (size_t i = 0; i < now->n_agents; i++) {
         known |= str_eq(now->agents[i].name, agent);
         if (!now->agents[i].is_public)
@@ -210,7 +205,6 @@ static bool unknown_agent(struct journal_call *call, struct str agent)
     if (!known)
         http_respond_error(call->req, 400, "Unknown agent type: '%.*s'. Available: %.*s",
                            STR_ARG(str_head(agent, 100)), STR_ARG(buf_text(&list)));
-    buf_done(&list);
     return !known;
 }
 
@@ -284,9 +278,8 @@ static bool read_path_id(struct str text, int64_t *ret)
 
 static void refuse_path_id(struct http_request *req, struct str id)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(4096);
 
-    buf_init(&out, 4096);
     buf_lit(
         &out,
         "{\"detail\":[{\"type\":\"int_parsing\",\"loc\":[\"path\",\"last_event_id\"],\"msg\":\"Input should be a "
@@ -294,7 +287,6 @@ static void refuse_path_id(struct http_request *req, struct str id)
     json_put_str(&out, str_head(id, 100));
     buf_lit(&out, "}]}");
     api_json(req, 422, &out);
-    buf_done(&out);
 }
 
 void api_aiq_stream(struct http_request *req, void *arg)

@@ -219,11 +219,10 @@ bool jobs_get(struct store_query *query, struct store *store, struct job_row *re
  * record. */
 static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t seq)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     struct record rec;
     struct str stored, output = STR_NONE, details = STR_NONE;
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (store_record(store, key, seq, &stored, NULL) == 0 &&
         record_decode(&reader, stored, &rec, NULL) == 0 && rec.kind == REC_JOB_END) {
         output = rec.output;
@@ -233,7 +232,6 @@ static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t se
     json_add_raw(b, "details", details);
     json_add_raw(b, "output", output);
     json_end(b);
-    json_reader_done(&reader);
 }
 
 static void run_job(struct thread_task *task, struct store *store)

@@ -101,18 +101,16 @@ static bool read_answer(struct journal_call *call, struct json_reader *reader)
 void api_answer(struct http_request *req, void *arg)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_QUESTION, answer_with_job);
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
 
     (void)arg;
     if (call == NULL)
         return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     call->journal.reply.who = call->token->owner;
     if (read_answer(call, &reader))
         journal_call_post(call);
     else
         journal_call_free(call);
-    json_reader_done(&reader);
 }
 
 /* --- pauses ------------------------------------------------------------------------- */

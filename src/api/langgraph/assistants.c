@@ -133,12 +133,10 @@ void langgraph_with_assistant(struct http_request *req,
 
 static void answer_with(struct http_request *req, const struct assistant_row *row)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&out, SIZE_MAX / 4);
     assistants_put(&out, row, (struct selection){ 0 });
     api_json(req, 200, &out);
-    buf_done(&out);
 }
 
 void api_assistant(struct http_request *req, void *arg)

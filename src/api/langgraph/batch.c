@@ -130,19 +130,17 @@ static struct journal_call *read_items(struct store_query *query, yyjson_val *li
 static bool make_all(struct store_query *query)
 {
     const struct run_batch *batch = query->data;
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     struct json json;
 
     struct journal_call *first = NULL;
 
-    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     if (batch->n == 0)
         http_respond(query->req, 200, "application/json", STR("[]"));
     else if (json_read(&reader, http_body(query->req), &json, NULL) != 0)
         (void)api_no_memory(query->req); /* it could be read before */
     else
         first = read_items(query, json.root);
-    json_reader_done(&reader);
     if (first != NULL) {
         first->found = query; /* the assistants */
         journal_call_post(first);
@@ -154,16 +152,14 @@ void api_run_batch(struct http_request *req, void *arg)
 {
     struct store_query *query =
         store_query_new_with(req, STR(""), find_all, sizeof(struct run_batch));
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
 
     (void)arg;
     if (query == NULL)
         return;
     query->answer = make_all;
-    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     if (read_ids(query, &reader))
         store_query_post(query);
     else
         store_query_free(query);
-    json_reader_done(&reader);
 }

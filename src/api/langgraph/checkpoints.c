@@ -44,13 +44,11 @@ static void read_blob(struct reading *r,
 static struct str read_versions(struct reading *r, const yyjson_val *of)
 {
     yyjson_val *versions = json_at(of, "versions"), *key, *value;
-    struct str kept;
-    struct buf json;
+    struct buf json LOCAL_BUF(SIZE_MAX / 4);
     size_t i, n;
 
     if (versions == NULL)
         return STR("{}");
-    buf_init(&json, SIZE_MAX / 4);
     buf_char(&json, '{');
     yyjson_obj_foreach(versions, i, n, key, value)
     {
@@ -62,9 +60,7 @@ static struct str read_versions(struct reading *r, const yyjson_val *of)
     buf_char(&json, '}');
     if (json.error != 0)
         reading_fail_memory(r);
-    kept = reading_keep(r, buf_text(&json));
-    buf_done(&json);
-    return kept;
+    return reading_keep(r, buf_text(&json));
 }
 
 static void read_place(struct reading *r, const yyjson_val *of, struct checkpoint_row *ret)
@@ -210,12 +206,10 @@ static bool read_writes(struct journal_call *call, struct json_reader *reader)
 /* {task: [interrupt, …], …} of the tasks that have some. */
 static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 {
-    struct str kept;
     yyjson_val *task;
-    struct buf json;
+    struct buf json LOCAL_BUF(SIZE_MAX / 4);
     size_t i, n;
 
-    buf_init(&json, SIZE_MAX / 4);
     buf_char(&json, '{');
     yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
     {
@@ -229,9 +223,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
     buf_char(&json, '}');
     if (json.error != 0)
         reading_fail_memory(r);
-    kept = reading_keep(r, buf_text(&json));
-    buf_done(&json);
-    return kept;
+    return reading_keep(r, buf_text(&json));
 }
 
 static bool read_state(struct journal_call *call, struct json_reader *reader)

@@ -15,9 +15,8 @@ static void refuse_word(struct journal_call *call,
                         const char *const *words,
                         struct str given)
 {
-    struct buf list;
+    struct buf list LOCAL_BUF(1024);
 
-    buf_init(&list, 1024);
     for (size_t i = 0; words[i] != NULL; i++) {
         if (i > 0)
             buf_str(&list, words[i + 1] != NULL ? STR(", ") : STR(" or "));
@@ -25,7 +24,6 @@ static void refuse_word(struct journal_call *call,
     }
     http_respond_error(call->req, 422, "\"%s\" must be %.*s, not '%.*s'", name,
                        STR_ARG(buf_text(&list)), STR_ARG(str_head(given, 40)));
-    buf_done(&list);
 }
 
 /* One of a few words, or the first of them. */
@@ -222,10 +220,9 @@ static void submit(struct http_request *req,
 static void find_assistant(struct http_request *req,
                            void (*then)(struct http_request *, const struct assistant_row *))
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     struct json json;
 
-    json_reader_init(&reader, SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     int code = json_read(&reader, http_body(req), &json, NULL);
     struct str id = code == 0
                         ? json_text(langgraph_member(json.root, "assistant_id", "assistantId"))
@@ -236,7 +233,6 @@ static void find_assistant(struct http_request *req,
         langgraph_with_assistant(req, id, then);
     else
         then(req, NULL);
-    json_reader_done(&reader);
 }
 
 static void create(struct http_request *req, const struct assistant_row *assistant)

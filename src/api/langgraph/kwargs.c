@@ -75,22 +75,17 @@ static void put_configurable(struct buf *b,
                              const yyjson_val *config)
 {
     struct str under = call->assistant != NULL ? call->assistant->config : STR("{}");
-    struct json_reader reader;
-    struct buf low, high;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct buf low LOCAL_BUF(SIZE_MAX / 4);
+    struct buf high LOCAL_BUF(SIZE_MAX / 4);
     struct json j;
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
-    buf_init(&low, SIZE_MAX / 4);
-    buf_init(&high, SIZE_MAX / 4);
     if (json_read(&reader, under, &j, NULL) == 0)
         json_put_value(&low, json_at(j.root, "configurable"));
     json_put_value(&high, json_at(config, "configurable"));
     json_merge(b, buf_text(&low), buf_text(&high));
     if (low.error != 0 || high.error != 0)
         b->error = ERR_NOMEM;
-    buf_done(&low);
-    buf_done(&high);
-    json_reader_done(&reader);
 }
 
 /* The same of the context. */
@@ -98,19 +93,17 @@ static void put_context(struct buf *b,
                         const struct journal_call *call,
                         const yyjson_val *context)
 {
-    struct buf given;
+    struct buf given LOCAL_BUF(SIZE_MAX / 4);
 
     if (json_is_null(context) &&
         (call->assistant == NULL || str_is(call->assistant->context, "{}")))
         return;
-    buf_init(&given, SIZE_MAX / 4);
     json_put_value(&given, context);
     json_key(b, "context");
     json_merge(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
                buf_text(&given));
     if (given.error != 0)
         b->error = given.error;
-    buf_done(&given);
 }
 
 /* The config with `configurable` as graphs expect it: the headers, what the client says, and
@@ -167,9 +160,8 @@ static void put_modes(struct buf *b, const yyjson_val *modes)
 bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
 {
     struct run_row *run = &call->journal.submit.run;
-    struct buf b;
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&b, SIZE_MAX / 4);
     buf_char(&b, '{');
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         put_member(&b, passed_on[i].name,
@@ -180,20 +172,17 @@ bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
     put_modes(&b, langgraph_member(body, "stream_mode", "streamMode"));
     json_add_bool(&b, "stream_subgraphs", run->subgraphs);
     json_end(&b);
-    bool ok = b.error == 0 && arena_copy(&call->journal.mem, buf_text(&b), &run->kwargs);
-    buf_done(&b);
-    return ok;
+    return b.error == 0 && arena_copy(&call->journal.mem, buf_text(&b), &run->kwargs);
 }
 
 bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata)
 {
     struct journal_request *j = &call->journal;
-    struct buf own, below, given, merged;
+    struct buf own LOCAL_BUF(4096);
+    struct buf below LOCAL_BUF(SIZE_MAX / 4);
+    struct buf given LOCAL_BUF(SIZE_MAX / 4);
+    struct buf merged LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&own, 4096);
-    buf_init(&below, SIZE_MAX / 4);
-    buf_init(&given, SIZE_MAX / 4);
-    buf_init(&merged, SIZE_MAX / 4);
     json_begin(&own);
     json_add_lit(&own, "created_by", "system");
     json_add_str(&own, "graph_id", j->submit.agent);
@@ -203,11 +192,6 @@ bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metada
                buf_text(&own));
     json_put_value(&given, metadata);
     json_merge(&merged, buf_text(&below), buf_text(&given));
-    bool ok = own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
-              arena_copy(&j->mem, buf_text(&merged), &j->submit.run.metadata);
-    buf_done(&own);
-    buf_done(&below);
-    buf_done(&given);
-    buf_done(&merged);
-    return ok;
+    return own.error == 0 && below.error == 0 && given.error == 0 && merged.error == 0 &&
+           arena_copy(&j->mem, buf_text(&merged), &j->submit.run.metadata);
 }

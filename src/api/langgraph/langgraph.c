@@ -77,11 +77,10 @@ static void each_value(struct http_request *req,
                        void (*take)(void *arg, struct str value),
                        void *arg)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
     struct str value;
     struct json json;
 
-    json_reader_init(&reader, SIZE_MAX / 64, 8);
     for (size_t i = 0; (value = http_query_nth(req, name, i)).p != NULL; i++) {
         if (value.n == 0)
             continue; /* how some clients say nothing */
@@ -93,7 +92,6 @@ static void each_value(struct http_request *req,
         for (yyjson_val *v; (v = yyjson_arr_iter_next(&it)) != NULL;)
             take(arg, json_text(v));
     }
-    json_reader_done(&reader);
 }
 
 struct selecting {

@@ -179,10 +179,9 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
 {
     const struct checkpoint_row *of = &s->of;
     struct buf *b = &r->query->out;
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     struct json j = { 0 };
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: only without memory */
         j.root = NULL;
     buf_lit(b, "{\"checkpoint\":");
@@ -197,7 +196,6 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     if (json_at(j.root, "interrupts") != NULL)
         put_member(b, j.root, "interrupts", STR("[]"));
     buf_char(b, '}');
-    json_reader_done(&reader);
 }
 
 /* Of a thread whose graph has saved nothing. */
@@ -378,9 +376,8 @@ static bool put_params(struct journal_call *call, struct str thread, const yyjso
     yyjson_val *checkpoint = json_at(body, "checkpoint");
     struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
     struct str id = json_text(json_at(body, "checkpoint_id"));
-    struct buf b;
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&b, SIZE_MAX / 4);
     json_begin(&b);
     json_add_str(&b, "thread", thread);
     buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
@@ -394,21 +391,18 @@ static bool put_params(struct journal_call *call, struct str thread, const yyjso
     put_member(&b, body, "values", STR("null"));
     put_member(&b, body, "as_node", STR("null"));
     buf_char(&b, '}');
-    bool ok = b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
-              arena_copy(&j->mem, thread, &j->thread);
-    buf_done(&b);
-    return ok;
+    return b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
+           arena_copy(&j->mem, thread, &j->thread);
 }
 
 static void ask_worker(struct http_request *req, const struct state_question *q)
 {
     struct journal_call *call = ask_new(req, q->graph, "update_state", ask_answer);
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
     struct json j;
 
     if (call == NULL)
         return;
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     if (!api_read_body(req, &reader, buf_text(&call->body), &j)) {
         journal_call_free(call);
     } else if (put_params(call, q->filter.thread, j.root)) {
@@ -417,7 +411,6 @@ static void ask_worker(struct http_request *req, const struct state_question *q)
         (void)api_no_memory(req);
         journal_call_free(call);
     }
-    json_reader_done(&reader);
 }
 
 /* Which graph is it of? */
@@ -425,7 +418,7 @@ static void run_update(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
     struct state_question *q = query->data;
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
     struct thread_row thread;
     struct json j;
 
@@ -436,7 +429,6 @@ static void run_update(struct thread_task *task, struct store *store)
         buf_lit(&query->out, LANGGRAPH_THREAD_BUSY);
         return;
     }
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     struct str graph = json_read(&reader, thread.metadata, &j, NULL) == 0
                            ? json_text(json_at(j.root, "graph_id"))
                            : STR_NONE;
@@ -448,7 +440,6 @@ static void run_update(struct thread_task *task, struct store *store)
         query->status = 503;
         buf_lit(&query->out, "out of memory");
     }
-    json_reader_done(&reader);
 }
 
 static bool answer_update(struct store_query *query)

@@ -114,9 +114,8 @@ static void on_created(struct journal_call *create)
 /* {"thread", "config": {"configurable": …}, "supersteps"} */
 static bool put_params(struct journal_request *j, struct str id, const yyjson_val *supersteps)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&b, SIZE_MAX / 4);
     json_begin(&b);
     json_add_str(&b, "thread", id);
     buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
@@ -124,10 +123,8 @@ static bool put_params(struct journal_request *j, struct str id, const yyjson_va
     buf_lit(&b, ",\"checkpoint_ns\":\"\"}},\"supersteps\":");
     json_put_value(&b, supersteps);
     buf_char(&b, '}');
-    bool ok = b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
-              arena_copy(&j->mem, id, &j->thread);
-    buf_done(&b);
-    return ok;
+    return b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
+           arena_copy(&j->mem, id, &j->thread);
 }
 
 bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body)

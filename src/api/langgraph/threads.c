@@ -354,10 +354,9 @@ static void answer_pruned(struct journal_call *call);
 /* The next thread of the list, or the answer. */
 static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
     struct json json;
 
-    json_reader_init(&reader, SIZE_MAX / 64, MAX_DEPTH);
     struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_DELETE, answer_pruned);
     bool ok = call != NULL && api_read_body(req, &reader, buf_text(&call->body), &json);
     yyjson_val *ids = ok ? langgraph_member(json.root, "thread_ids", "threadIds") : NULL;
@@ -388,7 +387,6 @@ static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
     } else {
         journal_call_free(call);
     }
-    json_reader_done(&reader);
 }
 
 static void answer_pruned(struct journal_call *call)

@@ -63,19 +63,17 @@ static int put_questions(struct store *store, int64_t job, struct buf *out, stru
 /* The last state that the graph has told of; null without one. */
 static int put_values(struct store *store, int64_t key, int64_t seq, struct buf *out)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     struct record rec = { 0 };
     struct str stored;
     int code =
         seq != 0 ? store_record(store, key, (uint64_t)seq, &stored, NULL) : ERR_NOT_FOUND;
 
-    json_reader_init(&reader, SIZE_MAX / 64, 256);
     if (code == 0)
         code = record_decode(&reader, stored, &rec, NULL);
     json_put_raw_or_null(out, code != 0                      ? STR_NONE
                               : rec.kind == REC_STATE_VALUES ? rec.data
                                                              : rec.output);
-    json_reader_done(&reader);
     return code == ERR_NOMEM ? code : 0;
 }
 

@@ -71,7 +71,7 @@ static void put_words(struct buf *out)
 /* Browsers get the console; who asks for nothing in particular, as curl does, gets words. */
 void api_index(struct http_request *req, void *arg)
 {
-    struct buf words;
+    struct buf words LOCAL_BUF(4096);
 
     (void)arg;
     http_set_header(req, "Vary", STR("Accept"));
@@ -79,11 +79,9 @@ void api_index(struct http_request *req, void *arg)
         answer(req, asset_find(STR("index.html")));
         return;
     }
-    buf_init(&words, 4096);
     put_words(&words);
     if (words.error == 0)
         http_respond(req, 200, "text/plain; charset=utf-8", buf_text(&words));
     else
         (void)api_no_memory(req);
-    buf_done(&words);
 }

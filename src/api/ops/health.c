@@ -171,9 +171,8 @@ static void run(struct thread_task *task, struct store *store)
     struct store_query *query = store_query_of(task);
     struct app *app = query->loop->app;
     struct buf *b = &query->out;
-    struct buf parts;
+    struct buf parts LOCAL_BUF(64 * 1024);
 
-    buf_init(&parts, 64 * 1024);
     enum health health = put_store(&parts, store);
     health = worse(health, put_journal(&parts, journal_counts(app->journal)));
     if (atomic_load(&app->draining))
@@ -184,7 +183,6 @@ static void run(struct thread_task *task, struct store *store)
     json_add_int(b, "streams", (int64_t)api_readers(app));
     buf_str(b, buf_text(&parts));
     json_end(b);
-    buf_done(&parts);
     query->status = health >= HEALTH_FAILING ? 503 : 200;
     query->type = "application/json"; /* also of a 503 */
 }
@@ -208,14 +206,12 @@ void api_ok(struct http_request *req, void *arg)
 
 void api_info(struct http_request *req, void *arg)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(4096);
 
     (void)arg;
-    buf_init(&out, 4096);
     json_begin(&out);
     json_add_str(&out, "version", str_of(app_loop_of(req)->app->version));
     buf_lit(&out, ",\"context\":null,\"flags\":{\"assistants\":true,\"crons\":false,"
                   "\"langsmith\":false}}");
     api_json(req, 200, &out);
-    buf_done(&out);
 }

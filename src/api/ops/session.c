@@ -91,14 +91,12 @@ static void make_ticket(struct http_request *req, const yyjson_val *root)
 
 void api_ticket(struct http_request *req, void *arg)
 {
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
     struct json j;
 
     (void)arg;
-    json_reader_init(&reader, SIZE_MAX / 64, 8);
     if (api_read_body(req, &reader, http_body(req), &j))
         make_ticket(req, j.root);
-    json_reader_done(&reader);
 }
 
 /* --- sessions -------------------------------------------------------------------- */
@@ -127,9 +125,8 @@ static void respond_session(struct http_request *req,
                             const struct token *t,
                             bool by_cookie)
 {
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
     token_call_put_token(&out, t);
     if (by_cookie)
         buf_lit(&out, ",\"cookie\":true}");
@@ -137,7 +134,6 @@ static void respond_session(struct http_request *req,
         buf_lit(&out, ",\"cookie\":false}");
     keep_private(req);
     api_json(req, status, &out);
-    buf_done(&out);
 }
 
 void api_session(struct http_request *req, void *arg)

@@ -97,10 +97,9 @@ void token_call_put_token(struct buf *b, const struct token *t)
 void api_tokens(struct http_request *req, void *arg)
 {
     const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
-    struct buf out;
+    struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
     (void)arg;
-    buf_init(&out, SIZE_MAX / 4);
     buf_lit(&out, "{\"tokens\":[");
     for (size_t i = 0; i < ring->n; i++) {
         if (ring->all[i]->parent != NULL)
@@ -111,7 +110,6 @@ void api_tokens(struct http_request *req, void *arg)
     buf_lit(&out, "]}");
     http_set_header(req, "Cache-Control", STR("no-store"));
     api_json(req, 200, &out);
-    buf_done(&out);
 }
 
 /* --- making and revoking --------------------------------------------------------- */
@@ -121,9 +119,8 @@ static void answer_create(struct token_call *e)
     const struct token_row *row = &e->draft.row;
     const struct token *t =
         keyring_find(authenticator_ring(&e->query->loop->authenticator), row->id);
-    struct buf out;
+    struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_init(&out, 64 * 1024);
     if (t == NULL) { /* somebody was faster to revoke it */
         http_respond_error(e->query->req, 409, "the token is gone already");
         return;
@@ -135,7 +132,6 @@ static void answer_create(struct token_call *e)
     api_json(e->query->req, 201, &out);
     if (out.p != NULL)
         secret_forget(out.p, out.cap);
-    buf_done(&out);
 }
 
 /* The member as a text, a list of texts with commas between; false when it is neither. */
@@ -145,13 +141,12 @@ static bool read_list(struct token_call *e,
                       struct str *ret)
 {
     yyjson_val *v = json_get(root, name);
-    struct buf list;
+    struct buf list LOCAL_BUF(4096);
 
     if (json_is_null(v))
         return true;
     if (yyjson_is_str(v))
         return arena_copy(&e->query->mem, json_text(v), ret);
-    buf_init(&list, 4096);
     bool ok = yyjson_is_arr(v);
     for (size_t i = 0; ok && i < yyjson_arr_size(v); i++) {
         struct str one = json_text(yyjson_arr_get(v, i));
@@ -163,7 +158,6 @@ static bool read_list(struct token_call *e,
     }
     ok =
         ok && list.error == 0 && list.n > 0 && arena_copy(&e->query->mem, buf_text(&list), ret);
-    buf_done(&list);
     return ok;
 }
 
@@ -232,17 +226,15 @@ static bool read_create(struct token_call *e, struct json_reader *reader)
 void api_token_create(struct http_request *req, void *arg)
 {
     struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_create);
-    struct json_reader reader;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
 
     (void)arg;
     if (e == NULL)
         return;
-    json_reader_init(&reader, SIZE_MAX / 64, 8);
     if (read_create(e, &reader))
         token_call_post(e);
     else
         token_call_free(e);
-    json_reader_done(&reader);
 }
 
 static void answer_revoke(struct token_call *e)

@@ -256,13 +256,10 @@ static bool keep_json(struct journal_request *r,
                       const struct finish *finish,
                       struct str *ret)
 {
-    struct buf json;
+    struct buf json LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&json, SIZE_MAX / 4);
     put(&json, finish);
-    bool ok = json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), ret));
-    buf_done(&json);
-    return ok;
+    return json.error == 0 && (json.n == 0 || arena_copy(&r->mem, buf_text(&json), ret));
 }
 
 static bool read_finish(struct journal_call *call, struct json_reader *reader)

@@ -237,16 +237,14 @@ static void put_choices(struct buf *out)
 
 static int refuse_without_kind(const struct loader *l, const struct agent_entry *entry)
 {
-    struct buf choices;
+    struct buf choices LOCAL_BUF(1024);
 
-    buf_init(&choices, 1024);
     put_choices(&choices);
     int err = choices.error != 0
                   ? error_set(l->err, ERR_NOMEM, "out of memory")
                   : error_set(l->err, ERR_REFUSED, "%s: the agent '%s' at line %zu needs %.*s",
                               l->file_name, quote(str_of(entry->name)).z, entry->line,
                               STR_ARG(buf_text(&choices)));
-    buf_done(&choices);
     return err;
 }
 

@@ -327,10 +327,9 @@ static void print_defaults(struct buf *out,
                            struct agent *triage)
 {
     size_t begin = out->n;
-    struct buf special;
+    struct buf special LOCAL_BUF(MAX_REFERENCE_CELL);
 
     print_default(out, setting, any);
-    buf_init(&special, MAX_REFERENCE_CELL);
     print_default(&special, setting, triage);
     if (special.error != 0 && out->error == 0)
         out->error = special.error;
@@ -338,7 +337,6 @@ static void print_defaults(struct buf *out,
         buf_lit(out, "; for `triage` and `demo` ");
         buf_str(out, buf_text(&special));
     }
-    buf_done(&special);
 }
 
 void settings_reference(struct buf *out)

@@ -99,15 +99,12 @@ void option_describe(const struct option *o, struct buf *out)
 
 int option_refuse(const struct option *o, int code, const char *subject, struct error *err)
 {
-    struct buf b;
+    struct buf b LOCAL_BUF(MAX_DESCRIPTION);
 
-    buf_init(&b, MAX_DESCRIPTION);
     option_describe(o, &b);
-    code = b.error != 0
+    return b.error != 0
                ? no_memory(subject, err)
                : error_set(err, code, "%s must be %.*s", subject, STR_ARG(buf_text(&b)));
-    buf_done(&b);
-    return code;
 }
 
 /* The same for a value that is not what it must be, with what may have been meant. */
@@ -118,17 +115,15 @@ static int refuse_value(const struct option *o,
                         struct error *err)
 {
     struct error plain;
-    struct buf hint;
+    struct buf hint LOCAL_BUF(MAX_DESCRIPTION);
 
     code = option_refuse(o, code, subject, &plain);
-    buf_init(&hint, MAX_DESCRIPTION);
     hint_put(o, text, &hint);
     if (hint.n > 0 && hint.error == 0 && code != ERR_NOMEM)
         code = error_set(err, code, "%s: did you mean %.*s?", plain.text,
                          STR_ARG(buf_text(&hint)));
     else
         code = error_set(err, code, "%s", plain.text);
-    buf_done(&hint);
     return code;
 }
 
@@ -347,9 +342,8 @@ int option_copy(const struct option *o, const void *from, void *to)
 /* For a file, what it would take for a variable or a file's name is written as itself. */
 static void print_text(const struct option *o, struct str text, bool file, struct buf *out)
 {
-    struct buf plain;
+    struct buf plain LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&plain, SIZE_MAX / 4);
     if (file && o->type != OPTION_WORDS && str_starts(text, STR("@")))
         buf_char(&plain, '@');
     while (file && text.n > 0) {
@@ -365,7 +359,6 @@ static void print_text(const struct option *o, struct str text, bool file, struc
     json_put_str(out, file ? buf_text(&plain) : text);
     if (plain.error != 0)
         out->error = plain.error;
-    buf_done(&plain);
 }
 
 static void print_list(const struct option *o, char *const *list, bool file, struct buf *out)
@@ -432,9 +425,8 @@ static void print_url(const struct option *o, struct str url, bool file, struct 
 {
     size_t query = str_find(url, '?');
     struct str rest = str_skip(url, query + 1);
-    struct buf masked;
+    struct buf masked LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_init(&masked, SIZE_MAX / 4);
     buf_str(&masked, str_head(url, query));
     for (char mark = '?'; rest.n > 0; mark = '&') {
         struct str part = str_head(rest, str_find(rest, '&'));
@@ -449,7 +441,6 @@ static void print_url(const struct option *o, struct str url, bool file, struct 
     print_text(o, buf_text(&masked), file, out);
     if (masked.error != 0)
         out->error = masked.error;
-    buf_done(&masked);
 }
 
 void option_print(const struct option *o, const void *object, bool file, struct buf *out)

@@ -29,10 +29,9 @@ static void put_help(struct buf *out, const struct option *o)
 
 static void help_option(struct buf *out, const struct option *o)
 {
-    struct buf flag, text;
+    struct buf flag LOCAL_BUF(200);
+    struct buf text LOCAL_BUF(1000);
 
-    buf_init(&flag, 200);
-    buf_init(&text, 1000);
     put_flag(&flag, o);
     if (o->value[0] != '\0') {
         buf_char(&flag, ' ');
@@ -42,8 +41,6 @@ static void help_option(struct buf *out, const struct option *o)
     columns_option(out, buf_text(&flag), buf_text(&text));
     if (out->error == 0)
         out->error = flag.error != 0 ? flag.error : text.error;
-    buf_done(&flag);
-    buf_done(&text);
 }
 
 void server_config_help(struct buf *out)
@@ -77,10 +74,9 @@ void server_config_help(struct buf *out)
 
 void server_config_manual(struct buf *out)
 {
-    struct buf flag, text;
+    struct buf flag LOCAL_BUF(200);
+    struct buf text LOCAL_BUF(1000);
 
-    buf_init(&flag, 200);
-    buf_init(&text, 1000);
     for (size_t i = 0; i < server_options.n; i++) {
         const struct option *o = &server_options.options[i];
 
@@ -94,8 +90,6 @@ void server_config_manual(struct buf *out)
     }
     if (out->error == 0)
         out->error = flag.error != 0 ? flag.error : text.error;
-    buf_done(&flag);
-    buf_done(&text);
 }
 
 /* --- the reference ----------------------------------------------------------- */
