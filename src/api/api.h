@@ -237,100 +237,36 @@ bool api_read_body(struct http_request *req,
 
 /* --- handlers -------------------------------------------------------------------- */
 
-void api_aiq_agents(struct http_request *req, void *arg);
-void api_aiq_submit(struct http_request *req, void *arg);
-void api_aiq_job(struct http_request *req, void *arg);
-void api_aiq_stream(struct http_request *req, void *arg);
-void api_aiq_cancel(struct http_request *req, void *arg);
-void api_aiq_state(struct http_request *req, void *arg);
-void api_aiq_report(struct http_request *req, void *arg);
-
-void api_submit(struct http_request *req, void *arg);
-void api_list(struct http_request *req, void *arg);
-void api_job(struct http_request *req, void *arg);
-void api_delete(struct http_request *req, void *arg);
-void api_cancel(struct http_request *req, void *arg);
-void api_release(struct http_request *req, void *arg);
-void api_events(struct http_request *req, void *arg);
-void api_answer(struct http_request *req, void *arg);
-void api_pause(struct http_request *req, void *arg);
-void api_resume(struct http_request *req, void *arg);
-void api_interrupts(struct http_request *req, void *arg);
-void api_stream(struct http_request *req, void *arg);
-
-void api_worker_lease(struct http_request *req, void *arg);
-void api_worker_events(struct http_request *req, void *arg);
-void api_worker_heartbeat(struct http_request *req, void *arg);
-void api_worker_finish(struct http_request *req, void *arg);
-void api_worker_return(struct http_request *req, void *arg);
-void api_worker_answer(struct http_request *req, void *arg);
-void api_call(struct http_request *req, void *arg);
-void api_assistant(struct http_request *req, void *arg);
-void api_assistant_create(struct http_request *req, void *arg);
-void api_assistant_patch(struct http_request *req, void *arg);
-void api_assistant_delete(struct http_request *req, void *arg);
-void api_assistant_versions(struct http_request *req, void *arg);
-void api_assistant_latest(struct http_request *req, void *arg);
-void api_assistants_search(struct http_request *req, void *arg);
-void api_assistants_count(struct http_request *req, void *arg);
-void api_assistant_graph(struct http_request *req, void *arg);
-void api_assistant_schemas(struct http_request *req, void *arg);
-void api_assistant_subgraphs(struct http_request *req, void *arg);
-void api_ok(struct http_request *req, void *arg);
-void api_info(struct http_request *req, void *arg);
-void api_thread_state(struct http_request *req, void *arg);
-void api_thread_state_at(struct http_request *req, void *arg);
-void api_thread_update(struct http_request *req, void *arg);
-void api_thread_history(struct http_request *req, void *arg);
-void api_item_put(struct http_request *req, void *arg);
-void api_item(struct http_request *req, void *arg);
-void api_item_delete(struct http_request *req, void *arg);
-void api_items_search(struct http_request *req, void *arg);
-void api_namespaces(struct http_request *req, void *arg);
-void api_checkpoint_put(struct http_request *req, void *arg);
-void api_checkpoint_writes(struct http_request *req, void *arg);
-void api_checkpoint_state(struct http_request *req, void *arg);
-void api_checkpoint_get(struct http_request *req, void *arg);
-void api_checkpoints_list(struct http_request *req, void *arg);
-void api_checkpoints_delete(struct http_request *req, void *arg);
-
-void api_thread_create(struct http_request *req, void *arg);
-void api_thread(struct http_request *req, void *arg);
-void api_thread_patch(struct http_request *req, void *arg);
-void api_thread_delete(struct http_request *req, void *arg);
-void api_thread_copy(struct http_request *req, void *arg);
-void api_threads_search(struct http_request *req, void *arg);
-void api_threads_count(struct http_request *req, void *arg);
-void api_threads_prune(struct http_request *req, void *arg);
-void api_run_create(struct http_request *req, void *arg);
-void api_run_stream(struct http_request *req, void *arg);
-void api_run_wait(struct http_request *req, void *arg);
-void api_run_batch(struct http_request *req, void *arg);
-void api_runs(struct http_request *req, void *arg);
-void api_run(struct http_request *req, void *arg);
-void api_run_delete(struct http_request *req, void *arg);
-void api_run_cancel(struct http_request *req, void *arg);
-void api_runs_cancel(struct http_request *req, void *arg);
-void api_run_join(struct http_request *req, void *arg);
-void api_run_join_stream(struct http_request *req, void *arg);
-
-void api_tokens(struct http_request *req, void *arg);
-void api_token_create(struct http_request *req, void *arg);
-void api_token_revoke(struct http_request *req, void *arg);
-void api_ticket(struct http_request *req, void *arg);
-void api_session(struct http_request *req, void *arg);
-void api_login(struct http_request *req, void *arg);
-void api_logout(struct http_request *req, void *arg);
-
-void api_livez(struct http_request *req, void *arg);
-void api_readyz(struct http_request *req, void *arg);
-void api_healthz(struct http_request *req, void *arg);
-void api_openapi(struct http_request *req, void *arg);
-void api_docs(struct http_request *req, void *arg);
-void api_page_file(struct http_request *req, void *arg);
-void api_metrics(struct http_request *req, void *arg);
-void api_dialects(struct http_request *req, void *arg);
-void api_workers(struct http_request *req, void *arg);
-void api_index(struct http_request *req, void *arg);
+/* The asynchronous job API */
+http_handler api_aiq_agents, api_aiq_submit, api_aiq_job, api_aiq_stream, api_aiq_cancel,
+    api_aiq_state, api_aiq_report;
+/* Jobs */
+http_handler api_submit, api_list, api_job, api_delete, api_cancel, api_release, api_events,
+    api_answer, api_pause, api_resume, api_interrupts, api_stream;
+/* Workers */
+http_handler api_worker_lease, api_worker_events, api_worker_heartbeat, api_worker_finish,
+    api_worker_return, api_worker_answer, api_call;
+/* LangGraph's assistants */
+http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assistant_delete,
+    api_assistant_versions, api_assistant_latest, api_assistants_search, api_assistants_count,
+    api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
+/* States of threads */
+http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
+/* Items */
+http_handler api_item_put, api_item, api_item_delete, api_items_search, api_namespaces;
+/* Checkpoints */
+http_handler api_checkpoint_put, api_checkpoint_writes, api_checkpoint_state,
+    api_checkpoint_get, api_checkpoints_list, api_checkpoints_delete;
+/* Threads and runs */
+http_handler api_thread_create, api_thread, api_thread_patch, api_thread_delete,
+    api_thread_copy, api_threads_search, api_threads_count, api_threads_prune, api_run_create,
+    api_run_stream, api_run_wait, api_run_batch, api_runs, api_run, api_run_delete,
+    api_run_cancel, api_runs_cancel, api_run_join, api_run_join_stream;
+/* Tokens and sessions */
+http_handler api_tokens, api_token_create, api_token_revoke, api_ticket, api_session, api_login,
+    api_logout;
+/* Operations */
+http_handler api_livez, api_readyz, api_healthz, api_openapi, api_docs, api_page_file,
+    api_metrics, api_dialects, api_workers, api_index;
 
 #endif

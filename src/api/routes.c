@@ -262,12 +262,11 @@ void api_loop_stop(struct http_loop *loop, void *arg)
 
 /* --- operations ------------------------------------------------------------------------- */
 
-void api_dialects(struct http_request *req, void *arg)
+void api_dialects(struct http_request *req)
 {
     const struct dialect *d;
     struct buf out LOCAL_BUF(64 * 1024);
 
-    (void)arg;
     buf_lit(&out, "{\"dialects\":[");
     for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
         json_begin(json_next(&out));

@@ -25,7 +25,8 @@ struct http_stream; /* a response that goes on: what SSE is made of */
 
 /* --- routes ------------------------------------------------------------------------- */
 
-typedef void (*http_handler)(struct http_request *req, void *arg);
+/* A function type: `http_handler api_job, api_list;` declares two handlers. */
+typedef void http_handler(struct http_request *req);
 
 enum {
     HTTP_ROUTE_PROBLEM = 1 << 0, /* errors as RFC 9457 problems instead of {"detail"} */
@@ -42,7 +43,7 @@ enum { HTTP_BODIES = 4 }; /* kinds of bodies, each with a limit of its own */
 struct http_route {
     const char *method;  /* "GET"; HEAD is answered by GET's handler, without the body */
     const char *pattern; /* "/v1/jobs/{id}/events"; the last one may be {rest...} */
-    http_handler handler;
+    http_handler *handler;
     unsigned body; /* which of max_body */
     unsigned flags;
     unsigned access; /* what it asks of its caller, for `admit`; 0 is refused where there is one
@@ -59,7 +60,7 @@ struct http_options {
     const char *tls_key;  /* its key */
     unsigned n_loops;     /* 0: one per core */
     const struct http_route *routes; /* borrowed; ends with a zeroed one */
-    void *arg;                       /* for the handlers */
+    void *arg;                       /* for the callbacks below */
     /* Called on each loop's thread after its start and before its end. */
     void (*loop_start)(struct http_loop *loop, void *arg);
     void (*loop_stop)(struct http_loop *loop, void *arg);

@@ -214,7 +214,7 @@ static void dispatch(struct http_request *req)
     conn_move(req->conn, CONN_HANDLING);
     req->is_handled = true;
     counter_add(&req->loop->counts.inflight, 1);
-    req->match.route->handler(req, req->loop->server->options.arg);
+    req->match.route->handler(req);
 }
 
 static void refuse_bad(struct http_request *req)

@@ -22,10 +22,9 @@ static void check(bool holds)
         abort();
 }
 
-static void handler(struct http_request *req, void *arg)
+static void handler(struct http_request *req)
 {
     (void)req;
-    (void)arg;
 }
 
 static const struct http_route routes[] = {

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-void api_aiq_agents(struct http_request *req, void *arg)
+void api_aiq_agents(struct http_request *req)
 {
-    const struct app_settings *now = app_settings(arg);
+    const struct app_settings *now = app_settings(app_loop_of(req)->app);
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
     json_begin(&out);
@@ -239,11 +239,10 @@ static bool read_submit(struct journal_call *call, struct json_reader *reader)
            jobs_fill_submit(call, agent, json_at(j.root, "input"), id, expiry);
 }
 
-void api_aiq_submit(struct http_request *req, void *arg)
+void api_aiq_submit(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit);
 
-    (void)arg;
     if (call == NULL)
         return;
     call->aiq = true;
@@ -289,13 +288,12 @@ static void refuse_path_id(struct http_request *req, struct str id)
     api_json(req, 422, &out);
 }
 
-void api_aiq_stream(struct http_request *req, void *arg)
+void api_aiq_stream(struct http_request *req)
 {
     struct str path_id = http_param(req, "last");
     struct job_request what = { .job = http_param(req, "id"), .transport = &transport_sse };
     int64_t id = 0;
 
-    (void)arg;
     if (path_id.p != NULL && !read_path_id(path_id, &id)) {
         refuse_path_id(req, path_id);
         return;

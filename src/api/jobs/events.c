@@ -138,11 +138,10 @@ static void open_page(struct http_request *req, const struct job_request *what)
         poll_open(app_loop_of(req)->streams, req, &poll);
 }
 
-void api_events(struct http_request *req, void *arg)
+void api_events(struct http_request *req)
 {
     struct job_request what = { .job = http_param(req, "id") };
 
-    (void)arg;
     if (!read_way(req, &what.format))
         return;
     if (!jobs_read_place(req, http_query(req, "after"), &what))
@@ -181,12 +180,11 @@ static const struct transport *choose_for_many(struct http_request *req)
     return transport;
 }
 
-void api_stream(struct http_request *req, void *arg)
+void api_stream(struct http_request *req)
 {
     struct mux_request what = { .jobs = http_query(req, "jobs"),
                                 .last_id = http_header(req, "Last-Event-ID") };
 
-    (void)arg;
     if (!read_way(req, &what.format) || !read_topics(req, &what.watches))
         return;
     what.transport = choose_for_many(req);

@@ -177,14 +177,13 @@ static bool read_submit(struct journal_call *call, struct json_reader *reader)
     return jobs_fill_submit(call, agent, json_at(j.root, "input"), json_text(id), expiry);
 }
 
-void api_submit(struct http_request *req, void *arg)
+void api_submit(struct http_request *req)
 {
     int64_t wait_ms;
     bool is_good = jobs_read_wait(req, &wait_ms);
     struct journal_call *call =
         is_good ? journal_call_new(req, JOURNAL_SUBMIT, jobs_answer_submit) : NULL;
 
-    (void)arg;
     if (call == NULL)
         return;
     call->wait_ms = wait_ms;
@@ -259,11 +258,10 @@ static void look_at_job(struct http_request *req, bool aiq)
     store_query_post(query);
 }
 
-void api_job(struct http_request *req, void *arg)
+void api_job(struct http_request *req)
 {
     int64_t wait_ms;
 
-    (void)arg;
     if (!jobs_read_wait(req, &wait_ms))
         return;
     if (wait_ms > 0)
@@ -272,9 +270,8 @@ void api_job(struct http_request *req, void *arg)
         look_at_job(req, false);
 }
 
-void api_aiq_job(struct http_request *req, void *arg)
+void api_aiq_job(struct http_request *req)
 {
-    (void)arg;
     look_at_job(req, true);
 }
 
@@ -331,7 +328,7 @@ static void run_list(struct thread_task *task, struct store *store)
     buf_char(&query->out, '}');
 }
 
-void api_list(struct http_request *req, void *arg)
+void api_list(struct http_request *req)
 {
     int64_t limit, after;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
@@ -340,7 +337,6 @@ void api_list(struct http_request *req, void *arg)
     struct str state = http_query(req, "state");
     enum job_state ignored;
 
-    (void)arg;
     if (query == NULL)
         return;
     query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
@@ -410,15 +406,13 @@ void jobs_post(struct http_request *req,
     journal_call_post(call);
 }
 
-void api_cancel(struct http_request *req, void *arg)
+void api_cancel(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_CANCEL, answer_cancel, false);
 }
 
-void api_aiq_cancel(struct http_request *req, void *arg)
+void api_aiq_cancel(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_CANCEL, answer_cancel, true);
 }
 
@@ -430,14 +424,12 @@ static void answer_release(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-void api_release(struct http_request *req, void *arg)
+void api_release(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_RELEASE, answer_release, false);
 }
 
-void api_delete(struct http_request *req, void *arg)
+void api_delete(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_DELETE, journal_call_answer_empty, false);
 }

@@ -98,12 +98,11 @@ static bool read_answer(struct journal_call *call, struct json_reader *reader)
     return keep_reply(call, json_text(id), json_at(j.root, "value"));
 }
 
-void api_answer(struct http_request *req, void *arg)
+void api_answer(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_QUESTION, answer_with_job);
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
 
-    (void)arg;
     if (call == NULL)
         return;
     call->journal.reply.who = call->token->owner;
@@ -115,15 +114,13 @@ void api_answer(struct http_request *req, void *arg)
 
 /* --- pauses ------------------------------------------------------------------------- */
 
-void api_pause(struct http_request *req, void *arg)
+void api_pause(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_PAUSE, answer_with_job, false);
 }
 
-void api_resume(struct http_request *req, void *arg)
+void api_resume(struct http_request *req)
 {
-    (void)arg;
     jobs_post(req, JOURNAL_RESUME, answer_with_job, false);
 }
 
@@ -218,7 +215,7 @@ static bool read_after(struct http_request *req, struct store_query *query)
     return false;
 }
 
-void api_interrupts(struct http_request *req, void *arg)
+void api_interrupts(struct http_request *req)
 {
     struct str job = http_query(req, "job");
     int64_t limit;
@@ -227,7 +224,6 @@ void api_interrupts(struct http_request *req, void *arg)
             ? store_query_new(req, job.p != NULL ? job : STR(""), run_list)
             : NULL;
 
-    (void)arg;
     if (query == NULL)
         return;
     query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;

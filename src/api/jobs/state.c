@@ -434,14 +434,12 @@ static void look_into(struct http_request *req,
         store_query_post(query);
 }
 
-void api_aiq_state(struct http_request *req, void *arg)
+void api_aiq_state(struct http_request *req)
 {
-    (void)arg;
     look_into(req, run_state);
 }
 
-void api_aiq_report(struct http_request *req, void *arg)
+void api_aiq_report(struct http_request *req)
 {
-    (void)arg;
     look_into(req, run_report);
 }

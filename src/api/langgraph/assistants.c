@@ -139,9 +139,8 @@ static void answer_with(struct http_request *req, const struct assistant_row *ro
     api_json(req, 200, &out);
 }
 
-void api_assistant(struct http_request *req, void *arg)
+void api_assistant(struct http_request *req)
 {
-    (void)arg;
     langgraph_with_assistant(req, http_param(req, "assistant"), answer_with);
 }
 
@@ -184,9 +183,8 @@ static void ask_graph(struct http_request *req, const struct assistant_row *row)
     ask(req, row, "graph", &params);
 }
 
-void api_assistant_graph(struct http_request *req, void *arg)
+void api_assistant_graph(struct http_request *req)
 {
-    (void)arg;
     langgraph_with_assistant(req, http_param(req, "assistant"), ask_graph);
 }
 
@@ -199,9 +197,8 @@ static void ask_schemas(struct http_request *req, const struct assistant_row *ro
     ask(req, row, "schemas", &params);
 }
 
-void api_assistant_schemas(struct http_request *req, void *arg)
+void api_assistant_schemas(struct http_request *req)
 {
-    (void)arg;
     langgraph_with_assistant(req, http_param(req, "assistant"), ask_schemas);
 }
 
@@ -217,8 +214,7 @@ static void ask_subgraphs(struct http_request *req, const struct assistant_row *
     ask(req, row, "subgraphs", &params);
 }
 
-void api_assistant_subgraphs(struct http_request *req, void *arg)
+void api_assistant_subgraphs(struct http_request *req)
 {
-    (void)arg;
     langgraph_with_assistant(req, http_param(req, "assistant"), ask_subgraphs);
 }

@@ -143,20 +143,17 @@ static void change(struct http_request *req,
         journal_call_read(call, ASSISTANT_MAX_DEPTH, read);
 }
 
-void api_assistant_create(struct http_request *req, void *arg)
+void api_assistant_create(struct http_request *req)
 {
-    (void)arg;
     change(req, JOURNAL_ASSISTANT_CREATE, read_new);
 }
 
-void api_assistant_patch(struct http_request *req, void *arg)
+void api_assistant_patch(struct http_request *req)
 {
-    (void)arg;
     change(req, JOURNAL_ASSISTANT_PATCH, read_patch);
 }
 
-void api_assistant_latest(struct http_request *req, void *arg)
+void api_assistant_latest(struct http_request *req)
 {
-    (void)arg;
     change(req, JOURNAL_ASSISTANT_CHOOSE, read_latest);
 }

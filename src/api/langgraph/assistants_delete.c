@@ -139,9 +139,8 @@ static void delete_with_threads(struct http_request *req)
     }
 }
 
-void api_assistant_delete(struct http_request *req, void *arg)
+void api_assistant_delete(struct http_request *req)
 {
-    (void)arg;
     if (!assistants_may_change(req))
         return;
     if (langgraph_flag(req, "delete_threads"))

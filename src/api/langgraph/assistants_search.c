@@ -267,20 +267,17 @@ static void search(struct http_request *req, bool counts)
     store_query_read(query, ASSISTANT_MAX_DEPTH, read_search);
 }
 
-void api_assistants_search(struct http_request *req, void *arg)
+void api_assistants_search(struct http_request *req)
 {
-    (void)arg;
     search(req, false);
 }
 
-void api_assistants_count(struct http_request *req, void *arg)
+void api_assistants_count(struct http_request *req)
 {
-    (void)arg;
     search(req, true);
 }
 
-void api_assistant_versions(struct http_request *req, void *arg)
+void api_assistant_versions(struct http_request *req)
 {
-    (void)arg;
     search(req, false);
 }

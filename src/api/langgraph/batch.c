@@ -148,13 +148,12 @@ static bool make_all(struct store_query *query)
     return first != NULL;
 }
 
-void api_run_batch(struct http_request *req, void *arg)
+void api_run_batch(struct http_request *req)
 {
     struct store_query *query =
         store_query_new_with(req, STR(""), find_all, sizeof(struct run_batch));
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
 
-    (void)arg;
     if (query == NULL)
         return;
     query->answer = make_all;

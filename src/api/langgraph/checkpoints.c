@@ -266,26 +266,22 @@ static void post(struct http_request *req,
         journal_call_read(call, MAX_DEPTH, read);
 }
 
-void api_checkpoint_put(struct http_request *req, void *arg)
+void api_checkpoint_put(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_CHECKPOINT_PUT, read_checkpoint, answer_id);
 }
 
-void api_checkpoint_writes(struct http_request *req, void *arg)
+void api_checkpoint_writes(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_CHECKPOINT_WRITES, read_writes, answer_stored);
 }
 
-void api_checkpoint_state(struct http_request *req, void *arg)
+void api_checkpoint_state(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_CHECKPOINT_STATE, read_state, answer_stored);
 }
 
-void api_checkpoints_delete(struct http_request *req, void *arg)
+void api_checkpoints_delete(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_CHECKPOINTS_DELETE, read_nothing, journal_call_answer_empty);
 }

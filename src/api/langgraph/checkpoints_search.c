@@ -208,14 +208,12 @@ static void search(struct http_request *req, bool is_list)
     journal_call_read(call, MAX_DEPTH, read_fenced);
 }
 
-void api_checkpoint_get(struct http_request *req, void *arg)
+void api_checkpoint_get(struct http_request *req)
 {
-    (void)arg;
     search(req, false);
 }
 
-void api_checkpoints_list(struct http_request *req, void *arg)
+void api_checkpoints_list(struct http_request *req)
 {
-    (void)arg;
     search(req, true);
 }

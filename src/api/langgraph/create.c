@@ -240,9 +240,8 @@ static void create(struct http_request *req, const struct assistant_row *assista
     submit(req, assistant, answer_create, false);
 }
 
-void api_run_create(struct http_request *req, void *arg)
+void api_run_create(struct http_request *req)
 {
-    (void)arg;
     find_assistant(req, create);
 }
 
@@ -251,9 +250,8 @@ static void stream(struct http_request *req, const struct assistant_row *assista
     submit(req, assistant, answer_stream, true);
 }
 
-void api_run_stream(struct http_request *req, void *arg)
+void api_run_stream(struct http_request *req)
 {
-    (void)arg;
     find_assistant(req, stream);
 }
 
@@ -262,8 +260,7 @@ static void wait_for(struct http_request *req, const struct assistant_row *assis
     submit(req, assistant, answer_wait, true);
 }
 
-void api_run_wait(struct http_request *req, void *arg)
+void api_run_wait(struct http_request *req)
 {
-    (void)arg;
     find_assistant(req, wait_for);
 }

@@ -121,22 +121,20 @@ static bool read_deletion(struct journal_call *call, struct json_reader *reader)
            read_place(call, j.root, &call->journal.item.row);
 }
 
-void api_item_put(struct http_request *req, void *arg)
+void api_item_put(struct http_request *req)
 {
     struct journal_call *call =
         journal_call_new(req, JOURNAL_ITEM_PUT, journal_call_answer_empty);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, ITEM_MAX_DEPTH, read_item);
 }
 
-void api_item_delete(struct http_request *req, void *arg)
+void api_item_delete(struct http_request *req)
 {
     struct journal_call *call =
         journal_call_new(req, JOURNAL_ITEM_DELETE, journal_call_answer_empty);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, ITEM_MAX_DEPTH, read_deletion);
 }
@@ -304,11 +302,10 @@ static void touch(struct http_request *req)
         journal_call_free(call);
 }
 
-void api_item(struct http_request *req, void *arg)
+void api_item(struct http_request *req)
 {
     struct str refresh = http_query(req, "refresh_ttl");
 
-    (void)arg;
     if (str_is(refresh, "true") || str_is(refresh, "1")) {
         if (api_may_act(req))
             touch(req);

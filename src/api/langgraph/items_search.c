@@ -301,20 +301,18 @@ static bool read_namespaces(struct store_query *query, const yyjson_val *body)
 
 /* --- the two that have a body ------------------------------------------------------------- */
 
-void api_items_search(struct http_request *req, void *arg)
+void api_items_search(struct http_request *req)
 {
     struct store_query *query = items_search_new(req, run_search);
 
-    (void)arg;
     if (query != NULL)
         store_query_read(query, ITEM_MAX_DEPTH, read_search);
 }
 
-void api_namespaces(struct http_request *req, void *arg)
+void api_namespaces(struct http_request *req)
 {
     struct store_query *query = items_search_new(req, run_namespaces);
 
-    (void)arg;
     if (query != NULL)
         store_query_read(query, ITEM_MAX_DEPTH, read_namespaces);
 }

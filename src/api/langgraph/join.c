@@ -74,14 +74,12 @@ static void join(struct http_request *req, bool streams)
     store_query_post(query);
 }
 
-void api_run_join(struct http_request *req, void *arg)
+void api_run_join(struct http_request *req)
 {
-    (void)arg;
     join(req, false);
 }
 
-void api_run_join_stream(struct http_request *req, void *arg)
+void api_run_join_stream(struct http_request *req)
 {
-    (void)arg;
     join(req, true);
 }

@@ -19,11 +19,10 @@ static void run_run(struct thread_task *task, struct store *store)
         store_query_broke(query, &err);
 }
 
-void api_run(struct http_request *req, void *arg)
+void api_run(struct http_request *req)
 {
     struct store_query *query = langgraph_look_at_run(req, run_run);
 
-    (void)arg;
     if (query != NULL)
         store_query_post(query);
 }
@@ -73,7 +72,7 @@ static void run_list(struct thread_task *task, struct store *store)
         store_query_broke(query, &l->err);
 }
 
-void api_runs(struct http_request *req, void *arg)
+void api_runs(struct http_request *req)
 {
     int64_t limit, offset;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
@@ -84,7 +83,6 @@ void api_runs(struct http_request *req, void *arg)
                                     : NULL;
     struct run_listing *l = query != NULL ? query->data : NULL;
 
-    (void)arg;
     if (query == NULL)
         return;
     l->select = langgraph_select_query(langgraph_run_members, req);
@@ -130,17 +128,15 @@ static void post(struct http_request *req,
     (void)api_no_memory(req);
 }
 
-void api_run_delete(struct http_request *req, void *arg)
+void api_run_delete(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_DELETE, journal_call_answer_empty);
 }
 
-void api_run_cancel(struct http_request *req, void *arg)
+void api_run_cancel(struct http_request *req)
 {
     struct str action = http_query(req, "action");
 
-    (void)arg;
     if (str_absent(action) || str_is(action, "interrupt") || str_is(action, "rollback"))
         post(req, JOURNAL_CANCEL, answer_cancelled);
     else
@@ -195,8 +191,7 @@ static void cancel_next(struct http_request *req, size_t item)
     journal_call_read(call, MAX_DEPTH, read_cancel);
 }
 
-void api_runs_cancel(struct http_request *req, void *arg)
+void api_runs_cancel(struct http_request *req)
 {
-    (void)arg;
     cancel_next(req, 0);
 }

@@ -295,13 +295,12 @@ static struct store_query *question_new(struct http_request *req,
     return NULL;
 }
 
-void api_thread_state(struct http_request *req, void *arg)
+void api_thread_state(struct http_request *req)
 {
     struct store_query *query = question_new(req, run_question);
     struct state_question *q = query != NULL ? query->data : NULL;
     struct str id = http_param(req, "checkpoint");
 
-    (void)arg;
     if (query == NULL)
         return;
     q->subgraphs = langgraph_flag(req, "subgraphs");
@@ -335,11 +334,10 @@ static bool read_checkpoint(struct store_query *query, const yyjson_val *body)
            api_no_memory(query->req);
 }
 
-void api_thread_state_at(struct http_request *req, void *arg)
+void api_thread_state_at(struct http_request *req)
 {
     struct store_query *query = question_new(req, run_question);
 
-    (void)arg;
     if (query != NULL)
         store_query_read(query, MAX_DEPTH, read_checkpoint);
 }
@@ -358,11 +356,10 @@ static bool read_history(struct store_query *query, const yyjson_val *body)
            api_no_memory(query->req);
 }
 
-void api_thread_history(struct http_request *req, void *arg)
+void api_thread_history(struct http_request *req)
 {
     struct store_query *query = question_new(req, run_question);
 
-    (void)arg;
     if (query != NULL)
         store_query_read(query, MAX_DEPTH, read_history);
 }
@@ -448,11 +445,10 @@ static bool answer_update(struct store_query *query)
     return false;
 }
 
-void api_thread_update(struct http_request *req, void *arg)
+void api_thread_update(struct http_request *req)
 {
     struct store_query *query = question_new(req, run_update);
 
-    (void)arg;
     if (query == NULL)
         return;
     query->answer = answer_update;

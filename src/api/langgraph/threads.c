@@ -84,11 +84,10 @@ static bool read_create(struct journal_call *call, struct json_reader *reader)
     return ok ? langgraph_read_supersteps(call, json.root) : api_no_memory(call->req);
 }
 
-void api_thread_create(struct http_request *req, void *arg)
+void api_thread_create(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_CREATE, answer_thread);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, MAX_DEPTH, read_create);
 }
@@ -111,11 +110,10 @@ static bool read_patch(struct journal_call *call, struct json_reader *reader)
            read_metadata(call, json.root) && read_ttl(call, json.root) && read_thread_id(call);
 }
 
-void api_thread_patch(struct http_request *req, void *arg)
+void api_thread_patch(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_THREAD_PATCH, answer_patch);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, MAX_DEPTH, read_patch);
 }
@@ -135,15 +133,13 @@ static void post(struct http_request *req,
         journal_call_free(call);
 }
 
-void api_thread_delete(struct http_request *req, void *arg)
+void api_thread_delete(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_THREAD_DELETE, journal_call_answer_empty);
 }
 
-void api_thread_copy(struct http_request *req, void *arg)
+void api_thread_copy(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_THREAD_COPY, answer_thread);
 }
 
@@ -164,9 +160,8 @@ void langgraph_answer_thread(struct http_request *req, struct str id)
         store_query_post(query);
 }
 
-void api_thread(struct http_request *req, void *arg)
+void api_thread(struct http_request *req)
 {
-    (void)arg;
     langgraph_answer_thread(req, http_param(req, "thread"));
 }
 
@@ -335,15 +330,13 @@ static void search(struct http_request *req, bool counts)
     store_query_read(query, MAX_DEPTH, read_search);
 }
 
-void api_threads_search(struct http_request *req, void *arg)
+void api_threads_search(struct http_request *req)
 {
-    (void)arg;
     search(req, false);
 }
 
-void api_threads_count(struct http_request *req, void *arg)
+void api_threads_count(struct http_request *req)
 {
-    (void)arg;
     search(req, true);
 }
 
@@ -398,8 +391,7 @@ static void answer_pruned(struct journal_call *call)
     prune_next(call->req, call->item + 1, call->n_done + gone);
 }
 
-void api_threads_prune(struct http_request *req, void *arg)
+void api_threads_prune(struct http_request *req)
 {
-    (void)arg;
     prune_next(req, 0, 0);
 }

@@ -27,23 +27,20 @@ static void answer(struct http_request *req, const struct asset *a)
         http_respond(req, 200, a->type, a->bytes);
 }
 
-void api_openapi(struct http_request *req, void *arg)
+void api_openapi(struct http_request *req)
 {
-    (void)arg;
     answer(req, asset_find(STR("openapi.json")));
 }
 
-void api_docs(struct http_request *req, void *arg)
+void api_docs(struct http_request *req)
 {
-    (void)arg;
     answer(req, asset_find(STR("api.html")));
 }
 
-void api_page_file(struct http_request *req, void *arg)
+void api_page_file(struct http_request *req)
 {
     const struct asset *a = asset_find(http_param(req, "file"));
 
-    (void)arg;
     if (a != NULL)
         answer(req, a);
     else
@@ -69,11 +66,10 @@ static void put_words(struct buf *out)
 }
 
 /* Browsers get the console; who asks for nothing in particular, as curl does, gets words. */
-void api_index(struct http_request *req, void *arg)
+void api_index(struct http_request *req)
 {
     struct buf words LOCAL_BUF(4096);
 
-    (void)arg;
     http_set_header(req, "Vary", STR("Accept"));
     if (header_lists(http_header(req, "Accept"), STR("text/html"))) {
         answer(req, asset_find(STR("index.html")));

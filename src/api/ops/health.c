@@ -37,9 +37,8 @@ static struct str health_name(enum health health)
     return str_of(names[health]);
 }
 
-void api_livez(struct http_request *req, void *arg)
+void api_livez(struct http_request *req)
 {
-    (void)arg;
     http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
 }
 
@@ -61,9 +60,9 @@ static void run_ready(struct thread_task *task, struct store *store)
 }
 
 /* Without a look at the store, unless jobs are set aside: their ids are there. */
-void api_readyz(struct http_request *req, void *arg)
+void api_readyz(struct http_request *req)
 {
-    struct app *app = arg;
+    struct app *app = app_loop_of(req)->app;
 
     if (atomic_load(&app->draining)) {
         http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
@@ -187,28 +186,25 @@ static void run(struct thread_task *task, struct store *store)
     query->type = "application/json"; /* also of a 503 */
 }
 
-void api_healthz(struct http_request *req, void *arg)
+void api_healthz(struct http_request *req)
 {
     struct store_query *query = store_query_new(req, STR(""), run);
 
-    (void)arg;
     if (query != NULL)
         store_query_post(query);
 }
 
 /* --- the same for LangGraph's clients ---------------------------------------------- */
 
-void api_ok(struct http_request *req, void *arg)
+void api_ok(struct http_request *req)
 {
-    (void)arg;
     http_respond(req, 200, "application/json", STR("{\"ok\":true}"));
 }
 
-void api_info(struct http_request *req, void *arg)
+void api_info(struct http_request *req)
 {
     struct buf out LOCAL_BUF(4096);
 
-    (void)arg;
     json_begin(&out);
     json_add_str(&out, "version", str_of(app_loop_of(req)->app->version));
     buf_lit(&out, ",\"context\":null,\"flags\":{\"assistants\":true,\"crons\":false,"

@@ -463,11 +463,10 @@ static void run(struct thread_task *task, struct store *store)
     put_store(&e, counts, store);
 }
 
-void api_metrics(struct http_request *req, void *arg)
+void api_metrics(struct http_request *req)
 {
     struct store_query *query = store_query_new(req, STR(""), run);
 
-    (void)arg;
     if (query == NULL)
         return;
     query->type = EXPOSE_TYPE;

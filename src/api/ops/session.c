@@ -89,12 +89,11 @@ static void make_ticket(struct http_request *req, const yyjson_val *root)
     store_query_post(query);
 }
 
-void api_ticket(struct http_request *req, void *arg)
+void api_ticket(struct http_request *req)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
     struct json j;
 
-    (void)arg;
     if (api_read_body(req, &reader, http_body(req), &j))
         make_ticket(req, j.root);
 }
@@ -136,11 +135,10 @@ static void respond_session(struct http_request *req,
     api_json(req, status, &out);
 }
 
-void api_session(struct http_request *req, void *arg)
+void api_session(struct http_request *req)
 {
     const struct visitor *v = visitor_of(req);
 
-    (void)arg;
     respond_session(req, 200, v->token, v->kind == CREDENTIAL_SESSION);
 }
 
@@ -180,9 +178,9 @@ static void fill_session(struct token_call *e, const struct token *t, int64_t li
     e->tokens.row = *row;
 }
 
-void api_login(struct http_request *req, void *arg)
+void api_login(struct http_request *req)
 {
-    const struct app *app = arg;
+    const struct app *app = app_loop_of(req)->app;
     const struct visitor *v = visitor_of(req);
     struct error why;
 
@@ -212,11 +210,10 @@ static void answer_logout(struct token_call *e)
     http_respond(e->query->req, 204, NULL, STR_NONE);
 }
 
-void api_logout(struct http_request *req, void *arg)
+void api_logout(struct http_request *req)
 {
     const struct visitor *v = visitor_of(req);
 
-    (void)arg;
     if (v->kind != CREDENTIAL_SESSION) {
         http_respond_error(req, 422, "this request has no session's cookie");
         return;

@@ -94,12 +94,11 @@ void token_call_put_token(struct buf *b, const struct token *t)
     json_add_time(b, "revoked_at", atomic_load(&t->revoked));
 }
 
-void api_tokens(struct http_request *req, void *arg)
+void api_tokens(struct http_request *req)
 {
     const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    (void)arg;
     buf_lit(&out, "{\"tokens\":[");
     for (size_t i = 0; i < ring->n; i++) {
         if (ring->all[i]->parent != NULL)
@@ -223,12 +222,11 @@ static bool read_create(struct token_call *e, struct json_reader *reader)
     return wrong == NULL;
 }
 
-void api_token_create(struct http_request *req, void *arg)
+void api_token_create(struct http_request *req)
 {
     struct token_call *e = token_call_new(req, TOKEN_CREATE, answer_create);
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
 
-    (void)arg;
     if (e == NULL)
         return;
     if (read_create(e, &reader))
@@ -242,11 +240,10 @@ static void answer_revoke(struct token_call *e)
     http_respond(e->query->req, 204, NULL, STR_NONE);
 }
 
-void api_token_revoke(struct http_request *req, void *arg)
+void api_token_revoke(struct http_request *req)
 {
     struct token_call *e = token_call_new(req, TOKEN_REVOKE, answer_revoke);
 
-    (void)arg;
     if (e == NULL)
         return;
     if (arena_copy(&e->query->mem, http_param(req, "token"), &e->tokens.row.id)) {

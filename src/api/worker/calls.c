@@ -185,13 +185,12 @@ static const struct app_agent *called_agent(struct http_request *req)
     return agent;
 }
 
-void api_call(struct http_request *req, void *arg)
+void api_call(struct http_request *req)
 {
     const struct app_agent *agent = called_agent(req);
     struct journal_call *call =
         agent != NULL ? journal_call_new(req, JOURNAL_CALL, answer_call) : NULL;
 
-    (void)arg;
     if (call == NULL)
         return;
     call->journal.call.agent = agent->name; /* stays as long as the app */
@@ -227,11 +226,10 @@ static bool read_reply(struct journal_call *call, struct json_reader *reader)
            api_no_memory(call->req);
 }
 
-void api_worker_answer(struct http_request *req, void *arg)
+void api_worker_answer(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_ANSWER_CALL, answer_delivered);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, 256, read_reply);
 }

@@ -147,11 +147,10 @@ static bool read_lease(struct journal_call *call, struct json_reader *reader)
     return may_work(call);
 }
 
-void api_worker_lease(struct http_request *req, void *arg)
+void api_worker_lease(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_LEASE, answer_lease);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, 64, read_lease);
 }
@@ -184,12 +183,11 @@ static void answer_events(struct journal_call *call)
     api_json(call->req, 200, b);
 }
 
-void api_worker_events(struct http_request *req, void *arg)
+void api_worker_events(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_APPEND, answer_events);
     struct str seq = http_query(req, "seq");
 
-    (void)arg;
     if (call == NULL)
         return;
     if (!lease_read_job(call, http_param(call->req, "id"))) {
@@ -227,15 +225,13 @@ static void post(struct http_request *req, enum journal_op op)
         journal_call_free(call);
 }
 
-void api_worker_heartbeat(struct http_request *req, void *arg)
+void api_worker_heartbeat(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_HEARTBEAT);
 }
 
-void api_worker_return(struct http_request *req, void *arg)
+void api_worker_return(struct http_request *req)
 {
-    (void)arg;
     post(req, JOURNAL_RETURN);
 }
 
@@ -285,11 +281,10 @@ static bool read_finish(struct journal_call *call, struct json_reader *reader)
            api_no_memory(call->req);
 }
 
-void api_worker_finish(struct http_request *req, void *arg)
+void api_worker_finish(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_FINISH, answer_finish);
 
-    (void)arg;
     if (call != NULL)
         journal_call_read(call, 256, read_finish);
 }

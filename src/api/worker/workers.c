@@ -36,11 +36,10 @@ static void answer_workers(struct journal_call *call)
     api_json(call->req, 200, b);
 }
 
-void api_workers(struct http_request *req, void *arg)
+void api_workers(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_WORKERS, answer_workers);
 
-    (void)arg;
     if (call != NULL)
         journal_call_post(call);
 }

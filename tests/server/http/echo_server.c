@@ -80,11 +80,10 @@ static void member(struct buf *b, const char *name, struct str value)
     buf_char(b, ',');
 }
 
-static void echo_word(struct http_request *req, void *arg)
+static void echo_word(struct http_request *req)
 {
     struct buf b;
 
-    (void)arg;
     buf_init(&b, 1 << 20);
     buf_char(&b, '{');
     member(&b, "method", http_method(req));
@@ -106,36 +105,31 @@ static void echo_word(struct http_request *req, void *arg)
     buf_done(&b);
 }
 
-static void echo_body(struct http_request *req, void *arg)
+static void echo_body(struct http_request *req)
 {
-    (void)arg;
     http_respond(req, 200, "application/octet-stream", http_body(req));
 }
 
-static void say_ok(struct http_request *req, void *arg)
+static void say_ok(struct http_request *req)
 {
-    (void)arg;
     http_respond(req, 200, "text/plain", STR("ok\n"));
 }
 
-static void say_conflict(struct http_request *req, void *arg)
+static void say_conflict(struct http_request *req)
 {
-    (void)arg;
     http_respond_error(req, 409, "The %s is \"taken\"", "name");
 }
 
-static void say_nothing(struct http_request *req, void *arg)
+static void say_nothing(struct http_request *req)
 {
-    (void)arg;
     http_respond(req, (int)number(req, "status", 204), "text/plain", STR("not to be seen"));
 }
 
-static void say_big(struct http_request *req, void *arg)
+static void say_big(struct http_request *req)
 {
     size_t n = (size_t)number(req, "n", 1000);
     char *p = malloc(n + 1);
 
-    (void)arg;
     if (p == NULL) {
         http_respond_error(req, 500, "Out of memory");
         return;
@@ -145,31 +139,28 @@ static void say_big(struct http_request *req, void *arg)
     free(p);
 }
 
-static void set_headers(struct http_request *req, void *arg)
+static void set_headers(struct http_request *req)
 {
-    (void)arg;
     http_set_header(req, "X-One", STR("a\r\nX-Injected: b\0c\xff"));
     http_set_header(req, "Not a name", STR("x"));
     http_set_header(req, "Location", STR("/elsewhere"));
     http_respond(req, 303, NULL, STR_NONE);
 }
 
-static void too_many_headers(struct http_request *req, void *arg)
+static void too_many_headers(struct http_request *req)
 {
-    (void)arg;
     for (int i = 0; i < 2000; i++)
         http_set_header(req, "X-Many", STR("twenty bytes of text"));
     http_respond(req, 200, NULL, STR_NONE);
 }
 
-static void fail_allocation(struct http_request *req, void *arg)
+static void fail_allocation(struct http_request *req)
 {
     char n[16] = "";
     char text[32];
     struct str value = str_head(http_param(req, "n"), sizeof(n) - 1);
     int length = snprintf(text, sizeof(text), "%ld\n", fail_in);
 
-    (void)arg;
     fail_in = 0;
     memcpy(n, value.p, value.n);
     http_respond(req, 200, "text/plain", str_make(text, (size_t)length));
@@ -220,19 +211,17 @@ static struct later *wait_for(struct http_request *req)
     return l;
 }
 
-static void answer_later(struct http_request *req, void *arg)
+static void answer_later(struct http_request *req)
 {
     struct later *l = wait_for(req);
 
-    (void)arg;
     if (l != NULL)
         http_on_gone(req, on_gone, l);
 }
 
 /* Without asking to be told. */
-static void answer_orphan(struct http_request *req, void *arg)
+static void answer_orphan(struct http_request *req)
 {
-    (void)arg;
     (void)wait_for(req); /* it answered itself when that failed */
 }
 
@@ -248,9 +237,9 @@ static void on_parked_gone(struct http_request *req, void *data)
 }
 
 /* With one loop only. */
-static void park(struct http_request *req, void *arg)
+static void park(struct http_request *req)
 {
-    struct counts *counts = arg;
+    struct counts *counts = http_loop_data(http_request_loop(req));
 
     for (int i = 0; i < MAX_PARKED; i++) {
         if (counts->parked[i] == NULL) {
@@ -262,9 +251,9 @@ static void park(struct http_request *req, void *arg)
     http_respond_error(req, 503, "No more room");
 }
 
-static void wake(struct http_request *req, void *arg)
+static void wake(struct http_request *req)
 {
-    struct counts *counts = arg;
+    struct counts *counts = http_loop_data(http_request_loop(req));
 
     for (int i = 0; i < MAX_PARKED; i++) {
         struct http_request *other = counts->parked[i];
@@ -388,23 +377,20 @@ static void start_source(struct http_request *req, struct source *s, uint64_t ms
         send_some(s);
 }
 
-static void stream_chunks(struct http_request *req, void *arg)
+static void stream_chunks(struct http_request *req)
 {
-    (void)arg;
     start_source(req, new_source(req, number(req, "n", 3)), (uint64_t)number(req, "ms", 0));
 }
 
-static void stream_flood(struct http_request *req, void *arg)
+static void stream_flood(struct http_request *req)
 {
-    (void)arg;
     start_source(req, new_source(req, -1), 0);
 }
 
-static void stream_cut(struct http_request *req, void *arg)
+static void stream_cut(struct http_request *req)
 {
     struct source *s = new_source(req, 1);
 
-    (void)arg;
     if (s != NULL)
         s->cuts = true;
     start_source(req, s, 20);
@@ -413,15 +399,14 @@ static void stream_cut(struct http_request *req, void *arg)
 static const struct http_stream_events idle_events;
 
 /* Costs the server's memory and nothing of ours: for measuring. */
-static void stream_idle(struct http_request *req, void *arg)
+static void stream_idle(struct http_request *req)
 {
-    (void)arg;
     (void)http_stream_begin(req, 200, "text/event-stream", &idle_events, NULL); /* not used */
 }
 
-static void say_stats(struct http_request *req, void *arg)
+static void say_stats(struct http_request *req)
 {
-    struct counts *counts = arg;
+    struct counts *counts = http_loop_data(http_request_loop(req));
     char text[128];
     int n = snprintf(text, sizeof(text), "{\"begun\":%ld,\"closed\":%ld,\"gone\":%ld}",
                      atomic_load(&counts->begun), atomic_load(&counts->closed),

@@ -281,10 +281,9 @@ static void a_chunk_in_a_full_buffer_is_left_alone(void **state)
 
 /* --- routes ------------------------------------------------------------------------------ */
 
-static void nothing(struct http_request *req, void *arg)
+static void nothing(struct http_request *req)
 {
     (void)req;
-    (void)arg;
 }
 
 static const struct http_route routes[] = {
