@@ -12,7 +12,6 @@ such a server (place(), called by lib/gateway.py).
 import atexit
 import contextlib
 import functools
-import glob
 import hashlib
 import os
 import pwd
@@ -22,13 +21,17 @@ import subprocess
 import tempfile
 import time
 
+from postgres_releases import programs
+
 SECONDS = 60  # to start or to stop
 
 
+PROGRAMS = programs(os.environ.get("TEST_POSTGRES"))
+
+
 def binary(name):
-    """The newest that is installed, wherever Debian has it; None: there is none."""
-    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), key=lambda p: int(p.split("/")[4]))
-    return found[-1] if found else shutil.which(name)
+    """None: there is none."""
+    return PROGRAMS.program(name)
 
 
 def _user():
@@ -49,7 +52,7 @@ class Postgres:
     """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf."""
 
     def __init__(self, durable=False, settings=()):
-        self.folder = tempfile.mkdtemp(prefix="spoolwire-pg-")
+        self.folder = tempfile.mkdtemp(prefix="spoolwire-pg-", dir=PROGRAMS.root + tempfile.gettempdir())
         self.data = os.path.join(self.folder, "data")
         self.port = free_port()
         self.user = _user()
@@ -59,7 +62,7 @@ class Postgres:
         os.chmod(self.folder, 0o755)
         self._run("initdb", "-D", self.data, "-U", "spoolwire", "-A", "trust", "-E", "UTF8",
                   "--locale=C", "--no-sync")
-        lines = ["listen_addresses = '127.0.0.1'", f"port = {self.port}", f"unix_socket_directories = '{self.folder}'",
+        lines = ["listen_addresses = '127.0.0.1'", f"port = {self.port}", f"unix_socket_directories = '{self.inside(self.folder)}'", "password_encryption = 'scram-sha-256'",
                  "max_connections = 200", "log_min_messages = warning", *settings]
         if not durable:
             lines += ["fsync = off", "full_page_writes = off"]
@@ -75,12 +78,14 @@ class Postgres:
             self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def inside(self, path):
+        """What the server calls a file."""
+        return path.removeprefix(PROGRAMS.root)
+
     def _run(self, name, *args):
-        program = binary(name)
-        if program is None:
-            raise FileNotFoundError(f"{name} is missing: scripts/deps check installs it")
-        return subprocess.run([program, *args], user=self.user, cwd=self.folder, check=True, timeout=SECONDS * 2,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command, options = PROGRAMS.command(name, args, self.user)
+        return subprocess.run(command, cwd=self.folder, check=True, timeout=SECONDS * 2, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options,
                               env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"}).stdout.decode()
 
     def start(self):

@@ -82,7 +82,7 @@ def a_reader_before_there_are_tables():
 @case
 def a_role_without_rights():
     url = SERVER.url()
-    SERVER.sql("DROP ROLE IF EXISTS nobody; CREATE ROLE nobody LOGIN", name_of(url))
+    SERVER.sql("DROP ROLE IF EXISTS nobody; CREATE ROLE nobody LOGIN; REVOKE CREATE ON SCHEMA public FROM public", name_of(url))
     refuses(url.replace("spoolwire@", "nobody@"), 'the role "nobody" lacks a right', "grant it")
     equal(driver("open", url)[0], 0)
     refuses(url.replace("spoolwire@", "nobody@"), 'the role "nobody" lacks a right')
