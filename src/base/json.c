@@ -432,34 +432,24 @@ static void put_object(struct buf *b, const yyjson_val *v)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)v);
     yyjson_val *key;
-    char before = '{';
 
+    json_begin(b);
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
-        buf_char(b, before);
-        before = ',';
-        json_put_str(b, json_text(key));
-        buf_char(b, ':');
+        json_put_key(b, json_text(key));
         json_put_value(b, yyjson_obj_iter_get_val(key));
     }
-    if (before == '{')
-        buf_char(b, '{');
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static void put_array(struct buf *b, const yyjson_val *v)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)v);
     yyjson_val *item;
-    char before = '[';
 
-    while ((item = yyjson_arr_iter_next(&it)) != NULL) {
-        buf_char(b, before);
-        before = ',';
-        json_put_value(b, item);
-    }
-    if (before == '[')
-        buf_char(b, '[');
-    buf_char(b, ']');
+    json_begin_array(b);
+    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+        json_put_value(json_next(b), item);
+    json_end_array(b);
 }
 
 void json_put_value(struct buf *b, const yyjson_val *v)
@@ -497,9 +487,9 @@ void json_put_time_or_null(struct buf *b, int64_t ms)
         buf_lit(b, "null");
         return;
     }
-    buf_char(b, '"');
+    json_begin_parts(b);
     calendar_put(b, ms);
-    buf_char(b, '"');
+    json_end_parts(b);
 }
 
 void json_put_key(struct buf *b, struct str key)

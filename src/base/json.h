@@ -96,6 +96,18 @@ static inline void json_put_raw_or_null(struct buf *b, struct str raw)
 /* 2026-02-16T10:30:00.123Z in quotes, or null for 0. */
 void json_put_time_or_null(struct buf *b, int64_t ms);
 
+/* --- members as literals --------------------------------------------------------
+ *
+ * For texts that are known when the program is compiled, to write or to compare with:
+ *
+ *     STR("{" JSON_LIT("status", "alive") "}")
+ *
+ * Keys and texts are literals that need no escapes. */
+
+#define JSON_KEY(key)         "\"" key "\":"
+#define JSON_LIT(key, text)   JSON_KEY(key) "\"" text "\""
+#define JSON_CONST(key, json) JSON_KEY(key) json
+
 /* --- writing objects and arrays ------------------------------------------------
  *
  *     json_begin(b);
@@ -108,7 +120,10 @@ void json_put_time_or_null(struct buf *b, int64_t ms);
  *
  * A member writes the comma before it, unless the last byte is the brace of its object.  No
  * other state is kept, so parts of an object may be written by several functions.  Keys are
- * literals that need no escapes: comma, key and colon are one copy. */
+ * literals that need no escapes: comma, key and colon are one copy.
+ *
+ * Where most of the text is constant, and speed does not matter, a template is easier to read:
+ * base/json_format.h.  Nobody else writes keys (scripts/layers looks for them). */
 
 static inline void json_begin(struct buf *b)
 {
@@ -135,12 +150,27 @@ static inline bool json_follows(const struct buf *b, char opening)
     return b->n > 0 && b->p[b->n - 1] == opening;
 }
 
-/* Before each element of an array. */
+/* Before each element of an array, or of a list that begins with its buffer. */
 static inline struct buf *json_next(struct buf *b)
 {
-    if (!json_follows(b, '['))
+    if (b->n > 0 && !json_follows(b, '['))
         buf_char(b, ',');
     return b;
+}
+
+/* An object whose only member, or whose first one, is a list: {"jobs":[ and ]} */
+#define json_begin_list(b, key) buf_lit((b), "{" JSON_KEY(key) "[")
+#define json_end_list(b)        buf_lit((b), "]}")
+
+/* A string that is written in parts, which need no escapes or are json_put_escaped(). */
+static inline void json_begin_parts(struct buf *b)
+{
+    buf_char(b, '"');
+}
+
+static inline void json_end_parts(struct buf *b)
+{
+    buf_char(b, '"');
 }
 
 /* @text begins with the comma that the first member has not. */
@@ -151,10 +181,11 @@ static inline void json_put_member(struct buf *b, const char *text, size_t n)
     else
         buf_put(b, text, n);
 }
-#define JSON_MEMBER(b, literal) json_put_member((b), literal, sizeof(literal) - 1)
+/* @literal: one member or several with commas between, as JSON_LIT() and JSON_CONST() make. */
+#define json_add_members(b, literal) json_put_member((b), "," literal, sizeof("," literal) - 1)
 
 /* A key; its value is to follow. */
-#define json_key(b, key) JSON_MEMBER((b), ",\"" key "\":")
+#define json_key(b, key) json_add_members((b), JSON_KEY(key))
 /* The same, with a key that is no literal. */
 void json_put_key(struct buf *b, struct str key);
 
@@ -173,11 +204,12 @@ void json_put_key(struct buf *b, struct str key);
 /* Milliseconds since 1970 as text; 0: null. */
 #define json_add_time(b, key, ms) (json_key((b), key), json_put_time_or_null((b), (ms)))
 /* A text that is a literal and needs no escapes. */
-#define json_add_lit(b, key, text) JSON_MEMBER((b), ",\"" key "\":\"" text "\"")
+#define json_add_lit(b, key, text) json_add_members((b), JSON_LIT(key, text))
 /* A literal that is JSON: null, true, 0, {}. */
-#define json_add_const(b, key, json) JSON_MEMBER((b), ",\"" key "\":" json)
-/* Begins an object or array that is a member. */
-#define json_add_object(b, key) JSON_MEMBER((b), ",\"" key "\":{")
-#define json_add_array(b, key)  JSON_MEMBER((b), ",\"" key "\":[")
+#define json_add_const(b, key, json) json_add_members((b), JSON_CONST(key, json))
+/* Begins an object, an array or a string in parts that is a member. */
+#define json_add_object(b, key) json_add_const((b), key, "{")
+#define json_add_array(b, key)  json_add_const((b), key, "[")
+#define json_add_parts(b, key)  json_add_const((b), key, "\"")
 
 #endif

@@ -5,27 +5,18 @@
 
 enum { MAX_DEPTH = 256 };
 
-static void put_member(struct buf *b, struct str key, const yyjson_val *value, size_t *n)
-{
-    if ((*n)++ > 0)
-        buf_char(b, ',');
-    json_put_str(b, key);
-    buf_char(b, ':');
-    json_put_value(b, value);
-}
-
 /* The members of @object but those that @hidden has too. */
-static void put_members(struct buf *b,
-                        const yyjson_val *object,
-                        const yyjson_val *hidden,
-                        size_t *n)
+static void put_members(struct buf *b, const yyjson_val *object, const yyjson_val *hidden)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
     yyjson_val *key;
 
-    while ((key = yyjson_obj_iter_next(&it)) != NULL)
-        if (json_get(hidden, json_text(key)) == NULL)
-            put_member(b, json_text(key), yyjson_obj_iter_get_val(key), n);
+    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+        if (json_get(hidden, json_text(key)) != NULL)
+            continue;
+        json_put_key(b, json_text(key));
+        json_put_value(b, yyjson_obj_iter_get_val(key));
+    }
 }
 
 static const yyjson_val *read(struct json_reader *reader, struct str text, struct json *json)
@@ -39,16 +30,15 @@ void json_merge(struct buf *b, struct str under, struct str over)
 {
     struct json_reader readers[2];
     struct json json[2];
-    size_t n = 0;
 
     for (size_t i = 0; i < 2; i++)
         json_reader_init(&readers[i], SIZE_MAX / 64, MAX_DEPTH);
     const yyjson_val *low = read(&readers[0], under, &json[0]);
     const yyjson_val *high = read(&readers[1], over, &json[1]);
-    buf_char(b, '{');
-    put_members(b, low, high, &n);
-    put_members(b, high, NULL, &n);
-    buf_char(b, '}');
+    json_begin(b);
+    put_members(b, low, high);
+    put_members(b, high, NULL);
+    json_end(b);
     for (size_t i = 0; i < 2; i++)
         json_reader_done(&readers[i]);
 }

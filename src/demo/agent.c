@@ -4,7 +4,7 @@
  * event is one write, so that a reader sees it at once; flat out they are written in large
  * pieces.  With --pool the same script works on many jobs in one process (pool.c), with --pull
  * for a server over HTTP (pull.c). */
-#include "base/buf.h"
+#include "base/json_format.h"
 #include "cli/commands.h"
 #include "demo/demo.h"
 
@@ -259,7 +259,7 @@ static int play(const struct demo_job *job)
     o.gather = job->options.speed > 0 ? 0 : WRITE_BYTES;
     enum demo_outcome outcome = demo_play(job, &o.sink);
     if (outcome == DEMO_PAUSED)
-        buf_lit(&o.gathered, "{\"type\":\"graph.paused\"}\n");
+        json_format_plain(&o.gathered, "{'type':'graph.paused'}\n");
     if (outcome != DEMO_STOPPED && flush(&o) != 0)
         outcome = DEMO_STOPPED;
     buf_done(&o.gathered);

@@ -49,24 +49,15 @@ struct str demo_keep_buf(struct demo_emit *e, struct buf *b)
     return copy;
 }
 
-struct str demo_json_list(struct demo_emit *e,
-                          const char *template,
-                          const struct str *args,
-                          size_t n)
+struct str demo_json_holes(struct demo_emit *e,
+                           const char *template,
+                           const struct json_hole *holes,
+                           size_t n)
 {
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    json_format_list(&b, template, args, n);
-    return demo_keep_buf(e, &b);
-}
-
-struct str demo_number(struct demo_emit *e, uint64_t number)
-{
-    struct buf b;
-
-    buf_init(&b, 32);
-    buf_u64(&b, number);
+    json_format_holes(&b, template, holes, n);
     return demo_keep_buf(e, &b);
 }
 
@@ -125,31 +116,23 @@ static void put_parents(struct buf *b, const struct demo_run *parent)
     }
     buf_str(b, parent->parents);
     b->n -= b->n > 0; /* its bracket */
-    if (parent->parent != NULL)
-        buf_char(b, ',');
-    json_put_str(b, str_make(parent->id, KEY_UUID_CHARS));
-    buf_char(b, ']');
+    json_put_str(json_next(b), str_make(parent->id, KEY_UUID_CHARS));
+    json_end_array(b);
 }
 
-static void put_task(struct demo_emit *e,
-                     struct buf *b,
-                     const struct demo_task *task,
-                     bool inner)
+static void put_task(struct buf *b, const struct demo_task *task, bool inner)
 {
-    struct str node = str_of(task->node);
-
-    json_format(b, ",'langgraph_step':%j,'langgraph_node':%s", demo_number(e, task->step),
-                node);
+    json_format(b, ",'langgraph_step':%d,'langgraph_node':%s", task->step, task->node);
     if (task->push >= 0)
         json_format(b,
                     ",'langgraph_triggers':['__pregel_push'],"
-                    "'langgraph_path':['__pregel_push',%j,false]",
-                    demo_number(e, (uint64_t)task->push));
+                    "'langgraph_path':['__pregel_push',%d,false]",
+                    task->push);
     else
         json_format(b,
                     ",'langgraph_triggers':['branch:to:%j'],"
                     "'langgraph_path':['__pregel_pull',%s]",
-                    node, node);
+                    task->node, task->node);
     json_format(b, ",'langgraph_checkpoint_ns':%s", task->ns);
     if (inner)
         json_format(b, ",'checkpoint_ns':%s", task->ns);
@@ -161,14 +144,14 @@ static void put_metadata(struct demo_emit *e,
                          const struct demo_task *task)
 {
     json_format(b, "{'thread_id':%s,'ls_integration':%s", e->job->thread,
-                kind == DEMO_MODEL ? STR("langchain_chat_model") : STR("langgraph"));
+                kind == DEMO_MODEL ? "langchain_chat_model" : "langgraph");
     if (task != NULL)
-        put_task(e, b, task, kind == DEMO_INNER || kind == DEMO_MODEL);
+        put_task(b, task, kind == DEMO_INNER || kind == DEMO_MODEL);
     if (kind == DEMO_MODEL)
-        buf_lit(b, ",\"ls_provider\":\"openai\",\"ls_model_name\":\"gpt-demo\","
-                   "\"ls_model_type\":\"chat\",\"ls_temperature\":0.0,"
-                   "\"lc_versions\":{\"langchain-core\":\"1.6.1\"}");
-    buf_char(b, '}');
+        json_format_plain(b, ",'ls_provider':'openai','ls_model_name':'gpt-demo',"
+                             "'ls_model_type':'chat','ls_temperature':0.0,"
+                             "'lc_versions':{'langchain-core':'1.6.1'}");
+    json_end(b);
 }
 
 /* What is in the line buffer, which is empty then. */
@@ -194,7 +177,7 @@ void demo_run_init(struct demo_emit *e,
 
     *run = (struct demo_run){ .parent = parent, .task = task, .name = name };
     demo_new_id(e, run->id);
-    run->tags = tag != NULL ? demo_json(e, "[%s,'demo']", str_of(tag)) : STR("[\"demo\"]");
+    run->tags = tag != NULL ? demo_json(e, "[%s,'demo']", tag) : STR("[\"demo\"]");
     buf_clear(b);
     put_metadata(e, b, kind, task);
     run->metadata = keep_line(e);
@@ -211,48 +194,41 @@ enum order {
     DATA_LATE   /* event run_id name tags metadata data parent_ids */
 };
 
-#define NAME(literal)                  \
-    {                                  \
-        (literal), sizeof(literal) - 1 \
-    }
-
 static const struct {
-    struct str name;
+    const char *name;
     enum order order;
 } events[DEMO_EVENT_MAX] = {
-    [DEMO_CHAIN_START] = { NAME("on_chain_start"), NAME_FIRST },
-    [DEMO_CHAIN_STREAM] = { NAME("on_chain_stream"), DATA_LATE },
-    [DEMO_CHAIN_END] = { NAME("on_chain_end"), ID_FIRST },
-    [DEMO_MODEL_START] = { NAME("on_chat_model_start"), NAME_FIRST },
-    [DEMO_MODEL_STREAM] = { NAME("on_chat_model_stream"), ID_FIRST },
-    [DEMO_MODEL_END] = { NAME("on_chat_model_end"), ID_FIRST },
-    [DEMO_TOOL_START] = { NAME("on_tool_start"), NAME_FIRST },
-    [DEMO_TOOL_END] = { NAME("on_tool_end"), ID_FIRST },
-    [DEMO_TOOL_ERROR] = { NAME("on_tool_error"), ID_FIRST },
-    [DEMO_PROMPT_START] = { NAME("on_prompt_start"), NAME_FIRST },
-    [DEMO_PROMPT_END] = { NAME("on_prompt_end"), ID_FIRST },
-    [DEMO_PARSER_START] = { NAME("on_parser_start"), NAME_FIRST },
-    [DEMO_PARSER_END] = { NAME("on_parser_end"), ID_FIRST },
-    [DEMO_CUSTOM] = { NAME("on_custom_event"), DATA_LATE },
+    [DEMO_CHAIN_START] = { "on_chain_start", NAME_FIRST },
+    [DEMO_CHAIN_STREAM] = { "on_chain_stream", DATA_LATE },
+    [DEMO_CHAIN_END] = { "on_chain_end", ID_FIRST },
+    [DEMO_MODEL_START] = { "on_chat_model_start", NAME_FIRST },
+    [DEMO_MODEL_STREAM] = { "on_chat_model_stream", ID_FIRST },
+    [DEMO_MODEL_END] = { "on_chat_model_end", ID_FIRST },
+    [DEMO_TOOL_START] = { "on_tool_start", NAME_FIRST },
+    [DEMO_TOOL_END] = { "on_tool_end", ID_FIRST },
+    [DEMO_TOOL_ERROR] = { "on_tool_error", ID_FIRST },
+    [DEMO_PROMPT_START] = { "on_prompt_start", NAME_FIRST },
+    [DEMO_PROMPT_END] = { "on_prompt_end", ID_FIRST },
+    [DEMO_PARSER_START] = { "on_parser_start", NAME_FIRST },
+    [DEMO_PARSER_END] = { "on_parser_end", ID_FIRST },
+    [DEMO_CUSTOM] = { "on_custom_event", DATA_LATE },
 };
 
 static void put_run(struct buf *b, const struct demo_run *run, enum order order)
 {
-    struct str name = str_of(run->name), id = str_make(run->id, KEY_UUID_CHARS);
-
     if (order == NAME_FIRST)
-        json_format(b, ",'name':%s,'tags':%j,'run_id':%s", name, run->tags, id);
+        json_format(b, ",'name':%s,'tags':%j,'run_id':%s", run->name, run->tags, run->id);
     else
-        json_format(b, ",'run_id':%s,'name':%s,'tags':%j", id, name, run->tags);
+        json_format(b, ",'run_id':%s,'name':%s,'tags':%j", run->id, run->name, run->tags);
     json_format(b, ",'metadata':%j", run->metadata);
 }
 
-void demo_send_list(struct demo_emit *e,
-                    const struct demo_run *run,
-                    enum demo_event event,
-                    const char *template,
-                    const struct str *args,
-                    size_t n)
+void demo_send_holes(struct demo_emit *e,
+                     const struct demo_run *run,
+                     enum demo_event event,
+                     const char *template,
+                     const struct json_hole *holes,
+                     size_t n)
 {
     enum order order = events[event].order;
     struct buf *b = &e->line;
@@ -263,8 +239,8 @@ void demo_send_list(struct demo_emit *e,
     json_format(b, "{'event':%s", events[event].name);
     if (order == DATA_LATE)
         put_run(b, run, order);
-    buf_lit(b, ",\"data\":");
-    json_format_list(b, template, args, n);
+    json_key(b, "data");
+    json_format_holes(b, template, holes, n);
     if (order != DATA_LATE)
         put_run(b, run, order);
     json_format(b, ",'parent_ids':%j}\n", run->parents);

@@ -85,14 +85,12 @@ static inline bool demo_going(const struct demo_emit *e)
 struct str demo_keep(struct demo_emit *e, struct str s);
 /* The same for what a buffer holds, which is then done with. */
 struct str demo_keep_buf(struct demo_emit *e, struct buf *b);
-/* The same for a template that is filled in (base/json_format.h), */
-#define demo_json(e, template, ...) demo_json_list((e), (template), JSON_LIST(__VA_ARGS__))
-struct str demo_json_list(struct demo_emit *e,
-                          const char *template,
-                          const struct str *args,
-                          size_t n);
-/* and for a number. */
-struct str demo_number(struct demo_emit *e, uint64_t number);
+/* The same for a template that is filled in (base/json_format.h). */
+#define demo_json(e, template, ...) demo_json_holes((e), (template), JSON_HOLES(__VA_ARGS__))
+struct str demo_json_holes(struct demo_emit *e,
+                           const char *template,
+                           const struct json_hole *holes,
+                           size_t n);
 
 /* A number below @n. */
 uint64_t demo_chance(struct demo_emit *e, uint64_t n);
@@ -119,13 +117,13 @@ void demo_run_init(struct demo_emit *e,
 
 /* An event of @run; its data are a template that is filled in. */
 #define demo_send(e, run, event, template, ...) \
-    demo_send_list((e), (run), (event), (template), JSON_LIST(__VA_ARGS__))
-void demo_send_list(struct demo_emit *e,
-                    const struct demo_run *run,
-                    enum demo_event event,
-                    const char *template,
-                    const struct str *args,
-                    size_t n);
+    demo_send_holes((e), (run), (event), (template), JSON_HOLES(__VA_ARGS__))
+void demo_send_holes(struct demo_emit *e,
+                     const struct demo_run *run,
+                     enum demo_event event,
+                     const char *template,
+                     const struct json_hole *holes,
+                     size_t n);
 
 /* What takes time in a true run: scaled by speed, shared by the lanes, a bit uneven. */
 void demo_pause(struct demo_emit *e, int64_t us);

@@ -16,33 +16,28 @@ struct str demo_state(struct demo_graph *g)
     buf_init(&b, SIZE_MAX / 4);
     json_format(&b, "{'messages':[%j],'issue':%s", buf_text(&g->messages), g->e.job->issue);
     if (g->next != NULL)
-        json_format(&b, ",'next':%s", str_of(g->next));
-    json_format(&b, ",'step_no':%j,'findings':[%j]", demo_number(&g->e, g->step_no),
-                buf_text(&g->findings));
+        json_format(&b, ",'next':%s", g->next);
+    json_format(&b, ",'step_no':%d,'findings':[%j]", g->step_no, buf_text(&g->findings));
     if (g->asked)
-        json_format(&b, ",'pending_exchange':%j", STR(DEMO_QUESTION));
+        json_format(&b, ",'pending_exchange':%j", DEMO_QUESTION);
     if (g->answer.p != NULL)
         json_format(&b, ",'human_answer':%j", g->answer);
     for (size_t i = 0; i < DEMO_SECTIONS && g->section[i].p != NULL; i++)
-        json_format(&b, ",%s:%s", str_of(demo_section_names[i]), g->section[i]);
+        json_format(&b, ",%s:%s", demo_section_names[i], g->section[i]);
     if (g->section[0].p != NULL)
         json_format(&b, ",'final_report':%s", g->section[0]);
-    buf_char(&b, '}');
+    json_end(&b);
     return demo_keep_buf(&g->e, &b);
 }
 
 void demo_add_message(struct demo_graph *g, struct str json)
 {
-    if (g->messages.n > 0)
-        buf_char(&g->messages, ',');
-    buf_str(&g->messages, json);
+    buf_str(json_next(&g->messages), json);
 }
 
 void demo_add_finding(struct demo_graph *g, struct str text)
 {
-    if (g->findings.n > 0)
-        buf_char(&g->findings, ',');
-    json_put_str(&g->findings, text);
+    json_put_str(json_next(&g->findings), text);
 }
 
 /* --- runs of the root and of nodes ---------------------------------------------------------
@@ -86,8 +81,7 @@ void demo_node_end(struct demo_graph *g, const struct demo_node *n, struct str u
 {
     demo_send(&g->e, &n->run, DEMO_CHAIN_STREAM, "{'chunk':%j}", update);
     demo_send(&g->e, &n->run, DEMO_CHAIN_END, "{'output':%j,'input':%j}", update, n->input);
-    demo_send(&g->e, &g->root, DEMO_CHAIN_STREAM, "{'chunk':{%s:%j}}", str_of(n->task.node),
-              update);
+    demo_send(&g->e, &g->root, DEMO_CHAIN_STREAM, "{'chunk':{%s:%j}}", n->task.node, update);
 }
 
 void demo_node_found(struct demo_graph *g, const struct demo_node *n, struct str text)

@@ -5,6 +5,7 @@
 #ifndef DEMO_GRAPH_H
 #define DEMO_GRAPH_H
 
+#include "base/json.h"
 #include "demo/emit.h"
 #include "demo/text.h"
 
@@ -12,9 +13,10 @@ enum { DEMO_SECTIONS = 3 };
 
 extern const char *const demo_section_names[DEMO_SECTIONS];
 
-#define DEMO_QUESTION                                       \
-    "{\"question\":\"Which environment shows the fault?\"," \
-    "\"context\":\"Two candidates: staging and production.\",\"default\":\"production\"}"
+#define DEMO_QUESTION                                                                 \
+    "{" JSON_LIT("question", "Which environment shows the fault?") "," JSON_LIT(      \
+        "context", "Two candidates: staging and production.") "," JSON_LIT("default", \
+                                                                           "production") "}"
 
 struct demo_graph {
     struct demo_emit e;

@@ -26,8 +26,7 @@ static void ask(struct demo_graph *g)
         g->e.outcome = DEMO_RAISED;
     interrupt_id(g, id);
     demo_send(&g->e, &g->root, DEMO_CHAIN_STREAM,
-              "{'chunk':{'__interrupt__':[{'value':%j,'id':%s}]}}", STR(DEMO_QUESTION),
-              str_of(id));
+              "{'chunk':{'__interrupt__':[{'value':%j,'id':%s}]}}", DEMO_QUESTION, id);
     demo_root_end(g);
 }
 

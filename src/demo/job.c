@@ -131,8 +131,7 @@ static int read_root(struct demo_job *job, const struct json *json, struct error
 
 static void put_failure(struct buf *b, const char *error, const char *type)
 {
-    json_format(b, "{'status':'failure','error':%s,'error_type':%s}", str_of(error),
-                str_of(type));
+    json_format(b, "{'status':'failure','error':%s,'error_type':%s}", error, type);
 }
 
 void demo_put_finish(struct buf *b,
@@ -152,8 +151,8 @@ void demo_put_finish(struct buf *b,
         put_failure(b, "out of memory", "MemoryError");
     } else {
         json_format(b, "{'status':%s}",
-                    outcome == DEMO_INTERRUPTED || outcome == DEMO_PAUSED ? STR("interrupted")
-                                                                          : STR("success"));
+                    outcome == DEMO_INTERRUPTED || outcome == DEMO_PAUSED ? "interrupted"
+                                                                          : "success");
     }
 }
 

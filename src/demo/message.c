@@ -1,5 +1,6 @@
 #include "demo/message.h"
 
+#include "base/json.h"
 #include "base/json_format.h"
 
 #define FINISH "'finish_reason':%s,'model_name':'gpt-demo-2026','system_fingerprint':'fp_demo'"
@@ -10,14 +11,11 @@ static void put_usage(struct buf *b, const struct demo_usage *usage)
         buf_lit(b, "null");
         return;
     }
-    buf_lit(b, "{\"input_tokens\":");
-    buf_u64(b, usage->input);
-    buf_lit(b, ",\"output_tokens\":");
-    buf_u64(b, usage->output);
-    buf_lit(b, ",\"total_tokens\":");
-    buf_u64(b, usage->input + usage->output);
-    buf_lit(b, ",\"input_token_details\":{\"cache_read\":0},"
-               "\"output_token_details\":{\"reasoning\":0}}");
+    json_format(b,
+                "{'input_tokens':%d,'output_tokens':%d,'total_tokens':%d,"
+                "'input_token_details':{'cache_read':0},"
+                "'output_token_details':{'reasoning':0}}",
+                usage->input, usage->output, usage->input + usage->output);
 }
 
 static void put_plain(struct buf *b, struct str type, struct str text, struct str id)
@@ -55,12 +53,14 @@ void demo_put_ai(struct buf *b,
     json_format(b, "{'content':%s,'additional_kwargs':{},'response_metadata':{", text);
     if (usage != NULL)
         json_format(b, "'model_provider':'openai'," FINISH,
-                    call != NULL ? STR("tool_calls") : STR("stop"));
+                    call != NULL ? "tool_calls" : "stop");
     json_format(b, "},'type':'ai','name':null,'id':%s,'tool_calls':[", id);
     put_call(b, call, call != NULL ? call->args : STR_NONE);
-    buf_lit(b, "],\"invalid_tool_calls\":[],\"usage_metadata\":");
+    json_end_array(b);
+    json_add_const(b, "invalid_tool_calls", "[]");
+    json_key(b, "usage_metadata");
     put_usage(b, usage);
-    buf_char(b, '}');
+    json_end(b);
 }
 
 void demo_put_tool(struct buf *b, struct str text, struct str id, const struct demo_call *call)
@@ -75,19 +75,18 @@ void demo_put_tool(struct buf *b, struct str text, struct str id, const struct d
  * without a name, any other is an invalid one. */
 static void put_guesses(struct buf *b, const struct demo_chunk *chunk)
 {
+    const struct demo_call nameless = { .tool = STR("") };
     bool opens = chunk->args.n > 0 && chunk->args.p[0] == '{';
 
-    buf_lit(b, ",\"tool_calls\":[");
-    if (opens)
-        buf_lit(b, "{\"name\":\"\",\"args\":{},\"id\":null,\"type\":\"tool_call\"}");
-    else
-        put_call(b, chunk->call, STR("{}"));
-    buf_lit(b, "],\"invalid_tool_calls\":[");
+    json_add_array(b, "tool_calls");
+    put_call(b, opens ? &nameless : chunk->call, STR("{}"));
+    json_end_array(b);
+    json_add_array(b, "invalid_tool_calls");
     if (chunk->args.p != NULL && !opens)
         json_format(b,
                     "{'name':null,'args':%s,'id':null,'error':null,'type':'invalid_tool_call'}",
                     chunk->args);
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 static void put_call_chunk(struct buf *b, const struct demo_chunk *chunk)
@@ -95,23 +94,23 @@ static void put_call_chunk(struct buf *b, const struct demo_chunk *chunk)
     struct demo_call call =
         chunk->call != NULL ? *chunk->call : (struct demo_call){ .tool = STR_NONE };
 
-    buf_lit(b, ",\"tool_call_chunks\":[");
+    json_add_array(b, "tool_call_chunks");
     if (chunk->call != NULL || chunk->args.p != NULL)
         json_format(b, "{'name':%s,'args':%s,'id':%s,'index':0,'type':'tool_call_chunk'}",
                     call.tool, chunk->args.p != NULL ? chunk->args : STR(""), call.id);
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 void demo_put_chunk(struct buf *b, const struct demo_chunk *chunk)
 {
     json_format(b, "{'content':%s,'additional_kwargs':{},'response_metadata':{", chunk->text);
     if (chunk->finish != NULL)
-        json_format(b, FINISH ",", str_of(chunk->finish));
+        json_format(b, FINISH ",", chunk->finish);
     json_format(b, "'model_provider':'openai'},'type':'AIMessageChunk','name':null,'id':%s",
                 chunk->id);
     put_guesses(b, chunk);
-    buf_lit(b, ",\"usage_metadata\":");
+    json_key(b, "usage_metadata");
     put_usage(b, chunk->usage);
     put_call_chunk(b, chunk);
-    json_format(b, ",'chunk_position':%s}", chunk->usage != NULL ? STR("last") : STR_NONE);
+    json_format(b, ",'chunk_position':%s}", chunk->usage != NULL ? "last" : NULL);
 }

@@ -285,8 +285,8 @@ static void fail_tool(struct demo_emit *e,
 
     (void)snprintf(text, sizeof(text), DEMO_ERROR_TEXT, run->parent->name);
     demo_send(e, run, DEMO_TOOL_ERROR,
-              "{'error':{'error':'" DEMO_ERROR_TYPE "','message':%s},'input':%j%j}",
-              str_of(text), call->args,
+              "{'error':{'error':'" DEMO_ERROR_TYPE "','message':%s},'input':%j%j}", text,
+              call->args,
               call->id.n > 0 ? demo_json(e, ",'tool_call_id':%s", call->id) : STR(""));
     if (!e->muted && demo_going(e))
         e->outcome = DEMO_RAISED;

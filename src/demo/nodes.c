@@ -13,7 +13,7 @@ static struct demo_call web_call(struct demo_graph *g)
 {
     return (struct demo_call){ .tool = STR("tavily_search"),
                                .args = demo_json(&g->e, "{'query':%s,'max_results':3}",
-                                                 str_of(g->texts.story->query)),
+                                                 g->texts.story->query),
                                .id = STR("call_ws1") };
 }
 
@@ -37,7 +37,7 @@ static struct str sent(struct demo_graph *g)
     buf_init(&b, SIZE_MAX / 4);
     for (unsigned i = 0; i < g->e.job->options.fan_out; i++)
         buf_put(&b, i == 0 ? "[null" : ",null", 5);
-    buf_char(&b, ']');
+    json_end_array(&b);
     return demo_keep_buf(&g->e, &b);
 }
 
@@ -46,7 +46,7 @@ static void route(struct demo_graph *g, const struct demo_node *n, bool sends)
 {
     struct demo_run run;
     struct str state = demo_state(g);
-    struct str output = sends ? sent(g) : demo_json(&g->e, "%s", str_of(g->next));
+    struct str output = sends ? sent(g) : demo_json(&g->e, "%s", g->next);
 
     demo_run_init(&g->e, &run, DEMO_NODE, &n->run, &n->task, "route_supervisor", "seq:step:3");
     demo_send(&g->e, &run, DEMO_CHAIN_START, "{'input':%j}", state);
@@ -84,10 +84,9 @@ void demo_supervisor(struct demo_graph *g, const char *next, bool sends)
     route(g, &n, sends);
     demo_node_end(
         g, &n,
-        demo_json(&g->e, "{'next':%s,'step_no':1%j%j}", str_of(next),
+        demo_json(&g->e, "{'next':%s,'step_no':1%j%j}", next,
                   message.p != NULL ? demo_json(&g->e, ",'messages':[%j]", message) : STR(""),
-                  asks ? demo_json(&g->e, ",'pending_exchange':%j", STR(DEMO_QUESTION))
-                       : STR("")));
+                  asks ? demo_json(&g->e, ",'pending_exchange':%j", DEMO_QUESTION) : STR("")));
 }
 
 /* --- investigator ---------------------------------------------------------------------------
@@ -100,8 +99,7 @@ static void send_progress(struct demo_graph *g, const struct demo_node *n, unsig
     /* A custom event carries the id of the run that dispatched it. */
     demo_run_init(&g->e, &run, DEMO_INNER, &g->root, &n->task, "progress", "seq:step:1");
     memcpy(run.id, n->run.id, sizeof(run.id));
-    demo_send(&g->e, &run, DEMO_CUSTOM, "{'percent':%j,'message':'reading logs'}",
-              demo_number(&g->e, percent));
+    demo_send(&g->e, &run, DEMO_CUSTOM, "{'percent':%d,'message':'reading logs'}", percent);
 }
 
 static void init_look(struct demo_graph *g,
@@ -110,8 +108,7 @@ static void init_look(struct demo_graph *g,
                       enum demo_text text,
                       unsigned visit)
 {
-    struct str input =
-        demo_json(&g->e, "{'issue':%s,'visit':%j}", g->e.job->issue, demo_number(&g->e, visit));
+    struct str input = demo_json(&g->e, "{'issue':%s,'visit':%d}", g->e.job->issue, visit);
 
     demo_chain_init(&g->e, chain, &n->run, "seq:step:1", input, STR("You investigate."),
                     g->e.job->issue, demo_text_make(&g->texts, text));
@@ -148,7 +145,7 @@ static void on_look_ended(void *arg, size_t i)
 
 static void start_sent(struct fan_out *f, size_t i)
 {
-    f->nodes[i].input = demo_json(&f->g->e, "{'topic':%s}", str_of(demo_topic(i)));
+    f->nodes[i].input = demo_json(&f->g->e, "{'topic':%s}", demo_topic(i));
     demo_node_start(f->g, &f->nodes[i], "investigator", (int)i);
 }
 
@@ -183,9 +180,8 @@ void demo_investigators(struct demo_graph *g)
 void demo_codebase_search(struct demo_graph *g)
 {
     const struct demo_story *story = g->texts.story;
-    struct str result =
-        demo_json(&g->e, "[{'file': %s, 'line': %j, 'text': %s}]", str_of(story->file),
-                  str_of(story->line), str_of(story->code));
+    struct str result = demo_json(&g->e, "[{'file': %s, 'line': %j, 'text': %s}]", story->file,
+                                  story->line, story->code);
     struct demo_node n = { .input = STR_NONE };
     struct demo_model m;
     char id[KEY_UUID_CHARS + 1];
@@ -193,7 +189,7 @@ void demo_codebase_search(struct demo_graph *g)
     g->step++;
     demo_node_start(g, &n, "codebase_search", -1);
     demo_model_init_call(&g->e, &m, &n.run, STR("Where in the code is it?"), STR("grep_repo"),
-                         demo_json(&g->e, "{'pattern':%s,'path':'.'}", str_of(story->pattern)));
+                         demo_json(&g->e, "{'pattern':%s,'path':'.'}", story->pattern));
     demo_model_play(&g->e, &m);
     demo_new_id(&g->e, id);
     demo_tool_play(&g->e, &n.run, &m.call, result, str_of(id),
@@ -209,11 +205,10 @@ static struct str web_result(struct demo_graph *g)
     struct buf b;
 
     buf_init(&b, SIZE_MAX / 4);
-    json_format(&b, "{'query': %s, 'results': [", str_of(story->query));
+    json_format(&b, "{'query': %s, 'results': [", story->query);
     for (size_t i = 0; i < DEMO_SOURCES; i++)
-        json_format(&b, "%j{'url': %s, 'title': %s, 'content': %s}",
-                    i > 0 ? STR(", ") : STR(""), str_of(story->source[i].url),
-                    str_of(story->source[i].title), str_of(story->source[i].content));
+        json_format(&b, "%j{'url': %s, 'title': %s, 'content': %s}", i > 0 ? ", " : "",
+                    story->source[i].url, story->source[i].title, story->source[i].content);
     buf_lit(&b, "]}");
     return demo_keep_buf(&g->e, &b);
 }

@@ -43,9 +43,7 @@ struct demo_pool_job {
 
 static void begin_line(struct demo_pool_job *t, const char *word)
 {
-    json_format(&t->gathered, "{'job':%s,'attempt':", t->job.id);
-    buf_i64(&t->gathered, t->job.attempt);
-    json_format(&t->gathered, ",%s:", str_of(word));
+    json_format(&t->gathered, "{'job':%s,'attempt':%d,%s:", t->job.id, t->job.attempt, word);
 }
 
 static int write_all(struct str bytes)
@@ -171,7 +169,7 @@ static void say_end(struct demo_pool_job *t, enum demo_outcome outcome)
     if (t->why.code != 0)
         demo_put_finish(&t->gathered, &t->job, outcome, t->why.text, "ValueError");
     else if (is_cancelled(t))
-        buf_lit(&t->gathered, "{\"status\":\"cancelled\"}");
+        json_format_plain(&t->gathered, "{'status':'cancelled'}");
     else
         demo_put_finish(&t->gathered, &t->job, outcome, NULL, NULL);
     buf_lit(&t->gathered, "}\n");
@@ -263,7 +261,7 @@ static int take_all(struct demo_pool *p)
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
-    int err = write_all(STR("{\"ready\":true}\n"));
+    int err = write_all(STR("{" JSON_CONST("ready", "true") "}\n"));
 
     while (err == 0 && (n = getline(&line, &cap, stdin)) > 0)
         err = take_line(p, &reader, str_make(line, (size_t)n));

@@ -278,24 +278,15 @@ static void work(struct pull *p)
 
 /* --- leases ------------------------------------------------------------------------ */
 
-/* One for each lease, and no other worker's. */
-static void put_request_id(struct buf *b)
+static void put_lease(struct pull *p, struct buf *b)
 {
-    char uuid[KEY_UUID_CHARS];
+    char uuid[KEY_UUID_CHARS]; /* one for each lease, and no other worker's */
 
     if (!random_uuid(uuid)) /* a kernel without it */
         key_uuid((struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() }, uuid);
-    json_put_str(b, str_make(uuid, sizeof(uuid)));
-}
-
-static void put_lease(struct pull *p, struct buf *b)
-{
-    json_format(b, "{'agents':[%s],'worker':%s,'request_id':", str_of(p->options->agent),
-                str_of(p->options->worker));
-    put_request_id(b);
-    buf_lit(b, ",\"calls\":true,\"wait\":");
-    buf_u64(b, LEASE_WAIT_S);
-    buf_char(b, '}');
+    json_format(b, "{'agents':[%s],'worker':%s,'request_id':%s,'calls':true,'wait':%d}",
+                p->options->agent, p->options->worker, str_make(uuid, sizeof(uuid)),
+                LEASE_WAIT_S);
 }
 
 /* 0: p->reply holds a job; ERR_BUSY: there was none. */
@@ -322,18 +313,15 @@ static int lease(struct pull *p)
 
 static void put_describe(const struct demo_options *o, struct buf *b)
 {
-    char numbers[4][32];
+    char speed[32], timeout[32] = "\"never\"";
 
-    (void)snprintf(numbers[0], sizeof(numbers[0]), "%llu", (unsigned long long)o->seed);
-    (void)snprintf(numbers[1], sizeof(numbers[1]), "%g", o->speed);
-    (void)snprintf(numbers[2], sizeof(numbers[2]), "%llu", (unsigned long long)o->length);
-    (void)snprintf(numbers[3], sizeof(numbers[3]), "%u", o->fan_out); /* all fit */
-    json_format(b, "{'answer':{'seed':%j,'speed':%j,'length':%j,'fan_out':%j",
-                str_of(numbers[0]), str_of(numbers[1]), str_of(numbers[2]), str_of(numbers[3]));
-    (void)snprintf(numbers[0], sizeof(numbers[0]), "%g", o->ask_seconds);
-    json_format(b, ",'fail_at':%s,'question':%j,'ask_timeout':%j}}", str_of(o->fail_at),
-                o->question ? STR("true") : STR("false"),
-                o->ask_seconds < 0 ? STR("\"never\"") : str_of(numbers[0]));
+    (void)snprintf(speed, sizeof(speed), "%g", o->speed); /* fits */
+    if (o->ask_seconds >= 0)
+        (void)snprintf(timeout, sizeof(timeout), "%g", o->ask_seconds); /* fits */
+    json_format(b,
+                "{'answer':{'seed':%d,'speed':%j,'length':%d,'fan_out':%d,'fail_at':%s,"
+                "'question':%b,'ask_timeout':%j}}",
+                o->seed, speed, o->length, o->fan_out, o->fail_at, o->question, timeout);
 }
 
 /* True when the answer to the lease is a call, which is answered here. */
@@ -354,7 +342,7 @@ static bool take_call(struct pull *p)
         if (str_is(json_text(json_at(call, "name")), "describe"))
             put_describe(&p->options->defaults, &body);
         else
-            buf_lit(&body, "{\"error\":\"the demo agent answers describe alone\"}");
+            json_format_plain(&body, "{'error':'the demo agent answers describe alone'}");
         /* The caller may have gone: ignore the result. */
         (void)post(p, end_path(p), "application/json", buf_text(&body));
     }

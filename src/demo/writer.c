@@ -11,7 +11,7 @@ static struct str todos(struct demo_graph *g, const char *first, const char *sec
     return demo_json(&g->e,
                      "{'todos':[{'content':'Write report, comment and ticket','status':%s},"
                      "{'content':'Save the report','status':%s}]}",
-                     str_of(first), str_of(second));
+                     first, second);
 }
 
 /* A model that calls @tool, and the tool. */
@@ -51,7 +51,7 @@ static struct str sections(struct demo_graph *g, const struct demo_chain *chains
 
     buf_init(&b, SIZE_MAX / 4);
     for (size_t i = 0; i < DEMO_SECTIONS; i++)
-        json_format(&b, "%j%s:%s", i > 0 ? STR(",") : STR(""), str_of(demo_section_names[i]),
+        json_format(&b, "%j%s:%s", i > 0 ? "," : "", demo_section_names[i],
                     chains[i].model.text);
     return demo_keep_buf(&g->e, &b);
 }

@@ -431,6 +431,33 @@ static void members_and_elements_know_their_commas(void **state)
               "\"array\":[{\"i\":0},{\"i\":1},\"[\",\"last\"]}");
 }
 
+static void lists_and_strings_may_be_written_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    struct buf *b = &f->out;
+
+    json_put_str(json_next(b), STR("a")); /* of a list that begins with its buffer */
+    json_put_str(json_next(b), STR("b"));
+    buf_char(b, '\n');
+    json_begin_list(b, "list");
+    json_next(b);
+    json_begin_parts(b);
+    buf_u64(b, 8);
+    buf_char(b, '.');
+    json_put_escaped(b, STR("\""));
+    json_end_parts(b);
+    buf_lit(json_next(b), "1");
+    json_end_list(b);
+    json_begin(b);
+    json_add_members(b, JSON_LIT("a", "x") "," JSON_CONST("b", "[]"));
+    json_add_parts(b, "parts");
+    json_end_parts(b);
+    json_end(b);
+    buf_char(b, '\0');
+    assert_string_equal(b->p, "\"a\",\"b\"\n{\"list\":[\"8.\\\"\",1]}"
+                              "{\"a\":\"x\",\"b\":[],\"parts\":\"\"}");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -457,6 +484,7 @@ int main(void)
         TEST(no_place_is_special),
         TEST(absent_text_is_null),
         TEST(members_and_elements_know_their_commas),
+        TEST(lists_and_strings_may_be_written_in_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
