@@ -3,6 +3,7 @@
 
 #include "auth/access.h"
 #include "base/container_of.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -267,13 +268,9 @@ void api_dialects(struct http_request *req)
     const struct dialect *d;
     struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_lit(&out, "{\"dialects\":[");
-    for (size_t i = 0; (d = dialect_at(i)) != NULL; i++) {
-        json_begin(json_next(&out));
-        json_add_str(&out, "name", str_of(d->name));
-        json_add_text(&out, "about", str_of(d->about));
-        json_end(&out);
-    }
-    buf_lit(&out, "]}");
+    json_begin_list(&out, "dialects");
+    for (size_t i = 0; (d = dialect_at(i)) != NULL; i++)
+        json_format(json_next(&out), "{'name':%s,'about':%s}", d->name, d->about);
+    json_end_list(&out);
     api_json(req, 200, &out);
 }

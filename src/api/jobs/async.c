@@ -3,6 +3,7 @@
 #include "api/jobs/jobs.h"
 
 #include "base/error.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -12,62 +13,44 @@ void api_aiq_agents(struct http_request *req)
     const struct app_settings *now = app_settings(app_loop_of(req)->app);
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    json_begin(&out);
-    json_add_array(&out, "agents");
+    json_begin_list(&out, "agents");
     for (size_t i = 0; i < now->n_agents; i++) {
         if (!now->agents[i].is_public)
             continue;
-        json_begin(json_next(&out));
-        json_add_str(&out, "agent_type", now->agents[i].name);
-        json_add_text(&out, "description", now->agents[i].description);
-        json_end(&out);
+        json_format(json_next(&out), "{'agent_type':%s,'description':%s}", now->agents[i].name,
+                    now->agents[i].description);
     }
-    buf_lit(&out, "]}");
+    json_end_list(&out);
     api_json(req, 200, &out);
 }
 
 /* --- submit: every failing field is listed ---------------------------------------------- */
 
-struct complaints {
-    struct buf out;
-    size_t n;
-};
+#define NOT_AN_INTEGER "Input should be a valid integer, unable to parse string as an integer"
 
-static void complain(struct complaints *c,
+static void complain(struct buf *list,
                      struct str type,
                      struct str field,
                      struct str text,
                      const yyjson_val *input,
                      struct str context)
 {
-    struct buf *b = &c->out;
-
-    if (c->n++ == 0)
-        buf_lit(b, "{\"detail\":[");
-    else
-        buf_char(b, ',');
-    json_begin(b);
-    json_add_str(b, "type", type);
-    json_add_array(b, "loc");
-    json_put_str(b, STR("body"));
-    json_put_str(json_next(b), field);
-    json_end_array(b);
-    json_add_str(b, "msg", text);
-    json_add_value(b, "input", input);
+    json_format(json_next(list), "{'type':%s,'loc':['body',%s],'msg':%s", type, field, text);
+    json_add_value(list, "input", input);
     if (context.p != NULL)
-        json_add_raw(b, "ctx", context);
-    buf_char(b, '}');
+        json_add_raw(list, "ctx", context);
+    json_end(list);
 }
 
 /* A required text; @root is what pydantic shows when it is missing. */
-static struct str need_text(struct complaints *c, const yyjson_val *root, struct str field)
+static struct str need_text(struct buf *list, const yyjson_val *root, struct str field)
 {
     const yyjson_val *v = json_get(root, field);
 
     if (v == NULL)
-        complain(c, STR("missing"), field, STR("Field required"), root, STR_NONE);
+        complain(list, STR("missing"), field, STR("Field required"), root, STR_NONE);
     else if (!yyjson_is_str((yyjson_val *)v))
-        complain(c, STR("string_type"), field, STR("Input should be a valid string"), v,
+        complain(list, STR("string_type"), field, STR("Input should be a valid string"), v,
                  STR_NONE);
     return json_text(v);
 }
@@ -80,20 +63,22 @@ static bool is_blank(struct str s)
     return true;
 }
 
-static void check_input(struct complaints *c, const yyjson_val *root)
+static void check_input(struct buf *list, const yyjson_val *root)
 {
-    struct str input = need_text(c, root, STR("input"));
+    struct str input = need_text(list, root, STR("input"));
     const yyjson_val *v = json_at(root, "input");
 
     if (input.p != NULL && input.n == 0)
-        complain(c, STR("string_too_short"), STR("input"),
-                 STR("String should have at least 1 character"), v, STR("{\"min_length\":1}"));
+        complain(list, STR("string_too_short"), STR("input"),
+                 STR("String should have at least 1 character"), v,
+                 STR("{" JSON_CONST("min_length", "1") "}"));
     else if (input.p != NULL && is_blank(input))
-        complain(c, STR("value_error"), STR("input"),
-                 STR("Value error, Input must not be blank"), v, STR("{\"error\":{}}"));
+        complain(list, STR("value_error"), STR("input"),
+                 STR("Value error, Input must not be blank"), v,
+                 STR("{" JSON_CONST("error", "{}") "}"));
 }
 
-static struct str check_job_id(struct complaints *c, const yyjson_val *root)
+static struct str check_job_id(struct buf *list, const yyjson_val *root)
 {
     const yyjson_val *v = json_at(root, "job_id");
     struct str id = json_text(v);
@@ -101,16 +86,16 @@ static struct str check_job_id(struct complaints *c, const yyjson_val *root)
     if (json_is_null(v))
         return STR_NONE;
     if (id.p == NULL)
-        complain(c, STR("string_type"), STR("job_id"), STR("Input should be a valid string"), v,
-                 STR_NONE);
+        complain(list, STR("string_type"), STR("job_id"), STR("Input should be a valid string"),
+                 v, STR_NONE);
     else if (id.n > 64)
-        complain(c, STR("string_too_long"), STR("job_id"),
+        complain(list, STR("string_too_long"), STR("job_id"),
                  STR("String should have at most 64 characters"), v,
-                 STR("{\"max_length\":64}"));
+                 STR("{" JSON_CONST("max_length", "64") "}"));
     else if (!job_id_valid(id))
-        complain(c, STR("string_pattern_mismatch"), STR("job_id"),
+        complain(list, STR("string_pattern_mismatch"), STR("job_id"),
                  STR("String should match pattern '^[a-zA-Z0-9_-]+$'"), v,
-                 STR("{\"pattern\":\"^[a-zA-Z0-9_-]+$\"}"));
+                 STR("{" JSON_LIT("pattern", "^[a-zA-Z0-9_-]+$") "}"));
     return id;
 }
 
@@ -141,7 +126,7 @@ static bool whole_number(const yyjson_val *v, int64_t *ret, bool *ret_fraction)
     return i == text.n || *ret_fraction;
 }
 
-static int64_t check_expiry(struct complaints *c, const yyjson_val *root)
+static int64_t check_expiry(struct buf *list, const yyjson_val *root)
 {
     const yyjson_val *v = json_at(root, "expiry_seconds");
     struct str field = STR("expiry_seconds");
@@ -151,20 +136,19 @@ static int64_t check_expiry(struct complaints *c, const yyjson_val *root)
     if (json_is_null(v))
         return 0;
     if (!whole_number(v, &value, &fraction))
-        complain(c, STR("int_parsing"), field,
-                 STR("Input should be a valid integer, unable to parse string as an integer"),
-                 v, STR_NONE);
+        complain(list, STR("int_parsing"), field, STR(NOT_AN_INTEGER), v, STR_NONE);
     else if (fraction)
-        complain(c, STR("int_from_float"), field,
+        complain(list, STR("int_from_float"), field,
                  STR("Input should be a valid integer, got a number with a fractional part"), v,
                  STR_NONE);
     else if (value < 600)
-        complain(c, STR("greater_than_equal"), field,
-                 STR("Input should be greater than or equal to 600"), v, STR("{\"ge\":600}"));
+        complain(list, STR("greater_than_equal"), field,
+                 STR("Input should be greater than or equal to 600"), v,
+                 STR("{" JSON_CONST("ge", "600") "}"));
     else if (value > 604800)
-        complain(c, STR("less_than_equal"), field,
+        complain(list, STR("less_than_equal"), field,
                  STR("Input should be less than or equal to 604800"), v,
-                 STR("{\"le\":604800}"));
+                 STR("{" JSON_CONST("le", "604800") "}"));
     return value;
 }
 
@@ -176,16 +160,27 @@ static uint64_t offset_in(const struct error *err)
     return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+/* @list: what is wrong, with commas between. */
+static void refuse(struct http_request *req, const struct buf *list)
+{
+    struct buf out LOCAL_BUF(SIZE_MAX / 4);
+
+    out.error = list->error;
+    json_begin_list(&out, "detail");
+    buf_str(&out, buf_text(list));
+    json_end_list(&out);
+    api_json(req, 422, &out);
+}
+
 static void refuse_json(struct http_request *req, const struct error *err)
 {
-    struct buf out LOCAL_BUF(4096);
+    struct buf b LOCAL_BUF(4096);
 
-    buf_lit(&out, "{\"detail\":[{\"type\":\"json_invalid\",\"loc\":[\"body\",");
-    buf_u64(&out, offset_in(err));
-    buf_lit(&out, "],\"msg\":\"JSON decode error\",\"input\":{},\"ctx\":{\"error\":");
-    json_put_str(&out, str_of(err->text));
-    buf_lit(&out, "}}]}");
-    api_json(req, 422, &out);
+    json_format(&b,
+                "{'type':'json_invalid','loc':['body',%d],'msg':'JSON decode error',"
+                "'input':{},'ctx':{'error':%s}}",
+                offset_in(err), err->text);
+    refuse(req, &b);
 }
 
 static bool unknown_agent(struct journal_call *call, struct str agent)
@@ -210,7 +205,7 @@ static bool unknown_agent(struct journal_call *call, struct str agent)
 
 static bool read_submit(struct journal_call *call, struct json_reader *reader)
 {
-    struct complaints c = { .n = 0 };
+    struct buf list LOCAL_BUF(1024 * 1024);
     struct error err;
     struct json j;
 
@@ -225,17 +220,14 @@ static bool read_submit(struct journal_call *call, struct json_reader *reader)
         http_respond_error(call->req, 422, "the body must be a JSON object");
         return false;
     }
-    buf_init(&c.out, 1024 * 1024);
-    struct str agent = need_text(&c, j.root, STR("agent_type"));
-    check_input(&c, j.root);
-    struct str id = check_job_id(&c, j.root);
-    int64_t expiry = check_expiry(&c, j.root);
-    if (c.n > 0) {
-        buf_lit(&c.out, "]}");
-        api_json(call->req, 422, &c.out);
-    }
-    buf_done(&c.out);
-    return c.n == 0 && !unknown_agent(call, agent) &&
+    struct str agent = need_text(&list, j.root, STR("agent_type"));
+    check_input(&list, j.root);
+    struct str id = check_job_id(&list, j.root);
+    int64_t expiry = check_expiry(&list, j.root);
+    bool is_good = list.n == 0 && list.error == 0;
+    if (!is_good)
+        refuse(call->req, &list);
+    return is_good && !unknown_agent(call, agent) &&
            jobs_fill_submit(call, agent, json_at(j.root, "input"), id, expiry);
 }
 
@@ -277,15 +269,11 @@ static bool read_path_id(struct str text, int64_t *ret)
 
 static void refuse_path_id(struct http_request *req, struct str id)
 {
-    struct buf out LOCAL_BUF(4096);
+    struct buf b LOCAL_BUF(4096);
 
-    buf_lit(
-        &out,
-        "{\"detail\":[{\"type\":\"int_parsing\",\"loc\":[\"path\",\"last_event_id\"],\"msg\":\"Input should be a "
-        "valid integer, unable to parse string as an integer\",\"input\":");
-    json_put_str(&out, str_head(id, 100));
-    buf_lit(&out, "}]}");
-    api_json(req, 422, &out);
+    json_format(&b, "{'type':'int_parsing','loc':['path','last_event_id'],'msg':%s,'input':%s}",
+                NOT_AN_INTEGER, str_head(id, 100));
+    refuse(req, &b);
 }
 
 void api_aiq_stream(struct http_request *req)

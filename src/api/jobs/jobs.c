@@ -304,7 +304,8 @@ static int on_row(void *arg, const struct job_row *row)
 static void run_list(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
-    struct job_listing l = { .out = &query->out,
+    struct buf *b = &query->out;
+    struct job_listing l = { .out = b,
                              .reach = store_query_reach(query),
                              .limit = query->filter.limit };
     struct error err = { 0 };
@@ -312,20 +313,20 @@ static void run_list(struct thread_task *task, struct store *store)
     query->filter.owner = job_scope_owner(l.reach);
     query->filter.limit = MAX_SCAN;
 
-    buf_lit(&query->out, "{\"jobs\":[");
+    json_begin_list(b, "jobs");
     if (store_jobs(store, &query->filter, on_row, &l, &err) != 0) {
         store_query_broke(query, &err);
         return;
     }
-    buf_lit(&query->out, "],\"next\":");
+    json_end_array(b);
     if (listed_enough(&l)) {
-        buf_char(&query->out, '"');
-        buf_i64(&query->out, l.last);
-        buf_char(&query->out, '"');
+        json_add_parts(b, "next");
+        buf_i64(b, l.last);
+        json_end_parts(b);
     } else {
-        buf_lit(&query->out, "null");
+        json_add_const(b, "next", "null");
     }
-    buf_char(&query->out, '}');
+    json_end(b);
 }
 
 void api_list(struct http_request *req)
@@ -381,10 +382,8 @@ static void answer_cancel(struct journal_call *call)
     json_begin(b);
     json_add_str(b, "job_id", j->row->id);
     json_add_text(b, "status", aiq_status(STR("cancelled"), compat));
-    if (j->stop.had_worker)
-        buf_lit(b, ",\"task_cancelled\":true}");
-    else
-        buf_lit(b, ",\"task_cancelled\":false}");
+    json_add_bool(b, "task_cancelled", j->stop.had_worker);
+    json_end(b);
     api_json(call->req, 200, b);
 }
 

@@ -3,6 +3,7 @@
 #include "api/jobs/jobs.h"
 
 #include "base/error.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
 
@@ -16,13 +17,11 @@ static void refuse_late(struct journal_call *call, int status)
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
 
-    buf_lit(b, "{\"type\":\"about:blank\",\"title\":");
-    json_put_str(b, status == 410 ? STR("Gone") : STR("Conflict"));
-    json_add_int(b, "status", status);
-    json_add_text(b, "detail", str_of(j->why.text));
+    json_format(b, "{'type':'about:blank','title':%s,'status':%d,'detail':%s",
+                status == 410 ? "Gone" : "Conflict", status, j->why.text);
     if (j->reply.first.p != NULL)
         json_add_raw(b, "answer", j->reply.first);
-    buf_char(b, '}');
+    json_end(b);
     if (b->error == 0)
         http_respond(call->req, status, "application/problem+json", buf_text(b));
     else
@@ -153,7 +152,7 @@ static void put_question(struct buf *b, const struct question_row *q)
     json_add_text(b, "on_expiry", q->on_expiry);
     if (q->fallback.p != NULL)
         json_add_raw(b, "default", q->fallback);
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static int on_question(void *arg, const struct question_row *q)
@@ -182,23 +181,23 @@ static void run_list(struct thread_task *task, struct store *store)
                                   .limit = query->filter.limit };
     struct error err = { 0 };
 
-    buf_lit(b, "{\"interrupts\":[");
+    json_begin_list(b, "interrupts");
     if (store_open_questions(store, query->filter.before, (uint64_t)query->after_seq,
                              on_question, &l, &err) != 0) {
         store_query_broke(query, &err);
         return;
     }
-    buf_lit(b, "],\"next\":");
+    json_end_array(b);
     if (l.n == l.limit) {
-        buf_char(b, '"');
+        json_add_parts(b, "next");
         buf_i64(b, l.last_job);
         buf_char(b, '.');
         buf_u64(b, l.last_seq);
-        buf_char(b, '"');
+        json_end_parts(b);
     } else {
-        buf_lit(b, "null");
+        json_add_const(b, "next", "null");
     }
-    buf_char(b, '}');
+    json_end(b);
 }
 
 /* "8.15": behind the question with record 15 of the job with key 8. */

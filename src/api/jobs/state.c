@@ -6,6 +6,7 @@
 #include "api/jobs/jobs.h"
 
 #include "base/error.h"
+#include "base/json_format.h"
 #include "base/table.h"
 #include "dialect/render.h"
 #include "record/record.h"
@@ -18,7 +19,7 @@ struct folding {
     struct store_query *query;
     struct json_reader reader, inner;
     struct buf tools, outputs, found, cited, todos, files;
-    size_t n_tools, n_outputs, n_found, n_cited, n_files;
+    size_t n_found, n_cited;
     struct table urls; /* that are in found and cited */
     struct buf report;
     bool has_report;
@@ -30,29 +31,19 @@ struct folding {
     int err;
 };
 
-static void comma(struct buf *b, size_t *n)
-{
-    if ((*n)++ > 0)
-        buf_char(b, ',');
-}
-
 /* --- tools: the start is remembered by its seq, the end names it --------------------- */
 
 static void put_tool(struct folding *f, const struct record *end, const struct record *start)
 {
     struct buf *b = &f->tools;
 
-    comma(b, &f->n_tools);
-    json_begin(b);
-    json_add_text(b, "id", start->info.run);
-    json_add_text(b, "name", start->info.name);
-    json_add_raw(b, "input", start->input);
-    json_add_raw(b, "output", end != NULL ? end->output : STR_NONE);
-    json_add_text(b, "status",
-                  end == NULL         ? STR("running")
-                  : render_is_ok(end) ? STR("completed")
-                                      : end->status);
-    json_add_text(b, "workflow", start->info.node);
+    json_format(
+        json_next(b), "{'id':%s,'name':%s,'input':%j,'output':%j,'status':%s,'workflow':%s",
+        start->info.run, start->info.name, start->input, end != NULL ? end->output : STR_NONE,
+        end == NULL         ? STR("running")
+        : render_is_ok(end) ? STR("completed")
+                            : end->status,
+        start->info.node);
     json_add_time(b, "timestamp", start->ts);
     json_end(b);
 }
@@ -135,8 +126,7 @@ static void put_output(struct folding *f, const struct record *rec, yyjson_val *
     size_t i, n;
     yyjson_val *key, *v;
 
-    comma(b, &f->n_outputs);
-    json_begin(b);
+    json_begin(json_next(b));
     json_add_text(b, "name", rec->title.n > 0 ? rec->title : json_text(json_at(data, "name")));
     json_add_time(b, "timestamp", rec->ts);
     yyjson_obj_foreach(data, i, n, key, v)
@@ -146,7 +136,7 @@ static void put_output(struct folding *f, const struct record *rec, yyjson_val *
         json_put_key(b, json_text(key));
         json_put_value(b, v);
     }
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static bool is_url(struct str s)
@@ -175,8 +165,8 @@ static void put_url(struct folding *f, struct str url, struct buf *urls, size_t 
     if (url.n == 0 || table_get(&f->urls, key) != NULL)
         return;
     f->err = table_put(&f->urls, key, f);
-    comma(urls, n);
-    json_put_str(urls, url);
+    json_put_str(json_next(urls), url);
+    (*n)++;
 }
 
 static void put_artifact(struct folding *f, const struct record *rec)
@@ -192,8 +182,7 @@ static void put_artifact(struct folding *f, const struct record *rec)
         buf_clear(&f->todos);
         json_put_value(&f->todos, content); /* the newest list counts */
     } else if (str_is(type, "file")) {
-        comma(&f->files, &f->n_files);
-        buf_str(&f->files, rec->data);
+        buf_str(json_next(&f->files), rec->data);
     } else if (str_is(type, "citation_source")) {
         put_url(f, citation_url(j.root, rec->title), &f->found, &f->n_found);
     } else if (str_is(type, "citation_use")) {
@@ -309,23 +298,12 @@ static void folding_done(struct folding *f)
 
 static void put_artifacts(struct folding *f, struct buf *b)
 {
-    buf_lit(b, "{\"tools\":[");
-    buf_str(b, buf_text(&f->tools));
-    buf_lit(b, "],\"outputs\":[");
-    buf_str(b, buf_text(&f->outputs));
-    json_end_array(b);
-    json_add_object(b, "sources");
-    json_add_uint(b, "found", f->n_found);
-    json_add_uint(b, "cited", f->n_cited);
-    json_add_array(b, "found_urls");
-    buf_str(b, buf_text(&f->found));
-    buf_lit(b, "],\"cited_urls\":[");
-    buf_str(b, buf_text(&f->cited));
-    buf_lit(b, "]},\"todos\":");
-    buf_str(b, f->todos.n > 0 ? buf_text(&f->todos) : STR("[]"));
-    json_add_array(b, "files");
-    buf_str(b, buf_text(&f->files));
-    buf_lit(b, "]}");
+    json_format(b,
+                "{'tools':[%j],'outputs':[%j],'sources':{'found':%d,'cited':%d,"
+                "'found_urls':[%j],'cited_urls':[%j]},'todos':%j,'files':[%j]}",
+                buf_text(&f->tools), buf_text(&f->outputs), f->n_found, f->n_cited,
+                buf_text(&f->found), buf_text(&f->cited),
+                f->todos.n > 0 ? buf_text(&f->todos) : STR("[]"), buf_text(&f->files));
 }
 
 static bool fold_job(struct store_query *query, struct store *store, struct folding *f)
@@ -352,16 +330,14 @@ static void run_state(struct thread_task *task, struct store *store)
 
     if (!fold_job(query, store, &f))
         return;
-    bool any = f.n_tools > 0 || f.n_outputs > 0;
-    json_begin(b);
-    json_add_str(b, "job_id", str_make(query->job, query->job_n));
-    if (any)
-        buf_lit(b, ",\"has_state\":true,\"state\":null,\"artifacts\":");
-    else
-        buf_lit(b, ",\"has_state\":false,\"state\":null,\"artifacts\":null");
+    bool any = f.tools.n > 0 || f.outputs.n > 0;
+    json_format(b, "{'job_id':%s,'has_state':%b,'state':null,'artifacts':",
+                str_make(query->job, query->job_n), any);
     if (any)
         put_artifacts(&f, b);
-    buf_char(b, '}');
+    else
+        buf_lit(b, "null");
+    json_end(b);
     folding_done(&f);
 }
 
@@ -390,14 +366,9 @@ static void run_report(struct thread_task *task, struct store *store)
     if (!fold_job(query, store, &f))
         return;
     report_from_output(&f);
-    json_begin(b);
-    json_add_str(b, "job_id", str_make(query->job, query->job_n));
-    if (f.has_report)
-        buf_lit(b, ",\"has_report\":true,\"report\":");
-    else
-        buf_lit(b, ",\"has_report\":false,\"report\":");
-    buf_str(b, f.report.n > 0 ? buf_text(&f.report) : STR("null"));
-    buf_char(b, '}');
+    json_format(b, "{'job_id':%s,'has_report':%b,'report':%j}",
+                str_make(query->job, query->job_n), f.has_report,
+                f.report.n > 0 ? buf_text(&f.report) : STR_NONE);
     folding_done(&f);
 }
 

@@ -29,7 +29,7 @@ struct assistant_row assistants_of_graph(const struct app *app,
                                        a->description.n > 0 ? a->description : STR_NONE,
                                    .config = STR("{}"),
                                    .context = STR("{}"),
-                                   .metadata = STR("{\"created_by\":\"system\"}"),
+                                   .metadata = STR("{" JSON_LIT("created_by", "system") "}"),
                                    .version = 1,
                                    .created = app->started,
                                    .updated = app->started };
@@ -49,7 +49,7 @@ void assistants_put(struct buf *b, const struct assistant_row *row, struct selec
 {
     struct shape s = { .b = b, .members = assistant_members, .select = select };
 
-    buf_char(b, '{');
+    json_begin(b);
     shape_text(&s, "assistant_id", row->id);
     shape_text(&s, "graph_id", row->graph);
     shape_json(&s, "config", row->config);
@@ -60,7 +60,7 @@ void assistants_put(struct buf *b, const struct assistant_row *row, struct selec
     shape_number(&s, "version", row->version);
     shape_text(&s, "name", row->name);
     shape_text(&s, "description", row->description);
-    buf_char(b, '}');
+    json_end(b);
 }
 
 bool assistants_look(struct store_query *query,
@@ -174,12 +174,12 @@ static void ask_graph(struct http_request *req, const struct assistant_row *row)
     int64_t depth;
 
     buf_init(&params, 1024);
-    buf_lit(&params, "{\"xray\":");
+    json_begin(&params);
     if (str_number(xray, &depth))
-        buf_i64(&params, depth);
+        json_add_int(&params, "xray", depth);
     else
-        buf_str(&params, str_is(xray, "true") ? STR("true") : STR("false"));
-    buf_char(&params, '}');
+        json_add_bool(&params, "xray", str_is(xray, "true"));
+    json_end(&params);
     ask(req, row, "graph", &params);
 }
 

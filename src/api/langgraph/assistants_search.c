@@ -126,10 +126,10 @@ static void put_hits(struct assistant_search *s)
 
     if (s->sort != SORT_NONE && s->n_hits > 0)
         qsort(s->hits, s->n_hits, sizeof(*s->hits), s->ascending ? upwards : downwards);
-    buf_char(b, '[');
+    json_begin_array(b);
     for (size_t i = first; i < s->n_hits && i - first < s->limit; i++)
         buf_put(json_next(b), s->all.p + s->hits[i].at, s->hits[i].n);
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 static int on_row(void *arg, const struct assistant_row *row)

@@ -74,13 +74,10 @@ static void answer_all(struct journal_call *first)
 
     if (langgraph_refused_run(first))
         return;
-    buf_char(out, '[');
-    for (const struct journal_call *call = first; call != NULL; call = call->then) {
-        if (call != first)
-            buf_char(out, ',');
-        langgraph_put_new_run(out, &call->journal);
-    }
-    buf_char(out, ']');
+    json_begin_array(out);
+    for (const struct journal_call *call = first; call != NULL; call = call->then)
+        langgraph_put_new_run(json_next(out), &call->journal);
+    json_end_array(out);
     api_json(first->req, 200, out);
 }
 

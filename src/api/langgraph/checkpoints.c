@@ -49,7 +49,7 @@ static struct str read_versions(struct reading *r, const yyjson_val *of)
 
     if (versions == NULL)
         return STR("{}");
-    buf_char(&json, '{');
+    json_begin(&json);
     yyjson_obj_foreach(versions, i, n, key, value)
     {
         if (str_absent(version_of(value)))
@@ -57,7 +57,7 @@ static struct str read_versions(struct reading *r, const yyjson_val *of)
         json_put_key(&json, json_text(key));
         json_put_str(&json, version_of(value));
     }
-    buf_char(&json, '}');
+    json_end(&json);
     if (json.error != 0)
         reading_fail_memory(r);
     return reading_keep(r, buf_text(&json));
@@ -210,7 +210,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
     struct buf json LOCAL_BUF(SIZE_MAX / 4);
     size_t i, n;
 
-    buf_char(&json, '{');
+    json_begin(&json);
     yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
     {
         yyjson_val *interrupts = json_at(task, "interrupts");
@@ -220,7 +220,7 @@ static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
         json_put_key(&json, json_text(json_at(task, "id")));
         json_put_value(&json, interrupts);
     }
-    buf_char(&json, '}');
+    json_end(&json);
     if (json.error != 0)
         reading_fail_memory(r);
     return reading_keep(r, buf_text(&json));

@@ -38,10 +38,9 @@ struct found_checkpoint {
 static void put_typed(struct buf *b, const struct typed *value)
 {
     json_add_str(b, "type", value->type);
-    json_key(b, "data");
-    buf_char(b, '"');
+    json_add_parts(b, "data");
     base64_put(b, value->data);
-    buf_char(b, '"');
+    json_end_parts(b);
     json_end(b);
 }
 
@@ -82,10 +81,11 @@ static int put_checkpoint(struct found_checkpoint *f, const struct checkpoint_ro
     json_add_raw(b, "metadata", row->metadata);
     json_add_object(b, "blobs");
     int err = b->error != 0 ? b->error : store_channels(f->store, row, put_channel, b, &f->why);
-    buf_lit(b, "},\"writes\":[");
+    json_end(b);
+    json_add_array(b, "writes");
     if (err == 0 && b->error == 0)
         err = store_writes(f->store, row, put_write, b, &f->why);
-    buf_lit(b, "]}");
+    json_end_list(b);
     return err;
 }
 
@@ -121,17 +121,17 @@ static void run_search(struct thread_task *task, struct store *store)
     json_reader_init(&f.one, SIZE_MAX / 64, MAX_DEPTH);
     json_reader_init(&f.other, SIZE_MAX / 64, MAX_DEPTH);
     if (f.search->is_list)
-        buf_lit(b, "{\"checkpoints\":[");
+        json_begin_list(b, "checkpoints");
     else
-        buf_lit(b, "{\"checkpoint\":");
+        buf_lit(b, "{" JSON_KEY("checkpoint"));
     int err = store_checkpoints(store, &f.search->filter, on_checkpoint, &f, &f.why);
     if (err == 0)
         err = f.err;
     if (f.search->is_list)
-        buf_char(b, ']');
+        json_end_array(b);
     else if (f.n == 0)
         buf_lit(b, "null");
-    buf_char(b, '}');
+    json_end(b);
     if (err != 0)
         store_query_broke(query, &f.why);
     json_reader_done(&f.one);

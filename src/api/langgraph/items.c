@@ -143,19 +143,20 @@ void api_item_delete(struct http_request *req)
 
 void items_put_labels(struct buf *b, struct str ns)
 {
-    buf_char(b, '[');
+    json_begin_array(b);
     for (size_t i = 0; ns.n > 0; i++) {
         struct str label = str_head(ns, str_find(ns, '.'));
 
         json_put_str(json_next(b), label);
         ns = str_skip(ns, label.n + 1);
     }
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 void items_put(struct buf *b, const struct item_row *row)
 {
-    buf_lit(b, "{\"namespace\":");
+    json_begin(b);
+    json_key(b, "namespace");
     items_put_labels(b, row->ns);
     json_add_text(b, "key", row->key);
     json_add_raw(b, "value", row->value);
@@ -170,7 +171,7 @@ static int on_item(void *arg, const struct item_row *row)
     struct buf *b = arg;
 
     items_put(b, row);
-    buf_char(b, '}');
+    json_end(b);
     return 0;
 }
 

@@ -81,7 +81,7 @@ static void put_hits(struct buf *b, const struct item_search_page *s)
     const struct item_search *q = s->search;
     size_t end = q->offset + q->limit < s->n ? q->offset + q->limit : s->n;
 
-    buf_lit(b, "{\"items\":[");
+    json_begin_list(b, "items");
     for (size_t i = q->offset; i < end; i++) {
         buf_put(json_next(b), s->all.p + s->hits[i].at, s->hits[i].n);
         json_key(b, "score");
@@ -95,9 +95,9 @@ static void put_hits(struct buf *b, const struct item_search_page *s)
             buf_u64(b, percent / 10 % 10);
             buf_u64(b, percent % 10);
         }
-        buf_char(b, '}');
+        json_end(b);
     }
-    buf_lit(b, "]}");
+    json_end_list(b);
 }
 
 static void run_search(struct thread_task *task, struct store *store)
@@ -261,9 +261,7 @@ static int on_ns(void *arg, struct str ns)
     n->last_n = ns.n;
     if (n->n++ < q->offset)
         return 0;
-    if (n->n > q->offset + 1)
-        buf_char(n->out, ',');
-    items_put_labels(n->out, ns);
+    items_put_labels(json_next(n->out), ns);
     return n->n == q->offset + q->limit;
 }
 
@@ -276,9 +274,9 @@ static void run_namespaces(struct thread_task *task, struct store *store)
 
     if (!items_find_owner(query, store, q))
         return;
-    buf_lit(&query->out, "{\"namespaces\":[");
+    json_begin_list(&query->out, "namespaces");
     int code = store_namespaces(store, q->item.owner, clock_wall_ms(), on_ns, &n, &why);
-    buf_lit(&query->out, "]}");
+    json_end_list(&query->out);
     if (code != 0)
         store_query_broke(query, &why);
 }

@@ -32,12 +32,6 @@ static void put_member(struct buf *b, const char *name, const yyjson_val *value)
     json_put_value(b, value);
 }
 
-static void put_text_member(struct buf *b, const char *name, struct str value)
-{
-    json_put_key(b, str_of(name));
-    json_put_str(b, value);
-}
-
 static bool is_passed_on(struct str name)
 {
     char low[64];
@@ -55,7 +49,7 @@ static void put_headers(struct buf *b, const struct http_request *req)
 {
     struct str name, value;
 
-    buf_char(b, '{');
+    json_begin(b);
     for (size_t i = 0; http_header_at(req, i, &name, &value); i++) {
         char low[64];
 
@@ -63,10 +57,10 @@ static void put_headers(struct buf *b, const struct http_request *req)
             continue;
         for (size_t k = 0; k < name.n; k++)
             low[k] = name.p[k] >= 'A' && name.p[k] <= 'Z' ? (char)(name.p[k] + 32) : name.p[k];
-        low[name.n] = '\0';
-        put_text_member(b, low, value);
+        json_put_key(b, str_make(low, name.n));
+        json_put_str(b, value);
     }
-    buf_char(b, '}');
+    json_end(b);
 }
 
 /* The run's, above its assistant's. */
@@ -120,16 +114,17 @@ static void put_config(struct buf *out,
         buf_init(all[i], SIZE_MAX / 4);
     put_headers(&headers, call->req);
     put_configurable(&given, call, config);
-    buf_char(&ids, '{');
-    put_text_member(&ids, "run_id", j->submit.id);
-    put_text_member(&ids, "thread_id", j->thread);
-    put_text_member(&ids, "graph_id", j->submit.agent);
-    put_text_member(&ids, "assistant_id", j->submit.run.assistant);
-    buf_char(&ids, '}');
+    json_begin(&ids);
+    json_add_str(&ids, "run_id", j->submit.id);
+    json_add_str(&ids, "thread_id", j->thread);
+    json_add_str(&ids, "graph_id", j->submit.agent);
+    json_add_str(&ids, "assistant_id", j->submit.run.assistant);
+    json_end(&ids);
     json_merge(&merged, buf_text(&headers), buf_text(&given));
-    buf_lit(&over, "{\"configurable\":");
+    json_begin(&over);
+    json_key(&over, "configurable");
     json_merge(&over, buf_text(&merged), buf_text(&ids));
-    buf_char(&over, '}');
+    json_end(&over);
     buf_clear(&given);
     buf_clear(&merged);
     json_put_value(&given, config);
@@ -151,9 +146,9 @@ static void put_modes(struct buf *b, const yyjson_val *modes)
     } else if (yyjson_is_arr((yyjson_val *)(uintptr_t)modes)) {
         json_put_value(b, modes);
     } else {
-        buf_char(b, '[');
+        json_begin_array(b);
         json_put_value(b, modes);
-        buf_char(b, ']');
+        json_end_array(b);
     }
 }
 
@@ -162,7 +157,7 @@ bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
     struct run_row *run = &call->journal.submit.run;
     struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_char(&b, '{');
+    json_begin(&b);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         put_member(&b, passed_on[i].name,
                    langgraph_member(body, passed_on[i].name, passed_on[i].camel));

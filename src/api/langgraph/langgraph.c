@@ -118,7 +118,7 @@ void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct se
 {
     struct shape s = { .b = b, .members = langgraph_thread_members, .select = select };
 
-    buf_char(b, '{');
+    json_begin(b);
     shape_text(&s, "thread_id", row->id);
     shape_time(&s, "created_at", row->created);
     shape_time(&s, "updated_at", row->updated);
@@ -130,7 +130,7 @@ void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct se
     shape_json(&s, "interrupts", row->interrupts);
     if (!str_absent(row->error))
         shape_json(&s, "error", row->error);
-    buf_char(b, '}');
+    json_end(b);
 }
 
 struct str langgraph_run_status(const struct job_row *row)
@@ -166,7 +166,7 @@ static void put_rest(struct shape *s, const struct run_row *run, struct str thre
     shape_json(s, "metadata", run->metadata);
     shape_json(s, "kwargs", run->kwargs);
     shape_text(s, "multitask_strategy", run->strategy);
-    buf_char(s->b, '}');
+    json_end(s->b);
 }
 
 int langgraph_put_run(struct buf *b,
@@ -178,7 +178,7 @@ int langgraph_put_run(struct buf *b,
     struct shape s = { .b = b, .members = langgraph_run_members, .select = select };
     struct run_row run;
 
-    buf_char(b, '{');
+    json_begin(b);
     put_job(&s, row); /* first: its texts may be the store's, which the next call takes back */
     int code = store_run_get(store, row->key, &run, err);
     if (code == 0)
@@ -190,7 +190,7 @@ void langgraph_put_new_run(struct buf *b, const struct journal_request *j)
 {
     struct shape s = { .b = b, .members = langgraph_run_members };
 
-    buf_char(b, '{');
+    json_begin(b);
     put_job(&s, j->row);
     put_rest(&s, &j->submit.run, j->thread);
 }

@@ -65,9 +65,9 @@ static void run_list(struct thread_task *task, struct store *store)
         return;
     l->query = query;
     l->store = store;
-    buf_char(&query->out, '[');
+    json_begin_array(&query->out);
     int code = store_thread_jobs(store, thread.key, on_run, l, &l->err);
-    buf_char(&query->out, ']');
+    json_end_array(&query->out);
     if (code != 0 || l->code != 0)
         store_query_broke(query, &l->err);
 }

@@ -7,6 +7,7 @@
 #include "api/langgraph/langgraph.h"
 
 #include "base/error.h"
+#include "base/json_format.h"
 #include "base/json_match.h"
 #include "dialect/render.h"
 #include "store/checkpoints.h"
@@ -44,11 +45,9 @@ static void put_place(struct buf *b, struct str thread, struct str ns, struct st
         buf_lit(b, "null");
         return;
     }
-    json_begin(b);
-    json_add_str(b, "thread_id", thread);
-    json_add_text(b, "checkpoint_id", id);
-    json_add_text(b, "checkpoint_ns", ns);
-    buf_lit(b, ",\"checkpoint_map\":null}");
+    json_format(b,
+                "{'thread_id':%s,'checkpoint_id':%s,'checkpoint_ns':%s,'checkpoint_map':null}",
+                thread, id, ns);
 }
 
 /* ,"name":value, or @otherwise. */
@@ -59,9 +58,7 @@ static void put_member(struct buf *b,
 {
     yyjson_val *value = json_get(of, str_of(name));
 
-    buf_lit(b, ",\"");
-    buf_str(b, str_of(name));
-    buf_lit(b, "\":");
+    json_put_key(b, str_of(name));
     if (json_is_null(value))
         buf_str(b, otherwise);
     else
@@ -136,7 +133,7 @@ static void put_task(struct state_reading *r,
     size_t i, n;
     yyjson_val *key, *value;
 
-    buf_char(b, '{');
+    json_begin(b);
     yyjson_obj_foreach((yyjson_val *)task, i, n, key, value)
     {
         if (str_is(json_text(key), "state"))
@@ -151,7 +148,7 @@ static void put_task(struct state_reading *r,
         put_state(r, &inner, n_graphs + 1);
     else
         buf_lit(b, "null");
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static void put_tasks(struct state_reading *r,
@@ -172,7 +169,7 @@ static void put_tasks(struct state_reading *r,
         else
             json_put_value(b, task);
     }
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs)
@@ -184,7 +181,8 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
 
     if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: only without memory */
         j.root = NULL;
-    buf_lit(b, "{\"checkpoint\":");
+    json_begin(b);
+    json_key(b, "checkpoint");
     put_place(b, of->thread, of->ns, of->id);
     json_key(b, "parent_checkpoint");
     put_place(b, of->thread, of->ns, of->parent);
@@ -195,16 +193,16 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     put_member(b, j.root, "created_at", STR("null"));
     if (json_at(j.root, "interrupts") != NULL)
         put_member(b, j.root, "interrupts", STR("[]"));
-    buf_char(b, '}');
+    json_end(b);
 }
 
 /* Of a thread whose graph has saved nothing. */
 static void put_nothing(struct buf *b, struct str values)
 {
-    json_begin(b);
-    json_add_raw(b, "values", str_absent(values) ? STR("{}") : values);
-    buf_lit(b, ",\"next\":[],\"tasks\":[],\"metadata\":{},\"created_at\":null,"
-               "\"checkpoint\":null,\"parent_checkpoint\":null}");
+    json_format(b,
+                "{'values':%j,'next':[],'tasks':[],'metadata':{},'created_at':null,"
+                "'checkpoint':null,'parent_checkpoint':null}",
+                str_absent(values) ? STR("{}") : values);
 }
 
 /* --- looking ------------------------------------------------------------------------ */
@@ -242,10 +240,9 @@ static int on_state(void *arg, const struct checkpoint_row *of, struct str state
          json_read(&r->other, r->what->metadata, &part, NULL) != 0 ||
          !json_contains(whole.root, part.root)))
         return 0;
-    if (r->n++ > 0)
-        buf_char(&r->query->out, ',');
+    json_next(&r->query->out);
     put_state(r, &s, 0);
-    return r->n == r->what->limit;
+    return ++r->n == r->what->limit;
 }
 
 static void look_at_history(struct state_reading *r)
@@ -254,9 +251,9 @@ static void look_at_history(struct state_reading *r)
 
     json_reader_init(&r->one, SIZE_MAX / 64, MAX_DEPTH);
     json_reader_init(&r->other, SIZE_MAX / 64, MAX_DEPTH);
-    buf_char(&r->query->out, '[');
+    json_begin_array(&r->query->out);
     int code = store_states(r->store, &r->what->filter, on_state, r, &why);
-    buf_char(&r->query->out, ']');
+    json_end_array(&r->query->out);
     if (code != 0)
         store_query_broke(r->query, &why);
     json_reader_done(&r->one);
@@ -375,11 +372,8 @@ static bool put_params(struct journal_call *call, struct str thread, const yyjso
     struct str id = json_text(json_at(body, "checkpoint_id"));
     struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    json_begin(&b);
-    json_add_str(&b, "thread", thread);
-    buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
-    json_put_str(&b, thread);
-    json_add_text(&b, "checkpoint_ns", str_absent(ns) ? STR("") : ns);
+    json_format(&b, "{'thread':%s,'config':{'configurable':{'thread_id':%s,'checkpoint_ns':%s",
+                thread, thread, str_absent(ns) ? STR("") : ns);
     if (str_absent(id))
         id = id_of(checkpoint);
     if (!str_absent(id))
@@ -387,7 +381,7 @@ static bool put_params(struct journal_call *call, struct str thread, const yyjso
     buf_lit(&b, "}}");
     put_member(&b, body, "values", STR("null"));
     put_member(&b, body, "as_node", STR("null"));
-    buf_char(&b, '}');
+    json_end(&b);
     return b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
            arena_copy(&j->mem, thread, &j->thread);
 }

@@ -10,6 +10,8 @@
 #include "api/langgraph/ask.h"
 #include "api/langgraph/langgraph.h"
 
+#include "base/json_format.h"
+
 static bool refuse(struct http_request *req, const char *why)
 {
     http_respond_error(req, 422, "%s", why);
@@ -116,13 +118,11 @@ static bool put_params(struct journal_request *j, struct str id, const yyjson_va
 {
     struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    json_begin(&b);
-    json_add_str(&b, "thread", id);
-    buf_lit(&b, ",\"config\":{\"configurable\":{\"thread_id\":");
-    json_put_str(&b, id);
-    buf_lit(&b, ",\"checkpoint_ns\":\"\"}},\"supersteps\":");
-    json_put_value(&b, supersteps);
-    buf_char(&b, '}');
+    json_format(&b,
+                "{'thread':%s,'config':{'configurable':{'thread_id':%s,'checkpoint_ns':''}}",
+                id, id);
+    json_add_value(&b, "supersteps", supersteps);
+    json_end(&b);
     return b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
            arena_copy(&j->mem, id, &j->thread);
 }

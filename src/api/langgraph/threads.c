@@ -245,13 +245,13 @@ static void run_search(struct thread_task *task, struct store *store)
     (void)read_part(&s.readers[1], s.what->values, &s.values);
     (void)read_part(&s.readers[2], s.what->ids, &s.ids);
     if (!s.what->counts)
-        buf_char(&query->out, '[');
+        json_begin_array(&query->out);
     int code = store_threads(store, s.what->order, s.what->ascending,
                              job_scope_owner(store_query_reach(query)), on_thread, &s, &err);
     if (s.what->counts)
         buf_u64(&query->out, s.what->n_found);
     else
-        buf_char(&query->out, ']');
+        json_end_array(&query->out);
     if (code != 0)
         store_query_broke(query, &err);
     for (size_t i = 0; i < 4; i++)

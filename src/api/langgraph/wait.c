@@ -12,6 +12,7 @@
 #include "auth/permit.h"
 #include "base/container_of.h"
 #include "base/error.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 #include "http/chunk.h"
 #include "jobs/job_scope.h"
@@ -45,18 +46,15 @@ static int put_question(void *arg, const struct question_row *row)
 {
     struct buf *b = arg;
 
-    json_begin(json_next(b));
-    json_add_str(b, "id", row->id);
-    json_add_raw(b, "value", row->value);
-    json_end(b);
+    json_format(json_next(b), "{'id':%s,'value':%j}", row->id, row->value);
     return 0;
 }
 
 static int put_questions(struct store *store, int64_t job, struct buf *out, struct error *err)
 {
-    buf_lit(out, "{\"__interrupt__\":[");
+    json_begin_list(out, "__interrupt__");
     int code = store_questions(store, job, put_question, out, err);
-    buf_lit(out, "]}");
+    json_end_list(out);
     return code;
 }
 
@@ -79,10 +77,8 @@ static int put_values(struct store *store, int64_t key, int64_t seq, struct buf 
 
 static void put_failure(struct buf *out, const struct job_row *row)
 {
-    buf_lit(out, "{\"__error__\":{\"error\":");
-    json_put_str(out, row->error_type.n > 0 ? row->error_type : STR("Error"));
-    json_add_text(out, "message", row->error);
-    buf_lit(out, "}}");
+    json_format(out, "{'__error__':{'error':%s,'message':%s}}",
+                row->error_type.n > 0 ? row->error_type : STR("Error"), row->error);
 }
 
 /* 202 while it goes on. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/histogram.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 #include "journal/counts.h"
 
@@ -39,7 +40,7 @@ static struct str health_name(enum health health)
 
 void api_livez(struct http_request *req)
 {
-    http_respond(req, 200, "application/json", STR("{\"status\":\"alive\"}"));
+    http_respond(req, 200, "application/json", STR("{" JSON_LIT("status", "alive") "}"));
 }
 
 static int put_id(void *arg, const struct job_row *row)
@@ -54,9 +55,9 @@ static void run_ready(struct thread_task *task, struct store *store)
 {
     struct buf *b = &store_query_of(task)->out;
 
-    buf_lit(b, "{\"status\":\"ready\",\"set_aside\":[");
+    json_format_plain(b, "{'status':'ready','set_aside':[");
     (void)store_jobs_set_aside(store, put_id, b, NULL); /* as far as they can be read */
-    buf_lit(b, "]}");
+    json_end_list(b);
 }
 
 /* Without a look at the store, unless jobs are set aside: their ids are there. */
@@ -65,16 +66,16 @@ void api_readyz(struct http_request *req)
     struct app *app = app_loop_of(req)->app;
 
     if (atomic_load(&app->draining)) {
-        http_respond(req, 503, "application/json", STR("{\"status\":\"draining\"}"));
+        http_respond(req, 503, "application/json", STR("{" JSON_LIT("status", "draining") "}"));
         return;
     }
     if (counter_get(&journal_counts(app->journal)->lost) != 0) {
         http_respond(req, 503, "application/json",
-                     STR("{\"status\":\"failing\",\"reason\":\"" LOST "\"}"));
+                     STR("{" JSON_LIT("status", "failing") "," JSON_LIT("reason", LOST) "}"));
         return;
     }
     if (counter_get(&journal_counts(app->journal)->set_aside) == 0) {
-        http_respond(req, 200, "application/json", STR("{\"status\":\"ready\"}"));
+        http_respond(req, 200, "application/json", STR("{" JSON_LIT("status", "ready") "}"));
         return;
     }
     struct store_query *query = store_query_new(req, STR(""), run_ready);
@@ -86,10 +87,9 @@ void api_readyz(struct http_request *req)
 
 static void begin_part(struct buf *b, const char *name, enum health health, struct str why)
 {
-    buf_lit(b, ",\"");
-    buf_str(b, str_of(name));
-    buf_lit(b, "\":{\"status\":");
-    json_put_str(b, health_name(health));
+    json_put_key(b, str_of(name));
+    json_begin(b);
+    json_add_str(b, "status", health_name(health));
     if (!str_absent(why))
         json_add_text(b, "reason", why);
 }
@@ -97,9 +97,10 @@ static void begin_part(struct buf *b, const char *name, enum health health, stru
 static void put_disk(struct buf *b, const struct store_disk *disk)
 {
     for (size_t i = 0; i < disk->n; i++) {
-        buf_lit(b, ",\"");
-        buf_str(b, i > 0 ? str_of(disk->figures[i].name) : STR(""));
-        buf_str(b, i > 0 ? STR("_bytes\":") : STR("bytes\":"));
+        char key[64];
+
+        (void)snprintf(key, sizeof(key), "%s_bytes", disk->figures[i].name); /* fits */
+        json_put_key(b, i > 0 ? str_of(key) : STR("bytes"));
         buf_u64(b, disk->figures[i].bytes);
     }
     json_add_int(b, "disk_free_bytes", (int64_t)disk->free);
@@ -127,7 +128,7 @@ static enum health put_store(struct buf *b, struct store *store)
                                            : STR_NONE);
     if (has_disk)
         put_disk(b, &disk);
-    buf_char(b, '}');
+    json_end(b);
     return health;
 }
 
@@ -176,12 +177,8 @@ static void run(struct thread_task *task, struct store *store)
     health = worse(health, put_journal(&parts, journal_counts(app->journal)));
     if (atomic_load(&app->draining))
         health = HEALTH_DRAINING;
-    json_begin(b);
-    json_add_str(b, "status", health_name(health));
-    json_add_text(b, "version", str_of(app->version));
-    json_add_int(b, "streams", (int64_t)api_readers(app));
-    buf_str(b, buf_text(&parts));
-    json_end(b);
+    json_format(b, "{'status':%s,'version':%s,'streams':%d%j}", health_name(health),
+                app->version, api_readers(app), buf_text(&parts));
     query->status = health >= HEALTH_FAILING ? 503 : 200;
     query->type = "application/json"; /* also of a 503 */
 }
@@ -198,16 +195,16 @@ void api_healthz(struct http_request *req)
 
 void api_ok(struct http_request *req)
 {
-    http_respond(req, 200, "application/json", STR("{\"ok\":true}"));
+    http_respond(req, 200, "application/json", STR("{" JSON_CONST("ok", "true") "}"));
 }
 
 void api_info(struct http_request *req)
 {
     struct buf out LOCAL_BUF(4096);
 
-    json_begin(&out);
-    json_add_str(&out, "version", str_of(app_loop_of(req)->app->version));
-    buf_lit(&out, ",\"context\":null,\"flags\":{\"assistants\":true,\"crons\":false,"
-                  "\"langsmith\":false}}");
+    json_format(&out,
+                "{'version':%s,'context':null,"
+                "'flags':{'assistants':true,'crons':false,'langsmith':false}}",
+                app_loop_of(req)->app->version);
     api_json(req, 200, &out);
 }

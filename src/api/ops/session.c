@@ -32,11 +32,13 @@ static void put_ticket(struct store_query *query, struct str ticket, int64_t exp
     json_add_str(b, "ticket", ticket);
     json_add_text(b, "job_id", job);
     json_add_time(b, "expires_at", expires_s * 1000);
-    buf_lit(b, ",\"url\":\"/v1/jobs/");
+    json_add_parts(b, "url");
+    buf_lit(b, "/v1/jobs/");
     buf_str(b, job); /* messages, digits, _ and -: the store has it */
     buf_lit(b, "/events?ticket=");
     buf_str(b, ticket);
-    buf_lit(b, "\"}");
+    json_end_parts(b);
+    json_end(b);
 }
 
 /* Looked up by the pool: the caller may see the job, or it is a 404 as for any other. */
@@ -127,10 +129,8 @@ static void respond_session(struct http_request *req,
     struct buf out LOCAL_BUF(64 * 1024);
 
     token_call_put_token(&out, t);
-    if (by_cookie)
-        buf_lit(&out, ",\"cookie\":true}");
-    else
-        buf_lit(&out, ",\"cookie\":false}");
+    json_add_bool(&out, "cookie", by_cookie);
+    json_end(&out);
     keep_private(req);
     api_json(req, status, &out);
 }

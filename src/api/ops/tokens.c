@@ -99,14 +99,14 @@ void api_tokens(struct http_request *req)
     const struct keyring *ring = authenticator_ring(&app_loop_of(req)->authenticator);
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    buf_lit(&out, "{\"tokens\":[");
+    json_begin_list(&out, "tokens");
     for (size_t i = 0; i < ring->n; i++) {
         if (ring->all[i]->parent != NULL)
             continue; /* sessions come and go */
         token_call_put_token(json_next(&out), ring->all[i]);
-        buf_char(&out, '}');
+        json_end(&out);
     }
-    buf_lit(&out, "]}");
+    json_end_list(&out);
     http_set_header(req, "Cache-Control", STR("no-store"));
     api_json(req, 200, &out);
 }

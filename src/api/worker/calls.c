@@ -202,7 +202,8 @@ void api_call(struct http_request *req)
 static void answer_delivered(struct journal_call *call)
 {
     if (!journal_call_refused(call))
-        http_respond(call->req, 200, "application/json", STR("{\"delivered\":true}"));
+        http_respond(call->req, 200, "application/json",
+                     STR("{" JSON_CONST("delivered", "true") "}"));
 }
 
 static bool read_reply(struct journal_call *call, struct json_reader *reader)

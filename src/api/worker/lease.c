@@ -60,7 +60,7 @@ void lease_put_member(struct buf *b, const struct journal_call *call)
 {
     const struct job_row *row = call->journal.row;
 
-    buf_lit(b, ",\"lease\":\"");
+    json_add_parts(b, "lease");
     lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt);
-    buf_char(b, '"');
+    json_end_parts(b);
 }

@@ -5,6 +5,7 @@
 #include "agents/finish.h"
 #include "agents/assignment.h"
 #include "base/error.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 
 enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
@@ -17,13 +18,8 @@ static void answer_with_call(struct journal_call *call)
     const struct journal_request *j = &call->journal;
     struct buf *b = &call->out;
 
-    buf_lit(b, "{\"call\":{\"id\":");
-    json_put_str(b, j->work.call.id);
-    json_add_text(b, "name", j->work.call.name);
-    json_add_raw(b, "params", j->work.call.params);
-    json_end(b);
-    json_add_text(b, "agent", j->work.call.agent);
-    json_end(b);
+    json_format(b, "{'call':{'id':%s,'name':%s,'params':%j},'agent':%s}", j->work.call.id,
+                j->work.call.name, j->work.call.params, j->work.call.agent);
     api_json(call->req, 200, b);
 }
 
@@ -54,7 +50,7 @@ static void answer_lease(struct journal_call *call)
     assignment_put_run(b, j->row->id, j->row->agent, &j->work.run);
     json_add_int(b, "lease_seconds", (j->lease_ms + 999) / 1000);
     assignment_put_beat(b, j->lease_ms);
-    buf_char(b, '}');
+    json_end(b);
     api_json(call->req, 200, b);
 }
 
@@ -162,7 +158,7 @@ static void put_wishes(struct buf *b, const struct journal_request *j)
     json_add_bool(b, "cancel", j->cancel);
     if (j->pause)
         json_add_const(b, "pause", "true");
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static void answer_events(struct journal_call *call)
@@ -207,7 +203,7 @@ static void answer_cancel_flag(struct journal_call *call)
 {
     if (journal_call_refused(call))
         return;
-    buf_char(&call->out, '{');
+    json_begin(&call->out);
     put_wishes(&call->out, &call->journal);
     api_json(call->req, 200, &call->out);
 }

@@ -29,10 +29,10 @@ static void answer_workers(struct journal_call *call)
 
     if (journal_call_refused(call))
         return;
-    buf_lit(b, "{\"workers\":[");
+    json_begin_list(b, "workers");
     for (size_t i = 0; i < j->workers.n; i++)
         put_worker(json_next(b), &j->workers.list[i]);
-    buf_lit(b, "]}");
+    json_end_list(b);
     api_json(call->req, 200, b);
 }
 
