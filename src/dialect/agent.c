@@ -23,30 +23,24 @@ static void on_node_start(const struct record *rec, struct frames *out)
 
 static void put_agent_token(const struct record *rec, struct frames *out)
 {
-    struct buf *b = frames_begin(out, STR("agent.token"), MODE_ANY);
+    struct buf *b = render_begin_typed(out, "agent.token");
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"type\":\"agent.token\",\"agent_id\":\"");
-    json_put_escaped(b, render_some(record_info(rec)->exec));
-    buf_lit(b, "\",\"token\":\"");
-    json_put_escaped(b, rec->text);
-    buf_lit(b, "\"}");
-    frames_end(out);
+    json_add_str(b, "agent_id", record_info(rec)->exec);
+    json_add_str(b, "token", rec->text);
+    render_end(out);
 }
 
 static void put_output_token(const struct record *rec, struct str section, struct frames *out)
 {
-    struct buf *b = frames_begin(out, STR("output.token"), MODE_ANY);
+    struct buf *b = render_begin_typed(out, "output.token");
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"type\":\"output.token\",\"token\":\"");
-    json_put_escaped(b, rec->text);
-    buf_lit(b, "\",\"section\":");
-    json_put_str_or_null(b, section);
-    buf_char(b, '}');
-    frames_end(out);
+    json_add_str(b, "token", rec->text);
+    json_add_text(b, "section", section);
+    render_end(out);
 }
 
 static void on_llm_delta(const struct record *rec, struct frames *out)

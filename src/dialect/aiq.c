@@ -17,7 +17,8 @@ enum { THINKING_POINTS = 300 };
 /* --- the common shape -------------------------------------------------------- */
 
 /* Starts a frame up to `"id":`. */
-#define begin(out, type) render_begin((out), STR(type), STR("{\"type\":\"" type "\",\"id\":"))
+#define begin(out, type) \
+    render_begin((out), STR(type), STR("{" JSON_LIT("type", type) "," JSON_KEY("id")))
 
 static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
 {
@@ -28,11 +29,11 @@ static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
 /* The id of a frame that is not about a run. */
 static void put_own_id(const struct record *rec, struct buf *b)
 {
-    buf_char(b, '"');
+    json_begin_parts(b);
     json_put_escaped(b, render_job_id(rec));
     buf_char(b, ':');
     buf_u64(b, rec->seq);
-    buf_char(b, '"');
+    json_end_parts(b);
 }
 
 /* Id, name and time of a run's frame. */
@@ -53,14 +54,16 @@ static void put_input(struct buf *b, struct str input)
 {
     json_add_object(b, "data");
     json_add_raw(b, "input", input);
-    buf_lit(b, ",\"output\":null}");
+    json_add_const(b, "output", "null");
+    json_end(b);
 }
 
 static void put_output(struct buf *b, struct str output)
 {
-    buf_lit(b, ",\"data\":{\"input\":null,\"output\":");
-    json_put_raw_or_null(b, output);
-    buf_char(b, '}');
+    json_add_object(b, "data");
+    json_add_const(b, "input", "null");
+    json_add_raw(b, "output", output);
+    json_end(b);
 }
 
 /* Opens `metadata` with the execution that something happened in, if any. */
@@ -71,6 +74,25 @@ static void open_meta(struct buf *b, const struct run_info *info)
         return;
     json_add_text(b, "workflow", info->node);
     json_add_text(b, "agent_id", info->exec);
+}
+
+static void end_meta(struct frames *out)
+{
+    json_end(&out->body);
+    render_end(out);
+}
+
+/* Ends a frame that has `data` and no `metadata`. */
+static void end_data(struct frames *out)
+{
+    json_end(&out->body);
+    json_add_const(&out->body, "metadata", "null");
+    render_end(out);
+}
+
+static void put_no_data(struct buf *b)
+{
+    json_add_members(b, JSON_CONST("data", "null") "," JSON_CONST("metadata", "null"));
 }
 
 /* How a run ended: its status, and its error when there is one. */
@@ -105,8 +127,7 @@ static void put_workflow_start(const struct record *rec, struct frames *out)
     put_run_header(rec, workflow_name(info), b);
     put_input(b, rec->input);
     open_workflow_meta(b, info);
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void put_workflow_end(const struct record *rec, struct frames *out)
@@ -120,8 +141,7 @@ static void put_workflow_end(const struct record *rec, struct frames *out)
     put_output(b, rec->output);
     open_workflow_meta(b, info);
     put_meta_outcome(rec, b);
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void on_run_start(const struct record *rec, struct frames *out)
@@ -167,8 +187,7 @@ static void on_llm_start(const struct record *rec, struct frames *out)
             json_key(b, "message_count");
         buf_i64(b, rec->count);
     }
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void on_llm_delta(const struct record *rec, struct frames *out)
@@ -181,24 +200,22 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_run_header(rec, info->model, b);
-    buf_lit(b, ",\"data\":{\"chunk\":\"");
-    json_put_escaped(b, rec->text);
-    buf_lit(b, "\"}");
+    json_add_object(b, "data");
+    json_add_str(b, "chunk", rec->text);
+    json_end(b);
     open_meta(b, info);
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void put_thinking(struct buf *b, struct str reasoning)
 {
     struct str header = utf8_head(reasoning, THINKING_POINTS);
 
-    json_key(b, "thinking");
-    buf_char(b, '"');
+    json_add_parts(b, "thinking");
     json_put_escaped(b, header);
     if (header.n < reasoning.n)
         buf_lit(b, " [Trimmed - check traces for full logs]");
-    buf_char(b, '"');
+    json_end_parts(b);
 }
 
 static void on_llm_end(const struct record *rec, struct frames *out)
@@ -213,15 +230,11 @@ static void on_llm_end(const struct record *rec, struct frames *out)
     open_meta(b, info);
     if (!str_empty(rec->reasoning))
         put_thinking(b, rec->reasoning);
-    if (!str_absent(rec->usage)) {
-        json_key(b, "usage");
-        buf_str(b, rec->usage);
-    }
-    if (!str_empty(render_error(rec))) {
+    if (!str_absent(rec->usage))
+        json_add_raw(b, "usage", rec->usage);
+    if (!str_empty(render_error(rec)))
         json_add_str(b, "error", render_error(rec));
-    }
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 /* --- tools and artifacts ----------------------------------------------------- */
@@ -244,8 +257,7 @@ static void on_tool_start(const struct record *rec, struct frames *out)
     put_input(b, rec->input);
     open_meta(b, info);
     put_call(rec, b);
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void on_tool_end(const struct record *rec, struct frames *out)
@@ -260,8 +272,7 @@ static void on_tool_end(const struct record *rec, struct frames *out)
     open_meta(b, info);
     put_call(rec, b);
     put_meta_outcome(rec, b);
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 static void on_artifact(const struct record *rec, struct frames *out)
@@ -273,8 +284,7 @@ static void on_artifact(const struct record *rec, struct frames *out)
     put_own_header(rec, rec->title, b);
     json_add_raw(b, "data", rec->data);
     open_meta(b, record_info(rec));
-    buf_char(b, '}');
-    render_end(out);
+    end_meta(out);
 }
 
 /* --- the job ----------------------------------------------------------------- */
@@ -288,8 +298,7 @@ static void on_job_update(const struct record *rec, struct frames *out)
     put_own_header(rec, str_absent(rec->title) ? STR("retry") : rec->title, b);
     json_add_object(b, "data");
     json_add_text(b, "output", rec->text);
-    buf_lit(b, "},\"metadata\":null");
-    render_end(out);
+    end_data(out);
 }
 
 static void put_interrupt(const struct record *rec, struct str name, struct frames *out)
@@ -304,8 +313,7 @@ static void put_interrupt(const struct record *rec, struct str name, struct fram
     json_add_raw(b, "value", rec->data);
     json_add_raw(b, "question", rec->question);
     json_add_raw(b, "context", rec->context);
-    buf_lit(b, "},\"metadata\":null");
-    render_end(out);
+    end_data(out);
 }
 
 static void on_job_interrupt(const struct record *rec, struct frames *out)
@@ -327,8 +335,7 @@ static void on_job_resumed(const struct record *rec, struct frames *out)
     put_own_header(rec, STR("resume"), b);
     json_add_object(b, "data");
     json_add_raw(b, "interrupt_ids", str_absent(rec->resolves) ? STR("[]") : rec->resolves);
-    buf_lit(b, "},\"metadata\":null");
-    render_end(out);
+    end_data(out);
 }
 
 static void on_job_error(const struct record *rec, struct frames *out)
@@ -343,7 +350,8 @@ static void on_job_error(const struct record *rec, struct frames *out)
     json_add_text(b, "error_type", rec->error_type);
     if (!str_absent(rec->details))
         json_add_raw(b, "details", rec->details);
-    buf_lit(b, "},\"metadata\":null");
+    json_end(b);
+    json_add_const(b, "metadata", "null");
     json_add_text(b, "error", rec->error);
     render_end(out);
 }
@@ -353,7 +361,6 @@ static void put_reason(const struct record *rec, struct buf *b)
     put_own_header(rec, STR_NONE, b);
     json_add_object(b, "data");
     json_add_text(b, "reason", rec->error);
-    buf_lit(b, "},\"metadata\":null");
 }
 
 static void on_job_cancelled(const struct record *rec, struct frames *out)
@@ -363,7 +370,7 @@ static void on_job_cancelled(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_reason(rec, b);
-    render_end(out);
+    end_data(out);
 }
 
 static void on_job_cancel_requested(const struct record *rec, struct frames *out)
@@ -373,7 +380,7 @@ static void on_job_cancel_requested(const struct record *rec, struct frames *out
     if (b == NULL)
         return;
     put_reason(rec, b);
-    render_end(out);
+    end_data(out);
 }
 
 enum aiq_status {
@@ -423,8 +430,7 @@ static void on_job_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_own_header(rec, STR_NONE, b);
-    json_add_const(b, "data", "null");
-    json_add_const(b, "metadata", "null");
+    put_no_data(b);
     json_add_text(b, "status",
                   status_name(terminal_status(rec->status), out->variant->aiq_compat));
     if (out->variant->reconnected)
@@ -451,7 +457,7 @@ static void put_stream_mode(const struct connection_frame *what, struct frames *
     if (b == NULL)
         return;
     put_no_id(what, b);
-    buf_lit(b, ",\"data\":null,\"metadata\":null");
+    put_no_data(b);
     json_add_text(b, "mode", what->mode);
     render_end(out);
 }
@@ -463,7 +469,7 @@ static void put_job_status(const struct connection_frame *what, struct frames *o
     if (b == NULL)
         return;
     put_no_id(what, b);
-    buf_lit(b, ",\"data\":null,\"metadata\":null");
+    put_no_data(b);
     json_add_text(b, "status", aiq_status(what->state, out->variant->aiq_compat));
     if (what->reconnected)
         json_add_const(b, "reconnected", "true");
@@ -479,8 +485,7 @@ void aiq_put_heartbeat(const struct connection_frame *what, struct frames *out)
     put_no_id(what, b);
     json_add_object(b, "data");
     json_add_uint(b, "uptime_seconds", what->uptime_seconds);
-    buf_lit(b, "},\"metadata\":null");
-    render_end(out);
+    end_data(out);
 }
 
 void aiq_put_shutdown(const struct connection_frame *what, struct frames *out)
@@ -490,8 +495,9 @@ void aiq_put_shutdown(const struct connection_frame *what, struct frames *out)
     if (b == NULL)
         return;
     put_no_id(what, b);
-    buf_lit(b, ",\"data\":{\"message\":\"Server shutting down\"},\"metadata\":null");
-    render_end(out);
+    json_add_object(b, "data");
+    json_add_lit(b, "message", "Server shutting down");
+    end_data(out);
 }
 
 const struct dialect dialect_aiq = {

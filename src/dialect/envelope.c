@@ -8,9 +8,9 @@
 #include "dialect/render.h"
 
 /* Starts the frame up to the first member of `data`, whose key comes with it. */
-#define begin(out, rec, event, first_key)                                                   \
-    begin_event((out), (rec), STR(event), STR("{\"event\":\"" event "\",\"timestamp\":\""), \
-                STR("\",\"data\":{\"" first_key "\":"))
+#define begin(out, rec, event, first_key)                                    \
+    begin_event((out), (rec), STR(event), STR("{" JSON_LIT("event", event)), \
+                STR("," JSON_KEY("data") "{" JSON_KEY(first_key)))
 
 static struct buf *begin_event(struct frames *out,
                                const struct record *rec,
@@ -22,9 +22,8 @@ static struct buf *begin_event(struct frames *out,
 
     if (b == NULL)
         return NULL;
-    calendar_put(b, rec->ts);
-    buf_lit(b, "\",\"run_id\":\"");
-    json_put_escaped(b, render_job_id(rec));
+    render_timestamp(b, "timestamp", rec->ts);
+    json_add_str(b, "run_id", render_job_id(rec));
     buf_str(b, data);
     return b;
 }
@@ -262,10 +261,8 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_put_str_or_null(b, info->model);
-    buf_lit(b, ",\"chunk\":\"");
-    json_put_escaped(b, render_some(rec->text));
-    buf_lit(b, "\",\"token_index\":");
-    render_number_value(b, rec->index);
+    json_add_str(b, "chunk", rec->text);
+    render_number(b, "token_index", rec->index);
     json_add_text(b, "model_run_id", info->run);
     put_owner(b, info);
     if (!str_empty(rec->reasoning))

@@ -1,6 +1,7 @@
 #include "dialect/gathered.h"
 
 #include "base/error.h"
+#include "base/json_format.h"
 #include "base/json_match.h"
 #include "dialect/render.h"
 
@@ -56,7 +57,7 @@ static void join_objects(struct buf *b,
     yyjson_obj_iter it = yyjson_obj_iter_with(as_val(one));
     yyjson_val *key;
 
-    buf_char(b, '{');
+    json_begin(b);
     while ((key = yyjson_obj_iter_next(&it)) != NULL) {
         json_put_key(b, json_text(key));
         join_values(b, json_text(key), yyjson_obj_iter_get_val(key),
@@ -69,7 +70,7 @@ static void join_objects(struct buf *b,
         json_put_key(b, json_text(key));
         json_put_value(b, yyjson_obj_iter_get_val(key));
     }
-    buf_char(b, '}');
+    json_end(b);
 }
 
 /* The element of @list with the same `index`, or NULL. */
@@ -93,7 +94,7 @@ static void join_lists(struct buf *b,
     yyjson_arr_iter it = yyjson_arr_iter_with(as_val(one));
     yyjson_val *element;
 
-    buf_char(b, '[');
+    json_begin_array(b);
     while ((element = yyjson_arr_iter_next(&it)) != NULL) {
         join_values(json_next(b), STR_NONE, element, twin_of(element, two), how);
     }
@@ -103,7 +104,7 @@ static void join_lists(struct buf *b,
             continue;
         json_put_value(json_next(b), element);
     }
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
 static bool is_number(const yyjson_val *v)
@@ -127,10 +128,10 @@ static void join_values(struct buf *b,
         json_put_value(b, one);
     } else if (how == JOIN_PIECES && !is_whole(key) && !str_absent(json_text(one)) &&
                !str_absent(json_text(two))) {
-        buf_char(b, '"');
+        json_begin_parts(b);
         json_put_escaped(b, json_text(one));
         json_put_escaped(b, json_text(two));
-        buf_char(b, '"');
+        json_end_parts(b);
     } else if (how == JOIN_SUM && is_number(one) && is_number(two)) {
         buf_i64(b, (int64_t)((uint64_t)json_int(one, 0) + (uint64_t)json_int(two, 0)));
     } else {
@@ -175,9 +176,9 @@ static int join_pieces(struct gathered *g, struct buf *whole, struct str more)
     yyjson_arr_iter it = yyjson_arr_iter_with(err == 0 ? list.root : NULL);
     for (yyjson_val *piece; err == 0 && (piece = yyjson_arr_iter_next(&it)) != NULL;) {
         buf_clear(&one);
-        buf_char(&one, '[');
+        json_begin_array(&one);
         json_put_value(&one, piece);
-        buf_char(&one, ']');
+        json_end_array(&one);
         err = one.error != 0 ? one.error : join(g, whole, buf_text(&one), JOIN_PIECES);
     }
     return err == ERR_NOMEM ? err : 0; /* too deep: it stays as it was */
@@ -243,9 +244,7 @@ static int add_content(struct gathered *g, struct gathered_message *m, const str
     }
     if (str_empty(rec->text))
         return 0;
-    buf_lit(&block, "[{\"type\":\"text\",\"text\":");
-    json_put_str(&block, rec->text);
-    buf_lit(&block, "}]");
+    json_format(&block, "[{'type':'text','text':%s}]", rec->text);
     return block.error != 0 ? block.error : join_pieces(g, &m->blocks, buf_text(&block));
 }
 
@@ -274,9 +273,7 @@ static int add_end(struct gathered *g, const struct record *rec)
 
     if (m == NULL)
         return ERR_NOMEM;
-    json_begin(&why);
-    json_add_str(&why, "finish_reason", render_some(rec->title));
-    json_end(&why);
+    json_format(&why, "{'finish_reason':%s}", render_some(rec->title));
     return why.error != 0 ? why.error : join(g, &m->response, buf_text(&why), JOIN_LAST);
 }
 
@@ -338,10 +335,10 @@ static void put_content(struct buf *b, const struct gathered_message *m)
 {
     if (m->blocks.n == 0 || m->text.n > 0) {
         if (m->blocks.n > 0)
-            buf_lit(b, "[{\"type\":\"text\",\"text\":");
-        buf_char(b, '"');
+            buf_lit(b, "[{" JSON_LIT("type", "text") "," JSON_KEY("text"));
+        json_begin_parts(b);
         buf_str(b, buf_text(&m->text));
-        buf_char(b, '"');
+        json_end_parts(b);
         if (m->blocks.n > 0) {
             buf_lit(b, "},");
             buf_str(b, str_skip(buf_text(&m->blocks), 1));
@@ -371,7 +368,7 @@ static void put_calls(struct gathered *g, const struct gathered_message *m, stru
 
     if (m->calls.n > 0 && json_read(&g->left, buf_text(&m->calls), &json, NULL) == 0)
         it = yyjson_arr_iter_with(json.root);
-    buf_char(b, '[');
+    json_begin_array(b);
     while ((call = yyjson_arr_iter_next(&it)) != NULL) {
         json_begin(json_next(b));
         json_add_str(b, "name", render_some(json_text(json_at(call, "name"))));
@@ -381,12 +378,12 @@ static void put_calls(struct gathered *g, const struct gathered_message *m, stru
         json_add_lit(b, "type", "tool_call");
         json_end(b);
     }
-    buf_char(b, ']');
+    json_end_array(b);
 }
 
-static void put_or(struct buf *b, const struct buf *json, struct str otherwise)
+static struct str text_or(const struct buf *json, struct str otherwise)
 {
-    buf_str(b, json->n > 0 ? buf_text(json) : otherwise);
+    return json->n > 0 ? buf_text(json) : otherwise;
 }
 
 void gathered_put(struct gathered *g, struct str id, struct buf *b)
@@ -397,21 +394,20 @@ void gathered_put(struct gathered *g, struct str id, struct buf *b)
         buf_lit(b, "null");
         return;
     }
-    buf_lit(b, "{\"content\":");
+    json_begin(b);
+    json_key(b, "content");
     put_content(b, m);
-    json_key(b, "additional_kwargs");
-    put_or(b, &m->extra, STR("{}"));
-    json_key(b, "response_metadata");
-    put_or(b, &m->response, STR("{}"));
+    json_add_raw(b, "additional_kwargs", text_or(&m->extra, STR("{}")));
+    json_add_raw(b, "response_metadata", text_or(&m->response, STR("{}")));
     json_add_lit(b, "type", "ai");
     json_add_str(b, "id", id);
     json_key(b, "tool_calls");
     put_calls(g, m, b);
-    buf_lit(b, ",\"invalid_tool_calls\":[],\"tool_call_chunks\":");
-    put_or(b, &m->calls, STR("[]"));
+    json_add_const(b, "invalid_tool_calls", "[]");
+    json_add_raw(b, "tool_call_chunks", text_or(&m->calls, STR("[]")));
     if (m->usage.n > 0)
         json_add_raw(b, "usage_metadata", buf_text(&m->usage));
-    buf_char(b, '}');
+    json_end(b);
 }
 
 size_t gathered_put_complete(struct gathered *g, struct str state, struct buf *b)
@@ -420,7 +416,7 @@ size_t gathered_put_complete(struct gathered *g, struct str state, struct buf *b
     yyjson_val *message;
     size_t n = 0;
 
-    buf_char(b, '[');
+    json_begin_array(b);
     while ((message = yyjson_arr_iter_next(&it)) != NULL) {
         const struct gathered_message *m = find(g, json_text(json_at(message, "id")));
 
@@ -429,7 +425,7 @@ size_t gathered_put_complete(struct gathered *g, struct str state, struct buf *b
         n++;
         json_put_value(json_next(b), message);
     }
-    buf_char(b, ']');
+    json_end_array(b);
     return n;
 }
 

@@ -17,6 +17,7 @@
  * In the old mode `messages` a message comes whole with every delta (messages/partial), and
  * once more when the state has it (messages/complete).  These frames are counted behind the
  * others, and only for readers of that mode. */
+#include "base/json_format.h"
 #include "dialect/dialect.h"
 #include "dialect/gathered.h"
 #include "dialect/render.h"
@@ -34,7 +35,7 @@ static struct str or_list(struct str json)
 static bool names_node(struct str meta)
 {
     for (size_t at = 0; at < meta.n; at++)
-        if (str_starts(str_skip(meta, at), STR("\"langgraph_node\":")))
+        if (str_starts(str_skip(meta, at), STR(JSON_KEY("langgraph_node"))))
             return true;
     return false;
 }
@@ -59,22 +60,30 @@ static void put_metadata(struct buf *b, const struct run_info *info)
 
 /* --- message objects --------------------------------------------------------- */
 
-/* From additional_kwargs to usage_metadata; the text of @type is a literal of ours. */
-static void put_message_middle(struct buf *b,
-                               const struct record *rec,
-                               struct str type,
-                               struct str tool_calls)
+#define NOTHING_MORE \
+    "," JSON_CONST("additional_kwargs", "{}") "," JSON_CONST("response_metadata", "{}")
+
+/* Up to usage_metadata; the text of @type is a literal of ours. */
+static void begin_message(struct buf *b,
+                          const struct record *rec,
+                          struct str type,
+                          struct str tool_calls)
 {
-    if (str_absent(rec->extra) && str_absent(rec->response)) {
-        buf_lit(b, ",\"additional_kwargs\":{},\"response_metadata\":{},\"type\":\"");
+    buf_lit(b, "{" JSON_KEY("content"));
+    if (str_absent(rec->content))
+        json_put_str(b, rec->text);
+    else
+        buf_str(b, rec->content);
+    if (str_absent(rec->extra) && str_absent(rec->response)) { /* most tokens: one copy */
+        buf_lit(b, NOTHING_MORE);
     } else {
         json_add_raw(b, "additional_kwargs", or_object(rec->extra));
         json_add_raw(b, "response_metadata", or_object(rec->response));
-        buf_lit(b, ",\"type\":\"");
     }
+    json_add_parts(b, "type");
     buf_str(b, type);
-    buf_lit(b, "\",\"id\":");
-    json_put_str_or_null(b, rec->message);
+    json_end_parts(b);
+    json_add_text(b, "id", rec->message);
     json_add_raw(b, "tool_calls", tool_calls);
     json_add_const(b, "invalid_tool_calls", "[]");
     if (!str_absent(rec->usage)) /* clients make zeros of a null */
@@ -84,12 +93,7 @@ static void put_message_middle(struct buf *b,
 /* What is new, and nothing else: clients concatenate. */
 static void put_delta(struct buf *b, const struct record *rec)
 {
-    buf_lit(b, "{\"content\":");
-    if (str_absent(rec->content))
-        json_put_str(b, render_some(rec->text));
-    else
-        buf_str(b, rec->content);
-    put_message_middle(b, rec, STR("AIMessageChunk"), STR("[]"));
+    begin_message(b, rec, STR("AIMessageChunk"), STR("[]"));
     json_add_raw(b, "tool_call_chunks", or_list(rec->calls));
     json_end(b);
 }
@@ -98,34 +102,28 @@ static void put_delta(struct buf *b, const struct record *rec)
  * clients add what they get to what they have, so nothing may come twice. */
 static void put_end_delta(struct buf *b, const struct record *rec)
 {
-    buf_lit(
-        b,
-        "{\"content\":\"\",\"additional_kwargs\":{},\"response_metadata\":{\"finish_reason\":");
-    json_put_str(b, render_some(rec->title));
-    buf_lit(b, "},\"type\":\"AIMessageChunk\",\"id\":");
-    json_put_str_or_null(b, rec->message);
-    buf_lit(b, ",\"tool_calls\":[],\"invalid_tool_calls\":[],\"tool_call_chunks\":[]}");
+    json_format(b,
+                "{'content':'','additional_kwargs':{},'response_metadata':{'finish_reason':%s},"
+                "'type':'AIMessageChunk','id':%s,'tool_calls':[],'invalid_tool_calls':[],"
+                "'tool_call_chunks':[]}",
+                render_some(rec->title), rec->message);
 }
 
 /* The whole answer of a chat model. */
 static void put_answer(struct buf *b, const struct record *rec)
 {
-    buf_lit(b, "{\"content\":");
-    if (str_absent(rec->content))
-        json_put_str(b, render_some(rec->text));
-    else
-        buf_str(b, rec->content);
-    put_message_middle(b, rec, STR("ai"), or_list(rec->calls));
-    buf_char(b, '}');
+    begin_message(b, rec, STR("ai"), or_list(rec->calls));
+    json_end(b);
 }
 
 /* Text of a completion model. */
 static void put_generation(struct buf *b, const struct record *rec)
 {
     json_begin(b);
-    json_add_str(b, "text", render_some(rec->text));
+    json_add_str(b, "text", rec->text);
     json_add_raw(b, "generation_info", rec->response);
-    buf_lit(b, ",\"type\":\"Generation\"}");
+    json_add_lit(b, "type", "Generation");
+    json_end(b);
 }
 
 /* --- names ------------------------------------------------------------------- */
@@ -169,10 +167,13 @@ static struct buf *begin_event(const struct record *rec,
     struct buf *b = frames_begin(out, STR("events"), MODE_EVENTS);
     if (b == NULL)
         return NULL;
-    buf_lit(b, "{\"event\":\"on_");
+    json_begin(b);
+    json_add_parts(b, "event");
+    buf_lit(b, "on_");
     json_put_escaped(b, str_absent(info->type) ? otherwise : info->type);
     buf_str(b, phase);
-    buf_lit(b, "\",\"data\":");
+    json_end_parts(b);
+    json_key(b, "data");
     return b;
 }
 
@@ -206,13 +207,10 @@ static void put_start_event(const struct record *rec, struct str type, struct fr
 
     if (b == NULL)
         return;
-    if (str_absent(rec->input)) {
-        buf_lit(b, "{}");
-    } else {
-        json_begin(b);
+    json_begin(b);
+    if (!str_absent(rec->input))
         json_add_raw(b, "input", rec->input);
-        json_end(b);
-    }
+    json_end(b);
     end_event(rec, record_info(rec)->name, out);
 }
 
@@ -225,7 +223,7 @@ static void put_end_event(const struct record *rec, struct str type, struct fram
     json_begin(b);
     json_add_raw(b, "output", rec->output);
     put_header_input(rec, b);
-    buf_char(b, '}');
+    json_end(b);
     end_event(rec, record_info(rec)->name, out);
 }
 
@@ -238,7 +236,7 @@ static void put_tool_error_event(const struct record *rec, struct frames *out)
     json_begin(b);
     json_add_text(b, "error", render_error(rec));
     put_header_input(rec, b);
-    buf_char(b, '}');
+    json_end(b);
     end_event(rec, record_info(rec)->name, out);
 }
 
@@ -249,12 +247,13 @@ static void put_delta_event(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"chunk\":");
+    json_begin(b);
+    json_key(b, "chunk");
     if (str_is(info->type, "llm"))
         put_generation(b, rec);
     else
         put_delta(b, rec);
-    buf_char(b, '}');
+    json_end(b);
     end_event(rec, info->name, out);
 }
 
@@ -265,16 +264,17 @@ static void put_answer_event(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"output\":");
+    json_begin(b);
+    json_key(b, "output");
     if (str_is(info->type, "llm")) {
-        buf_lit(b, "{\"generations\":[[");
+        buf_lit(b, "{" JSON_KEY("generations") "[[");
         put_generation(b, rec);
-        buf_lit(b, "]],\"llm_output\":null}");
+        buf_lit(b, "]]," JSON_CONST("llm_output", "null") "}");
     } else {
         put_answer(b, rec);
     }
     put_header_input(rec, b);
-    buf_char(b, '}');
+    json_end(b);
     end_event(rec, info->name, out);
 }
 
@@ -287,8 +287,9 @@ static void put_custom_event(const struct record *rec, struct str name, struct f
     struct buf *b = frames_begin(out, STR("events"), MODE_EVENTS);
     if (b == NULL)
         return;
-    buf_lit(b, "{\"event\":\"on_custom_event\",\"data\":");
-    json_put_raw_or_null(b, rec->data);
+    json_begin(b);
+    json_add_lit(b, "event", "on_custom_event");
+    json_add_raw(b, "data", rec->data);
     end_event(rec, name, out);
 }
 
@@ -368,7 +369,7 @@ static struct buf *begin_tuple(const struct record *rec, struct frames *out)
     struct buf *b = frames_begin_ns(out, STR("messages"), suffix, MODE_MESSAGES);
 
     if (b != NULL)
-        buf_char(b, '[');
+        json_begin_array(b);
     return b;
 }
 
@@ -376,7 +377,7 @@ static void end_tuple(const struct record *rec, struct frames *out)
 {
     buf_char(&out->body, ',');
     put_metadata(&out->body, record_info(rec));
-    buf_char(&out->body, ']');
+    json_end_array(&out->body);
     frames_end(out);
 }
 
@@ -386,9 +387,10 @@ static void put_message_metadata(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_char(b, '{');
-    json_put_str(b, rec->message);
-    buf_lit(b, ":{\"metadata\":");
+    json_begin(b);
+    json_put_key(b, rec->message);
+    json_begin(b);
+    json_key(b, "metadata");
     put_metadata(b, record_info(rec));
     buf_lit(b, "}}");
     frames_end(out);
@@ -404,9 +406,9 @@ static void put_partial(const struct record *rec, struct frames *out)
     struct buf *b = frames_begin(out, STR("messages/partial"), MODE_PARTIALS);
     if (b == NULL)
         return;
-    buf_char(b, '[');
+    json_begin_array(b);
     gathered_put(out->gathered, rec->message, b);
-    buf_char(b, ']');
+    json_end_array(b);
     frames_end(out);
 }
 
@@ -577,16 +579,10 @@ static void put_interrupt(const struct record *rec,
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"__interrupt__\":");
-    if (!str_absent(rec->open)) { /* some clients show only the newest list */
-        buf_str(b, rec->open);
-    } else {
-        buf_lit(b, "[{\"value\":");
-        json_put_raw_or_null(b, rec->data);
-        json_add_text(b, "id", rec->id);
-        buf_lit(b, "}]");
-    }
-    buf_char(b, '}');
+    if (!str_absent(rec->open)) /* some clients show only the newest list */
+        json_format(b, "{'__interrupt__':%j}", rec->open);
+    else
+        json_format(b, "{'__interrupt__':[{'value':%j,'id':%s}]}", rec->data, rec->id);
     frames_end(out);
 }
 
@@ -602,7 +598,7 @@ static void put_pause(struct str name, uint32_t mode, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"__interrupt__\":[]}");
+    json_format_plain(b, "{'__interrupt__':[]}");
     frames_end(out);
 }
 

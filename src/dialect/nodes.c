@@ -130,7 +130,8 @@ static void on_progress(const struct record *rec, struct frames *out)
 
     if (b == NULL)
         return;
-    buf_lit(b, "{\"type\":\"progress\"");
+    json_begin(b);
+    json_add_lit(b, "type", "progress");
     json_add_text(b, "run_id", info->exec);
     json_add_text(b, "node", info->node);
     render_timestamp(b, "timestamp", rec->ts);

@@ -19,7 +19,7 @@ struct buf *render_begin(struct frames *out, struct str name, struct str header)
 
 void render_end(struct frames *out)
 {
-    buf_char(&out->body, '}');
+    json_end(&out->body);
     frames_end(out);
 }
 

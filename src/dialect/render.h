@@ -14,11 +14,11 @@
 #define render_number(b, key, value) (json_key((b), key), render_number_value((b), (value)))
 /* "key":"2026-02-16T10:30:00.123Z" */
 #define render_timestamp(b, key, ms) \
-    (json_key((b), key), buf_char((b), '"'), calendar_put((b), (ms)), buf_char((b), '"'))
+    (json_add_parts((b), key), calendar_put((b), (ms)), json_end_parts(b))
 
 /* Starts a frame whose payload begins with its own name: `{"type":"job.done"`. */
 #define render_begin_typed(out, type) \
-    render_begin((out), STR(type), STR("{\"type\":\"" type "\""))
+    render_begin((out), STR(type), STR("{" JSON_LIT("type", type)))
 
 /* Starts the frame @name with @head as its first bytes; NULL when the reader does not want it.
  */
