@@ -104,6 +104,7 @@ struct thread {
 struct journal {
     struct thread_owner owner;
     struct journal_options opt;
+    uint64_t commit_us;           /* what the last commit took */
     struct table active_jobs;     /* id, and request id of the lease -> struct live */
     struct table owners;          /* of live jobs -> struct owner */
     struct table threads;         /* of live jobs -> struct thread */

@@ -12,12 +12,16 @@
 #include <unistd.h>
 
 enum { SLICE_NS = 100000 };
+enum { GATHER_SHARE = 8 };
 
 struct inbox {
     pthread_mutex_t lock;
     pthread_cond_t news;
     struct journal_request *first, **last; /* under lock */
     uint64_t since;                        /* under lock: when `first` came, in us */
+    size_t n;                              /* under lock: how many requests there are */
+    size_t wanted;                         /* under lock: the thread waits for so many */
+    size_t usual;                          /* the thread's: how many a turn has of late */
     bool stopping;                         /* under lock */
     bool started;
     pthread_t thread;
@@ -48,8 +52,9 @@ void inbox_free(struct inbox *in)
 void inbox_put(struct inbox *in, struct journal_request *first)
 {
     struct journal_request *last = first;
+    size_t n = 1;
 
-    for (first->code = 0; last->next != NULL; last->code = 0)
+    for (first->code = 0; last->next != NULL; last->code = 0, n++)
         last = last->next;
     (void)pthread_mutex_lock(&in->lock);
     bool was_empty = in->first == NULL;
@@ -57,8 +62,10 @@ void inbox_put(struct inbox *in, struct journal_request *first)
         in->since = clock_monotonic_us();
     *in->last = first;
     in->last = &last->next;
+    bool is_enough = in->n < in->wanted && in->n + n >= in->wanted;
+    in->n += n;
     (void)pthread_mutex_unlock(&in->lock);
-    if (was_empty)
+    if (was_empty || is_enough)
         (void)pthread_cond_signal(&in->news);
 }
 
@@ -69,6 +76,9 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
     *ret_since = all != NULL ? in->since : 0;
     in->first = NULL;
     in->last = &in->first;
+    /* Falls slowly: what comes late is no reason to expect less of the next turn. */
+    in->usual = in->n > in->usual ? in->n : in->usual - (in->usual - in->n + 7) / 8;
+    in->n = 0;
     (void)pthread_mutex_unlock(&in->lock);
     return all;
 }
@@ -87,6 +97,22 @@ static bool wait(struct inbox *in, int64_t ms)
     bool go_on = !in->stopping || in->first != NULL;
     (void)pthread_mutex_unlock(&in->lock);
     return go_on;
+}
+
+/* Those who were answered by the last turn send their next requests within a moment.  A turn
+ * that begins with the first of them makes the others wait for its commit: where commits take
+ * long, waiting for as many as usual gives more to all of them. */
+static void gather(struct inbox *in, uint64_t us)
+{
+    uint64_t until = clock_monotonic_us() + us;
+    bool in_time = us > 0;
+
+    (void)pthread_mutex_lock(&in->lock);
+    in->wanted = in->usual;
+    while (in->first != NULL && in->n < in->wanted && !in->stopping && in_time)
+        in_time = clock_wait(&in->news, &in->lock, until);
+    in->wanted = 0;
+    (void)pthread_mutex_unlock(&in->lock);
 }
 
 static void *work(void *arg);
@@ -126,8 +152,10 @@ static void *work(void *arg)
 
     journal_take_over(j);
     ask_for_short_slices();
-    while (wait(journal_inbox(j), journal_next_ms(j)))
+    while (wait(journal_inbox(j), journal_next_ms(j))) {
+        gather(journal_inbox(j), journal_commit_us(j) / GATHER_SHARE);
         (void)journal_turn(j);
+    }
     return NULL;
 }
 

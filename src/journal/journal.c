@@ -148,9 +148,10 @@ static int commit(struct journal *j)
     }
     uint64_t before = clock_monotonic_us();
     err = store_commit(j->opt.store, &j->failure);
+    j->commit_us = clock_monotonic_us() - before;
     counter_add(&j->counts.commits, 1);
     if (j->touched != NULL || j->gone.n > 0) /* else there was nothing to sync */
-        histogram_add(&j->counts.commit, clock_monotonic_us() - before, 1);
+        histogram_add(&j->counts.commit, j->commit_us, 1);
     return err;
 }
 
@@ -386,6 +387,11 @@ bool journal_turn(struct journal *j)
     j->last_turn = j->now;
     journal_follow_clock(j);
     return true;
+}
+
+uint64_t journal_commit_us(const struct journal *j)
+{
+    return store_is_remote(j->opt.store) ? j->commit_us : 0;
 }
 
 void journal_settle(struct journal *j)

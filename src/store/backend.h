@@ -60,6 +60,7 @@
 struct store_ops {
     STORE_OPS(STORE_MEMBER)
     uint64_t max_seq; /* the last record that a job may have */
+    bool is_remote;   /* it is behind a network: a call takes a round trip */
 };
 
 struct store_admin {

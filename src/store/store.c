@@ -139,6 +139,11 @@ uint64_t store_max_seq(const struct store *s)
     return s->ops->max_seq;
 }
 
+bool store_is_remote(const struct store *s)
+{
+    return s->ops->is_remote;
+}
+
 /* --- what a backend need not offer ------------------------------------------------ */
 
 static int not_offered(const char *what, struct error *err)

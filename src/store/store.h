@@ -143,6 +143,8 @@ MUST_CHECK int store_append(struct store *s,
                             struct error *err);
 /* The number of the last record that a job may have. */
 uint64_t store_max_seq(const struct store *s);
+/* Is it behind a network? */
+bool store_is_remote(const struct store *s);
 /* The wall clock was set: everything that is stored to happen later (leases, deadlines,
  * retention, tokens) is moved by @by milliseconds, to @now's clock. */
 MUST_CHECK int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);

@@ -17,6 +17,7 @@ class CuttingProxy:
         self.upstream = port
         self.cut = None
         self.n_cut = 0
+        self.n_syncs = 0  # messages that clients wait for
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets = []
@@ -46,6 +47,8 @@ class CuttingProxy:
         commit = None
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                if is_client:
+                    self.n_syncs += data.count(b"S\0\0\0\4")
                 if is_client and (m := re.search(rb"(s\d+)\0COMMIT\0", data)):
                     commit = re.compile(rb"\0" + m[1] + rb"\0")
                 if is_client and self.cut is not None and commit is not None and commit.search(data):

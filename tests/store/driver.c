@@ -7,6 +7,8 @@
  *                                of BYTES to every one of three jobs; says "acked N" when N
  *                                records of each are stored, or "error WHY", and goes on;
  *                                with CHECKPOINT 0, all stays in the WAL
+ *   driver turn PATH N           one turn as the journal makes them: N rows read at once, and N
+ *                                chunks appended to a job; "found N"
  *   driver read PATH             "seq N" for each job, by a reader, after reading all records
  *   driver verify PATH           the same by a writer, so the WAL is recovered first
  *
@@ -14,6 +16,8 @@
  * they were written, no more and no fewer than the job's row says.  Exit status 1: refused or
  * not as it should be, with a line that says why. */
 #include "base/error.h"
+#include "store/batch.h"
+#include "store/read.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -135,6 +139,58 @@ static int append(struct driver *d, uint64_t batch, bool checkpoint)
     return 0;
 }
 
+/* --- a turn ----------------------------------------------------------------------- */
+
+static int on_found(void *arg, const struct store_want *want, const struct store_found *found)
+{
+    (void)want;
+    *(size_t *)arg += found->job != NULL && str_eq(found->job->id, str_of(ids[0]));
+    return 0;
+}
+
+static int gather_chunks(struct driver *d, struct store_batch *b, size_t n)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < n && code == 0; i++) {
+        uint64_t seq = d->jobs[0].seq + i + 1;
+        size_t from = b->records.n;
+
+        buf_str(&b->records, text_of(d, d->jobs[0].key, seq, 50));
+        code = store_batch_append(b, d->jobs[0].key, seq, from, -1);
+    }
+    return code;
+}
+
+static int turn(struct driver *d, size_t n)
+{
+    struct store_want *wants = calloc(n, sizeof(*wants));
+    struct store_batch batch;
+    struct error err = { 0 };
+    size_t found = 0;
+
+    store_batch_init(&batch);
+    for (size_t i = 0; wants != NULL && i < n; i++)
+        wants[i] = (struct store_want){ .kind = WANT_JOB, .text = str_of(ids[0]) };
+    int code = wants == NULL ? ERR_NOMEM : start(d, &err);
+    if (code == 0)
+        code = store_begin(d->store, &err);
+    if (code == 0)
+        code = store_read(d->store, wants, n, on_found, &found, &err);
+    if (code == 0)
+        code = gather_chunks(d, &batch, n);
+    if (code == 0)
+        code = store_flush(d->store, &batch, &err);
+    if (code == 0)
+        code = store_commit(d->store, &err);
+    store_batch_done(&batch);
+    free(wants);
+    if (code != 0)
+        return complain(&err);
+    printf("found %zu\n", found);
+    return 0;
+}
+
 /* --- reading ---------------------------------------------------------------------- */
 
 struct reading {
@@ -205,6 +261,8 @@ static int run(struct driver *d, const char *verb, char **args)
         d->n_bytes = strtoul(args[1], NULL, 10);
         return append(d, strtoul(args[0], NULL, 10), strcmp(args[2], "0") != 0);
     }
+    if (strcmp(verb, "turn") == 0)
+        return turn(d, strtoul(args[0], NULL, 10));
     d->alone = strcmp(verb, "verify") == 0;
     return read_all(d);
 }
@@ -214,8 +272,9 @@ int main(int argc, char **argv)
     struct driver *d = calloc(1, sizeof(*d));
     struct error err;
 
-    if (d == NULL || argc < 3 || (strcmp(argv[1], "append") == 0 && argc != 6)) {
-        fprintf(stderr, "usage: driver open|hold|append|read|verify PATH ...\n");
+    if (d == NULL || argc < 3 || (strcmp(argv[1], "append") == 0 && argc != 6) ||
+        (strcmp(argv[1], "turn") == 0 && argc != 4)) {
+        fprintf(stderr, "usage: driver open|hold|append|turn|read|verify PATH ...\n");
         free(d);
         return 2;
     }

@@ -7,7 +7,7 @@
 /* --- rows ------------------------------------------------------------------------ */
 
 /* In the order of SQL_SELECT_JOBS. */
-static void read_row(const PGresult *r, int i, struct job_row *row)
+void job_row_at(const PGresult *r, int i, struct job_row *row)
 {
     int n = 7;
 
@@ -193,7 +193,7 @@ static int get(struct store *s,
     if (code == ERR_NOT_FOUND)
         return error_set(err, code, "there is no job \"%.*s\"", STR_ARG(str_head(value, 100)));
     if (code == 0)
-        read_row(r, 0, ret);
+        job_row_at(r, 0, ret);
     return code;
 }
 
@@ -217,7 +217,7 @@ int jobs_give(struct postgres_params *p, store_job_cb cb, void *arg, struct erro
     int code = rows_get(p, &r, err);
 
     for (int i = 0; i < PQntuples(r); i++) {
-        read_row(r, i, &row);
+        job_row_at(r, i, &row);
         if (cb(arg, &row) != 0)
             break;
     }

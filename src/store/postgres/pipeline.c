@@ -39,18 +39,20 @@ static PGresult *read_one(struct postgres_store *s)
     return r;
 }
 
-int settle(struct postgres_store *s, PGresult **ret_last, struct error *err)
+/* Reads all results.  The last @n are in @ret, also after an error, unless they are NULL. */
+static int settle_all(struct postgres_store *s, PGresult **ret, size_t n, struct error *err)
 {
     int code = PQpipelineSync(s->conn) == 1 ? 0 : postgres_fault(s, NULL, err);
-    PGresult *last = NULL;
 
     for (; s->n_unread > 0 && !connection_lost(s); s->n_unread--) {
         PGresult *r = read_one(s);
 
         if (code == 0 && (r == NULL || has_failed(r)))
             code = postgres_fault(s, r, err);
-        PQclear(last);
-        last = r;
+        if (s->n_unread <= n)
+            ret[n - s->n_unread] = r;
+        else
+            PQclear(r);
     }
     s->n_unread = 0;
     PGresult *sync = connection_lost(s) ? NULL : PQgetResult(s->conn);
@@ -61,11 +63,18 @@ int settle(struct postgres_store *s, PGresult **ret_last, struct error *err)
     if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC)
         connection_close(s);
     PQclear(sync);
-    if (code == 0 && ret_last != NULL) {
+    return code;
+}
+
+int settle(struct postgres_store *s, PGresult **ret_last, struct error *err)
+{
+    PGresult *last = NULL;
+    int code = settle_all(s, &last, 1, err);
+
+    if (code == 0 && ret_last != NULL)
         *ret_last = last;
-        return 0;
-    }
-    PQclear(last);
+    else
+        PQclear(last);
     return code;
 }
 
@@ -144,6 +153,32 @@ int rows_get(struct postgres_params *p, PGresult **ret, struct error *err)
     /* A connection that was broken while nobody looked: reading once more does no harm. */
     code = connection_ready(s, err);
     return code == 0 ? exchange(p, ret, err) : code;
+}
+
+int reading_begin(struct postgres_store *s, struct error *err)
+{
+    if (!s->in_transaction)
+        return connection_ready(s, err);
+    return s->failure.code == 0 ? 0 : error_set(err, s->failure.code, "%s", s->failure.text);
+}
+
+int reading_send(struct postgres_params *p, struct error *err)
+{
+    struct error why = { 0 };
+    int code = check(p, err);
+
+    if (code != 0)
+        return code;
+    code = send_params(p, false, &why);
+    return code == 0 ? 0 : failed(p->s, code, &why, err);
+}
+
+int reading_end(struct postgres_store *s, PGresult **ret, size_t n, struct error *err)
+{
+    struct error why = { 0 };
+    int code = settle_all(s, ret, n, &why);
+
+    return code == 0 ? 0 : failed(s, code, &why, err);
 }
 
 int row_get(struct postgres_params *p, PGresult **ret, struct error *err)

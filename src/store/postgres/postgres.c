@@ -21,6 +21,7 @@ enum { RETRY_MS = 200 };
 
 #define ENTRY(name) STORE_ENTRY(postgres, name)
 static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
+                                      .is_remote = true,
 
                                       STORE_OPS(ENTRY) };
 #undef ENTRY
@@ -45,6 +46,7 @@ static int open_store(const char *place,
     s->role = role;
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
+    chunks_init(&s->chunks);
     int code = connection_name(s, s->url, err);
     if (code == 0)
         code = connection_ready(s, err);
@@ -69,6 +71,7 @@ void postgres_close(struct store *store)
     breadcrumb_release(s);
     connection_close(s); /* the lock goes with it */
     PQclear(s->kept);
+    chunks_done(&s->chunks);
     free(s->url);
     free(s);
 }
@@ -198,19 +201,10 @@ int postgres_flush(struct store *s, struct store_batch *b, struct error *err)
 {
     postgres_of(s)->gathering = true;
     int code = store_flush_each(s, b, err);
+    int sent = chunks_send(postgres_of(s), code == 0 ? err : NULL);
     postgres_of(s)->gathering = false;
+    code = code == 0 ? sent : code;
     return code;
-}
-
-/* One round trip for each want: fewer are possible. */
-int postgres_read(struct store *s,
-                  const struct store_want *wants,
-                  size_t n,
-                  store_found_cb cb,
-                  void *arg,
-                  struct error *err)
-{
-    return store_read_each(s, wants, n, cb, arg, err);
 }
 
 void postgres_compact(struct store *s)

@@ -10,6 +10,8 @@
  *     pipeline.c    sending statements, reading results
  *     jobs.c        rows of jobs, and of those over which the server has crashed
  *     records.c     rows of records
+ *     read.c        what a turn needs, in one round trip
+ *     arrays.c      parameters that are arrays
  *     retention.c   what is kept how long
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
@@ -23,6 +25,7 @@
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "store/backend.h"
 #include "store/postgres/statements.h"
@@ -40,6 +43,30 @@
 /* Gateways share nothing yet: there is one shard. */
 enum { POSTGRES_SHARD = 0 };
 
+/* --- arrays.c: a column of many rows, as one parameter --------------------------------- */
+
+enum array_type { ARRAY_INT8 = 20, ARRAY_BYTEA = 17 }; /* PostgreSQL's numbers for them */
+
+struct postgres_array {
+    enum array_type type;
+    struct buf bytes; /* in PostgreSQL's binary form */
+    uint32_t n;
+    bool has_null;
+};
+
+void array_init(struct postgres_array *a, enum array_type type);
+void array_done(struct postgres_array *a);
+void array_clear(struct postgres_array *a);
+/* Memory that runs out is told by params_array(). */
+void array_int(struct postgres_array *a, int64_t value);
+void array_text(struct postgres_array *a, struct str text);
+void array_null(struct postgres_array *a);
+
+/* The record chunks of a turn, until they are sent. */
+struct postgres_chunks {
+    struct postgres_array job, last, batch, stored;
+};
+
 struct postgres_store {
     struct store base;
     PGconn *conn;   /* owned; in pipeline mode; NULL or broken: connect before the next use */
@@ -49,14 +76,15 @@ struct postgres_store {
     bool relaxed;     /* commits do not wait for the disk */
     unsigned busy_ms; /* how long to wait for the lock of our own last session */
     bool in_transaction;
-    bool gathering;       /* writes are sent and not waited for */
-    struct error failure; /* of the transaction; code 0: it may be committed */
-    unsigned n_unread;    /* statements whose results were not read yet */
-    PGresult *kept;       /* owned; has the texts of the row that was handed out last */
-    int64_t epoch;        /* of the shard, since we hold it; 0: we never did */
-    int64_t turn;         /* of this epoch: the last one that is stored */
-    char holder[40];      /* our name as the writer, given when it was opened; "": none yet */
-    bool is_fenced;       /* another gateway has taken the shard since: we write no more */
+    bool gathering;                /* writes are sent and not waited for */
+    struct postgres_chunks chunks; /* gathered and not sent */
+    struct error failure;          /* of the transaction; code 0: it may be committed */
+    unsigned n_unread;             /* statements whose results were not read yet */
+    PGresult *kept;  /* owned; has the texts of the row that was handed out last */
+    int64_t epoch;   /* of the shard, since we hold it; 0: we never did */
+    int64_t turn;    /* of this epoch: the last one that is stored */
+    char holder[40]; /* our name as the writer, given when it was opened; "": none yet */
+    bool is_fenced;  /* another gateway has taken the shard since: we write no more */
     struct postgres_keys {
         int64_t next, left;
     } keys[STORE_KEYS_MAX];      /* taken and not given out */
@@ -136,6 +164,8 @@ const char *statement_name(enum postgres_statement id, bool must, char buffer[16
 void params_init(struct postgres_params *p, struct store *s, enum postgres_statement id);
 void params_text(struct postgres_params *p, struct str text);
 void params_int(struct postgres_params *p, int64_t value);
+/* Borrowed until it is sent; false: there was no memory for it. */
+bool params_array(struct postgres_params *p, struct postgres_array *a);
 
 /* --- pipeline.c ------------------------------------------------------------------ */
 
@@ -147,6 +177,12 @@ int rows_get(struct postgres_params *p, PGresult **ret, struct error *err);
 int row_get(struct postgres_params *p, PGresult **ret, struct error *err);
 /* The number that a statement without parameters gives. */
 int number_get(struct store *s, enum postgres_statement id, int64_t *ret, struct error *err);
+
+/* Many statements that read, in one round trip: begins it, sends one, reads the results of all,
+ * @n of them.  The caller clears what is in @ret, also after an error; it was NULLs before. */
+int reading_begin(struct postgres_store *s, struct error *err);
+int reading_send(struct postgres_params *p, struct error *err);
+int reading_end(struct postgres_store *s, PGresult **ret, size_t n, struct error *err);
 
 /* Sends a statement that writes.  *@ret_n (unless NULL) is the number of rows that it changed;
  * 1 while gathering, when nobody knows it yet. */
@@ -179,6 +215,13 @@ static inline struct str cell_text(const PGresult *r, int row, int column)
                : str_make(PQgetvalue(r, row, column), (size_t)PQgetlength(r, row, column));
 }
 
+/* --- rows of results, by the sources that write them ------------------------------- */
+
+void job_row_at(const PGresult *r, int i, struct job_row *row);
+struct thread_row thread_row_at(const PGresult *r, int i);
+struct run_row run_row_at(const PGresult *r, int i);
+struct question_row question_row_at(const PGresult *r, int i);
+
 /* --- jobs.c ---------------------------------------------------------------------- */
 
 /* Gives what the statement finds, which are rows of jobs. */
@@ -186,6 +229,10 @@ int jobs_give(struct postgres_params *p, store_job_cb cb, void *arg, struct erro
 
 /* --- records.c ------------------------------------------------------------------- */
 
+void chunks_init(struct postgres_chunks *c);
+void chunks_done(struct postgres_chunks *c);
+/* Sends what is gathered. */
+int chunks_send(struct postgres_store *s, struct error *err);
 /* The chunk that @seq begins from now on, in *@ret, kept as row_get() does; the seq of its last
  * record in *@ret_last.  ERR_NOT_FOUND without a text. */
 int chunk_from(struct store *s,

@@ -59,7 +59,7 @@ int postgres_questions_resumed(struct store *s, int64_t job, uint64_t seq, struc
 /* --- reading --------------------------------------------------------------------- */
 
 /* In the order of SQL_SELECT_QUESTIONS. */
-static struct question_row question_of(const PGresult *r, int i)
+struct question_row question_row_at(const PGresult *r, int i)
 {
     return (struct question_row){
         .job = cell_int(r, i, 0),
@@ -90,7 +90,7 @@ static int give(struct postgres_params *p, store_question_cb cb, void *arg, stru
     int code = rows_get(p, &r, err);
 
     for (int i = 0; i < PQntuples(r); i++) {
-        struct question_row row = question_of(r, i);
+        struct question_row row = question_row_at(r, i);
 
         if (cb(arg, &row) != 0)
             break;

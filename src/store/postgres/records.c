@@ -1,5 +1,8 @@
 /* Rows of records: a row is a chunk of one job's records, a line each, by the seq of the last.
  *
+ * All chunks of a turn go in one statement, as arrays of their columns: a statement for each
+ * chunk costs PostgreSQL several times as much as the chunk itself.
+ *
  * Pages are read key by key: a job may have a million records, and libpq gives a result only
  * when it has all of it. */
 #include "store/chunk.h"
@@ -9,9 +12,70 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PAGE_ROWS = 64 };
+enum { PAGE_ROWS = 256, MANY_BYTES = 16 * 1024 * 1024 };
 
 /* --- appending ------------------------------------------------------------------- */
+
+void chunks_init(struct postgres_chunks *c)
+{
+    array_init(&c->job, ARRAY_INT8);
+    array_init(&c->last, ARRAY_INT8);
+    array_init(&c->batch, ARRAY_INT8);
+    array_init(&c->stored, ARRAY_BYTEA);
+}
+
+void chunks_done(struct postgres_chunks *c)
+{
+    array_done(&c->job);
+    array_done(&c->last);
+    array_done(&c->batch);
+    array_done(&c->stored);
+}
+
+static void chunks_clear(struct postgres_chunks *c)
+{
+    array_clear(&c->job);
+    array_clear(&c->last);
+    array_clear(&c->batch);
+    array_clear(&c->stored);
+}
+
+int chunks_send(struct postgres_store *s, struct error *err)
+{
+    struct postgres_chunks *c = &s->chunks;
+    struct postgres_params p;
+
+    if (c->job.n == 0)
+        return 0;
+    params_init(&p, &s->base, SQL_APPEND_MANY);
+    bool ok = params_array(&p, &c->job) && params_array(&p, &c->last) &&
+              params_array(&p, &c->batch) && params_array(&p, &c->stored);
+    int code =
+        ok ? write_rows(&p, NULL, err) : error_set(err, ERR_NOMEM, "no memory for the records");
+    chunks_clear(c);
+    return code;
+}
+
+/* One that is there already, PostgreSQL refuses with the whole transaction. */
+static int gather_chunk(struct postgres_store *s,
+                        int64_t key,
+                        uint64_t last,
+                        struct str stored,
+                        int64_t batch,
+                        struct error *err)
+{
+    struct postgres_chunks *c = &s->chunks;
+    int code = c->stored.bytes.n + stored.n > MANY_BYTES ? chunks_send(s, err) : 0;
+
+    array_int(&c->job, key);
+    array_int(&c->last, (int64_t)last);
+    if (batch >= 0)
+        array_int(&c->batch, batch);
+    else
+        array_null(&c->batch);
+    array_text(&c->stored, stored);
+    return code;
+}
 
 int postgres_append(struct store *s,
                     int64_t key,
@@ -31,6 +95,8 @@ int postgres_append(struct store *s,
     if (last == 0 || key <= 0)
         return error_set(err, ERR_REFUSED, "record %" PRIu64 " of job %" PRId64 " cannot be",
                          last, key);
+    if (postgres_of(s)->gathering)
+        return gather_chunk(postgres_of(s), key, last, stored, batch, err);
     params_init(&p, s, SQL_APPEND);
     params_int(&p, key);
     params_int(&p, (int64_t)last);

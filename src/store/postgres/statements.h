@@ -101,6 +101,8 @@
     X(JOBS_SET_ASIDE, SQL_SELECT_JOBS "WHERE s.set_aside > 0 ORDER BY j.key")          \
     X(THREAD_JOBS, SQL_SELECT_JOBS                                                     \
       "WHERE j.thread = ? AND j.thread > 0 ORDER BY j.ordinal DESC")                   \
+    X(THREAD_JOBS_BY_ID, SQL_SELECT_JOBS "WHERE j.thread = (SELECT key FROM threads WHERE id = ?) " \
+      "AND j.thread > 0 ORDER BY j.ordinal DESC")                                      \
     X(RECORDS, "SELECT last, stored FROM records WHERE job = ? AND last > ? ORDER BY last LIMIT ?") \
     X(COUNTS, "SELECT count(*), coalesce(sum(seq - first_seq + 1), 0)::int8, "         \
       "(SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "     \
@@ -190,6 +192,8 @@
     X(SUSPECT_DELETE, "DELETE FROM suspects WHERE job = ?")                            \
     X(APPEND, "INSERT INTO records(job, last, batch, stored) VALUES(?, ?, ?, ?) "      \
       "ON CONFLICT DO NOTHING")                                                        \
+    X(APPEND_MANY, "INSERT INTO records(job, last, batch, stored) SELECT * FROM "      \
+      "unnest(?::int8[], ?::int8[], ?::int8[], ?::bytea[])")                           \
     X(RECORDS_DELETE, "DELETE FROM records WHERE job = ?1 AND last IN (SELECT last FROM records " \
       "WHERE job = ?1 AND last <= ?2 ORDER BY last LIMIT ?3)")                         \
     X(CHUNK_CUT, "UPDATE records SET stored = ? WHERE job = ? AND last = ?")           \

@@ -111,7 +111,7 @@ int postgres_run_insert(struct store *s, const struct run_row *row, struct error
 /* --- reading --------------------------------------------------------------------- */
 
 /* In the order of SQL_THREAD_COLUMNS. */
-static struct thread_row thread_of(const PGresult *r, int i)
+struct thread_row thread_row_at(const PGresult *r, int i)
 {
     return (struct thread_row){
         .key = cell_int(r, i, 0),
@@ -138,7 +138,7 @@ static int get_thread(struct postgres_params *p, struct thread_row *ret, struct 
     int code = row_get(p, &r, err);
 
     if (code == 0)
-        *ret = thread_of(r, 0);
+        *ret = thread_row_at(r, 0);
     return not_found(code, "thread", err);
 }
 
@@ -166,6 +166,21 @@ int postgres_thread_by_key(struct store *s,
     return get_thread(&p, ret, err);
 }
 
+/* In the order of SQL_RUN. */
+struct run_row run_row_at(const PGresult *r, int i)
+{
+    return (struct run_row){
+        .job = cell_int(r, i, 0),
+        .assistant = cell_text(r, i, 1),
+        .metadata = cell_text(r, i, 2),
+        .kwargs = cell_text(r, i, 3),
+        .strategy = cell_text(r, i, 4),
+        .modes = cell_int(r, i, 5),
+        .subgraphs = cell_int(r, i, 6),
+        .thread = cell_text(r, i, 7),
+    };
+}
+
 int postgres_run_get(struct store *s, int64_t job, struct run_row *ret, struct error *err)
 {
     struct postgres_params p;
@@ -175,16 +190,7 @@ int postgres_run_get(struct store *s, int64_t job, struct run_row *ret, struct e
     params_int(&p, job);
     int code = row_get(&p, &r, err);
     if (code == 0)
-        *ret = (struct run_row){
-            .job = cell_int(r, 0, 0),
-            .assistant = cell_text(r, 0, 1),
-            .metadata = cell_text(r, 0, 2),
-            .kwargs = cell_text(r, 0, 3),
-            .strategy = cell_text(r, 0, 4),
-            .modes = cell_int(r, 0, 5),
-            .subgraphs = cell_int(r, 0, 6),
-            .thread = cell_text(r, 0, 7),
-        };
+        *ret = run_row_at(r, 0);
     return not_found(code, "run", err);
 }
 
@@ -207,7 +213,7 @@ static int give(struct postgres_params *p, store_thread_cb cb, void *arg, struct
     int code = rows_get(p, &r, err);
 
     for (int i = 0; i < PQntuples(r); i++) {
-        struct thread_row row = thread_of(r, i);
+        struct thread_row row = thread_row_at(r, i);
 
         if (cb(arg, &row) != 0)
             break;

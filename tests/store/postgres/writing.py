@@ -122,3 +122,20 @@ def a_restart_of_postgresql_is_survived(mode):
                 server.start()
                 a.wait_acked(before + 20)
         equal(stored(url), a.acked())
+
+
+# --- round trips -------------------------------------------------------------------------
+
+
+@case
+def a_turn_takes_as_many_round_trips_whatever_is_in_it():
+    url = SERVER.url()
+    equal(driver("open", url)[0], 0)
+    counts = {}
+    for n in (1, 1, 400):  # the first one makes the jobs
+        with CuttingProxy(SERVER.port) as proxy:
+            equal(driver("turn", SERVER.url(port=proxy.port, name=name_of(url)), n), (0, f"found {n}\n"))
+            counts[n] = proxy.n_syncs
+    check(counts[1] > 0, counts)
+    equal(counts[400], counts[1])
+    equal(SERVER.sql("SELECT count(*) FROM records", name_of(url)), "402")

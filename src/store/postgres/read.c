@@ -1,0 +1,195 @@
+/* What a turn needs, read in one round trip: a statement for each want, all sent before the
+ * first result is read.
+ *
+ *     begin, fence, want, want, …, sync ──▶
+ *                      ◀── rows, rows, …
+ *
+ * The results are kept until all are there and given in the order of the wants, since what is
+ * left of a long job takes statements of its own in between. */
+#include "store/chunk.h"
+#include "store/postgres/postgres.h"
+
+#include <stdlib.h>
+
+enum { PAGE_ROWS = 512 };
+
+struct reading {
+    struct store *s;
+    const struct store_want *want;
+    store_found_cb cb;
+    void *arg;
+    int code; /* of the callback */
+    struct error *err;
+};
+
+static int tell(struct reading *r, const struct store_found *found)
+{
+    r->code = r->cb(r->arg, r->want, found);
+    return r->code;
+}
+
+static enum postgres_statement statement_of(enum store_want_kind kind)
+{
+    switch (kind) {
+    case WANT_JOB:
+        return SQL_JOB_BY_ID;
+    case WANT_JOB_BY_IDEMPOTENCY:
+        return SQL_JOB_BY_IDEMPOTENCY;
+    case WANT_RUN:
+        return SQL_RUN;
+    case WANT_QUESTIONS:
+        return SQL_QUESTIONS;
+    case WANT_RECORDS:
+        return SQL_RECORDS;
+    case WANT_THREAD:
+        return SQL_THREAD_BY_ID;
+    case WANT_THREAD_BY_KEY:
+        return SQL_THREAD_BY_KEY;
+    case WANT_THREAD_JOBS:
+        return SQL_THREAD_JOBS_BY_ID;
+    case WANT_THREADS_EXPIRED:
+        break; /* threads first, and then the jobs of each: not one statement */
+    }
+    return SQL_STATEMENT_MAX;
+}
+
+static void params_of(struct postgres_params *p, struct store *s, const struct store_want *w)
+{
+    bool by_text = w->kind == WANT_JOB || w->kind == WANT_JOB_BY_IDEMPOTENCY ||
+                   w->kind == WANT_THREAD || w->kind == WANT_THREAD_JOBS;
+
+    params_init(p, s, statement_of(w->kind));
+    if (by_text)
+        params_text(p, w->text);
+    else
+        params_int(p, w->key);
+    if (w->kind == WANT_RECORDS) {
+        params_int(p, 0);
+        params_int(p, PAGE_ROWS);
+    }
+}
+
+/* --- giving what was found -------------------------------------------------------- */
+
+static int on_record(void *arg, uint64_t seq, struct str stored)
+{
+    return tell(arg, &(struct store_found){ .seq = seq, .stored = stored });
+}
+
+static int give_records(struct reading *r, const PGresult *rows)
+{
+    struct chunk_page page = {
+        .limit = SIZE_MAX, .max_bytes = SIZE_MAX, .cb = on_record, .arg = r
+    };
+    uint64_t before = 0;
+    int code = 0;
+
+    for (int i = 0; i < PQntuples(rows) && r->code == 0; i++)
+        (void)chunk_give(&page, (uint64_t)cell_int(rows, i, 0), cell_text(rows, i, 1));
+    if (PQntuples(rows) == PAGE_ROWS && r->code == 0) /* there may be more */
+        before = page.given;
+    if (before > 0)
+        code = postgres_records(r->s, r->want->key, before, SIZE_MAX, SIZE_MAX, on_record, r,
+                                r->err);
+    return code;
+}
+
+static void give_row(struct reading *r, const PGresult *rows, int i)
+{
+    struct job_row job = { 0 };
+    struct thread_row thread;
+    struct run_row run;
+    struct question_row question;
+
+    switch (r->want->kind) {
+    case WANT_JOB:
+    case WANT_JOB_BY_IDEMPOTENCY:
+    case WANT_THREAD_JOBS:
+        job_row_at(rows, i, &job);
+        (void)tell(r, &(struct store_found){ .job = &job });
+        return;
+    case WANT_THREAD:
+    case WANT_THREAD_BY_KEY:
+        thread = thread_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .thread = &thread });
+        return;
+    case WANT_RUN:
+        run = run_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .run = &run });
+        return;
+    case WANT_QUESTIONS:
+        question = question_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .question = &question });
+        return;
+    case WANT_RECORDS:
+    case WANT_THREADS_EXPIRED:
+        return; /* these have their own ways */
+    }
+}
+
+static int give(struct reading *r, const PGresult *rows)
+{
+    if (r->want->kind == WANT_THREADS_EXPIRED)
+        return store_read_each(r->s, r->want, 1, r->cb, r->arg, r->err);
+    if (r->want->kind == WANT_RECORDS)
+        return give_records(r, rows);
+    for (int i = 0; i < PQntuples(rows) && r->code == 0; i++)
+        give_row(r, rows, i);
+    return 0;
+}
+
+/* --- asking ----------------------------------------------------------------------- */
+
+static size_t count(const struct store_want *wants, size_t n)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found += statement_of(wants[i].kind) != SQL_STATEMENT_MAX;
+    return found;
+}
+
+static int ask(struct store *s,
+               const struct store_want *wants,
+               size_t n,
+               PGresult **ret,
+               size_t n_ret,
+               struct error *err)
+{
+    struct postgres_params p;
+    int code = reading_begin(postgres_of(s), err);
+
+    for (size_t i = 0; i < n && code == 0; i++)
+        if (statement_of(wants[i].kind) != SQL_STATEMENT_MAX) {
+            params_of(&p, s, &wants[i]);
+            code = reading_send(&p, err);
+        }
+    return code == 0 ? reading_end(postgres_of(s), ret, n_ret, err) : code;
+}
+
+int postgres_read(struct store *s,
+                  const struct store_want *wants,
+                  size_t n,
+                  store_found_cb cb,
+                  void *arg,
+                  struct error *err)
+{
+    struct reading r = { .s = s, .cb = cb, .arg = arg, .err = err };
+    size_t n_results = count(wants, n), next = 0;
+    PGresult **results = calloc(n_results + 1, sizeof(PGresult *));
+
+    if (results == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    int code = n_results > 0 ? ask(s, wants, n, results, n_results, err) : 0;
+    for (size_t i = 0; i < n && code == 0 && r.code == 0; i++) {
+        bool has_result = statement_of(wants[i].kind) != SQL_STATEMENT_MAX;
+
+        r.want = &wants[i];
+        code = give(&r, has_result ? results[next] : NULL);
+        next += has_result;
+    }
+    for (size_t i = 0; i < n_results; i++)
+        PQclear(results[i]);
+    free(results);
+    return r.code != 0 ? r.code : code;
+}
