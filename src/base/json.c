@@ -430,24 +430,18 @@ void json_put_str_or_null(struct buf *b, struct str s)
 
 static void put_object(struct buf *b, const yyjson_val *v)
 {
-    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)v);
-    yyjson_val *key;
-
     json_begin(b);
-    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+    json_each_member(key, value, v) {
         json_put_key(b, json_text(key));
-        json_put_value(b, yyjson_obj_iter_get_val(key));
+        json_put_value(b, value);
     }
     json_end(b);
 }
 
 static void put_array(struct buf *b, const yyjson_val *v)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)v);
-    yyjson_val *item;
-
     json_begin_array(b);
-    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(item, v)
         json_put_value(json_next(b), item);
     json_end_array(b);
 }

@@ -75,6 +75,30 @@ static inline bool json_is_null(const yyjson_val *v)
     return v == NULL || yyjson_is_null((yyjson_val *)v);
 }
 
+/* Walks over the items of an array, or the members of an object; over nothing when it is NULL
+ * or something else. */
+#define json_each(item, array)                                             \
+    for (yyjson_val *item##_of = (yyjson_val *)(uintptr_t)(array),         \
+                    *item = json_first(item##_of, YYJSON_TYPE_ARR),        \
+                    *item##_end = json_behind(item##_of, YYJSON_TYPE_ARR); \
+         item != item##_end; item = unsafe_yyjson_get_next(item))
+#define json_each_member(key, value, object)                               \
+    for (yyjson_val *key##_of = (yyjson_val *)(uintptr_t)(object), *value, \
+                    *key = json_first(key##_of, YYJSON_TYPE_OBJ),          \
+                    *key##_end = json_behind(key##_of, YYJSON_TYPE_OBJ);   \
+         key != key##_end && (value = key + 1, true); key = unsafe_yyjson_get_next(value))
+
+static inline yyjson_val *json_first(yyjson_val *v, yyjson_type type)
+{
+    return yyjson_get_type(v) == type ? unsafe_yyjson_get_first(v) : NULL;
+}
+
+/* What follows all of its items. */
+static inline yyjson_val *json_behind(yyjson_val *v, yyjson_type type)
+{
+    return yyjson_get_type(v) == type ? unsafe_yyjson_get_next(v) : NULL;
+}
+
 /* --- writing values ---------------------------------------------------------- */
 
 /* "text" with quotes and escapes; surrogate halves become U+FFFD. */

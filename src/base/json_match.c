@@ -54,13 +54,9 @@ static bool compare(const yyjson_val *a, const yyjson_val *b, int *ret)
 
 static bool same_objects(const yyjson_val *a, const yyjson_val *b)
 {
-    size_t i, n;
-    yyjson_val *key, *value;
-
     if (yyjson_obj_size((yyjson_val *)a) != yyjson_obj_size((yyjson_val *)b))
         return false;
-    yyjson_obj_foreach((yyjson_val *)a, i, n, key, value)
-    {
+    json_each_member(key, value, a) {
         yyjson_val *other = json_get(b, json_text(key));
 
         if (other == NULL || !json_same(value, other))
@@ -71,13 +67,11 @@ static bool same_objects(const yyjson_val *a, const yyjson_val *b)
 
 static bool same_lists(const yyjson_val *a, const yyjson_val *b)
 {
-    size_t i, n;
-    yyjson_val *value, *other = yyjson_arr_get_first((yyjson_val *)b);
+    yyjson_val *other = yyjson_arr_get_first((yyjson_val *)b);
 
     if (yyjson_arr_size((yyjson_val *)a) != yyjson_arr_size((yyjson_val *)b))
         return false;
-    yyjson_arr_foreach((yyjson_val *)a, i, n, value)
-    {
+    json_each(value, a) {
         if (!json_same(value, other))
             return false;
         other = unsafe_yyjson_get_next(other);
@@ -105,25 +99,16 @@ bool json_same(const yyjson_val *a, const yyjson_val *b)
 
 static bool has_element(const yyjson_val *list, const yyjson_val *part)
 {
-    size_t i, n;
-    yyjson_val *value;
-
-    yyjson_arr_foreach((yyjson_val *)list, i, n, value)
-    {
+    json_each(value, list)
         if (json_contains(value, part))
             return true;
-    }
     return false;
 }
 
 bool json_contains(const yyjson_val *whole, const yyjson_val *part)
 {
-    size_t i, n;
-    yyjson_val *key, *value;
-
     if (yyjson_is_obj((yyjson_val *)whole) && yyjson_is_obj((yyjson_val *)part)) {
-        yyjson_obj_foreach((yyjson_val *)part, i, n, key, value)
-        {
+        json_each_member(key, value, part) {
             yyjson_val *other = json_get(whole, json_text(key));
 
             if (other == NULL || !json_contains(other, value))
@@ -132,11 +117,9 @@ bool json_contains(const yyjson_val *whole, const yyjson_val *part)
         return true;
     }
     if (yyjson_is_arr((yyjson_val *)whole) && yyjson_is_arr((yyjson_val *)part)) {
-        yyjson_arr_foreach((yyjson_val *)part, i, n, value)
-        {
+        json_each(value, part)
             if (!has_element(whole, value))
                 return false;
-        }
         return true;
     }
     return json_same(whole, part);
@@ -191,41 +174,27 @@ static bool is_conditions(const yyjson_val *wanted)
 
 static bool matches_one(const yyjson_val *value, const yyjson_val *wanted)
 {
-    size_t i, n;
-    yyjson_val *key, *operand;
-
     if (!is_conditions(wanted))
         return json_same(value, wanted);
-    yyjson_obj_foreach((yyjson_val *)wanted, i, n, key, operand)
-    {
+    json_each_member(key, operand, wanted)
         if (!holds(json_text(key), value, operand))
             return false;
-    }
     return true;
 }
 
 bool json_matches(const yyjson_val *value, const yyjson_val *filter)
 {
-    size_t i, n;
-    yyjson_val *key, *wanted;
-
     if (filter == NULL)
         return true;
-    yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
-    {
+    json_each_member(key, wanted, filter)
         if (!matches_one(json_get(value, json_text(key)), wanted))
             return false;
-    }
     return true;
 }
 
 static struct str conditions_fault(const yyjson_val *wanted)
 {
-    size_t i, n;
-    yyjson_val *key, *operand;
-
-    yyjson_obj_foreach((yyjson_val *)wanted, i, n, key, operand)
-    {
+    json_each_member(key, operand, wanted) {
         struct str name = json_text(key);
 
         if (!str_is(name, "$eq") && !str_is(name, "$ne") && orders_of(name) == 0)
@@ -236,13 +205,9 @@ static struct str conditions_fault(const yyjson_val *wanted)
 
 struct str json_filter_fault(const yyjson_val *filter)
 {
-    size_t i, n;
-    yyjson_val *key, *wanted;
-
     if (filter == NULL)
         return STR_NONE;
-    yyjson_obj_foreach((yyjson_val *)filter, i, n, key, wanted)
-    {
+    json_each_member(key, wanted, filter) {
         struct str fault = is_conditions(wanted) ? conditions_fault(wanted) : STR_NONE;
 
         if (!str_absent(fault))

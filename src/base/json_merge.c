@@ -8,14 +8,11 @@ enum { MAX_DEPTH = 256 };
 /* The members of @object but those that @hidden has too. */
 static void put_members(struct buf *b, const yyjson_val *object, const yyjson_val *hidden)
 {
-    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
-    yyjson_val *key;
-
-    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+    json_each_member(key, value, object) {
         if (json_get(hidden, json_text(key)) != NULL)
             continue;
         json_put_key(b, json_text(key));
-        json_put_value(b, yyjson_obj_iter_get_val(key));
+        json_put_value(b, value);
     }
 }
 

@@ -14,11 +14,9 @@ static int put_agents(const struct args *args, yyjson_val *answer, struct buf *o
 {
     yyjson_val *agents = json_at(answer, "agents");
     struct term term;
-    size_t i, n;
-    yyjson_val *agent;
 
     if (args_have(args, FLAG_JSON) || args_have(args, OPT_NAMES)) {
-        yyjson_arr_foreach(agents, i, n, agent)
+        json_each(agent, agents)
             listing_put_line(agent, columns, args_have(args, OPT_NAMES), out);
         return EXIT_OK;
     }

@@ -44,9 +44,6 @@ static enum term_style put_took(void *arg,
 /* The first of what is open; one request for all of the list. */
 static yyjson_val *question_of(struct job_table *t, struct str job)
 {
-    size_t i, n;
-    yyjson_val *q;
-
     if (!t->has_asked) {
         t->has_asked = true;
         if (client_get(t->remote.client, "/v1/interrupts?limit=1000", REMOTE_TIMEOUT_MS,
@@ -54,11 +51,9 @@ static yyjson_val *question_of(struct job_table *t, struct str job)
             json_read(&t->reader, buf_text(&t->questions.body), &t->asked, NULL) != 0)
             t->asked.root = NULL;
     }
-    yyjson_arr_foreach(json_at(t->asked.root, "interrupts"), i, n, q)
-    {
+    json_each(q, json_at(t->asked.root, "interrupts"))
         if (str_eq(json_text(json_at(q, "job_id")), job))
             return q;
-    }
     return NULL;
 }
 

@@ -77,13 +77,12 @@ void listing_put(yyjson_val *list,
                  struct buf *out)
 {
     struct grid g;
-    size_t i, n;
-    yyjson_val *item;
 
     if (yyjson_arr_size(list) == 0 && !always)
         return;
     init_grid(&g, columns);
-    yyjson_arr_foreach(list, i, n, item) put_row(&g, columns, NULL, item);
+    json_each(item, list)
+        put_row(&g, columns, NULL, item);
     (void)grid_write(&g, term, out); /* an error is in out */
     grid_done(&g);
 }

@@ -33,8 +33,6 @@ int pages_next(struct pages *p,
     struct json_reader reader;
     struct json json;
     struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
-    size_t i, n;
-    yyjson_val *item;
 
     put_query(p, args, limit, &path);
     int code = path.error != 0 ? cli_usage_error(r->path, "that is too long")
@@ -42,7 +40,7 @@ int pages_next(struct pages *p,
     if (code == EXIT_OK) {
         code = remote_json(r, &reply, &reader, &json);
         if (code == EXIT_OK) {
-            yyjson_arr_foreach(json_get(json.root, str_of(p->member)), i, n, item)
+            json_each(item, json_get(json.root, str_of(p->member)))
                 take(arg, item);
             (void)snprintf(p->next, sizeof(p->next), "%.*s",
                            STR_ARG(json_text(json_at(json.root, "next"))));

@@ -48,17 +48,13 @@ static int read_env_file(const struct project *p, struct str name, struct error 
 
 static int read_env(const struct project *p, yyjson_val *env, struct error *err)
 {
-    size_t i, n;
-    yyjson_val *key, *value;
-
     if (json_is_null(env))
         return 0;
     if (yyjson_is_str(env))
         return read_env_file(p, json_text(env), err);
     if (!yyjson_is_obj(env))
         return error_set(err, ERR_TYPE, "'env' is neither a file nor an object");
-    yyjson_obj_foreach(env, i, n, key, value)
-    {
+    json_each_member(key, value, env) {
         struct str name = json_text(key);
         if (!yyjson_is_str(value) || str_empty(name) || str_has(name, '='))
             return error_set(err, ERR_TYPE, "'env.%s' is no text", quote(name).z);
@@ -118,17 +114,13 @@ static int add_graph(struct project *p, struct str name, yyjson_val *value, stru
 
 static int read_graphs(struct project *p, yyjson_val *graphs, struct error *err)
 {
-    size_t i, n;
-    yyjson_val *key, *value;
-
     if (!yyjson_is_obj(graphs) || yyjson_obj_size(graphs) == 0)
         return error_set(err, ERR_TYPE,
                          "there are no 'graphs', such as {\"agent\": \"./agent.py:graph\"}");
     p->graphs = calloc(yyjson_obj_size(graphs), sizeof(*p->graphs));
     if (p->graphs == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    yyjson_obj_foreach(graphs, i, n, key, value)
-    {
+    json_each_member(key, value, graphs) {
         int code = add_graph(p, json_text(key), value, err);
         if (code != 0)
             return code;
@@ -139,12 +131,9 @@ static int read_graphs(struct project *p, yyjson_val *graphs, struct error *err)
 /* Those that are folders; packages must be installed by the user. */
 static int read_dependencies(struct project *p, yyjson_val *list, struct error *err)
 {
-    size_t i, n;
-    yyjson_val *value;
     char path[PATH_MAX], real[PATH_MAX];
 
-    yyjson_arr_foreach(list, i, n, value)
-    {
+    json_each(value, list) {
         struct str place = json_text(value);
         if (str_empty(place) || (place.p[0] != '.' && place.p[0] != '/'))
             continue;

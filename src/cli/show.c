@@ -37,16 +37,13 @@ static int put_questions(const struct args *args, struct buf *out)
     struct json_reader reader;
     struct json json;
     struct remote r;
-    size_t i, n;
-    yyjson_val *q;
 
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", "/v1/interrupts?job=", args_word(args, 0), "", &reply);
     if (code == EXIT_OK) {
         code = remote_json(&r, &reply, &reader, &json);
-        yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q)
-        {
+        json_each(q, json_at(json.root, "interrupts")) {
             put_line(out, STR("asks"), question_words(q));
             put_line(out, STR("  interrupt_id"), json_at(q, "interrupt_id"));
             put_line(out, STR("  expires_at"), json_at(q, "expires_at"));
@@ -81,14 +78,9 @@ static void put_details(struct buf *out, yyjson_val *details)
 
 static int put_lines(const struct args *args, yyjson_val *job, struct buf *out)
 {
-    size_t i, n;
-    yyjson_val *key, *v;
-
-    yyjson_obj_foreach(job, i, n, key, v)
-    {
+    json_each_member(key, v, job)
         if (!str_is(json_text(key), "details"))
             put_line(out, json_text(key), v);
-    }
     put_details(out, json_at(job, "details"));
     return str_is(json_text(json_at(job, "state")), "waiting") ? put_questions(args, out)
                                                                : EXIT_OK;

@@ -348,8 +348,6 @@ static int verify_page(struct verify *v, char next[40])
     struct json_reader reader = { 0 };
     struct json json;
     char path[120];
-    size_t i, n;
-    yyjson_val *job;
 
     (void)snprintf(path, sizeof(path), "/v1/jobs?limit=%d%s%s", PAGE_JOBS,
                    next[0] != '\0' ? "&after=" : "", next);
@@ -357,8 +355,9 @@ static int verify_page(struct verify *v, char next[40])
     if (code == EXIT_OK)
         code = remote_json(&v->remote, &reply, &reader, &json);
     if (code == EXIT_OK) {
-        yyjson_arr_foreach(json_at(json.root, "jobs"), i, n, job) if (code == EXIT_OK) code =
-            verify_remote(v, json_text(json_at(job, "job_id")));
+        json_each(job, json_at(json.root, "jobs"))
+            if (code == EXIT_OK)
+                code = verify_remote(v, json_text(json_at(job, "job_id")));
         (void)snprintf(next, 40, "%.*s", STR_ARG(json_text(json_at(json.root, "next"))));
     }
     json_reader_done(&reader);

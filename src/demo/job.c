@@ -67,11 +67,7 @@ static int read_member(struct demo_job *job, struct str key, yyjson_val *v, stru
 
 static int read_object(struct demo_job *job, yyjson_val *input, struct error *err)
 {
-    size_t i, n;
-    yyjson_val *key, *v;
-
-    yyjson_obj_foreach(input, i, n, key, v)
-    {
+    json_each_member(key, v, input) {
         int code = read_member(job, json_text(key), v, err);
 
         if (code != 0)

@@ -45,15 +45,14 @@ static const char *page_path(struct place_search *s, struct str job)
 static bool take_page(struct place_search *s, struct str job)
 {
     struct json json;
-    size_t i, n;
-    yyjson_val *event;
 
     if (client_get(s->client, page_path(s, job), REQUEST_MS, &s->reply) != 0 ||
         s->reply.status != 200 ||
         json_read(&s->reader, buf_text(&s->reply.body), &json, NULL) != 0)
         return false;
     yyjson_val *events = json_at(json.root, "events");
-    yyjson_arr_foreach(events, i, n, event) take_event(s, json_at(event, "data"));
+    json_each(event, events)
+        take_event(s, json_at(event, "data"));
     buf_clear(&s->after);
     buf_str(&s->after, json_text(json_at(json.root, "next")));
     return yyjson_arr_size(events) > 0;

@@ -105,15 +105,10 @@ static void take(const yyjson_val *key, const yyjson_val *v, struct callback *ca
 
 static void take_all(const yyjson_val *object, struct callback *call)
 {
-    size_t i, n;
-    yyjson_val *key, *v;
-
     if (!yyjson_is_obj((yyjson_val *)object))
         return;
-    yyjson_obj_foreach((yyjson_val *)object, i, n, key, v)
-    {
+    json_each_member(key, v, object)
         take(key, v, call);
-    }
 }
 
 /* What the positions of a method's arguments mean. */

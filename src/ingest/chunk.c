@@ -5,11 +5,8 @@
 
 static void join_ns(const yyjson_val *ns, struct buf *out)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)ns);
-    yyjson_val *segment;
-
     buf_str(out, json_text(ns)); /* already joined */
-    while ((segment = yyjson_arr_iter_next(&it)) != NULL) {
+    json_each(segment, ns) {
         if (out->n > 0)
             buf_char(out, '|');
         buf_str(out, json_text(segment));

@@ -63,14 +63,9 @@ static int read_name(const struct source_line *in, struct event *ev)
 /* LangGraph's plumbing (`__start__`, ChannelWrite<…>) is tagged so. */
 static bool is_hidden(const yyjson_val *tags)
 {
-    size_t i, n;
-    yyjson_val *tag;
-
-    yyjson_arr_foreach((yyjson_val *)tags, i, n, tag)
-    {
+    json_each(tag, tags)
         if (str_is(json_text(tag), "langsmith:hidden"))
             return true;
-    }
     return false;
 }
 

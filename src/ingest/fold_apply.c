@@ -78,15 +78,13 @@ static void count_inside(struct run *run)
 static int mark_seen_list(struct fold *f, struct str list)
 {
     struct json j;
-    yyjson_val *item;
 
     if (list.p == NULL)
         return 0;
     int err = json_read(&f->reader, list, &j, NULL);
     if (err != 0)
         return err;
-    yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
-    while ((item = yyjson_arr_iter_next(&it)) != NULL) {
+    json_each(item, j.root) {
         err = fold_mark(f, fold_key(f, SEEN_MESSAGE, json_text(item)), f);
         if (err != 0)
             return err;
@@ -220,7 +218,6 @@ static void add_call(struct fold *f, struct run *exec, struct str name, struct s
 static int apply_model_end(struct fold *f, const struct record *rec, struct run *run)
 {
     struct json j;
-    yyjson_val *item;
 
     if (run == NULL)
         return 0;
@@ -231,8 +228,7 @@ static int apply_model_end(struct fold *f, const struct record *rec, struct run 
     int err = json_read(&f->reader, rec->calls, &j, NULL);
     if (err != 0)
         return err == ERR_NOMEM ? err : 0; /* a marker instead of the calls */
-    yyjson_arr_iter it = yyjson_arr_iter_with(j.root);
-    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(item, j.root)
         add_call(f, exec, json_text(json_at(item, "name")), json_text(json_at(item, "id")));
     return 0;
 }
@@ -410,7 +406,6 @@ static int apply_updates(struct fold *f, const struct record *rec, struct run *r
 {
     const struct run *root = fold_open_root(f);
     struct json j;
-    yyjson_val *key;
 
     (void)run;
     if (rec->info.ns.n > 0 || !f->events_seen)
@@ -418,8 +413,7 @@ static int apply_updates(struct fold *f, const struct record *rec, struct run *r
     int err = json_read(&f->reader, rec->data, &j, NULL);
     if (err != 0)
         return err == ERR_NOMEM ? err : 0;
-    yyjson_obj_iter it = yyjson_obj_iter_with(j.root);
-    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+    json_each_member(key, value, j.root) {
         uint64_t *due = table_get(&f->seen, fold_updates_key(f, root, json_text(key)));
 
         if (due != NULL && *due > 0)

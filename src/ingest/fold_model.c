@@ -206,14 +206,12 @@ int fold_model_stream(struct fold *f,
 /* tool_calls of a whole message as the chunks that a stream would have sent. */
 static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *err)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)calls);
-    yyjson_val *call;
     struct buf args LOCAL_BUF(SIZE_MAX / 4);
     uint64_t i = 0;
 
     buf_clear(&f->tmp);
     buf_char(&f->tmp, '[');
-    while ((call = yyjson_arr_iter_next(&it)) != NULL) {
+    json_each(call, calls) {
         buf_clear(&args);
         json_put_value(&args, json_at(call, "args"));
         if (args.error != 0)

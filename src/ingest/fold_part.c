@@ -404,7 +404,6 @@ static int by_debug(struct fold *f, const yyjson_val *debug)
 static void put_id(struct fold *f, struct str id)
 {
     struct json j;
-    yyjson_val *key;
     int err =
         f->tmp.error != 0 ? f->tmp.error : json_read(&f->reader, buf_text(&f->tmp), &j, NULL);
 
@@ -412,15 +411,14 @@ static void put_id(struct fold *f, struct str id)
         f->tmp.error = err;
         return;
     }
-    yyjson_obj_iter it = yyjson_obj_iter_with(j.root);
     buf_clear(&f->tmp); /* j.root is a copy */
     json_begin(&f->tmp);
     json_add_str(&f->tmp, "id", id);
-    while ((key = yyjson_obj_iter_next(&it)) != NULL) {
+    json_each_member(key, value, j.root) {
         if (str_is(json_text(key), "id"))
             continue;
         json_put_key(&f->tmp, json_text(key));
-        json_put_value(&f->tmp, yyjson_obj_iter_get_val(key));
+        json_put_value(&f->tmp, value);
     }
     buf_char(&f->tmp, '}');
 }

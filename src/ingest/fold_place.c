@@ -19,10 +19,7 @@
 
 static bool has_tag(const yyjson_val *tags, struct str tag)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)tags);
-    yyjson_val *item;
-
-    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(item, tags)
         if (str_eq(json_text(item), tag))
             return true;
     return false;
@@ -31,10 +28,7 @@ static bool has_tag(const yyjson_val *tags, struct str tag)
 /* What follows @prefix in the first tag that starts with it. */
 struct str fold_tag_after(const yyjson_val *tags, struct str prefix)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)tags);
-    yyjson_val *item;
-
-    while ((item = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(item, tags)
         if (yyjson_is_str(item) && str_starts(json_text(item), prefix))
             return str_skip(json_text(item), prefix.n);
     return STR_NONE;
@@ -95,10 +89,7 @@ struct ancestry {
 
 static void look_up_parents(struct fold *f, const struct event *ev, struct ancestry *a)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)ev->parents);
-    yyjson_val *item;
-
-    while ((item = yyjson_arr_iter_next(&it)) != NULL) {
+    json_each(item, ev->parents) {
         struct run *r = fold_find(f, json_text(item));
 
         if (r == NULL)

@@ -25,12 +25,10 @@ static int64_t count_messages(const yyjson_val *input)
 /* Ids of messages in the input that were not seen before: they are history. */
 static struct str history(struct fold *f, const yyjson_val *input, int *err)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with(json_at(input, "messages"));
-    yyjson_val *item;
     size_t n = 0;
 
     buf_clear(&f->tmp);
-    while ((item = yyjson_arr_iter_next(&it)) != NULL) {
+    json_each(item, json_at(input, "messages")) {
         struct buf none = { 0 }; /* its text does not matter, only its id */
         struct message m;
 

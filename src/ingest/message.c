@@ -254,11 +254,7 @@ static struct str pieces_text(const struct pieces *t, const struct buf *scratch)
 /* Python's .text: the strings, and the text of the blocks of type "text". */
 static void add_text(const yyjson_val *content, struct pieces *t, struct buf *scratch)
 {
-    size_t i, n;
-    yyjson_val *block;
-
-    yyjson_arr_foreach((yyjson_val *)content, i, n, block)
-    {
+    json_each(block, content) {
         if (unsafe_yyjson_is_str(block))
             pieces_add(t, json_text(block), scratch);
         else if (str_is(json_text(json_at(block, "type")), "text"))
@@ -269,24 +265,15 @@ static void add_text(const yyjson_val *content, struct pieces *t, struct buf *sc
 /* OpenAI's {"type":"reasoning","summary":[{"type":"summary_text","text":…}]}. */
 static void add_summary(const yyjson_val *summary, struct pieces *t, struct buf *scratch)
 {
-    size_t i, n;
-    yyjson_val *part;
-
     if (!yyjson_is_arr((yyjson_val *)summary))
         return;
-    yyjson_arr_foreach((yyjson_val *)summary, i, n, part)
-    {
+    json_each(part, summary)
         pieces_add(t, json_text(json_at(part, "text")), scratch);
-    }
 }
 
 static void add_reasoning(const yyjson_val *content, struct pieces *t, struct buf *scratch)
 {
-    size_t i, n;
-    yyjson_val *block;
-
-    yyjson_arr_foreach((yyjson_val *)content, i, n, block)
-    {
+    json_each(block, content) {
         struct str type = json_text(json_at(block, "type"));
 
         if (str_is(type, "thinking")) {
@@ -306,13 +293,9 @@ static void add_reasoning(const yyjson_val *content, struct pieces *t, struct bu
 /* Does it say why the model stopped? */
 static bool says_finish(const yyjson_val *v)
 {
-    size_t i, n;
-    yyjson_val *key, *why;
-
     if (!is_object(v))
         return false;
-    yyjson_obj_foreach((yyjson_val *)v, i, n, key, why)
-    {
+    json_each_member(key, why, v) {
         struct str k = json_text(key);
 
         if ((str_is(k, "finish_reason") || str_is(k, "stop_reason") ||
@@ -546,12 +529,8 @@ static void flatten_members(struct buf *out,
                             struct str skip,
                             struct str type)
 {
-    size_t i, n;
-    yyjson_val *key, *v;
-
     json_begin(out);
-    yyjson_obj_foreach((yyjson_val *)object, i, n, key, v)
-    {
+    json_each_member(key, v, object) {
         struct str k = json_text(key);
 
         if (str_is(k, "type"))
@@ -589,9 +568,6 @@ static void flatten_object(struct buf *out, const yyjson_val *v, struct str skip
 
 static void flatten(struct buf *out, const yyjson_val *v, struct str skip)
 {
-    size_t i, n;
-    yyjson_val *item;
-
     if (is_object(v)) {
         flatten_object(out, v, skip);
         return;
@@ -601,10 +577,8 @@ static void flatten(struct buf *out, const yyjson_val *v, struct str skip)
         return;
     }
     buf_char(out, '[');
-    yyjson_arr_foreach((yyjson_val *)v, i, n, item)
-    {
+    json_each(item, v)
         flatten(json_next(out), item, STR_NONE);
-    }
     buf_char(out, ']');
 }
 

@@ -148,25 +148,21 @@ void pickle_tuple_end(struct buf *b, size_t n)
 
 static void put_list(struct buf *b, yyjson_val *v)
 {
-    yyjson_arr_iter items = yyjson_arr_iter_with(v);
-
     put_op(b, OP_EMPTY_LIST);
     if (yyjson_arr_size(v) == 0)
         return;
     put_op(b, OP_MARK);
-    for (yyjson_val *item; (item = yyjson_arr_iter_next(&items)) != NULL;)
+    json_each(item, v)
         pickle_value(b, item);
     put_op(b, OP_APPENDS);
 }
 
 static void put_dict(struct buf *b, yyjson_val *v)
 {
-    yyjson_obj_iter members = yyjson_obj_iter_with(v);
-
     pickle_dict_begin(b, yyjson_obj_size(v));
-    for (yyjson_val *key; (key = yyjson_obj_iter_next(&members)) != NULL;) {
+    json_each_member(key, value, v) {
         pickle_text(b, json_text(key));
-        pickle_value(b, yyjson_obj_iter_get_val(key));
+        pickle_value(b, value);
     }
     pickle_dict_end(b, yyjson_obj_size(v));
 }

@@ -1,6 +1,7 @@
 /* Items are sorted by a hash that equal values share; items with the same hash are compared. */
 #include "schema/duplicates.h"
 
+#include "base/json.h"
 #include "base/error.h"
 #include "base/json_match.h"
 #include "base/table.h"
@@ -22,11 +23,8 @@ static uint64_t hash_bytes(const struct table *t, uint64_t space, const void *p,
 static uint64_t hash_items(const struct table *t, yyjson_val *list)
 {
     uint64_t hash = yyjson_arr_size(list);
-    yyjson_val *item;
-    size_t i, max;
 
-    yyjson_arr_foreach(list, i, max, item)
-    {
+    json_each(item, list) {
         uint64_t pair[2] = { hash, hash_value(t, item) };
 
         hash = hash_bytes(t, YYJSON_TYPE_ARR, pair, sizeof(pair));
@@ -37,11 +35,8 @@ static uint64_t hash_items(const struct table *t, yyjson_val *list)
 static uint64_t hash_members(const struct table *t, yyjson_val *object)
 {
     uint64_t hash = yyjson_obj_size(object);
-    yyjson_val *name, *member;
-    size_t i, max;
 
-    yyjson_obj_foreach(object, i, max, name, member)
-    {
+    json_each_member(name, member, object) {
         uint64_t pair[2] = { hash_value(t, name), hash_value(t, member) };
 
         hash += hash_bytes(t, YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* in any order */

@@ -5,6 +5,7 @@
  * fails from then on, and the answer is refused with that reason. */
 #include "schema/json_schema.h"
 
+#include "base/json.h"
 #include "base/error.h"
 #include "base/json_match.h"
 #include "schema/keywords.h"
@@ -131,19 +132,16 @@ static bool has_type(yyjson_val *value, const char *type)
 
 static bool check_type(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
-    yyjson_val *type = yyjson_obj_get(schema, "type"), *item;
-    size_t i, max;
+    yyjson_val *type = yyjson_obj_get(schema, "type");
 
     if (yyjson_is_str(type))
         return has_type(value, yyjson_get_str(type)) ||
                no(c, "must be of type %s", yyjson_get_str(type));
     if (!yyjson_is_arr(type))
         return true;
-    yyjson_arr_foreach(type, i, max, item)
-    {
+    json_each(item, type)
         if (yyjson_is_str(item) && has_type(value, yyjson_get_str(item)))
             return true;
-    }
     return no(c, "is of none of the types that are allowed");
 }
 
@@ -151,9 +149,8 @@ static bool check_type(struct check *c, yyjson_val *schema, yyjson_val *value)
 
 static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
-    yyjson_val *list = yyjson_obj_get(schema, "enum"), *item;
+    yyjson_val *list = yyjson_obj_get(schema, "enum");
     yyjson_val *one = yyjson_obj_get(schema, "const");
-    size_t i, max;
 
     if (!take_steps(c, yyjson_arr_size(list) / NAMES_PER_STEP +
                            (yyjson_is_ctn(value) && (list != NULL || one != NULL)
@@ -164,11 +161,9 @@ static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
         return no(c, "is not the one value that is allowed");
     if (!yyjson_is_arr(list))
         return true;
-    yyjson_arr_foreach(list, i, max, item)
-    {
+    json_each(item, list)
         if (json_same(item, value))
             return true;
-    }
     return no(c, "is none of the values that are allowed");
 }
 
@@ -334,18 +329,13 @@ static yyjson_val *member_of(yyjson_val *object, yyjson_val *name)
 
 static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
 {
-    yyjson_val *name;
-    size_t i, max;
-
     if (names == NULL)
         return true;
     if (!take_steps(c, yyjson_arr_size(names) * yyjson_obj_size(value) / NAMES_PER_STEP))
         return false;
-    yyjson_arr_foreach(names, i, max, name)
-    {
+    json_each(name, names)
         if (yyjson_is_str(name) && member_of(value, name) == NULL)
             return no(c, "must have \"%.60s\"", yyjson_get_str(name));
-    }
     return true;
 }
 
@@ -355,16 +345,11 @@ static bool check_dependent(struct check *c,
                             yyjson_val *value,
                             bool (*holds)(struct check *, yyjson_val *, yyjson_val *))
 {
-    yyjson_val *name, *is;
-    size_t i, max;
-
     if (by_name == NULL)
         return true;
-    yyjson_obj_foreach(by_name, i, max, name, is)
-    {
+    json_each_member(name, is, by_name)
         if (member_of(value, name) != NULL && !holds(c, is, value))
             return false;
-    }
     return true;
 }
 
@@ -374,13 +359,9 @@ static bool check_by_pattern(struct check *c,
                              yyjson_val *member,
                              bool *known)
 {
-    yyjson_val *pattern, *of;
-    size_t i, max;
-
     if (patterns == NULL)
         return true;
-    yyjson_obj_foreach(patterns, i, max, pattern, of)
-    {
+    json_each_member(pattern, of, patterns) {
         bool found = has_match(c, text_of(pattern), text_of(name));
 
         if (c->undecided || (found && !fits_at(c, yyjson_get_str(name), 0, of, member)))
@@ -424,9 +405,6 @@ static size_t members_steps(yyjson_val *schema, yyjson_val *value)
 
 static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value)
 {
-    yyjson_val *name, *member;
-    size_t i, max;
-
     if (!yyjson_is_obj(value))
         return true;
     if (!take_steps(c, members_steps(schema, value)) ||
@@ -436,11 +414,9 @@ static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value
         !check_dependent(c, yyjson_obj_get(schema, "dependentRequired"), value, has_all) ||
         !check_dependent(c, yyjson_obj_get(schema, "dependentSchemas"), value, fits))
         return false;
-    yyjson_obj_foreach(value, i, max, name, member)
-    {
+    json_each_member(name, member, value)
         if (!check_member(c, schema, name, member))
             return false;
-    }
     return true;
 }
 
@@ -448,10 +424,10 @@ static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value
 
 static size_t count_fitting(struct check *c, yyjson_val *list, yyjson_val *value)
 {
-    yyjson_val *schema;
-    size_t i, max, n = 0;
+    size_t n = 0;
 
-    yyjson_arr_foreach(list, i, max, schema) n += fits(c, schema, value);
+    json_each(schema, list)
+        n += fits(c, schema, value);
     return n;
 }
 
@@ -515,16 +491,16 @@ static bool fits(struct check *c, yyjson_val *schema, yyjson_val *value)
 /* Comparing values recurses. */
 static bool is_deeper(yyjson_val *v, int than)
 {
-    yyjson_val *item, *name;
     bool deeper = false;
-    size_t i, max;
 
     if (than == 0)
         return true;
     if (yyjson_is_arr(v)) {
-        yyjson_arr_foreach(v, i, max, item) deeper = deeper || is_deeper(item, than - 1);
+        json_each(item, v)
+            deeper = deeper || is_deeper(item, than - 1);
     } else if (yyjson_is_obj(v)) {
-        yyjson_obj_foreach(v, i, max, name, item) deeper = deeper || is_deeper(item, than - 1);
+        json_each_member(name, item, v)
+            deeper = deeper || is_deeper(item, than - 1);
     }
     return deeper;
 }

@@ -1,6 +1,7 @@
 /* The table of keywords, and the check that a schema can be used. */
 #include "schema/keywords.h"
 
+#include "base/json.h"
 #include "base/error.h"
 #include "schema/json_schema.h"
 #include "schema/regex.h"
@@ -92,23 +93,18 @@ static yyjson_val *find_below(enum keyword_kind kind,
                               const struct schema_target *w,
                               int depth)
 {
-    yyjson_val *found = NULL, *item, *key;
-    size_t i, max;
+    yyjson_val *found = NULL;
 
     if (kind == KEYWORD_SCHEMA)
         return find_schema(value, w, depth);
     if (kind == KEYWORD_SCHEMAS && yyjson_is_arr(value)) {
-        yyjson_arr_foreach(value, i, max, item)
-        {
+        json_each(item, value)
             if (found == NULL)
                 found = find_schema(item, w, depth);
-        }
     } else if ((kind == KEYWORD_NAMED || kind == KEYWORD_BY_PATTERN) && yyjson_is_obj(value)) {
-        yyjson_obj_foreach(value, i, max, key, item)
-        {
+        json_each_member(key, item, value)
             if (found == NULL)
                 found = find_schema(item, w, depth);
-        }
     }
     return found;
 }
@@ -123,18 +119,15 @@ static bool is_wanted(yyjson_val *schema, const struct schema_target *w)
 
 static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth)
 {
-    yyjson_val *found = NULL, *word, *value;
-    size_t i, max;
+    yyjson_val *found = NULL;
 
     if (depth > JSON_SCHEMA_DEPTH || !yyjson_is_obj(schema))
         return NULL;
     if (is_wanted(schema, w))
         return schema;
-    yyjson_obj_foreach(schema, i, max, word, value)
-    {
+    json_each_member(word, value, schema)
         if (found == NULL)
             found = find_below(keyword_kind_of(text_of(word)), value, w, depth + 1);
-    }
     return found;
 }
 
@@ -235,16 +228,11 @@ static bool is_type(yyjson_val *v)
 
 static bool all_of(yyjson_val *list, bool (*is)(yyjson_val *))
 {
-    yyjson_val *item;
-    size_t i, max;
-
     if (!yyjson_is_arr(list))
         return false;
-    yyjson_arr_foreach(list, i, max, item)
-    {
+    json_each(item, list)
         if (!is(item))
             return false;
-    }
     return true;
 }
 
@@ -255,31 +243,21 @@ static bool is_text(yyjson_val *v)
 
 static bool is_names_by_name(yyjson_val *object)
 {
-    yyjson_val *name, *list;
-    size_t i, max;
-
     if (!yyjson_is_obj(object))
         return false;
-    yyjson_obj_foreach(object, i, max, name, list)
-    {
+    json_each_member(name, list, object)
         if (!all_of(list, is_text))
             return false;
-    }
     return true;
 }
 
 static bool walk_list(struct schema_walk *w, struct str word, yyjson_val *list)
 {
-    yyjson_val *item;
-    size_t i, max;
-
     if (yyjson_arr_size(list) == 0)
         return no(w, word, "must be a list of schemas, and not empty");
-    yyjson_arr_foreach(list, i, max, item)
-    {
+    json_each(item, list)
         if (!walk_schema(w, item))
             return false;
-    }
     return true;
 }
 
@@ -298,16 +276,11 @@ static bool walk_named(struct schema_walk *w,
                        yyjson_val *object,
                        bool by_pattern)
 {
-    yyjson_val *name, *item;
-    size_t i, max;
-
     if (!yyjson_is_obj(object))
         return no(w, word, "must be an object of schemas");
-    yyjson_obj_foreach(object, i, max, name, item)
-    {
+    json_each_member(name, item, object)
         if ((by_pattern && !walk_pattern(w, word, text_of(name))) || !walk_schema(w, item))
             return false;
-    }
     return true;
 }
 
@@ -412,8 +385,6 @@ static bool walk_word(struct schema_walk *w, struct str word, yyjson_val *v)
 
 static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
 {
-    yyjson_val *word, *value;
-    size_t i, max;
     bool ok = true;
 
     if (yyjson_is_bool(schema))
@@ -423,10 +394,8 @@ static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
     if (w->depth == JSON_SCHEMA_DEPTH)
         return no(w, STR("schema"), "is nested more than %d deep", JSON_SCHEMA_DEPTH);
     w->depth++;
-    yyjson_obj_foreach(schema, i, max, word, value)
-    {
+    json_each_member(word, value, schema)
         ok = ok && walk_word(w, text_of(word), value);
-    }
     w->depth--;
     return ok;
 }

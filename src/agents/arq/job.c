@@ -444,7 +444,6 @@ static void put_output(const struct writer *w, struct str output)
 static void put_task_args(const struct writer *w, const yyjson_val *args)
 {
     yyjson_val *list = (yyjson_val *)(uintptr_t)args;
-    yyjson_arr_iter items = yyjson_arr_iter_with(list);
     size_t n = yyjson_arr_size(list);
 
     if (w->form == ARQ_JSON && n == 0) {
@@ -456,7 +455,7 @@ static void put_task_args(const struct writer *w, const yyjson_val *args)
         return;
     }
     pickle_tuple_begin(w->out, n);
-    for (yyjson_val *item; (item = yyjson_arr_iter_next(&items)) != NULL;)
+    json_each(item, list)
         pickle_value(w->out, item);
     pickle_tuple_end(w->out, n);
 }

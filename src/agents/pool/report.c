@@ -35,11 +35,7 @@ struct said {
 
 static void find_word(yyjson_val *root, struct said *said)
 {
-    size_t i, n;
-    yyjson_val *key, *value;
-
-    yyjson_obj_foreach(root, i, n, key, value)
-    {
+    json_each_member(key, value, root) {
         for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
             if (str_eq(json_text(key), str_of(words[k].name)))
                 *said = (struct said){ key, value, words[k].kind, said->n + 1 };

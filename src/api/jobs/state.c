@@ -123,14 +123,11 @@ static void put_open_tools(struct folding *f, struct starts *s)
 static void put_output(struct folding *f, const struct record *rec, yyjson_val *data)
 {
     struct buf *b = &f->outputs;
-    size_t i, n;
-    yyjson_val *key, *v;
 
     json_begin(json_next(b));
     json_add_text(b, "name", rec->title.n > 0 ? rec->title : json_text(json_at(data, "name")));
     json_add_time(b, "timestamp", rec->ts);
-    yyjson_obj_foreach(data, i, n, key, v)
-    {
+    json_each_member(key, v, data) {
         if (str_is(json_text(key), "name") || str_is(json_text(key), "timestamp"))
             continue;
         json_put_key(b, json_text(key));

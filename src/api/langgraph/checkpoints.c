@@ -43,15 +43,13 @@ static void read_blob(struct reading *r,
 
 static struct str read_versions(struct reading *r, const yyjson_val *of)
 {
-    yyjson_val *versions = json_at(of, "versions"), *key, *value;
+    yyjson_val *versions = json_at(of, "versions");
     struct buf json LOCAL_BUF(SIZE_MAX / 4);
-    size_t i, n;
 
     if (versions == NULL)
         return STR("{}");
     json_begin(&json);
-    yyjson_obj_foreach(versions, i, n, key, value)
-    {
+    json_each_member(key, value, versions) {
         if (str_absent(version_of(value)))
             reading_fail(r, "versions", "an object of texts or numbers by channel");
         json_put_key(&json, json_text(key));
@@ -123,8 +121,7 @@ static struct checkpoint_request *begin(struct journal_call *call,
 
 static void read_channels(struct reading *r, const yyjson_val *of, struct checkpoint_request *c)
 {
-    yyjson_val *blobs = json_at(of, "blobs"), *key, *value;
-    size_t i, n;
+    yyjson_val *blobs = json_at(of, "blobs");
 
     if (!json_is_null(blobs) && !yyjson_is_obj(blobs))
         reading_fail(r, "blobs", "an object by channel");
@@ -133,8 +130,7 @@ static void read_channels(struct reading *r, const yyjson_val *of, struct checkp
         reading_fail_memory(r);
     if (c->channels == NULL || blobs == NULL)
         return;
-    yyjson_obj_foreach(blobs, i, n, key, value)
-    {
+    json_each_member(key, value, blobs) {
         struct channel_row *row = &c->channels[c->n_channels++];
 
         row->channel = reading_keep(r, json_text(key));
@@ -178,9 +174,8 @@ static void read_write(struct reading *r,
 
 static bool read_writes(struct journal_call *call, struct json_reader *reader)
 {
-    yyjson_val *list, *value;
+    yyjson_val *list;
     struct json j;
-    size_t i, n;
     struct reading r;
     struct checkpoint_request *c = begin(call, reader, &r, &j);
 
@@ -195,24 +190,19 @@ static bool read_writes(struct journal_call *call, struct json_reader *reader)
     c->writes = arena_alloc(r.mem, (yyjson_arr_size(list) + 1) * sizeof(*c->writes));
     if (c->writes == NULL)
         reading_fail_memory(&r);
-    yyjson_arr_foreach(list, i, n, value)
-    {
+    json_each(value, list)
         if (!r.failed)
             read_write(&r, value, task, path, &c->writes[c->n_writes++]);
-    }
     return !r.failed;
 }
 
 /* {task: [interrupt, …], …} of the tasks that have some. */
 static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 {
-    yyjson_val *task;
     struct buf json LOCAL_BUF(SIZE_MAX / 4);
-    size_t i, n;
 
     json_begin(&json);
-    yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
-    {
+    json_each(task, tasks) {
         yyjson_val *interrupts = json_at(task, "interrupts");
 
         if (yyjson_arr_size(interrupts) == 0 || str_absent(json_text(json_at(task, "id"))))

@@ -32,14 +32,12 @@ bool items_read_ns(struct http_request *req,
                    struct str *ret)
 {
     char text[ITEM_MAX_NS];
-    size_t i, max, n = 0;
-    yyjson_val *value;
+    size_t n = 0;
 
     if (!json_is_null(list) && (!yyjson_is_arr((yyjson_val *)list) ||
                                 yyjson_arr_size((yyjson_val *)list) > MAX_LABELS))
         return items_refuse(req, "a namespace must be a list of at most 32 labels");
-    yyjson_arr_foreach((yyjson_val *)list, i, max, value)
-    {
+    json_each(value, list) {
         struct str label = json_text(value);
 
         if (!is_label(label) || n + label.n + 1 > sizeof(text))

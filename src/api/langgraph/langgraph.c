@@ -62,11 +62,9 @@ static void add_name(const char *const *members, struct str name, struct selecti
 
 struct selection langgraph_select(const char *const *members, const yyjson_val *list)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)list);
     struct selection s = { 0 };
-    yyjson_val *name;
 
-    while ((name = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(name, list)
         add_name(members, json_text(name), &s);
     return s;
 }
@@ -88,8 +86,7 @@ static void each_value(struct http_request *req,
             take(arg, value);
             continue;
         }
-        yyjson_arr_iter it = yyjson_arr_iter_with(json.root);
-        for (yyjson_val *v; (v = yyjson_arr_iter_next(&it)) != NULL;)
+        json_each(v, json.root)
             take(arg, json_text(v));
     }
 }
@@ -247,15 +244,13 @@ static bool are_good(struct http_request *req, const struct modes *m)
 
 bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)value);
     struct modes m = { 0 };
-    yyjson_val *name;
 
     if (json_is_null(value))
         m.all = MODE_VALUES;
     else if (!yyjson_is_arr((yyjson_val *)(uintptr_t)value))
         add_mode(&m, json_text(value));
-    while ((name = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(name, value)
         add_mode(&m, json_text(name));
     *ret = m.all;
     return are_good(req, &m);

@@ -130,12 +130,9 @@ static void put_task(struct state_reading *r,
     char ns[MAX_NS];
     struct checkpoint_filter filter = { .thread = of->of.thread,
                                         .ns = ns_of_task(task, of->of.ns, ns) };
-    size_t i, n;
-    yyjson_val *key, *value;
 
     json_begin(b);
-    yyjson_obj_foreach((yyjson_val *)task, i, n, key, value)
-    {
+    json_each_member(key, value, task) {
         if (str_is(json_text(key), "state"))
             continue;
         json_put_key(b, json_text(key));
@@ -157,12 +154,9 @@ static void put_tasks(struct state_reading *r,
                       size_t n_graphs)
 {
     struct buf *b = &r->query->out;
-    yyjson_val *task;
-    size_t i, n;
 
     json_add_array(b, "tasks");
-    yyjson_arr_foreach((yyjson_val *)tasks, i, n, task)
-    {
+    json_each(task, tasks) {
         json_next(b);
         if (r->what->subgraphs)
             put_task(r, task, of, n_graphs);

@@ -20,28 +20,21 @@ static bool refuse(struct http_request *req, const char *why)
 
 static bool is_superstep(const yyjson_val *value)
 {
-    yyjson_val *updates = json_at(value, "updates"), *update;
-    size_t i, n;
+    yyjson_val *updates = json_at(value, "updates");
 
     if (!yyjson_is_arr(updates) || yyjson_arr_size(updates) == 0)
         return false;
-    yyjson_arr_foreach(updates, i, n, update)
-    {
+    json_each(update, updates)
         if (!yyjson_is_obj(update))
             return false;
-    }
     return true;
 }
 
 static bool check(struct http_request *req, const yyjson_val *supersteps, struct str graph)
 {
-    yyjson_val *one;
-    size_t i, n;
-
     if (!yyjson_is_arr((yyjson_val *)supersteps))
         return refuse(req, "\"supersteps\" must be a list");
-    yyjson_arr_foreach((yyjson_val *)supersteps, i, n, one)
-    {
+    json_each(one, supersteps) {
         if (!is_superstep(one))
             return refuse(req, "each of \"supersteps\" must be {\"updates\": [{\"values\": …, "
                                "\"as_node\": …}, …]}, with one update or more");

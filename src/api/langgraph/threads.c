@@ -193,10 +193,7 @@ static bool read_part(struct json_reader *reader, struct str text, struct json *
 
 static bool has_id(const yyjson_val *list, struct str id)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)list);
-    yyjson_val *v;
-
-    while ((v = yyjson_arr_iter_next(&it)) != NULL)
+    json_each(v, list)
         if (str_eq(json_text(v), id))
             return true;
     return false;

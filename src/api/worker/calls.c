@@ -84,24 +84,17 @@ static bool add_named(const yyjson_val *id,
 /* Jobs and threads that @value names, however deep; false: more than there is room for. */
 static bool find_named(const yyjson_val *value, struct journal_named *list, size_t *n)
 {
-    yyjson_val *key, *member, *one;
-    size_t i, k, max, n_ids;
     bool ok = true, is_thread;
 
     if (value == NULL)
         return true; /* a call without params */
-    yyjson_arr_foreach((yyjson_val *)value, i, max, member)
-    {
+    json_each(member, value)
         ok = ok && find_named(member, list, n);
-    }
-    yyjson_obj_foreach((yyjson_val *)value, i, max, key, member)
-    {
+    json_each_member(key, member, value) {
         if (is_name_of(json_text(key), &is_thread)) {
             ok = ok && add_named(member, is_thread, list, n);
-            yyjson_arr_foreach(member, k, n_ids, one)
-            {
+            json_each(one, member)
                 ok = ok && add_named(one, is_thread, list, n);
-            }
         }
         ok = ok && find_named(member, list, n);
     }
