@@ -25,7 +25,7 @@
 #include "agents/pool/pool.h"
 #include "agents/task.h"
 #include "base/container_of.h"
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ struct agent_runner {
     struct exec *exec;
     const struct exec_agent *agent; /* borrowed */
     struct environment env;
-    struct mailbox_call lease;
+    struct journal_request lease;
     struct pool *pool;        /* owned; NULL: a process for each job */
     struct call_router board; /* of the pool */
     size_t n_works;
@@ -107,7 +107,7 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
 static void ask(struct agent_runner *runner, enum journal_op op)
 {
     struct exec *e = runner->exec;
-    struct journal_request *req = mailbox_call_begin(&runner->lease, op);
+    struct journal_request *req = journal_request_begin(&runner->lease, op);
 
     runner->is_wanted = runner->ask_first = false;
     if (op == JOURNAL_COUNT) {
@@ -120,7 +120,7 @@ static void ask(struct agent_runner *runner, enum journal_op op)
         if (runner->slots != NULL)
             name_place(runner, req);
     }
-    mailbox_call_send(&runner->lease, e->host.journal);
+    journal_post(e->host.journal, &runner->lease);
 }
 
 static void lease(struct agent_runner *runner)
@@ -128,7 +128,7 @@ static void lease(struct agent_runner *runner)
     if (runner->pool != NULL && !runner->exec->is_draining)
         call_router_go_on(&runner->board);
     if (runner->exec->is_draining || !runner->is_wanted || runner->owes ||
-        runner->lease.is_flying)
+        runner->lease.loop_call.is_pending)
         return;
     if (has_place(runner))
         ask(runner, JOURNAL_LEASE);
@@ -146,11 +146,11 @@ static void lease_more(struct exec *e)
 /* The leased job again: its texts are still in the request. */
 static void return_job(struct agent_runner *runner)
 {
-    struct journal_request *req = &runner->lease.req;
+    struct journal_request *req = &runner->lease;
 
     runner->owes = true;
     journal_request_hand_back(req);
-    mailbox_call_send(&runner->lease, runner->exec->host.journal);
+    journal_post(runner->exec->host.journal, &runner->lease);
 }
 
 /* --- the end ----------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static void close_when_idle(struct exec *e)
     if (!e->host.is_stopping || count(e) > 0 || e->is_closed)
         return;
     for (size_t i = 0; i < e->n_runners; i++)
-        if (e->runners[i].lease.is_flying ||
+        if (e->runners[i].lease.loop_call.is_pending ||
             (e->runners[i].pool != NULL && !call_router_is_idle(&e->runners[i].board)))
             return;
     e->is_closed = true;
@@ -269,7 +269,7 @@ static void on_work_ended(void *arg, struct task *w)
 
 static int give_to_pool(struct agent_runner *runner)
 {
-    const struct journal_request *req = &runner->lease.req;
+    const struct journal_request *req = &runner->lease;
     int err = pool_take(runner->pool, req);
 
     if (err == 0 && runner->ask_first)
@@ -286,7 +286,7 @@ static int give_to_work(struct agent_runner *runner)
                                     .ended = on_work_ended,
                                     .arg = runner };
     struct task *w;
-    int err = task_new(&options, &runner->lease.req, &w);
+    int err = task_new(&options, &runner->lease, &w);
 
     if (err != 0)
         return err;
@@ -312,19 +312,20 @@ static void job_came(struct agent_runner *runner)
     (void)count(runner->exec); /* for exec_running */
 }
 
-static void on_lease_answered(struct mailbox_call *p)
+static void on_lease_answered(struct loop_call *call)
 {
-    struct agent_runner *runner = p->owner;
+    struct agent_runner *runner = call->owner;
+    struct journal_request *req = &runner->lease;
     struct exec *e = runner->exec;
 
-    if (p->req.op == JOURNAL_RETURN)
-        runner->owes = p->req.code == ERR_BUSY; /* the poll tries again */
-    else if (p->req.op == JOURNAL_COUNT)
-        pool_need(runner->pool, p->req.code == 0 ? p->req.count.n_waiting : 0);
-    else if (p->req.code == 0)
+    if (req->op == JOURNAL_RETURN)
+        runner->owes = req->code == ERR_BUSY; /* the poll tries again */
+    else if (req->op == JOURNAL_COUNT)
+        pool_need(runner->pool, req->code == 0 ? req->count.n_waiting : 0);
+    else if (req->code == 0)
         job_came(runner);
-    if (!p->is_flying && !runner->owes) {
-        arena_done(&p->req.mem); /* the input may have been large */
+    if (!call->is_pending && !runner->owes) {
+        arena_done(&req->mem); /* the input may have been large */
         lease_more(e);
     }
     close_when_idle(e);
@@ -410,7 +411,7 @@ static void on_news(struct loop_message *message)
     if (!tell(e, n))
         for (size_t i = 0; i < e->n_runners; i++) /* the cancel may arrive before the job itself
                                                    */
-            e->runners[i].ask_first = e->runners[i].lease.is_flying;
+            e->runners[i].ask_first = e->runners[i].lease.loop_call.is_pending;
     free(n);
 }
 
@@ -448,7 +449,7 @@ static void on_poll(uv_timer_t *timer)
         struct agent_runner *runner = &e->runners[i];
 
         runner->is_wanted = runner->board.is_wanted = true;
-        if (runner->owes && !runner->lease.is_flying)
+        if (runner->owes && !runner->lease.loop_call.is_pending)
             return_job(runner);
     }
     lease_more(e);
@@ -532,7 +533,7 @@ static int add_runners(struct exec *e, const struct exec_options *options, struc
         runner->exec = e;
         runner->agent = agent;
         runner->is_wanted = true; /* what waited before we came */
-        mailbox_call_init(&runner->lease, e->box, runner, on_lease_answered);
+        journal_request_init(&runner->lease, e->box, runner, on_lease_answered);
         e->n_runners = i + 1;
         if (kind->outlives_server)
             runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
@@ -631,7 +632,7 @@ void exec_free(struct exec *e)
     if (e->box != NULL)
         exec_stop(e);
     for (size_t i = 0; i < e->n_runners; i++) {
-        mailbox_call_done(&e->runners[i].lease);
+        journal_request_done(&e->runners[i].lease);
         environment_done(&e->runners[i].env);
         if (e->runners[i].pool != NULL)
             call_router_done(&e->runners[i].board);

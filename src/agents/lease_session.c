@@ -22,11 +22,11 @@ void lease_session_remark(const struct lease_session *d, const char *what, const
 
 static void free_when_closed(struct lease_session *d)
 {
-    if (!d->is_closed || d->beat.is_flying)
+    if (!d->is_closed || d->beat.loop_call.is_pending)
         return;
     outbox_done(&d->outbox);
-    mailbox_call_done(&d->word);
-    mailbox_call_done(&d->beat);
+    journal_request_done(&d->word);
+    journal_request_done(&d->beat);
     arena_done(&d->mem);
     d->events->closed(d);
 }
@@ -78,11 +78,10 @@ static void lose(struct lease_session *d, int code, const char *why)
 /* --- what is said to the journal --------------------------------------------- */
 
 static struct journal_request *begin(struct lease_session *d,
-                                     struct mailbox_call *p,
+                                     struct journal_request *req,
                                      enum journal_op op)
 {
-    struct journal_request *req = mailbox_call_begin(p, op);
-
+    (void)journal_request_begin(req, op);
     req->job = d->job;
     req->lease.key = d->key;
     req->lease.attempt = d->attempt;
@@ -95,7 +94,7 @@ static void send_batch(struct lease_session *d)
 
     req->append.producer_seq = d->outbox.seq;
     req->append.bytes = buf_text(&d->outbox.batch);
-    mailbox_call_send(&d->word, d->host->journal);
+    journal_post(d->host->journal, &d->word);
 }
 
 static void send_last(struct lease_session *d)
@@ -112,7 +111,7 @@ static void send_last(struct lease_session *d)
                                                .phase = d->last.phase,
                                                .output = d->last.output };
     d->last_sent = true;
-    mailbox_call_send(&d->word, d->host->journal);
+    journal_post(d->host->journal, &d->word);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -143,7 +142,7 @@ static bool try_later(struct lease_session *d, const char *why)
 
 void lease_session_go_on(struct lease_session *d)
 {
-    if (d->word.is_flying || d->is_retrying || d->is_over)
+    if (d->word.loop_call.is_pending || d->is_retrying || d->is_over)
         return;
     int next = d->is_gone ? ERR_NOT_FOUND : outbox_next(&d->outbox);
     if (next == 0)
@@ -237,43 +236,45 @@ static void batch_answered(struct lease_session *d, const struct journal_request
     }
 }
 
-static void on_word_answered(struct mailbox_call *p)
+static void on_word_answered(struct loop_call *call)
 {
-    struct lease_session *d = p->owner;
+    struct lease_session *d = call->owner;
+    const struct journal_request *req = &d->word;
 
-    if (p->req.op == JOURNAL_APPEND)
-        batch_answered(d, &p->req);
-    else if (p->req.code == ERR_BUSY || p->req.code == ERR_NOMEM)
-        (void)try_later(d, p->req.why.text); /* as above */
+    if (req->op == JOURNAL_APPEND)
+        batch_answered(d, req);
+    else if (req->code == ERR_BUSY || req->code == ERR_NOMEM)
+        (void)try_later(d, req->why.text); /* as above */
     else
         d->last_heard = true; /* or another one was sent before */
     lease_session_go_on(d);
 }
 
-static void on_beat_answered(struct mailbox_call *p)
+static void on_beat_answered(struct loop_call *call)
 {
-    struct lease_session *d = p->owner;
-    int code = p->req.code;
+    struct lease_session *d = call->owner;
+    const struct journal_request *req = &d->beat;
+    int code = req->code;
 
     if (d->is_closing) {
         free_when_closed(d);
         return;
     }
-    if (code == 0 && p->req.cancel)
+    if (code == 0 && req->cancel)
         d->events->cancel(d);
-    else if (code == 0 && p->req.pause && d->events->pause != NULL)
+    else if (code == 0 && req->pause && d->events->pause != NULL)
         d->events->pause(d);
     else if (code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_CLOSED)
-        lose(d, code, p->req.why.text);
+        lose(d, code, req->why.text);
     lease_session_go_on(d);
 }
 
 void lease_session_ask(struct lease_session *d)
 {
-    if (d->beat.is_flying || d->last_sent || d->is_gone)
+    if (d->beat.loop_call.is_pending || d->last_sent || d->is_gone)
         return;
     (void)begin(d, &d->beat, JOURNAL_HEARTBEAT);
-    mailbox_call_send(&d->beat, d->host->journal);
+    journal_post(d->host->journal, &d->beat);
 }
 
 /* --- the start --------------------------------------------------------------- */
@@ -298,8 +299,8 @@ int lease_session_init(struct lease_session *d,
     if (!arena_copy(&d->mem, lease->row->id, &d->job))
         return ERR_NOMEM;
     outbox_init(&d->outbox);
-    mailbox_call_init(&d->word, host->box, d, on_word_answered);
-    mailbox_call_init(&d->beat, host->box, d, on_beat_answered);
+    journal_request_init(&d->word, host->box, d, on_word_answered);
+    journal_request_init(&d->beat, host->box, d, on_beat_answered);
     (void)uv_timer_init(host->loop, &d->retry); /* cannot fail */
     d->retry.data = d;
     return 0;

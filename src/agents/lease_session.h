@@ -11,7 +11,7 @@
 
 #include "agents/assignment.h"
 #include "agents/outbox.h"
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 
 struct lease_session;
 struct host;
@@ -56,8 +56,8 @@ struct lease_session {
     int64_t lease_ms;
     struct arena mem;
     struct outbox outbox;
-    struct mailbox_call word; /* APPEND, then the final request */
-    struct mailbox_call beat;
+    struct journal_request word; /* APPEND, then the final request */
+    struct journal_request beat;
     uv_timer_t retry;
     int64_t retry_ms; /* the last delay; 0: the last try went well */
     struct last_report last;

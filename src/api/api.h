@@ -117,13 +117,12 @@ void api_loop_stop(struct http_loop *loop, void *app);
 
 struct journal_call {
     struct journal_request journal;
-    struct loop_message message;
     struct app_loop *loop;
     struct http_request *req;                  /* NULL: the connection is gone */
     void (*answer)(struct journal_call *call); /* on the loop, only while req is there */
-    bool (*left)(struct journal_call *call); /* else; true: it was posted again.  NULL: nothing
-                                              */
-    struct token *token;                     /* ref; the caller's */
+    /* Instead, when the client has gone; true: it was posted again.  NULL: nothing. */
+    bool (*left)(struct journal_call *call);
+    struct token *token; /* ref; the caller's */
     struct buf out;
     struct buf body; /* the request's, kept */
     bool aiq;        /* the asynchronous API's shapes */
@@ -196,8 +195,7 @@ struct store_query *store_query_new_for(struct app_loop *loop,
                                         struct str job,
                                         void (*run)(struct thread_task *, struct store *));
 void store_query_post(struct store_query *query);
-/* For a query that somebody else answers, by thread_task_answer(): only its client is watched.
- */
+/* For a query that somebody else answers, by loop_call_answer(): only its client is watched. */
 void store_query_await(struct store_query *query);
 /* Posts it when @read has taken what it needs from the body, of which JSON may be @depth deep;
  * else it is freed, and @read has answered. */
@@ -208,6 +206,8 @@ void store_query_read(struct store_query *query,
 void store_query_broke(struct store_query *query, const struct error *why);
 /* On the loop: answers with its status and `out`. */
 void store_query_respond(struct store_query *query);
+/* The same for one that was never posted, and frees it. */
+void store_query_finish(struct store_query *query);
 static inline struct store_query *store_query_of(struct thread_task *task)
 {
     return container_of(task, struct store_query, task);

@@ -3,7 +3,6 @@
 
 #include "auth/permit.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "base/error.h"
 #include "base/histogram.h"
 #include "dialect/aiq.h"
@@ -46,8 +45,8 @@ static void on_gone(struct http_request *req, void *data)
 
     (void)req;
     call->req = NULL;
-    if (call->journal.op == JOURNAL_LEASE || call->journal.op == JOURNAL_CALL)
-        journal_withdraw(&call->journal);
+    loop_call_cancel(&call->journal.loop_call);
+    journal_withdraw(&call->journal);
 }
 
 static bool has_work(const struct journal_request *j)
@@ -55,47 +54,36 @@ static bool has_work(const struct journal_request *j)
     return j->op == JOURNAL_LEASE && j->code == 0;
 }
 
-/* The one who asked for work has gone before it came: the request that hands it back. */
-static struct journal_request *give_back(struct journal_call *call)
+/* A lease for a client that has gone is handed back. */
+static void on_dropped(struct loop_call *dropped)
 {
-    journal_request_hand_back(&call->journal);
-    return &call->journal;
+    struct journal_call *call = dropped->owner;
+    bool has_loop = dropped->home != NULL;
+
+    if (has_work(&call->journal)) {
+        journal_request_hand_back(&call->journal);
+        journal_post(call->loop->app->journal, &call->journal);
+    } else if (!has_loop || call->left == NULL || !call->left(call)) {
+        journal_call_free(call);
+    }
 }
 
-static void on_message(struct loop_message *message)
+static void on_answered(struct loop_call *answered)
 {
-    struct journal_call *call = container_of(message, struct journal_call, message);
+    struct journal_call *call = answered->owner;
 
     if (call->journal.op == JOURNAL_APPEND && call->journal.code == 0)
         token_took_events(call->token, call->journal.append.taken.accepted,
                           (int64_t)clock_monotonic_us());
-    bool is_work = has_work(&call->journal);
-    bool is_here = call->req != NULL && !(is_work && http_has_left(call->req));
-    if (call->req != NULL)
-        http_on_gone(call->req, NULL, NULL);
-    if (is_here)
-        call->answer(call);
-    else if (call->req != NULL)
+    http_on_gone(call->req, NULL, NULL);
+    if (has_work(&call->journal) && http_has_left(call->req)) {
         http_respond(call->req, 204, NULL, STR_NONE); /* which hardly anybody reads */
-    call->req = NULL;
-    if (is_work && !is_here)
-        journal_batch_put(&call->loop->batch, give_back(call));
-    else if (is_here || call->left == NULL || !call->left(call))
-        journal_call_free(call);
-}
-
-/* On the journal's thread. */
-static void on_done(struct journal_request *journal)
-{
-    struct journal_call *call = container_of(journal, struct journal_call, journal);
-
-    if (mailbox_post(call->loop->box, &call->message) == 0)
+        on_gone(call->req, call);
+        on_dropped(answered);
         return;
-    /* The loop has gone, and its connections with it. */
-    if (has_work(journal))
-        journal_post(call->loop->app->journal, give_back(call));
-    else
-        journal_call_free(call);
+    }
+    call->answer(call);
+    journal_call_free(call);
 }
 
 struct journal_call *journal_call_new(struct http_request *req,
@@ -119,12 +107,11 @@ struct journal_call *journal_call_new(struct http_request *req,
     call->loop = app_loop_of(req);
     call->req = req;
     call->answer = answer;
-    call->message.deliver = on_message;
-    journal_request_init(&call->journal, op);
-    call->journal.done = on_done;
+    journal_request_init(&call->journal, call->loop->box, call, on_answered);
+    call->journal.loop_call.dropped = on_dropped;
+    (void)journal_request_begin(&call->journal, op);
     call->token = token_ref(token);
     api_set_caller(&call->journal, token);
-    arena_init(&call->journal.mem);
     buf_init(&call->out, SIZE_MAX / 4);
     buf_init(&call->body, SIZE_MAX / 4);
     buf_str(&call->body, http_body(req));
@@ -165,7 +152,7 @@ void journal_call_free(struct journal_call *call)
     if (call->found != NULL)
         store_query_free(call->found);
     token_unref(call->token);
-    arena_done(&call->journal.mem);
+    journal_request_done(&call->journal);
     buf_done(&call->out);
     buf_done(&call->body);
     free(call);

@@ -258,7 +258,6 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     streams_close(l->streams);
     mailbox_close(l->box);
     journal_batch_close(&l->batch); /* the last messages may have put something in it */
-    hub_release(l->hub);
 }
 
 /* --- operations ------------------------------------------------------------------------- */

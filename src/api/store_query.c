@@ -1,4 +1,4 @@
-/* Looks: requests on their way to the store and back. */
+/* Store queries: requests on their way to the store and back. */
 #include "api/admit.h"
 
 #include "base/error.h"
@@ -11,6 +11,7 @@ static void on_gone(struct http_request *req, void *data)
 
     (void)req;
     query->req = NULL;
+    loop_call_cancel(&query->task.loop_call);
 }
 
 void store_query_respond(struct store_query *query)
@@ -23,20 +24,29 @@ void store_query_respond(struct store_query *query)
         api_json(query->req, query->status, &query->out);
 }
 
-static void on_done(struct thread_task *task)
+void store_query_finish(struct store_query *query)
 {
-    struct store_query *query = store_query_of(task);
+    store_query_respond(query);
+    store_query_free(query);
+}
+
+static void on_answered(struct loop_call *call)
+{
+    struct store_query *query = call->owner;
     bool is_kept = false;
 
-    if (query->req != NULL) {
-        http_on_gone(query->req, NULL, NULL);
-        if (query->answer != NULL && query->status == 200)
-            is_kept = query->answer(query);
-        else
-            store_query_respond(query);
-    }
+    http_on_gone(query->req, NULL, NULL);
+    if (query->answer != NULL && query->status == 200)
+        is_kept = query->answer(query);
+    else
+        store_query_respond(query);
     if (!is_kept)
         store_query_free(query);
+}
+
+static void on_dropped(struct loop_call *call)
+{
+    store_query_free(call->owner);
 }
 
 const struct job_scope *store_query_reach(const struct store_query *query)
@@ -87,9 +97,10 @@ struct store_query *store_query_new_for(struct app_loop *loop,
     str_copy(query->job, job);
     query->job_n = job.n;
     query->status = 200;
-    query->task.home = query->loop->box;
+    query->task.loop_call = (struct loop_call){
+        .home = loop->box, .owner = query, .answered = on_answered, .dropped = on_dropped
+    };
     query->task.run = run;
-    query->task.done = on_done;
     buf_init(&query->out, SIZE_MAX / 4);
     arena_init(&query->mem);
     return query;

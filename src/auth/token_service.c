@@ -341,7 +341,7 @@ int64_t token_service_ticket_offset(const struct token_service *k)
 
 /* --- the thread ------------------------------------------------------------------ */
 
-static int create(struct token_service *k, struct token_request *req)
+static int create_token(struct token_service *k, struct token_request *req)
 {
     struct token *parent = keyring_find(k->ring, req->row.parent);
     struct token *t = NULL;
@@ -352,7 +352,7 @@ static int create(struct token_service *k, struct token_request *req)
     return code == 0 ? store_token_insert(k->store, &req->row, &req->why) : code;
 }
 
-static int revoke(struct token_service *k, struct token_request *req)
+static int revoke_token(struct token_service *k, struct token_request *req)
 {
     const struct token *t = keyring_find(k->ring, req->row.id);
 
@@ -365,15 +365,15 @@ static int revoke(struct token_service *k, struct token_request *req)
 
 static void serve(struct token_service *k, struct token_request *req)
 {
-    int code = req->op == TOKEN_CREATE ? create(k, req)
+    int code = req->op == TOKEN_CREATE ? create_token(k, req)
                : req->op == TOKEN_REVOKE
-                   ? revoke(k, req)
+                   ? revoke_token(k, req)
                    : store_session_delete(k->store, req->row.id, &req->why);
 
     if (code == 0)
         code = look(k, &req->why);
     req->code = code;
-    req->done(req);
+    loop_call_answer(req->call);
 }
 
 static bool has_expired_session(const struct keyring *ring, int64_t now)
@@ -473,6 +473,7 @@ void token_service_stop(struct token_service *k)
 void token_service_post(struct token_service *k, struct token_request *req)
 {
     req->next = NULL;
+    loop_call_start(req->call);
     (void)pthread_mutex_lock(&k->lock);
     *k->last = req;
     k->last = &req->next;

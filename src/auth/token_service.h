@@ -12,6 +12,7 @@
 #include "auth/keyring.h"
 #include "base/error.h"
 #include "base/must_check.h"
+#include "loop/loop_call.h"
 #include "store/store.h"
 
 struct token_service;
@@ -67,12 +68,12 @@ enum token_op {
     TOKEN_LOGOUT, /* row.id: of a session */
 };
 
-/* The caller's memory, alive until `done`. */
+/* The caller's memory, alive until the answer. */
 struct token_request {
     struct token_request *next; /* the token service's */
     enum token_op op;
     struct token_row row;
-    void (*done)(struct token_request *req); /* on the token service's thread */
+    struct loop_call *call; /* answered when it is done */
     /* ERR_REFUSED, ERR_NOT_FOUND; ERR_BUSY, ERR_IO: try again. */
     int code;
     struct error why;

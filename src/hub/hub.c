@@ -406,7 +406,7 @@ void hub_stop(struct hub *h)
 {
     assert_owner(&h->owner);
     if (h->recheck != NULL)
-        h->recheck->is_stopped = true;
+        loop_call_cancel(&h->recheck->task.loop_call);
 }
 
 /* --- joining and leaving -------------------------------------------------------- */
@@ -678,11 +678,6 @@ int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret)
     }
     *ret = h;
     return 0;
-}
-
-void hub_release(struct hub *h)
-{
-    thread_owner_release(&h->owner);
 }
 
 void hub_free(struct hub *h)

@@ -43,8 +43,6 @@ MUST_CHECK int hub_new(struct hub_shared *shared, struct mailbox *box, struct hu
 void hub_recheck(struct hub *h, struct thread_pool *pool);
 /* Before the mailbox is closed: what the store says from now on is ignored. */
 void hub_stop(struct hub *h);
-/* The loop has ended: readers that are left leave on the thread that frees the pool. */
-void hub_release(struct hub *h);
 /* All readers must have left, and the pool be gone. */
 void hub_free(struct hub *h);
 

@@ -66,8 +66,20 @@ bool page_is_beyond_end(const struct page *p)
     return p->cached->n_frames == 0 && p->cached->at_end && job_state_is_final(p->state);
 }
 
-void page_ask(struct page *p, struct thread_pool *pool)
+static void on_dropped(struct loop_call *call)
 {
+    page_free(container_of(call, struct page, task.loop_call));
+}
+
+void page_ask(struct page *p,
+              struct thread_pool *pool,
+              struct mailbox *home,
+              void *owner,
+              void (*answered)(struct loop_call *call))
+{
+    p->task.loop_call = (struct loop_call){
+        .home = home, .owner = owner, .answered = answered, .dropped = on_dropped
+    };
     p->page_cache = thread_pool_page_cache(pool);
     thread_pool_post(pool, &p->task);
 }

@@ -13,7 +13,6 @@
 
 struct page {
     struct thread_task task;
-    void *data; /* the asker's; NULL: nobody waits for it any more */
 
     /* In. */
     char job[80]; /* its id */
@@ -50,7 +49,12 @@ void page_free(struct page *p);
 /* There is nothing on it, and will be nothing: the job has ended before. */
 bool page_is_beyond_end(const struct page *p);
 
-/* It is given to task.done on the loop of task.home. */
-void page_ask(struct page *p, struct thread_pool *pool);
+/* @answered gets it on the loop of @home; call.owner is @owner.  If it is cancelled before, it
+ * is freed. */
+void page_ask(struct page *p,
+              struct thread_pool *pool,
+              struct mailbox *home,
+              void *owner,
+              void (*answered)(struct loop_call *call));
 
 #endif

@@ -26,17 +26,14 @@ static void on_run(struct thread_task *task, struct store *store)
 static void ask_next(struct recheck *r)
 {
     r->n = hub_quiet_jobs(r->hub, r->jobs, RECHECK_JOBS);
-    r->is_running = r->n > 0;
-    if (r->is_running)
+    if (r->n > 0)
         thread_pool_post(r->pool, &r->task);
 }
 
-static void on_done(struct thread_task *task)
+static void on_answered(struct loop_call *call)
 {
-    struct recheck *r = container_of(task, struct recheck, task);
+    struct recheck *r = call->owner;
 
-    if (r->is_stopped)
-        return;
     for (size_t i = 0; i < r->n; i++)
         hub_rechecked(r->hub, &r->jobs[i]);
     ask_next(r);
@@ -49,16 +46,15 @@ int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret)
     if (r == NULL)
         return ERR_NOMEM;
     r->hub = h;
-    r->task.home = box;
+    r->task.loop_call = (struct loop_call){ .home = box, .owner = r, .answered = on_answered };
     r->task.run = on_run;
-    r->task.done = on_done;
     *ret = r;
     return 0;
 }
 
 void recheck_start(struct recheck *r, struct thread_pool *pool)
 {
-    if (r->is_running || r->is_stopped)
+    if (r->task.loop_call.is_pending || r->task.loop_call.is_cancelled)
         return;
     r->pool = pool;
     hub_begin_round(r->hub);

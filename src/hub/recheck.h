@@ -29,8 +29,6 @@ struct recheck {
     struct thread_task task;
     struct hub *hub;          /* borrowed */
     struct thread_pool *pool; /* borrowed */
-    bool is_running;          /* the pool has the task */
-    bool is_stopped;
     size_t n;
     struct recheck_job jobs[RECHECK_JOBS];
 };

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "hub/thread_pool.h"
 
-#include "base/container_of.h"
 #include "base/error.h"
 #include "hub/page_cache.h"
 
@@ -20,40 +19,10 @@ struct thread_pool {
     pthread_cond_t news;
     struct thread_task *first, **last; /* under lock */
     bool stopping;                     /* under lock */
-    struct thread_task *orphans;       /* under lock; done when the pool is freed */
     unsigned n_workers;
     struct worker *workers;        /* owned */
     struct page_cache *page_cache; /* owned */
 };
-
-static void on_message(struct loop_message *message)
-{
-    struct thread_task *task = container_of(message, struct thread_task, message);
-
-    task->done(task);
-}
-
-/* A closed mailbox: the loop has ended and its connections are gone, so that all that is left
- * to do is to free what the task holds.  One thread does that, when the others have ended: what
- * the tasks of a loop hold may be the same. */
-static void keep_orphan(struct thread_pool *p, struct thread_task *task)
-{
-    (void)pthread_mutex_lock(&p->lock);
-    task->next = p->orphans;
-    p->orphans = task;
-    (void)pthread_mutex_unlock(&p->lock);
-}
-
-void thread_task_answer(struct thread_task *task)
-{
-    task->message.deliver = on_message;
-    if (mailbox_post(task->home, &task->message) == 0)
-        return;
-    if (task->pool != NULL)
-        keep_orphan(task->pool, task);
-    else
-        task->done(task);
-}
 
 static struct thread_task *take(struct thread_pool *p)
 {
@@ -77,7 +46,7 @@ static void *work(void *arg)
 
     while ((task = take(w->pool)) != NULL) {
         task->run(task, w->store);
-        thread_task_answer(task);
+        loop_call_answer(&task->loop_call);
     }
     return NULL;
 }
@@ -127,7 +96,7 @@ struct page_cache *thread_pool_page_cache(const struct thread_pool *p)
 void thread_pool_post(struct thread_pool *p, struct thread_task *task)
 {
     task->next = NULL;
-    task->pool = p;
+    loop_call_start(&task->loop_call);
     (void)pthread_mutex_lock(&p->lock);
     *p->last = task;
     p->last = &task->next;
@@ -147,12 +116,6 @@ void thread_pool_free(struct thread_pool *p)
         if (p->workers[i].started)
             (void)pthread_join(p->workers[i].thread, NULL);
         store_close(p->workers[i].store);
-    }
-    while (p->orphans != NULL) {
-        struct thread_task *task = p->orphans;
-
-        p->orphans = task->next;
-        task->done(task);
     }
     (void)pthread_cond_destroy(&p->news);
     (void)pthread_mutex_destroy(&p->lock);

@@ -1,12 +1,12 @@
 /* A small pool of threads that read the store, so that no loop ever waits for a disk.
  *
  * Each thread has a store of its own, and all have a page cache for what they have read.  A
- * task runs on one of them and is then delivered on the loop whose mailbox it names. */
+ * task runs on one of them, and the loop that posted it gets the answer (loop/loop_call.h). */
 #ifndef HUB_THREAD_POOL_H
 #define HUB_THREAD_POOL_H
 
 #include "base/must_check.h"
-#include "loop/mailbox.h"
+#include "loop/loop_call.h"
 #include "store/store.h"
 
 struct thread_pool;
@@ -14,11 +14,8 @@ struct page_cache;
 
 struct thread_task {
     struct thread_task *next;                                   /* the pool's */
-    struct thread_pool *pool;                                   /* the pool's */
-    struct loop_message message;                                /* the pool's */
-    struct mailbox *home;                                       /* borrowed */
+    struct loop_call loop_call;                                 /* answered when it has run */
     void (*run)(struct thread_task *task, struct store *store); /* on a thread of the pool */
-    void (*done)(struct thread_task *task);                     /* on the loop of `home` */
 };
 
 MUST_CHECK int thread_pool_new(const struct store_options *store,
@@ -28,10 +25,6 @@ MUST_CHECK int thread_pool_new(const struct store_options *store,
                                struct error *err);
 struct page_cache *thread_pool_page_cache(const struct thread_pool *p);
 void thread_pool_post(struct thread_pool *p, struct thread_task *task);
-/* From any thread: it has run.  `done` is called on the loop of `home`.  If that loop has ended
- * and its connections with it, `done` only frees what the task holds: when the pool is freed,
- * or here if it was never posted to one. */
-void thread_task_answer(struct thread_task *task);
 /* Waits for the tasks that run; those that wait are run too. */
 void thread_pool_free(struct thread_pool *p);
 

@@ -51,11 +51,14 @@ void inbox_free(struct inbox *in)
 
 void inbox_put(struct inbox *in, struct journal_request *first)
 {
-    struct journal_request *last = first;
-    size_t n = 1;
+    struct journal_request *last = NULL;
+    size_t n = 0;
 
-    for (first->code = 0; last->next != NULL; last->code = 0, n++)
-        last = last->next;
+    for (struct journal_request *req = first; req != NULL; req = req->next, n++) {
+        req->code = 0;
+        loop_call_start(&req->loop_call);
+        last = req;
+    }
     (void)pthread_mutex_lock(&in->lock);
     bool was_empty = in->first == NULL;
     if (was_empty)

@@ -55,7 +55,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
 static void reply(struct journal_request *req)
 {
     req->next = NULL;
-    req->done(req);
+    loop_call_answer(&req->loop_call);
 }
 
 /* Refuse all waiting requests: the server is shutting down. */

@@ -1,10 +1,31 @@
 #include "journal/request.h"
 
-void journal_request_init(struct journal_request *req, enum journal_op op)
+#include <assert.h>
+
+void journal_request_init(struct journal_request *req,
+                          struct mailbox *home,
+                          void *owner,
+                          void (*answered)(struct loop_call *call))
 {
-    *req = (struct journal_request){ .op = op, .mem = req->mem };
+    *req = (struct journal_request){ .loop_call = {
+                                         .home = home, .owner = owner, .answered = answered } };
+    arena_init(&req->mem);
+}
+
+void journal_request_done(struct journal_request *req)
+{
+    assert(!req->loop_call.is_pending);
+    arena_done(&req->mem);
+}
+
+struct journal_request *journal_request_begin(struct journal_request *req, enum journal_op op)
+{
+    assert(!req->loop_call.is_pending);
+    arena_reset(&req->mem);
+    *req = (struct journal_request){ .op = op, .loop_call = req->loop_call, .mem = req->mem };
     if (op == JOURNAL_APPEND)
         req->append.producer_seq = -1;
+    return req;
 }
 
 void journal_request_hand_back(struct journal_request *req)

@@ -1,17 +1,19 @@
 /* A request to the journal: a small header that all have, and what its operation takes and
  * gives.
  *
- * The caller owns it, until `done` runs again.  Texts in are borrowed until then, texts out are
- * in its `mem`.  The members of an operation are marked `in` or `out`; ops.c has the table of
- * all operations. */
+ * The caller owns it, except between journal_post() and the answer.  Texts in are borrowed
+ * until then, texts out are in its `mem`.  The members of an operation are marked `in` or
+ * `out`; ops.c has the table of all operations. */
 #ifndef JOURNAL_REQUEST_H
 #define JOURNAL_REQUEST_H
 
 #include "base/arena.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "ingest/event.h"
 #include "jobs/lease.h"
+#include "loop/loop_call.h"
 #include "store/assistants.h"
 #include "store/checkpoints.h"
 #include "store/items.h"
@@ -96,7 +98,7 @@ struct submit_request {
     int64_t max_running;         /* jobs of its owner at work with which it may begin; 0: any */
     int64_t max_jobs, max_queued; /* that its owner may have open, and queued; 0: no limit */
     int64_t delay_ms;             /* it may not begin before */
-    /* Further jobs, made with this one or not at all; their `done` is not called. */
+    /* Further jobs, made with this one or not at all; they are not answered. */
     struct journal_request *more;
     /* Of a run of the thread of the header. */
     struct run_row run; /* with kwargs it is a run; also out */
@@ -316,10 +318,8 @@ struct publish_request {
 
 struct journal_request {
     struct journal_request *next; /* the journal's */
-    /* On the journal's thread, after the commit; the request is the caller's again. */
-    void (*done)(struct journal_request *req);
-    void *data;       /* the caller's */
-    struct arena mem; /* the caller makes and ends it */
+    struct loop_call loop_call;   /* answered after the commit; it is the caller's again */
+    struct arena mem;             /* for the texts of the answer */
     enum journal_op op;
 
     /* In: what it is about, and who asks. */
@@ -367,8 +367,19 @@ struct journal_request {
 
 _Static_assert(sizeof(struct journal_request) <= 800, "a request is small: see request.h");
 
-/* An empty request of that kind; `mem` stays, and is not reset. */
-void journal_request_init(struct journal_request *req, enum journal_op op);
+/* Its answers come to @answered on the loop of @home; see loop/loop_call.h. */
+void journal_request_init(struct journal_request *req,
+                          struct mailbox *home,
+                          void *owner,
+                          void (*answered)(struct loop_call *call));
+/* Not while it is pending. */
+void journal_request_done(struct journal_request *req);
+/* @req, as an empty request of that kind; what the last answer held is gone. */
+struct journal_request *journal_request_begin(struct journal_request *req, enum journal_op op);
+static inline struct journal_request *journal_request_of(struct loop_call *call)
+{
+    return container_of(call, struct journal_request, loop_call);
+}
 /* Makes a LEASE that got a job, or a call, the request that hands it back; one that is that
  * already stays as it is. */
 void journal_request_hand_back(struct journal_request *req);

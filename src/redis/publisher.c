@@ -12,7 +12,7 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "redis/publish_cursor.h"
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 #include "dialect/dialect.h"
 #include "jobs/job.h"
 #include "journal/journal.h"
@@ -53,7 +53,7 @@ struct publisher {
     struct frames frames;
     struct buf channel;
     uv_timer_t tick, pace;
-    struct mailbox_call post;
+    struct journal_request post;
     struct journal_mark marks[MAX_MARKS];
     size_t n_marks;
     bool is_paused; /* Redis has refused something: until the next tick */
@@ -383,26 +383,26 @@ static void collect_marks(struct publisher *p)
 
 static bool store_marks(struct publisher *p)
 {
-    if (p->post.is_flying)
+    if (p->post.loop_call.is_pending)
         return false;
     collect_marks(p);
     if (p->n_marks == 0)
         return false;
-    struct journal_request *req = mailbox_call_begin(&p->post, JOURNAL_MARK_PUBLISHED);
+    struct journal_request *req = journal_request_begin(&p->post, JOURNAL_MARK_PUBLISHED);
     req->published.marks = p->marks;
     req->published.n_marks = p->n_marks;
-    mailbox_call_send(&p->post, p->opt.journal);
+    journal_post(p->opt.journal, &p->post);
     return true;
 }
 
 /* Marks and publish cursors are both in the order of the ring. */
-static void on_marked(struct mailbox_call *post)
+static void on_marked(struct loop_call *call)
 {
-    struct publisher *p = post->owner;
+    struct publisher *p = call->owner;
     size_t i = 0;
 
     for (struct publish_cursor *cursor = p->cursors.all.next;
-         cursor != &p->cursors.all && post->req.code == 0; cursor = cursor->next) {
+         cursor != &p->cursors.all && p->post.code == 0; cursor = cursor->next) {
         if (i < p->n_marks && p->marks[i].key == cursor->key)
             cursor->marked = p->marks[i++].published;
     }
@@ -433,7 +433,7 @@ void publisher_free(struct publisher *p)
     publish_cursors_done(&p->cursors);
     frames_done(&p->frames);
     buf_done(&p->channel);
-    mailbox_call_done(&p->post);
+    journal_request_done(&p->post);
     free(p);
 }
 
@@ -465,7 +465,7 @@ static bool is_busy(struct publisher *p)
     bool hopes = redis_is_connected(p->redis) && counter_get(&p->opt.counts->lag) > 0 &&
                  p->n_closing * CLOSE_TICK_MS < CLOSE_MS;
 
-    return hopes || p->post.is_flying || store_marks(p);
+    return hopes || p->post.loop_call.is_pending || store_marks(p);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -503,7 +503,7 @@ int publisher_open(const struct publisher_options *options, struct publisher **r
     publish_cursors_init(&p->cursors);
     frames_init(&p->frames, SIZE_MAX / 4);
     buf_init(&p->channel, SIZE_MAX / 4);
-    mailbox_call_init(&p->post, options->box, p, on_marked);
+    journal_request_init(&p->post, options->box, p, on_marked);
     struct redis_options redis = { .url = options->url,
                                    .name = "spoolwire-publisher",
                                    .state = on_state,

@@ -14,7 +14,7 @@
 #include "base/table.h"
 #include "redis/barrier.h"
 #include "redis/payload.h"
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 #include "jobs/job.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct channel_feed {
     size_t at, n_sent; /* of the flying batch: the first line that is not stored; under way */
     struct journal_line *lines; /* owned; of the flying batch */
     size_t cap_lines;
-    struct mailbox_call post;
+    struct journal_request post;
     bool is_dirty, is_stuck; /* stuck: to be sent again at the next tick */
     unsigned idle;
     size_t id_n;
@@ -74,7 +74,7 @@ struct subscriber {
     uv_check_t check;
     uv_timer_t tick, pace;
     unsigned n_ticks;
-    struct mailbox_call renew;
+    struct journal_request renew;
     uint64_t n_untold;
     unsigned told_at;
     bool is_closing;
@@ -142,7 +142,7 @@ static void batch_done(struct feed_batch *b)
 
 /* --- feeds ------------------------------------------------------------------- */
 
-static void on_answer(struct mailbox_call *post);
+static void on_answer(struct loop_call *call);
 
 static struct str id_of(const struct channel_feed *f)
 {
@@ -162,7 +162,7 @@ static struct channel_feed *feed_new(struct subscriber *s, struct str job)
     f->id_n = job.n;
     buf_init(&f->filling.text, SIZE_MAX / 4);
     buf_init(&f->flying.text, SIZE_MAX / 4);
-    mailbox_call_init(&f->post, s->opt.box, f, on_answer);
+    journal_request_init(&f->post, s->opt.box, f, on_answer);
     f->prev = s->all.prev;
     f->next = &s->all;
     f->prev->next = s->all.prev = f;
@@ -178,7 +178,7 @@ static void feed_free(struct channel_feed *f)
     f->next->prev = f->prev;
     batch_done(&f->filling);
     batch_done(&f->flying);
-    mailbox_call_done(&f->post);
+    journal_request_done(&f->post);
     free(f->lines);
     free(f);
 }
@@ -230,20 +230,20 @@ static void send_batch(struct channel_feed *f)
     f->is_stuck = !make_lines(f);
     if (f->is_stuck)
         return;
-    struct journal_request *req = mailbox_call_begin(&f->post, JOURNAL_FEED);
+    struct journal_request *req = journal_request_begin(&f->post, JOURNAL_FEED);
     req->job = id_of(f);
     req->feed.lines = f->lines;
     req->feed.n_lines = f->n_sent;
     req->feed.worker = STR("channel");
     req->feed.agent = s->opt.agent;
-    mailbox_call_send(&f->post, s->opt.journal);
+    journal_post(s->opt.journal, &f->post);
 }
 
 static void send_next(struct channel_feed *f)
 {
     struct feed_batch empty = f->flying;
 
-    if (f->post.is_flying || f->flying.n > 0 || f->filling.n == 0)
+    if (f->post.loop_call.is_pending || f->flying.n > 0 || f->filling.n == 0)
         return;
     f->flying = f->filling;
     f->filling = empty;
@@ -266,7 +266,7 @@ static void complain(struct channel_feed *f, struct str why)
 static void count(struct channel_feed *f)
 {
     struct subscriber_counts *counts = f->owner->opt.counts;
-    const struct journal_request *req = &f->post.req;
+    const struct journal_request *req = &f->post;
 
     if (req->code == 0) {
         counter_add(&counts->events, req->feed.taken.accepted);
@@ -284,7 +284,7 @@ static void count(struct channel_feed *f)
 
 static bool is_idle(const struct channel_feed *f)
 {
-    return !f->post.is_flying && f->flying.n == 0 && f->filling.n == 0;
+    return !f->post.loop_call.is_pending && f->flying.n == 0 && f->filling.n == 0;
 }
 
 static void line_up(struct channel_feed *f)
@@ -299,12 +299,12 @@ static void line_up(struct channel_feed *f)
     s->last_dirty = &f->after;
 }
 
-static void on_answer(struct mailbox_call *post)
+static void on_answer(struct loop_call *call)
 {
-    struct channel_feed *f = post->owner;
+    struct channel_feed *f = call->owner;
     struct subscriber *s = f->owner;
 
-    if (post->req.code == ERR_BUSY) {
+    if (f->post.code == ERR_BUSY) {
         counter_add(&s->opt.counts->retried, 1);
         f->is_stuck = true;
         return;
@@ -323,7 +323,7 @@ static void on_answer(struct mailbox_call *post)
     if (!is_idle(f))
         return;
     barriers_job_stored(s->opt.barriers, id_of(f));
-    if (post->req.code != 0 && !f->is_dirty)
+    if (f->post.code != 0 && !f->is_dirty)
         feed_free(f); /* not one of our jobs: keep nothing of it */
 }
 
@@ -431,17 +431,17 @@ static void on_state(void *arg, bool connected, struct str why)
 /* --- time ------------------------------------------------------------------------- */
 
 /* A lost renewal is repaired by the next one. */
-static void on_renewed(struct mailbox_call *post)
+static void on_renewed(struct loop_call *call)
 {
-    (void)post;
+    (void)call;
 }
 
 static void renew(struct subscriber *s)
 {
-    if (s->renew.is_flying || redis_is_connected(s->redis))
+    if (s->renew.loop_call.is_pending || redis_is_connected(s->redis))
         return;
-    (void)mailbox_call_begin(&s->renew, JOURNAL_FEED);
-    mailbox_call_send(&s->renew, s->opt.journal);
+    (void)journal_request_begin(&s->renew, JOURNAL_FEED);
+    journal_post(s->opt.journal, &s->renew);
 }
 
 static void look_after(struct subscriber *s)
@@ -464,7 +464,7 @@ static void subscriber_free(struct subscriber *s)
     table_done(&s->feeds);
     json_reader_done(&s->reader);
     buf_done(&s->pattern);
-    mailbox_call_done(&s->renew);
+    journal_request_done(&s->renew);
     free(s);
 }
 
@@ -488,10 +488,10 @@ static void on_handle_closed(uv_handle_t *handle)
 /* Waits for requests that the journal has; gives up what it cannot store. */
 static bool is_busy(const struct subscriber *s)
 {
-    bool flies = s->renew.is_flying, waits = false;
+    bool flies = s->renew.loop_call.is_pending, waits = false;
 
     for (const struct channel_feed *f = s->all.next; f != &s->all; f = f->next) {
-        flies |= f->post.is_flying;
+        flies |= f->post.loop_call.is_pending;
         waits |= f->filling.n > 0 || f->flying.n > 0;
     }
     return flies || (waits && s->n_closing < CLOSE_TICKS);
@@ -533,7 +533,7 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     table_init(&s->feeds);
     json_reader_init(&s->reader, SIZE_MAX / 64, options->max_depth);
     buf_init(&s->pattern, 1 << 16);
-    mailbox_call_init(&s->renew, options->box, s, on_renewed);
+    journal_request_init(&s->renew, options->box, s, on_renewed);
     channel_put_glob(&options->channel, &s->pattern);
     buf_char(&s->pattern, '\0');
     struct redis_options redis = { .url = options->url,

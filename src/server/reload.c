@@ -26,9 +26,10 @@ struct reload_wait {
     uv_sem_t done;
 };
 
-static void on_settings_done(struct journal_request *req)
+/* On the journal's thread. */
+static void on_settings_done(struct loop_call *call)
 {
-    struct reload_wait *w = req->data;
+    struct reload_wait *w = call->owner;
 
     uv_sem_post(&w->done);
 }
@@ -36,18 +37,16 @@ static void on_settings_done(struct journal_request *req)
 /* Gives the journal its new settings, and waits until it uses them. */
 static int reload_journal(struct server *s, const struct generation *g)
 {
-    struct reload_wait w = {
-        .req = { .op = JOURNAL_SETTINGS, .settings = &g->journal, .done = on_settings_done }
-    };
+    struct reload_wait w;
 
     if (uv_sem_init(&w.done, 0) != 0)
         return ERR_NOMEM;
-    w.req.data = &w;
-    arena_init(&w.req.mem);
+    journal_request_init(&w.req, NULL, &w, on_settings_done);
+    journal_request_begin(&w.req, JOURNAL_SETTINGS)->settings = &g->journal;
     journal_post(s->journal, &w.req);
     uv_sem_wait(&w.done);
     uv_sem_destroy(&w.done);
-    arena_done(&w.req.mem);
+    journal_request_done(&w.req);
     return w.req.code == ERR_NOMEM ? ERR_NOMEM : 0; /* not stored: there was nothing to store */
 }
 

@@ -9,15 +9,11 @@
 
 /* --- pages ----------------------------------------------------------------------- */
 
-static void on_page(struct thread_task *task)
+static void on_page(struct loop_call *call)
 {
-    struct page *p = container_of(task, struct page, task);
-    struct feed *f = p->data;
+    struct feed *f = call->owner;
+    struct page *p = f->page;
 
-    if (f == NULL) {
-        page_free(p);
-        return;
-    }
     f->fetching = false;
     if (f->key == 0)
         f->key = p->key;
@@ -35,7 +31,6 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
 
     if (err != 0)
         return err;
-    p->data = f;
     p->gathered = f->gathered;
     f->gathered = NULL;
     p->max_frames = f->max_frames;
@@ -43,12 +38,10 @@ static int fetch(struct feed *f, struct str job, struct cursor after)
     p->beginning_if_foreign = !f->is_open;
     if (f->loop->opt.page_bytes > 0)
         p->max_bytes = f->loop->opt.page_bytes;
-    p->task.done = on_page;
-    p->task.home = f->loop->box;
     f->page = p;
     f->fetching = true;
     f->page_given = f->gap_given = false;
-    page_ask(p, f->loop->pool);
+    page_ask(p, f->loop->pool, f->loop->box, f, on_page);
     return 0;
 }
 
@@ -169,7 +162,7 @@ void feed_close(struct feed *f)
     hub_leave(f->loop->hub, &f->reader);
     gathered_free(f->gathered);
     if (f->fetching)
-        f->page->data = NULL; /* it frees itself */
+        loop_call_cancel(&f->page->task.loop_call);
     else
         drop_page(f);
 }

@@ -5,9 +5,10 @@
 
 /* --- calls ---------------------------------------------------------------------- */
 
-static void on_done(struct journal_request *req)
+static void on_answered(struct loop_call *call)
 {
-    struct call *c = (struct call *)(void *)((char *)req - offsetof(struct call, req));
+    struct call *c = call->owner;
+    const struct journal_request *req = &c->req;
     struct sim *s = c->sim;
 
     if (c->done)
@@ -31,9 +32,8 @@ struct call *call_new(struct sim *s, enum journal_op op, const char *job)
     if (c == NULL)
         abort();
     c->sim = s;
-    journal_request_init(&c->req, op);
-    c->req.done = on_done;
-    arena_init(&c->req.mem);
+    journal_request_init(&c->req, NULL, c, on_answered);
+    (void)journal_request_begin(&c->req, op);
     if (job != NULL)
         c->req.job = call_text(c, job);
     c->next = s->calls;

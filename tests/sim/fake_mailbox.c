@@ -97,6 +97,7 @@ void thread_pool_post(struct thread_pool *p, struct thread_task *task)
     while (*last != NULL)
         last = &(*last)->next;
     task->next = NULL;
+    loop_call_start(&task->loop_call);
     *last = task;
     p->n++;
 }
@@ -104,14 +105,6 @@ void thread_pool_post(struct thread_pool *p, struct thread_task *task)
 size_t fake_pool_waiting(const struct thread_pool *p)
 {
     return p->n;
-}
-
-static void on_message(struct loop_message *message)
-{
-    struct thread_task *task =
-        (struct thread_task *)(void *)((char *)message - offsetof(struct thread_task, message));
-
-    task->done(task);
 }
 
 void fake_pool_run(struct thread_pool *p, size_t i)
@@ -124,9 +117,7 @@ void fake_pool_run(struct thread_pool *p, size_t i)
     *at = task->next;
     p->n--;
     task->run(task, p->store);
-    task->message.deliver = on_message;
-    if (mailbox_post(task->home, &task->message) != 0)
-        task->done(task);
+    loop_call_answer(&task->loop_call);
 }
 
 void thread_pool_free(struct thread_pool *p)

@@ -31,7 +31,7 @@ enum {
 
 static void free_when_idle(struct serving *t)
 {
-    if (t->phase == SERVING_OVER && t->n_flying == 0 && !t->post.is_flying)
+    if (t->phase == SERVING_OVER && t->n_flying == 0 && !t->post.loop_call.is_pending)
         t->over(t);
 }
 
@@ -169,26 +169,26 @@ static void renew(struct serving *t)
     t->renew_at = now + lease / 3;
 }
 
-static void on_cancelled(struct mailbox_call *p)
+static void on_cancelled(struct loop_call *call)
 {
-    struct serving *t = p->owner;
+    struct serving *t = call->owner;
 
     if (t->phase == SERVING_OVER)
         free_when_idle(t);
-    else if (p->req.code == ERR_BUSY)
+    else if (t->post.code == ERR_BUSY)
         t->cancel_told = false;
 }
 
 static void cancel(struct serving *t)
 {
-    if (t->cancel_told || t->post.is_flying)
+    if (t->cancel_told || t->post.loop_call.is_pending)
         return;
     t->cancel_told = true;
-    t->post.answered = on_cancelled;
-    struct journal_request *req = mailbox_call_begin(&t->post, JOURNAL_CANCEL);
+    t->post.loop_call.answered = on_cancelled;
+    struct journal_request *req = journal_request_begin(&t->post, JOURNAL_CANCEL);
     req->job = str_of(t->job);
     req->stop.reason = STR("aborted in ARQ");
-    mailbox_call_send(&t->post, t->context->opt.journal);
+    journal_post(t->context->opt.journal, &t->post);
 }
 
 static void look(struct serving *t)
@@ -223,10 +223,10 @@ static void look(struct serving *t)
 
 /* --- telling the journal ----------------------------------------------------- */
 
-static void on_told(struct mailbox_call *p)
+static void on_told(struct loop_call *call)
 {
-    struct serving *t = p->owner;
-    struct journal_request *req = &p->req;
+    struct serving *t = call->owner;
+    const struct journal_request *req = &t->post;
 
     if (t->phase == SERVING_OVER) {
         free_when_idle(t);
@@ -262,13 +262,13 @@ static void tell_journal(struct serving *t)
 {
     bool expires = t->function == NULL, answers = !expires && t->function->is_answer;
 
-    if (t->post.is_flying)
+    if (t->post.loop_call.is_pending)
         return;
-    t->post.answered = on_told;
+    t->post.loop_call.answered = on_told;
     struct journal_request *req =
-        mailbox_call_begin(&t->post, expires   ? JOURNAL_EXPIRE
-                                     : answers ? JOURNAL_ANSWER_QUESTION
-                                               : JOURNAL_SUBMIT);
+        journal_request_begin(&t->post, expires   ? JOURNAL_EXPIRE
+                                        : answers ? JOURNAL_ANSWER_QUESTION
+                                                  : JOURNAL_SUBMIT);
     req->job = str_of(t->job);
     if (answers) {
         t->reply = (struct journal_reply){ .value = buf_text(&t->input) };
@@ -278,7 +278,7 @@ static void tell_journal(struct serving *t)
     } else if (!expires) {
         submit(t, req);
     }
-    mailbox_call_send(&t->post, t->context->opt.journal);
+    journal_post(t->context->opt.journal, &t->post);
 }
 
 /* --- what is to be done ------------------------------------------------------ */
@@ -471,7 +471,7 @@ struct serving *serving_new(struct arq_context *d,
     (void)snprintf(t->in_progress, sizeof(t->in_progress), "arq:in-progress:%s", t->id);
     (void)snprintf(t->key, sizeof(t->key), "arq:job:%s", t->id);
     arq_task_init(&t->call);
-    mailbox_call_init(&t->post, d->box, t, on_told);
+    journal_request_init(&t->post, d->box, t, on_told);
     buf_init(&t->input, MAX_RESULT);
     buf_init(&t->output, MAX_RESULT);
     buf_init(&t->error, MAX_RESULT);
@@ -486,7 +486,7 @@ struct serving *serving_new(struct arq_context *d,
 void serving_free(struct serving *t)
 {
     arq_task_done(&t->call);
-    mailbox_call_done(&t->post);
+    journal_request_done(&t->post);
     buf_done(&t->input);
     buf_done(&t->output);
     buf_done(&t->error);

@@ -5,7 +5,7 @@
 #define AGENTS_ARQ_SERVING_H
 
 #include "agents/arq/context.h"
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 
 enum { SERVING_MAX_ID = 200 };
 
@@ -27,7 +27,7 @@ struct serving {
     char id[SERVING_MAX_ID + 1], in_progress[SERVING_MAX_ID + 32], key[SERVING_MAX_ID + 32];
     struct arq_task call;
     const struct arq_function *function; /* NULL: the one that ends waiting */
-    struct mailbox_call post;
+    struct journal_request post;
     struct buf input; /* JSON: of the job, or its answer */
     struct journal_reply reply;
     char job[80]; /* ours */

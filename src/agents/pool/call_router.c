@@ -17,7 +17,7 @@ struct pending_call {
     const struct pool_process *process; /* borrowed; NULL: it was answered */
     struct arena mem;
     struct str id; /* in `mem`, like the texts of the answer */
-    struct mailbox_call post;
+    struct journal_request post;
 };
 
 /* --- the answer -------------------------------------------------------------- */
@@ -29,15 +29,15 @@ static void remove_call(struct pending_call *q)
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
-    mailbox_call_done(&q->post);
+    journal_request_done(&q->post);
     arena_done(&q->mem);
     free(q);
 }
 
 /* Its caller has it, or has gone. */
-static void on_delivered(struct mailbox_call *p)
+static void on_delivered(struct loop_call *call)
 {
-    struct pending_call *q = p->owner;
+    struct pending_call *q = call->owner;
     struct call_router *b = q->board;
 
     remove_call(q);
@@ -48,13 +48,13 @@ static void on_delivered(struct mailbox_call *p)
 /* Neither @answer nor @error: the call is returned to the journal. */
 static void deliver(struct pending_call *q, struct str answer, struct str error)
 {
-    struct journal_request *req = mailbox_call_begin(&q->post, JOURNAL_ANSWER_CALL);
+    struct journal_request *req = journal_request_begin(&q->post, JOURNAL_ANSWER_CALL);
 
     q->process = NULL;
     req->answer.id = q->id;
     if (arena_copy(&q->mem, answer, &req->answer.output))
         (void)arena_copy(&q->mem, error, &req->answer.error); /* without memory: handed back */
-    mailbox_call_send(&q->post, q->board->host->journal);
+    journal_post(q->board->host->journal, &q->post);
 }
 
 bool call_router_answer(struct call_router *b,
@@ -88,9 +88,9 @@ static struct pending_call *pending_call_new(struct call_router *b, struct str i
         return NULL;
     q->board = b;
     arena_init(&q->mem);
-    mailbox_call_init(&q->post, b->take.home, q, on_delivered);
+    journal_request_init(&q->post, b->take.loop_call.home, q, on_delivered);
     if (!arena_copy(&q->mem, id, &q->id)) {
-        mailbox_call_done(&q->post);
+        journal_request_done(&q->post);
         arena_done(&q->mem);
         free(q);
         return NULL;
@@ -115,13 +115,13 @@ static void put_through(struct call_router *b, const struct taken_call *call)
         deliver(q, STR_NONE, STR_NONE);
 }
 
-static void on_taken(struct mailbox_call *p)
+static void on_taken(struct loop_call *call)
 {
-    struct call_router *b = p->owner;
+    struct call_router *b = call->owner;
 
-    if (p->req.code == 0) {
+    if (b->take.code == 0) {
         b->is_wanted = true;
-        put_through(b, &p->req.work.call);
+        put_through(b, &b->take.work.call);
     }
     call_router_go_on(b);
     if (call_router_is_idle(b))
@@ -130,18 +130,18 @@ static void on_taken(struct mailbox_call *p)
 
 void call_router_go_on(struct call_router *b)
 {
-    if (!b->is_wanted || b->take.is_flying || b->host->is_stopping)
+    if (!b->is_wanted || b->take.loop_call.is_pending || b->host->is_stopping)
         return;
     if (pool_callee(b->pool) == NULL) {
         pool_wake(b->pool);
         return;
     }
-    struct journal_request *req = mailbox_call_begin(&b->take, JOURNAL_TAKE);
+    struct journal_request *req = journal_request_begin(&b->take, JOURNAL_TAKE);
     b->is_wanted = false;
     req->work.agents = b->agent;
     req->work.n_agents = 1;
     req->work.takes_calls = true;
-    mailbox_call_send(&b->take, b->host->journal);
+    journal_post(b->host->journal, &b->take);
 }
 
 /* --- life -------------------------------------------------------------------- */
@@ -157,15 +157,15 @@ void call_router_init(struct call_router *b,
     *b = (struct call_router){
         .host = host, .agent = agent, .pool = pool, .idle = idle, .arg = arg
     };
-    mailbox_call_init(&b->take, box, b, on_taken);
+    journal_request_init(&b->take, box, b, on_taken);
 }
 
 void call_router_done(struct call_router *b)
 {
-    mailbox_call_done(&b->take);
+    journal_request_done(&b->take);
 }
 
 bool call_router_is_idle(const struct call_router *b)
 {
-    return !b->take.is_flying && b->open == NULL;
+    return !b->take.loop_call.is_pending && b->open == NULL;
 }

@@ -10,7 +10,7 @@
 #ifndef AGENTS_POOL_CALL_ROUTER_H
 #define AGENTS_POOL_CALL_ROUTER_H
 
-#include "journal/mailbox_call.h"
+#include "journal/journal.h"
 
 struct host;
 struct pending_call;
@@ -24,7 +24,7 @@ struct call_router {
     struct pool *pool;
     void (*idle)(void *arg); /* the last call is over */
     void *arg;
-    struct mailbox_call take;
+    struct journal_request take;
     struct pending_call *open; /* owned: those that a process has, or whose answer is under way
                                 */
     bool is_wanted;            /* a call may be waiting */

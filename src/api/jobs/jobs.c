@@ -346,13 +346,13 @@ void api_list(struct http_request *req)
         query->status = 422;
         buf_lit(&query->out,
                 "state must be queued, running, waiting, succeeded, failed or cancelled");
-        query->task.done(&query->task);
+        store_query_finish(query);
         return;
     }
     if (!arena_copy(&query->mem, state.n > 0 ? state : STR_NONE, &query->filter.state) ||
         !arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
         query->status = 503;
-        query->task.done(&query->task);
+        store_query_finish(query);
         return;
     }
     store_query_post(query);

@@ -223,9 +223,9 @@ void api_interrupts(struct http_request *req)
     query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
     if (!arena_copy(&query->mem, http_query(req, "agent"), &query->filter.agent)) {
         query->status = 503;
-        query->task.done(&query->task);
+        store_query_finish(query);
     } else if (!read_after(req, query)) {
-        query->task.done(&query->task);
+        store_query_finish(query);
     } else {
         store_query_post(query);
     }

@@ -15,7 +15,7 @@ struct waiter {
     struct http_request *req;  /* NULL: gone */
     struct store_query *query; /* under way */
     uv_timer_t timer;
-    bool again;   /* woken while a look was under way */
+    bool again;   /* woken while a query was under way */
     bool over;    /* the time is */
     bool closing; /* the timer is being closed, and the waiter with it */
 };
@@ -32,6 +32,8 @@ static void finish(struct waiter *w)
     if (w->closing)
         return;
     w->closing = true;
+    if (w->query != NULL)
+        loop_call_cancel(&w->query->task.loop_call);
     hub_leave(w->loop->hub, &w->reader);
     uv_close((uv_handle_t *)&w->timer, on_timer_closed);
 }
@@ -42,18 +44,17 @@ static void on_gone(struct http_request *req, void *data)
 
     (void)req;
     w->req = NULL;
-    if (w->query == NULL)
-        finish(w);
+    finish(w);
 }
 
-static void on_looked(struct thread_task *task)
+static void on_looked(struct loop_call *call)
 {
-    struct store_query *query = store_query_of(task);
+    struct store_query *query = call->owner;
     struct waiter *w = query->data;
-    bool done = w->req == NULL || query->status != 202 || w->over;
+    bool done = query->status != 202 || w->over;
 
     w->query = NULL;
-    if (w->req != NULL && done) {
+    if (done) {
         http_on_gone(w->req, NULL, NULL);
         if (query->status >= 400)
             http_respond_error(w->req, query->status, "%.*s", STR_ARG(buf_text(&query->out)));
@@ -80,7 +81,7 @@ static void store_query_again(struct waiter *w)
         return;
     }
     query->data = w;
-    query->task.done = on_looked;
+    query->task.loop_call.answered = on_looked;
     w->query = query;
     thread_pool_post(w->loop->app->pool, &query->task);
 }
@@ -89,7 +90,7 @@ static void on_wake(struct reader *reader)
 {
     struct waiter *w = container_of(reader, struct waiter, reader);
 
-    if (!w->closing && w->req != NULL)
+    if (!w->closing)
         store_query_again(w);
 }
 
@@ -98,8 +99,7 @@ static void on_time(uv_timer_t *timer)
     struct waiter *w = timer->data;
 
     w->over = true;
-    if (w->req != NULL)
-        store_query_again(w);
+    store_query_again(w);
 }
 
 void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)

@@ -388,10 +388,13 @@ struct abandoned {
     char run[80];
 };
 
-static void on_abandoned(struct journal_request *request)
+/* On the journal's thread. */
+static void on_abandoned(struct loop_call *call)
 {
-    arena_done(&request->mem);
-    free(request->data);
+    struct abandoned *a = call->owner;
+
+    journal_request_done(&a->request);
+    free(a);
 }
 
 void langgraph_abandon(struct app *app, struct str run)
@@ -403,11 +406,9 @@ void langgraph_abandon(struct app *app, struct str run)
         return;
     }
     str_copy(a->run, run);
-    a->request.op = JOURNAL_CANCEL;
+    journal_request_init(&a->request, NULL, a, on_abandoned);
+    (void)journal_request_begin(&a->request, JOURNAL_CANCEL);
     a->request.job = str_make(a->run, run.n);
     a->request.stop.reason = STR("its client has left");
-    a->request.done = on_abandoned;
-    a->request.data = a;
-    arena_init(&a->request.mem);
     journal_post(app->journal, &a->request);
 }

@@ -34,7 +34,7 @@ struct run_wait {
     struct buf out;    /* being sent */
     struct buf result; /* to be sent when it can be */
     bool sending;      /* `out` */
-    bool again;        /* woken while a look was under way */
+    bool again;        /* woken while a query was under way */
     bool cancels, quiet;
     bool ended;   /* the result is known */
     bool closing; /* the timer is being closed, and the waiter with it */
@@ -125,12 +125,14 @@ static void on_timer_closed(uv_handle_t *handle)
     free(w);
 }
 
-/* Nobody waits any more, and no look is under way. */
+/* If nobody waits any more. */
 static void finish(struct run_wait *w)
 {
-    if (w->closing || w->query != NULL || w->req != NULL || w->http != NULL)
+    if (w->closing || w->req != NULL || w->http != NULL)
         return;
     w->closing = true;
+    if (w->query != NULL)
+        loop_call_cancel(&w->query->task.loop_call);
     hub_leave(w->loop->hub, &w->reader);
     uv_close((uv_handle_t *)&w->timer, on_timer_closed);
 }
@@ -233,9 +235,9 @@ static void answer_at_once(struct run_wait *w, struct store_query *query)
 
 /* --- looking ------------------------------------------------------------------------- */
 
-static void on_looked(struct thread_task *task)
+static void on_looked(struct loop_call *call)
 {
-    struct store_query *query = store_query_of(task);
+    struct store_query *query = call->owner;
     struct run_wait *w = query->data;
 
     w->query = NULL;
@@ -270,7 +272,7 @@ static void store_query_again(struct run_wait *w)
         return;
     }
     query->data = w;
-    query->task.done = on_looked;
+    query->task.loop_call.answered = on_looked;
     w->query = query;
     thread_pool_post(w->loop->app->pool, &query->task);
 }

@@ -3,7 +3,6 @@
 #include "api/token_call.h"
 
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -30,14 +29,6 @@ static bool on_answered(struct store_query *query)
     return false;
 }
 
-/* On the token service's thread. */
-static void on_done(struct token_request *tokens)
-{
-    struct token_call *e = container_of(tokens, struct token_call, tokens);
-
-    thread_task_answer(&e->query->task);
-}
-
 static void forget(struct store_query *query)
 {
     draft_done(&((struct token_call *)query->data)->draft);
@@ -53,7 +44,7 @@ struct token_call *token_call_new(struct http_request *req,
 
     if (e == NULL)
         return NULL;
-    *e = (struct token_call){ .tokens = { .op = op, .done = on_done },
+    *e = (struct token_call){ .tokens = { .op = op, .call = &query->task.loop_call },
                               .query = query,
                               .answer = answer };
     query->answer = on_answered;

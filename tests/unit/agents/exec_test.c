@@ -67,7 +67,7 @@ struct journal {
     struct buf log;
 };
 
-void journal_post(struct journal *j, struct journal_request *req)
+static void put(struct journal *j, struct journal_request *req)
 {
     (void)pthread_mutex_lock(&j->lock);
     j->n_wrong += req->next != NULL; /* one at a time */
@@ -76,6 +76,12 @@ void journal_post(struct journal *j, struct journal_request *req)
     j->last = &req->next;
     (void)pthread_cond_broadcast(&j->news);
     (void)pthread_mutex_unlock(&j->lock);
+}
+
+void journal_post(struct journal *j, struct journal_request *req)
+{
+    loop_call_start(&req->loop_call);
+    put(j, req);
 }
 
 static struct job *find(struct journal *j, struct str id)
@@ -246,7 +252,7 @@ static void *play_all(void *arg)
         (void)pthread_cond_broadcast(&j->news);
         (void)pthread_mutex_unlock(&j->lock);
         if (req != NULL)
-            req->done(req);
+            loop_call_answer(&req->loop_call);
         (void)pthread_mutex_lock(&j->lock);
     }
     (void)pthread_mutex_unlock(&j->lock);
@@ -323,9 +329,9 @@ static void release(struct scene *s)
 
         req->next = NULL;
         if (req->op == JOURNAL_APPEND)
-            journal_post(j, req); /* to be played now */
+            put(j, req); /* to be played now */
         else
-            req->done(req);
+            loop_call_answer(&req->loop_call);
         req = next;
     }
 }

@@ -705,12 +705,14 @@ static void configured_tokens_count_too(void **state)
 
 struct asked {
     struct token_request req;
+    struct loop_call call;
     atomic_bool done;
 };
 
-static void on_done(struct token_request *req)
+/* On the token service's thread. */
+static void on_answered(struct loop_call *call)
 {
-    atomic_store(&((struct asked *)(void *)req)->done, true);
+    atomic_store(&((struct asked *)call->owner)->done, true);
 }
 
 static int ask(struct token_service *k, struct asked *a)
@@ -718,7 +720,8 @@ static int ask(struct token_service *k, struct asked *a)
     struct timespec pause = { .tv_nsec = 1000000 };
 
     atomic_store(&a->done, false);
-    a->req.done = on_done;
+    a->call = (struct loop_call){ .owner = a, .answered = on_answered };
+    a->req.call = &a->call;
     token_service_post(k, &a->req);
     while (!atomic_load(&a->done))
         (void)nanosleep(&pause, NULL);

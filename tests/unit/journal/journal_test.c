@@ -95,9 +95,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_done(struct journal_request *req)
+static void on_done(struct loop_call *call)
 {
-    unsigned *times = req->data;
+    unsigned *times = call->owner;
 
     ++*times;
 }
@@ -106,10 +106,8 @@ static void on_done(struct journal_request *req)
 static void prepare(struct journal_request all[N], unsigned times[N])
 {
     for (size_t i = 0; i < N; i++) {
-        all[i] = (struct journal_request){
-            .op = JOURNAL_HEARTBEAT, .job = STR("nobody"), .done = on_done, .data = &times[i]
-        };
-        arena_init(&all[i].mem);
+        journal_request_init(&all[i], NULL, &times[i], on_done);
+        journal_request_begin(&all[i], JOURNAL_HEARTBEAT)->job = STR("nobody");
         times[i] = 0;
     }
 }
@@ -166,8 +164,7 @@ static void ask(const struct scene *s, struct journal_request *req, enum journal
     static unsigned times;
 
     req->op = op;
-    req->done = on_done;
-    req->data = &times;
+    req->loop_call = (struct loop_call){ .owner = &times, .answered = on_done };
     if (op == JOURNAL_LEASE || op == JOURNAL_TAKE) {
         req->work.agents = &only_agent;
         req->work.n_agents = 1;

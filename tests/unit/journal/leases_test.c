@@ -79,16 +79,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_answered(struct journal_request *req)
+static void on_answered(struct loop_call *call)
 {
-    struct worker *w = req->data;
+    struct worker *w = call->owner;
 
     w->waits = false;
 }
 
-static void on_done(struct journal_request *req)
+static void on_done(struct loop_call *call)
 {
-    (void)req;
+    (void)call;
 }
 
 /* A worker of the agents whose bits are set waits for @wait_ms. */
@@ -103,8 +103,7 @@ static struct worker *wait_for(struct scene *s, unsigned agents, int64_t wait_ms
     *w = (struct worker){ .waits = true, .number = ++s->n_workers };
     w->req = (struct journal_request){
         .op = JOURNAL_LEASE,
-        .done = on_answered,
-        .data = w,
+        .loop_call = { .owner = w, .answered = on_answered },
         .work = { .agents = w->agents, .takes_calls = true, .wait_ms = wait_ms }
     };
     for (size_t i = 0; i <= N_AGENTS; i++)
@@ -119,7 +118,7 @@ static struct worker *wait_for(struct scene *s, unsigned agents, int64_t wait_ms
 static void ask(struct scene *s, struct journal_request *req, enum journal_op op)
 {
     req->op = op;
-    req->done = on_done;
+    req->loop_call.answered = on_done;
     arena_init(&req->mem);
     journal_post(s->journal, req);
     assert_true(journal_turn(s->journal));
@@ -168,7 +167,7 @@ static void submit_both(struct scene *s, size_t agent, size_t other)
     for (size_t i = 0; i < 2; i++) {
         (void)snprintf(ids[i], sizeof(ids[i]), "j%u", ++s->n_jobs);
         jobs[i] = (struct journal_request){ .op = JOURNAL_SUBMIT,
-                                            .done = on_done,
+                                            .loop_call.answered = on_done,
                                             .submit = { .id = str_of(ids[i]),
                                                         .agent = names[i == 0 ? agent : other],
                                                         .input = STR("{}") } };
@@ -255,7 +254,7 @@ static void a_call_goes_to_the_oldest_worker_of_its_agent(void **state)
                         *of_b = wait_for(s, 2u, 60000);
     struct journal_request call = {
         .op = JOURNAL_CALL,
-        .done = on_done,
+        .loop_call.answered = on_done,
         .call = { .agent = names[1], .wait_ms = 5000, .id = STR("c"), .name = STR("n") }
     };
 

@@ -150,9 +150,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_done(struct journal_request *req)
+static void on_done(struct loop_call *call)
 {
-    (void)req;
+    (void)call;
     end_counting();
 }
 
@@ -160,8 +160,8 @@ static const struct str only_agent = STR("a");
 
 static void init(struct journal_request *req, enum journal_op op)
 {
-    *req = (struct journal_request){ .op = op, .done = on_done };
-    arena_init(&req->mem);
+    journal_request_init(req, NULL, NULL, on_done);
+    (void)journal_request_begin(req, op);
 }
 
 /* "name7", in the request's memory. */
