@@ -42,8 +42,8 @@ struct agent_runner {
     const struct exec_agent *agent; /* borrowed */
     struct environment env;
     struct journal_request lease;
-    struct pool *pool;        /* owned; NULL: a process for each job */
-    struct call_router board; /* of the pool */
+    struct pool *pool;         /* owned; NULL: a process for each job */
+    struct call_router router; /* of the pool */
     size_t n_works;
     struct task **slots; /* owned; who has which place, if its kind outlives us, or NULL */
     size_t slot;         /* for which is asked */
@@ -126,7 +126,7 @@ static void ask(struct agent_runner *runner, enum journal_op op)
 static void lease(struct agent_runner *runner)
 {
     if (runner->pool != NULL && !runner->exec->is_draining)
-        call_router_go_on(&runner->board);
+        call_router_go_on(&runner->router);
     if (runner->exec->is_draining || !runner->is_wanted || runner->owes ||
         runner->lease.loop_call.is_pending)
         return;
@@ -180,7 +180,7 @@ static void close_when_idle(struct exec *e)
         return;
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].lease.loop_call.is_pending ||
-            (e->runners[i].pool != NULL && !call_router_is_idle(&e->runners[i].board)))
+            (e->runners[i].pool != NULL && !call_router_is_idle(&e->runners[i].router)))
             return;
     e->is_closed = true;
     for (size_t i = 0; i < e->n_runners; i++)
@@ -234,14 +234,14 @@ static bool on_call_answered(void *arg,
 {
     struct agent_runner *runner = arg;
 
-    return call_router_answer(&runner->board, m, report);
+    return call_router_answer(&runner->router, m, report);
 }
 
 static void on_member_gone(void *arg, const struct pool_process *m)
 {
     struct agent_runner *runner = arg;
 
-    call_router_lose(&runner->board, m);
+    call_router_lose(&runner->router, m);
 }
 
 static void on_board_idle(void *arg)
@@ -346,7 +346,7 @@ static void on_wake(struct loop_message *message)
     atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
     for (size_t i = 0; i < e->n_runners; i++)
         if (atomic_exchange(&e->runners[i].hint, false))
-            e->runners[i].is_wanted = e->runners[i].board.is_wanted = true;
+            e->runners[i].is_wanted = e->runners[i].router.is_wanted = true;
     if (atomic_load(&e->drain_asked))
         drain(e);
     if (atomic_load(&e->stop_asked))
@@ -448,7 +448,7 @@ static void on_poll(uv_timer_t *timer)
     for (size_t i = 0; i < e->n_runners; i++) {
         struct agent_runner *runner = &e->runners[i];
 
-        runner->is_wanted = runner->board.is_wanted = true;
+        runner->is_wanted = runner->router.is_wanted = true;
         if (runner->owes && !runner->lease.loop_call.is_pending)
             return_job(runner);
     }
@@ -508,7 +508,7 @@ static int add_pool(struct agent_runner *runner)
     int err = pool_new(&options, &runner->pool);
 
     if (err == 0)
-        call_router_init(&runner->board, options.host, runner->exec->box, &runner->agent->name,
+        call_router_init(&runner->router, options.host, runner->exec->box, &runner->agent->name,
                          runner->pool, on_board_idle, runner);
     return err;
 }
@@ -635,7 +635,7 @@ void exec_free(struct exec *e)
         journal_request_done(&e->runners[i].lease);
         environment_done(&e->runners[i].env);
         if (e->runners[i].pool != NULL)
-            call_router_done(&e->runners[i].board);
+            call_router_done(&e->runners[i].router);
         pool_free(e->runners[i].pool);
         free(e->runners[i].slots);
     }

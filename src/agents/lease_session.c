@@ -8,7 +8,7 @@
 
 enum { FIRST_RETRY_MS = 100, LAST_RETRY_MS = 2000, DEFAULT_LEASE_MS = 60000 };
 
-/* --- words for people -------------------------------------------------------- */
+/* --- remarks for people -------------------------------------------------------- */
 
 void lease_session_remark(const struct lease_session *d, const char *what, const char *why)
 {
@@ -25,7 +25,7 @@ static void free_when_closed(struct lease_session *d)
     if (!d->is_closed || d->beat.loop_call.is_pending)
         return;
     outbox_done(&d->outbox);
-    journal_request_done(&d->word);
+    journal_request_done(&d->report);
     journal_request_done(&d->beat);
     arena_done(&d->mem);
     d->events->closed(d);
@@ -90,16 +90,16 @@ static struct journal_request *begin(struct lease_session *d,
 
 static void send_batch(struct lease_session *d)
 {
-    struct journal_request *req = begin(d, &d->word, JOURNAL_APPEND);
+    struct journal_request *req = begin(d, &d->report, JOURNAL_APPEND);
 
     req->append.producer_seq = d->outbox.seq;
     req->append.bytes = buf_text(&d->outbox.batch);
-    journal_post(d->host->journal, &d->word);
+    journal_post(d->host->journal, &d->report);
 }
 
 static void send_last(struct lease_session *d)
 {
-    struct journal_request *req = begin(d, &d->word, d->last.op);
+    struct journal_request *req = begin(d, &d->report, d->last.op);
 
     if (d->last.op != JOURNAL_RETURN)
         req->finish = (struct finish_request){ .end = d->last.end,
@@ -111,7 +111,7 @@ static void send_last(struct lease_session *d)
                                                .phase = d->last.phase,
                                                .output = d->last.output };
     d->last_sent = true;
-    journal_post(d->host->journal, &d->word);
+    journal_post(d->host->journal, &d->report);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -142,7 +142,7 @@ static bool try_later(struct lease_session *d, const char *why)
 
 void lease_session_go_on(struct lease_session *d)
 {
-    if (d->word.loop_call.is_pending || d->is_retrying || d->is_over)
+    if (d->report.loop_call.is_pending || d->is_retrying || d->is_over)
         return;
     int next = d->is_gone ? ERR_NOT_FOUND : outbox_next(&d->outbox);
     if (next == 0)
@@ -165,19 +165,19 @@ int lease_session_put_end(struct lease_session *d)
     return d->is_gone || d->has_last ? 0 : outbox_end(&d->outbox);
 }
 
-void lease_session_end(struct lease_session *d, const struct last_report *word)
+void lease_session_end(struct lease_session *d, const struct last_report *last)
 {
     if (d->last_sent)
         return;
-    d->last = *word;
+    d->last = *last;
     d->has_last = true;
-    if (!arena_copy(&d->mem, word->error, &d->last.error))
+    if (!arena_copy(&d->mem, last->error, &d->last.error))
         d->last.error = STR("out of memory");
-    if (!arena_copy(&d->mem, word->error_type, &d->last.error_type))
+    if (!arena_copy(&d->mem, last->error_type, &d->last.error_type))
         d->last.error_type = STR_NONE;
-    if (!arena_copy(&d->mem, word->output, &d->last.output))
+    if (!arena_copy(&d->mem, last->output, &d->last.output))
         d->last.output = STR_NONE;
-    if (!arena_copy(&d->mem, word->details, &d->last.details))
+    if (!arena_copy(&d->mem, last->details, &d->last.details))
         d->last.details = STR_NONE;
     lease_session_go_on(d);
 }
@@ -236,10 +236,10 @@ static void batch_answered(struct lease_session *d, const struct journal_request
     }
 }
 
-static void on_word_answered(struct loop_call *call)
+static void on_report_answered(struct loop_call *call)
 {
     struct lease_session *d = call->owner;
-    const struct journal_request *req = &d->word;
+    const struct journal_request *req = &d->report;
 
     if (req->op == JOURNAL_APPEND)
         batch_answered(d, req);
@@ -299,7 +299,7 @@ int lease_session_init(struct lease_session *d,
     if (!arena_copy(&d->mem, lease->row->id, &d->job))
         return ERR_NOMEM;
     outbox_init(&d->outbox);
-    journal_request_init(&d->word, host->box, d, on_word_answered);
+    journal_request_init(&d->report, host->box, d, on_report_answered);
     journal_request_init(&d->beat, host->box, d, on_beat_answered);
     (void)uv_timer_init(host->loop, &d->retry); /* cannot fail */
     d->retry.data = d;

@@ -56,7 +56,7 @@ struct lease_session {
     int64_t lease_ms;
     struct arena mem;
     struct outbox outbox;
-    struct journal_request word; /* APPEND, then the final request */
+    struct journal_request report; /* APPEND, then the final request */
     struct journal_request beat;
     uv_timer_t retry;
     int64_t retry_ms; /* the last delay; 0: the last try went well */
@@ -91,7 +91,7 @@ int lease_session_put_end(struct lease_session *d);
 void lease_session_go_on(struct lease_session *d);
 /* Sets the final request, which is sent when all lines are stored.  It may be changed until
  * then. */
-void lease_session_end(struct lease_session *d, const struct last_report *word);
+void lease_session_end(struct lease_session *d, const struct last_report *last);
 /* Sends a heartbeat now; its answer says whether to cancel or pause. */
 void lease_session_ask(struct lease_session *d);
 /* Sends nothing more; the lease stays valid for the server that asks for it again. */

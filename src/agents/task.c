@@ -166,7 +166,7 @@ static void close_when_done(struct task *w)
     lease_session_close(&w->session);
 }
 
-static void fill_finish(struct task *w, struct last_report *word)
+static void fill_finish(struct task *w, struct last_report *report)
 {
     const struct executor_ops *ops = w->executor->ops;
     enum outcome outcome = OUTCOME_FAILED;
@@ -177,33 +177,33 @@ static void fill_finish(struct task *w, struct last_report *word)
             ops->details(w->executor, &w->details);
     }
     if (w->fate == FATE_CANCELLED || outcome == OUTCOME_CANCELLED) {
-        word->end = JOB_END_CANCELLED;
+        report->end = JOB_END_CANCELLED;
         return;
     }
     if (outcome == OUTCOME_WELL && w->fate != FATE_FAULTY) {
-        word->end = JOB_END_SUCCEEDED;
-        word->end_of_stream = ops->output == NULL;
-        word->output = ops->output != NULL ? ops->output(w->executor) : STR_NONE;
+        report->end = JOB_END_SUCCEEDED;
+        report->end_of_stream = ops->output == NULL;
+        report->output = ops->output != NULL ? ops->output(w->executor) : STR_NONE;
         return;
     }
     if (outcome == OUTCOME_LOST)
-        word->op = JOURNAL_LOSE;
-    word->end = JOB_END_FAILED;
-    word->error = buf_text(&w->error);
-    word->error_type = w->error_type;
-    word->details =
+        report->op = JOURNAL_LOSE;
+    report->end = JOB_END_FAILED;
+    report->error = buf_text(&w->error);
+    report->error_type = w->error_type;
+    report->details =
         w->details.n > 0 && w->details.error == 0 ? buf_text(&w->details) : STR_NONE;
-    word->phase = outcome == OUTCOME_RAISED ? STR_NONE : STR("worker");
+    report->phase = outcome == OUTCOME_RAISED ? STR_NONE : STR("worker");
 }
 
 static void end_session(struct task *w)
 {
     bool back = w->fate == FATE_HANDED_BACK;
-    struct last_report word = { .op = back ? JOURNAL_RETURN : JOURNAL_FINISH };
+    struct last_report report = { .op = back ? JOURNAL_RETURN : JOURNAL_FINISH };
 
     if (!back)
-        fill_finish(w, &word);
-    lease_session_end(&w->session, &word);
+        fill_finish(w, &report);
+    lease_session_end(&w->session, &report);
 }
 
 /* --- what the journal wants -------------------------------------------------- */

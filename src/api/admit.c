@@ -218,7 +218,7 @@ void api_set_caller(struct journal_request *j, const struct token *t)
         api_set_lease_caller(&j->caller, t);
         return;
     }
-    j->reach = &t->reach;
+    j->job_scope = &t->job_scope;
     if (j->op == JOURNAL_SUBMIT) {
         j->submit.owner = t->owner;
         j->submit.max_running = t->limits.running;

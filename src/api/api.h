@@ -180,7 +180,7 @@ struct store_query {
 
 void store_query_free(struct store_query *query);
 /* The jobs that the caller may see. */
-const struct job_scope *store_query_reach(const struct store_query *query);
+const struct job_scope *store_query_job_scope(const struct store_query *query);
 struct store_query *store_query_new(struct http_request *req,
                                     struct str job,
                                     void (*run)(struct thread_task *, struct store *));

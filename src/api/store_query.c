@@ -49,11 +49,11 @@ static void on_dropped(struct loop_call *call)
     store_query_free(call->owner);
 }
 
-const struct job_scope *store_query_reach(const struct store_query *query)
+const struct job_scope *store_query_job_scope(const struct store_query *query)
 {
     static const struct job_scope nothing;
 
-    return query->token != NULL ? &query->token->reach : &nothing;
+    return query->token != NULL ? &query->token->job_scope : &nothing;
 }
 
 void store_query_free(struct store_query *query)

@@ -33,9 +33,9 @@ void permit_free(struct permit *p)
     free(p);
 }
 
-const struct job_scope *permit_reach(const struct permit *p)
+const struct job_scope *permit_job_scope(const struct permit *p)
 {
-    return p != NULL ? &p->token->reach : NULL;
+    return p != NULL ? &p->token->job_scope : NULL;
 }
 
 bool permit_holds(const struct permit *p, int64_t now)

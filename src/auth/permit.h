@@ -18,7 +18,7 @@ int permit_new(const struct visitor *v, struct permit **ret);
 void permit_free(struct permit *p); /* may be NULL */
 
 /* The jobs that may be read; NULL without a permit: all. */
-const struct job_scope *permit_reach(const struct permit *p);
+const struct job_scope *permit_job_scope(const struct permit *p);
 /* Without a permit, always. */
 bool permit_holds(const struct permit *p, int64_t now);
 /* When it ends for certain, on the steady clock, as @now is; INT64_MAX: not known. */

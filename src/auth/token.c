@@ -50,7 +50,7 @@ static int check(const struct token_row *row, struct error *err)
 static int make_reach(struct token *t, struct error *err)
 {
     bool is_client = (t->access & ACCESS_CLIENT) != 0;
-    struct job_scope *r = &t->reach;
+    struct job_scope *r = &t->job_scope;
     char list[MAX_LIST + 8];
 
     if ((t->access & ACCESS_ADMIN) != 0 || (!is_client && str_absent(t->jobs)))
@@ -161,7 +161,7 @@ int token_new_everybody(struct token **ret)
         return ERR_NOMEM;
     memset(t->id, '0', SECRET_ID);
     t->access = ACCESS_ALL;
-    t->reach.all = true;
+    t->job_scope.all = true;
     t->scopes = STR("admin");
     *ret = t;
     return 0;
@@ -178,7 +178,7 @@ void token_unref(struct token *t)
     if (t == NULL || atomic_fetch_sub(&t->refs, 1) > 1)
         return;
     token_unref(t->parent);
-    job_scope_done(&t->reach);
+    job_scope_done(&t->job_scope);
     free(t->texts);
     free(t);
 }

@@ -35,7 +35,7 @@ struct token {
     unsigned access;      /* ACCESS_… */
     struct str name, scopes, owner, jobs, agents; /* in `texts`; each may be absent */
     char *texts;                                  /* owned */
-    struct job_scope reach;
+    struct job_scope job_scope;
     struct token_limits limits;
     int64_t created;              /* milliseconds since 1970 */
     atomic_int_least64_t expires; /* the same; 0: never */

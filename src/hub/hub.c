@@ -611,7 +611,7 @@ void hub_reader_moved(struct reader *r,
         move_to(r, c->window.tail, c->window.tail->bytes.n);
 }
 
-const struct stream_format *hub_reader_way(const struct reader *r)
+const struct stream_format *hub_reader_format(const struct reader *r)
 {
     return &r->channel->format;
 }

@@ -66,7 +66,7 @@ struct reader {
     void (*wake)(struct reader *r);
 };
 
-/* Joins the channel of @job for @way, so that from now on nothing is missed. */
+/* Joins the channel of @job for @format, so that from now on nothing is missed. */
 MUST_CHECK int hub_join(struct hub *h,
                         struct str job,
                         const struct stream_format *format,
@@ -103,7 +103,7 @@ struct hub_listener {
 void hub_listen(struct hub *h, struct hub_listener *l);
 void hub_unlisten(struct hub *h, struct hub_listener *l);
 
-const struct stream_format *hub_reader_way(const struct reader *r);
+const struct stream_format *hub_reader_format(const struct reader *r);
 struct str hub_reader_job(const struct reader *r);
 
 /* From any thread. */

@@ -149,7 +149,7 @@ static size_t expected(const struct page *p, uint64_t after)
 }
 
 /* All that there were have been looked at, or as many as fit. */
-static void end_sheet(struct page_reading *r)
+static void end_page(struct page_reading *r)
 {
     struct page *p = r->page;
     struct cached_page *cached = p->cached;
@@ -223,7 +223,7 @@ static void read_rows(struct page_reading *r)
                                            on_record, r, NULL);
     if (err != 0)
         p->code = err;
-    end_sheet(r);
+    end_page(r);
     if (p->gathered != NULL)
         p->gathered->seq = cached->last_seq; /* also behind what is damaged */
     frames_done(&r->frames);
@@ -231,7 +231,7 @@ static void read_rows(struct page_reading *r)
 }
 
 /* From the page cache, or else from the store. */
-static void read_sheet(struct page_reading *r)
+static void read_cached(struct page_reading *r)
 {
     struct page *p = r->page;
     struct page_key place = { .key = r->key,
@@ -292,6 +292,6 @@ static void page_read(struct thread_task *task, struct store *store)
         /* Retention may have come between the row and its records; else they are lost. */
         r.skips = r.hole && p->first_seq == first;
         if (p->code == 0)
-            read_sheet(&r);
+            read_cached(&r);
     } while (p->code == 0 && r.hole);
 }

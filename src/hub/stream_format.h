@@ -18,7 +18,7 @@ struct stream_format {
     bool with_job; /* wrapped: the job too, where several share a connection */
 };
 
-/* A way as numbers: two are the same when these are. */
+/* A format as numbers: two are the same when these are. */
 enum { STREAM_FORMAT_PARTS = 4 };
 static inline void stream_format_parts(const struct stream_format *w,
                                        uint64_t parts[STREAM_FORMAT_PARTS])

@@ -368,16 +368,16 @@ static struct str details_of(struct fold *f, const yyjson_val *v, int *err)
 
 static int on_job_end(struct fold *f, const struct json *line, const struct event *ev)
 {
-    struct last_word word = { .end = ev->end,
-                              .error = ev->error,
-                              .error_type = ev->error_type,
-                              .output = ev->output,
-                              .phase = ev->phase };
+    struct job_ending ending = { .end = ev->end,
+                                 .error = ev->error,
+                                 .error_type = ev->error_type,
+                                 .output = ev->output,
+                                 .phase = ev->phase };
     int err = 0;
 
     (void)line;
-    word.details = details_of(f, ev->details, &err);
-    return err == 0 ? fold_finish(f, &word, f->ts) : err;
+    ending.details = details_of(f, ev->details, &err);
+    return err == 0 ? fold_finish(f, &ending, f->ts) : err;
 }
 
 static int (*const on_kind[EVENT_KIND_MAX])(struct fold *,
@@ -488,40 +488,40 @@ int fold_answered(struct fold *f, struct str ids, int64_t ts)
 
 /* --- the end of the job ------------------------------------------------------ */
 
-static int emit_why(struct fold *f, enum record_kind kind, const struct last_word *word)
+static int emit_why(struct fold *f, enum record_kind kind, const struct job_ending *ending)
 {
     struct record rec;
     int err = 0;
 
     record_init(&rec, kind);
-    rec.error = fold_limit_text(f, word->error, &err);
+    rec.error = fold_limit_text(f, ending->error, &err);
     if (kind == REC_JOB_ERROR) {
-        rec.error_type = word->error_type;
-        rec.details = fold_limit_json(f, word->details, &err);
-        rec.phase = word->phase;
+        rec.error_type = ending->error_type;
+        rec.details = fold_limit_json(f, ending->details, &err);
+        rec.phase = ending->phase;
     }
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-static int emit_job_end(struct fold *f, struct str status, const struct last_word *word)
+static int emit_job_end(struct fold *f, struct str status, const struct job_ending *ending)
 {
     struct record rec;
     int err = 0;
 
     record_init(&rec, REC_JOB_END);
     rec.status = status;
-    rec.error = fold_limit_text(f, word->error, &err);
-    rec.error_type = word->error_type;
-    rec.details = fold_limit_json(f, word->details, &err);
-    rec.outcome = word->outcome;
-    rec.output = fold_json(f, word->output, true, &err);
+    rec.error = fold_limit_text(f, ending->error, &err);
+    rec.error_type = ending->error_type;
+    rec.details = fold_limit_json(f, ending->details, &err);
+    rec.outcome = ending->outcome;
+    rec.output = fold_json(f, ending->output, true, &err);
     rec.elapsed = fold_since(f, f->start_ts);
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
 static int succeed(struct fold *f, const yyjson_val *output, struct str outcome)
 {
-    struct last_word word = { .output = output, .outcome = outcome };
+    struct job_ending ending = { .output = output, .outcome = outcome };
     struct str report = STR_NONE;
     int err = fold_close_inside(f, (struct closing){ .status = STR("ok") });
 
@@ -531,7 +531,7 @@ static int succeed(struct fold *f, const yyjson_val *output, struct str outcome)
         report = buf_text(&f->answer);
     if (err == 0)
         err = fold_report(f, report);
-    return err == 0 ? emit_job_end(f, STR("succeeded"), &word) : err;
+    return err == 0 ? emit_job_end(f, STR("succeeded"), &ending) : err;
 }
 
 /* An exception that ends the job was raised in the execution that has just failed, or in one
@@ -545,33 +545,33 @@ static bool fails_in_node(const struct fold *f)
     return open || f->node_failed;
 }
 
-static int fail(struct fold *f, const struct last_word *why)
+static int fail(struct fold *f, const struct job_ending *why)
 {
-    struct last_word word = { .error = why->error.p != NULL ? why->error : STR("failed"),
-                              .error_type = why->error_type,
-                              .details = why->details,
-                              .phase = why->phase };
+    struct job_ending ending = { .error = why->error.p != NULL ? why->error : STR("failed"),
+                                 .error_type = why->error_type,
+                                 .details = why->details,
+                                 .phase = why->phase };
 
-    if (word.phase.p == NULL)
-        word.phase = fails_in_node(f) ? STR("node") : STR("worker");
+    if (ending.phase.p == NULL)
+        ending.phase = fails_in_node(f) ? STR("node") : STR("worker");
     int err =
-        fold_close_inside(f, (struct closing){ .status = STR("error"), .error = word.error });
+        fold_close_inside(f, (struct closing){ .status = STR("error"), .error = ending.error });
     if (err == 0)
-        err = emit_why(f, REC_JOB_ERROR, &word);
-    return err == 0 ? emit_job_end(f, STR("failed"), &word) : err;
+        err = emit_why(f, REC_JOB_ERROR, &ending);
+    return err == 0 ? emit_job_end(f, STR("failed"), &ending) : err;
 }
 
 static int cancel(struct fold *f, struct str reason)
 {
-    struct last_word word = { .error = reason.p != NULL ? reason : STR("cancelled") };
+    struct job_ending ending = { .error = reason.p != NULL ? reason : STR("cancelled") };
     int err = fold_close_inside(f, (struct closing){ .status = STR("cancelled") });
 
     if (err == 0)
-        err = emit_why(f, REC_JOB_CANCELLED, &word);
-    return err == 0 ? emit_job_end(f, STR("cancelled"), &word) : err;
+        err = emit_why(f, REC_JOB_CANCELLED, &ending);
+    return err == 0 ? emit_job_end(f, STR("cancelled"), &ending) : err;
 }
 
-int fold_finish(struct fold *f, const struct last_word *word, int64_t ts)
+int fold_finish(struct fold *f, const struct job_ending *ending, int64_t ts)
 {
     int err = 0;
 
@@ -582,18 +582,18 @@ int fold_finish(struct fold *f, const struct last_word *word, int64_t ts)
         err = start_job(f);
     if (err != 0)
         return err;
-    if (f->cancel_requested && word->end != JOB_END_CANCELLED)
+    if (f->cancel_requested && ending->end != JOB_END_CANCELLED)
         return cancel(f, STR("cancelled by user"));
-    switch (word->end) {
+    switch (ending->end) {
     case JOB_END_SUCCEEDED:
-        return succeed(f, word->output, word->outcome);
+        return succeed(f, ending->output, ending->outcome);
     case JOB_END_CANCELLED:
-        return cancel(f, word->error);
+        return cancel(f, ending->error);
     case JOB_END_FAILED:
     case JOB_END_NONE:
         break;
     }
-    return fail(f, word);
+    return fail(f, ending);
 }
 
 int fold_end_of_stream(struct fold *f, int64_t ts)
@@ -611,12 +611,12 @@ int fold_end_of_stream(struct fold *f, int64_t ts)
     if (f->n_questions > 0 || f->paused)
         return fold_close_inside(f, (struct closing){ .status = STR("interrupted") });
     if (n_real > 0) {
-        struct last_word cut = { .error = STR("the stream ended while runs were still open"),
-                                 .error_type = STR("IncompleteStream"),
-                                 .phase = STR("worker") };
+        struct job_ending cut = { .error = STR("the stream ended while runs were still open"),
+                                  .error_type = STR("IncompleteStream"),
+                                  .phase = STR("worker") };
 
         return fail(f, &cut);
     }
-    struct last_word failure = { .error = f->failure, .error_type = f->failure_type };
+    struct job_ending failure = { .error = f->failure, .error_type = f->failure_type };
     return f->root_failed ? fail(f, &failure) : succeed(f, NULL, STR_NONE);
 }

@@ -75,7 +75,7 @@ MUST_CHECK int fold_answered(struct fold *f, struct str ids, int64_t ts);
 MUST_CHECK int fold_end_of_stream(struct fold *f, int64_t ts);
 
 /* How a job ends. */
-struct last_word {
+struct job_ending {
     enum job_end end;
     struct str error, error_type; /* why; absent for a success */
     const yyjson_val *output;     /* of a success; NULL: none was given */
@@ -84,7 +84,7 @@ struct last_word {
     struct str phase; /* of a failure: queue, worker, node, server; absent: by what ran */
 };
 /* Ends the job from outside. */
-MUST_CHECK int fold_finish(struct fold *f, const struct last_word *word, int64_t ts);
+MUST_CHECK int fold_finish(struct fold *f, const struct job_ending *ending, int64_t ts);
 
 /* Takes in a stored record, to rebuild the state; emits nothing.  The record's header need not
  * be set: the fold finds it. */

@@ -54,7 +54,7 @@ const struct journal_agent *journal_agent_of(const struct journal *j, struct str
     return NULL;
 }
 
-/* Name spaces of j->lives. */
+/* Name spaces of j->active_jobs. */
 enum { IDS, REQUESTS };
 
 struct active_job *active_job_find(struct journal *j, struct str id)
@@ -501,20 +501,20 @@ int active_job_follow_fold(struct active_job *l)
     return err == 0 ? active_job_move(l, state_after(end.end)) : err;
 }
 
-int active_job_end(struct active_job *l, const struct last_word *word)
+int active_job_end(struct active_job *l, const struct job_ending *ending)
 {
     /* After a committed cancel request any finish ends as cancelled. */
-    const struct last_word cancelled = { .end = JOB_END_CANCELLED,
-                                         .error = STR("cancelled by user") };
+    const struct job_ending cancelled = { .end = JOB_END_CANCELLED,
+                                          .error = STR("cancelled by user") };
     struct fold *fold;
 
-    if (l->row.cancel_requested != 0 && word->end != JOB_END_CANCELLED)
-        word = &cancelled;
-    if (!job_state_may(l->state, state_after(word->end)))
+    if (l->row.cancel_requested != 0 && ending->end != JOB_END_CANCELLED)
+        ending = &cancelled;
+    if (!job_state_may(l->state, state_after(ending->end)))
         return ERR_REFUSED;
     int err = active_job_fold(l, &fold);
     if (err == 0 && !fold_ended(fold))
-        err = fold_finish(fold, word, l->journal->now);
+        err = fold_finish(fold, ending, l->journal->now);
     return err == 0 ? active_job_follow_fold(l) : err;
 }
 
@@ -530,11 +530,11 @@ static struct str phase_of(struct str type)
 
 int active_job_finish(struct active_job *l, enum job_end end, struct str error, struct str type)
 {
-    struct last_word word = {
+    struct job_ending ending = {
         .end = end, .error = error, .error_type = type, .phase = phase_of(type)
     };
 
-    return active_job_end(l, &word);
+    return active_job_end(l, &ending);
 }
 
 int active_job_requeue(struct active_job *l, struct str why)
@@ -551,18 +551,18 @@ int active_job_requeue(struct active_job *l, struct str why)
 
 int active_job_lose_worker(struct active_job *l, struct str why, struct str type)
 {
-    struct last_word word = { .error = why, .error_type = type };
+    struct job_ending ending = { .error = why, .error_type = type };
 
-    return active_job_lose(l, &word);
+    return active_job_lose(l, &ending);
 }
 
-int active_job_lose(struct active_job *l, const struct last_word *word)
+int active_job_lose(struct active_job *l, const struct job_ending *ending)
 {
-    struct last_word last = *word;
+    struct job_ending last = *ending;
     struct fold *fold;
 
     last.end = JOB_END_FAILED;
-    last.phase = phase_of(word->error_type);
+    last.phase = phase_of(ending->error_type);
     if (l->row.cancel_requested != 0)
         return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
     int err = active_job_fold(l, &fold);
@@ -579,7 +579,7 @@ int active_job_lose(struct active_job *l, const struct last_word *word)
         l->journal->tally.retried++;
     if (l->row.attempts_left == 0)
         return active_job_end(l, &last);
-    err = fold_new_attempt(fold, l->row.attempt + 1, word->error, l->journal->now);
+    err = fold_new_attempt(fold, l->row.attempt + 1, ending->error, l->journal->now);
     return err == 0 ? active_job_move(l, JOB_QUEUED) : err;
 }
 

@@ -17,7 +17,7 @@
 
 struct fold;
 struct intake;
-struct last_word;
+struct job_ending;
 struct rebuild;
 
 enum {
@@ -184,7 +184,7 @@ int active_job_fold(struct active_job *l, struct fold **ret);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
 int active_job_move(struct active_job *l, enum job_state to);
 /* Ends the job: closes what is open, the terminal record and the state. */
-int active_job_end(struct active_job *l, const struct last_word *word);
+int active_job_end(struct active_job *l, const struct job_ending *ending);
 /* The same without an output. */
 int active_job_finish(struct active_job *l,
                       enum job_end end,
@@ -195,7 +195,7 @@ int active_job_follow_fold(struct active_job *l);
 /* Its worker is lost: requeued within the budget, else failed.  If it has asked a question, its
  * attempt counts as finished and is not used up. */
 int active_job_lose_worker(struct active_job *l, struct str why, struct str type);
-int active_job_lose(struct active_job *l, const struct last_word *word);
+int active_job_lose(struct active_job *l, const struct job_ending *ending);
 /* The same without using up an attempt, as when a worker returns it. */
 int active_job_requeue(struct active_job *l, struct str why);
 /* The turn is over: forgets what it did. */

@@ -102,16 +102,16 @@ int journal_wait_for_answer(struct active_job *l, bool interrupted)
 /* A run of a thread does not wait: its thread has the question, and its next run the answer. */
 static int end_at_question(struct active_job *l)
 {
-    struct last_word word = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
+    struct job_ending ending = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
     struct fold *fold;
 
     active_job_change(l); /* before the first change, so that a turn that fails takes it back */
-    int err = active_job_set_text(&l->row.outcome, word.outcome);
+    int err = active_job_set_text(&l->row.outcome, ending.outcome);
     if (err == 0)
         err = active_job_fold(l, &fold);
     if (err == 0 && fold_open_questions(fold) > 0)
         err = fold_end_of_stream(fold, l->journal->now); /* what it left open is interrupted */
-    return err == 0 ? active_job_end(l, &word) : err;
+    return err == 0 ? active_job_end(l, &ending) : err;
 }
 
 int journal_stop_at_question(struct active_job *l)
@@ -122,11 +122,11 @@ int journal_stop_at_question(struct active_job *l)
 /* As the worker says; its output was checked to be JSON within the limits. */
 static int end_as_told(struct active_job *l, const struct journal_request *req)
 {
-    struct last_word word = { .end = req->finish.end,
-                              .error = req->finish.error,
-                              .error_type = req->finish.error_type,
-                              .details = req->finish.details,
-                              .phase = req->finish.phase };
+    struct job_ending ending = { .end = req->finish.end,
+                                 .error = req->finish.error,
+                                 .error_type = req->finish.error_type,
+                                 .details = req->finish.details,
+                                 .phase = req->finish.phase };
     struct journal *j = l->journal;
     struct json json;
     int err = req->finish.output.p != NULL
@@ -134,8 +134,8 @@ static int end_as_told(struct active_job *l, const struct journal_request *req)
                   : 0;
 
     if (err == 0 && req->finish.output.p != NULL)
-        word.output = json.root;
-    return err == 0 ? active_job_end(l, &word) : err;
+        ending.output = json.root;
+    return err == 0 ? active_job_end(l, &ending) : err;
 }
 
 void journal_finish(struct active_job *l, struct journal_request *req)

@@ -57,7 +57,7 @@ static int find(struct journal *j, struct journal_request *req, struct assistant
 
     if (err != 0)
         return err;
-    return assistant_find(j->opt.store, req->assistant.row.id, req->reach, &req->mem, ret,
+    return assistant_find(j->opt.store, req->assistant.row.id, req->job_scope, &req->mem, ret,
                           &req->why);
 }
 

@@ -272,10 +272,10 @@ void journal_hand_back(struct active_job *l, struct journal_request *req)
 void journal_lose(struct active_job *l, struct journal_request *req)
 {
     struct journal *j = l->journal;
-    struct last_word word = { .error = req->finish.error,
-                              .error_type = req->finish.error_type,
-                              .details = req->finish.details };
-    int err = active_job_lose(l, &word);
+    struct job_ending ending = { .error = req->finish.error,
+                                 .error_type = req->finish.error_type,
+                                 .details = req->finish.details };
+    int err = active_job_lose(l, &ending);
     if (err != 0)
         journal_broke(j, req, err);
     else

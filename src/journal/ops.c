@@ -79,7 +79,7 @@ void journal_not_found(struct journal_request *req)
 
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row)
 {
-    return job_scope_includes(req->reach, row->id, row->owner) &&
+    return job_scope_includes(req->job_scope, row->id, row->owner) &&
            (req->thread_key == 0 || req->thread_key == row->thread);
 }
 

@@ -83,7 +83,8 @@ enum journal_op {
     JOURNAL_OP_MAX
 };
 
-/* Does a worker ask for it?  Then `caller` says who that is, else `reach` what it may see. */
+/* Does a worker ask for it?  Then `caller` says who that is, else `job_scope` what it may see.
+ */
 bool journal_op_is_workers(enum journal_op op);
 
 /* --- jobs ---------------------------------------------------------------------- */
@@ -242,7 +243,7 @@ struct call_request {
     struct str agent;
     struct str id, name, params; /* params: JSON */
     int64_t wait_ms;
-    const struct journal_named *named; /* within `reach`, or it is refused */
+    const struct journal_named *named; /* within `job_scope`, or it is refused */
     size_t n_named;
     bool keeps; /* what was answered last will do when no worker is there */
     /* Out. */
@@ -326,10 +327,10 @@ struct journal_request {
     struct str job;
     struct str thread;  /* absent: none.  Of CANCEL, DELETE: the job must be a run of it */
     int64_t thread_key; /* the journal's */
-    struct lease_shown lease;      /* its key: an id that is used again is another job */
-    struct lease_caller caller;    /* who leases jobs and works on them */
-    const struct job_scope *reach; /* jobs outside of it are not found; NULL: all */
-    atomic_bool withdrawn;         /* LEASE, CALL: the caller has gone; set by its thread */
+    struct lease_shown lease;          /* its key: an id that is used again is another job */
+    struct lease_caller caller;        /* who leases jobs and works on them */
+    const struct job_scope *job_scope; /* jobs outside of it are not found; NULL: all */
+    atomic_bool withdrawn;             /* LEASE, CALL: the caller has gone; set by its thread */
 
     /* Out, of workers' operations on a job. */
     bool cancel;      /* stop the work */

@@ -25,7 +25,7 @@ static int find(struct journal *j,
 {
     int err = read_thread(j, id, ret, &req->why);
 
-    if (err == 0 && !job_scope_includes(req->reach, ret->id, ret->owner))
+    if (err == 0 && !job_scope_includes(req->job_scope, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
     if (err == 0 && !row_copy(&req->mem, &thread_texts, ret))
         err = error_set(&req->why, ERR_BUSY, "out of memory");

@@ -43,12 +43,12 @@ static bool put_all(struct journal *j, struct journal_request *req)
         const struct active_job *l = j->all[i];
 
         if (l->state == JOB_RUNNING && !l->deleted && l->row.set_aside == 0 &&
-            job_scope_includes(req->reach, l->row.id, l->row.owner))
+            job_scope_includes(req->job_scope, l->row.id, l->row.owner))
             ok = put_holder(l, mem, &req->workers.list[n++]);
     }
     /* A caller that sees only some jobs does not see workers without a job. */
     const struct journal_request *lease =
-        req->reach == NULL || req->reach->all ? waiting_first(j) : NULL;
+        req->job_scope == NULL || req->job_scope->all ? waiting_first(j) : NULL;
     for (; ok && lease != NULL && n < MAX_WORKERS; lease = waiting_after(j, lease))
         if (!lease->withdrawn)
             ok = put_waiting(lease, mem, &req->workers.list[n++]);

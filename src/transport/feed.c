@@ -27,7 +27,7 @@ static void on_page(struct loop_call *call)
 static int fetch(struct feed *f, struct str job, struct cursor after)
 {
     struct page *p;
-    int err = page_new(job, f->reach, hub_reader_way(&f->reader), after, &p);
+    int err = page_new(job, f->job_scope, hub_reader_format(&f->reader), after, &p);
 
     if (err != 0)
         return err;
@@ -136,7 +136,7 @@ int feed_open(struct feed *f,
               const struct feed_request *what)
 {
     *f = (struct feed){ .loop = l,
-                        .reach = what->reach,
+                        .job_scope = what->job_scope,
                         .max_frames = what->max_frames,
                         .reconnected = what->reconnected };
     f->reader.wake = wake;

@@ -15,23 +15,23 @@
 #include "transport/streams.h"
 
 struct feed {
-    struct reader reader;          /* the hub's; its `wake` is also called for pages */
-    struct streams *loop;          /* borrowed */
-    const struct job_scope *reach; /* borrowed; jobs outside of it are not there */
-    size_t max_frames;             /* of a page; 0: no limit */
-    struct page *page;             /* being fetched (then the pool's), or owned and given out */
-    struct gathered *gathered;     /* owned; between two pages, where the format gathers */
-    int64_t key;                   /* of the job, from its first page on */
-    uint8_t state;                 /* enum job_state, when it had caught up */
-    bool fetching;                 /* the pool has the page: nothing can be said before */
-    bool is_open;                  /* the first page was there */
+    struct reader reader;              /* the hub's; its `wake` is also called for pages */
+    struct streams *loop;              /* borrowed */
+    const struct job_scope *job_scope; /* borrowed; jobs outside of it are not there */
+    size_t max_frames;                 /* of a page; 0: no limit */
+    struct page *page;         /* being fetched (then the pool's), or owned and given out */
+    struct gathered *gathered; /* owned; between two pages, where the format gathers */
+    int64_t key;               /* of the job, from its first page on */
+    uint8_t state;             /* enum job_state, when it had caught up */
+    bool fetching;             /* the pool has the page: nothing can be said before */
+    bool is_open;              /* the first page was there */
     bool page_given, gap_given;
     bool reconnected; /* pages until it has caught up are those of a reader who came back */
 };
 
 struct feed_request {
     struct str job;
-    const struct job_scope *reach; /* NULL: all */
+    const struct job_scope *job_scope; /* NULL: all */
     struct stream_format format;
     struct cursor after;
     size_t max_frames; /* of a page; 0: no limit */

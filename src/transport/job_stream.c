@@ -1,5 +1,5 @@
 /* One feed on one stream.  The first page decides what the answer is; frames that only this
- * connection gets (modes, heartbeats, gaps) are made here, in whatever the way is. */
+ * connection gets (modes, heartbeats, gaps) are made here, in the format of the stream. */
 #include "transport/job_stream.h"
 
 #include "auth/permit.h"
@@ -25,9 +25,9 @@ static struct job_stream *of_stream(struct stream *s)
     return container_of(s, struct job_stream, stream);
 }
 
-static const struct stream_format *way_of(const struct job_stream *js)
+static const struct stream_format *format_of(const struct job_stream *js)
 {
-    return hub_reader_way(&js->feed.reader);
+    return hub_reader_format(&js->feed.reader);
 }
 
 /* --- frames for this connection --------------------------------------------------- */
@@ -35,11 +35,11 @@ static const struct stream_format *way_of(const struct job_stream *js)
 /* Writes it in the dialect's form; nothing where it has no such frame. */
 static void put_connection(struct job_stream *js, struct connection_frame what)
 {
-    if (way_of(js)->dialect->connection[what.kind] == NULL)
+    if (format_of(js)->dialect->connection[what.kind] == NULL)
         return;
     what.ms = clock_wall_ms();
     /* Best effort: what is sent must be complete, but it need not be sent. */
-    (void)stream_format_put_connection(way_of(js), STR_NONE, &what,
+    (void)stream_format_put_connection(format_of(js), STR_NONE, &what,
                                        hub_frames(js->stream.loop->hub),
                                        stream_small(&js->stream));
 }
@@ -63,7 +63,7 @@ static void put_gap(struct job_stream *js)
 
     feed_put_gap(&js->feed, payload);
     if (payload->error == 0)
-        stream_format_put(way_of(js), STR_NONE, STR("stream.gap"), buf_text(payload),
+        stream_format_put(format_of(js), STR_NONE, STR("stream.gap"), buf_text(payload),
                           stream_small(&js->stream));
 }
 
@@ -135,7 +135,7 @@ static void on_message(struct stream *s, struct str text)
 {
     (void)text;
     stream_format_put(
-        way_of(of_stream(s)), STR_NONE, STR("stream.error"),
+        format_of(of_stream(s)), STR_NONE, STR("stream.error"),
         STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
             "and takes no messages\"}"),
         stream_small(s));
@@ -146,10 +146,10 @@ static void on_message(struct stream *s, struct str text)
 static void begin(struct job_stream *js)
 {
     struct stream *s = &js->stream;
-    const struct dialect *d = way_of(js)->dialect;
+    const struct dialect *d = format_of(js)->dialect;
 
     s->has_beats = d->connection[FRAME_HEARTBEAT] != NULL;
-    s->is_bare = !stream_format_wraps(way_of(js));
+    s->is_bare = !stream_format_wraps(format_of(js));
     if (!stream_begin(s))
         return;
     js->dialect = d;
@@ -232,7 +232,7 @@ void job_stream_open(struct streams *l,
 {
     struct job_stream *js;
     struct feed_request feed = { .job = what->job,
-                                 .reach = permit_reach(what->permit),
+                                 .job_scope = permit_job_scope(what->permit),
                                  .format = what->format,
                                  .after = what->after,
                                  .reconnected =

@@ -12,7 +12,7 @@ static int read_modes(const yyjson_val *modes, uint32_t *ret, struct error *err)
     return mode_list(json_text(modes), ret, err);
 }
 
-static int read_way(const yyjson_val *root, struct stream_format *ret, struct error *err)
+static int read_format(const yyjson_val *root, struct stream_format *ret, struct error *err)
 {
     const yyjson_val *dialect = json_at(root, "dialect");
     const yyjson_val *subgraphs = json_at(root, "subgraphs");
@@ -73,6 +73,6 @@ int mux_command_read(struct json_reader *reader,
     if (code == 0)
         *ret_job = ret->job.n > 0 ? ret->job : STR_NONE;
     if (code == 0 && ret->kind == MUX_COMMAND_SUBSCRIBE)
-        code = read_way(j.root, &ret->format, err);
+        code = read_format(j.root, &ret->format, err);
     return code == 0 ? read_place(j.root, &ret->after, err) : code;
 }

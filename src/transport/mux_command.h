@@ -18,7 +18,7 @@ struct mux_command {
     struct cursor after;
 };
 
-/* Begins with what is in ret->way.  ERR_SYNTAX (not JSON), ERR_TYPE; the error's text is for
+/* Begins with what is in ret->format.  ERR_SYNTAX (not JSON), ERR_TYPE; the error's text is for
  * the client, and *@ret_job, when present, says which job it is about. */
 int mux_command_read(struct json_reader *reader,
                      struct str text,

@@ -239,7 +239,7 @@ static void begin(struct poll *p, struct streams *l, const struct poll_request *
 void poll_open(struct streams *l, struct http_request *req, const struct poll_request *what)
 {
     struct feed_request feed = { .job = what->job,
-                                 .reach = permit_reach(what->permit),
+                                 .job_scope = permit_job_scope(what->permit),
                                  .format = what->format,
                                  .after = what->after,
                                  .max_frames = what->limit };

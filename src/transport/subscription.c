@@ -140,7 +140,7 @@ void subscription_begin(struct subscription *sub)
         return;
     }
     feed_count_resume(&sub->feed);
-    sub->dialect = hub_reader_way(&sub->feed.reader)->dialect;
+    sub->dialect = hub_reader_format(&sub->feed.reader)->dialect;
     traffic_opened(m->stream.loop->traffic, m->stream.transport->kind, sub->dialect);
     mux_put_type(m, subscription_job(sub), "stream.subscribed");
     mux_enqueue(m, sub);
@@ -164,7 +164,7 @@ int subscription_open(struct mux *m, const struct subscription_request *what)
 {
     struct subscription *sub = calloc(1, sizeof(*sub));
     struct feed_request feed = { .job = what->job,
-                                 .reach = permit_reach(m->stream.permit),
+                                 .job_scope = permit_job_scope(m->stream.permit),
                                  .format = what->format,
                                  .after = what->after };
 

@@ -71,7 +71,7 @@ static void on_change(struct hub_listener *l, const struct change *c)
         mux_carry(m);
     }
     if (c == NULL || !m->has_begun ||
-        !job_scope_includes(permit_reach(m->stream.permit), c->job, c->owner))
+        !job_scope_includes(permit_job_scope(m->stream.permit), c->job, c->owner))
         return;
     if (stream_small(&m->stream)->n > MAX_WAITING) {
         m->watch.has_missed = true;

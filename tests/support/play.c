@@ -200,7 +200,7 @@ int play_end(struct play *p, int64_t ms)
 
 int play_finish(struct play *p, enum job_end end, struct str error, int64_t ms)
 {
-    struct last_word word = { .end = end, .error = error };
+    struct job_ending word = { .end = end, .error = error };
 
     return fold_finish(p->fold, &word, at(ms));
 }

@@ -13,7 +13,7 @@ enum { MAX_LINE = 64 * 1024 * 1024 };
 /* A call that a process has. */
 struct pending_call {
     struct pending_call *next;
-    struct call_router *board;
+    struct call_router *router;
     const struct pool_process *process; /* borrowed; NULL: it was answered */
     struct arena mem;
     struct str id; /* in `mem`, like the texts of the answer */
@@ -24,7 +24,7 @@ struct pending_call {
 
 static void remove_call(struct pending_call *q)
 {
-    struct pending_call **at = &q->board->open;
+    struct pending_call **at = &q->router->open;
 
     while (*at != q)
         at = &(*at)->next;
@@ -38,7 +38,7 @@ static void remove_call(struct pending_call *q)
 static void on_delivered(struct loop_call *call)
 {
     struct pending_call *q = call->owner;
-    struct call_router *b = q->board;
+    struct call_router *b = q->router;
 
     remove_call(q);
     if (call_router_is_idle(b))
@@ -54,7 +54,7 @@ static void deliver(struct pending_call *q, struct str answer, struct str error)
     req->answer.id = q->id;
     if (arena_copy(&q->mem, answer, &req->answer.output))
         (void)arena_copy(&q->mem, error, &req->answer.error); /* without memory: handed back */
-    journal_post(q->board->host->journal, &q->post);
+    journal_post(q->router->host->journal, &q->post);
 }
 
 bool call_router_answer(struct call_router *b,
@@ -86,7 +86,7 @@ static struct pending_call *pending_call_new(struct call_router *b, struct str i
 
     if (q == NULL)
         return NULL;
-    q->board = b;
+    q->router = b;
     arena_init(&q->mem);
     journal_request_init(&q->post, b->take.loop_call.home, q, on_delivered);
     if (!arena_copy(&q->mem, id, &q->id)) {

@@ -1,4 +1,4 @@
-/* GET /v1/jobs/{id}/events and /v1/stream: in which way, from which place, over which
+/* GET /v1/jobs/{id}/events and /v1/stream: in which format, from which place, over which
  * transport. */
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
@@ -28,7 +28,7 @@ bool jobs_read_place(struct http_request *req, struct str given, struct job_requ
     return true;
 }
 
-/* --- in which way ------------------------------------------------------------------- */
+/* --- in which format ------------------------------------------------------------------- */
 
 /* This and what follows: false when a value is a mistake, which is answered. */
 static bool read_modes(struct http_request *req, uint32_t *ret)
@@ -65,7 +65,7 @@ static bool read_dialect(struct http_request *req, const struct dialect **ret)
     return *ret != NULL;
 }
 
-static bool read_way(struct http_request *req, struct stream_format *ret)
+static bool read_format(struct http_request *req, struct stream_format *ret)
 {
     ret->variant.aiq_compat = app_loop_of(req)->app->aiq_compat;
     return read_dialect(req, &ret->dialect) && read_modes(req, &ret->variant.modes) &&
@@ -142,7 +142,7 @@ void api_events(struct http_request *req)
 {
     struct job_request what = { .job = http_param(req, "id") };
 
-    if (!read_way(req, &what.format))
+    if (!read_format(req, &what.format))
         return;
     if (!jobs_read_place(req, http_query(req, "after"), &what))
         http_respond_error(req, 422, "after must be an id such as 57 or 57.1");
@@ -185,7 +185,7 @@ void api_stream(struct http_request *req)
     struct mux_request what = { .jobs = http_query(req, "jobs"),
                                 .last_id = http_header(req, "Last-Event-ID") };
 
-    if (!read_way(req, &what.format) || !read_topics(req, &what.watches))
+    if (!read_format(req, &what.format) || !read_topics(req, &what.watches))
         return;
     what.transport = choose_for_many(req);
     if (what.transport == NULL)

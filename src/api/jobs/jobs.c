@@ -1,4 +1,4 @@
-/* /v1/jobs: submit, list, look, cancel, delete, events; and what /v1/jobs/async shares
+/* /v1/jobs: submit, list, read, cancel, delete, events; and what /v1/jobs/async shares
  * with it. */
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
@@ -205,7 +205,7 @@ bool jobs_get(struct store_query *query, struct store *store, struct job_row *re
     struct error err = { 0 };
     int code = store_job_get(store, str_make(query->job, query->job_n), ret, &err);
 
-    if (code == 0 && !job_scope_includes(store_query_reach(query), ret->id, ret->owner))
+    if (code == 0 && !job_scope_includes(store_query_job_scope(query), ret->id, ret->owner))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
         not_found(query);
@@ -277,7 +277,7 @@ void api_aiq_job(struct http_request *req)
 
 struct job_listing {
     struct buf *out;
-    const struct job_scope *reach;
+    const struct job_scope *job_scope;
     size_t n, limit;
     size_t n_seen; /* also those that the caller may not see */
     int64_t last;
@@ -294,7 +294,7 @@ static int on_row(void *arg, const struct job_row *row)
 
     l->last = row->key;
     l->n_seen++;
-    if (job_scope_includes(l->reach, row->id, row->owner)) {
+    if (job_scope_includes(l->job_scope, row->id, row->owner)) {
         l->n++;
         api_put_job(json_next(l->out), row);
     }
@@ -306,11 +306,11 @@ static void run_list(struct thread_task *task, struct store *store)
     struct store_query *query = store_query_of(task);
     struct buf *b = &query->out;
     struct job_listing l = { .out = b,
-                             .reach = store_query_reach(query),
+                             .job_scope = store_query_job_scope(query),
                              .limit = query->filter.limit };
     struct error err = { 0 };
 
-    query->filter.owner = job_scope_owner(l.reach);
+    query->filter.owner = job_scope_owner(l.job_scope);
     query->filter.limit = MAX_SCAN;
 
     json_begin_list(b, "jobs");

@@ -29,10 +29,10 @@ void jobs_post(struct http_request *req,
                void (*answer)(struct journal_call *),
                bool aiq);
 
-/* The row of a look's job; false when look->status says why not. */
+/* The row of a query's job; false when query->status says why not. */
 bool jobs_get(struct store_query *query, struct store *store, struct job_row *ret);
 
-/* task.run of a look: the job and its result. */
+/* task.run of a query: the job and its result. */
 void state_run_result(struct thread_task *task, struct store *store);
 /* Answers @req with the job's result when it ends within @wait_ms, else with the job. */
 void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms);

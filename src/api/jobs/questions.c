@@ -156,7 +156,7 @@ static int on_question(void *arg, const struct question_row *q)
 
     l->last_job = q->job;
     l->last_seq = q->seq;
-    if (!job_scope_includes(store_query_reach(l->query), q->job_id, q->owner) ||
+    if (!job_scope_includes(store_query_job_scope(l->query), q->job_id, q->owner) ||
         (!str_absent(l->agent) && !str_eq(l->agent, q->agent)) ||
         (!str_absent(l->job) && !str_eq(l->job, q->job_id)))
         return 0;

@@ -20,7 +20,7 @@ struct waiter {
     bool closing; /* the timer is being closed, and the waiter with it */
 };
 
-static void store_query_again(struct waiter *w);
+static void query_again(struct waiter *w);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -47,7 +47,7 @@ static void on_gone(struct http_request *req, void *data)
     finish(w);
 }
 
-static void on_looked(struct loop_call *call)
+static void on_queried(struct loop_call *call)
 {
     struct store_query *query = call->owner;
     struct waiter *w = query->data;
@@ -65,10 +65,10 @@ static void on_looked(struct loop_call *call)
     if (done)
         finish(w);
     else if (w->again)
-        store_query_again(w);
+        query_again(w);
 }
 
-static void store_query_again(struct waiter *w)
+static void query_again(struct waiter *w)
 {
     w->again = w->query != NULL;
     if (w->query != NULL)
@@ -81,7 +81,7 @@ static void store_query_again(struct waiter *w)
         return;
     }
     query->data = w;
-    query->task.loop_call.answered = on_looked;
+    query->task.loop_call.answered = on_queried;
     w->query = query;
     thread_pool_post(w->loop->app->pool, &query->task);
 }
@@ -91,7 +91,7 @@ static void on_wake(struct reader *reader)
     struct waiter *w = container_of(reader, struct waiter, reader);
 
     if (!w->closing)
-        store_query_again(w);
+        query_again(w);
 }
 
 static void on_time(uv_timer_t *timer)
@@ -99,7 +99,7 @@ static void on_time(uv_timer_t *timer)
     struct waiter *w = timer->data;
 
     w->over = true;
-    store_query_again(w);
+    query_again(w);
 }
 
 void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
@@ -119,5 +119,5 @@ void jobs_wait(struct http_request *req, struct str job, int64_t wait_ms)
     (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
     w->timer.data = w;
     (void)uv_timer_start(&w->timer, on_time, (uint64_t)wait_ms, 0);
-    store_query_again(w);
+    query_again(w);
 }

@@ -63,13 +63,13 @@ void assistants_put(struct buf *b, const struct assistant_row *row, struct selec
     json_end(b);
 }
 
-bool assistants_look(struct store_query *query,
+bool assistants_read(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret)
 {
     struct error why = { 0 };
-    int code = assistant_find(store, id, store_query_reach(query), &query->mem, ret, &why);
+    int code = assistant_find(store, id, store_query_job_scope(query), &query->mem, ret, &why);
 
     if (code != 0) {
         query->status = code == ERR_NOT_FOUND ? 404 : 500;
@@ -91,7 +91,7 @@ static void run_find(struct thread_task *task, struct store *store)
     struct store_query *query = store_query_of(task);
     struct wanted *w = query->data;
 
-    (void)assistants_look(query, store, w->id, &w->row); /* or its status says why not */
+    (void)assistants_read(query, store, w->id, &w->row); /* or its status says why not */
 }
 
 static bool answer_find(struct store_query *query)

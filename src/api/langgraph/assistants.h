@@ -17,7 +17,7 @@ struct assistant_row assistants_of_graph(const struct app *app,
                                          const struct app_agent *a,
                                          char id[KEY_UUID_CHARS]);
 /* One that was made, in a store query; false: query->status says why not. */
-bool assistants_look(struct store_query *query,
+bool assistants_read(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret);

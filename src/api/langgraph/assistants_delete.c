@@ -43,7 +43,7 @@ static bool is_its(struct assistant_deletion *f, const struct thread_row *row)
 {
     struct json metadata;
 
-    return job_scope_includes(store_query_reach(f->query), row->id, row->owner) &&
+    return job_scope_includes(store_query_job_scope(f->query), row->id, row->owner) &&
            json_read(&f->reader, row->metadata, &metadata, NULL) == 0 &&
            str_eq(json_text(json_at(metadata.root, "assistant_id")), f->assistant);
 }
@@ -71,11 +71,11 @@ static void find_threads(struct thread_task *task, struct store *store)
     struct error why = { 0 };
     struct assistant_row row;
 
-    if (!assistants_look(query, store, f->assistant, &row))
+    if (!assistants_read(query, store, f->assistant, &row))
         return;
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
     int code = store_threads(store, THREADS_BY_CREATED, true,
-                             job_scope_owner(store_query_reach(query)), on_thread, f, &why);
+                             job_scope_owner(store_query_job_scope(query)), on_thread, f, &why);
     if (code == 0 && f->err != 0)
         code = error_set(&why, f->err, "out of memory");
     if (code != 0)

@@ -136,7 +136,7 @@ static int on_row(void *arg, const struct assistant_row *row)
 {
     struct assistant_search *s = arg;
 
-    if (assistant_is_visible(store_query_reach(s->query), row))
+    if (assistant_is_visible(store_query_job_scope(s->query), row))
         add(s, row);
     return s->no_memory || ++s->n_seen == MAX_SCAN;
 }

@@ -4,7 +4,7 @@
 
 enum { MAX_BATCH = 100 };
 
-/* What the look of a batch knows; its `out` is the answer. */
+/* What the query of a batch knows; its `out` is the answer. */
 struct run_batch {
     struct str *ids;
     struct assistant_row *rows;
@@ -25,7 +25,7 @@ static void find_all(struct thread_task *task, struct store *store)
 
         if (a != NULL)
             batch->rows[i] = assistants_of_graph(app, a, batch->made[i]);
-        else if (!assistants_look(query, store, batch->ids[i], &batch->rows[i]))
+        else if (!assistants_read(query, store, batch->ids[i], &batch->rows[i]))
             return;
     }
 }

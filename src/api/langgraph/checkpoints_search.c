@@ -17,7 +17,7 @@
 
 enum { MAX_DEPTH = 200, DEFAULT_LIST = 100, MAX_LIST = 1000 };
 
-/* What a look looks for. */
+/* What a query looks for. */
 struct checkpoint_search {
     struct checkpoint_filter filter;
     struct str metadata; /* JSON: what it must contain; absent: anything */

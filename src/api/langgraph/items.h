@@ -11,7 +11,7 @@ enum {
     ITEM_MAX_WORDS = 16
 };
 
-/* What a look looks for; its texts are in the look's memory. */
+/* What a query looks for; its texts are in the query's memory. */
 struct item_search {
     struct str job;           /* whose owner is meant; absent: `item.owner` is */
     struct lease_shown lease; /* of that job */
@@ -36,11 +36,11 @@ void items_put_labels(struct buf *b, struct str ns);
 /* Without its closing brace. */
 void items_put(struct buf *b, const struct item_row *row);
 
-/* A look with an empty search (its data) of the caller's; NULL when it was answered. */
+/* A query with an empty search (its data) of the caller's; NULL when it was answered. */
 struct store_query *items_search_new(struct http_request *req,
                                      void (*run)(struct thread_task *, struct store *));
 /* On the pool: the owner of the job for which a worker asks, if it holds that job; else
- * look->status says why not. */
+ * query->status says why not. */
 bool items_find_owner(struct store_query *query, struct store *store, struct item_search *s);
 
 #endif

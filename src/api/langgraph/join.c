@@ -6,8 +6,8 @@
 
 /* What a run was made with; found on the pool, used on the loop. */
 struct joining {
-    struct run_look what; /* first: the look's data */
-    uint32_t modes;       /* asked for; 0: the run's own */
+    struct run_query what; /* first: the query's data */
+    uint32_t modes;        /* asked for; 0: the run's own */
     bool cancels, subgraphs, streams;
 };
 
@@ -64,7 +64,7 @@ static void join(struct http_request *req, bool streams)
         return;
     }
     *j =
-        (struct joining){ .what = *(const struct run_look *)query->data,
+        (struct joining){ .what = *(const struct run_query *)query->data,
                           .modes = modes,
                           .streams = streams,
                           .cancels = cancels && (api_token(req)->access & ACCESS_CLIENT) != 0 };

@@ -292,7 +292,7 @@ bool langgraph_get_thread(struct store_query *query,
     struct error err = { 0 };
     int code = store_thread_get(store, id, ret, &err);
 
-    if (code == 0 && !job_scope_includes(store_query_reach(query), ret->id, ret->owner))
+    if (code == 0 && !job_scope_includes(store_query_job_scope(query), ret->id, ret->owner))
         code = ERR_NOT_FOUND;
     if (code == ERR_NOT_FOUND)
         not_found(query, "Thread", id);
@@ -303,7 +303,7 @@ bool langgraph_get_thread(struct store_query *query,
 
 bool langgraph_get_run(struct store_query *query, struct store *store, struct job_row *ret)
 {
-    const struct run_look *what = query->data;
+    const struct run_query *what = query->data;
     struct str id = str_make(query->job, query->job_n);
     struct thread_row thread = { 0 };
 
@@ -312,7 +312,7 @@ bool langgraph_get_run(struct store_query *query, struct store *store, struct jo
     int64_t key = thread.key;
     struct error err = { 0 };
     int code = store_job_get(store, id, ret, &err);
-    if (code == 0 && (!job_scope_includes(store_query_reach(query), ret->id, ret->owner) ||
+    if (code == 0 && (!job_scope_includes(store_query_job_scope(query), ret->id, ret->owner) ||
                       (ret->thread == 0 && !what->any_job) ||
                       (key != 0 && ret->thread != key) || langgraph_is_hidden(ret)))
         code = ERR_NOT_FOUND;
@@ -327,8 +327,8 @@ struct store_query *langgraph_look_at_run(struct http_request *req,
                                           void (*run)(struct thread_task *, struct store *))
 {
     struct store_query *query =
-        store_query_new_with(req, http_param(req, "run"), run, sizeof(struct run_look));
-    struct run_look *what = query != NULL ? query->data : NULL;
+        store_query_new_with(req, http_param(req, "run"), run, sizeof(struct run_query));
+    struct run_query *what = query != NULL ? query->data : NULL;
 
     if (query == NULL || arena_copy(&query->mem, http_param(req, "thread"), &what->thread))
         return query;

@@ -78,20 +78,20 @@ bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metada
  * states.  False: answered. */
 bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body);
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------ */
 
 /* A run by the path's ids. */
-struct run_look {
+struct run_query {
     struct str thread; /* absent: whichever it is of */
     bool any_job;      /* also one that was not made as a run */
     struct selection select;
 };
-/* The run of a look (its job) if it is of the look's thread; else look->status says why not.
+/* The run of a query (its job) if it is of the query's thread; else query->status says why not.
  */
 bool langgraph_get_run(struct store_query *query, struct store *store, struct job_row *ret);
 #define LANGGRAPH_THREAD_BUSY "Thread is busy: its state can be changed when its run has ended"
 
-/* The thread of that id, if it can be seen; else look->status says why not. */
+/* The thread of that id, if it can be seen; else query->status says why not. */
 bool langgraph_get_thread(struct store_query *query,
                           struct store *store,
                           struct str id,

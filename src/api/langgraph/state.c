@@ -14,7 +14,7 @@
 
 enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_DEPTH = 200, MAX_GRAPHS = 8, MAX_NS = 1024 };
 
-/* What is looked for; texts are in the look's memory. */
+/* What is looked for; texts are in the query's memory. */
 struct state_question {
     struct checkpoint_filter filter; /* thread, ns; id or before */
     bool subgraphs;
@@ -268,7 +268,7 @@ static void run_question(struct thread_task *task, struct store *store)
         look_at_state(&r, &thread);
 }
 
-/* A look with a question about the path's thread; NULL when it was answered. */
+/* A query about the path's thread; NULL when it was answered. */
 static struct store_query *question_new(struct http_request *req,
                                         void (*run)(struct thread_task *, struct store *))
 {

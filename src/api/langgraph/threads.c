@@ -1,4 +1,4 @@
-/* /threads: make, look, change, delete, search, count, copy, prune. */
+/* /threads: make, read, change, delete, search, count, copy, prune. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
@@ -167,7 +167,7 @@ void api_thread(struct http_request *req)
 
 /* --- many ------------------------------------------------------------------------------- */
 
-/* What is looked for; the texts are JSON in the look's memory. */
+/* What is looked for; the texts are JSON in the query's memory. */
 struct thread_search {
     struct str metadata, values, ids, status;
     enum thread_order order;
@@ -209,7 +209,7 @@ static bool contains(struct thread_search_page *s, struct str text, const yyjson
 
 static bool fits(struct thread_search_page *s, const struct thread_row *row)
 {
-    return job_scope_includes(store_query_reach(s->query), row->id, row->owner) &&
+    return job_scope_includes(store_query_job_scope(s->query), row->id, row->owner) &&
            (str_absent(s->what->status) || str_eq(s->what->status, row->status)) &&
            (s->ids.root == NULL || has_id(s->ids.root, row->id)) &&
            contains(s, row->metadata, s->metadata.root) &&
@@ -243,8 +243,9 @@ static void run_search(struct thread_task *task, struct store *store)
     (void)read_part(&s.readers[2], s.what->ids, &s.ids);
     if (!s.what->counts)
         json_begin_array(&query->out);
-    int code = store_threads(store, s.what->order, s.what->ascending,
-                             job_scope_owner(store_query_reach(query)), on_thread, &s, &err);
+    int code =
+        store_threads(store, s.what->order, s.what->ascending,
+                      job_scope_owner(store_query_job_scope(query)), on_thread, &s, &err);
     if (s.what->counts)
         buf_u64(&query->out, s.what->n_found);
     else

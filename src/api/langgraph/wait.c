@@ -1,10 +1,10 @@
 /* Waiting for a run's result.
  *
- *     looking ──final──▶ answered at once
+ *     reading ──final──▶ answered at once
  *        │
  *        └──not yet──▶ head ──a newline every few seconds──▶ … ──final──▶ result, end
  *
- * A waiter is a reader that wants no bytes: whenever the hub wakes it, it looks at the run.
+ * A waiter is a reader that wants no bytes: whenever the hub wakes it, it reads the run.
  * A wait that only wants the end (quietly) has no head before it. */
 #include "api/langgraph/langgraph.h"
 
@@ -112,7 +112,7 @@ static void run_result(struct thread_task *task, struct store *store)
 
 /* --- life ---------------------------------------------------------------------------- */
 
-static void store_query_again(struct run_wait *w);
+static void query_again(struct run_wait *w);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -233,9 +233,9 @@ static void answer_at_once(struct run_wait *w, struct store_query *query)
         api_json(req, 200, &query->out);
 }
 
-/* --- looking ------------------------------------------------------------------------- */
+/* --- reading the run ---------------------------------------------------------------- */
 
-static void on_looked(struct loop_call *call)
+static void on_queried(struct loop_call *call)
 {
     struct store_query *query = call->owner;
     struct run_wait *w = query->data;
@@ -255,12 +255,12 @@ static void on_looked(struct loop_call *call)
     }
     store_query_free(query);
     if (w->again && !w->ended && (w->req != NULL || w->http != NULL))
-        store_query_again(w);
+        query_again(w);
     else
         finish(w);
 }
 
-static void store_query_again(struct run_wait *w)
+static void query_again(struct run_wait *w)
 {
     w->again = w->query != NULL;
     if (w->query != NULL)
@@ -272,7 +272,7 @@ static void store_query_again(struct run_wait *w)
         return;
     }
     query->data = w;
-    query->task.loop_call.answered = on_looked;
+    query->task.loop_call.answered = on_queried;
     w->query = query;
     thread_pool_post(w->loop->app->pool, &query->task);
 }
@@ -282,7 +282,7 @@ static void on_wake(struct reader *reader)
     struct run_wait *w = container_of(reader, struct run_wait, reader);
 
     if (!w->closing && !w->ended && (w->req != NULL || w->http != NULL))
-        store_query_again(w);
+        query_again(w);
 }
 
 void langgraph_wait(struct http_request *req,
@@ -312,5 +312,5 @@ void langgraph_wait(struct http_request *req,
     http_on_gone(req, on_gone, w);
     (void)uv_timer_init(http_loop_uv(http_request_loop(req)), &w->timer); /* cannot fail */
     w->timer.data = w;
-    store_query_again(w);
+    query_again(w);
 }

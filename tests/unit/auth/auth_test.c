@@ -255,7 +255,7 @@ static struct token *made(const struct token_row *row)
 static bool reaches(const struct token_row *row, const char *job, const char *owner)
 {
     struct token *t = made(row);
-    bool yes = job_scope_includes(&t->reach, str_of(job), str_of(owner));
+    bool yes = job_scope_includes(&t->job_scope, str_of(job), str_of(owner));
 
     token_unref(t);
     return yes;
@@ -404,7 +404,8 @@ static void events_come_at_a_rate(void **state)
     token_unref(t);
 }
 
-/* --- the token service and its gates ----------------------------------------------------- */
+/* --- the token service and authenticators --------------------------------------------------
+ */
 
 struct fixture {
     char folder[64];

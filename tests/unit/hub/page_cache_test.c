@@ -57,7 +57,7 @@ static bool has(struct page_cache *s, const struct page_key *place, uint64_t las
     return cached != NULL;
 }
 
-static void a_full_sheet_stays_true(void **state)
+static void a_full_page_stays_valid(void **state)
 {
     struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 0);
@@ -84,7 +84,7 @@ static void the_end_of_a_job_is_true_until_it_goes_on(void **state)
     page_cache_free(s);
 }
 
-static void another_place_is_another_sheet(void **state)
+static void another_place_is_another_page(void **state)
 {
     struct page_cache *s = new_page_cache();
     struct page_key place = place_of(1, 5), other;
@@ -202,9 +202,9 @@ static void those_who_want_the_same_read_it_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_sheet_stays_true),
+        cmocka_unit_test(a_full_page_stays_valid),
         cmocka_unit_test(the_end_of_a_job_is_true_until_it_goes_on),
-        cmocka_unit_test(another_place_is_another_sheet),
+        cmocka_unit_test(another_place_is_another_page),
         cmocka_unit_test(what_was_not_used_for_long_makes_room),
         cmocka_unit_test(a_page_outlives_the_cache),
         cmocka_unit_test(what_cannot_be_read_is_tried_again),

@@ -12,7 +12,7 @@
 
 #include "open_store.h"
 
-enum { N_RECORDS = 20, SHELF_BYTES = 1 << 20 };
+enum { N_RECORDS = 20, CACHE_BYTES = 1 << 20 };
 
 static void add_job(struct store *s)
 {
@@ -62,7 +62,7 @@ static void a_page_has_as_much_as_was_asked_for(void **state)
     struct page_cache *page_cache;
 
     add_job(*state);
-    ok(page_cache_new(SHELF_BYTES, &page_cache));
+    ok(page_cache_new(CACHE_BYTES, &page_cache));
     assert_int_equal(frames_within(*state, page_cache, 1), 1);
     /* Not the small one, which is on the page cache. */
     assert_int_equal(frames_within(*state, page_cache, 0), N_RECORDS);

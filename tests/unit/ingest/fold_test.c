@@ -480,7 +480,7 @@ static void a_success_closes_what_is_open_as_ok(void **state)
     done(&s);
 }
 
-static void the_last_word_may_bring_an_output(void **state)
+static void the_ending_may_bring_an_output(void **state)
 {
     static const struct {
         const char *said, *end;
@@ -510,7 +510,7 @@ static void the_last_word_may_bring_an_output(void **state)
     "\"output_category\":\"final_report\"}\n"
 
 /* What the last run has ended with is the job's report already. */
-static void a_report_in_the_last_word_is_told_once(void **state)
+static void a_report_in_the_ending_is_told_once(void **state)
 {
     struct scene s;
 
@@ -842,8 +842,8 @@ int main(void)
         cmocka_unit_test(a_section_that_failed_is_not_done),
         cmocka_unit_test(what_a_root_left_open_is_closed_innermost_first),
         cmocka_unit_test(a_success_closes_what_is_open_as_ok),
-        cmocka_unit_test(the_last_word_may_bring_an_output),
-        cmocka_unit_test(a_report_in_the_last_word_is_told_once),
+        cmocka_unit_test(the_ending_may_bring_an_output),
+        cmocka_unit_test(a_report_in_the_ending_is_told_once),
         cmocka_unit_test(a_failure_closes_what_is_open_as_error),
         cmocka_unit_test(a_cancellation_closes_what_is_open_as_cancelled),
         cmocka_unit_test(a_stream_that_breaks_off_has_failed),

@@ -74,7 +74,7 @@ static void end(struct scene *s)
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 
-static void letters_come_in_their_order_and_in_one_turn(void **state)
+static void messages_come_in_their_order_and_in_one_turn(void **state)
 {
     struct scene *s = *state;
     struct note one = note_of(s, 1), two = note_of(s, 2);
@@ -183,7 +183,7 @@ static void no_message_is_lost_between_rests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(letters_come_in_their_order_and_in_one_turn),
+        TEST(messages_come_in_their_order_and_in_one_turn),
         TEST(a_message_may_be_posted_by_another),
         TEST(a_box_that_rests_wakes_nobody),
         TEST(what_waits_when_it_is_closed_is_delivered),

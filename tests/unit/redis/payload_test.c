@@ -29,7 +29,7 @@ static void numbers_are_found_where_they_count(void **state)
     assert_int_equal(read("{\"text\":\"producer_seq\"}").producer_seq, -1);
 }
 
-static void last_words_are_known_by_their_type(void **state)
+static void endings_are_known_by_their_type(void **state)
 {
     (void)state;
     assert_true(read("{\"type\": \"graph.interrupt\", \"question\": \"?\"}").asks);
@@ -61,7 +61,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_found_where_they_count),
-        cmocka_unit_test(last_words_are_known_by_their_type),
+        cmocka_unit_test(endings_are_known_by_their_type),
         cmocka_unit_test(of_nonsense_nothing_is_known),
     };
 
