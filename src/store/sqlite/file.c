@@ -8,14 +8,20 @@
  * is the holder's process id, for the message only.
  *
  * A file that is deleted, or replaced by another, stays open and takes everything, and nobody
- * finds it again.  So before each commit the names are looked at: they must still be those of
- * the files that were opened.
+ * finds it again.  So before each commit the names are checked: they must still be those of the
+ * files that were opened.  One stat() of the folder is enough as long as its change time stays
+ * the same, because every name that is made, removed or renamed sets it.  Not every change
+ * shows there: two within one tick of the file system's clock have the same time, so a time
+ * that is younger than FOLDER_TICK_MS proves nothing; and a file system may be mounted over a
+ * name.  So all files are checked once in FOLDER_TRUST_MS all the same.
  *
  * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the
  * database drops them for the whole process.  So the database is never opened here, but
  * for the one time when it does not exist yet. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "store/sqlite/sqlite.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +32,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+enum {
+    FOLDER_TICK_MS = 2500, /* FAT has the coarsest clock: two seconds */
+    FOLDER_TRUST_MS = 1000
+};
 
 static char *join(const char *a, const char *between, const char *b)
 {
@@ -82,6 +93,12 @@ static const char *const
 
 static int name_files(struct sqlite_store *s, struct error *err)
 {
+    const char *slash = strrchr(s->path, '/'); /* it is absolute */
+
+    s->folder.path =
+        slash == s->path ? strdup("/") : strndup(s->path, (size_t)(slash - s->path));
+    if (s->folder.path == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
     for (unsigned i = 0; i < FILE_MAX; i++) {
         s->files[i].path = join(s->path, "", file_ends[i]);
         if (s->files[i].path == NULL)
@@ -120,6 +137,7 @@ void file_forget(struct sqlite_store *s)
 {
     for (unsigned i = 0; i < FILE_MAX; i++)
         free(s->files[i].path);
+    free(s->folder.path);
     free(s->path);
 }
 
@@ -242,6 +260,39 @@ int file_check(struct sqlite_store *s, struct error *err)
     return code;
 }
 
+static bool is_same(const struct folder_state *f, const struct stat *now)
+{
+    return now->st_dev == f->device && now->st_ino == f->number &&
+           now->st_ctim.tv_sec == f->changed.tv_sec &&
+           now->st_ctim.tv_nsec == f->changed.tv_nsec;
+}
+
+static int64_t time_ms(const struct timespec *t)
+{
+    return (int64_t)t->tv_sec * 1000 + t->tv_nsec / 1000000;
+}
+
+int file_check_folder(struct sqlite_store *s, struct error *err)
+{
+    struct folder_state *f = &s->folder;
+    int64_t now = clock_monotonic_ms();
+    struct stat st;
+
+    /* Before the files: what changes meanwhile is seen the next time. */
+    bool is_known = f->path != NULL && stat(f->path, &st) == 0;
+    if (is_known && now < f->until_ms && is_same(f, &st))
+        return 0;
+    int code = file_check(s, err);
+    f->until_ms = 0;
+    if (code == 0 && is_known && clock_wall_ms() - time_ms(&st.st_ctim) > FOLDER_TICK_MS) {
+        f->device = st.st_dev;
+        f->number = st.st_ino;
+        f->changed = st.st_ctim;
+        f->until_ms = now + FOLDER_TRUST_MS;
+    }
+    return code;
+}
+
 bool sqlite_is_lost(struct store *store)
 {
     struct sqlite_store *s = sqlite_of(store);
@@ -250,13 +301,9 @@ bool sqlite_is_lost(struct store *store)
 
 void file_sync_folder(const struct sqlite_store *s)
 {
-    const char *slash = strrchr(s->path, '/');
+    int fd =
+        s->folder.path != NULL ? open(s->folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-    if (slash == NULL)
-        return;
-    char *folder = slash == s->path ? strdup("/") : strndup(s->path, (size_t)(slash - s->path));
-    int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(folder);
     if (fd < 0)
         return;
     (void)fsync(fd); /* some file systems cannot; then there is nothing to be had */

@@ -310,7 +310,7 @@ int sqlite_commit(struct store *store, struct error *err)
     if (s->transaction == TRANSACTION_FAILED)
         (void)error_set(err, code, "%s", s->failure.text);
     else
-        code = file_check(s, err);
+        code = file_check_folder(s, err);
     if (code == 0)
         code = statement_run(store, STATEMENT_COMMIT, err);
     if (code == 0) {

@@ -181,6 +181,15 @@ struct file_id {
     ino_t number; /* 0: not known yet */
 };
 
+/* The folder of the files, as it was when the files were last looked at. */
+struct folder_state {
+    char *path; /* owned; NULL: in memory */
+    dev_t device;
+    ino_t number;
+    struct timespec changed;
+    int64_t until_ms; /* for so long this may be used; on the monotonic clock */
+};
+
 struct sqlite_store {
     struct store base;
     sqlite3 *db;                             /* owned */
@@ -193,8 +202,9 @@ struct sqlite_store {
     bool relaxed; /* commits are not synced */
     unsigned busy_ms;
     enum transaction transaction;
-    struct error failure;               /* while TRANSACTION_FAILED: why */
-    struct file_id files[FILE_MAX];     /* as they were opened */
+    struct error failure;           /* while TRANSACTION_FAILED: why */
+    struct file_id files[FILE_MAX]; /* as they were opened */
+    struct folder_state folder;
     int wal_frames;                     /* after the last commit */
     int checkpoint_at;                  /* frames */
     int64_t wal_room;                   /* bytes; see wal.c */
@@ -225,6 +235,8 @@ int file_lock(struct sqlite_store *s, struct error *err);
 int file_create(const struct sqlite_store *s, struct error *err);
 /* Are they still the files that were opened?  ERR_IO, and which one is not. */
 int file_check(struct sqlite_store *s, struct error *err);
+/* The same for each commit: only the folder is looked at, if it shows that nothing changed. */
+int file_check_folder(struct sqlite_store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
 void file_sync_folder(const struct sqlite_store *s);
 

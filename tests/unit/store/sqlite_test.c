@@ -578,6 +578,45 @@ static void the_last_record_of_a_job_is_stored(void **state)
     expect_text(got, STR("last"));
 }
 
+/* Until the change time of the folder is so old that commits rely on it. */
+static void wait_for_a_quiet_folder(const struct fixture *f)
+{
+    struct timespec pause = { .tv_nsec = 20 * 1000000 }, now;
+    struct stat st;
+
+    do {
+        assert_int_equal(nanosleep(&pause, NULL), 0);
+        assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+        assert_int_equal(stat(f->folder, &st), 0);
+    } while (now.tv_sec - st.st_ctim.tv_sec < 4);
+}
+
+static int commit(struct store *s)
+{
+    int code = store_begin(s, NULL);
+
+    return code == 0 ? store_commit(s, NULL) : code;
+}
+
+static void a_file_that_goes_after_a_quiet_time_is_noticed_at_once(void **state)
+{
+    struct fixture *f = *state;
+    char wal[160], away[170];
+
+    (void)snprintf(wal, sizeof(wal), "%s-wal", f->path);
+    (void)snprintf(away, sizeof(away), "%s.away", wal);
+    open_both(f);
+    add_job(f->w, "a", "a", "queued");
+    wait_for_a_quiet_folder(f);
+    assert_int_equal(commit(f->w), 0);
+    assert_int_equal(commit(f->w), 0); /* which looks at the folder only */
+    assert_int_equal(rename(wal, away), 0);
+    assert_int_equal(commit(f->w), ERR_IO);
+    assert_int_equal(commit(f->w), ERR_IO);
+    assert_int_equal(rename(away, wal), 0);
+    assert_int_equal(commit(f->w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +624,7 @@ int main(void)
         sqlite_only(the_last_record_of_a_job_is_stored),
         sqlite_only(files_are_for_their_owner_only),
         sqlite_only(a_second_writer_is_refused_and_disturbs_nobody),
+        sqlite_only(a_file_that_goes_after_a_quiet_time_is_noticed_at_once),
         sqlite_only(tokens_are_made_beside_a_server),
         sqlite_only(an_older_file_is_brought_up_to_date),
         sqlite_only(a_breadcrumb_outlives_its_process),
