@@ -3,225 +3,19 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
-#include "base/histogram.h"
-#include "base/table.h"
-#include "base/thread_owner.h"
 #include "hub/recheck.h"
 #include "hub/shared.h"
-#include "hub/window.h"
+#include "hub/topic.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { TURN_READERS = 32 }; /* woken between two polls of the sockets */
-
-struct topic_channel {
-    struct topic_channel *next; /* of the topic */
-    struct topic *topic;
-    struct stream_format format;
-    struct window window;
-    struct reader readers; /* list head */
-    size_t n_readers;
-    struct topic_channel *due_prev, *due_next; /* in the hub's ring, while readers are to be
-                                                  woken */
-    struct reader *at;                         /* the one whose turn it is, or the head */
-    size_t n_due;      /* all that are to be woken are among so many from there */
-    size_t n_measured; /* to be woken until all have what came at... */
-    uint64_t since_us; /* ...this time; 0: nothing is measured */
-};
-
-struct topic {
-    struct topic *prev, *next; /* of the hub */
-    struct hub *hub;
-    struct topic_channel *channels;
-    int64_t key; /* of the newest job of that id that is known of; 0: none */
-    char job[80];
-    size_t job_n;
-    uint64_t told_seq; /* of the last news */
-    uint8_t state;     /* enum job_state, where it is known */
-    bool knows_state;
-    bool has_news;  /* since the last re-check */
-    uint32_t round; /* of the re-check in which it was asked for */
-    bool detached;  /* the job is gone, and the readers that are left will notice */
-    bool waking;    /* some of its readers are being woken */
-};
-
-struct hub {
-    struct thread_owner owner;
-    struct hub_shared *shared; /* borrowed */
-    struct mailbox *box;       /* borrowed */
-    unsigned index;            /* among the loops */
-    struct table topics;       /* job id -> struct topic; without those that are detached */
-    struct topic all;          /* list head; those that wait longest for a re-check first */
-    struct recheck *recheck;   /* owned; NULL: there was none yet */
-    uint32_t round;            /* of re-checks */
-    struct frames frames;      /* see hub_frames */
-    struct buf scratch;        /* see hub_scratch */
-    struct topic_channel due;  /* head of the ring of channels with readers to wake */
-    struct loop_message turn;
-    bool turn_posted;
-    atomic_size_t n_readers; /* others only look */
-    struct histogram delivery;
-    struct hub_listener listeners; /* list head */
-};
 
 struct buf *hub_scratch(struct hub *h)
 {
     assert_owner(&h->owner);
     buf_clear(&h->scratch);
     return &h->scratch;
-}
-
-/* --- channels ----------------------------------------------------------------- */
-
-/* Counts its frames in @n_frames; behind the last record of the news there is a cursor. */
-static int add_record(struct hub *h,
-                      struct topic_channel *c,
-                      const struct record *rec,
-                      bool is_last,
-                      size_t *n_frames)
-{
-    struct buf *out = hub_scratch(h);
-    size_t n = 0;
-
-    int err = stream_format_render(&c->format, rec, (struct cursor){ 0 }, &h->frames, out, &n);
-    *n_frames += n;
-    if (err == 0 && is_last && *n_frames > 0 && rec->kind != REC_JOB_END)
-        stream_format_put_cursor(&c->format, rec->seq, out);
-    if (err == 0)
-        err = out->error;
-    if (err == 0)
-        err = window_add(&c->window, buf_text(out), rec->seq, rec->kind == REC_JOB_END);
-    if (err == 0)
-        c->window.last = rec->seq;
-    return err;
-}
-
-/* Adds a change of state that is no record, where the dialect has a frame for it. */
-static void add_status(struct hub *h, struct topic_channel *c, const struct change *news)
-{
-    struct buf *out = hub_scratch(h);
-
-    if (c->format.dialect->connection[FRAME_JOB_STATUS] == NULL || !c->window.known ||
-        !news->state_changed || job_state_is_final(news->state))
-        return;
-    struct connection_frame what = { .kind = FRAME_JOB_STATUS,
-                                     .ms = news->ts,
-                                     .state = str_of(job_state_name(news->state)) };
-    /* Best effort. */
-    if (stream_format_put_connection(&c->format, str_make(c->topic->job, c->topic->job_n),
-                                     &what, &h->frames, out) == 0)
-        (void)window_add(&c->window, buf_text(out), c->window.last, false);
-}
-
-static void take_news(struct hub *h, struct topic_channel *c, const struct change_message *news)
-{
-    size_t from = 0, n_frames = 0;
-
-    /* The first news of a channel tells where its window stands. */
-    if (!c->window.known && news->n_records > 0)
-        window_reset(&c->window, news->records[0]->seq - 1);
-    while (from < news->n_records && news->records[from]->seq <= c->window.last)
-        from++;
-    /* What has to be gathered is gathered by each reader, page by page. */
-    bool follows = from < news->n_records && news->records[from]->seq == c->window.last + 1 &&
-                   !stream_format_gathers(&c->format);
-    int err = 0;
-    for (size_t i = from; follows && i < news->n_records && err == 0; i++)
-        err = add_record(h, c, news->records[i], i + 1 == news->n_records, &n_frames);
-    if (c->window.last < news->change.last_seq || err != 0)
-        window_reset(&c->window, news->change.last_seq);
-    add_status(h, c, &news->change);
-}
-
-/* The job is gone; a new one of the same id is another topic. */
-static void detach(struct topic *t)
-{
-    struct str job = str_make(t->job, t->job_n);
-
-    for (struct topic_channel *c = t->channels; c != NULL; c = c->next)
-        for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
-            r->gone = true;
-    if (t->detached)
-        return;
-    t->detached = true;
-    hub_shared_unwant(t->hub->shared, job, t->hub->index);
-    table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
-}
-
-/* An id may be used again: keys rise.  What is kept of an earlier job is dropped, and its
- * readers are disconnected.  False when @key is an earlier job's. */
-static bool take_key(struct topic *t, int64_t key)
-{
-    if (key == 0 || key == t->key)
-        return true;
-    if (key < t->key)
-        return false;
-    t->key = key;
-    t->told_seq = 0;
-    t->knows_state = false;
-    for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
-        window_reset(&c->window, 0);
-        c->window.known = false;
-        for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
-            r->gone |= r->key != 0;
-    }
-    return true;
-}
-
-static void link_last(struct hub *h, struct topic *t)
-{
-    t->next = &h->all;
-    t->prev = h->all.prev;
-    t->prev->next = h->all.prev = t;
-}
-
-static void unlink_topic(struct topic *t)
-{
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
-}
-
-static void remove_topic(struct topic *t)
-{
-    struct str job = str_make(t->job, t->job_n);
-
-    if (!t->detached) {
-        hub_shared_unwant(t->hub->shared, job, t->hub->index);
-        table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
-    }
-    unlink_topic(t);
-    free(t);
-}
-
-static void due_remove(struct topic_channel *c)
-{
-    if (c->due_next == NULL)
-        return;
-    c->due_prev->due_next = c->due_next;
-    c->due_next->due_prev = c->due_prev;
-    c->due_next = c->due_prev = NULL;
-}
-
-/* Channels without readers, and the topic with its last channel. */
-static void remove_empty(struct topic *t)
-{
-    struct topic_channel **at = &t->channels;
-
-    while (*at != NULL) {
-        struct topic_channel *c = *at;
-
-        if (c->readers.next != &c->readers) {
-            at = &c->next;
-            continue;
-        }
-        *at = c->next;
-        due_remove(c);
-        window_reset(&c->window, 0);
-        free(c);
-    }
-    if (t->channels == NULL)
-        remove_topic(t);
 }
 
 /* --- turns --------------------------------------------------------------------- */
@@ -284,10 +78,10 @@ static size_t wake_some(struct topic_channel *c, size_t room)
             measured(c);
     }
     t->waking = false;
-    due_remove(c);
+    topic_channel_rest(c);
     if (c->n_due > 0)
         due_append(t->hub, c); /* behind the others */
-    remove_empty(t);
+    topic_remove_empty(t);
     return room;
 }
 
@@ -303,29 +97,22 @@ static void on_turn(struct loop_message *message)
         h->turn_posted = mailbox_post(h->box, &h->turn) == 0;
 }
 
-static struct topic *find_topic(const struct hub *h, struct str job)
-{
-    struct topic *t = table_get(&h->topics, table_key(&h->topics, 0, job));
-
-    return t != NULL && str_eq(str_make(t->job, t->job_n), job) ? t : NULL;
-}
-
 void hub_take(struct hub *h, const struct change_message *news)
 {
     const struct change *change = &news->change;
-    struct topic *t = find_topic(h, change->job);
+    struct topic *t = topic_find(h, change->job);
 
     assert_owner(&h->owner);
-    if (t == NULL || !take_key(t, change->key))
+    if (t == NULL || !topic_take_key(t, change->key))
         return;
     t->has_news = t->knows_state = true;
     t->state = (uint8_t)change->state;
     if (t->told_seq < change->last_seq)
         t->told_seq = change->last_seq;
     if (change->gone)
-        detach(t);
+        topic_detach(t);
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
-        take_news(h, c, news);
+        topic_channel_take(c, news);
         due_add(h, c);
         measure(c, news);
     }
@@ -361,8 +148,7 @@ size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max)
 
     for (struct topic *t; n < max && (t = h->all.next) != &h->all && t->round != h->round;) {
         t->round = h->round;
-        unlink_topic(t);
-        link_last(h, t);
+        topic_move_last(t);
         if (!t->has_news && !t->detached) {
             ret[n] = (struct recheck_job){ .job_n = t->job_n };
             memcpy(ret[n++].job, t->job, t->job_n);
@@ -380,7 +166,7 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
                                                .state = job->state,
                                                .gone = job->code == ERR_NOT_FOUND,
                                                .ts = clock_wall_ms() } };
-    struct topic *t = find_topic(h, news.change.job);
+    struct topic *t = topic_find(h, news.change.job);
 
     /* News that came meanwhile may be later than this. */
     if (t == NULL || t->has_news || (job->code != 0 && !news.change.gone))
@@ -411,68 +197,22 @@ void hub_stop(struct hub *h)
 
 /* --- joining and leaving -------------------------------------------------------- */
 
-static struct topic_channel *find_channel(struct topic *t, const struct stream_format *format)
-{
-    for (struct topic_channel *c = t->channels; c != NULL; c = c->next)
-        if (stream_format_eq(&c->format, format))
-            return c;
-    return NULL;
-}
-
-static struct topic_channel *add_channel(struct topic *t, const struct stream_format *format)
-{
-    struct topic_channel *c = calloc(1, sizeof(*c));
-
-    if (c == NULL)
-        return NULL;
-    c->topic = t;
-    c->format = *format;
-    c->readers.next = c->readers.prev = &c->readers;
-    c->next = t->channels;
-    t->channels = c;
-    return c;
-}
-
-static struct topic *add_topic(struct hub *h, struct str job)
-{
-    struct topic *t = calloc(1, sizeof(*t));
-
-    if (t == NULL || job.n > sizeof(t->job) ||
-        table_put(&h->topics, table_key(&h->topics, 0, job), t) != 0) {
-        free(t);
-        return NULL;
-    }
-    t->hub = h;
-    str_copy(t->job, job);
-    t->job_n = job.n;
-    if (hub_shared_want(h->shared, job, h->index) != 0) {
-        table_remove(&h->topics, table_key(&h->topics, 0, job));
-        free(t);
-        return NULL;
-    }
-    t->round = h->round; /* its readers read the store now */
-    link_last(h, t);
-    return t;
-}
-
 int hub_join(struct hub *h,
              struct str job,
              const struct stream_format *format,
              struct reader *r)
 {
-    struct topic *t = find_topic(h, job);
+    struct topic *t = topic_find(h, job);
 
     assert_owner(&h->owner);
     if (t == NULL)
-        t = add_topic(h, job);
+        t = topic_add(h, job);
     if (t == NULL)
         return ERR_NOMEM;
-    struct topic_channel *c = find_channel(t, format);
-    if (c == NULL)
-        c = add_channel(t, format);
+    struct topic_channel *c = topic_channel_get(t, format);
     if (c == NULL) {
         if (t->channels == NULL)
-            remove_topic(t);
+            topic_remove_empty(t);
         return ERR_NOMEM;
     }
     r->channel = c;
@@ -507,118 +247,7 @@ void hub_leave(struct hub *h, struct reader *r)
         c->n_due = c->n_readers;
     atomic_fetch_sub_explicit(&h->n_readers, 1, memory_order_relaxed);
     if (!c->topic->waking)
-        remove_empty(c->topic);
-}
-
-/* --- reading ------------------------------------------------------------------ */
-
-static void move_to(struct reader *r, struct block *b, size_t offset)
-{
-    if (b != NULL)
-        b->refs++;
-    block_unref(r->block);
-    r->block = b;
-    r->offset = offset;
-}
-
-/* The place behind record r->seq in the window. */
-static bool locate(struct reader *r)
-{
-    size_t offset;
-    struct block *b = window_find(&r->channel->window, r->seq, &offset);
-
-    if (b != NULL)
-        move_to(r, b, offset);
-    return b != NULL;
-}
-
-/* Bytes behind the reader's place in its block, or in the next one. */
-static bool more_here(struct reader *r)
-{
-    struct block *b = r->block;
-
-    if (b == NULL || r->offset < b->bytes.n)
-        return b != NULL;
-    if (b->left || b->next == NULL)
-        return false;
-    move_to(r, b->next, 0);
-    return r->offset < r->block->bytes.n;
-}
-
-/* It stands at the end of the window: records without bytes may have come since. */
-static bool at_end(struct reader *r)
-{
-    const struct block *b = r->block;
-
-    if (b == NULL || b->left || b->next != NULL || b->n_marks == 0)
-        return false;
-    r->seq = b->marks[b->n_marks - 1].seq;
-    r->done = b->marks[b->n_marks - 1].last;
-    return true;
-}
-
-enum hub_next hub_reader_next(struct reader *r, struct str *ret)
-{
-    struct topic_channel *c = r->channel;
-
-    if (r->done)
-        return HUB_END;
-    if (r->gone)
-        return HUB_GONE;
-    if (!more_here(r)) {
-        if (r->has_missed) {
-            r->has_missed = false;
-            return HUB_BEHIND;
-        }
-        if (!c->window.known || r->seq >= c->window.last)
-            return HUB_WAIT;
-        if (at_end(r))
-            return r->done ? HUB_END : HUB_WAIT;
-        if (r->seq < c->window.base || !locate(r))
-            return HUB_BEHIND;
-    }
-    struct block *b = r->block;
-    *ret = str_make(b->bytes.p + r->offset, b->bytes.n - r->offset);
-    r->offset = b->bytes.n;
-    r->seq = b->marks[b->n_marks - 1].seq;
-    r->done = b->marks[b->n_marks - 1].last;
-    return HUB_BYTES;
-}
-
-void hub_reader_moved(struct reader *r,
-                      int64_t key,
-                      uint64_t seq,
-                      enum job_state state,
-                      bool ended)
-{
-    struct topic_channel *c = r->channel;
-
-    r->gone |= !take_key(c->topic, key);
-    if (!r->gone && !c->topic->knows_state) {
-        c->topic->knows_state = true;
-        c->topic->state = (uint8_t)state;
-    }
-    r->key = key;
-    move_to(r, NULL, 0);
-    r->seq = seq;
-    r->done = ended;
-    if (r->gone)
-        return;
-    if (!c->window.known)
-        window_reset(&c->window, seq);
-    /* At the tail it stands in a block, so that frames without a record reach it too. */
-    if (seq == c->window.last && (c->window.tail != NULL || window_open(&c->window, 1) != NULL))
-        move_to(r, c->window.tail, c->window.tail->bytes.n);
-}
-
-const struct stream_format *hub_reader_format(const struct reader *r)
-{
-    return &r->channel->format;
-}
-
-struct str hub_reader_job(const struct reader *r)
-{
-    return str_make(r->channel->topic->job, r->channel->topic->job_n);
+        topic_remove_empty(c->topic);
 }
 
 /* --- the states of all jobs --------------------------------------------------------- */
