@@ -31,15 +31,13 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum {
     LINGER_MS = 2000,
-    OVER_MS = 3000,        /* for the head of a connection above the limit */
-    DRAIN_MS = 1000,       /* for the first request of a connection, when draining */
-    BODY_WINDOW_MS = 5000, /* in which body_min_rate must be kept on average */
-    PROGRESS_LOOKS = 8     /* in the time that a peer may take nothing */
+    OVER_MS = 3000,       /* for the head of a connection above the limit */
+    DRAIN_MS = 1000,      /* for the first request of a connection, when draining */
+    BODY_WINDOW_MS = 5000 /* in which body_min_rate must be kept on average */
 };
 
 #define TO(state) (1u << (state))
@@ -61,41 +59,6 @@ void conn_move(struct conn *c, enum conn_state to)
     assert((moves[c->state] & TO(to)) != 0);
     c->state = (uint8_t)to;
     c->is_timed = false;
-}
-
-/* Not inet_ntop: this is made for every line of the log. */
-static void put_ip4(struct buf *b, const uint8_t address[4])
-{
-    for (int i = 0; i < 4; i++) {
-        buf_str(b, i > 0 ? STR(".") : STR(""));
-        buf_u64(b, address[i]);
-    }
-}
-
-static void put_ip6(struct buf *b, const struct in6_addr *address)
-{
-    char text[INET6_ADDRSTRLEN] = "";
-
-    (void)uv_inet_ntop(AF_INET6, address, text, sizeof(text)); /* fits */
-    buf_char(b, '[');
-    buf_str(b, str_of(text));
-    buf_char(b, ']');
-}
-
-struct str peer_text(const struct peer *peer, char out[PEER_TEXT])
-{
-    /* Has room for all; it never grows. */
-    struct buf b = { .p = out, .cap = PEER_TEXT, .max = PEER_TEXT };
-
-    if (peer->is_unix)
-        return STR("unix");
-    if (IN6_IS_ADDR_V4MAPPED(&peer->address))
-        put_ip4(&b, peer->address.s6_addr + 12);
-    else
-        put_ip6(&b, &peer->address);
-    buf_char(&b, ':');
-    buf_u64(&b, peer->port);
-    return buf_text(&b);
 }
 
 /* --- the reserve -------------------------------------------------------------------- */
@@ -237,117 +200,6 @@ void conn_drop_request(struct conn *c)
     c->req = NULL;
     if (req != NULL)
         request_release(req);
-}
-
-/* --- writing ------------------------------------------------------------------------ */
-
-static void set_deadline(struct conn *c);
-
-struct pending {
-    uv_write_t write;
-    struct conn *conn; /* borrowed; libuv calls back before it closes */
-    char bytes[];
-};
-
-static void on_written(uv_write_t *write, int status)
-{
-    struct pending *p = write->data;
-    struct conn *c = p->conn;
-
-    free(p);
-    if (--c->n_writes == 0)
-        c->is_timed = false;
-    if (status != 0)
-        conn_close(c, "%s", uv_strerror(status));
-    conn_settle(c);
-}
-
-void conn_count_write(struct conn *c)
-{
-    if (c->n_writes++ == 0)
-        c->is_timed = false;
-}
-
-void conn_count_sent(struct conn *c, size_t bytes)
-{
-    uint32_t before = c->sent;
-
-    c->sent += (uint32_t)bytes;
-    if (!c->is_clear)
-        return;
-    c->is_clear = false;
-    c->taken = before;
-    c->taken_ms = (uint32_t)uv_now(&c->loop->uv);
-    if (c->state == CONN_STREAM && c->n_writes == 0) {
-        c->is_timed = false;
-        set_deadline(c);
-    }
-}
-
-/* Copies what the socket did not take. */
-static bool write_later(struct conn *c, struct str a, struct str b)
-{
-    struct pending *p = malloc(sizeof(*p) + a.n + b.n);
-
-    if (p == NULL) {
-        conn_close(c, "out of memory");
-        return false;
-    }
-    str_copy(p->bytes, a);
-    str_copy(p->bytes + a.n, b);
-    p->conn = c;
-    p->write.data = p;
-    uv_buf_t bytes = { .base = p->bytes, .len = a.n + b.n };
-    int err = uv_write(&p->write, &c->handle.stream, &bytes, 1, on_written);
-    if (err != 0) {
-        free(p);
-        conn_close(c, "%s", uv_strerror(err));
-        return false;
-    }
-    conn_count_write(c);
-    return true;
-}
-
-static uv_buf_t uv_buf_of(struct str s)
-{
-    return (uv_buf_t){ .base = (char *)(uintptr_t)s.p, .len = s.n };
-}
-
-bool conn_write(struct conn *c, struct str a, struct str b)
-{
-    uv_buf_t both[2] = { uv_buf_of(a), uv_buf_of(b) };
-    size_t sent = 0;
-
-    conn_count_sent(c, a.n + b.n);
-    if (c->n_writes == 0) { /* else it would overtake them */
-        int n = uv_try_write(&c->handle.stream, both, b.n > 0 ? 2 : 1);
-        if (n < 0 && n != UV_EAGAIN) {
-            conn_close(c, "%s", uv_strerror(n));
-            return false;
-        }
-        sent = n > 0 ? (size_t)n : 0;
-    }
-    if (sent == a.n + b.n)
-        return true;
-    return sent < a.n ? write_later(c, str_skip(a, sent), b)
-                      : write_later(c, str_skip(b, sent - a.n), STR_NONE);
-}
-
-struct buf *conn_out(struct conn *c)
-{
-    return c->loop->corked == c ? &c->loop->cork : &c->loop->scratch;
-}
-
-bool conn_flush(struct conn *c, struct str body)
-{
-    struct buf *out = conn_out(c);
-    bool ok = c->state != CONN_CLOSING;
-
-    if (ok && out->n + body.n > 0)
-        ok = c->tls == NULL ? conn_write(c, buf_text(out), body)
-                            : secure_write(c, buf_text(out), body);
-    buf_clear(out);
-    return ok;
 }
 
 /* --- taking what was received ------------------------------------------------------- */
@@ -535,7 +387,7 @@ static uint64_t time_allowed(const struct conn *c)
     const struct http_limits *o = http_server_limits(c->loop->server);
 
     if (c->n_writes > 0 || (c->state == CONN_STREAM && !c->is_clear))
-        return o->write_stall_ms / PROGRESS_LOOKS;
+        return o->write_stall_ms / CONN_PROGRESS_CHECKS;
     if (is_waiting(c) || (c->state == CONN_IDLE && has_line(c)))
         return 0; /* the next step is ours */
     switch ((enum conn_state)c->state) {
@@ -559,21 +411,7 @@ static uint64_t time_allowed(const struct conn *c)
     return 0;
 }
 
-/* In our queue and in the kernel's.  The latter shrinks with what the peer acknowledges,
- * while the socket takes more from us only when a good part of its buffer is free: with a
- * slow reader that is minutes apart. */
-size_t conn_unsent(const struct conn *c)
-{
-    size_t n = uv_stream_get_write_queue_size(&c->handle.stream);
-    int in_kernel = 0;
-    uv_os_fd_t fd;
-
-    if (uv_fileno(&c->handle.any, &fd) == 0 && ioctl(fd, TIOCOUTQ, &in_kernel) == 0)
-        n += (size_t)in_kernel;
-    return n;
-}
-
-static void set_deadline(struct conn *c)
+void conn_set_deadline(struct conn *c)
 {
     uint64_t ms = time_allowed(c);
 
@@ -628,7 +466,7 @@ void conn_settle(struct conn *c)
     }
     set_reading(c, should_read(c));
     if (c->state != CONN_CLOSING)
-        set_deadline(c);
+        conn_set_deadline(c);
 }
 
 void conn_drain(struct conn *c)
@@ -639,28 +477,6 @@ void conn_drain(struct conn *c)
         loop_arm(c->loop, &c->deadline, DRAIN_MS); /* its request may be on the way */
     else
         conn_close(c, "draining");
-}
-
-/* Has the peer taken anything since the last look?  Small writes go out at once also to a peer
- * that has vanished: the kernel keeps them, and gives up after a quarter of an hour.  So we
- * look while anything is unacknowledged, whether libuv has it or the kernel. */
-static void look_at_progress(struct conn *c)
-{
-    unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;
-    size_t unsent = conn_unsent(c);
-    uint32_t now = (uint32_t)uv_now(&c->loop->uv);
-    uint32_t taken = c->sent - (uint32_t)unsent;
-
-    c->is_clear = unsent == 0;
-    if (c->is_clear || taken != c->taken)
-        c->taken_ms = now;
-    c->taken = taken;
-    c->is_stalled = now - c->taken_ms >= stall_ms;
-    if (!c->is_stalled)
-        conn_settle(c);
-    else
-        conn_cut(c, "the peer has taken nothing for %u ms, %zu bytes are unsent", stall_ms,
-                 unsent);
 }
 
 static void body_took_long(struct conn *c)
@@ -693,7 +509,7 @@ static void deadline_passed(struct conn *c)
         conn_close(c, "done");
         break;
     case CONN_STREAM:
-        look_at_progress(c);
+        conn_check_progress(c);
         break;
     case CONN_HANDLING:
     case CONN_CLOSING:
@@ -706,7 +522,7 @@ void conn_due(struct conn *c)
 {
     c->is_timed = false;
     if (c->n_writes > 0)
-        look_at_progress(c);
+        conn_check_progress(c);
     else if (pipeline_is_ready(c))
         pipeline_send(c);
     else if (can_take_rest(c))

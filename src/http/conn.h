@@ -7,9 +7,9 @@
 
 #include "base/container_of.h"
 #include "base/str.h"
+#include "http/peer.h"
 #include "http/wheel.h"
 
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <uv.h>
@@ -19,12 +19,6 @@ struct http_loop;
 struct http_request;
 struct http_stream_events;
 struct tls;
-
-struct peer {
-    struct in6_addr address; /* IPv4 as ::ffff:1.2.3.4 */
-    uint16_t port;
-    bool is_unix;
-};
 
 enum conn_state {
     CONN_IDLE,     /* no byte of a request yet */
@@ -107,12 +101,22 @@ void conn_move(struct conn *c, enum conn_state to);
  * not, sets the deadline. */
 void conn_settle(struct conn *c);
 
+/* Sets the deadline of its state, unless that was done. */
+void conn_set_deadline(struct conn *c);
 /* Its deadline has come. */
 void conn_due(struct conn *c);
 /* Closes it if nothing is going on. */
 void conn_drain(struct conn *c);
 /* The oldest of the reserve from which no request is being served; NULL when there is none. */
 struct conn *conn_silent(const struct http_loop *loop);
+
+/* Plain bytes have come. */
+void conn_received(struct conn *c, struct str bytes);
+
+/* Forgets its request. */
+void conn_drop_request(struct conn *c);
+
+/* --- conn_output.c ---------------------------------------------------------------- */
 
 /* Where the text of its next answer goes: see conn_flush. */
 struct buf *conn_out(struct conn *c);
@@ -123,8 +127,6 @@ bool conn_flush(struct conn *c, struct str body);
 /* Sends @a and @b as they are; what the socket does not take is copied.  False when the
  * connection is closing. */
 bool conn_write(struct conn *c, struct str a, struct str b);
-/* Plain bytes have come. */
-void conn_received(struct conn *c, struct str bytes);
 
 /* Bytes that the peer has not acknowledged. */
 size_t conn_unsent(const struct conn *c);
@@ -133,11 +135,9 @@ void conn_count_sent(struct conn *c, size_t bytes);
 /* libuv has taken one more write. */
 void conn_count_write(struct conn *c);
 
-/* Forgets its request. */
-void conn_drop_request(struct conn *c);
-
-/* "127.0.0.1:4711" or "unix" */
-enum { PEER_TEXT = 64 };
-struct str peer_text(const struct peer *peer, char out[PEER_TEXT]);
+enum { CONN_PROGRESS_CHECKS = 8 }; /* in the time that a peer may take nothing */
+/* Has the peer taken anything since the last check?  Cuts it off if it took nothing for too
+ * long. */
+void conn_check_progress(struct conn *c);
 
 #endif
