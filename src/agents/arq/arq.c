@@ -21,6 +21,9 @@
  * finds out.  The id is the job's own, so that the next server finds it; only a job that goes
  * on after a question has another one, because the result of its beginning is kept. */
 #include "agents/arq/job.h"
+#include "agents/arq/keys.h"
+#include "agents/arq/line.h"
+#include "agents/arq/trouble.h"
 #include "agents/exec.h"
 #include "agents/executor.h"
 #include "agents/host.h"
@@ -41,28 +44,12 @@ enum {
     VANISHED = 2, /* polls in a row that find nothing: it may have ended between two keys */
 };
 
-/* The connection that all of them use.  Only one at a time may watch keys on it. */
-struct arq_line {
-    struct redis *redis;
-    bool is_watching;
-};
-
 enum phase { PHASE_ENQUEUE, PHASE_FOLLOW, PHASE_SETTLE, PHASE_OVER };
 
-enum arq_trouble {
-    TROUBLE_NONE,
-    TROUBLE_PAYLOAD,  /* the arguments cannot be written */
-    TROUBLE_REDIS,    /* Redis has refused a command */
-    TROUBLE_RESULT,   /* the result cannot be read */
-    TROUBLE_EXPIRED,  /* before a worker took it */
-    TROUBLE_VANISHED, /* it left the queue without a result */
-    TROUBLE_SILENT,   /* no sign of its worker */
-};
-
-enum look_at { LOOK_RESULT, LOOK_IN_PROGRESS, LOOK_SCORE, LOOK_JOB, LOOK_HEALTH, LOOK_MAX };
+enum poll_key { POLL_RESULT, POLL_IN_PROGRESS, POLL_SCORE, POLL_JOB, POLL_HEALTH, POLL_MAX };
 
 struct arq_poll {
-    bool found[LOOK_MAX];
+    bool found[POLL_MAX];
     double score;
     unsigned n; /* answers so far */
     bool is_broken;
@@ -74,12 +61,11 @@ struct arq {
     enum phase phase;
     enum arq_trouble trouble;
     struct buf payload;
-    char id[96], job_key[128], result_key[128], in_progress_key[128], retry_key[128];
-    char health_key[300];
+    struct arq_keys keys;
     int64_t lease_ms;
     int64_t created; /* milliseconds since 1970, like the next */
     int64_t due;     /* when it may start; on the steady clock */
-    struct arq_poll look;
+    struct arq_poll poll;
     struct arq_result result;
     struct barrier barrier;
     struct error why;   /* of the trouble */
@@ -149,10 +135,10 @@ static struct str queue_of(const struct arq *a)
 /* Removes it from Redis. */
 static void forget(const struct arq *a)
 {
-    TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
-    TELL(a, STR("DEL"), str_of(a->job_key), str_of(a->retry_key), str_of(a->in_progress_key),
-         str_of(a->result_key));
-    TELL(a, STR("ZREM"), STR("arq:abort"), str_of(a->id));
+    TELL(a, STR("ZREM"), queue_of(a), str_of(a->keys.id));
+    TELL(a, STR("DEL"), str_of(a->keys.job), str_of(a->keys.retry), str_of(a->keys.in_progress),
+         str_of(a->keys.result));
+    TELL(a, STR("ZREM"), STR("arq:abort"), str_of(a->keys.id));
 }
 
 /* --- the end ----------------------------------------------------------------- */
@@ -265,8 +251,8 @@ static bool send_job(struct arq *a)
     (void)snprintf(life, sizeof(life), "%lld", (long long)expires);
     (void)snprintf(due, sizeof(due), "%lld", (long long)(clock_wall_ms() + wait)); /* fit */
     TELL(a, STR("MULTI"));
-    TELL(a, STR("PSETEX"), str_of(a->job_key), str_of(life), buf_text(&a->payload));
-    TELL(a, STR("ZADD"), queue_of(a), str_of(due), str_of(a->id));
+    TELL(a, STR("PSETEX"), str_of(a->keys.job), str_of(life), buf_text(&a->payload));
+    TELL(a, STR("ZADD"), queue_of(a), str_of(due), str_of(a->keys.id));
     return ASK(a, on_enqueued, STR("EXEC"));
 }
 
@@ -304,9 +290,9 @@ static void enqueue(struct arq *a)
         wait_ms(a, line->is_watching ? SOON_MS : settings_of(a)->poll_ms);
         return;
     }
-    TELL(a, STR("WATCH"), str_of(a->job_key));
+    TELL(a, STR("WATCH"), str_of(a->keys.job));
     line->is_watching =
-        ASK(a, on_exists, STR("EXISTS"), str_of(a->job_key), str_of(a->result_key));
+        ASK(a, on_exists, STR("EXISTS"), str_of(a->keys.job), str_of(a->keys.result));
     if (!line->is_watching)
         wait_ms(a, settings_of(a)->poll_ms);
 }
@@ -323,20 +309,20 @@ static void take_result(struct arq *a, struct str bytes)
 /* Is there a sign that a worker has it, or may still take it? */
 static bool is_alive(struct arq *a)
 {
-    const struct arq_poll *l = &a->look;
+    const struct arq_poll *l = &a->poll;
 
-    a->has_health |= l->found[LOOK_HEALTH];
-    a->has_begun |= l->found[LOOK_IN_PROGRESS];
-    if (l->found[LOOK_IN_PROGRESS])
-        return l->found[LOOK_HEALTH] || !a->has_health;
-    return l->found[LOOK_SCORE] && (!a->has_begun || l->score > (double)clock_wall_ms());
+    a->has_health |= l->found[POLL_HEALTH];
+    a->has_begun |= l->found[POLL_IN_PROGRESS];
+    if (l->found[POLL_IN_PROGRESS])
+        return l->found[POLL_HEALTH] || !a->has_health;
+    return l->found[POLL_SCORE] && (!a->has_begun || l->score > (double)clock_wall_ms());
 }
 
-static void judge_look(struct arq *a)
+static void judge_poll(struct arq *a)
 {
-    const struct arq_poll *l = &a->look;
+    const struct arq_poll *l = &a->poll;
     uint64_t now = uv_now(a->executor.host->loop);
-    bool is_gone = !l->found[LOOK_IN_PROGRESS] && !l->found[LOOK_SCORE];
+    bool is_gone = !l->found[POLL_IN_PROGRESS] && !l->found[POLL_SCORE];
 
     a->n_missing = is_gone ? a->n_missing + 1 : 0;
     if (is_alive(a))
@@ -345,7 +331,7 @@ static void judge_look(struct arq *a)
         fail(a, TROUBLE_VANISHED);
     else if (a->n_missing >= VANISHED)
         finish(a);
-    else if (!is_gone && !a->has_begun && !l->found[LOOK_JOB])
+    else if (!is_gone && !a->has_begun && !l->found[POLL_JOB])
         fail(a, TROUBLE_EXPIRED);
     else if (now - a->last_sign > (uint64_t)a->lease_ms)
         fail(a, TROUBLE_SILENT);
@@ -406,13 +392,13 @@ static void settle(struct arq *a)
               str_make(a->barrier.text, sizeof(a->barrier.text))); /* else the time passes */
 }
 
-static void looked(struct arq *a)
+static void poll_done(struct arq *a)
 {
     if (is_stale(a)) {
         begin_anew(a);
         return;
     }
-    if (a->look.is_broken) {
+    if (a->poll.is_broken) {
         a->last_sign = uv_now(a->executor.host->loop); /* the silence is Redis's */
         if (a->give_up != 0 && a->last_sign >= a->give_up)
             finish(a);
@@ -420,15 +406,15 @@ static void looked(struct arq *a)
         settle(a);
         return;
     } else {
-        judge_look(a);
+        judge_poll(a);
     }
     if (a->phase != PHASE_OVER)
         wait_ms(a, settings_of(a)->poll_ms);
 }
 
-static void take_answer(struct arq *a, enum look_at at, const redisReply *reply)
+static void take_answer(struct arq *a, enum poll_key at, const redisReply *reply)
 {
-    struct arq_poll *l = &a->look;
+    struct arq_poll *l = &a->poll;
 
     if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
         l->is_broken = true;
@@ -436,37 +422,37 @@ static void take_answer(struct arq *a, enum look_at at, const redisReply *reply)
         l->found[at] = reply->integer > 0;
     } else if (reply->type == REDIS_REPLY_STRING) {
         l->found[at] = true;
-        if (at == LOOK_SCORE)
+        if (at == POLL_SCORE)
             l->score = strtod(reply->str, NULL);
-        else if (at == LOOK_RESULT)
+        else if (at == POLL_RESULT)
             take_result(a, str_make(reply->str, reply->len));
     }
 }
 
 /* Answers come in the order of the questions. */
-static void on_look(void *arg, const redisReply *reply)
+static void on_polled(void *arg, const redisReply *reply)
 {
     struct arq *a = arg;
-    enum look_at at = (enum look_at)a->look.n++;
+    enum poll_key at = (enum poll_key)a->poll.n++;
 
     if (landed(a))
         return;
     take_answer(a, at, reply);
-    if (at + 1 == LOOK_MAX)
-        looked(a);
+    if (at + 1 == POLL_MAX)
+        poll_done(a);
 }
 
-static void look(struct arq *a)
+static void poll(struct arq *a)
 {
-    a->look = (struct arq_poll){ 0 };
+    a->poll = (struct arq_poll){ 0 };
     if (!redis_is_connected(line_of(a)->redis) ||
-        !(ASK(a, on_look, STR("GET"), str_of(a->result_key)) &&
-          ASK(a, on_look, STR("EXISTS"), str_of(a->in_progress_key)) &&
-          ASK(a, on_look, STR("ZSCORE"), queue_of(a), str_of(a->id)) &&
-          ASK(a, on_look, STR("EXISTS"), str_of(a->job_key)) &&
-          ASK(a, on_look, STR("EXISTS"), str_of(a->health_key)))) {
-        a->look.is_broken = true;
-        looked(a);
+        !(ASK(a, on_polled, STR("GET"), str_of(a->keys.result)) &&
+          ASK(a, on_polled, STR("EXISTS"), str_of(a->keys.in_progress)) &&
+          ASK(a, on_polled, STR("ZSCORE"), queue_of(a), str_of(a->keys.id)) &&
+          ASK(a, on_polled, STR("EXISTS"), str_of(a->keys.job)) &&
+          ASK(a, on_polled, STR("EXISTS"), str_of(a->keys.health)))) {
+        a->poll.is_broken = true;
+        poll_done(a);
     }
 }
 
@@ -480,10 +466,10 @@ static void abort_job(struct arq *a)
     a->is_aborted = true;
     (void)snprintf(now, sizeof(now), "%lld", (long long)clock_wall_ms()); /* fits */
     if (!a->has_begun && put_off_ms(a) > 0) {
-        TELL(a, STR("ZREM"), queue_of(a), str_of(a->id));
-        TELL(a, STR("ZADD"), queue_of(a), STR("1"), str_of(a->id));
+        TELL(a, STR("ZREM"), queue_of(a), str_of(a->keys.id));
+        TELL(a, STR("ZADD"), queue_of(a), STR("1"), str_of(a->keys.id));
     }
-    TELL(a, STR("ZADD"), STR("arq:abort"), str_of(now), str_of(a->id));
+    TELL(a, STR("ZADD"), STR("arq:abort"), str_of(now), str_of(a->keys.id));
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -503,7 +489,7 @@ static void on_timer(uv_timer_t *timer)
     if (a->phase == PHASE_ENQUEUE)
         enqueue(a);
     else if (a->phase == PHASE_FOLLOW)
-        look(a);
+        poll(a);
 }
 
 /* --- what it is told --------------------------------------------------------- */
@@ -552,42 +538,6 @@ static bool has_ended(const struct executor *executor)
 
 /* --- why --------------------------------------------------------------------- */
 
-static enum outcome judge_trouble(const struct arq *a, struct buf *b, struct str *ret_type)
-{
-    switch (a->trouble) {
-    case TROUBLE_PAYLOAD:
-        buf_lit(b, "the job cannot be written for ARQ: ");
-        buf_str(b, str_of(a->why.text));
-        *ret_type = STR("ArqPayload");
-        return OUTCOME_FAILED;
-    case TROUBLE_REDIS:
-        buf_lit(b, "Redis has refused the job: ");
-        buf_str(b, str_of(a->why.text));
-        *ret_type = STR("ArqRefused");
-        return OUTCOME_LOST;
-    case TROUBLE_RESULT:
-        buf_lit(b, "the result in Redis cannot be read: ");
-        buf_str(b, str_of(a->why.text));
-        *ret_type = STR("ArqResult");
-        return OUTCOME_FAILED;
-    case TROUBLE_EXPIRED:
-        buf_lit(b, "no worker of ARQ took the job before it expired");
-        *ret_type = STR("ArqExpired");
-        return OUTCOME_FAILED;
-    case TROUBLE_VANISHED:
-        buf_lit(b, "the job left the queue of ARQ without a result");
-        *ret_type = STR("ArqVanished");
-        return OUTCOME_LOST;
-    case TROUBLE_SILENT:
-        buf_lit(b, "worker lost: no sign of it in the queue of ARQ for as long as a lease");
-        *ret_type = STR("ArqWorkerLost");
-        return OUTCOME_LOST;
-    case TROUBLE_NONE:
-        break;
-    }
-    return OUTCOME_WELL;
-}
-
 static enum outcome judge(const struct executor *executor,
                           struct buf *error,
                           struct str *ret_type)
@@ -595,7 +545,7 @@ static enum outcome judge(const struct executor *executor,
     const struct arq *a = (const struct arq *)(const void *)executor;
 
     if (a->trouble != TROUBLE_NONE)
-        return judge_trouble(a, error, ret_type);
+        return arq_trouble_put(a->trouble, str_of(a->why.text), error, ret_type);
     if (!a->has_result || a->result.is_success)
         return OUTCOME_WELL;
     if (a->result.is_cancelled)
@@ -614,25 +564,6 @@ static struct str output(const struct executor *executor)
 
 /* --- making and closing ------------------------------------------------------ */
 
-static void name_keys(struct arq *a, const struct assignment *assignment)
-{
-    const char *health = settings_of(a)->health_key;
-    struct str job = str_head(assignment->job, 64);
-
-    if (assignment->resumed > 0)
-        (void)snprintf(a->id, sizeof(a->id), "%.*s:%lld", STR_ARG(job),
-                       (long long)assignment->resumed);
-    else
-        (void)snprintf(a->id, sizeof(a->id), "%.*s", STR_ARG(job));
-    (void)snprintf(a->job_key, sizeof(a->job_key), "arq:job:%s", a->id);
-    (void)snprintf(a->result_key, sizeof(a->result_key), "arq:result:%s", a->id);
-    (void)snprintf(a->in_progress_key, sizeof(a->in_progress_key), "arq:in-progress:%s", a->id);
-    (void)snprintf(a->retry_key, sizeof(a->retry_key), "arq:retry:%s", a->id); /* all fit */
-    (void)snprintf(a->health_key, sizeof(a->health_key), "%s%s",
-                   health != NULL ? health : settings_of(a)->queue,
-                   health != NULL ? "" : ":health-check");
-}
-
 static bool start(struct executor *executor, const struct assignment *assignment)
 {
     struct arq *a = arq_of(executor);
@@ -646,7 +577,7 @@ static bool start(struct executor *executor, const struct assignment *assignment
     a->due = clock_steady_ms() + s->defer_ms;
     arq_result_init(&a->result);
     buf_init(&a->payload, MAX_PAYLOAD);
-    name_keys(a, assignment);
+    arq_keys_init(&a->keys, s, assignment);
     if (arq_put_job(&a->payload, s->form, str_of(goes_on ? s->resume_function : s->function),
                     goes_on ? s->resume_args : s->args, assignment, clock_wall_ms(),
                     &a->why) != 0) {
@@ -687,44 +618,6 @@ static struct executor *make(const struct executor *common)
     return &a->executor;
 }
 
-/* --- the connection ---------------------------------------------------------- */
-
-static void on_redis(void *arg, bool connected, struct str why)
-{
-    const struct host *host = arg;
-    char text[240];
-
-    (void)snprintf(text, sizeof(text), "spoolwire: Redis is %s%.*s",
-                   connected ? "there" : "away: ", STR_ARG(str_head(why, 200)));
-    host_log(host, STR_NONE, STR("arq"), str_of(text));
-}
-
-static int open_line(struct host *host, const struct exec_options *options, struct error *err)
-{
-    struct redis_options redis = {
-        .url = options->redis, .name = "spoolwire-arq", .state = on_redis, .arg = host
-    };
-    struct arq_line *line = calloc(1, sizeof(*line));
-
-    if (line == NULL || redis_open(host->loop, &redis, &line->redis) != 0) {
-        free(line);
-        return error_set(err, ERR_NOMEM, "out of memory for a connection to Redis");
-    }
-    host->arq = line;
-    return 0;
-}
-
-static void on_line_closed(void *line)
-{
-    free(line);
-}
-
-static void close_line(struct host *host)
-{
-    if (host->arq != NULL)
-        redis_close(host->arq->redis, on_line_closed, host->arq);
-}
-
 const struct executor_kind executor_arq = { .make = make,
-                                            .open = open_line,
-                                            .close = close_line };
+                                            .open = arq_line_open,
+                                            .close = arq_line_close };

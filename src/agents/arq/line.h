@@ -1,0 +1,22 @@
+/* The connection to Redis that all jobs of ARQ queues share. */
+#ifndef AGENTS_ARQ_LINE_H
+#define AGENTS_ARQ_LINE_H
+
+#include <stdbool.h>
+
+struct error;
+struct exec_options;
+struct host;
+struct redis;
+
+/* Only one job at a time may watch keys on it. */
+struct arq_line {
+    struct redis *redis;
+    bool is_watching;
+};
+
+/* Opens the host's, and closes it. */
+int arq_line_open(struct host *host, const struct exec_options *options, struct error *err);
+void arq_line_close(struct host *host);
+
+#endif
