@@ -112,4 +112,7 @@ void disk_set_expire_rows(struct disk *d, size_t n);
 /* The power goes: what is not committed is gone. */
 void disk_crash(struct disk *d);
 
+/* @p; ends the program without memory. */
+void *disk_must(void *p);
+
 #endif

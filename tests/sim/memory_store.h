@@ -72,14 +72,14 @@ STORE_DECLARE(memory, run_forget)
 STORE_DECLARE(memory, thread_copy)
 STORE_DECLARE(memory, states)
 
-/* Aborts without memory: what the simulator itself needs is there. */
-void *disk_must(void *p);
 struct str disk_copy_text(struct str s); /* owned */
 /* Gives @row texts of its own; row_disown() frees them. */
 void disk_own(const struct row_texts *texts, void *row);
 
 /* The row as it was stored, and what the chunks behind it know better; returns the block that
  * has its texts. */
+/* A copy of @from whose texts are in one block, which is returned. */
+char *disk_copy_row(const struct job_row *from, struct job_row *to, size_t *ret_n);
 char *disk_copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n);
 struct disk_job *disk_find_key(struct disk *d, int64_t key); /* NULL: none */
 
