@@ -92,6 +92,7 @@ bool journal_op_is_workers(enum journal_op op);
 struct submit_request {
     /* In. */
     struct str id, agent, input; /* input: JSON */
+    bool is_new_id;              /* the server made the id: nobody else has it */
     struct str owner;            /* absent: nobody's */
     struct str idempotency_key;  /* absent: none; unique */
     struct str request_hash;     /* of the body that came with it */
@@ -105,7 +106,7 @@ struct submit_request {
     struct run_row run; /* with kwargs it is a run; also out */
     struct str resume;  /* what it answers its thread's questions with: JSON; or absent */
     bool makes_thread;  /* if there is none */
-    bool is_temporary;  /* the thread that is made goes with the run */
+    bool is_temporary;  /* the thread is new, its id the server's, and it goes with the run */
     struct str asked;   /* the journal's: the thread's questions */
     /* Out. */
     bool existed; /* the same request came before */

@@ -117,8 +117,10 @@ static void submit_one(struct journal *j, struct journal_request *req)
         refuse(req, ERR_BUSY, "the job of this id is being deleted");
         return;
     }
+    if (!req->submit.is_new_id && jobs_have(j, req, req->submit.id))
+        return;
     if (is_run ? !threads_may_enter(j, req, &thread)
-               : jobs_have(j, req, req->submit.id) || threads_have(j, req, req->submit.id))
+               : !req->submit.is_new_id && threads_have(j, req, req->submit.id))
         return;
     struct job_row row = row_of(j, agent, &req->submit);
     int err = is_run ? threads_enter(j, req, &thread, &row) : 0;

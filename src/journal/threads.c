@@ -252,13 +252,11 @@ bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
 {
-    if (jobs_have(j, req, req->submit.id))
-        return false;
-    int err = find(j, req, req->thread, ret_thread);
+    int err = req->submit.is_temporary ? ERR_NOT_FOUND : find(j, req, req->thread, ret_thread);
 
     req->code = 0;
     /* It may exist, and be hidden from the caller. */
-    if (err == ERR_NOT_FOUND && req->submit.makes_thread &&
+    if (err == ERR_NOT_FOUND && req->submit.makes_thread && !req->submit.is_temporary &&
         (jobs_have(j, req, req->thread) || threads_have(j, req, req->thread)))
         return false;
     if (err == ERR_NOT_FOUND && req->submit.makes_thread) {

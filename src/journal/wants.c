@@ -236,11 +236,13 @@ static void want_runs(struct journal *j, struct str thread)
 
 static void want_run_of_thread(struct journal *j, const struct journal_request *req)
 {
-    want_thread(j, req->thread);
-    if (req->submit.makes_thread) {
-        want_job(j, req->thread);
+    if (req->submit.makes_thread)
         j->known.n_new[STORE_THREAD_KEYS]++;
-    }
+    if (req->submit.is_temporary)
+        return;
+    want_thread(j, req->thread);
+    if (req->submit.makes_thread)
+        want_job(j, req->thread);
     if (!str_is(req->submit.run.strategy, "enqueue"))
         want_runs(j, req->thread);
 }
@@ -251,11 +253,11 @@ static void of_submit(struct journal *j, const struct journal_request *first)
         j->known.n_new[STORE_JOB_KEYS]++;
         if (req->submit.idempotency_key.p != NULL)
             want_idempotency(j, req->submit.idempotency_key);
-        if (active_job_find(j, req->submit.id) == NULL)
+        if (!req->submit.is_new_id && active_job_find(j, req->submit.id) == NULL)
             want_job(j, req->submit.id);
         if (!str_absent(req->submit.run.kwargs))
             want_run_of_thread(j, req);
-        else
+        else if (!req->submit.is_new_id)
             want_thread(j, req->submit.id);
     }
 }

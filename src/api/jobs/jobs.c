@@ -146,6 +146,7 @@ bool jobs_fill_submit(struct journal_call *call,
     buf_done(&json);
     ok = ok && (id.p != NULL ? arena_copy(mem, id, &row->id) : jobs_make_id(mem, &row->id));
     ok = ok && keep_idempotency_key(call, key);
+    row->is_new_id = id.p == NULL;
     row->expiry_seconds = expiry;
     if (!ok)
         (void)api_no_memory(call->req);

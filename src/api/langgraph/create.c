@@ -130,6 +130,7 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
     if (!jobs_fill_submit(call, assistant->graph,
                           json_is_null(command) ? json_at(body, "input") : NULL, run, 0))
         return false;
+    j->submit.is_new_id = true;
     return (langgraph_fill_kwargs(call, body) &&
             langgraph_fill_metadata(call, json_at(body, "metadata")) &&
             langgraph_keep_json(&j->mem, json_at(command, "resume"), &j->submit.resume)) ||

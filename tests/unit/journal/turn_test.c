@@ -378,6 +378,30 @@ static void a_turn_of_many_requests_calls_the_store_as_often(void **state)
     done_all(all, ALL);
 }
 
+/* Nobody else has an id that the server made: nothing is looked up. */
+static void a_job_with_a_new_id_is_made_without_reading(void **state)
+{
+    struct journal_request first, all[2];
+
+    (void)state;
+    submit_run(&first, "first-", 0); /* which takes keys for many */
+    do_one(&first);
+    submit(&all[0], "j", 0);
+    submit_run(&all[1], "run-", 1);
+    for (size_t i = 0; i < 2; i++) {
+        all[i].submit.is_new_id = true;
+        all[i].submit.idempotency_key = STR_NONE;
+    }
+    all[1].submit.is_temporary = true;
+    begin_counting();
+    run_turn(all, 2);
+    assert_int_equal(scene.calls.reads, 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(all[i].code, 0);
+    done_all(&first, 1);
+    done_all(all, 2);
+}
+
 /* The second of two that name the same sees what the first has done. */
 static void a_turn_sees_its_own_writes(void **state)
 {
@@ -455,6 +479,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_turn_of_many_requests_calls_the_store_as_often,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_job_with_a_new_id_is_made_without_reading, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_turn_sees_its_own_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_turn_deletes_is_gone_in_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_goes_with_the_runs_of_the_same_turn, set_up,
