@@ -1,9 +1,9 @@
 #include "jobs/job_scope.h"
 
+#include "base/container_of.h"
 #include "base/error.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 enum { MAX_NAME = 64 };
@@ -113,8 +113,7 @@ int job_scope_init(struct job_scope *r, struct str list, struct str own, struct 
 
 static struct scope_block *block_of(const struct job_scope *r)
 {
-    return (struct scope_block *)(void *)((char *)r->rules -
-                                          offsetof(struct scope_block, rules));
+    return container_of(r->rules, struct scope_block, rules);
 }
 
 void job_scope_done(struct job_scope *r)

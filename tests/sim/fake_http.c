@@ -1,12 +1,14 @@
 #include "fakes.h"
 
+#include "base/container_of.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static struct http_request *request_of(struct http_stream *st)
 {
-    return (struct http_request *)(void *)((char *)st - offsetof(struct http_request, stream));
+    return container_of(st, struct http_request, stream);
 }
 
 static void check(bool holds, const char *what)

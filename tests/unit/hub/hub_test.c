@@ -1,6 +1,7 @@
 /* The hub: changes that are lost for lack of memory. */
 #include "hub/hub.h"
 
+#include "base/container_of.h"
 #include "framing/framing.h"
 #include "hub/stream_format.h"
 
@@ -26,16 +27,14 @@ struct fixture {
 
 static void on_wake(struct reader *r)
 {
-    struct fixture *f =
-        (struct fixture *)(void *)((char *)r - offsetof(struct fixture, reader));
+    struct fixture *f = container_of(r, struct fixture, reader);
 
     f->n_wakes++;
 }
 
 static void on_change(struct hub_listener *l, const struct change *change)
 {
-    struct fixture *f =
-        (struct fixture *)(void *)((char *)l - offsetof(struct fixture, listener));
+    struct fixture *f = container_of(l, struct fixture, listener);
 
     f->n_heard += change != NULL;
     f->n_missed += change == NULL;
