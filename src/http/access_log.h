@@ -15,7 +15,7 @@ struct date;
 struct access_log {
     struct buf lines;
     int fd;
-    bool is_file; /* never blocks for long: may be written to at any length */
+    bool is_file; /* a file: writing never blocks for long */
     bool is_text;
     bool is_off;
     uint64_t n_lost; /* lines, since it was last said */
@@ -32,7 +32,7 @@ struct access_entry {
     uint64_t us;
     struct str id;
     struct str peer;
-    struct str why; /* absent: as it should be */
+    struct str why; /* absent: it ended regularly */
 };
 
 void access_log_init(struct access_log *log, int fd, bool is_text, bool is_off);

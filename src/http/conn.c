@@ -94,7 +94,7 @@ static void log_lost(struct conn *c, struct str why)
         request_log(c->req, why);
 }
 
-/* For what a close cuts off. */
+/* Logs what the close cuts off: a stream, a request or unsent bytes. */
 static void log_close(struct conn *c, struct str why)
 {
     char text[PEER_TEXT];
@@ -209,7 +209,7 @@ static bool has_line(const struct conn *c)
     return c->req != NULL && c->req->line.n > 0;
 }
 
-/* Read, and not begun before the requests ahead of it are answered. */
+/* The request is complete, but those before it are not answered yet. */
 static bool is_waiting(const struct conn *c)
 {
     return c->req != NULL && c->req->waits;
@@ -221,7 +221,7 @@ static bool can_parse(const struct conn *c)
            (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY);
 }
 
-/* The same, or bytes behind an upgrade. */
+/* The same, or the bytes after an upgrade. */
 static bool can_take(const struct conn *c)
 {
     return can_parse(c) ||
@@ -260,7 +260,7 @@ static void keep_rest(struct conn *c, struct str rest)
         conn_close(c, "out of memory");
 }
 
-/* What has come behind a request that was an upgrade. */
+/* Hands on the bytes that followed an upgrade request. */
 static void pass_on(struct conn *c, struct str in)
 {
     if (in.n > 0)
@@ -448,7 +448,8 @@ void conn_settle(struct conn *c)
     if (c->n_writes == 0 && pipeline_is_ready(c)) {
         set_reading(c, should_read(c));
         if (c->state != CONN_CLOSING)
-            loop_hurry(c->loop, &c->deadline); /* with what else is answered until then */
+            loop_hurry(c->loop, &c->deadline); /* answers that are ready by then leave together
+                                                */
         return;
     }
     if (can_go_on(c)) {
@@ -567,6 +568,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
         return;
     }
     if (!peer->is_unix)
-        (void)uv_tcp_nodelay(&c->handle.tcp, 1); /* slower without, that is all */
+        (void)uv_tcp_nodelay(&c->handle.tcp, 1); /* best effort: small writes are delayed
+                                                    without it */
     conn_settle(c);
 }

@@ -69,7 +69,7 @@ struct conn {
     uint16_t n_writes; /* that libuv has and that are not out yet */
     uint8_t state;     /* enum conn_state */
     bool is_reading : 1;
-    bool is_timed : 1;   /* its deadline is that of its state */
+    bool is_timed : 1;   /* the deadline of its state is set */
     bool is_fresh : 1;   /* no request was answered yet */
     bool is_over : 1;    /* accepted above the limit: health routes only */
     bool is_chunked : 1; /* the stream */
@@ -85,12 +85,12 @@ static inline struct conn *conn_of_deadline(struct wheel_entry *e)
     return conn_container(e, deadline);
 }
 
-/* Takes @fd.  When memory is out, the peer sees its connection closed.  @is_over: it is above
+/* Takes @fd.  Without memory the connection is closed.  @is_over: it is above
  * the limit, and the loop's reserve has room. */
 void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_over);
 
-/* Closes, after what libuv has to write or not; the reason is for the log.  Safe anywhere,
- * also twice: callbacks to the caller come later, and then the memory goes. */
+/* Closes the connection; bytes that libuv still has may be lost.  The reason is logged.  May be
+ * called anywhere, also twice: callbacks run later, and then the memory is freed. */
 void conn_close(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same with a TCP reset, so that the peer does not take it for a regular end. */
 void conn_cut(struct conn *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

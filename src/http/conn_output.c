@@ -136,9 +136,9 @@ size_t conn_unsent(const struct conn *c)
     return n;
 }
 
-/* Has the peer taken anything since the last look?  Small writes go out at once also to a peer
+/* Has the peer taken anything since the last check?  Small writes go out at once also to a peer
  * that has vanished: the kernel keeps them, and gives up after a quarter of an hour.  So we
- * look while anything is unacknowledged, whether libuv has it or the kernel. */
+ * check while anything is unacknowledged, whether libuv has it or the kernel. */
 void conn_check_progress(struct conn *c)
 {
     unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;

@@ -21,7 +21,7 @@ struct error;
 struct http_loop;    /* one event loop of the server */
 struct http_request; /* one request, until it is answered */
 struct http_server;
-struct http_stream; /* a response that goes on: what SSE is made of */
+struct http_stream; /* a response without an end that is known: SSE, for example */
 
 /* --- routes ------------------------------------------------------------------------- */
 

@@ -42,7 +42,7 @@ static void refuse(struct http_loop *loop, int fd, bool is_secure)
 {
     char bytes[4096];
 
-    if (!is_secure) /* else there is nothing that could be said before a handshake */
+    if (!is_secure) /* over TLS nothing can be said before the handshake */
         (void)send(fd, refusal, sizeof(refusal) - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* if it can
                                                                                     */
     (void)shutdown(fd, SHUT_WR);
@@ -114,7 +114,7 @@ static bool is_shortage(int error)
            error == UV_ENOMEM;
 }
 
-/* The listener would be readable for ever: look again at the next tick. */
+/* The listener would stay readable and the loop would spin: try again at the next tick. */
 static void rest(struct listener *l)
 {
     l->is_resting = true;
@@ -178,14 +178,14 @@ static void on_closed(uv_handle_t *handle)
 {
     struct listener *l = handle->data;
 
-    (void)close(l->fd); /* a socket's close reports nothing that could be mended */
+    (void)close(l->fd); /* an error of close() cannot be handled */
 }
 
 void listener_close(struct listener *l)
 {
     if (!l->is_open)
         return;
-    /* Who got through to the kernel's queue was told that we are there. */
+    /* The kernel has already accepted the connections in its queue: serve them too. */
     if (!l->loop->is_stopping)
         accept_some(l, PER_TURN * 16);
     l->is_open = l->is_resting = false;

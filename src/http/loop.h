@@ -66,7 +66,7 @@ struct http_loop {
 
     struct http_request *spare_requests; /* owned */
     unsigned n_spare_requests;
-    struct http_request *orphans; /* owned; their connections went away unanswered */
+    struct http_request *orphans; /* owned; their connections closed before the answer */
 
     struct access_log log;
     struct loop_counts counts;

@@ -15,11 +15,11 @@
 
 enum {
     KEEP_BYTES = 16384, /* a buffer that grew beyond is given back between requests */
-    BODY_FIRST = 65536, /* what an announced length is believed to begin with */
+    BODY_FIRST = 65536, /* reserved at first for a body of announced length */
     CHUNK_OVERHEAD = 8, /* bytes on the wire per byte of a chunked body */
 };
 
-/* Far from what a sum or product could not hold. */
+/* So that sums and products do not overflow. */
 #define MAX_BODY ((size_t)1 << 48)
 
 /* --- llhttp's callbacks ------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static int on_headers_complete(llhttp_t *l)
     p->head_done = true;
     p->is_chunked = (l->flags & F_CHUNKED) != 0;
     p->length = p->is_chunked ? 0 : l->content_length;
-    l->upgrade = 0; /* we do not: the request goes on as if it had not been offered */
+    l->upgrade = 0; /* we do not switch: the request is handled without it */
     return 0;
 }
 

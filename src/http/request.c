@@ -188,7 +188,7 @@ void request_log(struct http_request *req, struct str why)
     req->is_logged = true;
     loop_count_answer(req, us);
     if (!loop_logs(req->loop))
-        return; /* nobody would read the peer and the path */
+        return; /* there is no log: peer and path are not needed */
     loop_log(req->loop, &(struct access_entry){
                             .kind = ACCESS_REQUEST,
                             .method = str_of(req->method),

@@ -28,7 +28,7 @@ struct http_request {
     struct buf decoded;        /* path, parameters and query; does not move once filled */
     struct str path;
     struct str query; /* see query_find */
-    struct str host;  /* whom it asked for; absent: HTTP/1.0 need not say */
+    struct str host;  /* the Host that it names; absent: HTTP/1.0 may leave it out */
     enum guard_origin origin;
     unsigned preflight; /* methods to name in the answer */
     char id[REQUEST_ID_MAX];
@@ -50,13 +50,13 @@ struct http_request {
     bool is_answered;
     bool is_busy; /* inside request_advance, which finishes it */
     bool is_logged;
-    bool waits; /* for the line to go, before its head is looked at */
+    bool waits; /* until the requests before it are answered; its head is not checked yet */
 };
 
-/* From the loop's spare ones or new; NULL when memory is out. */
+/* A spare request of the loop, or a new one; NULL without memory. */
 struct http_request *request_new(struct conn *c);
 void request_release(struct http_request *req);
-/* All that a loop still has, at its end. */
+/* Frees all requests that the loop still has, at its end. */
 void requests_free(struct http_loop *loop);
 
 /* Its first byte has come. */

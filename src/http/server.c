@@ -225,7 +225,7 @@ struct bind_to {
 static void close_fd(int fd)
 {
     if (fd >= 0)
-        (void)close(fd); /* a socket's close reports nothing that could be mended */
+        (void)close(fd); /* an error of close() cannot be handled */
 }
 
 /* An empty @ret: no address at all. */

@@ -67,6 +67,6 @@ void spares_after_close(struct spares *s)
 void spares_close(struct spares *s, int fd)
 {
     spares_before_close(s);
-    (void)close(fd); /* a socket's close reports nothing that could be mended */
+    (void)close(fd); /* an error of close() cannot be handled */
     spares_after_close(s);
 }

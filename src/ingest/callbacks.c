@@ -122,7 +122,7 @@ static void take_args(const yyjson_val *args, enum method method, struct callbac
     switch (method) {
     case METHOD_START:
         call->serialized = first;
-        if (call->input_rank < 6) /* a tool's `inputs` are better than its input_str */
+        if (call->input_rank < 6) /* a tool's `inputs` are preferred to its input_str */
             call->input = second;
         break;
     case METHOD_END:

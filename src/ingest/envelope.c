@@ -161,7 +161,7 @@ static void read_model_text(const struct source_line *in,
     if (text == NULL && str_absent(reasoning) && chunks == NULL && calls == NULL)
         return;
     if (yyjson_is_obj((yyjson_val *)text))
-        read_model_message(text, in->scratch, ev); /* against the document, but clear */
+        read_model_message(text, in->scratch, ev); /* not as documented, but unambiguous */
     if (!ev->has_message)
         set_text_message(ev, json_text(text), ev->kind == EVENT_RUN_STREAM);
     ev->message.id = json_text(member(b, "message_id"));

@@ -178,7 +178,7 @@ static void end_job(struct event *ev, enum job_end end)
     ev->end = end;
 }
 
-/* The error wherever it may stand; @otherwise when there is none. */
+/* The error, from whichever member has it; @otherwise when there is none. */
 static void read_job_error(const struct source_line *in,
                            const struct native *n,
                            struct str otherwise,
@@ -215,7 +215,7 @@ static int read_status(const struct source_line *in, const struct native *n, str
     } else if (is_word(status, "failure")) {
         end_job(ev, JOB_END_FAILED);
         read_job_error(in, n, STR("unknown error"), ev);
-    } else if (is_word(status, "interrupted")) { /* which is: cancelled by the user */
+    } else if (is_word(status, "interrupted")) { /* the user cancelled it */
         end_job(ev, JOB_END_CANCELLED);
         read_job_error(in, n, STR_NONE, ev);
     }

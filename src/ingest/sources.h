@@ -41,14 +41,14 @@ int envelope_read(const struct source_line *in, struct event *ev);
 int modes_read(const struct source_line *in, struct event *ev);
 int native_read(const struct source_line *in, struct event *ev);
 
-/* SSE `error`: the server's word that the run has failed. */
+/* SSE event `error`: the server reports that the run has failed. */
 void modes_read_error(const struct source_line *in, struct event *ev);
 
 /* Is @s the name of a stream mode?  `tools` is one too, without a part_mode of its own:
  * *ret is PART_MODE_MAX then. */
 bool part_mode_find(struct str s, enum part_mode *ret);
 
-/* Is it what astream_events(version="v3") yields?  There is one answer to all of that. */
+/* Is it what astream_events(version="v3") yields?  All of that is refused. */
 bool is_v3(const struct source_line *in);
 int refuse_v3(const struct source_line *in);
 

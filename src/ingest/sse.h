@@ -17,7 +17,7 @@ struct sse {
     bool has_event;
     bool has_data;
     bool begun;         /* the first line has been seen */
-    bool delivered;     /* the fields were handed out and go with the next line */
+    bool delivered;     /* the fields were handed out; the next line clears them */
     bool skipping;      /* the message was too large: drop its rest, up to the blank line */
     struct error error; /* why the last line was refused */
 };

@@ -185,7 +185,7 @@ size_t json_schema_resolve_steps(struct str ref, size_t n_values)
 
 /* --- is it usable? --------------------------------------------------------------- */
 
-enum { MAX_ELSEWHERE = 32 }; /* schemas that stand at unusual places */
+enum { MAX_ELSEWHERE = 32 }; /* schemas outside of the usual keywords */
 
 struct schema_walk {
     yyjson_val *root;
