@@ -28,6 +28,7 @@
 
 #include <sqlite3.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* In the order of thread_of() in threads.c. */
 #define THREAD_COLUMNS                                                                \
