@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "config/text/columns.h"
 #include "config/text/quote.h"
 #include "config/options/suggest.h"
@@ -141,14 +142,12 @@ static int parse(struct args *args, int argc, char **argv, bool *ret_help)
 
 static void help_usage(const struct command *c, const char *path, struct buf *out)
 {
-    buf_lit(out, "Usage: spoolwire ");
-    buf_str(out, str_of(path));
+    text_format(out, "Usage: spoolwire %s", path);
     if (c->parts != NULL)
         buf_str(out, c->run != NULL ? STR(" [COMMAND]") : STR(" COMMAND"));
     buf_lit(out, " [OPTION…]");
     if (c->arguments != NULL) {
-        buf_char(out, ' ');
-        buf_str(out, str_of(c->arguments));
+        text_format(out, " %s", c->arguments);
     }
     buf_lit(out, "\n\n");
 }
@@ -174,11 +173,9 @@ static void put_dialects(struct buf *out)
 /* "--dialect DIALECT" */
 static void put_name(const struct flag *f, struct buf *out)
 {
-    buf_lit(out, "--");
-    buf_str(out, str_of(f->name));
+    text_format(out, "--%s", f->name);
     if (f->value != NULL) {
-        buf_char(out, ' ');
-        buf_str(out, str_of(f->value));
+        text_format(out, " %s", f->value);
     }
 }
 

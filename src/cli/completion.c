@@ -6,6 +6,7 @@
 #include "cli/visit.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 
 #include <stdio.h>
 
@@ -86,17 +87,11 @@ static void bash_value(struct buf *out, const char *path, const struct visit_fla
     visit_put_words(f, &words);
     if (from != NULL)
         put(&words, from->bash);
-    put(out, "    '");
-    put(out, path);
-    put(out, " --");
-    put(out, f->name);
-    put(out, "') ");
+    text_format(out, "    '%s --%s') ", path, f->name);
     if (strcmp(f->value, "FILE") == 0) {
         put(out, "COMPREPLY=($(compgen -f -- \"$cur\")); ");
     } else if (words.n > 0) {
-        put(out, "COMPREPLY=($(compgen -W \"");
-        buf_str(out, buf_text(&words));
-        put(out, "\" -- \"$cur\")); ");
+        text_format(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); ", buf_text(&words));
     }
     put(out, "return ;;\n");
 }
@@ -116,9 +111,7 @@ static void bash_words(void *arg, const struct command *c, const char *path)
     struct buf *out = arg;
     struct visit_flag f;
 
-    put(out, "    '");
-    put(out, path);
-    put(out, "') flags='");
+    text_format(out, "    '%s') flags='", path);
     for (size_t i = 0; visit_flag(c, i, &f); i++) {
         put(out, i > 0 ? " --" : "--");
         put(out, f.name);
@@ -136,16 +129,13 @@ static void bash_words(void *arg, const struct command *c, const char *path)
 static void bash_path(void *arg, const struct command *c, const char *path)
 {
     (void)c;
-    put(arg, "        '");
-    put(arg, path);
-    put(arg, "') path=$next ;;\n");
+    text_format(arg, "        '%s') path=$next ;;\n", path);
 }
 
 static void bash_first(void *arg, const struct command *c, const char *path)
 {
     if (strchr(path, ' ') == NULL) {
-        put(arg, c->name);
-        put(arg, " ");
+        text_format(arg, "%s ", c->name);
     }
 }
 
@@ -213,9 +203,7 @@ static void zsh_flags(struct buf *out, const struct command *c)
     struct visit_flag f;
 
     for (size_t i = 0; visit_flag(c, i, &f); i++) {
-        put(out, " \\\n            '--");
-        put(out, f.name);
-        put(out, f.value != NULL ? "=[" : "[");
+        text_format(out, " \\\n            '--%s%s", f.name, f.value != NULL ? "=[" : "[");
         put_quoted(out, f.help);
         put(out, "]");
         if (f.value != NULL) {
@@ -232,9 +220,7 @@ static void zsh_parts(struct buf *out, const struct command *c)
 {
     put(out, " \\\n            '1:command:((");
     for (size_t i = 0; c->parts[i] != NULL; i++) {
-        put(out, i > 0 ? " " : "");
-        put(out, c->parts[i]->name);
-        put(out, "\\:\"");
+        text_format(out, "%s%s\\:\"", i > 0 ? " " : "", c->parts[i]->name);
         put_quoted(out, c->parts[i]->about);
         put(out, "\"");
     }
@@ -245,16 +231,12 @@ static void zsh_case(struct buf *out, const struct command *c, const char *name)
 {
     struct str argument = argument_of(c);
 
-    put(out, "        ");
-    put(out, name);
-    put(out, ")\n            _arguments");
+    text_format(out, "        %s)\n            _arguments", name);
     zsh_flags(out, c);
     if (c->parts != NULL)
         zsh_parts(out, c);
     if (argument.n > 0) {
-        put(out, " \\\n            '*:");
-        buf_str(out, argument);
-        put(out, ":");
+        text_format(out, " \\\n            '*:%s:", argument);
         zsh_action(out, argument, NULL);
         put(out, "'");
     }
@@ -286,9 +268,7 @@ static void zsh_about(void *arg, const struct command *c, const char *path)
 {
     if (strchr(path, ' ') != NULL)
         return;
-    put(arg, "        '");
-    put(arg, c->name);
-    put(arg, ":");
+    text_format(arg, "        '%s:", c->name);
     put_quoted(arg, c->about);
     put(arg, "'\n");
 }
@@ -335,9 +315,7 @@ static void zsh_script(struct buf *out)
 /* A line that holds where the words so far begin with @path. */
 static void fish_at(struct buf *out, const char *path)
 {
-    put(out, "complete -c spoolwire -n '__spoolwire_at ");
-    put(out, path);
-    put(out, "'");
+    text_format(out, "complete -c spoolwire -n '__spoolwire_at %s'", path);
 }
 
 static void fish_about(struct buf *out, const char *text)
@@ -359,14 +337,11 @@ static void fish_flag(struct buf *out, const char *path, const struct visit_flag
 
     visit_put_words(f, &words);
     fish_at(out, path);
-    put(out, " -l ");
-    put(out, f->name);
+    text_format(out, " -l %s", f->name);
     if (f->value != NULL)
         put(out, strcmp(f->value, "FILE") == 0 ? " -r -F" : " -x");
     if (from != NULL || words.n > 0) {
-        put(out, " -a '");
-        buf_str(out, from != NULL ? str_of(from->fish) : buf_text(&words));
-        put(out, "'");
+        text_format(out, " -a '%s'", from != NULL ? str_of(from->fish) : buf_text(&words));
     }
     fish_about(out, f->help);
 }
@@ -382,9 +357,8 @@ static void fish_argument(struct buf *out, const char *path, const struct comman
         put(&words, from->fish);
     if (file || words.n > 0) {
         fish_at(out, path);
-        put(out, file ? " -F" : " -a '");
-        buf_str(out, buf_text(&words));
-        put(out, file ? "\n" : "'\n");
+        text_format(out, "%s%s%s", file ? " -F" : " -a '", buf_text(&words),
+                    file ? "\n" : "'\n");
     }
 }
 
@@ -394,10 +368,8 @@ static void fish_command(void *arg, const struct command *c, const char *path)
     struct buf *out = arg;
     struct visit_flag f;
 
-    put(out, "complete -c spoolwire -n '__spoolwire_after ");
-    buf_str(out, blank != NULL ? str_make(path, (size_t)(blank - path)) : STR(""));
-    put(out, "' -a ");
-    put(out, c->name);
+    text_format(out, "complete -c spoolwire -n '__spoolwire_after %s' -a %s",
+                blank != NULL ? str_make(path, (size_t)(blank - path)) : STR(""), c->name);
     fish_about(out, c->about);
     for (size_t i = 0; visit_flag(c, i, &f); i++)
         fish_flag(out, path, &f);

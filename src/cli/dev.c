@@ -8,6 +8,7 @@
  * project changes.  The kits are in this program, so that a project needs nothing but its own
  * packages. */
 #include "base/error.h"
+#include "base/text_format.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/parcel.h"
@@ -193,16 +194,12 @@ static void set_python_path(const struct dev *d)
     const char *before = getenv("PYTHONPATH");
     struct buf path LOCAL_BUF(MAX_SETTINGS);
 
-    buf_str(&path, str_of(d->home));
-    buf_lit(&path, "/kit/python:");
-    buf_str(&path, str_of(d->project.folder));
+    text_format(&path, "%s/kit/python:%s", d->home, d->project.folder);
     for (size_t i = 0; d->project.places != NULL && d->project.places[i] != NULL; i++) {
-        buf_char(&path, ':');
-        buf_str(&path, str_of(d->project.places[i]));
+        text_format(&path, ":%s", d->project.places[i]);
     }
     if (before != NULL && before[0] != '\0') {
-        buf_char(&path, ':');
-        buf_str(&path, str_of(before));
+        text_format(&path, ":%s", before);
     }
     buf_char(&path, '\0');
     if (path.error == 0)

@@ -2,6 +2,7 @@
  *
  * scripts/docs puts them into docs/spoolwire.1, and a test checks that they are up to date. */
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "cli/commands.h"
 #include "cli/visit.h"
 #include "config/text/roff.h"
@@ -16,8 +17,7 @@ static void put_flag(struct buf *out, const struct flag *f)
     struct buf name LOCAL_BUF(200);
     struct buf help LOCAL_BUF(4096);
 
-    buf_lit(&name, "--");
-    buf_str(&name, str_of(f->name));
+    text_format(&name, "--%s", f->name);
     roff_option(out, buf_text(&name), str_of(f->value));
     flag_put_help(f, &help);
     roff_text(out, buf_text(&help));
@@ -57,8 +57,7 @@ static void put_command(void *arg, const struct command *c, const char *path)
 
     if (c->parts != NULL && c->run == NULL)
         return; /* they stand for it */
-    buf_lit(out, ".SS spoolwire ");
-    buf_str(out, str_of(path));
+    text_format(out, ".SS spoolwire %s", path);
     if (c->arguments != NULL) {
         buf_char(out, ' ');
         roff_text(out, str_of(c->arguments));

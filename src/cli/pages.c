@@ -1,4 +1,5 @@
 #include "cli/pages.h"
+#include "base/text_format.h"
 
 #include <stdio.h>
 
@@ -7,9 +8,7 @@ static void put_query(const struct pages *p,
                       int64_t limit,
                       struct buf *b)
 {
-    buf_str(b, str_of(p->path));
-    buf_lit(b, "?limit=");
-    buf_i64(b, limit);
+    text_format(b, "%s?limit=%d", p->path, limit);
     for (size_t i = 0; i < p->n_filters; i++)
         if (args_have(args, p->filters[i].flag)) {
             buf_str(b, str_of(p->filters[i].name));

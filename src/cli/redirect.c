@@ -1,4 +1,5 @@
 #include "cli/redirect.h"
+#include "base/text_format.h"
 
 #include "http/header.h"
 
@@ -77,10 +78,7 @@ static void put_question(const struct redirect *r,
                          struct buf *out)
 {
     (void)take_line(&head);
-    buf_lit(out, "GET ");
-    buf_str(out, path);
-    buf_str(out, r->job);
-    buf_lit(out, " HTTP/1.1\r\n");
+    text_format(out, "GET %s%s HTTP/1.1\r\n", path, r->job);
     while (head.n > 0) {
         struct str line = take_line(&head);
         struct str name = str_head(line, str_find(line, ':'));
@@ -88,8 +86,7 @@ static void put_question(const struct redirect *r,
         if (header_is(name, "Content-Length") || header_is(name, "Content-Type") ||
             header_is(name, "Expect") || header_is(name, "Idempotency-Key"))
             continue;
-        buf_str(out, line);
-        buf_lit(out, "\r\n");
+        text_format(out, "%s\r\n", line);
     }
 }
 

@@ -1,5 +1,6 @@
 /* `spoolwire state`: the tools that a job has called, and what it has made. */
 #include "cli/commands.h"
+#include "base/text_format.h"
 #include "cli/listing.h"
 
 enum { SHOWN = 400 }; /* bytes of a value */
@@ -47,15 +48,10 @@ static void put_counts(yyjson_val *artifacts, struct buf *out)
 {
     yyjson_val *sources = json_at(artifacts, "sources");
 
-    buf_lit(out, "sources: ");
-    buf_i64(out, json_int(json_at(sources, "found"), 0));
-    buf_lit(out, " found, ");
-    buf_i64(out, json_int(json_at(sources, "cited"), 0));
-    buf_lit(out, " cited; files: ");
-    buf_u64(out, yyjson_arr_size(json_at(artifacts, "files")));
-    buf_lit(out, "; todos: ");
-    buf_u64(out, yyjson_arr_size(json_at(artifacts, "todos")));
-    buf_char(out, '\n');
+    text_format(out, "sources: %d found, %d cited; files: %d; todos: %d\n",
+                json_int(json_at(sources, "found"), 0), json_int(json_at(sources, "cited"), 0),
+                yyjson_arr_size(json_at(artifacts, "files")),
+                yyjson_arr_size(json_at(artifacts, "todos")));
 }
 
 static const struct column tools[] = {

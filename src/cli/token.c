@@ -5,6 +5,7 @@
 #include "auth/draft.h"
 #include "auth/token.h"
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -125,14 +126,11 @@ static int store_row(const struct args *args, const struct token_row *row)
 static void put_spec(struct buf *b, const struct token_row *row)
 {
     if (!str_eq(row->owner, row->id)) {
-        buf_str(b, row->owner);
-        buf_char(b, '@');
+        text_format(b, "%s@", row->owner);
     }
     for (size_t i = 0; i < row->scopes.n; i++)
         buf_char(b, row->scopes.p[i] == ',' ? '+' : row->scopes.p[i]);
-    buf_lit(b, ":spw_");
-    buf_str(b, row->id);
-    buf_lit(b, "_sha256:");
+    text_format(b, ":spw_%s_sha256:", row->id);
     for (size_t i = 0; i < row->hash.n; i++) {
         char hex[3];
 
@@ -157,8 +155,7 @@ static int show(const struct args *args, const struct draft *d)
             json_add_text(&out, "spec", buf_text(&spec));
         buf_lit(&out, "}\n");
     } else {
-        buf_str(&out, str_of(d->text));
-        buf_char(&out, '\n');
+        text_format(&out, "%s\n", d->text);
     }
     int code = cli_write(args->path, buf_text(&out));
     if (code == EXIT_OK && spec.n > 0 && !args_have(args, FLAG_JSON))

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_format.h"
 #include "base/random.h"
+#include "base/text_format.h"
 #include "cli/command.h"
 #include "client/client.h"
 #include "demo/demo.h"
@@ -100,9 +101,7 @@ static void job_path(struct pull *p, const char *what)
     buf_clear(&p->path);
     buf_lit(&p->path, "/v1/worker/jobs/");
     client_put_escaped(&p->path, p->job.id);
-    buf_char(&p->path, '/');
-    buf_str(&p->path, str_of(what));
-    buf_lit(&p->path, "?lease=");
+    text_format(&p->path, "/%s?lease=", what);
     client_put_escaped(&p->path, p->job.lease);
 }
 
@@ -145,8 +144,7 @@ static int send_batch(struct pull *p)
     if (p->n_events == 0)
         return 0;
     job_path(p, "events");
-    buf_lit(&p->path, "&seq=");
-    buf_u64(&p->path, p->seq++);
+    text_format(&p->path, "&seq=%d", p->seq++);
     int err = post(p, end_path(p), "application/x-ndjson", buf_text(&p->batch));
     buf_clear(&p->batch);
     p->n_events = 0;

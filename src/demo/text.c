@@ -5,6 +5,7 @@
  * in pieces, punctuation by itself.  Where one ends depends only on the text around it, so
  * tokens can be counted sentence by sentence. */
 #include "demo/text.h"
+#include "base/text_format.h"
 
 #include <stdlib.h>
 
@@ -171,9 +172,7 @@ static void put_topic(struct buf *b, struct str topic)
 {
     if (topic.n == 0)
         return;
-    buf_lit(b, "I looked at ");
-    buf_str(b, topic);
-    buf_lit(b, ". ");
+    text_format(b, "I looked at %s. ", topic);
 }
 
 static void put_named(struct demo_texts *t, struct buf *b, struct str name)

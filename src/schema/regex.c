@@ -14,6 +14,7 @@
 #include "schema/regex.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/error.h"
 
 #include <pcre2.h>
@@ -168,9 +169,7 @@ static bool translate_property(struct translation *t, char letter)
     t->at += end + 1;
     buf_char(t->out, '\\');
     buf_char(t->out, letter);
-    buf_char(t->out, '{');
-    buf_str(t->out, category_of(name));
-    buf_char(t->out, '}');
+    text_format(t->out, "{%s}", category_of(name));
     return true;
 }
 

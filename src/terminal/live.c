@@ -11,6 +11,7 @@
 #include "terminal/live.h"
 
 #include "base/clock.h"
+#include "base/text_format.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/visible.h"
@@ -100,9 +101,7 @@ static void keep_choices(struct live_view *l, const yyjson_val *choices)
     yyjson_arr_foreach((yyjson_val *)(uintptr_t)choices, i, n, choice)
     {
         buf_clear(&l->line);
-        buf_lit(&l->line, "  ");
-        buf_u64(&l->line, i + 1);
-        buf_lit(&l->line, "  ");
+        text_format(&l->line, "  %d  ", i + 1);
         if (str_absent(json_text(choice)))
             json_put_value(&l->line, choice);
         else

@@ -1,6 +1,7 @@
 #include "terminal/live_lines.h"
 
 #include "base/visible.h"
+#include "base/text_format.h"
 #include "terminal/fill.h"
 #include "terminal/moment.h"
 
@@ -94,8 +95,7 @@ void live_keep_card(struct live_view *l, const struct card *c, struct str status
     bool bad = status.n > 0 && !str_is(status, "ok");
 
     buf_clear(&l->line);
-    buf_str(&l->line, str_of(c->name));
-    buf_char(&l->line, ' ');
+    text_format(&l->line, "%s ", c->name);
     moment_put_span(&l->line, ms);
     if (bad) {
         buf_char(&l->line, ' ');
@@ -110,9 +110,7 @@ void live_keep_card(struct live_view *l, const struct card *c, struct str status
 
 void live_put_number(struct buf *out, uint64_t n, const char *what)
 {
-    buf_u64(out, n);
-    buf_char(out, ' ');
-    buf_str(out, str_of(what));
+    text_format(out, "%d %s", n, what);
     if (n != 1)
         buf_char(out, 's');
 }
@@ -127,8 +125,7 @@ static struct str spinner(const struct live_view *l, int64_t now)
 static void draw_head(struct live_view *l, const struct card *c, int64_t now)
 {
     buf_clear(&l->line);
-    buf_str(&l->line, str_of(c->name));
-    buf_char(&l->line, ' ');
+    text_format(&l->line, "%s ", c->name);
     moment_put_span(&l->line, now - c->began_ms);
     screen_live(&l->screen, spinner(l, now), STYLE_CYAN, buf_text(&l->line), STYLE_BOLD);
 }
@@ -162,8 +159,7 @@ static size_t draw_section(struct live_view *l, const struct card_section *secti
     buf_clear(&l->line);
     buf_lit(&l->line, "  ");
     if (section->name[0] != '\0') {
-        buf_str(&l->line, term_head(str_of(section->name), text_columns(l) / 3));
-        buf_lit(&l->line, ": ");
+        text_format(&l->line, "%s: ", term_head(str_of(section->name), text_columns(l) / 3));
     }
     unsigned label = term_columns(buf_text(&l->line)) - INDENT, all = text_columns(l);
     fill_last(buf_text(&section->text), all > label ? all - label : 1, room, &last);
@@ -198,10 +194,7 @@ static void draw_cards(struct live_view *l, int64_t now, size_t room)
 
         if (share == 0 || (room == 1 && n > 1)) {
             buf_clear(&l->line);
-            buf_str(&l->line, str_of(l->marks->more));
-            buf_lit(&l->line, " and ");
-            buf_u64(&l->line, n);
-            buf_lit(&l->line, " more");
+            text_format(&l->line, "%s and %d more", l->marks->more, n);
             screen_live(&l->screen, STR(""), STYLE_PLAIN, buf_text(&l->line), STYLE_DIM);
             return;
         }
@@ -221,9 +214,7 @@ static void put_count(struct live_view *l, uint64_t n, const char *what)
 
 static void put_rate(struct live_view *l, uint64_t n)
 {
-    buf_str(&l->line, str_of(l->marks->between));
-    buf_u64(&l->line, n);
-    buf_lit(&l->line, " a second");
+    text_format(&l->line, "%s%d a second", l->marks->between, n);
 }
 
 static void draw_progress(struct live_view *l, int64_t now)
@@ -236,8 +227,7 @@ static void draw_progress(struct live_view *l, int64_t now)
         buf_str(&l->line, str_of(l->note));
         style = STYLE_RED;
     } else if (l->question[0] != '\0') {
-        buf_lit(&l->line, "waits for an answer: ");
-        buf_str(&l->line, str_of(l->question));
+        text_format(&l->line, "waits for an answer: %s", l->question);
         style = STYLE_YELLOW;
     } else {
         moment_put_span(&l->line, now - l->began_ms);
@@ -246,9 +236,7 @@ static void draw_progress(struct live_view *l, int64_t now)
         put_count(l, l->n_tokens, "token");
         if (l->n_tokens > 1 && spoken > 1000)
             put_rate(l, l->n_tokens * 1000 / (uint64_t)spoken);
-        buf_str(&l->line, str_of(l->marks->between));
-        buf_lit(&l->line, "job ");
-        buf_str(&l->line, str_of(l->job));
+        text_format(&l->line, "%sjob %s", l->marks->between, l->job);
     }
     screen_live(&l->screen, l->cards == NULL ? spinner(l, now) : STR(""), STYLE_CYAN,
                 buf_text(&l->line), style);

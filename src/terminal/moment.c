@@ -1,6 +1,7 @@
 #include "terminal/moment.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 
 void moment_put_span(struct buf *b, int64_t ms)
 {
@@ -13,9 +14,7 @@ void moment_put_span(struct buf *b, int64_t ms)
         ms = 0;
     if (ms < 10000) { /* 0.4s */
         buf_i64(b, ms / 1000);
-        buf_char(b, '.');
-        buf_i64(b, ms % 1000 / 100);
-        buf_char(b, 's');
+        text_format(b, ".%ds", ms % 1000 / 100);
         return;
     }
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

@@ -1,6 +1,7 @@
 #include "terminal/screen.h"
 
 #include "base/error.h"
+#include "base/text_format.h"
 
 #include <stdio.h>
 
@@ -87,9 +88,7 @@ static void erase(struct screen *s)
         return;
     buf_char(&s->out, '\r');
     if (rows > 1) {
-        buf_lit(&s->out, "\033[");
-        buf_u64(&s->out, rows - 1);
-        buf_char(&s->out, 'A');
+        text_format(&s->out, "\033[%dA", rows - 1);
     }
     buf_lit(&s->out, "\033[J");
 }

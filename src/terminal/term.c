@@ -3,6 +3,7 @@
 #include "terminal/term.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/visible.h"
 
 #include <locale.h>
@@ -84,9 +85,7 @@ void term_style(const struct term *t, struct buf *b, enum term_style style)
 
     if (!t->colour)
         return;
-    buf_lit(b, "\033[");
-    buf_str(b, str_of(codes[style]));
-    buf_char(b, 'm');
+    text_format(b, "\033[%sm", codes[style]);
 }
 
 enum term_style term_state_style(struct str state)

@@ -24,6 +24,7 @@
 #include "agents/http/unframe.h"
 #include "base/container_of.h"
 #include "base/error.h"
+#include "base/text_format.h"
 #include "base/visible.h"
 
 #include <stdio.h>
@@ -295,9 +296,7 @@ static bool add_ours(struct http *h, struct buf *line, const char *name, struct 
 {
     if (is_given(h, name))
         return true;
-    buf_str(line, str_of(name));
-    buf_lit(line, ": ");
-    buf_str(line, value);
+    text_format(line, "%s: %s", name, value);
     return add_header(h, line);
 }
 
@@ -309,9 +308,7 @@ static bool add_given(struct http *h, struct buf *line)
         struct str text = str_of(*p);
         size_t equals = str_find(text, '=');
 
-        buf_str(line, str_head(text, equals));
-        buf_lit(line, ": ");
-        buf_str(line, str_skip(text, equals + 1));
+        text_format(line, "%s: %s", str_head(text, equals), str_skip(text, equals + 1));
         ok = add_header(h, line);
     }
     return ok;
@@ -422,9 +419,7 @@ static void put_seconds(struct buf *b, int64_t ms)
 
 static enum outcome judge_refusal(const struct http *h, struct buf *b, struct str *ret_type)
 {
-    buf_lit(b, "HTTP ");
-    buf_i64(b, h->status);
-    buf_lit(b, " from ");
+    text_format(b, "HTTP %d from ", h->status);
     put_place(h, b);
     if (h->status >= 300 && h->status <= 399)
         buf_lit(b, " (redirects are not followed)");

@@ -3,6 +3,7 @@
 #include "agents/tail.h"
 #include "agents/traceback.h"
 #include "base/json.h"
+#include "base/text_format.h"
 
 #include <signal.h>
 
@@ -23,17 +24,12 @@ static const char *signal_name(int signal)
 
 static void put_signal(struct buf *out, int signal)
 {
-    buf_lit(out, "killed by signal ");
-    buf_i64(out, signal);
-    buf_lit(out, " (");
-    buf_str(out, str_of(signal_name(signal)));
-    buf_char(out, ')');
+    text_format(out, "killed by signal %d (%s)", signal, signal_name(signal));
 }
 
 static void put_status(struct buf *out, int64_t status)
 {
-    buf_lit(out, "exit status ");
-    buf_i64(out, status);
+    text_format(out, "exit status %d", status);
 }
 
 /* Interpreters exit with it after an uncaught exception. */

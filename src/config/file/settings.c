@@ -1,6 +1,7 @@
 #include "config/file/settings.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "config/file/names.h"
@@ -310,9 +311,7 @@ static void print_default(struct buf *out, const struct setting *setting, struct
 static void print_value(struct buf *out, const struct setting *setting)
 {
     if (setting->type == SETTING_COUNT) {
-        buf_u64(out, setting->min);
-        buf_lit(out, " to ");
-        buf_u64(out, setting->max);
+        text_format(out, "%d to %d", setting->min, setting->max);
         return;
     }
     buf_lit(out, "list of names");
@@ -334,8 +333,7 @@ static void print_defaults(struct buf *out,
     if (special.error != 0 && out->error == 0)
         out->error = special.error;
     if (!str_eq(buf_since(out, begin), buf_text(&special))) {
-        buf_lit(out, "; for `triage` and `demo` ");
-        buf_str(out, buf_text(&special));
+        text_format(out, "; for `triage` and `demo` %s", buf_text(&special));
     }
 }
 
@@ -350,15 +348,11 @@ void settings_reference(struct buf *out)
     }
     buf_lit(out, "| setting | value | default | meaning |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < SETTINGS_MAX; i++) {
-        buf_lit(out, "| `");
-        buf_str(out, str_of(table[i].name));
-        buf_lit(out, "` | ");
+        text_format(out, "| `%s` | ", table[i].name);
         print_value(out, &table[i]);
         buf_lit(out, " | ");
         print_defaults(out, &table[i], any, triage);
-        buf_lit(out, " | ");
-        buf_str(out, str_of(table[i].help));
-        buf_lit(out, " |\n");
+        text_format(out, " | %s |\n", table[i].help);
     }
 
 done:

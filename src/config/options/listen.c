@@ -1,6 +1,7 @@
 #include "config/options/listen.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "config/options/amount.h"
 
 #include <arpa/inet.h>
@@ -96,13 +97,11 @@ void listen_print(const struct listen_address *address, struct buf *out)
         buf_str(out, str_of(address->host));
         if (brackets)
             buf_char(out, ']');
-        buf_char(out, ':');
-        buf_u64(out, address->port);
+        text_format(out, ":%d", address->port);
     }
     if (address->unix_path[0] != '\0') {
         if (address->host[0] != '\0')
             buf_char(out, ',');
-        buf_lit(out, "unix:");
-        buf_str(out, str_of(address->unix_path));
+        text_format(out, "unix:%s", address->unix_path);
     }
 }

@@ -1,5 +1,6 @@
 /* --help and the reference, made of the tables of options. */
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/json.h"
 #include "config/text/columns.h"
 #include "config/options/options.h"
@@ -21,9 +22,7 @@ static void put_help(struct buf *out, const struct option *o)
 {
     buf_str(out, str_of(o->help));
     if (o->initial != NULL && o->type != OPTION_BOOL) {
-        buf_lit(out, " (");
-        buf_str(out, str_of(o->initial));
-        buf_char(out, ')');
+        text_format(out, " (%s)", o->initial);
     }
 }
 
@@ -34,8 +33,7 @@ static void help_option(struct buf *out, const struct option *o)
 
     put_flag(&flag, o);
     if (o->value[0] != '\0') {
-        buf_char(&flag, ' ');
-        buf_str(&flag, str_of(o->value));
+        text_format(&flag, " %s", o->value);
     }
     put_help(&text, o);
     columns_option(out, buf_text(&flag), buf_text(&text));
@@ -109,15 +107,11 @@ static void reference_line(struct buf *out, const struct option *o)
 {
     bool has_default = o->initial != NULL && o->initial[0] != '\0';
 
-    buf_lit(out, "| `");
-    buf_str(out, str_of(o->name));
-    buf_lit(out, "` | ");
+    text_format(out, "| `%s` | ", o->name);
     option_describe(o, out);
     buf_lit(out, " | ");
     if (has_default) {
-        buf_char(out, '`');
-        buf_str(out, str_of(o->initial));
-        buf_lit(out, "` | ");
+        text_format(out, "`%s` | ", o->initial);
     } else {
         buf_lit(out, "none | ");
     }
@@ -149,9 +143,7 @@ void server_config_agent_reference(struct buf *out)
 
 static void json_flag(struct buf *out, const char *name, bool value)
 {
-    buf_lit(out, ",\"");
-    buf_str(out, str_of(name));
-    buf_str(out, value ? STR("\":true") : STR("\":false"));
+    text_format(out, ",\"%s\":%s", name, value ? "true" : "false");
 }
 
 static void json_option(struct buf *out, const struct option *o, const char *of)

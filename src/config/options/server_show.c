@@ -2,6 +2,7 @@
  *
  * The text for people is a valid file with the same meaning, except that secrets are masked. */
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/json.h"
 #include "config/file/loader.h"
 
@@ -29,8 +30,7 @@ static bool put_option(const struct option *o,
     buf_str(out, str_of(indent));
     if ((o->flags & OPTION_SECRET) != 0)
         buf_lit(out, "# ");
-    buf_str(out, str_of(name));
-    buf_lit(out, ": ");
+    text_format(out, "%s: ", name);
     if ((o->flags & OPTION_SECRET) != 0)
         buf_lit(out, "***");
     else
@@ -41,11 +41,9 @@ static bool put_option(const struct option *o,
 static void put_source(const struct server_config *config, size_t i, struct buf *out)
 {
     if (config->sources[i] != SOURCE_DEFAULT) {
-        buf_lit(out, "  # ");
-        buf_str(out, str_of(source_name(config->sources[i])));
+        text_format(out, "  # %s", source_name(config->sources[i]));
         if (config->sources[i] == SOURCE_FILE) {
-            buf_lit(out, ", line ");
-            buf_u64(out, config->lines[i]);
+            text_format(out, ", line %d", config->lines[i]);
         }
     }
     buf_char(out, '\n');
@@ -73,9 +71,7 @@ static void put_agent_option(const struct config_agent *a, size_t i, struct buf 
     if (is_of_another_kind(o, a->kind))
         return;
     if (first) {
-        buf_lit(out, "    ");
-        buf_str(out, group);
-        buf_lit(out, ":\n");
+        text_format(out, "    %s:\n", group);
     }
     if (put_option(o, a, group.n > 0 ? "      " : "    ",
                    o->name + (group.n > 0 ? group.n + 1 : 0), out))
@@ -90,9 +86,7 @@ static void put_agent(const struct config_agent *a, struct buf *out)
     for (size_t i = 0; i < agent_options.n; i++)
         put_agent_option(a, i, out);
     for (size_t i = 0; i < SETTINGS_MAX; i++) {
-        buf_lit(out, "    ");
-        buf_str(out, str_of(settings_name(i)));
-        buf_lit(out, ": ");
+        text_format(out, "    %s: ", settings_name(i));
         settings_print(i, a->settings, out);
         buf_char(out, '\n');
     }

@@ -1,6 +1,7 @@
 #include "config/values/channel.h"
 
 #include "base/buf.h"
+#include "base/text_format.h"
 #include "base/error.h"
 
 #define MARK STR("{job_id}")
@@ -30,9 +31,7 @@ int channel_parse(struct str pattern, struct channel *ret, struct error *err)
 
 void channel_put(const struct channel *c, struct str job, struct buf *out)
 {
-    buf_str(out, c->before);
-    buf_str(out, job);
-    buf_str(out, c->after);
+    text_format(out, "%s%s%s", c->before, job, c->after);
 }
 
 static void put_literally(struct str s, struct buf *out)
