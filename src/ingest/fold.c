@@ -452,6 +452,11 @@ size_t fold_open_questions(const struct fold *f)
     return f->n_questions + f->paused;
 }
 
+bool fold_has_asked(const struct fold *f)
+{
+    return f->n_asked > 0;
+}
+
 bool fold_is_paused(const struct fold *f)
 {
     return f->paused;

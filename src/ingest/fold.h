@@ -62,6 +62,8 @@ MUST_CHECK int fold_cancel_requested(struct fold *f, struct str reason, int64_t 
 MUST_CHECK int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
 /* How many questions (and pauses) are open. */
 size_t fold_open_questions(const struct fold *f);
+/* Was there ever one, open or not? */
+bool fold_has_asked(const struct fold *f);
 bool fold_is_paused(const struct fold *f);
 /* The job waits from now on, without a question. */
 MUST_CHECK int fold_pause(struct fold *f, int64_t ts);

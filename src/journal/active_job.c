@@ -162,6 +162,7 @@ int active_job_add(struct journal *j, const struct job_row *row, struct active_j
     l->agent = journal_agent_of(j, l->row.agent);
     l->told_seq = l->row.seq;
     count_state(l, 1);
+    j->is_changed = true;
     if (l->state == JOB_QUEUED)
         active_job_enqueue(l);
     *ret = l;
@@ -283,6 +284,8 @@ static int on_record(void *arg, const struct record *rec)
     else if (rec->kind == REC_STATE_VALUES || rec->kind == REC_RUN_END ||
              rec->kind == REC_JOB_END)
         err = runs_saw(l, rec);
+    else if (rec->kind == REC_JOB_PAUSED)
+        questions_paused(l);
     if (err == 0)
         err = capture(l, rec);
     breadcrumb_set(&j->opt.breadcrumb, l->row.key); /* the fold goes on; another may have been
@@ -353,14 +356,11 @@ struct rebuild *rebuild_begin(struct active_job *l)
     if (r == NULL)
         return NULL;
     *r = (struct rebuild){ .live = l };
-    if (new_fold(l, &r->fold) != 0)
-        return NULL;
-    l->rebuild = r;
-    return r;
+    l->fold_error = new_fold(l, &r->fold);
+    return l->fold_error == 0 ? r : NULL;
 }
 
-/* What is wrong with one job is no reason not to begin the turn: active_job_fold tries again.
- */
+/* What is wrong with one job is no reason not to begin the turn: active_job_fold says it. */
 int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored)
 {
     breadcrumb_set(&r->live->journal->opt.breadcrumb, r->live->row.key);
@@ -373,9 +373,9 @@ void rebuild_end(struct rebuild *r, bool is_complete)
 {
     struct active_job *l = r->live;
 
-    l->rebuild = NULL;
     if (is_complete && r->err == 0)
         r->err = pass_over(r, l->row.seq);
+    l->fold_error = r->err;
     if (is_complete && r->err == 0)
         l->fold = r->fold;
     else
@@ -388,40 +388,24 @@ void rebuild_done(const struct rebuild *r)
         drop_fold(r->live);
 }
 
-static int replay_all(struct active_job *l, struct fold *fold)
-{
-    struct rebuild r = { .live = l, .fold = fold };
-    uint64_t before;
-    int err = 0;
-
-    while (err == 0) {
-        before = fold_seq(fold);
-        err = read_records(l->journal, l->row.key, before, on_stored, &r);
-        if (err == 0)
-            err = r.err; /* the store does not mind why a callback stops it */
-        if (fold_seq(fold) == before)
-            break;
-    }
-    return err == 0 ? pass_over(&r, l->row.seq) : err;
-}
-
 int active_job_fold(struct active_job *l, struct fold **ret)
 {
-    breadcrumb_set(&l->journal->opt.breadcrumb, l->row.key);
-    if (l->fold == NULL) {
-        struct fold *fold = NULL;
-        int err = new_fold(l, &fold);
+    int err = 0;
 
-        if (err == 0 && l->row.seq > 0)
-            err = replay_all(l, fold);
-        if (err != 0) {
-            fold_free(fold);
-            return err;
-        }
-        l->fold = fold;
-    }
-    *ret = l->fold;
-    return 0;
+    breadcrumb_set(&l->journal->opt.breadcrumb, l->row.key);
+    if (l->fold == NULL && l->row.seq > 0)
+        err = l->fold_error != 0 ? l->fold_error
+                                 : known_miss(l->journal, NULL, "list of a job's records");
+    else if (l->fold == NULL)
+        err = new_fold(l, &l->fold);
+    if (err == 0)
+        *ret = l->fold;
+    return err;
+}
+
+bool active_job_has_asked(const struct active_job *l)
+{
+    return l->fold == NULL || l->damaged != 0 || fold_has_asked(l->fold);
 }
 
 /* --- states ------------------------------------------------------------------ */
@@ -443,6 +427,7 @@ void active_job_change(struct active_job *l)
 {
     active_job_touch(l);
     l->changed = true;
+    l->journal->is_changed = true;
 }
 
 int active_job_move(struct active_job *l, enum job_state to)

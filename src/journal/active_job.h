@@ -10,6 +10,7 @@
 #include "journal/counts.h"
 #include "journal/gather.h"
 #include "journal/known.h"
+#include "journal/wanted.h"
 #include "journal/journal.h"
 #include "journal/call_cache.h"
 #include "record/record.h"
@@ -38,7 +39,7 @@ struct active_job {
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
     struct journal *journal;           /* borrowed */
     struct fold *fold;                 /* NULL: to be rebuilt when needed */
-    struct rebuild *rebuild;           /* while it is; in the journal's `mem` */
+    int fold_error;                    /* why it could not be rebuilt for this turn */
     int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
     uint64_t lease_number;             /* of the last request that got its lease */
     /* This turn: */
@@ -98,7 +99,6 @@ struct thread {
     struct active_job *first; /* by ordinal; also those that have ended in this turn */
     struct thread_row row;    /* texts owned; without its values */
     bool has_row;             /* else it is read when needed */
-    bool is_wanted;           /* before the turn */
 };
 
 struct journal {
@@ -118,8 +118,13 @@ struct journal {
     struct intake *intake;
     struct agent *fallback;   /* owned; for jobs whose agent is no longer configured */
     struct store_batch batch; /* what this turn writes */
+    struct wanted wanted;     /* what it reads */
     struct known known;       /* what it has read */
     bool has_leases;          /* somebody asks for jobs in it */
+    bool is_changed;          /* something happened in it that requests may depend on */
+    bool is_late, was_late; /* something has to wait for the next turn, which reads its rows */
+    struct journal_request *put_off; /* requests that do; oldest first */
+    uint64_t put_off_since_us;       /* when the oldest of them arrived */
     struct record_chunk run;
     struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
@@ -179,7 +184,9 @@ void active_job_took_batch(struct active_job *l, int64_t batch, bool with_record
 /* What is emitted from now on goes into another row of the store. */
 int journal_end_chunk(struct journal *j);
 int active_job_set_text(struct str *place, struct str text);
-/* Its fold, rebuilt from the store when it is not there. */
+/* May the store have questions of it? */
+bool active_job_has_asked(const struct active_job *l);
+/* Its fold, which was wanted before the turn, or is new. */
 int active_job_fold(struct active_job *l, struct fold **ret);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
 int active_job_move(struct active_job *l, enum job_state to);
@@ -221,6 +228,14 @@ void rebuild_done(const struct rebuild *r);
 void wants_collect(struct journal *j, const struct journal_request *list);
 /* Time may bring something to this job. */
 void wants_of_time(struct active_job *l);
+/* The thread, whose runs are these, may be deleted. */
+void wants_of_thread(struct journal *j, int64_t thread);
+/* Is everything known that the request may need now?  And what time may bring to the job, who
+ * leases it is told, and the deletion of the thread needs? */
+bool wants_are_known(struct journal *j, const struct journal_request *req);
+bool wants_of_time_are_known(struct active_job *l);
+bool wants_of_lease_are_known(struct active_job *l);
+bool wants_of_thread_are_known(struct journal *j, int64_t thread);
 
 /* --- owner.c ----------------------------------------------------------------- */
 
@@ -265,6 +280,8 @@ void journal_set_settings(struct journal *j, struct journal_request *req);
 void questions_forget(struct active_job *l);
 /* Its fold has emitted one. */
 int questions_asked(struct active_job *l, const struct record *rec);
+/* It has emitted a pause. */
+void questions_paused(struct active_job *l);
 /* Its fold has said that it goes on, whoever has decided that. */
 int questions_passed(struct active_job *l, const struct record *rec);
 /* Something was answered, or it has just come to wait: goes on if nothing is open. */
@@ -395,6 +412,8 @@ int journal_begin_attempt(struct active_job *l,
                           struct str worker,
                           struct str holder,
                           struct str request_id);
+/* The job that the request would get; NULL: none. */
+struct active_job *journal_next_for(struct journal *j, const struct journal_request *req);
 /* True when it waits; false when it has its job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
 /* Gives waiting leases what is queued, the oldest first. */
@@ -450,6 +469,8 @@ void journal_checkpoints_delete(struct journal *j, struct journal_request *req);
 void journal_item_put(struct journal *j, struct journal_request *req);
 void journal_item_delete(struct journal *j, struct journal_request *req);
 void journal_item_touch(struct journal *j, struct journal_request *req);
+/* Whose items the worker of a job writes. */
+struct str journal_item_owner(const struct active_job *l);
 
 /* --- assistants.c ------------------------------------------------------------ */
 

@@ -32,6 +32,14 @@ static int on_found(void *arg, const struct assistant_row *row)
     return 1;
 }
 
+static int not_found(struct error *why, struct str id)
+{
+    return error_set(why, ERR_NOT_FOUND,
+                     "No assistant found for \"%.*s\". Make sure the "
+                     "assistant ID is for a valid assistant or a valid graph ID.",
+                     STR_ARG(str_head(id, 80)));
+}
+
 int assistant_find(struct store *store,
                    struct str id,
                    const struct job_scope *scope,
@@ -43,22 +51,23 @@ int assistant_find(struct store *store,
     int code = store_assistant(store, id, on_found, &f, why);
 
     if (code == 0 && f.code == ERR_NOT_FOUND)
-        return error_set(why, ERR_NOT_FOUND,
-                         "No assistant found for \"%.*s\". Make sure the "
-                         "assistant ID is for a valid assistant or a valid graph ID.",
-                         STR_ARG(str_head(id, 80)));
+        return not_found(why, id);
     return code != 0 ? code : f.code;
 }
 
-/* The one that the request names. */
+/* The one that the request names, with its texts in the request's memory. */
+static int take(struct journal_request *req, int err, struct assistant_row *row)
+{
+    if (err == 0 && !assistant_is_visible(req->job_scope, row))
+        err = ERR_NOT_FOUND;
+    if (err == 0 && !row_copy(&req->mem, &assistant_texts, row))
+        err = ERR_NOMEM;
+    return err == ERR_NOT_FOUND ? not_found(&req->why, req->assistant.row.id) : err;
+}
+
 static int find(struct journal *j, struct journal_request *req, struct assistant_row *ret)
 {
-    int err = read_in_turn(j);
-
-    if (err != 0)
-        return err;
-    return assistant_find(j->opt.store, req->assistant.row.id, req->job_scope, &req->mem, ret,
-                          &req->why);
+    return take(req, read_assistant(j, req->assistant.row.id, ret), ret);
 }
 
 /* --- requests ---------------------------------------------------------------- */
@@ -67,21 +76,20 @@ static int create(struct journal *j, struct journal_request *req)
 {
     struct assistant_row *row = &req->assistant.row;
     struct assistant_row there;
-    int64_t version = 0;
-    int err = read_in_turn(j);
+    int err = read_assistant(j, row->id, &there);
 
-    if (err == 0)
-        err = store_assistant_versions(j->opt.store, row->id, &version, &req->why);
-    if (err == 0 && version > 0 && req->assistant.if_absent) {
-        err = find(j, req, &there);
+    if (err == 0 && req->assistant.if_absent) {
+        err = take(req, 0, &there);
         *row = err == 0 ? there : *row;
         return err;
     }
-    if (err == 0 && version > 0)
+    if (err == 0)
         return error_set(&req->why, ERR_REFUSED, "Assistant already exists");
+    if (err != ERR_NOT_FOUND)
+        return err;
     row->version = 1;
     row->created = row->updated = j->now;
-    return err == 0 ? store_assistant_insert(j->opt.store, row, &req->why) : err;
+    return gather_assistant(j, row);
 }
 
 void journal_assistant_create(struct journal *j, struct journal_request *req)
@@ -97,12 +105,11 @@ static struct str or_else(struct str text, struct str other)
 static int patch(struct journal *j, struct journal_request *req)
 {
     const struct assistant_row *over = &req->assistant.row;
-    struct assistant_row row;
-    int64_t version = 0;
+    struct assistant_row row, newest;
     int err = find(j, req, &row);
 
     if (err == 0)
-        err = store_assistant_versions(j->opt.store, over->id, &version, &req->why);
+        err = read_assistant_version(j, over->id, 0, &newest);
     if (err == 0 && !str_absent(over->metadata))
         err = json_merge_copy(&req->mem, row.metadata, over->metadata, &row.metadata);
     if (err != 0)
@@ -112,10 +119,10 @@ static int patch(struct journal *j, struct journal_request *req)
     row.description = or_else(over->description, row.description);
     row.config = or_else(over->config, row.config);
     row.context = or_else(over->context, row.context);
-    row.version = version + 1;
+    row.version = newest.version + 1;
     row.updated = j->now;
     req->assistant.row = row;
-    return store_assistant_insert(j->opt.store, &row, &req->why);
+    return gather_assistant(j, &row);
 }
 
 void journal_assistant_patch(struct journal *j, struct journal_request *req)
@@ -123,17 +130,30 @@ void journal_assistant_patch(struct journal *j, struct journal_request *req)
     journal_wrote(j, req, patch(j, req));
 }
 
-void journal_assistant_choose(struct journal *j, struct journal_request *req)
+static int choose(struct journal *j, struct journal_request *req)
 {
-    struct assistant_row row;
+    int64_t version = req->assistant.row.version;
+    struct assistant_row row, chosen;
     int err = find(j, req, &row);
 
+    if (err != 0)
+        return err;
+    err = read_assistant_version(j, row.id, version, &chosen);
+    if (err == ERR_NOT_FOUND)
+        return error_set(&req->why, ERR_NOT_FOUND, "the assistant has no version %lld",
+                         (long long)version);
     if (err == 0)
-        err =
-            store_assistant_choose(j->opt.store, row.id, req->assistant.row.version, &req->why);
+        err = take(req, 0, &chosen);
     if (err == 0)
-        err = find(j, req, &req->assistant.row);
-    journal_wrote(j, req, err);
+        err = gather_assistant_choice(j, row.id, version);
+    if (err == 0)
+        req->assistant.row = chosen;
+    return err;
+}
+
+void journal_assistant_choose(struct journal *j, struct journal_request *req)
+{
+    journal_wrote(j, req, choose(j, req));
 }
 
 void journal_assistant_delete(struct journal *j, struct journal_request *req)
@@ -141,6 +161,5 @@ void journal_assistant_delete(struct journal *j, struct journal_request *req)
     struct assistant_row row;
     int err = find(j, req, &row);
 
-    journal_wrote(j, req,
-                  err == 0 ? store_assistant_delete(j->opt.store, row.id, &req->why) : err);
+    journal_wrote(j, req, err == 0 ? gather_assistant_deletion(j, row.id) : err);
 }

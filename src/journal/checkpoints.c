@@ -60,6 +60,7 @@ void journal_checkpoint_put(struct journal *j, struct journal_request *req)
 
     if (!is_held(j, req))
         return;
+    known_forget_state(j, req->thread);
     int err = store_batch_checkpoint_put(&j->batch, &c->of);
     for (size_t i = 0; i < c->n_channels && err == 0; i++)
         err = store_batch_channel_put(&j->batch, &c->of, &c->channels[i]);
@@ -103,6 +104,7 @@ void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 
     if (!is_held(j, req))
         return;
+    known_forget_state(j, req->thread);
     int err = store_batch_state_put(&j->batch, &c->of, c->state);
     if (err == 0 && str_absent(req->job) && c->of.ns.n == 0)
         err = show_in_thread(j, req);
@@ -112,5 +114,5 @@ void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 void journal_checkpoints_delete(struct journal *j, struct journal_request *req)
 {
     if (is_held(j, req))
-        journal_wrote(j, req, store_batch_thread_forget(&j->batch, req->thread));
+        journal_wrote(j, req, gather_thread_forgetting(j, req->thread));
 }

@@ -19,8 +19,8 @@ enum failure {
 
 struct journal_counts {
     struct counter requests, commits, failed_commits;
-    struct counter mid_turn_reads; /* of the store, that were not asked for before the turn */
-    struct counter last_commit;    /* of a change; milliseconds since 1970, 0: none yet */
+    struct counter missing_rows; /* that a turn needed and had not read: mistakes of ours */
+    struct counter last_commit;  /* of a change; milliseconds since 1970, 0: none yet */
     /* As clock_monotonic_us() tells it; 0: none yet. */
     struct counter last_commit_us;
     struct counter last_turn_us; /* there are several a second */

@@ -22,10 +22,10 @@ int journal_flush(struct journal *j)
 static int take_keys(struct journal *j, enum store_keys kind)
 {
     struct key_block *block = &j->keys[kind];
-    size_t n = j->known.n_new[kind] + KEY_BLOCK;
+    size_t n = j->wanted.n_new[kind] + KEY_BLOCK;
     int64_t first = 0;
 
-    if (j->known.n_new[kind] <= block->left)
+    if (j->wanted.n_new[kind] <= block->left)
         return 0;
     int err = store_take_keys(j->opt.store, kind, n, &first, &j->failure);
     if (err != 0)
@@ -50,7 +50,7 @@ static int new_key(struct journal *j, enum store_keys kind, int64_t *ret)
     struct key_block *block = &j->keys[kind];
 
     if (block->left == 0) {
-        j->known.n_new[kind] = 1;
+        j->wanted.n_new[kind] = 1;
         int err = take_keys(j, kind);
         if (err != 0)
             return err;
@@ -180,6 +180,18 @@ int gather_thread_values(struct journal *j, int64_t key, struct str values)
     return store_batch_thread_values(&j->batch, key, values, j->now);
 }
 
+int gather_thread_forgetting(struct journal *j, struct str id)
+{
+    known_forget_state(j, id);
+    return store_batch_thread_forget(&j->batch, id);
+}
+
+int gather_run_forgetting(struct journal *j, struct str thread, struct str run)
+{
+    known_forget_state(j, thread);
+    return store_batch_run_forget(&j->batch, thread, run);
+}
+
 int gather_thread_deletion(struct journal *j, int64_t key)
 {
     struct known_thread *known = known_find_thread(j, key);
@@ -187,4 +199,36 @@ int gather_thread_deletion(struct journal *j, int64_t key)
     if (known != NULL)
         known->is_there = false;
     return store_batch_thread_delete(&j->batch, key);
+}
+
+/* --- items and assistants ------------------------------------------------------- */
+
+int gather_item(struct journal *j, const struct item_row *row)
+{
+    known_forget_item(j, row); /* when it was made is the store's to say */
+    return store_batch_item_put(&j->batch, row);
+}
+
+int gather_item_deletion(struct journal *j, const struct item_row *row)
+{
+    known_forget_item(j, row);
+    return store_batch_item_delete(&j->batch, row);
+}
+
+int gather_assistant(struct journal *j, const struct assistant_row *row)
+{
+    known_forget_assistant(j, row->id);
+    return store_batch_assistant_insert(&j->batch, row);
+}
+
+int gather_assistant_choice(struct journal *j, struct str id, int64_t version)
+{
+    known_forget_assistant(j, id);
+    return store_batch_assistant_choose(&j->batch, id, version);
+}
+
+int gather_assistant_deletion(struct journal *j, struct str id)
+{
+    known_forget_assistant(j, id);
+    return store_batch_assistant_delete(&j->batch, id);
 }

@@ -10,6 +10,8 @@
 #ifndef JOURNAL_GATHER_H
 #define JOURNAL_GATHER_H
 
+#include "store/assistants.h"
+#include "store/items.h"
 #include "store/store.h"
 
 struct journal;
@@ -36,5 +38,14 @@ int gather_new_thread(struct journal *j, struct thread_row *row); /* sets its ke
 int gather_thread(struct journal *j, const struct thread_row *row);
 int gather_thread_values(struct journal *j, int64_t key, struct str values);
 int gather_thread_deletion(struct journal *j, int64_t key);
+/* All that was saved of it goes; or what a run has saved. */
+int gather_thread_forgetting(struct journal *j, struct str id);
+int gather_run_forgetting(struct journal *j, struct str thread, struct str run);
+/* The texts are borrowed until the end of the turn. */
+int gather_item(struct journal *j, const struct item_row *row);
+int gather_item_deletion(struct journal *j, const struct item_row *row);
+int gather_assistant(struct journal *j, const struct assistant_row *row); /* a version */
+int gather_assistant_choice(struct journal *j, struct str id, int64_t version);
+int gather_assistant_deletion(struct journal *j, struct str id);
 
 #endif

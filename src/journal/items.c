@@ -6,6 +6,11 @@
 
 #include "journal/active_job.h"
 
+struct str journal_item_owner(const struct active_job *l)
+{
+    return str_absent(l->row.owner) ? STR("") : l->row.owner;
+}
+
 /* @ret is the item of the request, whose texts are borrowed until the request is done. */
 static bool item_of(struct journal *j, struct journal_request *req, struct item_row *ret)
 {
@@ -16,7 +21,7 @@ static bool item_of(struct journal *j, struct journal_request *req, struct item_
     if (l == NULL)
         return false;
     journal_renew(l);
-    ret->owner = str_absent(l->row.owner) ? STR("") : l->row.owner;
+    ret->owner = journal_item_owner(l);
     return true;
 }
 
@@ -28,7 +33,7 @@ void journal_item_put(struct journal *j, struct journal_request *req)
         return;
     row.created = row.updated = j->now;
     row.expires = row.ttl_ms > 0 ? j->now + row.ttl_ms : 0;
-    journal_wrote(j, req, store_batch_item_put(&j->batch, &row));
+    journal_wrote(j, req, gather_item(j, &row));
 }
 
 void journal_item_delete(struct journal *j, struct journal_request *req)
@@ -36,37 +41,23 @@ void journal_item_delete(struct journal *j, struct journal_request *req)
     struct item_row row;
 
     if (item_of(j, req, &row))
-        journal_wrote(j, req, store_batch_item_delete(&j->batch, &row));
-}
-
-struct item_answer {
-    struct journal_request *req;
-    int err;
-};
-
-static int on_item(void *arg, const struct item_row *row)
-{
-    struct item_answer *a = arg;
-    struct item_request *item = &a->req->item;
-
-    item->row.created = row->created;
-    item->row.updated = row->updated;
-    item->is_found = arena_copy(&a->req->mem, row->value, &item->row.value);
-    a->err = item->is_found ? 0 : ERR_NOMEM;
-    return 0;
+        journal_wrote(j, req, gather_item_deletion(j, &row));
 }
 
 void journal_item_touch(struct journal *j, struct journal_request *req)
 {
-    struct item_answer answer = { req, 0 };
-    struct item_row row;
+    struct item_row row, found;
 
     if (!item_of(j, req, &row))
         return;
-    int err = read_in_turn(j);
-    if (err == 0)
-        err = store_item_touch(j->opt.store, &row, j->now, &req->why);
-    if (err == 0)
-        err = store_item(j->opt.store, &row, j->now, on_item, &answer, &req->why);
-    journal_wrote(j, req, err == 0 ? answer.err : err);
+    int err = read_item(j, &row, &found);
+    req->item.is_found = err == 0;
+    if (err == 0) {
+        req->item.row.created = found.created;
+        req->item.row.updated = found.updated;
+        err = arena_copy(&req->mem, found.value, &req->item.row.value)
+                  ? store_batch_item_touch(&j->batch, &row, j->now)
+                  : ERR_NOMEM;
+    }
+    journal_wrote(j, req, err == ERR_NOT_FOUND ? 0 : err);
 }

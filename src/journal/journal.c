@@ -7,7 +7,10 @@
  *              └─ what the requests need that is not in memory, in one call (wants.c)
  *
  * The store is called as often for one request as for a thousand; unit/journal/turn_test.c
- * counts.  known.h names what is still read in the middle of a turn, and why.
+ * counts.  A request may need other rows than those that were read, because an earlier one of
+ * the turn has changed something: then nothing of it is done, and it is put off to the next
+ * turn, which reads for it.  All behind it go with it, so that requests are done in the order
+ * in which they came.  The first of a turn is never put off.
  *
  * A turn that cannot be read, flushed or committed changes nothing: its requests are answered
  * ERR_BUSY, and the jobs that it touched are read again. */
@@ -80,6 +83,7 @@ void journal_free(struct journal *j)
         send_away(req);
     }
     send_away(j->calls);
+    send_away(j->put_off);
     j->opt.events.queued = NULL; /* nobody shall come for the next one */
     while (j->n_all > 0)
         active_job_remove(j->all[j->n_all - 1]);
@@ -91,6 +95,7 @@ void journal_free(struct journal *j)
     agent_free(j->fallback);
     store_batch_done(&j->batch);
     known_done(&j->known);
+    wanted_done(&j->wanted);
     buf_done(&j->gone);
     arena_done(&j->mem);
     json_reader_done(&j->reader);
@@ -296,20 +301,27 @@ static int begin(struct journal *j, const struct journal_request *list)
 
     if (err != 0)
         return err;
-    wants_collect(j, list);
-    err = known_read(j);
+    err = wanted_read(j, list);
     if (err != 0)
         store_rollback(j->opt.store);
     return err;
 }
 
+/* Returns those that are answered. */
 static struct journal_request *do_all(struct journal *j, struct journal_request *list)
 {
+    const struct journal_request *first = list;
     struct journal_request *answered = NULL;
 
+    j->is_changed = false;
     while (list != NULL) {
         struct journal_request *req = list;
 
+        if (j->is_changed && req != first && !wants_are_known(j, req)) {
+            j->put_off = list;
+            j->put_off_since_us = j->since_us;
+            break;
+        }
         list = req->next;
         bool waits = journal_do(j, req);
         breadcrumb_set(&j->opt.breadcrumb, 0);
@@ -328,9 +340,25 @@ static void reload_stale(struct journal *j)
             active_job_reload(j->all[i]);
 }
 
+/* Those that were put off, and what has come since. */
+static struct journal_request *take_requests(struct journal *j)
+{
+    struct journal_request *list = j->put_off, **end = &list;
+    uint64_t since_us;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = inbox_take(j->inbox, &since_us);
+    j->since_us = j->put_off != NULL ? j->put_off_since_us : since_us;
+    j->put_off = NULL;
+    return list;
+}
+
 /* When the next deadline is, without requests. */
 static int64_t next_time(const struct journal *j)
 {
+    if (j->put_off != NULL || j->is_late)
+        return 0;
     return j->next_expire < j->next_look ? j->next_expire : j->next_look;
 }
 
@@ -342,17 +370,22 @@ void journal_take_over(struct journal *j)
 
 bool journal_turn(struct journal *j)
 {
-    struct journal_request *list = inbox_take(j->inbox, &j->since_us);
-
     assert_owner(&j->owner);
     j->now = journal_time(j);
-    if (list == NULL && j->now < next_time(j))
+    bool is_time = j->now >= next_time(j);
+    struct journal_request *list = take_requests(j);
+    if (list == NULL && !is_time)
         return false;
     j->turn_failed = false;
+    j->was_late = j->is_late;
+    j->is_late = false;
+    if (j->was_late)
+        j->next_look = j->now;
     j->tally = (struct tally){ 0 };
     buf_clear(&j->gone);
     arena_reset(&j->mem);
     known_clear(&j->known);
+    wanted_clear(&j->wanted);
     store_batch_clear(&j->batch); /* what a turn that failed has left */
     j->run.live = NULL;
     reload_stale(j);
@@ -369,7 +402,7 @@ bool journal_turn(struct journal *j)
         breadcrumb_set(&j->opt.breadcrumb, 0);
         err = commit(j);
     }
-    known_end_turn(j);
+    wanted_end_turn(j);
     if (err != 0) {
         turn_failed(j, answered);
     } else {
@@ -406,6 +439,8 @@ int64_t journal_next_ms(struct journal *j)
 {
     int64_t left = next_time(j) - journal_time(j);
 
+    if (j->put_off != NULL || j->is_late)
+        return 0;
     return left < 1 ? 1 : left > 1000 ? 1000 : left;
 }
 

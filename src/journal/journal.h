@@ -150,7 +150,7 @@ void journal_withdraw(struct journal_request *req);
 /* Executes all waiting requests; true when there was anything.  Also expired leases, deadlines
  * and retention. */
 bool journal_turn(struct journal *j);
-/* Milliseconds until the next deadline, at most 1000. */
+/* Milliseconds until the next deadline, at most 1000; 0: it is to be called again at once. */
 int64_t journal_next_ms(struct journal *j);
 
 /* A thread of its own that does the turns. */

@@ -1,13 +1,14 @@
 /* The rows that a turn has at hand: what was read before it began, and what it has changed of
  * that since, so that a turn sees its own writes.
  *
- *     wants.c asks ──▶ store_read ──▶ known ◀── the turn's writes
+ *     wants.c asks ──▶ store_read ──▶ known ◀── gather.c: the turn's writes
  *                                       │
  *                                       └──▶ read_job, read_thread, …
  *
- * Whatever is looked up and was not asked for is read in the middle of the turn, behind a flush
- * of what was gathered.  read_in_turn() is the one way to do that: its comment names those who
- * always do, and journal_counts.mid_turn_reads counts all.
+ * Nothing is read from the store in the middle of a turn.  A request whose rows are not all
+ * known when its turn comes is put off, with all behind it, to the next turn (journal.c).  A
+ * write whose outcome only the store knows (a newer state of a thread, an item's creation)
+ * makes what was known of it unknown: whoever needs it later is put off.
  *
  * Internal to journal/; the journal's thread only.  Texts live until the next turn. */
 #ifndef JOURNAL_KNOWN_H
@@ -15,12 +16,28 @@
 
 #include "base/arena.h"
 #include "base/table.h"
-#include "store/checkpoints.h"
 #include "store/read.h"
 
 struct active_job;
 struct journal;
 struct thread;
+
+/* What is known: the name spaces of the table. */
+enum known_kind {
+    KNOWN_JOB,         /* struct known_job */
+    KNOWN_IDEMPOTENCY, /* the same */
+    KNOWN_RUN,         /* struct known_run_row */
+    KNOWN_QUESTIONS,   /* struct known_questions */
+    KNOWN_THREAD,      /* struct known_thread */
+    KNOWN_THREAD_KEY,  /* the same */
+    KNOWN_THREAD_OF,   /* wanted: the row is in the thread itself */
+    KNOWN_FOLD,        /* wanted: the fold is in the job itself */
+    KNOWN_STATE,       /* struct known_text, by the thread's id */
+    KNOWN_VALUES,      /* the same, by the run's key */
+    KNOWN_ITEM,        /* struct known_item */
+    KNOWN_ASSISTANT,   /* struct known_assistant */
+    KNOWN_ASSISTANT_VERSION
+};
 
 struct known_job {
     struct job_row row;
@@ -53,13 +70,25 @@ struct known_questions {
     size_t n, cap;
 };
 
+struct known_text {
+    struct str text; /* absent: there is none */
+    struct str job;  /* VALUES: of which job, which the turn may delete */
+    int64_t key;     /* the same */
+};
+
+struct known_item {
+    struct item_row row;
+    bool is_there;
+};
+
+struct known_assistant {
+    struct assistant_row row;
+    bool is_there;
+};
+
 struct known {
     struct table rows; /* by kind, and id or key; in the journal's `mem` */
     struct known_thread *expired;
-    struct store_want *wants; /* owned; what is to be read before the turn */
-    size_t n_wants, cap_wants;
-    int error;                    /* of collecting wants: ERR_NOMEM; the turn fails */
-    size_t n_new[STORE_KEYS_MAX]; /* rows that the turn may make, and that need keys */
 };
 
 void known_init(struct known *k);
@@ -67,28 +96,24 @@ void known_done(struct known *k);
 /* A new turn: nothing is known. */
 void known_clear(struct known *k);
 
-/* --- wanted before the turn: each is read once -------------------------------------------- */
+/* --- entries: for wanted.c -----------------------------------------------------------------
+ */
 
-void want_job(struct journal *j, struct str id);
-void want_idempotency(struct journal *j, struct str key);
-void want_run(struct journal *j, int64_t job);
-void want_questions(struct journal *j, int64_t job);
-void want_thread(struct journal *j, struct str id);
-/* And its jobs. */
-void want_thread_jobs(struct journal *j, struct str id);
-void want_expired_threads(struct journal *j);
-/* What the rows of a thread with open runs are needed for, unless they are in memory. */
-void want_thread_of(struct active_job *l);
-/* Its fold, if it has to be rebuilt. */
-void want_fold(struct active_job *l);
-/* Reads all of it, in one call. */
-int known_read(struct journal *j);
-/* At the end of the turn: a fold that was rebuilt and not needed goes. */
-void known_end_turn(struct journal *j);
+struct key known_key(enum known_kind kind, int64_t key);
+struct key known_text_key(const struct journal *j, enum known_kind kind, struct str text);
+struct key known_item_key(const struct journal *j, const struct item_row *row);
+struct key known_version_key(const struct journal *j, struct str id, int64_t version);
+/* A new one, all zero; NULL: no memory. */
+void *known_add(struct journal *j, struct key k, size_t size);
+/* What was read of it is no longer true. */
+void known_forget(struct journal *j, struct key k);
+/* A thread as it is now, in memory or among the rows; ERR_NOT_FOUND. */
+int known_thread_row(const struct journal *j, int64_t key, struct thread_row *ret);
 
 /* --- looked up in the turn -----------------------------------------------------------------
  */
 
+/* Each was wanted, else it is a mistake of ours: ERR_BUSY, and an abort in builds for tests. */
 /* ERR_NOT_FOUND when there is none; any other error is the turn's. */
 int read_job(struct journal *j, struct str id, struct job_row *ret, struct error *err);
 int read_job_by_idempotency(struct journal *j,
@@ -100,37 +125,29 @@ int read_questions(struct journal *j, int64_t job, store_question_cb cb, void *a
 int read_thread(struct journal *j, struct str id, struct thread_row *ret, struct error *err);
 /* Of a thread with open runs; without its values. */
 int read_thread_by_key(struct journal *j, int64_t key, struct thread_row *ret);
-/* Its jobs, as known_run, in @mem unless they are known: those that there were before the turn
- * and that it has not deleted. */
-int read_thread_jobs(struct journal *j,
-                     struct str id,
-                     int64_t key,
-                     struct arena *mem,
-                     struct known_run **ret);
+/* Its jobs: those that there were before the turn. */
+int read_thread_jobs(struct journal *j, struct str id, const struct known_run **ret);
+/* A state as it was saved; absent: there is none. */
+int read_state(struct journal *j, struct str thread, struct str *ret);
+/* The record with the values before this run; absent: there were none.  ERR_NOT_FOUND: it is
+ * gone. */
+int read_values(struct active_job *l, struct str *ret);
+int read_item(struct journal *j, const struct item_row *row, struct item_row *ret);
+int read_assistant(struct journal *j, struct str id, struct assistant_row *ret);
+int read_assistant_version(struct journal *j,
+                           struct str id,
+                           int64_t version,
+                           struct assistant_row *ret);
+/* Whatever was not wanted. */
+int known_miss(struct journal *j, struct error *err, const char *what);
 
 /* Has the turn deleted this job, which had ended? */
 bool known_is_gone(const struct journal *j, struct str id, int64_t key);
 
-/* --- always read in the middle of the turn -------------------------------------------------
- */
-
-/* The records of a job whose fold was not wanted before the turn. */
-int read_records(struct journal *j, int64_t job, uint64_t after, store_record_cb cb, void *arg);
-/* For a run that never was: the earlier runs of its thread, and a record of one of them. */
-int read_earlier_runs(struct journal *j, int64_t thread, store_job_cb cb, void *arg);
-int read_record(struct journal *j, int64_t job, uint64_t seq, struct str *ret);
-/* For a run that ends with a question: the newest that was saved of its thread. */
-int read_state(struct journal *j, struct str thread, store_state_cb cb, void *arg);
-/* Before anything is read in the middle of a turn: writes what was gathered.  These always do:
- * the three above, whose need shows only when a run has come to its end; items whose time
- * begins anew, and assistants (items.c, assistants.c), which few requests are about; and
- * questions of a job that asks in a later attempt. */
-int read_in_turn(struct journal *j);
 /* --- changed by the turn: for gather.c ------------------------------------------------------
  */
 
 /* NULL: nothing is known of it. */
-struct known_job *known_find_job(const struct journal *j, struct str id);
 struct known_thread *known_find_thread(const struct journal *j, int64_t key);
 struct known_questions *known_find_questions(const struct journal *j, int64_t job);
 /* Rows that the turn makes; ERR_NOMEM.  The texts of jobs and runs are borrowed until its end.
@@ -145,6 +162,9 @@ int known_put_thread(struct journal *j, struct known_thread *to, const struct th
 int known_add_question(struct journal *j,
                        struct known_questions *q,
                        const struct question_row *row);
+void known_forget_state(struct journal *j, struct str thread);
+void known_forget_item(struct journal *j, const struct item_row *row);
+void known_forget_assistant(struct journal *j, struct str id);
 /* Gives @t the row of the thread of this key, if that is known. */
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key);
 

@@ -65,7 +65,7 @@ static const struct journal_agent *leasable(const struct journal *j, struct str 
     return a != NULL && a->fed != FED_ALONE ? a : NULL;
 }
 
-static struct active_job *next_for(struct journal *j, const struct journal_request *req)
+struct active_job *journal_next_for(struct journal *j, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->work.n_agents; i++) {
         const struct journal_agent *a =
@@ -149,12 +149,8 @@ static bool is_for(const struct active_job *l, const struct journal_request *req
 }
 
 /* The answer to this request was lost. */
-static bool give_again(struct journal *j, struct journal_request *req)
+static void give_again(struct active_job *l, struct journal_request *req)
 {
-    struct active_job *l = active_job_find_lease(j, req->work.request_id);
-
-    if (l == NULL)
-        return false;
     if (l->stale)
         refuse(req, ERR_BUSY, "the job could not be read from the store yet");
     else if (!is_for(l, req))
@@ -163,18 +159,20 @@ static bool give_again(struct journal *j, struct journal_request *req)
         refuse(req, ERR_REFUSED, "this request_id is another worker's");
     else
         answer_order(l, req, true);
-    return true;
 }
 
 static bool give(struct journal *j, struct journal_request *req)
 {
     if (j->settling)
         return false; /* nobody could hand it back */
-    if (give_again(j, req))
-        return true;
-    struct active_job *l = next_for(j, req);
-    if (l == NULL)
+    struct active_job *held = active_job_find_lease(j, req->work.request_id);
+    struct active_job *l = held != NULL ? held : journal_next_for(j, req);
+    if (l == NULL || !wants_of_lease_are_known(l))
         return false;
+    if (held != NULL) {
+        give_again(held, req);
+        return true;
+    }
     j->lease_turn++;
     answer_order(l, req, false);
     return true;
@@ -233,12 +231,12 @@ static struct journal_request *next_to_serve(const struct journal *j)
 }
 
 /* Comes to an end: whoever gets nothing has found that the queues of its agents have no job
- * that may begin, and has emptied them. */
+ * that may begin, and has emptied them; or that its job is to be read first. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered)
 {
     struct journal_request *req;
 
-    while (!j->settling && (req = next_to_serve(j)) != NULL)
+    while (!j->settling && !j->is_late && (req = next_to_serve(j)) != NULL)
         if (req->withdrawn || give(j, req))
             answer(j, req, answered);
 }
@@ -249,7 +247,7 @@ void journal_look_at_leases(struct journal *j, struct journal_request **answered
 
     for (struct journal_request *req = waiting_first(j); req != NULL; req = next) {
         next = waiting_after(j, req);
-        if (req->withdrawn || give(j, req) || j->now >= req->work.deadline)
+        if (req->withdrawn || give(j, req) || (j->now >= req->work.deadline && !j->is_late))
             answer(j, req, answered);
     }
 }

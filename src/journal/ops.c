@@ -186,6 +186,7 @@ int journal_remove_job(struct journal *j, struct active_job *l, const struct job
         err = active_job_move(l, JOB_CANCELLED); /* its fold is not touched */
     else if (l != NULL && !job_state_is_final(l->state))
         err = active_job_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
+    j->is_changed = true;
     if (l != NULL) {
         active_job_touch(l);
         l->deleted = true;

@@ -129,6 +129,19 @@ static bool is_checkable(struct active_job *l, const struct question_row *row)
     return false;
 }
 
+/* What it asks now is all that it has asked. */
+static void note_first(struct active_job *l)
+{
+    if (!active_job_has_asked(l))
+        want_no_questions(l->journal, l->row.key);
+}
+
+void questions_paused(struct active_job *l)
+{
+    note_first(l);
+    l->journal->is_changed = true; /* its end is another */
+}
+
 int questions_asked(struct active_job *l, const struct record *rec)
 {
     struct journal *j = l->journal;
@@ -148,6 +161,7 @@ int questions_asked(struct active_job *l, const struct record *rec)
     struct json json;
     struct buf texts;
 
+    note_first(l);
     buf_init(&texts, SIZE_MAX / 4);
     if (rec->data.p != NULL && json_read(&j->reader, rec->data, &json, NULL) == 0)
         read_terms(json.root, &row, &texts);

@@ -243,13 +243,6 @@ struct questions_out {
     bool is_strange; /* the state does not have one of them */
 };
 
-static int copy_state(void *arg, const struct checkpoint_row *of, struct str state)
-{
-    (void)of;
-    buf_str(arg, state);
-    return 1; /* the newest is enough */
-}
-
 static bool asks(const yyjson_val *tasks, struct str id)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)(uintptr_t)tasks);
@@ -296,36 +289,19 @@ static int put_question(void *arg, const struct question_row *row)
     return 0;
 }
 
-/* Its texts in @mem. */
-static int find_thread_id(struct active_job *l, struct arena *mem, struct str *ret)
-{
-    struct journal *j = l->journal;
-    struct thread_row row;
-    int err = read_thread_by_key(j, l->row.thread, &row);
-
-    return err == 0 && !arena_copy(mem, row.id, ret) ? ERR_NOMEM : err;
-}
-
 /* Into the journal's reader. */
 static int read_tasks(struct active_job *l, struct questions_out *q)
 {
     struct journal *j = l->journal;
-    struct arena mem;
-    struct buf state;
+    struct thread_row row;
+    struct str state = STR_NONE;
     struct json json;
-    struct str thread;
+    int err = read_thread_by_key(j, l->row.thread, &row);
 
-    arena_init(&mem);
-    buf_init(&state, SIZE_MAX / 4);
-    int err = find_thread_id(l, &mem, &thread);
     if (err == 0)
-        err = read_state(j, thread, copy_state, &state);
-    if (err == 0)
-        err = state.error;
-    if (err == 0 && state.n > 0 && json_read(&j->reader, buf_text(&state), &json, NULL) == 0)
+        err = read_state(j, row.id, &state);
+    if (err == 0 && !str_absent(state) && json_read(&j->reader, state, &json, NULL) == 0)
         q->tasks = json_at(json.root, "tasks");
-    buf_done(&state);
-    arena_done(&mem);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
@@ -389,35 +365,15 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
 
 /* --- a run that never was ---------------------------------------------------- */
 
-struct earlier {
-    int64_t ordinal; /* below this one */
-    int64_t key;     /* 0: none was found */
-    uint64_t seq;
-};
-
-static int on_earlier(void *arg, const struct job_row *row)
-{
-    struct earlier *e = arg;
-
-    if (row->ordinal >= e->ordinal || row->values_seq == 0 || str_is(row->outcome, "rollback"))
-        return 0;
-    e->key = row->key;
-    e->seq = (uint64_t)row->values_seq;
-    return 1;
-}
-
 /* What it has saved goes. */
 static int forget_saved(struct active_job *l)
 {
     struct journal *j = l->journal;
-    struct arena mem;
-    struct str id;
+    struct thread_row row;
+    int err = read_thread_by_key(j, l->row.thread, &row);
 
-    arena_init(&mem);
-    int err = find_thread_id(l, &mem, &id);
     if (err == 0)
-        err = store_batch_run_forget(&j->batch, id, l->row.id);
-    arena_done(&mem);
+        err = gather_run_forgetting(j, row.id, l->row.id);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
@@ -425,15 +381,13 @@ static int forget_saved(struct active_job *l)
 static int restore_values(struct active_job *l)
 {
     struct journal *j = l->journal;
-    struct earlier e = { .ordinal = l->row.ordinal };
     struct record rec = { 0 };
-    struct str stored;
-    int err = l->row.values_seq == 0 ? ERR_NOT_FOUND
-                                     : read_earlier_runs(j, l->row.thread, on_earlier, &e);
+    struct str stored = STR_NONE;
 
-    if (err == 0 && e.key != 0)
-        err = read_record(j, e.key, e.seq, &stored);
-    if (err == 0 && e.key != 0)
+    if (l->row.values_seq == 0)
+        return 0; /* nothing to take back */
+    int err = read_values(l, &stored);
+    if (err == 0 && !str_absent(stored))
         err = record_decode(&j->reader, stored, &rec, &j->failure);
     struct str values = rec.kind == REC_STATE_VALUES ? rec.data : rec.output;
     if (err == 0 && !str_absent(values)) {
@@ -445,7 +399,7 @@ static int restore_values(struct active_job *l)
     } else if (err == 0) {
         err = gather_thread_values(j, l->row.thread, STR_NONE);
     }
-    return err == ERR_NOT_FOUND ? 0 : err; /* nothing to take back, or nothing is left of it */
+    return err == ERR_NOT_FOUND ? 0 : err; /* nothing is left of the thread */
 }
 
 int runs_ended(struct active_job *l)

@@ -180,10 +180,10 @@ static int remove_run(struct journal *j, const struct known_run *run, int64_t th
 }
 
 /* With its runs, and all that they have saved. */
-static int remove_thread(struct journal *j, struct arena *mem, struct str id, int64_t key)
+static int remove_thread(struct journal *j, struct str id, int64_t key)
 {
-    struct known_run *run = NULL;
-    int err = read_thread_jobs(j, id, key, mem, &run);
+    const struct known_run *run = NULL;
+    int err = read_thread_jobs(j, id, &run);
 
     for (; err == 0 && run != NULL; run = run->next)
         err = remove_run(j, run, key);
@@ -191,7 +191,7 @@ static int remove_thread(struct journal *j, struct arena *mem, struct str id, in
         if (!l->deleted) /* it came in this turn */
             err = journal_remove_job(j, l, &l->row);
     if (err == 0)
-        err = store_batch_thread_forget(&j->batch, id);
+        err = gather_thread_forgetting(j, id);
     if (err == 0)
         err = gather_thread_deletion(j, key); /* or it has gone with its run */
     return err;
@@ -212,8 +212,8 @@ void threads_expire(struct journal *j)
         return;
     j->next_thread = j->now + EXPIRE_AGAIN_MS;
     for (struct known_thread *t = j->known.expired; err == 0 && t != NULL; t = t->next_expired)
-        if (is_expired(j, t))
-            err = remove_thread(j, &j->mem, t->row.id, t->row.key);
+        if (is_expired(j, t) && wants_of_thread_are_known(j, t->row.key))
+            err = remove_thread(j, t->row.id, t->row.key);
     if (err == 0)
         j->next_thread = j->now + EXPIRE_EVERY_MS;
     else
@@ -226,7 +226,7 @@ void journal_thread_delete(struct journal *j, struct journal_request *req)
 
     if (!journal_thread_of(j, req, req->thread, &row))
         return;
-    int err = remove_thread(j, &req->mem, row.id, row.key);
+    int err = remove_thread(j, row.id, row.key);
     if (err != 0)
         journal_broke(j, req, err);
     else
@@ -238,7 +238,8 @@ void journal_thread_thin(struct journal *j, struct journal_request *req)
     struct thread_row row;
 
     if (journal_thread_of(j, req, req->thread, &row))
-        journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id));
+        journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id)); /* the newest stays
+                                                                            */
 }
 
 /* --- runs -------------------------------------------------------------------- */

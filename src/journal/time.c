@@ -50,6 +50,8 @@ void journal_want_time(struct journal *j)
             wants_of_time(j->all[i]);
     if (j->now >= j->next_thread)
         want_expired_threads(j);
+    for (const struct known_thread *t = j->known.expired; t != NULL; t = t->next_expired)
+        wants_of_thread(j, t->row.key);
 }
 
 static int look_at(struct journal *j, struct active_job *l)
@@ -97,7 +99,7 @@ static void look_once(struct journal *j, struct active_job *l)
 {
     bool was_running = l->state == JOB_RUNNING;
 
-    if (l->stale)
+    if (l->stale || (is_due(j, l) && !wants_of_time_are_known(l)))
         return;
     if (look_at(j, l) != 0)
         journal_fail_turn(j, NULL);

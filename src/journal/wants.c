@@ -1,10 +1,15 @@
 /* What the requests of a turn need that is not in memory, asked for before the turn begins.
  *
- * Nothing is decided here: a want that turns out to be needless costs a read, and one that is
- * missing is read in the middle of the turn (known.h).  So each function looks only at what
- * its request names and at the jobs in memory.
+ * Nothing is decided here: a want that turns out to be needless costs a read.  What a request
+ * may need follows from what it names, from the jobs in memory, and from rows that are known by
+ * now; rows that lead to others are read first, and the functions here are called again.
+ *
+ * They are called once more before a request is done, if the turn has changed something since:
+ * what is not known then puts it off to the next turn (journal.c).  So each of them must name
+ * all rows that its request may read.
  *
  * A worker's append to a job whose fold is there wants nothing. */
+#define _GNU_SOURCE /* memmem */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -15,24 +20,31 @@ static void want_order(const struct active_job *l)
 {
     struct journal *j = l->journal;
 
-    want_job(j, l->row.id); /* its input */
+    (void)want_job(j, l->row.id); /* its input */
     if (l->row.thread != 0)
         want_run(j, l->row.key);
     if (l->row.resumed != 0)
         want_questions(j, l->row.key);
 }
 
+/* Does it matter what may be leased?  Who is to get a job whose rows are not known waits for
+ * the next turn (leases.c), so this puts no request off. */
+static bool may_lease(const struct journal *j)
+{
+    return j->has_leases && !j->wanted.is_checking;
+}
+
 /* It may be queued in this turn, and leased. */
 static void want_requeued(const struct active_job *l)
 {
-    if (l->journal->has_leases)
+    if (may_lease(l->journal))
         want_order(l);
 }
 
 /* It may end in this turn: then its thread's next run may begin, and one of its owner's. */
 static void want_successors(const struct active_job *l)
 {
-    if (!l->journal->has_leases)
+    if (!may_lease(l->journal))
         return;
     for (const struct active_job *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
          o = o->next_run) {
@@ -45,17 +57,55 @@ static void want_successors(const struct active_job *l)
         want_order(l->owner->held.head.next);
 }
 
+/* Of a job that has not asked anything, it is known that the store has none. */
+static void want_questions_of(const struct active_job *l)
+{
+    if (active_job_has_asked(l))
+        want_questions(l->journal, l->row.key);
+    else
+        want_no_questions(l->journal, l->row.key);
+}
+
 static bool may_ask(const struct active_job *l)
 {
     return l->fold == NULL || fold_open_questions(l->fold) > 0;
 }
 
+/* It may end with its questions, or come to wait for answers. */
+static void want_question_end(struct active_job *l)
+{
+    want_questions_of(l);
+    if (l->thread != NULL)
+        want_state(l);
+}
+
+/* A job that is set aside is not folded. */
+static void want_fold_unless_aside(struct active_job *l)
+{
+    if (l->row.set_aside == 0)
+        want_fold(l);
+}
+
+static bool rolls_back(const struct active_job *l)
+{
+    return l->thread != NULL && str_is(l->row.outcome, "rollback");
+}
+
 /* It may be ended, asked about or set going. */
 static void want_change(struct active_job *l)
 {
-    want_fold(l);
+    want_fold_unless_aside(l);
     want_thread_of(l);
     want_successors(l);
+    if (rolls_back(l))
+        want_values(l);
+}
+
+static void want_stop(struct active_job *l, bool with_rollback)
+{
+    want_change(l);
+    if (with_rollback && l->thread != NULL)
+        want_values(l);
 }
 
 void wants_of_time(struct active_job *l)
@@ -63,7 +113,13 @@ void wants_of_time(struct active_job *l)
     want_change(l);
     want_requeued(l);
     if (l->state == JOB_WAITING || may_ask(l))
-        want_questions(l->journal, l->row.key);
+        want_question_end(l);
+}
+
+void wants_of_thread(struct journal *j, int64_t thread)
+{
+    for (struct active_job *l = runs_first(j, thread); l != NULL; l = l->next_run)
+        want_change(l);
 }
 
 /* --- workers' requests -------------------------------------------------------- */
@@ -74,7 +130,7 @@ static struct active_job *held_job(struct journal *j, const struct journal_reque
     struct active_job *l = active_job_find(j, req->job);
 
     if (l == NULL)
-        want_job(j, req->job);
+        (void)want_job(j, req->job);
     return l != NULL && l->state == JOB_RUNNING && l->row.attempt == req->lease.attempt &&
                    l->row.key == req->lease.key
                ? l
@@ -86,14 +142,33 @@ static void of_heartbeat(struct journal *j, const struct journal_request *req)
     (void)held_job(j, req);
 }
 
+/* May these events ask a question?  Every format says so with the word interrupt, whose letters
+ * may be escaped: as backslash, u, 00, and 4 to 7. */
+static bool may_have_question(struct str events)
+{
+    const char *end = events.p + events.n;
+
+    if (memmem(events.p, events.n, "nterrupt", 8) != NULL)
+        return true;
+    for (const char *p = events.p;
+         (p = memmem(p, (size_t)(end - p), "\\u00", 4)) != NULL && p + 4 < end; p += 4)
+        if (p[4] >= '4' && p[4] <= '7')
+            return true;
+    return false;
+}
+
 static void of_append(struct journal *j, const struct journal_request *req)
 {
     struct active_job *l = held_job(j, req);
 
     if (l == NULL)
         return;
-    want_fold(l);
+    want_fold_unless_aside(l);
     want_thread_of(l);
+    if (rolls_back(l))
+        want_values(l);
+    if (active_job_has_asked(l) && (may_ask(l) || may_have_question(req->append.bytes)))
+        want_questions_of(l);
 }
 
 static void of_finish(struct journal *j, const struct journal_request *req)
@@ -106,7 +181,7 @@ static void of_finish(struct journal *j, const struct journal_request *req)
     want_requeued(l);
     if (may_ask(l) ||
         (req->op == JOURNAL_FINISH && (req->finish.interrupted || req->finish.end_of_stream)))
-        want_questions(j, l->row.key);
+        want_question_end(l);
 }
 
 static void of_worker_row(struct journal *j, const struct journal_request *req)
@@ -121,7 +196,7 @@ static void of_state(struct journal *j, const struct journal_request *req)
 {
     of_worker_row(j, req);
     if (str_absent(req->job))
-        want_thread(j, req->thread);
+        (void)want_thread(j, req->thread);
 }
 
 /* The oldest of each queue go to those who ask: as many as there are of these. */
@@ -129,10 +204,12 @@ static void of_lease(struct journal *j, const struct journal_request *req)
 {
     const struct active_job *l = active_job_find_lease(j, req->work.request_id);
 
-    if (l != NULL) {
+    if (l == NULL && j->wanted.is_checking)
+        l = journal_next_for(j, req);
+    if (l != NULL)
         want_order(l);
+    if (l != NULL || j->wanted.is_checking)
         return;
-    }
     for (size_t i = 0; i < req->work.n_agents; i++) {
         const struct journal_agent *a = journal_agent_of(j, req->work.agents[i]);
 
@@ -148,9 +225,26 @@ static void of_queues(struct journal *j)
         size_t n = q->n_asked + waiting_count_of(j, i, q->n);
         const struct active_job *l = q->head.next;
 
-        for (; n > 0 && l != &q->head; n--, l = l->next)
+        for (; n > 0 && l != &q->head; l = l->next) {
+            if (!runs_may_begin(l) || !owner_has_room(l))
+                continue; /* it is passed over */
             want_order(l);
+            n--;
+        }
         q->n_asked = 0;
+    }
+}
+
+/* The last turn could not serve all that wait: perhaps one that has its job already, and asks
+ * for it again. */
+static void of_waiting(struct journal *j)
+{
+    for (const struct journal_request *r = waiting_first(j); r != NULL;
+         r = waiting_after(j, r)) {
+        const struct active_job *l = active_job_find_lease(j, r->work.request_id);
+
+        if (l != NULL)
+            want_order(l);
     }
 }
 
@@ -161,7 +255,7 @@ static struct active_job *named_job(struct journal *j, const struct journal_requ
     struct active_job *l = active_job_find(j, req->job);
 
     if (l == NULL)
-        want_job(j, req->job);
+        (void)want_job(j, req->job);
     return l != NULL && journal_is_visible(req, &l->row) ? l : NULL;
 }
 
@@ -170,9 +264,11 @@ static void of_stop(struct journal *j, const struct journal_request *req)
     struct active_job *l = named_job(j, req);
 
     if (!str_absent(req->thread))
-        want_thread(j, req->thread);
+        (void)want_thread(j, req->thread);
     if (l != NULL)
-        want_change(l);
+        want_stop(l, req->op == JOURNAL_CANCEL && req->stop.rolls_back);
+    if (l != NULL && req->op == JOURNAL_RELEASE && l->state == JOB_RUNNING)
+        want_fold(l); /* although it is set aside */
 }
 
 static void of_pause(struct journal *j, const struct journal_request *req)
@@ -180,29 +276,50 @@ static void of_pause(struct journal *j, const struct journal_request *req)
     struct active_job *l = named_job(j, req);
 
     if (l != NULL)
-        want_fold(l);
+        want_fold_unless_aside(l);
 }
 
+/* One that has ended is asked how it was answered. */
 static void of_answer(struct journal *j, const struct journal_request *req)
 {
     struct active_job *l = named_job(j, req);
+    const struct job_row *ended =
+        active_job_find(j, req->job) == NULL ? want_job(j, req->job) : NULL;
 
+    if (ended != NULL)
+        want_questions(j, ended->key);
+    else if (l == NULL)
+        want_more(j);
     if (l == NULL)
         return;
     want_change(l);
     want_requeued(l);
-    want_questions(j, l->row.key);
+    want_questions_of(l);
 }
 
 static void of_call(struct journal *j, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->call.n_named; i++) {
-        if (active_job_find(j, req->call.named[i].id) != NULL)
-            continue;
-        want_job(j, req->call.named[i].id);
+        if (active_job_find(j, req->call.named[i].id) == NULL)
+            (void)want_job(j, req->call.named[i].id);
         if (req->call.named[i].is_thread)
-            want_thread(j, req->call.named[i].id);
+            (void)want_thread(j, req->call.named[i].id);
     }
+}
+
+/* May the job wait for people after these events? */
+static bool may_stop(struct str events)
+{
+    return may_have_question(events) || memmem(events.p, events.n, "pause", 5) != NULL;
+}
+
+static struct str fed_events(const struct channel_request *feed)
+{
+    const struct journal_line *first = feed->lines, *last = feed->lines + feed->n_lines - 1;
+
+    return feed->n_lines > 0
+               ? str_make(first->text.p, (size_t)(last->text.p - first->text.p) + last->text.n)
+               : STR("");
 }
 
 static void of_feed(struct journal *j, const struct journal_request *req)
@@ -210,114 +327,155 @@ static void of_feed(struct journal *j, const struct journal_request *req)
     struct active_job *l = !str_absent(req->job) ? active_job_find(j, req->job) : NULL;
 
     if (l == NULL && !str_absent(req->job)) {
-        want_job(j, req->job);
+        (void)want_job(j, req->job);
         if (!str_absent(req->feed.agent)) { /* it may be made */
-            want_thread(j, req->job);
-            j->known.n_new[STORE_JOB_KEYS]++;
+            (void)want_thread(j, req->job);
+            want_key(j, STORE_JOB_KEYS);
         }
     }
     if (l == NULL)
         return;
     want_change(l);
-    if (l->state != JOB_RUNNING || may_ask(l))
-        want_questions(j, l->row.key);
+    if (l->state != JOB_RUNNING || may_ask(l) || may_stop(fed_events(&req->feed)))
+        want_question_end(l);
 }
 
 /* --- new jobs, and threads ----------------------------------------------------- */
 
 /* Runs of the thread that stand in the way of another, or go with it. */
-static void want_runs(struct journal *j, struct str thread)
+static void want_runs(struct journal *j, struct str thread, bool with_rollback)
 {
-    const struct thread *t = runs_thread_by_id(j, thread);
+    const struct thread_row *row = want_thread(j, thread);
 
-    for (struct active_job *l = t != NULL ? t->first : NULL; l != NULL; l = l->next_run)
-        want_fold(l);
+    if (row == NULL)
+        want_more(j);
+    for (struct active_job *l = row != NULL ? runs_first(j, row->key) : NULL; l != NULL;
+         l = l->next_run)
+        want_stop(l, with_rollback);
 }
 
 static void want_run_of_thread(struct journal *j, const struct journal_request *req)
 {
     if (req->submit.makes_thread)
-        j->known.n_new[STORE_THREAD_KEYS]++;
+        want_key(j, STORE_THREAD_KEYS);
     if (req->submit.is_temporary)
         return;
-    want_thread(j, req->thread);
+    (void)want_thread(j, req->thread);
     if (req->submit.makes_thread)
-        want_job(j, req->thread);
+        (void)want_job(j, req->thread);
     if (!str_is(req->submit.run.strategy, "enqueue"))
-        want_runs(j, req->thread);
+        want_runs(j, req->thread, str_is(req->submit.run.strategy, "rollback"));
+}
+
+/* Its run, if it is one, is answered with it. */
+static void want_first_submit(struct journal *j, struct str idempotency_key)
+{
+    const struct job_row *row = want_idempotency(j, idempotency_key);
+
+    if (row == NULL)
+        want_more(j);
+    else if (row->thread != 0)
+        want_run(j, row->key);
 }
 
 static void of_submit(struct journal *j, const struct journal_request *first)
 {
     for (const struct journal_request *req = first; req != NULL; req = req->submit.more) {
-        j->known.n_new[STORE_JOB_KEYS]++;
+        want_key(j, STORE_JOB_KEYS);
         if (req->submit.idempotency_key.p != NULL)
-            want_idempotency(j, req->submit.idempotency_key);
+            want_first_submit(j, req->submit.idempotency_key);
         if (!req->submit.is_new_id && active_job_find(j, req->submit.id) == NULL)
-            want_job(j, req->submit.id);
+            (void)want_job(j, req->submit.id);
         if (!str_absent(req->submit.run.kwargs))
             want_run_of_thread(j, req);
         else if (!req->submit.is_new_id)
-            want_thread(j, req->submit.id);
+            (void)want_thread(j, req->submit.id);
     }
 }
 
 static void of_thread(struct journal *j, const struct journal_request *req)
 {
-    want_thread(j, req->thread);
+    (void)want_thread(j, req->thread);
 }
 
 static void of_new_thread(struct journal *j, const struct journal_request *req)
 {
     of_thread(j, req);
-    j->known.n_new[STORE_THREAD_KEYS]++;
+    want_key(j, STORE_THREAD_KEYS);
     if (req->op == JOURNAL_THREAD_CREATE)
-        want_job(j, req->thread);
+        (void)want_job(j, req->thread);
 }
 
 static void of_thread_deletion(struct journal *j, const struct journal_request *req)
 {
     want_thread_jobs(j, req->thread);
-    want_runs(j, req->thread);
+    want_runs(j, req->thread, false);
+}
+
+/* --- items and assistants ------------------------------------------------------- */
+
+static void of_item_touch(struct journal *j, const struct journal_request *req)
+{
+    struct active_job *l = !str_absent(req->job) ? held_job(j, req) : NULL;
+    struct item_row row = req->item.row;
+
+    if (l != NULL)
+        row.owner = journal_item_owner(l);
+    if (l != NULL || str_absent(req->job))
+        want_item(j, &row);
+}
+
+static void of_assistant(struct journal *j, const struct journal_request *req)
+{
+    want_assistant(j, req->assistant.row.id);
+    if (req->op == JOURNAL_ASSISTANT_PATCH)
+        want_assistant_version(j, req->assistant.row.id, 0);
+    if (req->op == JOURNAL_ASSISTANT_CHOOSE)
+        want_assistant_version(j, req->assistant.row.id, req->assistant.row.version);
 }
 
 /* --- all of them --------------------------------------------------------------- */
 
+typedef void (*wants_fn)(struct journal *, const struct journal_request *);
+
+static const wants_fn of[JOURNAL_OP_MAX] = {
+    [JOURNAL_SUBMIT] = of_submit,
+    [JOURNAL_LEASE] = of_lease,
+    [JOURNAL_APPEND] = of_append,
+    [JOURNAL_HEARTBEAT] = of_heartbeat,
+    [JOURNAL_FINISH] = of_finish,
+    [JOURNAL_RETURN] = of_finish,
+    [JOURNAL_LOSE] = of_finish,
+    [JOURNAL_CANCEL] = of_stop,
+    [JOURNAL_DELETE] = of_stop,
+    [JOURNAL_RELEASE] = of_stop,
+    [JOURNAL_ANSWER_QUESTION] = of_answer,
+    [JOURNAL_EXPIRE] = of_answer,
+    [JOURNAL_RESUME] = of_answer,
+    [JOURNAL_PAUSE] = of_pause,
+    [JOURNAL_CALL] = of_call,
+    [JOURNAL_FEED] = of_feed,
+    [JOURNAL_THREAD_CREATE] = of_new_thread,
+    [JOURNAL_THREAD_PATCH] = of_thread,
+    [JOURNAL_THREAD_COPY] = of_new_thread,
+    [JOURNAL_THREAD_THIN] = of_thread,
+    [JOURNAL_THREAD_DELETE] = of_thread_deletion,
+    [JOURNAL_CHECKPOINT_PUT] = of_worker_row,
+    [JOURNAL_CHECKPOINT_WRITES] = of_worker_row,
+    [JOURNAL_CHECKPOINT_STATE] = of_state,
+    [JOURNAL_CHECKPOINTS_HOLD] = of_worker_row,
+    [JOURNAL_CHECKPOINTS_DELETE] = of_worker_row,
+    [JOURNAL_ITEM_PUT] = of_worker_row,
+    [JOURNAL_ITEM_DELETE] = of_worker_row,
+    [JOURNAL_ITEM_TOUCH] = of_item_touch,
+    [JOURNAL_ASSISTANT_CREATE] = of_assistant,
+    [JOURNAL_ASSISTANT_PATCH] = of_assistant,
+    [JOURNAL_ASSISTANT_CHOOSE] = of_assistant,
+    [JOURNAL_ASSISTANT_DELETE] = of_assistant,
+};
+
 void wants_collect(struct journal *j, const struct journal_request *list)
 {
-    static void (*const of[JOURNAL_OP_MAX])(struct journal *,
-                                            const struct journal_request *) = {
-        [JOURNAL_SUBMIT] = of_submit,
-        [JOURNAL_LEASE] = of_lease,
-        [JOURNAL_APPEND] = of_append,
-        [JOURNAL_HEARTBEAT] = of_heartbeat,
-        [JOURNAL_FINISH] = of_finish,
-        [JOURNAL_RETURN] = of_finish,
-        [JOURNAL_LOSE] = of_finish,
-        [JOURNAL_CANCEL] = of_stop,
-        [JOURNAL_DELETE] = of_stop,
-        [JOURNAL_RELEASE] = of_stop,
-        [JOURNAL_ANSWER_QUESTION] = of_answer,
-        [JOURNAL_EXPIRE] = of_answer,
-        [JOURNAL_RESUME] = of_answer,
-        [JOURNAL_PAUSE] = of_pause,
-        [JOURNAL_CALL] = of_call,
-        [JOURNAL_FEED] = of_feed,
-        [JOURNAL_THREAD_CREATE] = of_new_thread,
-        [JOURNAL_THREAD_PATCH] = of_thread,
-        [JOURNAL_THREAD_COPY] = of_new_thread,
-        [JOURNAL_THREAD_THIN] = of_thread,
-        [JOURNAL_THREAD_DELETE] = of_thread_deletion,
-        [JOURNAL_CHECKPOINT_PUT] = of_worker_row,
-        [JOURNAL_CHECKPOINT_WRITES] = of_worker_row,
-        [JOURNAL_CHECKPOINT_STATE] = of_state,
-        [JOURNAL_CHECKPOINTS_HOLD] = of_worker_row,
-        [JOURNAL_CHECKPOINTS_DELETE] = of_worker_row,
-        [JOURNAL_ITEM_PUT] = of_worker_row,
-        [JOURNAL_ITEM_DELETE] = of_worker_row,
-        [JOURNAL_ITEM_TOUCH] = of_worker_row,
-    };
-
     j->has_leases = j->n_waiting_leases > 0;
     for (const struct journal_request *req = list; req != NULL; req = req->next)
         j->has_leases |= req->op == JOURNAL_LEASE;
@@ -326,5 +484,46 @@ void wants_collect(struct journal *j, const struct journal_request *list)
             of[req->op](j, req);
     if (j->has_leases)
         of_queues(j);
+    if (j->was_late)
+        of_waiting(j);
     journal_want_time(j);
+}
+
+/* --- is it known by now? ---------------------------------------------------------- */
+
+bool wants_are_known(struct journal *j, const struct journal_request *req)
+{
+    if (of[req->op] == NULL)
+        return true;
+    wanted_check_begin(j);
+    of[req->op](j, req);
+    return wanted_check_end(j);
+}
+
+/* Nobody asks for these again: the next turn comes at once. */
+static bool or_late(struct journal *j, bool is_known)
+{
+    j->is_late |= !is_known;
+    return is_known;
+}
+
+bool wants_of_time_are_known(struct active_job *l)
+{
+    wanted_check_begin(l->journal);
+    wants_of_time(l);
+    return or_late(l->journal, wanted_check_end(l->journal));
+}
+
+bool wants_of_lease_are_known(struct active_job *l)
+{
+    wanted_check_begin(l->journal);
+    want_order(l);
+    return or_late(l->journal, wanted_check_end(l->journal));
+}
+
+bool wants_of_thread_are_known(struct journal *j, int64_t thread)
+{
+    wanted_check_begin(j);
+    wants_of_thread(j, thread);
+    return or_late(j, wanted_check_end(j));
 }

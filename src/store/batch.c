@@ -40,7 +40,11 @@ enum store_write_kind {
     WRITE_WRITE_PUT,
     WRITE_STATE_PUT,
     WRITE_ITEM_PUT,
-    WRITE_ITEM_DELETE
+    WRITE_ITEM_DELETE,
+    WRITE_ITEM_TOUCH,
+    WRITE_ASSISTANT_INSERT,
+    WRITE_ASSISTANT_CHOOSE,
+    WRITE_ASSISTANT_DELETE
 };
 
 struct store_write {
@@ -109,17 +113,26 @@ static int put(struct store_batch *b, const struct store_write *write)
 }
 
 /* A row in the batch's own memory; its texts are as they were. */
-static int put_row(struct store_batch *b,
-                   enum store_write_kind kind,
-                   const void *row,
-                   size_t size)
+static int put_row_at(struct store_batch *b,
+                      enum store_write_kind kind,
+                      const void *row,
+                      size_t size,
+                      int64_t now)
 {
     void *copy = arena_alloc(&b->mem, size);
 
     if (copy == NULL)
         return ERR_NOMEM;
     memcpy(copy, row, size);
-    return put(b, &(struct store_write){ .kind = kind, .row = copy });
+    return put(b, &(struct store_write){ .kind = kind, .row = copy, .a = now });
+}
+
+static int put_row(struct store_batch *b,
+                   enum store_write_kind kind,
+                   const void *row,
+                   size_t size)
+{
+    return put_row_at(b, kind, row, size, 0);
 }
 
 static int put_texts(struct store_batch *b,
@@ -307,6 +320,27 @@ int store_batch_item_delete(struct store_batch *b, const struct item_row *row)
     return put_row(b, WRITE_ITEM_DELETE, row, sizeof(*row));
 }
 
+int store_batch_item_touch(struct store_batch *b, const struct item_row *row, int64_t now)
+{
+    return put_row_at(b, WRITE_ITEM_TOUCH, row, sizeof(*row), now);
+}
+
+int store_batch_assistant_insert(struct store_batch *b, const struct assistant_row *row)
+{
+    return put_row(b, WRITE_ASSISTANT_INSERT, row, sizeof(*row));
+}
+
+int store_batch_assistant_choose(struct store_batch *b, struct str id, int64_t version)
+{
+    return put(b, &(struct store_write){
+                      .kind = WRITE_ASSISTANT_CHOOSE, .a = version, .text = { id } });
+}
+
+int store_batch_assistant_delete(struct store_batch *b, struct str id)
+{
+    return put(b, &(struct store_write){ .kind = WRITE_ASSISTANT_DELETE, .text = { id } });
+}
+
 /* --- executing -------------------------------------------------------------------- */
 
 static int insert_job(struct store *s, const struct job_row *row, struct error *err)
@@ -386,6 +420,14 @@ static int write_one(struct store *s,
         return store_item_put(s, w->row, err);
     case WRITE_ITEM_DELETE:
         return store_item_delete(s, w->row, err);
+    case WRITE_ITEM_TOUCH:
+        return store_item_touch(s, w->row, w->a, err);
+    case WRITE_ASSISTANT_INSERT:
+        return store_assistant_insert(s, w->row, err);
+    case WRITE_ASSISTANT_CHOOSE:
+        return store_assistant_choose(s, w->text[0], w->a, err);
+    case WRITE_ASSISTANT_DELETE:
+        return store_assistant_delete(s, w->text[0], err);
     }
     return ERR_TYPE; /* no kind is left */
 }

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/must_check.h"
+#include "store/assistants.h"
 #include "store/checkpoints.h"
 #include "store/items.h"
 #include "store/store.h"
@@ -85,8 +86,8 @@ MUST_CHECK int store_batch_thread_copy(struct store_batch *b, struct str from, s
 MUST_CHECK int store_batch_run_forget(struct store_batch *b, struct str thread, struct str run);
 MUST_CHECK int store_batch_thread_thin(struct store_batch *b, struct str thread);
 
-/* What is saved of threads, and items.  The rows and their texts are borrowed until the flush,
- * except for the row of an item, which is copied. */
+/* What is saved of threads, items and assistants.  The rows and their texts are borrowed until
+ * the flush, except for the rows of items and assistants, which are copied. */
 MUST_CHECK int store_batch_checkpoint_put(struct store_batch *b,
                                           const struct checkpoint_row *row);
 MUST_CHECK int store_batch_channel_put(struct store_batch *b,
@@ -100,5 +101,14 @@ MUST_CHECK int store_batch_state_put(struct store_batch *b,
                                      struct str state);
 MUST_CHECK int store_batch_item_put(struct store_batch *b, const struct item_row *row);
 MUST_CHECK int store_batch_item_delete(struct store_batch *b, const struct item_row *row);
+MUST_CHECK int store_batch_item_touch(struct store_batch *b,
+                                      const struct item_row *row,
+                                      int64_t now);
+MUST_CHECK int store_batch_assistant_insert(struct store_batch *b,
+                                            const struct assistant_row *row);
+MUST_CHECK int store_batch_assistant_choose(struct store_batch *b,
+                                            struct str id,
+                                            int64_t version);
+MUST_CHECK int store_batch_assistant_delete(struct store_batch *b, struct str id);
 
 #endif

@@ -100,6 +100,67 @@ static int read_thread(struct prefetch *r)
     return code == 0 ? tell(r, &(struct store_found){ .thread = &row }) : code;
 }
 
+/* Is it the run whose values a thread gets back? */
+struct earlier {
+    int64_t ordinal; /* below this one */
+    struct prefetch *read;
+    int code;
+};
+
+static int on_earlier(void *arg, const struct job_row *row)
+{
+    struct earlier *e = arg;
+    struct prefetch *r = e->read;
+    struct str stored;
+
+    if (row->ordinal >= e->ordinal || row->values_seq == 0 || str_is(row->outcome, "rollback"))
+        return 0;
+    e->code = store_record(r->store, row->key, (uint64_t)row->values_seq, &stored, r->err);
+    if (e->code == ERR_NOT_FOUND)
+        stored = STR_NONE;
+    if (e->code == 0 || e->code == ERR_NOT_FOUND)
+        (void)tell(r, &(struct store_found){ .job = row, .stored = stored });
+    return 1;
+}
+
+static int read_values_before(struct prefetch *r)
+{
+    struct earlier e = { .ordinal = r->want->number, .read = r };
+    int code = store_thread_jobs(r->store, r->want->key, on_earlier, &e, r->err);
+
+    return code == 0 ? e.code : code;
+}
+
+static int on_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    (void)of;
+    (void)tell(arg, &(struct store_found){ .stored = state });
+    return 1; /* the newest comes first */
+}
+
+static int read_state(struct prefetch *r)
+{
+    const struct checkpoint_filter root = { .thread = r->want->text, .ns = STR("") };
+
+    return store_states(r->store, &root, on_state, r, r->err);
+}
+
+static int on_item(void *arg, const struct item_row *row)
+{
+    return tell(arg, &(struct store_found){ .item = row });
+}
+
+static int on_assistant(void *arg, const struct assistant_row *row)
+{
+    struct prefetch *r = arg;
+    int64_t number = r->want->kind == WANT_ASSISTANT_VERSION ? r->want->number : 0;
+
+    if (number != 0 && row->version != number)
+        return 0;
+    (void)tell(r, &(struct store_found){ .assistant = row });
+    return 1;
+}
+
 static int read_one(struct prefetch *r)
 {
     switch (r->want->kind) {
@@ -119,6 +180,16 @@ static int read_one(struct prefetch *r)
     case WANT_THREADS_EXPIRED:
         return store_threads_expired(r->store, r->want->key, EXPIRED_THREADS, on_expired, r,
                                      r->err);
+    case WANT_VALUES_BEFORE:
+        return read_values_before(r);
+    case WANT_STATE:
+        return read_state(r);
+    case WANT_ITEM:
+        return store_item(r->store, r->want->item, r->want->key, on_item, r, r->err);
+    case WANT_ASSISTANT:
+        return store_assistant(r->store, r->want->text, on_assistant, r, r->err);
+    case WANT_ASSISTANT_VERSION:
+        return store_assistants(r->store, r->want->text, on_assistant, r, r->err);
     }
     return ERR_TYPE; /* no kind is left */
 }

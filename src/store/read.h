@@ -5,6 +5,9 @@
 #ifndef STORE_READ_H
 #define STORE_READ_H
 
+#include "store/assistants.h"
+#include "store/checkpoints.h"
+#include "store/items.h"
 #include "store/store.h"
 
 enum store_want_kind {
@@ -17,14 +20,23 @@ enum store_want_kind {
     WANT_THREAD_BY_KEY,      /* key → thread */
     WANT_THREAD_JOBS,        /* text: the thread's id → job, each */
     /* key: the time → thread, each of those whose time has come; then job, each of its jobs */
-    WANT_THREADS_EXPIRED
+    WANT_THREADS_EXPIRED,
+    /* key: the thread's, number: a run's ordinal → job and stored: the last run before it that
+     * has values and was not rolled back, and the record with its last ones; absent when that
+     * is gone */
+    WANT_VALUES_BEFORE,
+    WANT_STATE,            /* text: the thread's id → stored: its newest state, of the root */
+    WANT_ITEM,             /* item: owner, ns and key; key: the time → item */
+    WANT_ASSISTANT,        /* text: its id → assistant: the version that counts */
+    WANT_ASSISTANT_VERSION /* text: its id, number: the version, 0: the newest → assistant */
 };
 
 struct store_want {
     enum store_want_kind kind;
     struct str text; /* borrowed until store_read returns */
-    int64_t key;
-    void *place; /* the caller's */
+    int64_t key, number;
+    const struct item_row *item; /* borrowed, as the text */
+    void *place;                 /* the caller's */
 };
 
 /* A row that was found: the member that its want names; the others are NULL. */
@@ -33,6 +45,8 @@ struct store_found {
     const struct thread_row *thread;
     const struct run_row *run;
     const struct question_row *question;
+    const struct item_row *item;
+    const struct assistant_row *assistant;
     uint64_t seq;
     struct str stored;
 };

@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "base/container_of.h"
+#include "journal/counts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,13 @@ static void plan_faults(struct sim *s)
     disk_set_full(s->disk, s->full);
 }
 
-void server_turn(struct sim *s)
+/* Does the journal want another turn at once?  Then not all is done yet. */
+static bool has_more(const struct server *server)
+{
+    return !server->dying && journal_next_ms(server->journal) == 0;
+}
+
+static void one_turn(struct sim *s)
 {
     struct server *server = &s->server;
 
@@ -233,8 +240,17 @@ void server_turn(struct sim *s)
     }
     disk_heal(s->disk);
     calls_sweep(s);
-    if (worked && !server->dying)
+    if (counter_get(&journal_counts(server->journal)->missing_rows) != 0)
+        sim_fail(s, "a turn needed rows that it had not read");
+    if (worked && !server->dying && !has_more(server))
         model_check_turn(s);
+}
+
+void server_turn(struct sim *s)
+{
+    do
+        one_turn(s);
+    while (has_more(&s->server));
 }
 
 void server_pass_time(struct sim *s, int64_t ms)

@@ -235,6 +235,35 @@ static void what_a_job_has_saved_goes_with_it(void **state)
     buf_done(&b);
 }
 
+static int on_wanted(void *arg, const struct store_want *want, const struct store_found *found)
+{
+    buf_str(arg, want->text);
+    buf_str(arg, found->stored);
+    return 0;
+}
+
+static void the_newest_state_is_read_with_other_wants(void **state)
+{
+    struct store *s = begun(state);
+    const struct store_want wants[] = { { .kind = WANT_STATE, .text = STR("u") },
+                                        { .kind = WANT_STATE, .text = STR("t") } };
+    struct checkpoint_row old = place("t", "", "1"), last = place("t", "", "2"),
+                          inner = place("t", "n", "3"), early = place("t", "", "4");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    save(s, "t", "", "2");
+    save(s, "t", "n", "3");
+    ok(store_state_put(s, &old, STR("one"), err));
+    ok(store_state_put(s, &last, STR("two"), err));
+    ok(store_state_put(s, &inner, STR("inner"), err));
+    ok(store_state_put(s, &early, STR("without its checkpoint"), err));
+    ok(store_read(s, wants, 2, on_wanted, &b, err));
+    assert_is(&b, "ttwo");
+    buf_done(&b);
+}
+
 const struct contract_case contract_checkpoints[] = {
     CASE_NEEDS(checkpoints_come_newest_first, checkpoint_put),
     CASE_NEEDS(channels_come_in_the_versions_of_the_checkpoint, checkpoint_put),
@@ -243,5 +272,6 @@ const struct contract_case contract_checkpoints[] = {
     CASE_NEEDS(a_state_is_seen_with_its_checkpoint, checkpoint_put),
     CASE_NEEDS(a_thread_is_copied_and_forgotten, checkpoint_put),
     CASE_NEEDS(what_a_job_has_saved_goes_with_it, checkpoint_put),
+    CASE_NEEDS(the_newest_state_is_read_with_other_wants, checkpoint_put),
     { .name = NULL },
 };

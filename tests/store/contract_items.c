@@ -130,9 +130,71 @@ static void one_version_of_an_assistant_counts(void **state)
     assert_string_equal(gone.text, "");
 }
 
+/* --- many at once ----------------------------------------------------------------------- */
+
+static int on_wanted(void *arg, const struct store_want *want, const struct store_found *found)
+{
+    gather(arg, want->kind == WANT_ITEM ? found->item->value : found->assistant->name);
+    return 0;
+}
+
+static void items_and_assistants_are_read_with_other_wants(void **state)
+{
+    struct store *s = begun(state);
+    struct assistant_row one = a_version(1, "one"), two = a_version(2, "two");
+    struct item_row there = an_item("a.", "k", "v", 10), absent = an_item("a.", "l", "", 0);
+    const struct store_want wants[] = {
+        { .kind = WANT_ASSISTANT, .text = STR("x") },
+        { .kind = WANT_ITEM, .item = &absent, .key = 50 },
+        { .kind = WANT_ASSISTANT_VERSION, .text = STR("x"), .number = 0 },
+        { .kind = WANT_ITEM, .item = &there, .key = 50 },
+        { .kind = WANT_ASSISTANT_VERSION, .text = STR("x"), .number = 1 },
+        { .kind = WANT_ASSISTANT_VERSION, .text = STR("x"), .number = 3 },
+        { .kind = WANT_ASSISTANT, .text = STR("y") },
+    };
+    struct gathered found = { "" };
+
+    put_item(s, there);
+    ok(store_assistant_insert(s, &one, err));
+    ok(store_assistant_insert(s, &two, err));
+    ok(store_assistant_choose(s, STR("x"), 1, err));
+    ok(store_read(s, wants, sizeof(wants) / sizeof(wants[0]), on_wanted, &found, err));
+    assert_string_equal(found.text, "one two v one ");
+}
+
+static void items_and_assistants_are_written_in_a_batch(void **state)
+{
+    struct store *s = begun(state);
+    struct assistant_row one = a_version(1, "one"), two = a_version(2, "two");
+    struct item_row row = an_item("n.", "k", "v", 100);
+    struct gathered item = { "" }, counts = { "" }, gone = { "" };
+    struct store_batch b;
+
+    store_batch_init(&b);
+    row.ttl_ms = 50;
+    row.expires = 150;
+    ok(store_batch_item_put(&b, &row));
+    ok(store_batch_item_touch(&b, &row, 140));
+    ok(store_batch_assistant_insert(&b, &one));
+    ok(store_batch_assistant_insert(&b, &two));
+    ok(store_batch_assistant_choose(&b, STR("x"), 1));
+    ok(store_flush(s, &b, err));
+    ok(store_item(s, &row, 180, on_item, &item, err));
+    assert_string_equal(item.text, "v ");
+    ok(store_assistant(s, STR("x"), on_assistant, &counts, err));
+    assert_string_equal(counts.text, "one ");
+    ok(store_batch_assistant_delete(&b, STR("x")));
+    ok(store_flush(s, &b, err));
+    ok(store_assistants(s, STR("x"), on_assistant, &gone, err));
+    assert_string_equal(gone.text, "");
+    store_batch_done(&b);
+}
+
 const struct contract_case contract_items[] = {
     CASE_NEEDS(items_lie_below_their_namespaces, item_put),
     CASE_NEEDS(an_item_lives_for_its_time, item_put),
     CASE_NEEDS(one_version_of_an_assistant_counts, assistant_insert),
+    CASE_NEEDS(items_and_assistants_are_read_with_other_wants, assistant_insert),
+    CASE_NEEDS(items_and_assistants_are_written_in_a_batch, assistant_insert),
     { .name = NULL },
 };

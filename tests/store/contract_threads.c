@@ -177,10 +177,46 @@ static void what_a_run_was_made_with_goes_with_its_input(void **state)
     refused(store_thread_get(s, STR("u"), &row, err), ERR_NOT_FOUND);
 }
 
+static int on_values(void *arg, const struct store_want *want, const struct store_found *found)
+{
+    strncat(arg, found->job->id.p, found->job->id.n);
+    strncat(arg, found->stored.p, found->stored.n);
+    assert_int_equal(want->kind, WANT_VALUES_BEFORE);
+    return 0;
+}
+
+/* The values that a thread had before a run: of the last run that has any and counts. */
+static void the_values_before_a_run_are_found(void **state)
+{
+    struct store *s = begun(state);
+    int64_t t = add_thread(s, "t", NULL, false);
+    const char *ids[] = { "a", "b", "c", "d", "e" };
+    char found[64] = "";
+
+    for (int i = 0; i < 5; i++) {
+        struct job_row row;
+        int64_t key = add_run(s, ids[i], t, i + 1);
+
+        ok(store_append(s, key, 2, STR("one\ntwo"), -1, err));
+        ok(store_job_get(s, str_of(ids[i]), &row, err));
+        row.values_seq = i == 3 ? 0 : 2;
+        row.outcome = i == 2 ? STR("rollback") : STR_NONE;
+        ok(store_job_update(s, &row, err));
+    }
+    const struct store_want wants[] = {
+        { .kind = WANT_VALUES_BEFORE, .key = t, .number = 5 },
+        { .kind = WANT_VALUES_BEFORE, .key = t, .number = 1 },
+        { .kind = WANT_VALUES_BEFORE, .key = t, .number = 2 },
+    };
+    ok(store_read(s, wants, 3, on_values, found, err));
+    assert_string_equal(found, "btwoatwo");
+}
+
 const struct contract_case contract_threads[] = {
     CASE(a_thread_comes_out_as_it_is),
     CASE(threads_come_in_every_order),
     CASE(runs_of_a_thread_come_newest_first),
     CASE(what_a_run_was_made_with_goes_with_its_input),
+    CASE(the_values_before_a_run_are_found),
     { .name = NULL },
 };

@@ -48,6 +48,11 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
     case WANT_THREAD_JOBS:
         return SQL_THREAD_JOBS_BY_ID;
     case WANT_THREADS_EXPIRED:
+    case WANT_VALUES_BEFORE:
+    case WANT_STATE:
+    case WANT_ITEM:
+    case WANT_ASSISTANT:
+    case WANT_ASSISTANT_VERSION:
         break; /* threads first, and then the jobs of each: not one statement */
     }
     return SQL_STATEMENT_MAX;
@@ -123,13 +128,18 @@ static void give_row(struct reading *r, const PGresult *rows, int i)
         return;
     case WANT_RECORDS:
     case WANT_THREADS_EXPIRED:
+    case WANT_VALUES_BEFORE:
+    case WANT_STATE:
+    case WANT_ITEM:
+    case WANT_ASSISTANT:
+    case WANT_ASSISTANT_VERSION:
         return; /* these have their own ways */
     }
 }
 
 static int give(struct reading *r, const PGresult *rows)
 {
-    if (r->want->kind == WANT_THREADS_EXPIRED)
+    if (statement_of(r->want->kind) == SQL_STATEMENT_MAX)
         return store_read_each(r->s, r->want, 1, r->cb, r->arg, r->err);
     if (r->want->kind == WANT_RECORDS)
         return give_records(r, rows);

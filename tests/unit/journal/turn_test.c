@@ -332,7 +332,7 @@ static void expect_calls(void)
     assert_int_equal(scene.calls.flushes, 1);
     assert_int_equal(scene.calls.commits, 1);
     assert_int_equal(scene.calls.keys, 0);
-    assert_int_equal(counter_get(&journal_counts(scene.journal)->mid_turn_reads), 0);
+    assert_int_equal(counter_get(&journal_counts(scene.journal)->missing_rows), 0);
 }
 
 static void a_turn_of_one_request_calls_the_store_four_times(void **state)
