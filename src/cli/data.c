@@ -61,6 +61,20 @@ static int open_with(const struct args *args,
     return rc == 0 ? EXIT_OK : cli_trouble(args->path, "%s", err.text);
 }
 
+int data_examine(const struct args *args, store_examine_cb cb, void *arg)
+{
+    struct server_config *config = NULL;
+    int code = load_config(args, &config);
+
+    if (code != EXIT_OK)
+        return code;
+    store_examine(
+        &(struct store_options){ .url = server_config_database(config), .busy_ms = BUSY_MS },
+        cb, arg);
+    server_config_free(config);
+    return EXIT_OK;
+}
+
 int data_open_reader(const struct args *args, struct store **ret)
 {
     bool served;

@@ -3,10 +3,9 @@
 #ifndef CLI_DATA_H
 #define CLI_DATA_H
 
-#include <stdbool.h>
+#include "store/store.h"
 
 struct args;
-struct store;
 
 /* Each says what is wrong; EXIT_OK or an exit code. */
 
@@ -14,6 +13,8 @@ struct store;
 int data_open_reader(const struct args *args, struct store **ret);
 /* To write; refused while a server has it. */
 int data_open(const struct args *args, struct store **ret);
+/* What store_examine() finds. */
+int data_examine(const struct args *args, store_examine_cb cb, void *arg);
 /* For tokens: to write, and to make it when it is not there; beside the server that has it
  * (*@ret_served). */
 int data_open_tokens(const struct args *args, struct store **ret, bool *ret_served);

@@ -1,9 +1,10 @@
-/* `spoolwire db`: checks, compacts and copies the database file. */
+/* `spoolwire db`: makes, checks, compacts and copies the database. */
 #include "base/error.h"
 #include "base/json.h"
 #include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/data.h"
+#include "cli/examine.h"
 #include "dialect/render.h"
 #include "store/store.h"
 
@@ -64,9 +65,9 @@ static int run_check(const struct args *args)
 
 static const struct command command_check = {
     .name = "check",
-    .about = "check the file",
-    .story = "Checks the whole file, also while a server runs.  spoolwire verify checks the "
-             "records in it.",
+    .about = "check the database",
+    .story = "Checks the whole file, also while a server runs; in PostgreSQL, whether rows fit "
+             "together (pg_amcheck looks at its pages).  spoolwire verify checks the records.",
     .exits = "0 it is intact\n1 it is damaged",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_check,
@@ -182,7 +183,8 @@ static void put_stats(struct buf *out,
         buf_char(out, '\n');
     for (size_t i = 0; i < disk->n; i++)
         put_size(out, disk->figures[i].name, disk->figures[i].bytes, json);
-    put_size(out, "free", disk->free, json);
+    if (disk->total > 0)
+        put_size(out, "free", disk->free, json);
     if (json)
         buf_lit(out, "}\n");
 }
@@ -191,14 +193,21 @@ static int run_stats(const struct args *args)
 {
     struct store *store = NULL;
     struct store_stats stats;
-    struct store_disk disk;
+    struct store_disk disk = { 0 };
     struct error err = { 0 };
+    int rc = 0;
     struct buf out LOCAL_BUF(4096);
 
     int code = data_open_reader(args, &store);
-    if (code == EXIT_OK &&
-        (store_stats(store, &stats, &err) != 0 || store_disk(store, &disk, &err) != 0))
+    if (code == EXIT_OK && store_stats(store, &stats, &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
+    else if (code == EXIT_OK && (rc = store_disk(store, &disk, &err)) != 0 && rc != ERR_REFUSED)
+        code = cli_trouble(args->path, "%s", err.text);
+    if (rc == ERR_REFUSED) { /* the disk is another machine's */
+        disk.n = 1;
+        disk.figures[0] =
+            (struct store_figure){ .name = "database", .bytes = (uint64_t)stats.bytes };
+    }
     if (code == EXIT_OK) {
         put_stats(&out, &stats, &disk, args_have(args, FLAG_JSON));
         code = cli_write(args->path, buf_text(&out));
@@ -215,11 +224,60 @@ static const struct command command_stats = {
     .run = run_stats,
 };
 
-static const struct command *const parts[] = { &command_check, &command_backup, &command_vacuum,
-                                               &command_stats, NULL };
+/* --- init, migrate, status ------------------------------------------------------------------
+ */
+
+/* Opening it to write does all of it; a server that has it keeps us out. */
+static int run_ready(const struct args *args)
+{
+    struct store *store = NULL;
+    int code = data_open(args, &store);
+
+    store_close(store);
+    if (code != EXIT_OK)
+        return code;
+    return args_have(args, FLAG_JSON) ? write_done(args, STR_NONE)
+                                      : cli_write(args->path, STR("ready\n"));
+}
+
+static const struct command db_init = {
+    .name = "init",
+    .about = "make an empty database",
+    .story =
+        "Makes the file, or the tables in PostgreSQL.  A server does the same at its first "
+        "start; this is for those who want to see it work before.",
+    .exits = "0 it is ready",
+    .takes = COMMAND_JSON | COMMAND_DATA,
+    .run = run_ready,
+};
+
+static const struct command db_migrate = {
+    .name = "migrate",
+    .about = "bring it to the schema of this version",
+    .story = "Brings an older database to the schema of this version, as a server does when it "
+             "starts.  Refused while a server has it.",
+    .exits = "0 it is up to date",
+    .takes = COMMAND_JSON | COMMAND_DATA,
+    .run = run_ready,
+};
+
+static const struct command db_status = {
+    .name = "status",
+    .about = "show version, schema and writer",
+    .story = "Looks at the database without changing it, also while a server runs: the same as "
+             "spoolwire doctor --store.",
+    .exits = "0 a server can use it\n1 it cannot",
+    .takes = COMMAND_JSON | COMMAND_DATA,
+    .run = examine_print,
+};
+
+static const struct command *const parts[] = { &db_init,        &db_status,
+                                               &db_migrate,     &command_check,
+                                               &command_backup, &command_vacuum,
+                                               &command_stats,  NULL };
 
 const struct command command_db = {
     .name = "db",
-    .about = "check, copy and compact the database",
+    .about = "make, check, copy and compact the database",
     .parts = parts,
 };

@@ -10,6 +10,7 @@
 #include "base/visible.h"
 #include "client/internal.h"
 #include "cli/commands.h"
+#include "cli/examine.h"
 #include "cli/remote.h"
 #include "config/options/amount.h"
 
@@ -437,6 +438,8 @@ static int run(const struct args *args)
                         .agent = agent != NULL ? agent : "demo",
                         .idle_ms = DEFAULT_IDLE_MS };
 
+    if (args_have(args, FLAG_STORE) || args_have(args, FLAG_DATA))
+        return examine_print(args);
     if (idle != NULL && !amount_parse(AMOUNT_MS, str_of(idle), &d.idle_ms))
         return cli_usage_error(args->path, "--idle must be a duration such as 20s or 2m, or 0");
     int code = remote_open_at(args, args->n_words > 0 ? args->words[0] : NULL, &d.remote);
@@ -471,10 +474,13 @@ const struct command command_doctor = {
     .story =
         "Opens streams through the address that clients use, and names what on the way "
         "buffers, compresses, changes or cuts them, and what to do about it.  It submits two "
-        "jobs to the demo agent, and deletes them.",
+        "jobs to the demo agent, and deletes them.\n"
+        "With --store or --data it looks at the database instead, before a server uses it: is it "
+        "there, of a version that works, ours, with the rights that are needed?",
     .flags = flags,
-    .exits = "0 streams come through as they should\n1 they do not",
-    .takes = COMMAND_JSON | COMMAND_REMOTE,
+    .exits =
+        "0 streams come through, or the database can be used, as it should be\n1 it is not so",
+    .takes = COMMAND_JSON | COMMAND_REMOTE | COMMAND_DATA,
     .max_words = 1,
     .run = run,
 };

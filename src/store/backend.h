@@ -85,6 +85,8 @@ struct store_backend {
                 enum store_role role,
                 struct store **ret,
                 struct error *err);
+    /* store_examine(); NULL: opening it says all that there is to say. */
+    void (*examine)(const struct store_options *options, store_examine_cb cb, void *arg);
 };
 
 /* The first member of every backend's own struct. */

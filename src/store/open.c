@@ -41,6 +41,15 @@ static int unknown(struct str scheme, struct error *err)
                      STR_ARG(str_head(scheme, 40)), known);
 }
 
+/* The one that the scheme names; NULL: none does. */
+static const struct store_backend *find(struct str scheme)
+{
+    for (size_t i = 0; !str_absent(scheme) && i < N_BACKENDS; i++)
+        if (str_eq(scheme, str_of(backends[i]->scheme)))
+            return backends[i];
+    return NULL;
+}
+
 static int open_as(const struct store_options *options,
                    enum store_role role,
                    struct store **ret,
@@ -48,13 +57,28 @@ static int open_as(const struct store_options *options,
 {
     struct str scheme = scheme_of(options->url);
     const char *rest = options->url + scheme.n + 1;
+    const struct store_backend *backend = find(scheme);
 
-    for (size_t i = 0; !str_absent(scheme) && i < N_BACKENDS; i++)
-        if (str_eq(scheme, str_of(backends[i]->scheme)))
-            return backends[i]->open(rest, options, role, ret, err);
+    if (backend != NULL)
+        return backend->open(rest, options, role, ret, err);
     if (!str_absent(scheme) && strncmp(rest, "//", 2) == 0 && scheme.n > 0)
         return unknown(scheme, err);
     return backends[0]->open(options->url, options, role, ret, err);
+}
+
+void store_examine(const struct store_options *options, store_examine_cb cb, void *arg)
+{
+    const struct store_backend *backend = find(scheme_of(options->url));
+    struct store *s = NULL;
+    struct error why = { 0 };
+
+    if (backend != NULL && backend->examine != NULL)
+        backend->examine(options, cb, arg);
+    else if (open_as(options, STORE_READER, &s, &why) == 0)
+        cb(arg, STORE_GOOD, "database", "it can be opened", NULL);
+    else
+        cb(arg, STORE_BAD, "database", why.text, NULL);
+    store_close(s);
 }
 
 int store_open(const struct store_options *options, struct store **ret, struct error *err)

@@ -69,6 +69,17 @@ struct store_options {
                          */
 };
 
+/* What was found out about a database, one sentence each, and what to do about it (NULL: the
+ * sentence says it, or nothing). */
+enum store_verdict { STORE_GOOD, STORE_DOUBTFUL, STORE_BAD };
+typedef void (*store_examine_cb)(void *arg,
+                                 enum store_verdict verdict,
+                                 const char *check,
+                                 const char *what,
+                                 const char *advice);
+/* Could a server work with it?  Changes nothing, and works beside a server. */
+void store_examine(const struct store_options *options, store_examine_cb cb, void *arg);
+
 /* Opens the one that writes: creates the database and its schema, migrates an older one,
  * refuses a newer one, what is not ours, and one that another server has open.  The error's
  * text says what to do. */

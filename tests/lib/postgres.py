@@ -60,7 +60,7 @@ class Postgres:
         if self.user is not None:
             shutil.chown(self.folder, self.user)
         os.chmod(self.folder, 0o755)
-        self._run("initdb", "-D", self.data, "-U", "spoolwire", "-A", "trust", "-E", "UTF8",
+        self._run("initdb", "-D", self.data, "-U", "admin", "-A", "trust", "-E", "UTF8",
                   "--locale=C", "--no-sync")
         lines = ["listen_addresses = '127.0.0.1'", f"port = {self.port}", f"unix_socket_directories = '{self.inside(self.folder)}'", "password_encryption = 'scram-sha-256'",
                  "max_connections = 200", "log_min_messages = warning", *settings]
@@ -69,6 +69,7 @@ class Postgres:
         with open(os.path.join(self.data, "postgresql.conf"), "a") as f:
             f.write("\n".join(lines) + "\n")
         self.start()
+        self.sql("CREATE ROLE spoolwire LOGIN")  # as docs/postgresql.md says: it owns its schema, and may do no more
 
     def __enter__(self):
         return self
@@ -100,12 +101,13 @@ class Postgres:
             self.n += 1
             name = f"t{self.n}"
             self.sql(f"CREATE DATABASE {name}")
+            self.sql("CREATE SCHEMA spoolwire AUTHORIZATION spoolwire", name)
         return f"postgres://{user}@127.0.0.1:{port or self.port}/{name}{options}"
 
     def sql(self, text, name="postgres"):
-        """What psql prints, a line for each row, columns behind a bar."""
+        """What psql prints for a superuser, a line for each row, columns behind a bar."""
         return self._run("psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
-                         "-U", "spoolwire", "-d", name, "-c", text).strip()
+                         "-U", "admin", "-d", f"dbname={name} options='-csearch_path=spoolwire,public'", "-c", text).strip()
 
     @contextlib.contextmanager
     def hba(self, *lines):
@@ -145,5 +147,5 @@ def _shared():
 def place(folder):
     """The URL of the database that belongs to @folder: the same each time."""
     server, schema = _shared(), "g" + hashlib.sha256(folder.encode()).hexdigest()[:16]
-    server.sql(f"SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS {schema}", "t1")
+    server.sql(f"SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION spoolwire", "t1")
     return server.url(name="t1", options=f"?options=-csearch_path%3D{schema}")

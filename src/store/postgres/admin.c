@@ -1,4 +1,5 @@
-/* Looking after it: what tells this database from others, and the breadcrumb.
+/* Looking after it: what does not fit together, what tells this database from others, and the
+ * breadcrumb.
  *
  * The breadcrumb is in shared memory of the machine, under the identity of the database: it
  * outlives the process and not the machine, as it should.  A gateway that starts on another
@@ -24,6 +25,19 @@ int postgres_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct er
     int code = not_found(row_get(&p, &r, err), "identity", err);
     if (code == 0)
         (void)snprintf(ret, STORE_IDENTITY_BYTES, "%.*s", STR_ARG(cell_text(r, 0, 0)));
+    return code;
+}
+
+int postgres_check(struct store *s, store_finding_cb cb, void *arg, struct error *err)
+{
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    params_init(&p, s, SQL_CHECK);
+    int code = rows_get(&p, &r, err);
+    for (int i = 0; i < PQntuples(r); i++)
+        cb(arg, cell_text(r, i, 0));
+    PQclear(r);
     return code;
 }
 

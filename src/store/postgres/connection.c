@@ -84,7 +84,7 @@ static void on_notice(void *arg, const PGresult *result)
     (void)result; /* libpq prints them on stderr otherwise */
 }
 
-static int connect_to(struct postgres_store *s, struct error *err)
+PGconn *connection_dial(const struct postgres_store *s)
 {
     /* What stands later counts: the URL may say otherwise.  A peer that is gone is noticed
      * after some 15 s. */
@@ -98,7 +98,12 @@ static int connect_to(struct postgres_store *s, struct error *err)
                                   NULL };
     const char *const values[] = { "10", "5", "3", "3", "15000", "spoolwire", s->url, NULL };
 
-    s->conn = PQconnectdbParams(words, values, 1);
+    return PQconnectdbParams(words, values, 1);
+}
+
+int connection_open(struct postgres_store *s, struct error *err)
+{
+    s->conn = connection_dial(s);
     if (connection_lost(s))
         return postgres_cannot_connect(s, s->conn, err);
     (void)PQsetNoticeReceiver(s->conn, on_notice, NULL); /* gives the one before */
@@ -134,8 +139,10 @@ static int set_up(struct postgres_store *s, struct error *err)
 
 static int connect_anew(struct postgres_store *s, struct error *err)
 {
-    int code = connect_to(s, err);
+    int code = connection_open(s, err);
 
+    if (code == 0)
+        code = pooler_check(s, err);
     if (code == 0)
         code = set_up(s, err);
     if (code == 0 && s->role == STORE_WRITER)

@@ -26,7 +26,8 @@ static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
                                       STORE_OPS(ENTRY) };
 #undef ENTRY
 /* PostgreSQL's own tools do the rest: pg_dump, amcheck, autovacuum. */
-static const struct store_admin admin = { .identity = postgres_identity,
+static const struct store_admin admin = { .check = postgres_check,
+                                          .identity = postgres_identity,
                                           .breadcrumb = postgres_breadcrumb };
 
 static int open_store(const char *place,
@@ -59,8 +60,10 @@ static int open_store(const char *place,
 }
 
 #define FORM "postgres://USER@HOST/DATABASE"
-const struct store_backend store_backend_postgres = { "postgres", FORM, open_store };
-const struct store_backend store_backend_postgresql = { "postgresql", FORM, open_store };
+const struct store_backend store_backend_postgres = { "postgres", FORM, open_store,
+                                                      postgres_examine };
+const struct store_backend store_backend_postgresql = { "postgresql", FORM, open_store,
+                                                        postgres_examine };
 
 void postgres_close(struct store *store)
 {

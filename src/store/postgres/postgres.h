@@ -21,6 +21,8 @@
  *     tokens.c      rows of tokens
  *     admin.c       its identity, the breadcrumb
  *     clock.c       stored times, when the wall clock is set
+ *     pooler.c      is a session really ours?
+ *     examine.c     looking at a database beforehand
  *     fault.c       PostgreSQL's errors, as ours and in words */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
@@ -100,6 +102,7 @@ static inline struct postgres_store *postgres_of(struct store *s)
 
 #define POSTGRES_OP(name) STORE_DECLARE(postgres, name)
 STORE_OPS(POSTGRES_OP)
+POSTGRES_OP(check)
 POSTGRES_OP(identity)
 POSTGRES_OP(breadcrumb)
 #undef POSTGRES_OP
@@ -119,6 +122,10 @@ int libpq_load(struct error *err);
 int connection_name(struct postgres_store *s, const char *url, struct error *err);
 /* Connects unless the connection is there: settings, lock and epoch, statements. */
 int connection_ready(struct postgres_store *s, struct error *err);
+/* The first step of that alone: is it there, and of a kind that can be used? */
+int connection_open(struct postgres_store *s, struct error *err);
+/* Another one; the caller finishes it. */
+PGconn *connection_dial(const struct postgres_store *s);
 void connection_close(struct postgres_store *s);
 bool connection_lost(const struct postgres_store *s);
 /* Before pipeline mode: runs @sql, gives its rows (unless @ret is NULL). */
@@ -139,6 +146,14 @@ int shard_take(struct postgres_store *s, struct error *err);
 /* Is it ours, and of our version?  The writer brings it there. */
 int schema_ready(struct postgres_store *s, struct error *err);
 int postgres_schema_version(void);
+/* Its version, 0 when it is empty; an error as schema_ready() gives it, for any role. */
+int schema_look(struct postgres_store *s, long *ret, struct error *err);
+
+/* --- pooler.c, examine.c ---------------------------------------------------------- */
+
+/* ERR_REFUSED when other clients get our session in between. */
+int pooler_check(struct postgres_store *s, struct error *err);
+void postgres_examine(const struct store_options *options, store_examine_cb cb, void *arg);
 
 /* --- statements.c ---------------------------------------------------------------- */
 

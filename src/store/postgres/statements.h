@@ -82,6 +82,10 @@
 /* A time of 0 is none, and stays so. */
 #define SQL_MOVED(column) column " = CASE WHEN " column " = 0 THEN 0 ELSE " column " + ?1 END"
 
+#define SQL_ORPHANS(table)                                                              \
+    " UNION ALL SELECT 'a row of " table " belongs to job ' || job || ', which is not there' FROM " \
+    table " t WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE key = t.job)"
+
 #define SQL_READING(X)                                                                 \
     X(JOB_BY_ID, SQL_SELECT_JOBS "WHERE j.id = ?")                                     \
     X(JOB_BY_IDEMPOTENCY, SQL_SELECT_JOBS "WHERE j.idempotency_key = ?")               \
@@ -154,6 +158,20 @@
     X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
     X(TOKEN_CHANGES, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 0")     \
     X(TOKENS_SEEN, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 1")       \
+    /* What cannot be, each as a sentence.  PostgreSQL's own tool looks at pages: pg_amcheck. */ \
+    X(CHECK, "SELECT 'the index ' || c.relname || ' is not valid: REINDEX it' FROM pg_index i " \
+      "JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid "                \
+      "AND c.relnamespace = current_schema()::regnamespace"                            \
+      SQL_ORPHANS("inputs") SQL_ORPHANS("questions") SQL_ORPHANS("runs") SQL_ORPHANS("suspects") \
+      " UNION ALL SELECT 'records of job ' || r.job || ' are there, and the job is not' "        \
+      "FROM (SELECT DISTINCT job FROM records) r WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE key = r.job) " \
+      "AND NOT EXISTS (SELECT 1 FROM leavings WHERE job = r.job)"                      \
+      " UNION ALL SELECT 'job ' || j.key || ' has ' || j.seq || ' records, and the last is not there' " \
+      "FROM jobs j WHERE j.seq > 0 AND NOT EXISTS (SELECT 1 FROM records WHERE job = j.key AND last >= j.seq)" \
+      " UNION ALL SELECT 'the sequence job_keys is behind the keys of jobs' FROM job_keys "  \
+      "WHERE last_value + 1024 <= (SELECT max(key) FROM jobs)"                         \
+      " UNION ALL SELECT 'the sequence thread_keys is behind the keys of threads' FROM thread_keys " \
+      "WHERE last_value + 1024 <= (SELECT max(key) FROM threads)")                     \
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
     X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
     /* A row may be newer than the note. */                                            \

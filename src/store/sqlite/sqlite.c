@@ -257,7 +257,9 @@ static int open_store(const char *path,
     return 0;
 }
 
-const struct store_backend store_backend_sqlite = { "sqlite", "sqlite:PATH", open_store };
+const struct store_backend store_backend_sqlite = { .scheme = "sqlite",
+                                                    .form = "sqlite:PATH",
+                                                    .open = open_store };
 
 void sqlite_close(struct store *store)
 {

@@ -61,7 +61,7 @@ def a_database_of_another_program():
     url = SERVER.url()
     SERVER.sql("CREATE TABLE customers (id int)", name_of(url))
     refuses(url, "holds the tables of another program")
-    equal(SERVER.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", name_of(url)), "1")
+    equal(SERVER.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'spoolwire'", name_of(url)), "1")
 
 
 @case

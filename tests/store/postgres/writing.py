@@ -12,8 +12,10 @@ from server import DRIVER, SECONDS, SERVER, TESTS, Appending, driver, name_of, r
 
 @cases(["store_contract", "store_batch_test"])
 def the_tests_of_every_backend_pass(program):
+    url = SERVER.url()
+    SERVER.sql(f"GRANT CREATE ON DATABASE {name_of(url)} TO spoolwire")  # a schema for each test
     done = subprocess.run([os.path.join(TESTS, program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, "STORE_TEST_URL": SERVER.url()}, timeout=600)
+                          env={**os.environ, "STORE_TEST_URL": url}, timeout=600)
     text = done.stdout.decode(errors="replace")
     equal(done.returncode, 0, text[-3000:])
     contains(text, "PASSED")

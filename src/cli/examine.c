@@ -1,0 +1,71 @@
+/* A line for each thing that was found, and what to do about it below; or all as JSON. */
+#include "cli/examine.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/visible.h"
+#include "cli/command.h"
+#include "cli/data.h"
+
+struct report {
+    bool json;
+    struct buf out;
+    size_t n, n_bad;
+};
+
+static void put_json(struct report *r,
+                     enum store_verdict verdict,
+                     const char *check,
+                     const char *what,
+                     const char *advice)
+{
+    static const char *const words[] = { "ok", "warning", "bad" };
+
+    if (r->n++ > 0)
+        buf_char(&r->out, ',');
+    json_begin(&r->out);
+    json_add_str(&r->out, "check", str_of(check));
+    json_add_str(&r->out, "verdict", str_of(words[verdict]));
+    json_add_str(&r->out, "what", str_of(what));
+    json_add_text(&r->out, "advice", str_of(advice));
+    json_end(&r->out);
+}
+
+static void on_examined(void *arg,
+                        enum store_verdict verdict,
+                        const char *check,
+                        const char *what,
+                        const char *advice)
+{
+    static const char *const words[] = { "ok   ", "warn ", "BAD  " };
+    struct report *r = arg;
+
+    r->n_bad += verdict == STORE_BAD;
+    if (r->json) {
+        put_json(r, verdict, check, what, advice);
+        return;
+    }
+    buf_str(&r->out, str_of(words[verdict]));
+    visible_put(&r->out, str_of(what));
+    if (advice != NULL) {
+        buf_lit(&r->out, "\n     ");
+        buf_str(&r->out, str_of(advice));
+    }
+    buf_char(&r->out, '\n');
+}
+
+int examine_print(const struct args *args)
+{
+    struct report r = { .json = args_have(args, FLAG_JSON) };
+
+    buf_init(&r.out, 1024 * 1024);
+    if (r.json)
+        buf_lit(&r.out, "{\"checks\":[");
+    int code = data_examine(args, on_examined, &r);
+    if (r.json)
+        buf_str(&r.out, r.n_bad == 0 ? STR("],\"ok\":true}\n") : STR("],\"ok\":false}\n"));
+    if (code == EXIT_OK)
+        code = cli_write(args->path, buf_text(&r.out));
+    buf_done(&r.out);
+    return code == EXIT_OK && r.n_bad > 0 ? EXIT_BAD_NEWS : code;
+}
