@@ -8,6 +8,7 @@
 #define BASE_JSON_H
 
 #include "base/buf.h"
+#include "base/calendar.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -235,5 +236,8 @@ void json_put_key(struct buf *b, struct str key);
 #define json_add_object(b, key) json_add_const((b), key, "{")
 #define json_add_array(b, key)  json_add_const((b), key, "[")
 #define json_add_parts(b, key)  json_add_const((b), key, "\"")
+/* "key":"2026-02-16T10:30:00.123Z", whenever that is. */
+#define json_add_timestamp(b, key, ms) \
+    (json_add_parts((b), key), calendar_put((b), (ms)), json_end_parts(b))
 
 #endif

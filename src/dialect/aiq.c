@@ -23,7 +23,7 @@ enum { THINKING_POINTS = 300 };
 static void put_name_and_time(struct buf *b, struct str name, int64_t ms)
 {
     json_add_text(b, "name", name);
-    render_timestamp(b, "timestamp", ms);
+    json_add_timestamp(b, "timestamp", ms);
 }
 
 /* The id of a frame that is not about a run. */

@@ -22,7 +22,7 @@ static struct buf *begin_event(struct frames *out,
 
     if (b == NULL)
         return NULL;
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
     json_add_str(b, "run_id", render_job_id(rec));
     buf_str(b, data);
     return b;

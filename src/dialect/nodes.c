@@ -12,7 +12,7 @@ static void on_job_start(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_add_text(b, "run_id", render_job_id(rec));
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
     render_end(out);
 }
 
@@ -31,7 +31,7 @@ static void on_job_end(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     json_add_text(b, "run_id", render_job_id(rec));
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
     json_add_text(b, "status", job_status(rec->status));
     render_number(b, "duration_ms", rec->elapsed);
     if (!str_absent(rec->error))
@@ -50,7 +50,7 @@ static void put_node(const struct record *rec, struct buf *b)
     json_add_text(b, "node", info->node);
     render_number(b, "step", info->step);
     json_add_text(b, "run_path", info->path);
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
 }
 
 static void put_outcome(const struct record *rec, struct buf *b)
@@ -95,7 +95,7 @@ static void put_tool(const struct record *rec, struct buf *b)
     json_add_text(b, "tool", info->name);
     json_add_text(b, "node", info->node);
     json_add_text(b, "run_path", info->path);
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
 }
 
 static void on_tool_start(const struct record *rec, struct frames *out)
@@ -134,7 +134,7 @@ static void on_progress(const struct record *rec, struct frames *out)
     json_add_lit(b, "type", "progress");
     json_add_text(b, "run_id", info->exec);
     json_add_text(b, "node", info->node);
-    render_timestamp(b, "timestamp", rec->ts);
+    json_add_timestamp(b, "timestamp", rec->ts);
     json_add_raw(b, "percent", rec->percent);
     json_add_text(b, "message", rec->note);
     render_end(out);

@@ -3,7 +3,6 @@
 #define DIALECT_RENDER_H
 
 #include "base/buf.h"
-#include "base/calendar.h"
 #include "base/json.h"
 #include "dialect/frames.h"
 #include "record/record.h"
@@ -12,9 +11,6 @@
 
 /* "key":value, null when it is RECORD_NO_NUMBER. */
 #define render_number(b, key, value) (json_key((b), key), render_number_value((b), (value)))
-/* "key":"2026-02-16T10:30:00.123Z" */
-#define render_timestamp(b, key, ms) \
-    (json_add_parts((b), key), calendar_put((b), (ms)), json_end_parts(b))
 
 /* Starts a frame whose payload begins with its own name: `{"type":"job.done"`. */
 #define render_begin_typed(out, type) \

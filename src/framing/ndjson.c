@@ -8,32 +8,29 @@
 
 static void put_wrapped(const struct message_out *m, struct buf *out)
 {
-    buf_char(out, '{');
-    if (m->job.p != NULL) {
-        buf_lit(out, "\"job\":");
-        json_put_str(out, m->job);
-        buf_char(out, ',');
-    }
+    json_begin(out);
+    if (m->job.p != NULL)
+        json_add_str(out, "job", m->job);
     if (m->seq != 0) {
-        buf_lit(out, "\"id\":\"");
+        json_add_parts(out, "id");
         line_put_id(out, m);
-        buf_lit(out, "\",");
+        json_end_parts(out);
     }
-    buf_lit(out, "\"event\":");
-    json_put_str(out, m->event);
-    buf_lit(out, ",\"data\":");
+    json_add_str(out, "event", m->event);
+    json_key(out, "data");
     line_put(out, m->data);
-    buf_char(out, '}');
+    json_end(out);
 }
 
 /* As put_wrapped begins; a job's id has nothing to escape. */
 struct str line_id(struct str line, struct str job)
 {
-    struct str id = str_skip(line, sizeof("{\"job\":\"\",") - 1 + job.n);
+    struct str before = STR("," JSON_KEY("id") "\"");
+    struct str id = str_skip(line, sizeof("{" JSON_LIT("job", "")) - 1 + job.n);
 
-    if (!str_starts(id, STR("\"id\":\"")))
+    if (!str_starts(id, before))
         return STR_NONE;
-    id = str_skip(id, sizeof("\"id\":\"") - 1);
+    id = str_skip(id, before.n);
     return str_head(id, str_find(id, '"'));
 }
 

@@ -64,9 +64,7 @@ static void put_member(struct buf *b, const char *name, struct str value)
 {
     if (str_absent(value))
         return;
-    buf_lit(b, ",\"");
-    buf_str(b, str_of(name));
-    buf_lit(b, "\":");
+    json_put_key(b, str_of(name));
     json_put_str(b, value);
 }
 
@@ -90,16 +88,14 @@ static void put_path(struct buf *b, struct str path)
 
 static void put_json(struct buf *b, const struct date *date, const struct access_entry *e)
 {
-    buf_lit(b, "{\"time\":\"");
-    calendar_put(b, date->ms);
-    buf_lit(b, "\",\"event\":\"");
-    buf_str(b, str_of(kinds[e->kind]));
-    buf_lit(b, "\"");
+    json_begin(b);
+    json_add_timestamp(b, "time", date->ms);
+    json_add_str(b, "event", str_of(kinds[e->kind]));
     put_member(b, "method", e->method);
     if (!str_absent(e->path)) {
-        buf_lit(b, ",\"path\":\"");
+        json_add_parts(b, "path");
         put_path(b, e->path);
-        buf_char(b, '"');
+        json_end_parts(b);
     }
     if (e->kind != ACCESS_CLOSE) {
         json_add_int(b, "status", e->status);
@@ -158,13 +154,18 @@ static void say_lost(struct access_log *log, const struct date *date)
     uint64_t n = log->n_lost;
 
     log->n_lost = 0;
-    if (!log->is_text)
-        buf_lit(&log->lines, "{\"time\":\"");
-    calendar_put(&log->lines, date->ms);
-    buf_str(&log->lines, log->is_text ? STR(" log lines lost: ")
-                                      : STR("\",\"event\":\"log_lines_lost\",\"count\":"));
-    buf_u64(&log->lines, n);
-    buf_str(&log->lines, log->is_text ? STR("\n") : STR("}\n"));
+    if (log->is_text) {
+        calendar_put(&log->lines, date->ms);
+        buf_lit(&log->lines, " log lines lost: ");
+        buf_u64(&log->lines, n);
+    } else {
+        json_begin(&log->lines);
+        json_add_timestamp(&log->lines, "time", date->ms);
+        json_add_lit(&log->lines, "event", "log_lines_lost");
+        json_add_uint(&log->lines, "count", n);
+        json_end(&log->lines);
+    }
+    buf_char(&log->lines, '\n');
 }
 
 void access_log_add(struct access_log *log,

@@ -14,6 +14,7 @@
  * being silent; if there is none such, the new one gets 503. */
 #include "http/listener.h"
 
+#include "base/json.h"
 #include "http/conn.h"
 #include "http/loop.h"
 #include "http/server.h"
@@ -24,9 +25,12 @@
 
 enum { PER_TURN = 64 }; /* accepted at once, so that a flood of them does not hold the loop */
 
-#define REFUSAL_BODY                                               \
-    "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\"," \
-    "\"status\":503,\"detail\":\"Too many open connections\"}\n"
+#define REFUSAL_BODY                                                        \
+    "{" JSON_LIT("type", "about:blank") "," JSON_LIT(                       \
+        "title",                                                            \
+        "Service Unavailable") "," JSON_CONST("status",                     \
+                                              "503") "," JSON_LIT("detail", \
+                                                                  "Too many open connections") "}\n"
 
 static const char refusal[] = "HTTP/1.1 503 Service Unavailable\r\n"
                               "Content-Type: application/problem+json\r\n"

@@ -360,9 +360,10 @@ static struct str details_of(struct fold *f, const yyjson_val *v, int *err)
         return str_is(details, "{}") ? STR_NONE : details;
     }
     buf_clear(&f->tmp);
-    buf_lit(&f->tmp, "{\"value\":");
+    json_begin(&f->tmp);
+    json_key(&f->tmp, "value");
     message_flatten(&f->tmp, v, STR_NONE);
-    buf_char(&f->tmp, '}');
+    json_end(&f->tmp);
     return fold_tmp(f, err);
 }
 

@@ -287,11 +287,11 @@ static int look_for_report(struct fold *f, struct str data)
 static int apply_artifact(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
-    if (str_starts(rec->data, STR("{\"type\":\"citation_source\"")))
+    if (str_starts(rec->data, STR("{" JSON_LIT("type", "citation_source"))))
         return fold_mark(f, table_key(&f->seen, SEEN_URL, rec->id), f);
-    if (str_starts(rec->data, STR("{\"type\":\"citation_use\"")))
+    if (str_starts(rec->data, STR("{" JSON_LIT("type", "citation_use"))))
         return fold_mark(f, table_key(&f->seen, SEEN_CITED, rec->id), f);
-    if (str_ends(rec->data, STR(",\"output_category\":\"final_report\"}")))
+    if (str_ends(rec->data, STR("," JSON_LIT("output_category", "final_report") "}")))
         f->report = table_key(&f->seen, SEEN_REPORT, rec->data);
     return look_for_report(f, rec->data);
 }

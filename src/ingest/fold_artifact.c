@@ -48,14 +48,11 @@ static void put_workflow(struct buf *b, const struct run *exec)
 static int emit_todo(struct fold *f, struct run *exec, const yyjson_val *todos)
 {
     buf_clear(&f->tmp);
-    buf_lit(&f->tmp, "{\"type\":\"todo\",\"content\":");
+    buf_lit(&f->tmp, "{" JSON_LIT("type", "todo") "," JSON_KEY("content"));
     message_flatten(&f->tmp, todos, STR_NONE);
-    if (exec != NULL)
-        json_add_lit(&f->tmp, "source", "agent");
-    else
-        json_add_lit(&f->tmp, "source", "orchestrator");
+    json_add_str(&f->tmp, "source", exec != NULL ? STR("agent") : STR("orchestrator"));
     put_workflow(&f->tmp, exec);
-    buf_char(&f->tmp, '}');
+    json_end(&f->tmp);
     return emit_artifact(f, exec, STR_NONE, STR_NONE);
 }
 
@@ -68,7 +65,7 @@ static int emit_file(struct fold *f, struct run *exec, const yyjson_val *input)
     if (path.p == NULL)
         path = json_text(json_at(input, "filename"));
     buf_clear(&f->tmp);
-    buf_lit(&f->tmp, "{\"type\":\"file\",\"content\":");
+    buf_lit(&f->tmp, "{" JSON_LIT("type", "file") "," JSON_KEY("content"));
     message_flatten(&f->tmp, json_at(input, "content"), STR_NONE);
     json_add_text(&f->tmp, "file_path", path);
     json_end(&f->tmp);
@@ -165,7 +162,7 @@ int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str t
             put_citation(f, STR("citation_source"), url);
             json_add_str(&f->tmp, "tool", tool);
             put_workflow(&f->tmp, exec);
-            buf_char(&f->tmp, '}');
+            json_end(&f->tmp);
             err = emit_artifact(f, exec, url, normal);
         }
         if (err != 0)
@@ -186,7 +183,7 @@ static int cite(struct fold *f, struct run *exec, struct str text)
             fold_seen(f, table_key(&f->seen, SEEN_URL, normal)) &&
             !fold_seen(f, table_key(&f->seen, SEEN_CITED, normal))) {
             put_citation(f, STR("citation_use"), url);
-            buf_char(&f->tmp, '}');
+            json_end(&f->tmp);
             err = emit_artifact(f, exec, url, normal);
         }
         if (err != 0)
@@ -233,7 +230,7 @@ static void put_output(struct fold *f, struct run *exec, struct str text, struct
     json_add_str(&f->tmp, "content", text);
     json_add_str(&f->tmp, "output_category", what);
     put_workflow(&f->tmp, exec);
-    buf_char(&f->tmp, '}');
+    json_end(&f->tmp);
 }
 
 /* What put_output has put. */

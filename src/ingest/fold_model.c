@@ -210,7 +210,7 @@ static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *
     uint64_t i = 0;
 
     buf_clear(&f->tmp);
-    buf_char(&f->tmp, '[');
+    json_begin_array(&f->tmp);
     json_each(call, calls) {
         buf_clear(&args);
         json_put_value(&args, json_at(call, "args"));
@@ -224,7 +224,7 @@ static struct str calls_as_chunks(struct fold *f, const yyjson_val *calls, int *
         json_add_lit(&f->tmp, "type", "tool_call_chunk");
         json_end(&f->tmp);
     }
-    buf_char(&f->tmp, ']');
+    json_end_array(&f->tmp);
     return fold_tmp(f, err);
 }
 

@@ -55,16 +55,16 @@ static struct str all_open(struct fold *f, const struct record *rec, int *err)
     if (f->n_questions == 0)
         return STR_NONE;
     buf_clear(&f->tmp);
+    json_begin_array(&f->tmp);
     for (size_t i = 0; i <= f->n_questions; i++) {
         bool mine = i == f->n_questions;
 
-        buf_char(&f->tmp, i == 0 ? '[' : ',');
-        json_begin(&f->tmp);
+        json_begin(json_next(&f->tmp));
         json_add_raw(&f->tmp, "value", mine ? rec->data : f->question[i].value);
         json_add_str(&f->tmp, "id", mine ? rec->id : f->question[i].id);
         json_end(&f->tmp);
     }
-    buf_char(&f->tmp, ']');
+    json_end_array(&f->tmp);
     return fold_tmp(f, err);
 }
 
@@ -221,13 +221,10 @@ int fold_resumed(struct fold *f)
         return 0;
     record_init(&rec, REC_JOB_RESUMED);
     buf_clear(&f->tmp);
-    for (size_t i = 0; i < f->n_questions; i++) {
-        buf_char(&f->tmp, i == 0 ? '[' : ',');
-        json_put_str(&f->tmp, f->question[i].id);
-    }
-    if (f->n_questions == 0)
-        buf_char(&f->tmp, '[');
-    buf_char(&f->tmp, ']');
+    json_begin_array(&f->tmp);
+    for (size_t i = 0; i < f->n_questions; i++)
+        json_put_str(json_next(&f->tmp), f->question[i].id);
+    json_end_array(&f->tmp);
     rec.resolves = fold_tmp(f, &err);
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
@@ -420,7 +417,7 @@ static void put_id(struct fold *f, struct str id)
         json_put_key(&f->tmp, json_text(key));
         json_put_value(&f->tmp, value);
     }
-    buf_char(&f->tmp, '}');
+    json_end(&f->tmp);
 }
 
 /* A message of which only the repr arrived, as an object again. */
@@ -428,15 +425,12 @@ static void put_lossy(struct buf *b, const struct message *m)
 {
     json_begin(b);
     json_add_str(b, "content", m->text);
-    if (m->cls == MESSAGE_TOOL)
-        json_add_lit(b, "type", "tool");
-    else
-        json_add_lit(b, "type", "ai");
+    json_add_str(b, "type", m->cls == MESSAGE_TOOL ? STR("tool") : STR("ai"));
     json_add_text(b, "name", m->name);
     json_add_text(b, "id", m->id);
     if (m->call.p != NULL)
         json_add_str(b, "tool_call_id", m->call);
-    buf_char(b, '}');
+    json_end(b);
 }
 
 static int whole_message(struct fold *f,

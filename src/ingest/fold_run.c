@@ -25,9 +25,8 @@ static int64_t count_messages(const yyjson_val *input)
 /* Ids of messages in the input that were not seen before: they are history. */
 static struct str history(struct fold *f, const yyjson_val *input, int *err)
 {
-    size_t n = 0;
-
     buf_clear(&f->tmp);
+    json_begin_array(&f->tmp);
     json_each(item, json_at(input, "messages")) {
         struct buf none = { 0 }; /* its text does not matter, only its id */
         struct message m;
@@ -36,12 +35,11 @@ static struct str history(struct fold *f, const yyjson_val *input, int *err)
         if (m.cls == MESSAGE_NONE || m.id.n == 0 ||
             fold_seen(f, fold_key(f, SEEN_MESSAGE, m.id)))
             continue;
-        buf_char(&f->tmp, n++ == 0 ? '[' : ',');
-        json_put_str(&f->tmp, m.id);
+        json_put_str(json_next(&f->tmp), m.id);
     }
-    if (n == 0)
+    if (json_follows(&f->tmp, '['))
         return STR_NONE;
-    buf_char(&f->tmp, ']');
+    json_end_array(&f->tmp);
     return fold_tmp(f, err);
 }
 

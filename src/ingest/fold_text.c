@@ -22,14 +22,15 @@ static void marker(struct fold *f)
     size_t n = f->tmp.n, at = n;
     struct str header = utf8_head(buf_text(&f->tmp), MARKER_PREVIEW);
 
-    buf_lit(&f->tmp, "{\"truncated\":true,\"bytes\":");
-    buf_u64(&f->tmp, n);
+    json_begin(&f->tmp);
+    json_add_const(&f->tmp, "truncated", "true");
+    json_add_uint(&f->tmp, "bytes", n);
     json_key(&f->tmp, "preview");
     if (!buf_reserve(&f->tmp, header.n * 6 + 16)) /* so that @head stays where it is */
         return;
     header.p = f->tmp.p;
     json_put_str(&f->tmp, header);
-    buf_char(&f->tmp, '}');
+    json_end(&f->tmp);
     memmove(f->tmp.p, f->tmp.p + at, f->tmp.n - at);
     f->tmp.n -= at;
 }

@@ -576,10 +576,10 @@ static void flatten(struct buf *out, const yyjson_val *v, struct str skip)
         json_put_value(out, v);
         return;
     }
-    buf_char(out, '[');
+    json_begin_array(out);
     json_each(item, v)
         flatten(json_next(out), item, STR_NONE);
-    buf_char(out, ']');
+    json_end_array(out);
 }
 
 void message_flatten(struct buf *out, const yyjson_val *v, struct str skip)

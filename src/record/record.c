@@ -31,8 +31,9 @@ struct field {
     size_t offset;
 };
 
-#define FIELD(name, member) \
-    { { ",\"" #name "\":", sizeof(",\"" #name "\":") - 1 }, offsetof(struct record, member) },
+#define FIELD(name, member)                                     \
+    { { "," JSON_KEY(#name), sizeof("," JSON_KEY(#name)) - 1 }, \
+      offsetof(struct record, member) },
 #define OWN(name)  FIELD(name, name)
 #define INFO(name) FIELD(name, info.name)
 #define ONE(name)  +1
@@ -203,26 +204,23 @@ static void put_own(const struct record *rec, struct buf *out)
 
 static void put_opening(const struct record *rec, struct buf *out)
 {
-    buf_lit(out, "{\"seq\":");
+    buf_lit(out, "{" JSON_KEY("seq"));
     buf_u64(out, rec->seq);
-    buf_lit(out, ",\"ts\":");
-    buf_i64(out, rec->ts);
-    buf_lit(out, ",\"kind\":\"");
+    json_add_int(out, "ts", rec->ts);
+    json_add_parts(out, "kind");
     buf_str(out, kind_names[rec->kind]);
-    buf_char(out, '"');
+    json_end_parts(out);
 }
 
 void record_encode(const struct record *rec, struct buf *out)
 {
     put_opening(rec, out);
-    if (rec->header_seq != 0) {
-        buf_lit(out, ",\"head\":");
-        buf_u64(out, rec->header_seq);
-    } else {
+    if (rec->header_seq != 0)
+        json_add_uint(out, "head", rec->header_seq);
+    else
         put_info(rec, out);
-    }
     put_own(rec, out);
-    buf_char(out, '}');
+    json_end(out);
 }
 
 void record_encode_alone(const struct record *rec, struct buf *out)
@@ -235,7 +233,7 @@ void record_encode_alone(const struct record *rec, struct buf *out)
     else
         put_info(header, out);
     put_own(rec, out);
-    buf_char(out, '}');
+    json_end(out);
 }
 
 /* --- reading ----------------------------------------------------------------- */

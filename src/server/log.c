@@ -30,11 +30,9 @@ int64_t log_now(void *arg)
 void log_begin(struct buf *out, const char *event)
 {
     buf_init(out, PIPE_BUF);
-    buf_lit(out, "{\"time\":\"");
-    calendar_put(out, log_now(NULL));
-    buf_lit(out, "\",\"event\":\"");
-    buf_str(out, str_of(event));
-    buf_char(out, '"');
+    json_begin(out);
+    json_add_timestamp(out, "time", log_now(NULL));
+    json_add_str(out, "event", str_of(event));
 }
 
 void log_end(struct buf *out)

@@ -2,6 +2,7 @@
 
 #include "auth/permit.h"
 #include "base/container_of.h"
+#include "base/json_format.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
 #include "transport/mux.h"
@@ -23,11 +24,9 @@ static void put_change(struct mux *m, const struct change *c)
 {
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_lit(data, "{\"type\":\"job.state\"");
-    json_add_text(data, "agent", c->agent);
-    json_add_text(data, "state", c->gone ? STR("deleted") : str_of(job_state_name(c->state)));
-    json_add_int(data, "attempt", c->attempt);
-    render_timestamp(data, "timestamp", c->ts);
+    json_format(data, "{'type':'job.state','agent':%s,'state':%s,'attempt':%d", c->agent,
+                c->gone ? "deleted" : job_state_name(c->state), c->attempt);
+    json_add_timestamp(data, "timestamp", c->ts);
     json_end(data);
     if (data->error == 0)
         mux_put(m, c->job, STR("job.state"), buf_text(data));
@@ -48,16 +47,14 @@ static void put_question(struct mux *m, const struct change *c)
     const struct question_news *q = &c->question;
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_lit(data, "{\"type\":\"interrupt.state\"");
-    json_add_text(data, "agent", c->agent);
-    json_add_text(data, "interrupt_id", q->id);
-    json_add_text(data, "state", str_of(question_state_name(q->state)));
+    json_format(data, "{'type':'interrupt.state','agent':%s,'interrupt_id':%s,'state':%s",
+                c->agent, q->id, question_state_name(q->state));
     if (q->state == QUESTION_OPEN)
         json_add_raw(data, "question", q->question);
     if (q->expires != 0)
-        render_timestamp(data, "expires_at", q->expires);
-    render_timestamp(data, "timestamp", c->ts);
-    buf_char(data, '}');
+        json_add_timestamp(data, "expires_at", q->expires);
+    json_add_timestamp(data, "timestamp", c->ts);
+    json_end(data);
     if (data->error == 0)
         mux_put(m, c->job, STR("interrupt.state"), buf_text(data));
 }
