@@ -60,10 +60,10 @@ void assignment_put(struct buf *b, const struct assignment *assignment)
 {
     put_job(b, assignment->job, assignment->attempt);
     if (assignment->lease_key != NULL) {
-        buf_lit(b, ",\"lease\":\"");
+        json_add_parts(b, "lease");
         lease_put(b, assignment->lease_key, assignment->job, assignment->key,
                   assignment->attempt);
-        buf_char(b, '"');
+        json_end_parts(b);
     }
     json_add_str(b, "agent", assignment->agent);
     json_key(b, "input");
@@ -82,13 +82,13 @@ void assignment_put(struct buf *b, const struct assignment *assignment)
 void assignment_put_cancel(struct buf *b, struct str job, int64_t attempt)
 {
     put_job(b, job, attempt);
-    buf_lit(b, ",\"cancel\":true}\n");
+    json_add_const(b, "cancel", "true}\n");
 }
 
 void assignment_put_pause(struct buf *b, struct str job, int64_t attempt)
 {
     put_job(b, job, attempt);
-    buf_lit(b, ",\"pause\":true}\n");
+    json_add_const(b, "pause", "true}\n");
 }
 
 void assignment_put_call(struct buf *b, const struct taken_call *call, struct str agent)

@@ -21,9 +21,7 @@ void reload_done(struct reload *r)
 /* "agents.NAME.option", or without what is absent. */
 static void note(struct buf *out, struct str agent, const char *option)
 {
-    if (out->n > 0)
-        buf_char(out, ',');
-    buf_char(out, '"');
+    json_begin_parts(json_next(out));
     if (!str_absent(agent)) {
         buf_lit(out, "agents.");
         json_put_escaped(out, agent);
@@ -31,7 +29,7 @@ static void note(struct buf *out, struct str agent, const char *option)
             buf_char(out, '.');
     }
     buf_str(out, str_of(option));
-    buf_char(out, '"');
+    json_end_parts(out);
 }
 
 /* One option of an object that both have. */

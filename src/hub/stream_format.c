@@ -1,5 +1,6 @@
 #include "hub/stream_format.h"
 
+#include "base/json_format.h"
 #include "http/chunk.h"
 
 #include <stdio.h>
@@ -86,23 +87,24 @@ void stream_format_put_gap(const struct stream_format *format,
                            struct buf *out)
 {
     struct message_out m = { .seq = lost, .k = 1, .total = 1, .event = STR("stream.gap") };
-    char data[128];
+    struct buf data LOCAL_BUF(128);
 
-    (void)snprintf(data, sizeof(data),
-                   "{\"type\":\"stream.gap\",\"requested\":%llu,\"oldest\":%llu,\"tail\":%llu}",
-                   (unsigned long long)after, (unsigned long long)lost + 1,
-                   (unsigned long long)tail); /* fits */
-    m.data = str_of(data);
+    json_format(&data, "{'type':'stream.gap','requested':%d,'oldest':%d,'tail':%d}", after,
+                lost + 1, tail);
+    m.data = buf_text(&data);
     put(format, job, &m, out);
+    if (data.error != 0)
+        out->error = data.error;
 }
 
 void stream_format_put_cursor(const struct stream_format *format, uint64_t seq, struct buf *out)
 {
-    char data[64];
+    struct buf data LOCAL_BUF(64);
 
     if (format->framing == &framing_sse || stream_format_wraps(format))
         return;
-    (void)snprintf(data, sizeof(data), "{\"type\":\"stream.cursor\",\"id\":\"%llu\"}",
-                   (unsigned long long)seq); /* fits */
-    stream_format_put(format, STR_NONE, STR("stream.cursor"), str_of(data), out);
+    json_format(&data, "{'type':'stream.cursor','id':'%d'}", seq);
+    stream_format_put(format, STR_NONE, STR("stream.cursor"), buf_text(&data), out);
+    if (data.error != 0)
+        out->error = data.error;
 }

@@ -525,7 +525,7 @@ static void put_answers(const struct questions *q, uint64_t resumed, struct buf 
         json_put_key(b, q->rows[i].id);
         buf_str(b, q->rows[i].answer);
     }
-    buf_char(b, '}');
+    json_end(b);
 }
 
 int questions_put_answers(struct active_job *l, struct journal_request *req)

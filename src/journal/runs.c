@@ -193,7 +193,7 @@ static int store_values(struct active_job *l, struct str values)
         json_at(json.root, "__interrupt__") == NULL)
         return gather_thread_values(j, l->row.thread, values);
     buf_init(&b, SIZE_MAX / 4);
-    buf_char(&b, '{');
+    json_begin(&b);
     yyjson_obj_iter it = yyjson_obj_iter_with(json.root);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
         if (str_is(json_text(key), "__interrupt__"))
@@ -201,7 +201,7 @@ static int store_values(struct active_job *l, struct str values)
         json_put_key(&b, json_text(key));
         json_put_value(&b, yyjson_obj_iter_get_val(key));
     }
-    buf_char(&b, '}');
+    json_end(&b);
     int err = b.error != 0 ? b.error : gather_thread_values(j, l->row.thread, buf_text(&b));
     buf_done(&b);
     return err;
@@ -261,7 +261,7 @@ static void put_tasks(struct questions_out *q)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(q->tasks);
 
-    buf_char(&q->by_task, '{');
+    json_begin(&q->by_task);
     for (yyjson_val *task; (task = yyjson_arr_iter_next(&it)) != NULL;) {
         struct str id = json_text(json_at(task, "id"));
 
@@ -270,7 +270,7 @@ static void put_tasks(struct questions_out *q)
         json_put_key(&q->by_task, id);
         json_put_value(&q->by_task, json_at(task, "interrupts"));
     }
-    buf_char(&q->by_task, '}');
+    json_end(&q->by_task);
 }
 
 static int put_question(void *arg, const struct question_row *row)
@@ -312,10 +312,10 @@ static int put_questions(struct active_job *l, struct questions_out *q, struct s
     bool asks_any = str_is(l->row.outcome, "interrupted");
     int err = asks_any ? read_tasks(l, q) : 0;
 
-    buf_char(&q->b, '{');
+    json_begin(&q->b);
     if (err == 0 && asks_any)
         err = read_questions(j, l->row.key, put_question, q);
-    buf_char(&q->b, '}');
+    json_end(&q->b);
     put_tasks(q);
     *ret = q->n > 0 && !q->is_strange ? buf_text(&q->by_task) : buf_text(&q->b);
     return err != 0 ? err : q->b.error != 0 ? q->b.error : q->by_task.error;

@@ -355,7 +355,7 @@ static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)asked);
     size_t n = 0;
 
-    buf_char(b, '[');
+    json_begin_array(b);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
         yyjson_arr_iter list = yyjson_arr_iter_with(yyjson_obj_iter_get_val(key));
 
@@ -368,7 +368,7 @@ static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val
             json_put_str(json_next(b), id);
         }
     }
-    buf_char(b, ']');
+    json_end_array(b);
     return n;
 }
 

@@ -46,19 +46,19 @@ static void put_float(struct buf *out, double number)
 
 static void put_base64(struct buf *out, struct str bytes)
 {
-    buf_char(out, '"');
+    json_begin_parts(out);
     base64_put(out, bytes);
-    buf_char(out, '"');
+    json_end_parts(out);
 }
 
 static void put_list(struct printer *p, struct value *const *items, size_t n)
 {
-    buf_char(p->out, '[');
+    json_begin_array(p->out);
     for (size_t i = 0; i < n; i++) {
         json_next(p->out);
         put(p, items[i]);
     }
-    buf_char(p->out, ']');
+    json_end_array(p->out);
 }
 
 /* A key as text: what is none is written as JSON first. */
@@ -90,7 +90,7 @@ static void put_key(struct printer *p, const struct value *key)
 
 static void put_pairs(struct printer *p, struct value *const *items, size_t n)
 {
-    buf_char(p->out, '{');
+    json_begin(p->out);
     for (size_t i = 0; i + 1 < n; i += 2) {
         if (i > 0)
             buf_char(p->out, ',');
@@ -98,7 +98,7 @@ static void put_pairs(struct printer *p, struct value *const *items, size_t n)
         buf_char(p->out, ':');
         put(p, items[i + 1]);
     }
-    buf_char(p->out, '}');
+    json_end(p->out);
 }
 
 /* --- objects ----------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static void put_marker(struct printer *p, const struct value *object)
         else
             put_list(p, object->items, object->n);
     }
-    buf_char(p->out, '}');
+    json_end(p->out);
 }
 
 static void put_object(struct printer *p, const struct value *object)

@@ -84,7 +84,7 @@ static void on_stepped(void *arg, int64_t ms, bool was_down)
     (void)arg;
     log_begin(&out, "clock");
     json_add_int(&out, "stepped_ms", ms);
-    json_add_raw(&out, "while", was_down ? STR("\"down\"") : STR("\"running\""));
+    json_add_str(&out, "while", was_down ? STR("down") : STR("running"));
     log_end(&out);
 }
 
@@ -118,10 +118,8 @@ static void on_redis_notice(void *arg, const struct redis_service_notice *n)
 
     (void)arg;
     log_begin(&out, "redis");
-    buf_lit(&out, ",\"part\":\"");
-    buf_str(&out, str_of(n->part));
-    buf_lit(&out, "\",\"connected\":");
-    buf_str(&out, n->connected ? STR("true") : STR("false"));
+    json_add_str(&out, "part", str_of(n->part));
+    json_add_bool(&out, "connected", n->connected);
     if (!str_absent(n->job)) {
         json_add_str(&out, "job", n->job);
         json_add_uint(&out, "refused", n->refused);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* environ */
 #include "server/server.h"
 
+#include "base/json_format.h"
 #include "server/log.h"
 #include "config/reload.h"
 
@@ -79,15 +80,11 @@ static void log_reload(const struct reload *r, const char *error)
     struct buf out;
 
     log_begin(&out, "reload");
-    if (error != NULL) {
+    if (error != NULL)
         json_add_str(&out, "error", str_of(error));
-    } else {
-        json_add_array(&out, "taken");
-        buf_str(&out, buf_text(&r->taken));
-        buf_lit(&out, "],\"needs_restart\":[");
-        buf_str(&out, buf_text(&r->left));
-        buf_char(&out, ']');
-    }
+    else
+        json_format(&out, ",'taken':[%j],'needs_restart':[%j]", buf_text(&r->taken),
+                    buf_text(&r->left));
     log_end(&out);
 }
 

@@ -203,8 +203,9 @@ void feed_put_gap(const struct feed *f, struct buf *out)
 {
     const struct page *p = f->page;
 
-    buf_lit(out, "{\"type\":\"stream.gap\",\"requested\":");
-    buf_u64(out, p->asked.seq);
+    json_begin(out);
+    json_add_lit(out, "type", "stream.gap");
+    json_add_uint(out, "requested", p->asked.seq);
     if (p->expired)
         json_add_uint(out, "oldest", p->first_seq);
     json_add_uint(out, "tail", p->job_seq);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "transport/feed.h"
 
 #include <stdlib.h>
@@ -136,8 +137,8 @@ static void on_message(struct stream *s, struct str text)
     (void)text;
     stream_format_put(
         format_of(of_stream(s)), STR_NONE, STR("stream.error"),
-        STR("{\"type\":\"stream.error\",\"message\":\"this socket has the events of one job "
-            "and takes no messages\"}"),
+        STR("{" JSON_LIT("type", "stream.error") "," JSON_LIT(
+            "message", "this socket has the events of one job and takes no messages") "}"),
         stream_small(s));
 }
 

@@ -1,5 +1,6 @@
 #include "transport/mux_out.h"
 
+#include "base/json_format.h"
 #include "dialect/render.h"
 #include "framing/line.h"
 #include "http/chunk.h"
@@ -29,20 +30,18 @@ void mux_put(struct mux *m, struct str job, struct str event, struct str data)
 
 void mux_put_type(struct mux *m, struct str job, const char *type)
 {
-    char data[64];
+    struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    (void)snprintf(data, sizeof(data), "{\"type\":\"%s\"}", type); /* fits */
-    mux_put(m, job, str_of(type), str_of(data));
+    json_format(data, "{'type':%s}", type);
+    if (data->error == 0)
+        mux_put(m, job, str_of(type), buf_text(data));
 }
 
 void mux_put_error(struct mux *m, struct str job, int status, const char *text)
 {
     struct buf *data = hub_scratch(m->stream.loop->hub);
 
-    buf_lit(data, "{\"type\":\"stream.error\"");
-    json_add_int(data, "status", status);
-    json_add_text(data, "message", str_of(text));
-    json_end(data);
+    json_format(data, "{'type':'stream.error','status':%d,'message':%s}", status, text);
     if (data->error == 0)
         mux_put(m, job, STR("stream.error"), buf_text(data));
 }

@@ -1,8 +1,11 @@
 /* JSON lines: text over HTTP, one object a line, also as keep-alive. */
 #include "transport/stream.h"
 
+#include "base/json.h"
 #include "framing/framing.h"
 #include "http/chunk.h"
+
+#define KEEP_ALIVE "stream.keep_alive"
 
 static struct http_stream *begin(struct stream *s, const struct http_stream_events *events)
 {
@@ -15,8 +18,9 @@ static int64_t look(struct stream *s, int64_t now)
         return stream_silence_left(s, now);
     if (!s->sending) /* not an empty line: who reads line by line parses every one */
         http_chunk_put(stream_small(s),
-                       s->is_bare ? STR("{\"type\":\"stream.keep_alive\"}\n")
-                                  : STR("{\"event\":\"stream.keep_alive\",\"data\":null}\n"),
+                       s->is_bare ? STR("{" JSON_LIT("type", KEEP_ALIVE) "}\n")
+                                  : STR("{" JSON_LIT("event", KEEP_ALIVE) "," JSON_CONST(
+                                        "data", "null") "}\n"),
                        http_stream_is_chunked(s->http));
     return s->loop->opt.keep_alive_ms;
 }

@@ -89,7 +89,7 @@ static bool has_ended(const struct page *page)
 /* The page's lines become the items of a list. */
 static void put_document(struct buf *b, const struct page *page)
 {
-    buf_lit(b, "{\"events\":[");
+    json_begin_list(b, "events");
     size_t from = b->n;
     buf_str(b, buf_text(&page->cached->bytes));
     for (size_t i = from; i < b->n; i++)
@@ -97,10 +97,11 @@ static void put_document(struct buf *b, const struct page *page)
             b->p[i] = ',';
     if (b->n > from)
         b->n--; /* the last one */
-    buf_lit(b, "],\"next\":\"");
+    json_end_array(b);
+    json_add_parts(b, "next");
     put_cursor(b, page);
-    buf_lit(b, "\",\"ended\":");
-    buf_str(b, has_ended(page) ? STR("true") : STR("false"));
+    json_end_parts(b);
+    json_add_bool(b, "ended", has_ended(page));
     buf_lit(b, "}\n");
 }
 

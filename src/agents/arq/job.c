@@ -66,19 +66,16 @@ static void put_bool(const struct writer *w, bool value)
 /* The name of the next member. */
 static void put_key(const struct writer *w, struct str key)
 {
-    char last = w->out->n > 0 && w->out->error == 0 ? w->out->p[w->out->n - 1] : '{';
-
-    if (w->form == ARQ_JSON && last != '{')
-        buf_char(w->out, ',');
-    put_text(w, key);
     if (w->form == ARQ_JSON)
-        buf_char(w->out, ':');
+        json_put_key(w->out, key);
+    else
+        put_text(w, key);
 }
 
 static void begin(const struct writer *w)
 {
     if (w->form == ARQ_JSON) {
-        buf_char(w->out, '{');
+        json_begin(w->out);
         return;
     }
     pickle_begin(w->out);
@@ -88,7 +85,7 @@ static void begin(const struct writer *w)
 static void end(const struct writer *w)
 {
     if (w->form == ARQ_JSON) {
-        buf_char(w->out, '}');
+        json_end(w->out);
         return;
     }
     pickle_dict_end(w->out, 1);
@@ -130,7 +127,7 @@ static void put_word(const struct writer *w, const struct meaning *m, struct str
 
 static void put_args(const struct writer *w, const struct meaning *m, char *const *words)
 {
-    size_t n = 0, i = 0;
+    size_t n = 0;
     struct str name;
 
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
@@ -138,19 +135,19 @@ static void put_args(const struct writer *w, const struct meaning *m, char *cons
         n += str_absent(name);
     }
     if (w->form == ARQ_JSON)
-        buf_char(w->out, '[');
+        json_begin_array(w->out);
     else
         pickle_tuple_begin(w->out, n);
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
         struct str word = arq_argument_split(str_of(*p), &name);
         if (!str_absent(name))
             continue;
-        if (w->form == ARQ_JSON && i++ > 0)
-            buf_char(w->out, ',');
+        if (w->form == ARQ_JSON)
+            json_next(w->out);
         put_word(w, m, word);
     }
     if (w->form == ARQ_JSON)
-        buf_char(w->out, ']');
+        json_end_array(w->out);
     else
         pickle_tuple_end(w->out, n);
 }
@@ -165,7 +162,7 @@ static void put_kwargs(const struct writer *w, const struct meaning *m, char *co
         n += !str_absent(name);
     }
     if (w->form == ARQ_JSON)
-        buf_char(w->out, '{');
+        json_begin(w->out);
     else
         pickle_dict_begin(w->out, n);
     for (char *const *p = words; p != NULL && *p != NULL; p++) {
@@ -176,7 +173,7 @@ static void put_kwargs(const struct writer *w, const struct meaning *m, char *co
         put_word(w, m, word);
     }
     if (w->form == ARQ_JSON)
-        buf_char(w->out, '}');
+        json_end(w->out);
     else
         pickle_dict_end(w->out, n);
 }

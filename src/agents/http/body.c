@@ -3,6 +3,7 @@
 #include "agents/exec.h"
 #include "agents/assignment.h"
 #include "base/json.h"
+#include "base/json_format.h"
 
 #include <string.h>
 
@@ -13,18 +14,15 @@ static void put_input(struct buf *b, const struct assignment *assignment)
         json_put_raw_or_null(b, assignment->input);
         return;
     }
-    json_begin(b);
-    json_add_raw(b, "resume", assignment->resume);
-    json_end(b);
+    json_format(b, "{'resume':%j}", assignment->resume);
 }
 
 static void put_langserve(struct buf *b, const struct assignment *assignment)
 {
-    buf_lit(b, "{\"input\":");
+    json_begin(b);
+    json_key(b, "input");
     put_input(b, assignment);
-    buf_lit(b, ",\"config\":{\"configurable\":{\"thread_id\":");
-    json_put_str(b, assignment->job);
-    buf_lit(b, "}}}");
+    json_format(b, ",'config':{'configurable':{'thread_id':%s}}}", assignment->job);
 }
 
 /* After a pause, or at a breakpoint, there is nothing to answer: a run without input goes on.
@@ -36,11 +34,8 @@ static void put_command(struct buf *b, const struct assignment *assignment)
         return;
     }
     buf_lit(b, "null");
-    if (!str_is(assignment->resume, "{}")) {
-        json_add_object(b, "command");
-        json_add_raw(b, "resume", assignment->resume);
-        json_end(b);
-    }
+    if (!str_is(assignment->resume, "{}"))
+        json_format(b, ",'command':{'resume':%j}", assignment->resume);
 }
 
 /* A run of a thread begins with the thread, which is the job's own; a cut connection ends the
@@ -61,7 +56,7 @@ static void put_langgraph(struct buf *b,
     json_add_lit(b, "on_disconnect", "cancel");
     if (strstr(http->url, "/threads/") != NULL)
         json_add_lit(b, "if_not_exists", "create");
-    buf_char(b, '}');
+    json_end(b);
 }
 
 void body_put(struct buf *b, const struct exec_http *http, const struct assignment *assignment)

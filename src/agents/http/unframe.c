@@ -33,7 +33,7 @@ static void put_message(struct buf *b, const struct sse_message *m)
     }
     put_flat(b, m->data);
     if (is_named)
-        buf_char(b, '}');
+        json_end(b);
     buf_char(b, '\n');
 }
 

@@ -97,11 +97,8 @@ static void begin_part(struct buf *b, const char *name, enum health health, stru
 static void put_disk(struct buf *b, const struct store_disk *disk)
 {
     for (size_t i = 0; i < disk->n; i++) {
-        char key[64];
-
-        (void)snprintf(key, sizeof(key), "%s_bytes", disk->figures[i].name); /* fits */
-        json_put_key(b, i > 0 ? str_of(key) : STR("bytes"));
-        buf_u64(b, disk->figures[i].bytes);
+        json_format(b, i > 0 ? ",'%j_bytes':%d" : ",'%jbytes':%d",
+                    i > 0 ? disk->figures[i].name : "", disk->figures[i].bytes);
     }
     json_add_int(b, "disk_free_bytes", (int64_t)disk->free);
     json_add_int(b, "disk_total_bytes", (int64_t)disk->total);

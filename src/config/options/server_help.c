@@ -141,11 +141,6 @@ void server_config_agent_reference(struct buf *out)
 
 /* --- the same for programs ---------------------------------------------------- */
 
-static void json_flag(struct buf *out, const char *name, bool value)
-{
-    text_format(out, ",\"%s\":%s", name, value ? "true" : "false");
-}
-
 static void json_option(struct buf *out, const struct option *o, const char *of)
 {
     static const char *const types[] = {
@@ -164,10 +159,10 @@ static void json_option(struct buf *out, const struct option *o, const char *of)
     json_add_int(out, "min", o->min);
     json_add_int(out, "max", o->max);
     json_add_text(out, "choices", o->type == OPTION_CHOICE ? str_of(o->value) : STR_NONE);
-    json_flag(out, "in_file", (o->flags & OPTION_NO_FILE) == 0);
-    json_flag(out, "reloads", (o->flags & OPTION_RELOADS) != 0);
-    json_flag(out, "secret", (o->flags & OPTION_SECRET) != 0);
-    json_flag(out, "personal", (o->flags & OPTION_PERSONAL) != 0);
+    json_add_bool(out, "in_file", (o->flags & OPTION_NO_FILE) == 0);
+    json_add_bool(out, "reloads", (o->flags & OPTION_RELOADS) != 0);
+    json_add_bool(out, "secret", (o->flags & OPTION_SECRET) != 0);
+    json_add_bool(out, "personal", (o->flags & OPTION_PERSONAL) != 0);
     json_add_str(out, "meaning", str_of(o->help));
     json_end(out);
     buf_char(out, '\n');

@@ -143,7 +143,8 @@ static void json_agent(const struct config_agent *a, struct buf *out)
 
 void server_config_show_json(const struct server_config *config, struct buf *out)
 {
-    buf_lit(out, "{\"options\":{");
+    json_begin(out);
+    json_add_object(out, "options");
     for (size_t i = 0; i < server_options.n; i++) {
         json_put_key(out, str_of(server_options.options[i].name));
         json_begin(out);
@@ -152,9 +153,10 @@ void server_config_show_json(const struct server_config *config, struct buf *out
         json_add_str(out, "source", str_of(source_name(config->sources[i])));
         if (config->sources[i] == SOURCE_FILE)
             json_add_uint(out, "line", config->lines[i]);
-        buf_char(out, '}');
+        json_end(out);
     }
-    buf_lit(out, "},\"agents\":{");
+    json_end(out);
+    json_add_object(out, "agents");
     for (size_t i = 0; i < config->n_agents; i++) {
         json_put_key(out, config->agents[i].name);
         json_agent(&config->agents[i], out);
