@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* environ */
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json_format.h"
 #include "cli/commands.h"
 #include "config/file/agent_file.h"
 #include "config/server.h"
@@ -140,6 +141,7 @@ static int start_check(int argc, char **argv)
 {
     struct server_config *config;
     bool json = take_json(&argc, argv);
+    struct buf out LOCAL_BUF(256);
 
     int code = load(&config_check, "config check", argc, argv, &config);
     if (config == NULL)
@@ -149,11 +151,12 @@ static int start_check(int argc, char **argv)
 
         code = one > code ? one : code;
     }
-    if (json)
-        printf("{\"good\":%s,\"agents\":%zu}\n", code == EXIT_OK ? "true" : "false",
-               config->n_agents);
-    else if (code == EXIT_OK)
+    if (json) {
+        json_format(&out, "{'good':%b,'agents':%d}\n", code == EXIT_OK, config->n_agents);
+        (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
+    } else if (code == EXIT_OK) {
         printf("good: %zu agent%s\n", config->n_agents, config->n_agents == 1 ? "" : "s");
+    }
     server_config_free(config);
     return code;
 }

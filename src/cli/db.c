@@ -1,6 +1,7 @@
 /* `spoolwire db`: makes, checks, compacts and copies the database. */
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_format.h"
 #include "base/visible.h"
 #include "cli/commands.h"
 #include "cli/data.h"
@@ -13,6 +14,8 @@
 /* --- check ----------------------------------------------------------------------------------
  */
 
+enum { MAX_FINDINGS = 1024 * 1024 }; /* bytes */
+
 struct findings {
     const struct args *args;
     struct buf out;
@@ -24,26 +27,23 @@ static void on_finding(void *arg, struct str what)
     struct findings *f = arg;
     bool json = args_have(f->args, FLAG_JSON);
 
-    if (json && f->n > 0)
-        buf_char(&f->out, ',');
-    if (json)
-        json_put_str(&f->out, what);
-    else
-        visible_put(&f->out, what);
-    if (!json)
-        buf_char(&f->out, '\n');
     f->n++;
+    if (json) {
+        json_put_str(json_next(&f->out), what);
+        return;
+    }
+    visible_put(&f->out, what);
+    buf_char(&f->out, '\n');
 }
 
 static int write_findings(struct findings *f)
 {
+    struct buf json LOCAL_BUF(2 * MAX_FINDINGS);
+
     if (!args_have(f->args, FLAG_JSON))
         return cli_write(f->args->path, f->n == 0 ? STR("sound\n") : buf_text(&f->out));
-    if (printf("{\"sound\":%s,\"problems\":[%.*s]}\n", f->n == 0 ? "true" : "false",
-               STR_ARG(buf_text(&f->out))) < 0 ||
-        fflush(stdout) != 0)
-        return cli_trouble(f->args->path, "the output cannot be written");
-    return EXIT_OK;
+    json_format(&json, "{'sound':%b,'problems':[%j]}\n", f->n == 0, buf_text(&f->out));
+    return cli_write(f->args->path, buf_text(&json));
 }
 
 static int run_check(const struct args *args)
@@ -53,7 +53,7 @@ static int run_check(const struct args *args)
     struct error err = { 0 };
 
     int code = data_open_reader(args, &store);
-    buf_init(&f.out, 1024 * 1024);
+    buf_init(&f.out, MAX_FINDINGS);
     if (code == EXIT_OK && store_check(store, on_finding, &f, &err) != 0)
         code = cli_trouble(args->path, "%s", err.text);
     if (code == EXIT_OK)
@@ -81,7 +81,8 @@ static int write_done(const struct args *args, struct str file)
 {
     struct buf out LOCAL_BUF(64 * 1024);
 
-    buf_lit(&out, "{\"done\":true");
+    json_begin(&out);
+    json_add_const(&out, "done", "true");
     if (!str_absent(file))
         json_add_text(&out, "file", file);
     buf_lit(&out, "}\n");
@@ -146,19 +147,12 @@ static const struct command command_vacuum = {
 /* --- stats ----------------------------------------------------------------------------------
  */
 
-static void put_size(struct buf *out, const char *name, uint64_t bytes, bool json)
+static void put_size(struct buf *out, const char *name, uint64_t bytes)
 {
     static const char units[] = "KMGT";
     size_t unit = 0;
     uint64_t n = bytes;
 
-    if (json) {
-        buf_lit(out, ",\"");
-        buf_str(out, str_of(name));
-        buf_lit(out, "_bytes\":");
-        buf_u64(out, bytes);
-        return;
-    }
     for (; n >= 10 * 1024 && unit < sizeof(units) - 1; unit++)
         n /= 1024;
     buf_str(out, str_of(name));
@@ -172,21 +166,29 @@ static void put_size(struct buf *out, const char *name, uint64_t bytes, bool jso
 
 static void put_stats(struct buf *out,
                       const struct store_stats *stats,
-                      const struct store_disk *disk,
-                      bool json)
+                      const struct store_disk *disk)
 {
-    buf_str(out, json ? STR("{\"jobs\":") : STR("jobs      "));
+    buf_lit(out, "jobs      ");
     buf_i64(out, stats->jobs);
-    buf_str(out, json ? STR(",\"records\":") : STR("\nrecords   "));
+    buf_lit(out, "\nrecords   ");
     buf_i64(out, stats->records);
-    if (!json)
-        buf_char(out, '\n');
+    buf_char(out, '\n');
     for (size_t i = 0; i < disk->n; i++)
-        put_size(out, disk->figures[i].name, disk->figures[i].bytes, json);
+        put_size(out, disk->figures[i].name, disk->figures[i].bytes);
     if (disk->total > 0)
-        put_size(out, "free", disk->free, json);
-    if (json)
-        buf_lit(out, "}\n");
+        put_size(out, "free", disk->free);
+}
+
+static void put_stats_json(struct buf *out,
+                           const struct store_stats *stats,
+                           const struct store_disk *disk)
+{
+    json_format(out, "{'jobs':%d,'records':%d", stats->jobs, stats->records);
+    for (size_t i = 0; i < disk->n; i++)
+        json_format(out, ",'%j_bytes':%d", disk->figures[i].name, disk->figures[i].bytes);
+    if (disk->total > 0)
+        json_format(out, ",'free_bytes':%d", disk->free);
+    buf_lit(out, "}\n");
 }
 
 static int run_stats(const struct args *args)
@@ -209,7 +211,10 @@ static int run_stats(const struct args *args)
             (struct store_figure){ .name = "database", .bytes = (uint64_t)stats.bytes };
     }
     if (code == EXIT_OK) {
-        put_stats(&out, &stats, &disk, args_have(args, FLAG_JSON));
+        if (args_have(args, FLAG_JSON))
+            put_stats_json(&out, &stats, &disk);
+        else
+            put_stats(&out, &stats, &disk);
         code = cli_write(args->path, buf_text(&out));
     }
     store_close(store);

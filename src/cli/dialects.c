@@ -7,6 +7,8 @@
 #include "dialect/render.h"
 #include "filter/filter.h"
 
+#include "base/json_format.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +50,7 @@ static void put_connection(const struct dialect *d, struct buf *out)
             continue;
         json_put_str(json_next(out), frame_name(&frames, &frames.frame[0]));
     }
-    buf_char(out, ']');
+    json_end_array(out);
     frames_done(&frames);
 }
 
@@ -59,21 +61,14 @@ static void show_json(const struct sampler *s)
     const struct frame *fr = &s->frames.frame[s->frames.n - 1];
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
 
-    json_begin(&out);
-    json_add_str(&out, "dialect", str_of(s->dialect->name));
-    json_add_text(&out, "about", str_of(s->dialect->about));
-    json_add_bool(&out, "names_itself", s->dialect->names_itself);
+    json_format(&out, "{'dialect':%s,'about':%s,'names_itself':%b", s->dialect->name,
+                s->dialect->about, s->dialect->names_itself);
     put_connection(s->dialect, &out);
-    if (s->seq == 0) {
-        buf_lit(&out, ",\"sample\":null}\n");
-    } else {
-        buf_lit(&out, ",\"sample\":{\"id\":\"");
-        buf_u64(&out, s->seq);
-        buf_char(&out, '"');
-        json_add_text(&out, "event", frame_name(&s->frames, fr));
-        json_add_raw(&out, "data", frame_data(&s->frames, fr));
-        buf_lit(&out, "}}\n");
-    }
+    if (s->seq == 0)
+        json_add_const(&out, "sample", "null}\n");
+    else
+        json_format(&out, ",'sample':{'id':'%d','event':%s,'data':%j}}\n", s->seq,
+                    frame_name(&s->frames, fr), frame_data(&s->frames, fr));
     (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
 }
 

@@ -7,6 +7,8 @@
  * afterwards. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/json_format.h"
 #include "base/visible.h"
 #include "client/internal.h"
 #include "cli/commands.h"
@@ -27,11 +29,13 @@ enum {
     MAX_TEXT = 200,
 };
 
+#define ISSUE JSON_LIT("issue", "spoolwire doctor")
+
 struct doctor {
     const struct args *args;
     struct remote remote;
     struct buf out;
-    size_t n_checks, n_bad;
+    size_t n_bad;
     const char *agent;
     int64_t idle_ms;
 };
@@ -62,12 +66,8 @@ static void tell(struct doctor *d,
 {
     d->n_bad += !ok;
     if (args_have(d->args, FLAG_JSON)) {
-        buf_str(&d->out, d->n_checks++ > 0 ? STR(",{\"check\":") : STR("{\"check\":"));
-        json_put_str(&d->out, str_of(check));
-        buf_str(&d->out, ok ? STR(",\"ok\":true,\"what\":") : STR(",\"ok\":false,\"what\":"));
-        json_put_str(&d->out, str_of(what));
-        json_add_text(&d->out, "advice", str_of(ok ? NULL : do_));
-        json_end(&d->out);
+        json_format(json_next(&d->out), "{'check':%s,'ok':%b,'what':%s,'advice':%s}", check, ok,
+                    what, ok ? NULL : do_);
         return;
     }
     buf_clear(&d->out);
@@ -377,8 +377,9 @@ static int examine(struct doctor *d)
     struct watch_stream w;
 
     stream_init(&w, d, LIVE_MS);
-    int code = watch(d, "{\"issue\":\"spoolwire doctor\",\"length\":60,\"question\":false}",
-                     "raw", &w);
+    int code = watch(
+        d, "{" ISSUE "," JSON_CONST("length", "60") "," JSON_CONST("question", "false") "}",
+        "raw", &w);
     if (code == EXIT_OK) {
         judge_head(d, &w);
         judge_flow(d, &w);
@@ -388,7 +389,7 @@ static int examine(struct doctor *d)
     if (code != EXIT_OK || d->idle_ms == 0)
         return code;
     stream_init(&w, d, d->idle_ms);
-    code = watch(d, "{\"issue\":\"spoolwire doctor\",\"speed\":0.0001}", "agent", &w);
+    code = watch(d, "{" ISSUE "," JSON_CONST("speed", "0.0001") "}", "agent", &w);
     if (code == EXIT_OK)
         judge_silence(d, &w);
     stream_done(&w);
@@ -405,7 +406,8 @@ static int reach(struct doctor *d)
     int64_t began = clock_steady_ms();
 
     int code = remote_get(&d->remote, "/livez", &reply);
-    bool ours = code == EXIT_OK && str_is(buf_text(&reply.body), "{\"status\":\"alive\"}");
+    bool ours =
+        code == EXIT_OK && str_is(buf_text(&reply.body), "{" JSON_LIT("status", "alive") "}");
     if (code == EXIT_OK && !ours)
         code = cli_trouble(d->args->path, "%s answers, but is no spoolwire server",
                            client_url(d->remote.client));
@@ -424,10 +426,7 @@ static int write_out(struct doctor *d)
     if (!args_have(d->args, FLAG_JSON))
         return ferror(stdout) ? cli_trouble(d->args->path, "the output cannot be written")
                               : EXIT_OK;
-    buf_str(&all, d->n_bad == 0 ? STR("{\"ok\":true,\"checks\":[")
-                                : STR("{\"ok\":false,\"checks\":["));
-    buf_str(&all, buf_text(&d->out));
-    buf_lit(&all, "]}\n");
+    json_format(&all, "{'ok':%b,'checks':[%j]}\n", d->n_bad == 0, buf_text(&d->out));
     return cli_write(d->args->path, buf_text(&all));
 }
 

@@ -44,18 +44,25 @@ static void put_news(struct news *l, struct str how, struct str job, struct str 
     visible_put(&l->out, id);
 }
 
+/* The question's members behind its state. */
+static void put_members(struct buf *b, struct str state, yyjson_val *q)
+{
+    json_begin(b);
+    json_add_str(b, "state", state);
+    json_each_member(key, value, q) {
+        json_put_key(b, json_text(key));
+        json_put_value(b, value);
+    }
+    buf_lit(b, "}\n");
+}
+
 static void on_opened(void *arg, yyjson_val *q)
 {
     struct news *l = arg;
     struct buf text LOCAL_BUF(MAX_OUT);
 
     if (args_have(l->args, FLAG_JSON)) {
-        buf_lit(&l->out, "{\"state\":\"open\",");
-        size_t from = l->out.n;
-        json_put_value(&l->out, q);
-        if (l->out.error == 0)
-            memmove(l->out.p + from, l->out.p + from + 1, --l->out.n - from); /* its '{' */
-        buf_char(&l->out, '\n');
+        put_members(&l->out, STR("open"), q);
         return;
     }
     question_put(&text, q);

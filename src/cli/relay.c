@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "client/client.h"
 #include "cli/redirect.h"
 
@@ -127,7 +128,7 @@ static enum relay_line read_line(struct pipe *p)
 {
     struct str line =
         str_make(p->line, p->n_line < sizeof(p->line) ? p->n_line : sizeof(p->line));
-    struct str in_json = STR("{\"id\":\""), in_sse = STR("id: ");
+    struct str in_json = STR("{" JSON_KEY("id") "\""), in_sse = STR("id: ");
     bool is_json = str_starts(line, in_json);
     struct str id = str_skip(line, is_json ? in_json.n : in_sse.n);
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_format.h"
 #include "base/table.h"
 #include "client/client.h"
 #include "cli/commands.h"
@@ -417,7 +418,9 @@ static int read_options(struct replay *r)
 static int start_relay(struct replay *r)
 {
     struct relay *relay = NULL; /* it lives as long as the program */
+    struct buf out LOCAL_BUF(4096);
     struct error err = { 0 };
+    char url[80];
 
     r->relay.host = r->address.host;
     r->relay.port = r->address.port;
@@ -428,10 +431,13 @@ static int start_relay(struct replay *r)
     if (relay_new(&r->relay, &relay, &err) != 0 || relay_start(relay, &err) != 0)
         return cli_trouble(r->args->path, "%s", err.text);
     r->has_relay = true;
-    printf(args_have(r->args, FLAG_JSON)
-               ? "{\"url\":\"http://%s:%u\",\"job_id\":\"%s\",\"records\":%llu}\n"
-               : "http://%s:%u serves the job %s (%llu records)\n",
-           r->address.host, (unsigned)relay_port(relay), r->job, (unsigned long long)r->seq);
+    (void)snprintf(url, sizeof(url), "http://%s:%u", r->address.host,
+                   (unsigned)relay_port(relay)); /* fits: it is loopback's */
+    if (args_have(r->args, FLAG_JSON)) {
+        json_format(&out, "{'url':%s,'job_id':%s,'records':%d}\n", url, r->job, r->seq);
+        return cli_write(r->args->path, buf_text(&out));
+    }
+    printf("%s serves the job %s (%llu records)\n", url, r->job, (unsigned long long)r->seq);
     return fflush(stdout) == 0 ? EXIT_OK
                                : cli_trouble(r->args->path, "the output cannot be written");
 }

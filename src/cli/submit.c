@@ -103,7 +103,7 @@ static int put_request(const struct submit *s, struct buf *b)
                          : buf_text(&input));
     if (args_have(s->args, OPT_JOB_ID))
         json_add_str(b, "job_id", str_of(args_get(s->args, OPT_JOB_ID)));
-    buf_char(b, '}');
+    json_end(b);
     if (code == EXIT_OK && b->error != 0)
         code = cli_trouble(s->args->path, "the input: %s", error_name(b->error));
     return code;

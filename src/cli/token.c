@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_format.h"
 #include "client/client.h"
 #include "cli/commands.h"
 #include "cli/data.h"
@@ -288,6 +289,7 @@ static int run_list(const struct args *args)
 
 static int revoke_one(const struct args *args, struct store *store, struct str word)
 {
+    struct buf out LOCAL_BUF(256);
     struct token_text text;
     struct error err;
 
@@ -299,9 +301,10 @@ static int revoke_one(const struct args *args, struct store *store, struct str w
                                quote(str_head(word, SECRET_ID)).z);
     if (store_token_revoke(store, word, clock_wall_ms(), &err) != 0)
         return cli_trouble(args->path, "%s", err.text);
-    if (args_have(args, FLAG_JSON))
-        printf("{\"id\":\"%.*s\",\"revoked\":true}\n", STR_ARG(word));
-    return EXIT_OK;
+    if (!args_have(args, FLAG_JSON))
+        return EXIT_OK;
+    json_format(&out, "{'id':%s,'revoked':true}\n", word);
+    return cli_write(args->path, buf_text(&out));
 }
 
 static int run_revoke(const struct args *args)

@@ -3,6 +3,7 @@
  * Offline it reads the database as any reader does, also beside a server that runs.  Online it
  * reads what a client would get: the records as `raw`, then every other dialect to its end. */
 #include "base/error.h"
+#include "base/json_format.h"
 #include "base/visible.h"
 #include "cli/audit.h"
 #include "cli/commands.h"
@@ -54,9 +55,7 @@ static void on_problem(void *arg, uint64_t seq, const char *what)
     else
         (void)snprintf(line, sizeof(line), "%s", what);
     if (as_json(v)) {
-        if (v->problems.n > 0)
-            buf_char(&v->problems, ',');
-        json_put_str(&v->problems, str_of(line));
+        json_put_str(json_next(&v->problems), str_of(line));
         return;
     }
     buf_lit(&v->problems, "     ");
@@ -78,13 +77,8 @@ static int end_job(struct verify *v, struct str id)
     v->n_jobs++;
     v->n_bad += v->n_problems > 0;
     if (as_json(v)) {
-        json_begin(&out);
-        json_add_str(&out, "job_id", id);
-        json_add_bool(&out, "sound", v->n_problems == 0);
-        json_add_uint(&out, "records", v->n_records);
-        json_add_array(&out, "problems");
-        buf_str(&out, buf_text(&v->problems));
-        buf_lit(&out, "]}\n");
+        json_format(&out, "{'job_id':%s,'sound':%b,'records':%d,'problems':[%j]}\n", id,
+                    v->n_problems == 0, v->n_records, buf_text(&v->problems));
     } else {
         buf_str(&out, v->n_problems == 0 ? STR("ok   ") : STR("BAD  "));
         visible_put(&out, id);

@@ -44,9 +44,10 @@ static void put_value(struct buf *b, struct str text, bool as_text)
 
 void question_put_body(struct buf *b, struct str text, bool as_text, struct str id)
 {
-    buf_lit(b, "{\"value\":");
+    json_begin(b);
+    json_key(b, "value");
     put_value(b, text, as_text);
     if (!str_empty(id))
         json_add_str(b, "interrupt_id", id);
-    buf_char(b, '}');
+    json_end(b);
 }
