@@ -28,15 +28,12 @@ static int put_agents(const struct args *args, yyjson_val *answer, struct buf *o
 static int run(const struct args *args)
 {
     struct client_reply reply LOCAL_REPLY;
-    struct remote r;
+    struct remote r LOCAL_REMOTE;
 
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_get(&r, "/v1/jobs/async/agents", &reply);
-    if (code == EXIT_OK)
-        code = remote_put(&r, args, &reply, put_agents);
-    remote_close(&r);
-    return code;
+    return code != EXIT_OK ? code : remote_put(&r, args, &reply, put_agents);
 }
 
 static const struct flag flags[] = {

@@ -16,28 +16,24 @@ enum { OPT_ID = FLAG_OWN, OPT_TEXT, MAX_ANSWER = 1024 * 1024, READ_BYTES = 4096 
 static int show_questions(struct remote *r, struct str job)
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
     struct buf text LOCAL_BUF(MAX_ANSWER);
     struct buf words LOCAL_BUF(MAX_ANSWER);
-    size_t i, n;
-    yyjson_val *q;
 
     int code = remote_job(r, "GET", "/v1/interrupts?job=", job, "", &reply);
-    if (code == EXIT_OK) {
-        code = remote_json(r, &reply, &reader, &json);
-        yyjson_arr_foreach(json_at(json.root, "interrupts"), i, n, q)
-        {
-            question_put(&words, q);
-            visible_put_lines(&text, buf_text(&words));
-            buf_clear(&words);
-            buf_char(&text, '\n');
-        }
-        json_reader_done(&reader);
-    }
     if (code == EXIT_OK)
-        (void)fprintf(stderr, "%.*s> ", STR_ARG(buf_text(&text)));
-    return code;
+        code = remote_json(r, &reply, &reader, &json);
+    if (code != EXIT_OK)
+        return code;
+    json_each(q, json_at(json.root, "interrupts")) {
+        question_put(&words, q);
+        visible_put_lines(&text, buf_text(&words));
+        buf_clear(&words);
+        buf_char(&text, '\n');
+    }
+    (void)fprintf(stderr, "%.*s> ", STR_ARG(buf_text(&text)));
+    return EXIT_OK;
 }
 
 /* --- the answer ------------------------------------------------------------------------------
@@ -72,17 +68,15 @@ static int send_answer(struct remote *r, const struct args *args, struct str val
 
     remote_job_path(&path, "/v1/jobs/", args_word(args, 0), "/answer");
     question_put_body(&body, value, args_have(args, OPT_TEXT), str_of(id != NULL ? id : ""));
-    int code = path.error != 0 || body.error != 0
-                   ? cli_usage_error(args->path, "that is too long")
-                   : remote_post(r, path.p, "application/json", buf_text(&body), &reply);
-    if (code == EXIT_OK && args_have(args, FLAG_JSON))
-        code = remote_write(r, &reply);
-    return code;
+    if (path.error != 0 || body.error != 0)
+        return cli_usage_error(args->path, "that is too long");
+    int code = remote_post(r, path.p, "application/json", buf_text(&body), &reply);
+    return code == EXIT_OK && args_have(args, FLAG_JSON) ? remote_write(r, &reply) : code;
 }
 
 static int run(const struct args *args)
 {
-    struct remote r;
+    struct remote r LOCAL_REMOTE;
     struct buf value LOCAL_BUF(MAX_ANSWER);
 
     int code = remote_open(args, &r);
@@ -92,10 +86,7 @@ static int run(const struct args *args)
         code = show_questions(&r, args_word(args, 0));
     if (code == EXIT_OK && args->n_words == 1)
         code = read_answer(args, &value);
-    if (code == EXIT_OK)
-        code = send_answer(&r, args, buf_text(&value));
-    remote_close(&r);
-    return code;
+    return code != EXIT_OK ? code : send_answer(&r, args, buf_text(&value));
 }
 
 static const struct flag flags[] = {

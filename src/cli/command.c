@@ -327,3 +327,8 @@ int cli_write(const char *path, struct str text)
         return cli_trouble(path, "the output cannot be written");
     return EXIT_OK;
 }
+
+int cli_write_buf(const char *path, const struct buf *b)
+{
+    return b->error != 0 ? cli_trouble(path, "out of memory") : cli_write(path, buf_text(b));
+}

@@ -109,5 +109,7 @@ int cli_trouble(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes all of it to standard output; says if that failed. */
 int cli_write(const char *path, struct str text);
+/* The same for a buffer; says if its memory ran out. */
+int cli_write_buf(const char *path, const struct buf *b);
 
 #endif

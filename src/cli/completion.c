@@ -405,18 +405,13 @@ static const struct shell {
 static int run(const struct args *args)
 {
     struct buf out LOCAL_BUF(MAX_SCRIPT);
-    int code;
 
     for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
         if (str_eq(args_word(args, 0), str_of(shells[i].name)))
             shells[i].script(&out);
-    if (out.error != 0)
-        code = cli_trouble(args->path, "out of memory");
-    else if (out.n == 0)
-        code = cli_usage_error(args->path, "it takes bash, zsh or fish");
-    else
-        code = cli_write(args->path, buf_text(&out));
-    return code;
+    if (out.n == 0 && out.error == 0)
+        return cli_usage_error(args->path, "it takes bash, zsh or fish");
+    return cli_write_buf(args->path, &out);
 }
 
 const struct command command_completion = {

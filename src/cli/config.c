@@ -199,9 +199,9 @@ static int run_reference(const struct args *args)
         server_config_agent_reference(&out);
     else if (str_is(part, "graphs"))
         agent_file_reference(&out);
-    return out.error != 0 ? cli_trouble(args->path, "out of memory")
-           : out.n == 0   ? cli_usage_error(args->path, "it takes server, agents or graphs")
-                          : cli_write(args->path, buf_text(&out));
+    if (out.n == 0 && out.error == 0)
+        return cli_usage_error(args->path, "it takes server, agents or graphs");
+    return cli_write_buf(args->path, &out);
 }
 
 static const struct command config_reference = {

@@ -323,7 +323,7 @@ static void judge_silence(struct doctor *d, const struct watch_stream *w)
 static int submit(struct doctor *d, const char *input, char id[128])
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader = { 0 };
+    struct json_reader reader ANSWER_READER;
     struct json json;
     struct buf body LOCAL_BUF(4096);
 
@@ -336,7 +336,6 @@ static int submit(struct doctor *d, const char *input, char id[128])
         code = remote_json(&d->remote, &reply, &reader, &json);
     if (code == EXIT_OK)
         (void)snprintf(id, 128, "%.*s", STR_ARG(json_text(json_at(json.root, "job_id"))));
-    json_reader_done(&reader);
     return code;
 }
 

@@ -79,14 +79,11 @@ int remote_ending(const yyjson_val *job)
 
 static int code_of(const struct remote_follow *f, const struct client_reply *reply)
 {
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
 
     int code = remote_json(f->remote, reply, &reader, &json);
-    if (code == EXIT_OK)
-        code = remote_ending(json.root);
-    json_reader_done(&reader);
-    return code;
+    return code != EXIT_OK ? code : remote_ending(json.root);
 }
 
 /* The server may be restarting. */

@@ -88,8 +88,7 @@ static void on_left(void *arg, struct str job, struct str id, struct str how)
 static int on_rest(void *arg)
 {
     struct news *l = arg;
-    int code = l->out.error != 0 ? cli_trouble(l->args->path, "out of memory")
-                                 : cli_write(l->args->path, buf_text(&l->out));
+    int code = cli_write_buf(l->args->path, &l->out);
 
     buf_clear(&l->out);
     return code;

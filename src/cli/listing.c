@@ -127,8 +127,7 @@ static void take(void *arg, yyjson_val *item)
 
 static int flush(struct listing *l)
 {
-    int code = l->out.error != 0 ? cli_trouble(l->args->path, "out of memory")
-                                 : cli_write(l->args->path, buf_text(&l->out));
+    int code = cli_write_buf(l->args->path, &l->out);
 
     buf_clear(&l->out);
     return code;

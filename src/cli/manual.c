@@ -72,7 +72,6 @@ static int run(const struct args *args)
 {
     struct str part = args_word(args, 0);
     struct buf out LOCAL_BUF(MAX_PAGE);
-    int code;
 
     if (str_is(part, "commands"))
         visit_commands(put_command, &out);
@@ -80,13 +79,9 @@ static int run(const struct args *args)
         put_flags(&out, &command_verify, false); /* it has all of them */
     else if (str_is(part, "settings"))
         server_config_manual(&out);
-    if (out.error != 0)
-        code = cli_trouble(args->path, "out of memory");
-    else if (out.n == 0)
-        code = cli_usage_error(args->path, "it takes commands, shared or settings");
-    else
-        code = cli_write(args->path, buf_text(&out));
-    return code;
+    if (out.n == 0 && out.error == 0)
+        return cli_usage_error(args->path, "it takes commands, shared or settings");
+    return cli_write_buf(args->path, &out);
 }
 
 const struct command command_manual = {

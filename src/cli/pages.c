@@ -29,22 +29,21 @@ int pages_next(struct pages *p,
                void *arg)
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
     struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
 
     put_query(p, args, limit, &path);
-    int code = path.error != 0 ? cli_usage_error(r->path, "that is too long")
-                               : remote_get(r, path.p, &reply);
-    if (code == EXIT_OK) {
+    if (path.error != 0)
+        return cli_usage_error(r->path, "that is too long");
+    int code = remote_get(r, path.p, &reply);
+    if (code == EXIT_OK)
         code = remote_json(r, &reply, &reader, &json);
-        if (code == EXIT_OK) {
-            json_each(item, json_get(json.root, str_of(p->member)))
-                take(arg, item);
-            (void)snprintf(p->next, sizeof(p->next), "%.*s",
-                           STR_ARG(json_text(json_at(json.root, "next"))));
-        }
-        json_reader_done(&reader);
-    }
-    return code;
+    if (code != EXIT_OK)
+        return code;
+    json_each(item, json_get(json.root, str_of(p->member)))
+        take(arg, item);
+    (void)snprintf(p->next, sizeof(p->next), "%.*s",
+                   STR_ARG(json_text(json_at(json.root, "next"))));
+    return EXIT_OK;
 }

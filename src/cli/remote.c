@@ -128,18 +128,15 @@ int remote_job(struct remote *r,
                struct client_reply *reply)
 {
     struct buf path LOCAL_BUF(REMOTE_MAX_PATH);
-    int code;
 
     remote_job_path(&path, prefix, job, rest);
     if (path.error != 0)
-        code = cli_trouble(r->path, "the job's id is too long");
-    else if (strcmp(method, "GET") == 0)
-        code = remote_get(r, path.p, reply);
-    else if (strcmp(method, "POST") == 0)
-        code = remote_post(r, path.p, NULL, STR_NONE, reply);
-    else
-        code = answered(r, client_delete(r->client, path.p, REMOTE_TIMEOUT_MS, reply), reply);
-    return code;
+        return cli_trouble(r->path, "the job's id is too long");
+    if (strcmp(method, "GET") == 0)
+        return remote_get(r, path.p, reply);
+    if (strcmp(method, "POST") == 0)
+        return remote_post(r, path.p, NULL, STR_NONE, reply);
+    return answered(r, client_delete(r->client, path.p, REMOTE_TIMEOUT_MS, reply), reply);
 }
 
 int remote_json(const struct remote *r,
@@ -147,7 +144,6 @@ int remote_json(const struct remote *r,
                 struct json_reader *reader,
                 struct json *ret)
 {
-    json_reader_init(reader, SIZE_MAX / 64, 256);
     if (json_read(reader, buf_text(&reply->body), ret, NULL) == 0 && yyjson_is_obj(ret->root))
         return EXIT_OK;
     return cli_trouble(r->path,
@@ -175,18 +171,14 @@ int remote_put(const struct remote *r,
                const struct client_reply *reply,
                int (*put)(const struct args *args, yyjson_val *answer, struct buf *out))
 {
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
     struct buf out LOCAL_BUF(MAX_OUT);
 
     int code = remote_json(r, reply, &reader, &json);
     if (code == EXIT_OK)
         code = put(args, json.root, &out);
-    if (code == EXIT_OK)
-        code = out.error != 0 ? cli_trouble(r->path, "out of memory")
-                              : cli_write(r->path, buf_text(&out));
-    json_reader_done(&reader);
-    return code;
+    return code != EXIT_OK ? code : cli_write_buf(r->path, &out);
 }
 
 int remote_show(const struct args *args,
@@ -195,16 +187,15 @@ int remote_show(const struct args *args,
                 int (*put)(const struct args *args, yyjson_val *answer, struct buf *out))
 {
     struct client_reply reply LOCAL_REPLY;
-    struct remote r;
+    struct remote r LOCAL_REMOTE;
 
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", prefix, args_word(args, 0), rest, &reply);
-    if (code == EXIT_OK)
-        code = args_have(args, FLAG_JSON) ? remote_write(&r, &reply)
-                                          : remote_put(&r, args, &reply, put);
-    remote_close(&r);
-    return code;
+    if (code != EXIT_OK)
+        return code;
+    return args_have(args, FLAG_JSON) ? remote_write(&r, &reply)
+                                      : remote_put(&r, args, &reply, put);
 }
 
 int remote_each(const struct args *args,
@@ -213,7 +204,7 @@ int remote_each(const struct args *args,
                 int (*tell)(const struct remote *r, struct str job, struct client_reply *reply))
 {
     struct client_reply reply LOCAL_REPLY;
-    struct remote r;
+    struct remote r LOCAL_REMOTE;
 
     int code = remote_open(args, &r);
     for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
@@ -223,6 +214,5 @@ int remote_each(const struct args *args,
             one = tell(&r, args_word(args, i), &reply);
         code = one > code ? one : code;
     }
-    remote_close(&r);
     return code;
 }

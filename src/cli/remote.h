@@ -22,6 +22,10 @@ int remote_open(const struct args *args, struct remote *ret);
 int remote_open_at(const struct args *args, const char *url, struct remote *ret);
 void remote_close(struct remote *r);
 
+/* For locals, as LOCAL_BUF: a server, and the reader of its answers. */
+#define LOCAL_REMOTE  __attribute__((cleanup(remote_close))) = { 0 }
+#define ANSWER_READER LOCAL_READER(SIZE_MAX / 64, 256)
+
 /* One request.  EXIT_OK: it was answered with 2xx; else an exit code, and the reason is on
  * standard error. */
 int remote_get(struct remote *r, const char *path, struct client_reply *reply);
@@ -46,8 +50,7 @@ int remote_failed(const struct remote *r, int err);
 /* For an answer that is not the wanted one. */
 int remote_refused(const struct remote *r, const struct client_reply *reply);
 
-/* Reads an answer's JSON object, which is good as long as the reader and the reply are; the
- * reader is made here, and json_reader_done is the caller's whatever the result. */
+/* Reads an answer's JSON object, which is good as long as the reader and the reply are. */
 int remote_json(const struct remote *r,
                 const struct client_reply *reply,
                 struct json_reader *reader,

@@ -34,24 +34,23 @@ static void put_line(struct buf *b, struct str key, const yyjson_val *v)
 static int put_questions(const struct args *args, struct buf *out)
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
-    struct remote r;
+    struct remote r LOCAL_REMOTE;
 
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_job(&r, "GET", "/v1/interrupts?job=", args_word(args, 0), "", &reply);
-    if (code == EXIT_OK) {
+    if (code == EXIT_OK)
         code = remote_json(&r, &reply, &reader, &json);
-        json_each(q, json_at(json.root, "interrupts")) {
-            put_line(out, STR("asks"), question_words(q));
-            put_line(out, STR("  interrupt_id"), json_at(q, "interrupt_id"));
-            put_line(out, STR("  expires_at"), json_at(q, "expires_at"));
-        }
-        json_reader_done(&reader);
+    if (code != EXIT_OK)
+        return code;
+    json_each(q, json_at(json.root, "interrupts")) {
+        put_line(out, STR("asks"), question_words(q));
+        put_line(out, STR("  interrupt_id"), json_at(q, "interrupt_id"));
+        put_line(out, STR("  expires_at"), json_at(q, "expires_at"));
     }
-    remote_close(&r);
-    return code;
+    return EXIT_OK;
 }
 
 /* What is known of a failure, a line for each thing; what its process wrote follows whole. */

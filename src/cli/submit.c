@@ -119,14 +119,11 @@ static int follow(struct submit *s, struct str id)
                                .job = id,
                                .dialect = dialect != NULL ? dialect : "agent",
                                .term = s->view };
-    struct remote answers;
+    struct remote answers LOCAL_REMOTE;
 
     (void)fprintf(stderr, "job %.*s\n", STR_ARG(id));
     int code = remote_hear(s->args, &f, &answers);
-    if (code == EXIT_OK)
-        code = remote_follow(&f);
-    remote_close(&answers);
-    return code;
+    return code != EXIT_OK ? code : remote_follow(&f);
 }
 
 static int wait_for(struct submit *s, struct str id)
@@ -152,20 +149,16 @@ static int accepted(struct submit *s, struct client_reply *reply)
     struct json_reader reader LOCAL_READER(MAX_INPUT_BYTES, 64);
     struct json json;
     struct str id = STR_NONE;
-    int code = EXIT_OK;
 
     if (json_read(&reader, buf_text(&reply->body), &json, NULL) == 0)
         id = json_text(json_at(json.root, "job_id"));
     if (id.n == 0)
-        code = cli_trouble(s->args->path, "the server's answer has no job_id");
-    else if (args_have(s->args, OPT_FOLLOW))
-        code = follow(s, id);
-    else if (args_have(s->args, OPT_WAIT))
-        code = wait_for(s, id);
-    else
-        code =
-            args_have(s->args, FLAG_JSON) ? remote_write(&s->remote, reply) : write_id(s, id);
-    return code;
+        return cli_trouble(s->args->path, "the server's answer has no job_id");
+    if (args_have(s->args, OPT_FOLLOW))
+        return follow(s, id);
+    if (args_have(s->args, OPT_WAIT))
+        return wait_for(s, id);
+    return args_have(s->args, FLAG_JSON) ? remote_write(&s->remote, reply) : write_id(s, id);
 }
 
 static int check_options(struct submit *s)

@@ -21,7 +21,8 @@ static int run(const struct args *args)
     const char *dialect = args_get(args, OPT_DIALECT);
     bool lines = dialect != NULL || args_have(args, OPT_RAW) || args_have(args, OPT_LINES) ||
                  args_have(args, FLAG_JSON);
-    struct remote r, answers = { 0 };
+    struct remote r LOCAL_REMOTE;
+    struct remote answers LOCAL_REMOTE;
     struct term term;
     struct remote_follow f = { .remote = &r,
                                .job = args_word(args, 0),
@@ -34,11 +35,7 @@ static int run(const struct args *args)
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
         code = remote_hear(args, &f, &answers);
-    if (code == EXIT_OK)
-        code = remote_follow(&f);
-    remote_close(&answers);
-    remote_close(&r);
-    return code;
+    return code != EXIT_OK ? code : remote_follow(&f);
 }
 
 const struct command command_tail = {

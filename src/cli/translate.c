@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 256 * 1024, FOLLOW_MS = 100, MAX_JOB_ID = 100 };
+enum { READ_BYTES = 256 * 1024, FOLLOW_MS = 100, MAX_JOB_ID = 100, MAX_SIZE = 1 << 30 };
 
 /* `--clock fixed`: the first moment of 2026. */
 #define FIXED_CLOCK_MS 1767225600000
@@ -119,119 +119,69 @@ static bool parse_size(const char *text, size_t max, size_t *ret)
     return *ret > 0;
 }
 
-static int parse_modes(const char *text, uint32_t *ret)
+/* A limit stays as it is when its flag is not given. */
+static int read_limit(const struct args *args, int id, size_t max, size_t *ret)
 {
-    struct error err;
+    const char *text = args_get(args, id);
 
-    return mode_list(str_of(text), ret, &err) == 0
-               ? EXIT_OK
-               : cli_usage_error("translate", "%s", err.text);
-}
-
-static int set_limit(struct translate *t, int id, const char *value)
-{
-    struct intake_options *in = &t->filter.intake;
-    size_t *place = id == OPT_MAX_LINE    ? &in->max_line
-                    : id == OPT_MAX_DEPTH ? &in->max_depth
-                                          : &t->filter.field_limit;
-    size_t max = id == OPT_MAX_DEPTH ? 256 : (size_t)1 << 30;
-
-    if (!parse_size(value, max, place))
-        return cli_usage_error("translate", "'%s' is not a size from 1 to %zu", value, max);
+    if (text != NULL && !parse_size(text, max, ret))
+        return cli_usage_error("translate", "'%s' is not a size from 1 to %zu", text, max);
     return EXIT_OK;
 }
 
-static int set_choice(struct translate *t, int id, const char *value)
+static int read_limits(const struct args *args, struct filter_options *f)
+{
+    int code = read_limit(args, OPT_MAX_LINE, MAX_SIZE, &f->intake.max_line);
+
+    if (code == EXIT_OK)
+        code = read_limit(args, OPT_MAX_DEPTH, 256, &f->intake.max_depth);
+    return code != EXIT_OK ? code : read_limit(args, OPT_MAX_FIELD, MAX_SIZE, &f->field_limit);
+}
+
+/* Values that must be one of those that there are. */
+static int read_choices(const struct args *args, struct translate *t)
+{
+    const char *from = args_get(args, OPT_FROM), *to = args_get(args, OPT_TO);
+    const char *framing = args_get(args, OPT_FRAMING), *after = args_get(args, OPT_AFTER);
+    const char *modes = args_get(args, OPT_MODES), *clock = args_get(args, OPT_CLOCK);
+    struct filter_options *f = &t->filter;
+    struct error err;
+
+    if (from != NULL && !event_source_find(str_of(from), &f->intake.from))
+        return cli_usage_error("translate", "there is no source format '%s'", from);
+    if (to != NULL && (f->dialect = dialect_find(str_of(to))) == NULL)
+        return cli_usage_error("translate",
+                               "there is no dialect '%s'; see 'spoolwire dialects'", to);
+    if (framing != NULL && (f->framing = framing_find(str_of(framing))) == NULL)
+        return cli_usage_error("translate", "there is no framing '%s'", framing);
+    if (after != NULL && cursor_parse(str_of(after), &f->after) != 0)
+        return cli_usage_error("translate", "'%s' is not an id such as 57 or 57.1", after);
+    if (modes != NULL && mode_list(str_of(modes), &f->variant.modes, &err) != 0)
+        return cli_usage_error("translate", "%s", err.text);
+    if (t->job != NULL && (t->job[0] == '\0' || strlen(t->job) > MAX_JOB_ID))
+        return cli_usage_error("translate", "a job's id has 1 to %d bytes", MAX_JOB_ID);
+    t->fixed_clock = clock != NULL && strcmp(clock, "fixed") == 0;
+    if (clock != NULL && !t->fixed_clock && strcmp(clock, "real") != 0)
+        return cli_usage_error("translate", "there is no clock '%s': fixed or real", clock);
+    return EXIT_OK;
+}
+
+static int read_options(const struct args *args, struct translate *t)
 {
     struct filter_options *f = &t->filter;
-    struct str s = str_of(value);
 
-    switch (id) {
-    case OPT_FROM:
-        if (!event_source_find(s, &f->intake.from))
-            return cli_usage_error("translate", "there is no source format '%s'", value);
-        return EXIT_OK;
-    case OPT_TO:
-        f->dialect = dialect_find(s);
-        if (f->dialect == NULL)
-            return cli_usage_error("translate",
-                                   "there is no dialect '%s'; see 'spoolwire dialects'", value);
-        return EXIT_OK;
-    case OPT_FRAMING:
-        f->framing = framing_find(s);
-        if (f->framing == NULL)
-            return cli_usage_error("translate", "there is no framing '%s'", value);
-        return EXIT_OK;
-    case OPT_AFTER:
-        if (cursor_parse(s, &f->after) != 0)
-            return cli_usage_error("translate", "'%s' is not an id such as 57 or 57.1", value);
-        return EXIT_OK;
-    case OPT_CLOCK:
-        t->fixed_clock = str_is(s, "fixed");
-        if (!t->fixed_clock && !str_is(s, "real"))
-            return cli_usage_error("translate", "there is no clock '%s': fixed or real", value);
-        return EXIT_OK;
-    default:
-        return parse_modes(value, &f->variant.modes);
-    }
-}
-
-static void set_flag(struct translate *t, int id)
-{
-    switch (id) {
-    case OPT_SUBGRAPHS:
-        t->filter.variant.subgraphs = true;
-        break;
-    case OPT_STATS:
-        t->stats = true;
-        break;
-    case OPT_STRICT:
-        t->filter.intake.strict = true;
-        break;
-    case OPT_FOLLOW:
-        t->follow = true;
-        break;
-    case OPT_ENVELOPE:
-        t->filter.wrap = true;
-        break;
-    case OPT_STORED:
-        t->filter.variant.stored = true;
-        break;
-    default:
-        t->filter.variant.aiq_compat = true;
-        break;
-    }
-}
-
-static int set_option(struct translate *t, int id, const char *value)
-{
-    switch (id) {
-    case OPT_AGENT:
-        t->agent_name = value;
-        return EXIT_OK;
-    case OPT_AGENT_CONFIG:
-        t->agent_config = value;
-        return EXIT_OK;
-    case OPT_JOB:
-        if (value[0] == '\0' || strlen(value) > MAX_JOB_ID)
-            return cli_usage_error("translate", "a job's id has 1 to %d bytes", MAX_JOB_ID);
-        t->job = value;
-        return EXIT_OK;
-    case OPT_FROM:
-    case OPT_TO:
-    case OPT_FRAMING:
-    case OPT_AFTER:
-    case OPT_CLOCK:
-    case OPT_MODES:
-        return set_choice(t, id, value);
-    case OPT_MAX_LINE:
-    case OPT_MAX_DEPTH:
-    case OPT_MAX_FIELD:
-        return set_limit(t, id, value);
-    default:
-        set_flag(t, id);
-        return EXIT_OK;
-    }
+    t->agent_name = args_have(args, OPT_AGENT) ? args_get(args, OPT_AGENT) : "agent";
+    t->agent_config = args_get(args, OPT_AGENT_CONFIG);
+    t->job = args_get(args, OPT_JOB);
+    t->stats = args_have(args, OPT_STATS);
+    t->follow = args_have(args, OPT_FOLLOW);
+    f->intake.strict = args_have(args, OPT_STRICT);
+    f->wrap = args_have(args, OPT_ENVELOPE);
+    f->variant.subgraphs = args_have(args, OPT_SUBGRAPHS);
+    f->variant.stored = args_have(args, OPT_STORED);
+    f->variant.aiq_compat = args_have(args, OPT_COMPAT);
+    int code = read_choices(args, t);
+    return code != EXIT_OK ? code : read_limits(args, f);
 }
 
 /* --- what the filter calls --------------------------------------------------- */
@@ -278,8 +228,7 @@ static void on_bad(void *arg, uint64_t line, const struct error *why)
 
 static int trouble(const struct translate *t, const char *what)
 {
-    (void)fprintf(stderr, "spoolwire translate: %s: %s\n", t->file, what);
-    return EXIT_TROUBLE;
+    return cli_trouble("translate", "%s: %s", t->file, what);
 }
 
 /* A strict stop is a bad line; a reader that left is not an error. */
@@ -385,23 +334,18 @@ static int load_agent(struct translate *t)
 {
     struct error err;
 
-    if (agent_new(str_of(t->agent_name), &t->agent) != 0) {
-        (void)fprintf(stderr, "spoolwire translate: out of memory\n");
-        return EXIT_TROUBLE;
-    }
+    if (agent_new(str_of(t->agent_name), &t->agent) != 0)
+        return cli_trouble("translate", "out of memory");
     t->filter.agent = t->agent;
     if (t->agent_config == NULL)
         return EXIT_OK;
     FILE *in = fopen(t->agent_config, "re");
-    if (in == NULL) {
-        (void)fprintf(stderr, "spoolwire translate: %s: %s\n", t->agent_config,
-                      strerror(errno));
-        return EXIT_TROUBLE;
-    }
+    if (in == NULL)
+        return cli_trouble("translate", "%s: %s", t->agent_config, strerror(errno));
     int code = agent_file_read(in, t->agent_config, t->agent, &err);
     (void)fclose(in); /* only read from */
     if (code != 0)
-        (void)fprintf(stderr, "spoolwire translate: %s\n", err.text);
+        (void)cli_trouble("translate", "%s", err.text);
     return code == 0 ? EXIT_OK : EXIT_USAGE;
 }
 
@@ -440,10 +384,8 @@ static int translate(struct translate *t, char *const *files, size_t n)
         return code;
     if (n > 1) /* lines of several jobs must say whose they are */
         t->filter.wrap = t->filter.name_jobs = true;
-    if (filter_new(&t->filter, &f) != 0) {
-        (void)fprintf(stderr, "spoolwire translate: out of memory\n");
-        return EXIT_TROUBLE;
-    }
+    if (filter_new(&t->filter, &f) != 0)
+        return cli_trouble("translate", "out of memory");
     code = translate_all(t, f, files, n);
     filter_stats(f, &s);
     if (t->stats)
@@ -455,20 +397,16 @@ static int translate(struct translate *t, char *const *files, size_t n)
 static int run(const struct args *args)
 {
     struct translate t = {
-        .agent_name = "agent",
         .filter = { .dialect = &dialect_agent,
                     .framing = &framing_sse,
                     .variant = { .modes = MODE_DEFAULT },
                     .write = on_write,
                     .clock = on_clock },
     };
-    int code = EXIT_OK;
 
     t.filter.arg = t.filter.intake.arg = &t;
     t.filter.intake.bad = on_bad;
-    for (const struct flag *f = flags; code == EXIT_OK && f->name != NULL; f++)
-        if (args_have(args, f->id))
-            code = set_option(&t, f->id, args_get(args, f->id));
+    int code = read_options(args, &t);
     if (code != EXIT_OK)
         return code;
     (void)signal(SIGPIPE, SIG_IGN); /* write() tells, and we stop quietly */

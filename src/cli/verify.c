@@ -309,7 +309,7 @@ static int read_job(struct verify *v, const struct audit_job *job, bool ended)
 static int verify_remote(struct verify *v, struct str id)
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader = { 0 };
+    struct json_reader reader ANSWER_READER;
     struct json json;
 
     begin_job(v);
@@ -332,14 +332,13 @@ static int verify_remote(struct verify *v, struct str id)
                : err == ERR_NOMEM ? memory_out(v)
                                   : remote_failed(&v->remote, err);
     }
-    json_reader_done(&reader);
     return code;
 }
 
 static int verify_page(struct verify *v, char next[40])
 {
     struct client_reply reply LOCAL_REPLY;
-    struct json_reader reader = { 0 };
+    struct json_reader reader ANSWER_READER;
     struct json json;
     char path[120];
 
@@ -354,7 +353,6 @@ static int verify_page(struct verify *v, char next[40])
                 code = verify_remote(v, json_text(json_at(job, "job_id")));
         (void)snprintf(next, 40, "%.*s", STR_ARG(json_text(json_at(json.root, "next"))));
     }
-    json_reader_done(&reader);
     return code;
 }
 

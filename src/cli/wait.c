@@ -61,7 +61,7 @@ static void tell_failure(const struct remote_wait *w, const yyjson_val *job)
 static int ended(struct job_wait *s)
 {
     const struct remote_wait *w = s->w;
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
     struct buf out LOCAL_BUF(MAX_OUT);
 
@@ -76,7 +76,6 @@ static int ended(struct job_wait *s)
                               : cli_write(w->remote->path, buf_text(&out));
         code = written != EXIT_OK ? written : code;
     }
-    json_reader_done(&reader);
     return code;
 }
 
@@ -85,7 +84,7 @@ static int ended(struct job_wait *s)
 
 static void still_going(struct job_wait *s)
 {
-    struct json_reader reader;
+    struct json_reader reader ANSWER_READER;
     struct json json;
 
     if (remote_json(s->w->remote, &s->reply, &reader, &json) == EXIT_OK && !s->asked &&
@@ -93,7 +92,6 @@ static void still_going(struct job_wait *s)
         s->asked = true;
         (void)fprintf(stderr, "the job waits for an answer\n");
     }
-    json_reader_done(&reader);
 }
 
 static int ask(struct job_wait *s, int64_t wait_ms)

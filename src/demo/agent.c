@@ -76,46 +76,44 @@ static const char *const script_options[] = {
     [OPT_ASK_TIMEOUT - OPT_SEED] = "ask_timeout",
 };
 
-static int set_script_option(struct demo_options *o, int id, const char *value)
+static int read_script_options(const struct args *args, struct demo_options *o)
 {
     struct error err;
 
-    if (demo_options_set(o, str_of(script_options[id - OPT_SEED]), str_of(value), &err) != 0)
-        return cli_usage_error("demo-agent", "%s", err.text);
+    for (int id = OPT_SEED; id <= OPT_ASK_TIMEOUT; id++) {
+        const char *value = id == OPT_NO_QUESTION ? "false" : args_get(args, id);
+
+        if (args_have(args, id) && demo_options_set(o, str_of(script_options[id - OPT_SEED]),
+                                                    str_of(value), &err) != 0)
+            return cli_usage_error("demo-agent", "%s", err.text);
+    }
     return EXIT_OK;
 }
 
-static int set_count(unsigned long *place, const char *value)
+static int read_count(const struct args *args, int id, unsigned long *ret)
 {
+    const char *value = args_get(args, id);
     char *end;
 
+    if (value == NULL)
+        return EXIT_OK;
     errno = 0;
     unsigned long n = strtoul(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || n == 0)
         return cli_usage_error("demo-agent", "'%s' is not a number from 1", value);
-    *place = n;
+    *ret = n;
     return EXIT_OK;
 }
 
-static int set_option(struct demo_pull_options *o, int id, const char *value)
+static int read_options(const struct args *args, struct demo_pull_options *o)
 {
-    switch (id) {
-    case OPT_PULL:
-        o->url = value;
-        return EXIT_OK;
-    case OPT_AGENT:
-        o->agent = value;
-        return EXIT_OK;
-    case OPT_WORKER:
-        o->worker = value;
-        return EXIT_OK;
-    case OPT_JOBS:
-        return set_count(&o->max_jobs, value);
-    case OPT_BATCH:
-        return set_count(&o->batch, value);
-    default:
-        return set_script_option(&o->defaults, id, id == OPT_NO_QUESTION ? "false" : value);
-    }
+    o->url = args_get(args, OPT_PULL);
+    o->worker = args_get(args, OPT_WORKER);
+    o->agent = args_have(args, OPT_AGENT) ? args_get(args, OPT_AGENT) : "demo";
+    int code = read_script_options(args, &o->defaults);
+    if (code == EXIT_OK)
+        code = read_count(args, OPT_JOBS, &o->max_jobs);
+    return code != EXIT_OK ? code : read_count(args, OPT_BATCH, &o->batch);
 }
 
 /* --- standard output -----------------------------------------------------------------------
@@ -219,12 +217,6 @@ static int read_line(struct buf *line)
     }
 }
 
-static int trouble(const char *what)
-{
-    (void)fprintf(stderr, "spoolwire demo-agent: %s\n", what);
-    return EXIT_TROUBLE;
-}
-
 static int read_job(struct demo_job *job)
 {
     struct buf line LOCAL_BUF(MAX_JOB);
@@ -235,10 +227,8 @@ static int read_job(struct demo_job *job)
         (void)error_set(&err, code, "%s", error_name(code));
     else if (line.n > 0)
         code = demo_job_read(job, buf_text(&line), &err);
-    if (code == 0)
-        return EXIT_OK;
-    (void)fprintf(stderr, "spoolwire demo-agent: the job cannot be read: %s\n", err.text);
-    return EXIT_TROUBLE;
+    return code == 0 ? EXIT_OK
+                     : cli_trouble("demo-agent", "the job cannot be read: %s", err.text);
 }
 
 static int raised(const struct demo_job *job)
@@ -271,11 +261,11 @@ static int play(const struct demo_job *job)
     case DEMO_RAISED:
         return raised(job);
     case DEMO_STOPPED:
-        return trouble(strerror(o.error));
+        return cli_trouble("demo-agent", "%s", strerror(o.error));
     case DEMO_NO_MEMORY:
         break;
     }
-    return trouble("out of memory");
+    return cli_trouble("demo-agent", "out of memory");
 }
 
 static int run_exec(const struct demo_options *defaults)
@@ -317,15 +307,12 @@ static int begin(struct demo_pull_options *o, bool is_pool)
 
 static int run(const struct args *args)
 {
-    struct demo_pull_options o = { .agent = "demo", .batch = 10 };
-    int code = EXIT_OK;
+    struct demo_pull_options o = { .batch = 10 };
 
     demo_options_init(&o.defaults);
     if (args_have(args, OPT_POOL) && args_have(args, OPT_PULL))
         return cli_usage_error("demo-agent", "--pool or --pull: jobs come in one way");
-    for (const struct flag *f = flags; code == EXIT_OK && f->name != NULL; f++)
-        if (args_have(args, f->id) && f->id != OPT_POOL)
-            code = set_option(&o, f->id, args_get(args, f->id));
+    int code = read_options(args, &o);
     return code == EXIT_OK ? begin(&o, args_have(args, OPT_POOL)) : code;
 }
 

@@ -287,8 +287,5 @@ int demo_pool(const struct demo_options *defaults)
     wait_for_all(&p);
     (void)pthread_cond_destroy(&p.news);
     (void)pthread_mutex_destroy(&p.lock);
-    if (err == 0)
-        return EXIT_OK;
-    (void)fprintf(stderr, "spoolwire demo-agent: %s\n", error_name(err));
-    return EXIT_TROUBLE;
+    return err == 0 ? EXIT_OK : cli_trouble("demo-agent", "%s", error_name(err));
 }

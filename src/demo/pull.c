@@ -241,15 +241,13 @@ static const char *fate_name(const struct pull *p, enum demo_outcome outcome)
 /* Do not finish a job that another worker has. */
 static void finish(struct pull *p, enum demo_outcome outcome)
 {
-    struct buf body;
+    struct buf body LOCAL_BUF(MAX_BODY);
 
     if (p->fate != FATE_FENCED && p->fate != FATE_LOST) {
-        buf_init(&body, MAX_BODY);
         put_finish(p, &body, outcome);
         job_path(p, "finish");
         if (post(p, end_path(p), "application/json", buf_text(&body)) != 0)
             p->fate = FATE_LOST;
-        buf_done(&body);
     }
     (void)fprintf(stderr, "worker=%s job=%.*s attempt=%lld %s%s%s\n", p->options->worker,
                   STR_ARG(p->job.id), (long long)p->job.attempt, fate_name(p, outcome),
@@ -383,10 +381,8 @@ static int work_on(struct pull *p)
     while (p->options->max_jobs == 0 || n_done < p->options->max_jobs) {
         int err = one_job(p);
 
-        if (err != 0 && err != ERR_BUSY) {
-            (void)fprintf(stderr, "spoolwire demo-agent: %s\n", p->why.text);
-            return EXIT_TROUBLE;
-        }
+        if (err != 0 && err != ERR_BUSY)
+            return cli_trouble("demo-agent", "%s", p->why.text);
         n_done += err == 0;
     }
     return EXIT_OK;
