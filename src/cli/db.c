@@ -6,7 +6,9 @@
 #include "cli/commands.h"
 #include "cli/data.h"
 #include "cli/examine.h"
+#include "config/values/database_url.h"
 #include "dialect/render.h"
+#include "store/copy.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -276,10 +278,110 @@ static const struct command db_status = {
     .run = examine_print,
 };
 
-static const struct command *const parts[] = { &db_init,        &db_status,
-                                               &db_migrate,     &command_check,
-                                               &command_backup, &command_vacuum,
-                                               &command_stats,  NULL };
+/* --- copy -----------------------------------------------------------------------------------
+ */
+
+enum { OPT_FROM = FLAG_OWN, OPT_TO };
+
+struct copy_report {
+    bool json;
+    struct buf out; /* of JSON */
+};
+
+static void on_copied(void *arg, const char *table, size_t n_rows)
+{
+    struct copy_report *r = arg;
+
+    if (r->json) {
+        json_put_key(&r->out, str_of(table));
+        buf_u64(&r->out, n_rows);
+    } else {
+        printf("%-14s %zu\n", table, n_rows);
+    }
+    (void)fflush(stdout); /* a large table takes a while; cli_write sees errors */
+}
+
+/* Opens it to write, so that no server can have it meanwhile. */
+static int open_end(const struct args *args, int flag, struct store **ret)
+{
+    const char *url = args_get(args, flag);
+    struct error err = { 0 };
+
+    if (url == NULL)
+        return cli_usage_error(args->path, "it takes --from URL and --to URL");
+    if (database_url_check(str_of(url), &err) != 0 ||
+        store_open(&(struct store_options){ .url = url, .busy_ms = 5000 }, ret, &err) != 0)
+        return cli_trouble(args->path, "%s: %s", flag == OPT_FROM ? "--from" : "--to",
+                           err.text);
+    return EXIT_OK;
+}
+
+/* A file that is misspelt would be made, and copied as an empty one. */
+static int check_source(const struct args *args)
+{
+    const char *url = args_get(args, OPT_FROM);
+    struct store *reader = NULL;
+    struct error err = { 0 };
+
+    if (url == NULL || database_url_check(str_of(url), &err) != 0)
+        return EXIT_OK; /* open_end() says it */
+    if (store_open_reader(&(struct store_options){ .url = url, .busy_ms = 5000 }, &reader,
+                          &err) != 0)
+        return cli_trouble(args->path, "--from: %s", err.text);
+    store_close(reader);
+    return EXIT_OK;
+}
+
+static int run_copy(const struct args *args)
+{
+    struct copy_report r = { .json = args_have(args, FLAG_JSON) };
+    struct store *from = NULL, *to = NULL;
+    struct error err = { 0 };
+    int code = check_source(args);
+
+    buf_init(&r.out, 64 * 1024);
+    if (code == EXIT_OK)
+        code = open_end(args, OPT_FROM, &from);
+    if (code == EXIT_OK)
+        code = open_end(args, OPT_TO, &to);
+    if (code == EXIT_OK)
+        json_begin(&r.out);
+    if (code == EXIT_OK && store_copy(from, to, on_copied, &r, &err) != 0)
+        code = cli_trouble(args->path, "%s", err.text);
+    if (code == EXIT_OK) {
+        json_end(&r.out);
+        buf_char(&r.out, '\n');
+        code = cli_write(args->path, r.json ? buf_text(&r.out) : STR("copied and compared\n"));
+    }
+    buf_done(&r.out);
+    store_close(to);
+    store_close(from);
+    return code;
+}
+
+static const struct flag copy_flags[] = {
+    { OPT_FROM, "from", "URL", NULL, "The database to copy: a path or a URL." },
+    { OPT_TO, "to", "URL", NULL, "The one to copy it to, which is new or empty." },
+    { 0 },
+};
+
+static const struct command db_copy = {
+    .name = "copy",
+    .about = "copy it into another, also of another kind",
+    .story = "Copies a database into an empty one, between SQLite and PostgreSQL in either "
+             "direction.  The servers of both must be stopped; no other can start meanwhile.  "
+             "Keys, ids, cursors, leases, tokens and secrets stay good.  The target gets all "
+             "of it in one transaction: interrupted, it stays empty.  Both are compared "
+             "afterwards.",
+    .flags = copy_flags,
+    .exits = "0 the copy is there, and the same",
+    .takes = COMMAND_JSON,
+    .run = run_copy,
+};
+
+static const struct command *const parts[] = { &db_init,       &db_status,      &db_migrate,
+                                               &command_check, &command_backup, &command_vacuum,
+                                               &command_stats, &db_copy,        NULL };
 
 const struct command command_db = {
     .name = "db",

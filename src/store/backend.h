@@ -12,6 +12,7 @@
 #include "store/batch.h"
 #include "store/breadcrumb.h"
 #include "store/checkpoints.h"
+#include "store/copy.h"
 #include "store/items.h"
 #include "store/read.h"
 #include "store/store.h"
@@ -52,7 +53,8 @@
 
 /* Administration of the database.  A backend leaves out what it does not offer. */
 #define STORE_ADMIN(OP)                                                                \
-    OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)
+    OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)   \
+    OP(dump) OP(load) OP(last_key) OP(skip_keys)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;

@@ -161,6 +161,11 @@ static int not_offered(const char *what, struct error *err)
 /* clang-format off */
 ADMIN(check, (store_finding_cb cb, void *arg), (cb, arg))
 ADMIN(backup, (const char *path), (path))
+ADMIN(dump, (const struct store_table *table, store_row_cb cb, void *arg), (table, cb, arg))
+ADMIN(load, (const struct store_table *table, const struct store_cell *cells, size_t n),
+      (table, cells, n))
+ADMIN(last_key, (enum store_keys kind, int64_t *ret), (kind, ret))
+ADMIN(skip_keys, (enum store_keys kind, int64_t last), (kind, last))
 ADMIN(disk, (struct store_disk *ret), (ret))
 ADMIN(identity, (char ret[STORE_IDENTITY_BYTES]), (ret))
 ADMIN(breadcrumb, (struct breadcrumb *ret), (ret))

@@ -7,8 +7,9 @@ import stat
 import subprocess
 import threading
 
-from gateway import (CLOSING, OPENING, PROGRAM, PULL, STORY, Server, Worker, again, interrupt, play, root_end, token, until)
+from gateway import CLOSING, OPENING, PROGRAM, PULL, STORY, Server, Worker, again, play, root_end, token, until
 from harness import RECORDINGS, case, cases, check, contains, equal
+from many_jobs import many_jobs
 
 
 def run(*args, want=0, **more):
@@ -23,37 +24,6 @@ def verify(s, *jobs, want=0, online=True):
     where = ["--url", s.url] if online else ["--data", s.data]
     out, _ = run("verify", *where, "--json", *jobs, want=want)
     return {row["job_id"]: row for row in map(json.loads, out.splitlines())}
-
-
-def many_jobs(s):
-    """Jobs of every state and shape."""
-    play(s, job_id="plain")
-    s.submit("demo", job_id="demo", input={"speed": 0, "fan_out": 3})
-    s.submit("demo", job_id="bad", input={"speed": 0, "fail_at": "writer"})
-    s.submit(job_id="cancelled")
-    s.post("/v1/jobs/cancelled/cancel")
-    s.submit(job_id="open")
-    lease = Worker(s).lease()
-    lease.send(*OPENING, token("half"))
-    s.submit(job_id="asks")
-    lease = Worker(s).lease()
-    lease.send(*again(2, [*OPENING, interrupt()]))
-    lease.finish("interrupted")
-    equal(s.state("asks"), "waiting")
-    s.submit(job_id="answered")
-    lease = Worker(s).lease()
-    lease.send(*again(3, [*OPENING, interrupt()]))
-    lease.finish("interrupted")
-    run("answer", "answered", "yes", "--url", s.url)
-    lease = Worker(s).lease()
-    equal(lease.job, "answered")
-    lease.send(*again(4, STORY))
-    lease.finish()
-    s.submit(job_id="retried")
-    Worker(s).lease().send(*OPENING)
-    for id in ("demo", "bad"):
-        until(f"{id} ends", lambda: s.state(id) in ("succeeded", "failed"))
-    s.submit(job_id="queued")
 
 
 AGENTS = {"pull": PULL}

@@ -78,6 +78,10 @@ FUNCTION(PGconn *, PQconnectdbParams,
          (words, values, expand))
 FUNCTION(PQnoticeReceiver, PQsetNoticeReceiver,
          (PGconn *conn, PQnoticeReceiver receiver, void *arg), (conn, receiver, arg))
+FUNCTION(int, PQsendQueryParams,
+         (PGconn *conn, const char *query, int n, const Oid *types, const char *const *values,
+          const int *lengths, const int *formats, int result_format),
+         (conn, query, n, types, values, lengths, formats, result_format))
 FUNCTION(int, PQsendPrepare,
          (PGconn *conn, const char *name, const char *query, int n, const Oid *types),
          (conn, name, query, n, types))

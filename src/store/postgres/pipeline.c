@@ -80,17 +80,38 @@ int settle(struct postgres_store *s, PGresult **ret_last, struct error *err)
 
 /* --- sending --------------------------------------------------------------------- */
 
-int send_params(struct postgres_params *p, bool must, struct error *err)
+int send_named(struct postgres_params *p, const char *name, struct error *err)
 {
     struct postgres_store *s = p->s;
-    char name[16];
 
     assert(p->n <= POSTGRES_MAX_PARAMS);
-    if (PQsendQueryPrepared(s->conn, statement_name(p->id, must, name), p->n, p->values,
-                            p->lengths, binary, 1) != 1)
+    if (PQsendQueryPrepared(s->conn, name, p->n, p->values, p->lengths, binary, 1) != 1)
         return postgres_fault(s, NULL, err);
     s->n_unread++;
     return 0;
+}
+
+int send_params(struct postgres_params *p, bool must, struct error *err)
+{
+    char name[16];
+
+    return send_named(p, statement_name(p->id, must, name), err);
+}
+
+int prepare_text(struct postgres_store *s, const char *name, const char *sql, struct error *err)
+{
+    if (PQsendPrepare(s->conn, name, sql, 0, NULL) != 1)
+        return postgres_fault(s, NULL, err);
+    s->n_unread++;
+    return 0;
+}
+
+int run_text(struct postgres_store *s, const char *sql, PGresult **ret, struct error *err)
+{
+    if (PQsendQueryParams(s->conn, sql, 0, NULL, NULL, NULL, NULL, 1) != 1)
+        return postgres_fault(s, NULL, err);
+    s->n_unread++;
+    return settle(s, ret, err);
 }
 
 /* The transaction, if there is one, cannot be committed any more. */

@@ -27,6 +27,10 @@ static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
 #undef ENTRY
 /* PostgreSQL's own tools do the rest: pg_dump, amcheck, autovacuum. */
 static const struct store_admin admin = { .check = postgres_check,
+                                          .dump = postgres_dump,
+                                          .load = postgres_load,
+                                          .last_key = postgres_last_key,
+                                          .skip_keys = postgres_skip_keys,
                                           .identity = postgres_identity,
                                           .breadcrumb = postgres_breadcrumb };
 

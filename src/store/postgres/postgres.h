@@ -21,6 +21,7 @@
  *     tokens.c      rows of tokens
  *     admin.c       its identity, the breadcrumb
  *     clock.c       stored times, when the wall clock is set
+ *     copy.c        rows of any table, for copies of the whole
  *     pooler.c      is a session really ours?
  *     examine.c     looking at a database beforehand
  *     fault.c       PostgreSQL's errors, as ours and in words */
@@ -78,10 +79,11 @@ struct postgres_store {
     bool relaxed;     /* commits do not wait for the disk */
     unsigned busy_ms; /* how long to wait for the lock of our own last session */
     bool in_transaction;
-    bool gathering;                /* writes are sent and not waited for */
-    struct postgres_chunks chunks; /* gathered and not sent */
-    struct error failure;          /* of the transaction; code 0: it may be committed */
-    unsigned n_unread;             /* statements whose results were not read yet */
+    bool gathering;                    /* writes are sent and not waited for */
+    const struct store_table *loading; /* whose statement is prepared: copy.c */
+    struct postgres_chunks chunks;     /* gathered and not sent */
+    struct error failure;              /* of the transaction; code 0: it may be committed */
+    unsigned n_unread;                 /* statements whose results were not read yet */
     PGresult *kept;  /* owned; has the texts of the row that was handed out last */
     int64_t epoch;   /* of the shard, since we hold it; 0: we never did */
     int64_t turn;    /* of this epoch: the last one that is stored */
@@ -103,6 +105,10 @@ static inline struct postgres_store *postgres_of(struct store *s)
 #define POSTGRES_OP(name) STORE_DECLARE(postgres, name)
 STORE_OPS(POSTGRES_OP)
 POSTGRES_OP(check)
+POSTGRES_OP(dump)
+POSTGRES_OP(load)
+POSTGRES_OP(last_key)
+POSTGRES_OP(skip_keys)
 POSTGRES_OP(identity)
 POSTGRES_OP(breadcrumb)
 #undef POSTGRES_OP
@@ -208,6 +214,16 @@ int write_row(struct postgres_params *p, struct error *err);
 /* Sends a statement, or its variant that fails unless it changes a row; its result is read
  * later. */
 int send_params(struct postgres_params *p, bool must, struct error *err);
+/* The same for one that was prepared under a name: prepare_text(). */
+int send_named(struct postgres_params *p, const char *name, struct error *err);
+/* Queues the preparation of a statement that is none of the list. */
+int prepare_text(struct postgres_store *s,
+                 const char *name,
+                 const char *sql,
+                 struct error *err);
+/* Runs one that is not prepared, and settles what was sent before.  The caller clears *@ret,
+ * which may be NULL. */
+int run_text(struct postgres_store *s, const char *sql, PGresult **ret, struct error *err);
 /* The same without parameters. */
 int send_plain(struct postgres_store *s, enum postgres_statement id, struct error *err);
 /* Reads all results.  The last one is *@ret_last (unless NULL), which the caller clears. */

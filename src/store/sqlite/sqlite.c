@@ -268,6 +268,7 @@ void sqlite_close(struct store *store)
     if (s->transaction != TRANSACTION_NONE)
         sqlite_rollback(store);
     statements_finalize(s);
+    copy_release(s);
     /* The last connection moves the WAL into the file; what it cannot move stays there. */
     (void)sqlite3_close(s->db);
     if (s->lock_fd >= 0)

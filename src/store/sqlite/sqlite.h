@@ -7,6 +7,7 @@
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
  *     suspects.c    jobs over which the server has crashed
+ *     copy.c        rows of any table, for copies of the whole
  *     breadcrumb.c  the mapped page that names the job being folded
  *     records.c     rows of records, and retention
  *     questions.c   rows of questions
@@ -195,9 +196,13 @@ struct sqlite_store {
     struct store base;
     sqlite3 *db;                             /* owned */
     sqlite3_stmt *statements[STATEMENT_MAX]; /* owned; a reader has only those that read */
-    char *path;                              /* owned; absolute, no links; or ":memory:" */
-    char name[112]; /* of the file, for messages: the path or its end */
-    int lock_fd;    /* owned; -1: none */
+    struct sqlite_loading {
+        const struct store_table *table;
+        sqlite3_stmt *insert; /* owned */
+    } loading;                /* rows of this table are being copied here */
+    char *path;               /* owned; absolute, no links; or ":memory:" */
+    char name[112];           /* of the file, for messages: the path or its end */
+    int lock_fd;              /* owned; -1: none */
     bool writes;
     bool beside;  /* see store_open_beside */
     bool relaxed; /* commits are not synced */
@@ -244,6 +249,10 @@ void file_sync_folder(const struct sqlite_store *s);
 /* --- breadcrumb.c ---------------------------------------------------------------- */
 
 void breadcrumb_unmap(struct sqlite_store *s);
+
+/* --- copy.c ---------------------------------------------------------------------- */
+
+void copy_release(struct sqlite_store *s);
 
 /* --- wal.c ----------------------------------------------------------------------- */
 
