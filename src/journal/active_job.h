@@ -60,8 +60,8 @@ struct active_job {
 
 /* Records of one job that share a row of the store: the last lines of the turn's batch. */
 struct record_chunk {
-    struct active_job *live; /* NULL: none */
-    size_t from;             /* in batch.records */
+    struct active_job *job; /* NULL: none */
+    size_t from;            /* in batch.records */
 };
 
 /* Keys of new rows that were taken and not used yet. */
@@ -125,7 +125,7 @@ struct journal {
     bool is_late, was_late; /* something has to wait for the next turn, which reads its rows */
     struct journal_request *put_off; /* requests that do; oldest first */
     uint64_t put_off_since_us;       /* when the oldest of them arrived */
-    struct record_chunk run;
+    struct record_chunk chunk;
     struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
     int64_t now;       /* see clock.c */
@@ -169,55 +169,55 @@ struct active_job *active_job_find(struct journal *j, struct str id);
 /* The one whose lease was asked for with @request_id. */
 struct active_job *active_job_find_lease(struct journal *j, struct str request_id);
 /* Its lease was asked for with @request_id (absent: with none, or it is over). */
-int active_job_set_request(struct active_job *l, struct str request_id);
+int active_job_set_request(struct active_job *job, struct str request_id);
 /* A new one for @row (texts copied); it is entered. */
 int active_job_add(struct journal *j, const struct job_row *row, struct active_job **ret);
 /* Forgets it. */
-void active_job_remove(struct active_job *l);
+void active_job_remove(struct active_job *job);
 /* It takes part in this turn.  What a worker's sign of life changes (when the lease ends,
  * what came last) is stored with its row within ROW_EVERY_MS: nobody needs it to recover. */
-void active_job_touch(struct active_job *l);
+void active_job_touch(struct active_job *job);
 /* And its row is stored with the turn. */
-void active_job_change(struct active_job *l);
+void active_job_change(struct active_job *job);
 /* Its last batch has been taken. */
-void active_job_took_batch(struct active_job *l, int64_t batch, bool with_records);
+void active_job_took_batch(struct active_job *job, int64_t batch, bool with_records);
 /* What is emitted from now on goes into another row of the store. */
 int journal_end_chunk(struct journal *j);
 int active_job_set_text(struct str *place, struct str text);
 /* May the store have questions of it? */
-bool active_job_has_asked(const struct active_job *l);
+bool active_job_has_asked(const struct active_job *job);
 /* Its fold, which was wanted before the turn, or is new. */
-int active_job_fold(struct active_job *l, struct fold **ret);
+int active_job_fold(struct active_job *job, struct fold **ret);
 /* Makes the move if the table allows it, else ERR_REFUSED. */
-int active_job_move(struct active_job *l, enum job_state to);
+int active_job_move(struct active_job *job, enum job_state to);
 /* Ends the job: closes what is open, the terminal record and the state. */
-int active_job_end(struct active_job *l, const struct job_ending *ending);
+int active_job_end(struct active_job *job, const struct job_ending *ending);
 /* The same without an output. */
-int active_job_finish(struct active_job *l,
+int active_job_finish(struct active_job *job,
                       enum job_end end,
                       struct str error,
                       struct str type);
 /* Takes over the final state that the worker's own event has put into the log. */
-int active_job_follow_fold(struct active_job *l);
+int active_job_follow_fold(struct active_job *job);
 /* Its worker is lost: requeued within the budget, else failed.  If it has asked a question, its
  * attempt counts as finished and is not used up. */
-int active_job_lose_worker(struct active_job *l, struct str why, struct str type);
-int active_job_lose(struct active_job *l, const struct job_ending *ending);
+int active_job_lose_worker(struct active_job *job, struct str why, struct str type);
+int active_job_lose(struct active_job *job, const struct job_ending *ending);
 /* The same without using up an attempt, as when a worker returns it. */
-int active_job_requeue(struct active_job *l, struct str why);
+int active_job_requeue(struct active_job *job, struct str why);
 /* The turn is over: forgets what it did. */
-void active_job_end_turn(struct active_job *l);
+void active_job_end_turn(struct active_job *job);
 /* It is set aside since @since; 0: it is not. */
-void active_job_set_aside(struct active_job *l, int64_t since);
+void active_job_set_aside(struct active_job *job, int64_t since);
 /* The turn failed: as it is in the store; gone when it is not there. */
-void active_job_reload(struct active_job *l);
+void active_job_reload(struct active_job *job);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
 
 /* For a fold that is rebuilt from records that are read before the turn (known.c): a rebuild
  * begins, takes each record, and ends, complete or not; then the job has its fold.  At the end
  * of the turn, a fold that was not needed goes. */
-struct rebuild *rebuild_begin(struct active_job *l); /* NULL: it cannot be now */
+struct rebuild *rebuild_begin(struct active_job *job); /* NULL: it cannot be now */
 int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored);
 void rebuild_end(struct rebuild *r, bool is_complete);
 void rebuild_done(const struct rebuild *r);
@@ -227,14 +227,14 @@ void rebuild_done(const struct rebuild *r);
 /* Collects what the requests, and time, may need: see known.h. */
 void wants_collect(struct journal *j, const struct journal_request *list);
 /* Time may bring something to this job. */
-void wants_of_time(struct active_job *l);
+void wants_of_time(struct active_job *job);
 /* The thread, whose runs are these, may be deleted. */
 void wants_of_thread(struct journal *j, int64_t thread);
 /* Is everything known that the request may need now?  And what time may bring to the job, who
  * leases it is told, and the deletion of the thread needs? */
 bool wants_are_known(struct journal *j, const struct journal_request *req);
-bool wants_of_time_are_known(struct active_job *l);
-bool wants_of_lease_are_known(struct active_job *l);
+bool wants_of_time_are_known(struct active_job *job);
+bool wants_of_lease_are_known(struct active_job *job);
 bool wants_of_thread_are_known(struct journal *j, int64_t thread);
 
 /* --- owner.c ----------------------------------------------------------------- */
@@ -242,10 +242,10 @@ bool wants_of_thread_are_known(struct journal *j, int64_t thread);
 /* NULL: it has no live jobs. */
 const struct owner *owner_find(const struct journal *j, struct str name);
 /* A new job counts as its owner's, or does so no longer. */
-int owner_join(struct active_job *l);
-void owner_leave(struct active_job *l);
+int owner_join(struct active_job *job);
+void owner_leave(struct active_job *job);
 /* May it begin? */
-bool owner_has_room(const struct active_job *l);
+bool owner_has_room(const struct active_job *job);
 /* Some job of its has ended or the like: those that may begin now go to their queues. */
 void owner_release(struct owner *o); /* may be NULL */
 /* At the end of a turn, stored or not: whoever works is told of them. */
@@ -254,7 +254,7 @@ void owners_tell(struct journal *j);
 /* --- suspects.c -------------------------------------------------------------- */
 
 /* Refuses a request for a job that is set aside; true if it did. */
-bool suspects_refuse(const struct active_job *l, struct journal_request *req);
+bool suspects_refuse(const struct active_job *job, struct journal_request *req);
 /* After a crash: is it the one that was being folded?  Changes the row, before it is added. */
 void suspects_take(struct journal *j, struct job_row *row);
 /* All are added: stores what suspects_take has changed, and tells. */
@@ -265,8 +265,8 @@ void journal_release(struct journal *j, struct journal_request *req);
 
 void queue_init(struct queue *q);
 /* Into its agent's queue, or its owner's; nowhere when its agent is not configured. */
-void active_job_enqueue(struct active_job *l);
-void active_job_dequeue(struct active_job *l);
+void active_job_enqueue(struct active_job *job);
+void active_job_dequeue(struct active_job *job);
 
 /* --- agents.c ---------------------------------------------------------------- */
 
@@ -277,26 +277,26 @@ void journal_set_settings(struct journal *j, struct journal_request *req);
 /* --- questions.c ------------------------------------------------------------- */
 
 /* What this turn did to its questions is done with. */
-void questions_forget(struct active_job *l);
+void questions_forget(struct active_job *job);
 /* Its fold has emitted one. */
-int questions_asked(struct active_job *l, const struct record *rec);
+int questions_asked(struct active_job *job, const struct record *rec);
 /* It has emitted a pause. */
-void questions_paused(struct active_job *l);
+void questions_paused(struct active_job *job);
 /* Its fold has said that it goes on, whoever has decided that. */
-int questions_passed(struct active_job *l, const struct record *rec);
+int questions_passed(struct active_job *job, const struct record *rec);
 /* Something was answered, or it has just come to wait: goes on if nothing is open. */
-int questions_go_on(struct active_job *l);
+int questions_go_on(struct active_job *job);
 /* The first deadline has come. */
-int questions_expire(struct active_job *l);
-void journal_expire_questions(struct active_job *l, struct journal_request *req);
+int questions_expire(struct active_job *job);
+void journal_expire_questions(struct active_job *job, struct journal_request *req);
 /* For a lease: the answers that the job goes on with. */
-int questions_put_answers(struct active_job *l, struct journal_request *req);
+int questions_put_answers(struct active_job *job, struct journal_request *req);
 void journal_reply(struct journal *j, struct journal_request *req);
-void journal_pause(struct active_job *l, struct journal_request *req);
-void journal_resume(struct active_job *l, struct journal_request *req);
+void journal_pause(struct active_job *job, struct journal_request *req);
+void journal_resume(struct active_job *job, struct journal_request *req);
 
 /* It goes on, and with which answers is not known here. */
-int questions_answered_elsewhere(struct active_job *l);
+int questions_answered_elsewhere(struct active_job *job);
 
 /* --- channel.c --------------------------------------------------------------- */
 
@@ -305,8 +305,8 @@ void journal_feed(struct journal *j, struct journal_request *req);
 /* --- runs.c ------------------------------------------------------------------ */
 
 /* A new job is one of its thread's, or is so no longer. */
-int runs_join(struct active_job *l);
-void runs_leave(struct active_job *l);
+int runs_join(struct active_job *job);
+void runs_leave(struct active_job *job);
 /* Those of the thread of this key, linked by next_run. */
 struct active_job *runs_first(const struct journal *j, int64_t thread);
 /* A thread with open runs; by its id only when its row is known.  NULL: there is none. */
@@ -318,13 +318,13 @@ int thread_keep_row(struct thread *t, const struct thread_row *row);
 void runs_forget_rows(struct journal *j);
 /* May it begin?  Not before its time, nor while another run of its thread is at work or has
  * its turn. */
-bool runs_may_begin(const struct active_job *l);
+bool runs_may_begin(const struct active_job *job);
 /* Into its queue, if it may begin and is not there. */
-void runs_release(struct active_job *l);
+void runs_release(struct active_job *job);
 /* Its fold has emitted a record that may have the graph's state. */
-int runs_saw(struct active_job *l, const struct record *rec);
+int runs_saw(struct active_job *job, const struct record *rec);
 /* It has come to its end: what that makes of its thread. */
-int runs_ended(struct active_job *l);
+int runs_ended(struct active_job *job);
 
 /* --- threads.c --------------------------------------------------------------- */
 
@@ -348,7 +348,7 @@ int threads_enter(struct journal *j,
                   struct thread_row *thread,
                   struct job_row *row);
 /* The job is there. */
-int threads_entered(struct active_job *l, struct journal_request *req);
+int threads_entered(struct active_job *job, struct journal_request *req);
 /* Deletes those whose time has come, a few at a time. */
 void threads_expire(struct journal *j);
 void journal_thread_create(struct journal *j, struct journal_request *req);
@@ -386,11 +386,11 @@ int journal_answer_run(struct journal *j,
                        struct journal_request *req,
                        struct run_row *ret);
 /* Somebody wants it to stop. */
-int journal_stop_job(struct active_job *l, struct str reason);
-/* It is gone with this turn.  @l is NULL when it had ended before.  Of @row: id, key and
+int journal_stop_job(struct active_job *job, struct str reason);
+/* It is gone with this turn.  @job is NULL when it had ended before.  Of @row: id, key and
  * thread.
  */
-int journal_remove_job(struct journal *j, struct active_job *l, const struct job_row *row);
+int journal_remove_job(struct journal *j, struct active_job *job, const struct job_row *row);
 /* Does one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);
 
@@ -402,13 +402,13 @@ void journal_submit(struct journal *j, struct journal_request *req);
 
 /* The job of a request whose caller must hold the lease; NULL: it was refused. */
 struct active_job *journal_leased_job(struct journal *j, struct journal_request *req);
-int64_t active_job_lease_ms(const struct active_job *l);
+int64_t active_job_lease_ms(const struct active_job *job);
 /* A sign of life of its worker: renews the lease. */
-void journal_renew(struct active_job *l);
+void journal_renew(struct active_job *job);
 /* What each answer tells its worker: cancel, pause. */
-void journal_answer_lease(struct active_job *l, struct journal_request *req);
+void journal_answer_lease(struct active_job *job, struct journal_request *req);
 /* It is running from now on, by that worker. */
-int journal_begin_attempt(struct active_job *l,
+int journal_begin_attempt(struct active_job *job,
                           struct str worker,
                           struct str holder,
                           struct str request_id);
@@ -420,8 +420,8 @@ bool journal_lease(struct journal *j, struct journal_request *req);
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
 /* The same, and ends those whose time is over or whose callers have left.  Looks at all. */
 void journal_look_at_leases(struct journal *j, struct journal_request **answered);
-void journal_hand_back(struct active_job *l, struct journal_request *req);
-void journal_lose(struct active_job *l, struct journal_request *req);
+void journal_hand_back(struct active_job *job, struct journal_request *req);
+void journal_lose(struct active_job *job, struct journal_request *req);
 void journal_count_waiting(struct journal *j, struct journal_request *req);
 
 /* --- waiting.c --------------------------------------------------------------- */
@@ -447,14 +447,14 @@ void waiting_set_rings(struct journal *j, struct lease_link *rings);
 /* --- append.c ------------------------------------------------------------------ */
 
 /* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
-int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events);
-void journal_append(struct active_job *l, struct journal_request *req);
-void journal_heartbeat(struct active_job *l, struct journal_request *req);
+int journal_take_bytes(struct active_job *job, struct str bytes, uint64_t *ret_events);
+void journal_append(struct active_job *job, struct journal_request *req);
+void journal_heartbeat(struct active_job *job, struct journal_request *req);
 /* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
-int journal_wait_for_answer(struct active_job *l, bool interrupted);
+int journal_wait_for_answer(struct active_job *job, bool interrupted);
 /* The same, of a worker that is lost after its question. */
-int journal_stop_at_question(struct active_job *l);
-void journal_finish(struct active_job *l, struct journal_request *req);
+int journal_stop_at_question(struct active_job *job);
+void journal_finish(struct active_job *job, struct journal_request *req);
 
 /* --- checkpoints.c ----------------------------------------------------------- */
 
@@ -470,7 +470,7 @@ void journal_item_put(struct journal *j, struct journal_request *req);
 void journal_item_delete(struct journal *j, struct journal_request *req);
 void journal_item_touch(struct journal *j, struct journal_request *req);
 /* Whose items the worker of a job writes. */
-struct str journal_item_owner(const struct active_job *l);
+struct str journal_item_owner(const struct active_job *job);
 
 /* --- assistants.c ------------------------------------------------------------ */
 

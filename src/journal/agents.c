@@ -55,24 +55,24 @@ static void move_ring(struct queue *from, struct queue *to)
 }
 
 /* A job whose agent was not known until now waits for its workers. */
-static void adopt(struct journal *j, struct active_job *l)
+static void adopt(struct journal *j, struct active_job *job)
 {
-    l->agent = journal_agent_of(j, l->row.agent);
-    if (l->agent == NULL || l->state != JOB_QUEUED)
+    job->agent = journal_agent_of(j, job->row.agent);
+    if (job->agent == NULL || job->state != JOB_QUEUED)
         return;
-    active_job_enqueue(l);
-    j->opt.events.queued(j->opt.events.arg, l->row.agent);
+    active_job_enqueue(job);
+    j->opt.events.queued(j->opt.events.arg, job->row.agent);
 }
 
 static void move_jobs(struct journal *j, const struct journal_agent *before)
 {
     for (size_t i = 0; i < j->n_all; i++) {
-        struct active_job *l = j->all[i];
+        struct active_job *job = j->all[i];
 
-        if (l->agent != NULL)
-            l->agent = j->agents + (l->agent - before);
+        if (job->agent != NULL)
+            job->agent = j->agents + (job->agent - before);
         else
-            adopt(j, l);
+            adopt(j, job);
     }
 }
 

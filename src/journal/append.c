@@ -17,15 +17,15 @@ static void on_bad_line(void *arg, uint64_t line, const struct error *why)
     }
 }
 
-int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_events)
+int journal_take_bytes(struct active_job *job, struct str bytes, uint64_t *ret_events)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct intake_options options = {
         .max_line = j->opt.max_line, .max_depth = j->opt.max_depth, .bad = on_bad_line, .arg = j
     };
     struct intake_stats before = { 0 }, after;
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
     if (err == 0 && j->intake == NULL)
         err = intake_new(&options, &j->intake);
@@ -44,90 +44,92 @@ int journal_take_bytes(struct active_job *l, struct str bytes, uint64_t *ret_eve
     return err;
 }
 
-void journal_append(struct active_job *l, struct journal_request *req)
+void journal_append(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
 
-    journal_renew(l);
-    journal_answer_lease(l, req);
-    if (req->append.producer_seq >= 0 && req->append.producer_seq <= l->row.producer_seq) {
+    journal_renew(job);
+    journal_answer_lease(job, req);
+    if (req->append.producer_seq >= 0 && req->append.producer_seq <= job->row.producer_seq) {
         j->tally.repeated++;
         req->append.taken.repeated = 1;
         return; /* it came before: acknowledged again, stored once */
     }
-    if (req->append.producer_seq > l->row.producer_seq + 1) {
+    if (req->append.producer_seq > job->row.producer_seq + 1) {
         refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
-               (long long)l->row.producer_seq + 1);
+               (long long)job->row.producer_seq + 1);
         return;
     }
-    uint64_t before = l->row.seq;
-    int err = journal_take_bytes(l, req->append.bytes, &req->append.taken.accepted);
+    uint64_t before = job->row.seq;
+    int err = journal_take_bytes(job, req->append.bytes, &req->append.taken.accepted);
     if (err == 0)
-        err = active_job_follow_fold(l);
+        err = active_job_follow_fold(job);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     if (req->append.producer_seq >= 0)
-        active_job_took_batch(l, req->append.producer_seq, l->row.seq > before);
+        active_job_took_batch(job, req->append.producer_seq, job->row.seq > before);
     req->append.taken.rejected = j->bad_lines;
     if (j->bad_lines > 0)
         (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
                         j->bad_why.text);
 }
 
-void journal_heartbeat(struct active_job *l, struct journal_request *req)
+void journal_heartbeat(struct active_job *job, struct journal_request *req)
 {
-    journal_renew(l);
-    journal_answer_lease(l, req);
+    journal_renew(job);
+    journal_answer_lease(job, req);
 }
 
 /* Waiting for a human, or for a pause to end. */
-int journal_wait_for_answer(struct active_job *l, bool interrupted)
+int journal_wait_for_answer(struct active_job *job, bool interrupted)
 {
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
-    if (err == 0 && interrupted && l->row.pause_requested != 0)
-        err = fold_pause(fold, l->journal->now); /* as it was asked to */
+    if (err == 0 && interrupted && job->row.pause_requested != 0)
+        err = fold_pause(fold, job->journal->now); /* as it was asked to */
     if (err == 0)
-        err = fold_end_of_stream(fold, l->journal->now);
+        err = fold_end_of_stream(fold, job->journal->now);
     if (err == 0 && fold_ended(fold))
-        return active_job_follow_fold(l); /* nothing was open: it has simply ended */
+        return active_job_follow_fold(job); /* nothing was open: it has simply ended */
     if (err == 0)
-        err = active_job_move(l, JOB_WAITING);
-    return err == 0 ? questions_go_on(l) : err; /* the answer may be there */
+        err = active_job_move(job, JOB_WAITING);
+    return err == 0 ? questions_go_on(job) : err; /* the answer may be there */
 }
 
 /* A run of a thread does not wait: its thread has the question, and its next run the answer. */
-static int end_at_question(struct active_job *l)
+static int end_at_question(struct active_job *job)
 {
     struct job_ending ending = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
     struct fold *fold;
 
-    active_job_change(l); /* before the first change, so that a turn that fails takes it back */
-    int err = active_job_set_text(&l->row.outcome, ending.outcome);
+    active_job_change(job); /* before the first change, so that a turn that fails takes it back
+                             */
+    int err = active_job_set_text(&job->row.outcome, ending.outcome);
     if (err == 0)
-        err = active_job_fold(l, &fold);
+        err = active_job_fold(job, &fold);
     if (err == 0 && fold_open_questions(fold) > 0)
-        err = fold_end_of_stream(fold, l->journal->now); /* what it left open is interrupted */
-    return err == 0 ? active_job_end(l, &ending) : err;
+        err = fold_end_of_stream(fold, job->journal->now); /* what it left open is interrupted
+                                                            */
+    return err == 0 ? active_job_end(job, &ending) : err;
 }
 
-int journal_stop_at_question(struct active_job *l)
+int journal_stop_at_question(struct active_job *job)
 {
-    return l->thread != NULL ? end_at_question(l) : journal_wait_for_answer(l, false);
+    return job->thread != NULL ? end_at_question(job) : journal_wait_for_answer(job, false);
 }
 
 /* As the worker says; its output was checked to be JSON within the limits. */
-static int end_as_told(struct active_job *l, const struct journal_request *req)
+static int end_as_told(struct active_job *job, const struct journal_request *req)
 {
     struct job_ending ending = { .end = req->finish.end,
                                  .error = req->finish.error,
                                  .error_type = req->finish.error_type,
                                  .details = req->finish.details,
                                  .phase = req->finish.phase };
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct json json;
     int err = req->finish.output.p != NULL
                   ? json_read(&j->reader, req->finish.output, &json, &j->failure)
@@ -135,31 +137,31 @@ static int end_as_told(struct active_job *l, const struct journal_request *req)
 
     if (err == 0 && req->finish.output.p != NULL)
         ending.output = json.root;
-    return err == 0 ? active_job_end(l, &ending) : err;
+    return err == 0 ? active_job_end(job, &ending) : err;
 }
 
-void journal_finish(struct active_job *l, struct journal_request *req)
+void journal_finish(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct fold *fold;
     int err;
 
-    err = active_job_fold(l, &fold);
+    err = active_job_fold(job, &fold);
     bool asks = err == 0 && fold_open_questions(fold) > 0;
-    if (err == 0 && l->row.cancel_requested != 0)
-        err = active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    else if (err == 0 && l->thread != NULL &&
+    if (err == 0 && job->row.cancel_requested != 0)
+        err = active_job_finish(job, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    else if (err == 0 && job->thread != NULL &&
              (req->finish.interrupted || (asks && req->finish.end != JOB_END_FAILED)))
-        err = end_at_question(l);
+        err = end_at_question(job);
     else if (err == 0 && (req->finish.interrupted || req->finish.end_of_stream ||
                           (asks && req->finish.end == JOB_END_SUCCEEDED)))
-        err = journal_wait_for_answer(l, req->finish.interrupted);
+        err = journal_wait_for_answer(job, req->finish.interrupted);
     else if (err == 0)
-        err = end_as_told(l, req);
+        err = end_as_told(job, req);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }

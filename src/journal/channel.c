@@ -29,28 +29,29 @@ static struct active_job *make(struct journal *j, struct journal_request *req)
 
 static struct active_job *fed_job(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct active_job *job = journal_job_of(j, req);
 
-    if (l == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->feed.agent))
-        l = make(j, req);
-    if (l == NULL)
+    if (job == NULL && req->code == ERR_NOT_FOUND && !str_absent(req->feed.agent))
+        job = make(j, req);
+    if (job == NULL)
         return NULL;
-    enum journal_fed fed = l->agent != NULL ? l->agent->fed : FED_NOT;
+    enum journal_fed fed = job->agent != NULL ? job->agent->fed : FED_NOT;
     if (fed == FED_NOT) {
         refuse(req, ERR_REFUSED, "jobs of the agent %.*s are not fed from a channel",
-               STR_ARG(str_head(l->row.agent, 80)));
+               STR_ARG(str_head(job->row.agent, 80)));
         return NULL;
     }
-    if (fed == FED_BESIDE && l->state != JOB_RUNNING) {
-        refuse(req, ERR_REFUSED, "nobody works on this job: it is %.*s", STR_ARG(l->row.state));
+    if (fed == FED_BESIDE && job->state != JOB_RUNNING) {
+        refuse(req, ERR_REFUSED, "nobody works on this job: it is %.*s",
+               STR_ARG(job->row.state));
         return NULL;
     }
-    if (l->state != JOB_RUNNING && !runs_may_begin(l)) {
+    if (job->state != JOB_RUNNING && !runs_may_begin(job)) {
         refuse(req, ERR_REFUSED, "it is not its turn yet");
         return NULL;
     }
     req->code = 0;
-    return l;
+    return job;
 }
 
 /* A group of lines is what can be handed over at once: up to the end, a repeat, or a line
@@ -86,55 +87,58 @@ static struct group next_group(struct journal_request *req, size_t at, int64_t l
 }
 
 /* One more question, or the end, may come while it waits. */
-static bool is_of_this_attempt(const struct active_job *l, const struct journal_line *line)
+static bool is_of_this_attempt(const struct active_job *job, const struct journal_line *line)
 {
-    return l->state == JOB_RUNNING || (l->state == JOB_WAITING && (line->asks || line->ends));
+    return job->state == JOB_RUNNING ||
+           (job->state == JOB_WAITING && (line->asks || line->ends));
 }
 
-static int be_at_work(struct active_job *l,
+static int be_at_work(struct active_job *job,
                       const struct journal_request *req,
                       const struct group *g)
 {
     int err = 0;
 
-    if (is_of_this_attempt(l, g->first))
+    if (is_of_this_attempt(job, g->first))
         return 0;
-    if (l->state == JOB_WAITING)
-        err = questions_answered_elsewhere(l);
-    if (err != 0 || l->state != JOB_QUEUED)
+    if (job->state == JOB_WAITING)
+        err = questions_answered_elsewhere(job);
+    if (err != 0 || job->state != JOB_QUEUED)
         return err;
-    return journal_begin_attempt(l, req->feed.worker, req->caller.holder, STR_NONE);
+    return journal_begin_attempt(job, req->feed.worker, req->caller.holder, STR_NONE);
 }
 
-static bool has_asked(struct active_job *l, const struct group *g)
+static bool has_asked(struct active_job *job, const struct group *g)
 {
     struct fold_stats stats;
 
-    if (l->state != JOB_RUNNING || l->agent->fed != FED_ALONE ||
-        fold_open_questions(l->fold) == 0)
+    if (job->state != JOB_RUNNING || job->agent->fed != FED_ALONE ||
+        fold_open_questions(job->fold) == 0)
         return false;
-    fold_stats(l->fold, &stats);
+    fold_stats(job->fold, &stats);
     return g->last->asks || stats.open_runs == 0;
 }
 
-static int take_group(struct active_job *l, struct journal_request *req, const struct group *g)
+static int take_group(struct active_job *job,
+                      struct journal_request *req,
+                      const struct group *g)
 {
-    uint64_t before = l->row.seq, n = 0;
-    int err = be_at_work(l, req, g);
+    uint64_t before = job->row.seq, n = 0;
+    int err = be_at_work(job, req, g);
 
     if (err == 0)
-        err = journal_take_bytes(l, g->text, &n);
+        err = journal_take_bytes(job, g->text, &n);
     if (err == 0)
-        err = active_job_follow_fold(l);
+        err = active_job_follow_fold(job);
     if (err != 0)
         return err;
     req->feed.taken.accepted += n;
-    req->feed.taken.rejected += l->journal->bad_lines;
-    if (l->journal->bad_lines > 0)
-        req->why = l->journal->bad_why;
-    if (g->producer_seq > l->row.producer_seq)
-        active_job_took_batch(l, g->producer_seq, l->row.seq > before);
-    return has_asked(l, g) ? journal_stop_at_question(l) : 0;
+    req->feed.taken.rejected += job->journal->bad_lines;
+    if (job->journal->bad_lines > 0)
+        req->why = job->journal->bad_why;
+    if (g->producer_seq > job->row.producer_seq)
+        active_job_took_batch(job, g->producer_seq, job->row.seq > before);
+    return has_asked(job, g) ? journal_stop_at_question(job) : 0;
 }
 
 static void renew_all(struct journal *j)
@@ -158,29 +162,29 @@ void journal_feed(struct journal *j, struct journal_request *req)
         req->code = 0;
         return;
     }
-    struct active_job *l = fed_job(j, req);
-    if (l == NULL)
+    struct active_job *job = fed_job(j, req);
+    if (job == NULL)
         return;
-    if (l->state == JOB_RUNNING)
-        journal_renew(l);
+    if (job->state == JOB_RUNNING)
+        journal_renew(job);
     for (size_t at = 0; err == 0 && at < req->feed.n_lines;) {
-        bool same = is_of_this_attempt(l, &req->feed.lines[at]);
-        struct group g = next_group(req, at, same ? l->row.producer_seq : -1);
+        bool same = is_of_this_attempt(job, &req->feed.lines[at]);
+        struct group g = next_group(req, at, same ? job->row.producer_seq : -1);
 
         if (g.n == 0) {
             req->feed.taken.repeated++;
             at++;
             continue;
         }
-        if (job_state_is_final(l->state)) {
+        if (job_state_is_final(job->state)) {
             req->feed.taken.rejected += req->feed.n_lines - at; /* too late */
             break;
         }
-        err = take_group(l, req, &g);
+        err = take_group(job, req, &g);
         at += g.n;
     }
     if (err != 0)
         journal_broke(j, req, err);
-    else if (l->state == JOB_RUNNING)
-        journal_renew(l);
+    else if (job->state == JOB_RUNNING)
+        journal_renew(job);
 }

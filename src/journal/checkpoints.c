@@ -7,13 +7,14 @@
 #include "journal/active_job.h"
 
 /* A job without a thread has its own id for one. */
-static bool is_about(const struct active_job *l, struct str thread)
+static bool is_about(const struct active_job *job, struct str thread)
 {
     struct thread_row row;
 
-    if (l->row.thread == 0)
-        return str_eq(thread, l->row.id);
-    return read_thread_by_key(l->journal, l->row.thread, &row) == 0 && str_eq(thread, row.id);
+    if (job->row.thread == 0)
+        return str_eq(thread, job->row.id);
+    return read_thread_by_key(job->journal, job->row.thread, &row) == 0 &&
+           str_eq(thread, row.id);
 }
 
 static bool holds_call(struct journal *j, struct journal_request *req)
@@ -28,15 +29,15 @@ static bool holds_call(struct journal *j, struct journal_request *req)
 
 static bool holds_job(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_leased_job(j, req);
+    struct active_job *job = journal_leased_job(j, req);
 
-    if (l == NULL)
+    if (job == NULL)
         return false;
-    if (!is_about(l, req->thread)) {
+    if (!is_about(job, req->thread)) {
         refuse(req, ERR_REFUSED, "this job is not one of this thread");
         return false;
     }
-    journal_renew(l);
+    journal_renew(job);
     return true;
 }
 

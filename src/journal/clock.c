@@ -34,9 +34,9 @@ static void move(int64_t *time, int64_t by)
         *time += by;
 }
 
-static void move_live(struct active_job *l, int64_t by)
+static void move_live(struct active_job *job, int64_t by)
 {
-    struct job_row *row = &l->row;
+    struct job_row *row = &job->row;
 
     row->updated += by;
     move(&row->lease_until, by);
@@ -47,8 +47,8 @@ static void move_live(struct active_job *l, int64_t by)
     move(&row->cancel_requested, by);
     move(&row->pause_requested, by);
     move(&row->crashed, by);
-    move(&l->force_at, by);
-    move(&l->behind_since, by);
+    move(&job->force_at, by);
+    move(&job->behind_since, by);
 }
 
 static void move_requests(struct journal *j, int64_t by)

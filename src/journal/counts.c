@@ -45,23 +45,23 @@ static void add_span(struct histogram *h, int64_t from_ms, int64_t to_ms)
         histogram_add(h, to_ms > from_ms ? (uint64_t)(to_ms - from_ms) * 1000 : 0, 1);
 }
 
-static void count_job(struct journal_counts *counts, const struct active_job *l, int64_t now)
+static void count_job(struct journal_counts *counts, const struct active_job *job, int64_t now)
 {
-    if (!l->state_news)
+    if (!job->state_news)
         return;
-    if (l->state == JOB_RUNNING && l->row.started == now)
-        add_span(&counts->queue_wait, l->row.created, now);
-    if (!job_state_is_final(l->state))
+    if (job->state == JOB_RUNNING && job->row.started == now)
+        add_span(&counts->queue_wait, job->row.created, now);
+    if (!job_state_is_final(job->state))
         return;
-    add_span(&counts->run, l->row.started, now);
-    if (l->state == JOB_SUCCEEDED)
+    add_span(&counts->run, job->row.started, now);
+    if (job->state == JOB_SUCCEEDED)
         counter_add(&counts->succeeded, 1);
-    else if (l->state == JOB_FAILED)
-        counter_add(&counts->failed[failure_of(l->row.error_type)], 1);
+    else if (job->state == JOB_FAILED)
+        counter_add(&counts->failed[failure_of(job->row.error_type)], 1);
     else
         counter_add(&counts->cancelled, 1);
-    if (l->state == JOB_CANCELLED)
-        add_span(&counts->cancel, l->row.cancel_requested, now);
+    if (job->state == JOB_CANCELLED)
+        add_span(&counts->cancel, job->row.cancel_requested, now);
 }
 
 static bool is_workers(const struct journal_request *req)
@@ -116,8 +116,8 @@ void journal_count_committed(struct journal *j, const struct journal_request *an
     counter_add(&counts->retried, turn->retried);
     counter_add(&counts->given_up, turn->given_up);
     counter_add(&counts->repeated, turn->repeated);
-    for (const struct active_job *l = j->touched; l != NULL; l = l->next_touched)
-        count_job(counts, l, j->now);
+    for (const struct active_job *job = j->touched; job != NULL; job = job->next_touched)
+        count_job(counts, job, j->now);
     if (j->touched != NULL || j->gone.n > 0) {
         counter_set(&counts->last_commit, (uint64_t)j->now);
         counter_set(&counts->last_commit_us, clock_monotonic_us());

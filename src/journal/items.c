@@ -6,9 +6,9 @@
 
 #include "journal/active_job.h"
 
-struct str journal_item_owner(const struct active_job *l)
+struct str journal_item_owner(const struct active_job *job)
 {
-    return str_absent(l->row.owner) ? STR("") : l->row.owner;
+    return str_absent(job->row.owner) ? STR("") : job->row.owner;
 }
 
 /* @ret is the item of the request, whose texts are borrowed until the request is done. */
@@ -17,11 +17,11 @@ static bool item_of(struct journal *j, struct journal_request *req, struct item_
     *ret = req->item.row;
     if (str_absent(req->job))
         return true;
-    struct active_job *l = journal_leased_job(j, req);
-    if (l == NULL)
+    struct active_job *job = journal_leased_job(j, req);
+    if (job == NULL)
         return false;
-    journal_renew(l);
-    ret->owner = journal_item_owner(l);
+    journal_renew(job);
+    ret->owner = journal_item_owner(job);
     return true;
 }
 

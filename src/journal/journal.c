@@ -126,18 +126,18 @@ void journal_withdraw(struct journal_request *req)
 
 static int store_rows(struct journal *j)
 {
-    for (struct active_job *l = j->touched; l != NULL; l = l->next_touched) {
-        if (l->deleted)
+    for (struct active_job *job = j->touched; job != NULL; job = job->next_touched) {
+        if (job->deleted)
             continue;
-        l->row.updated = j->now;
-        if (l->behind_since == 0)
-            l->behind_since = j->now;
-        if (!l->changed)
+        job->row.updated = j->now;
+        if (job->behind_since == 0)
+            job->behind_since = j->now;
+        if (!job->changed)
             continue;
-        int err = store_batch_job_update(&j->batch, &l->row);
+        int err = store_batch_job_update(&j->batch, &job->row);
         if (err != 0)
             return err;
-        l->behind_since = 0;
+        job->behind_since = 0;
     }
     int err = journal_note_time(j);
     return err == 0 ? journal_flush(j) : err;
@@ -161,21 +161,21 @@ static int commit(struct journal *j)
 }
 
 /* A heartbeat is no change for readers. */
-static bool has_news(const struct active_job *l)
+static bool has_news(const struct active_job *job)
 {
-    return l->row.seq != l->told_seq || l->state_news || l->cancel_news || l->pause_news ||
-           l->deleted || l->questions != NULL;
+    return job->row.seq != job->told_seq || job->state_news || job->cancel_news ||
+           job->pause_news || job->deleted || job->questions != NULL;
 }
 
 static void tell_queued(struct journal *j)
 {
     const struct journal_events *events = &j->opt.events;
 
-    for (struct active_job *l = j->touched; l != NULL && events->queued != NULL;
-         l = l->next_touched) {
-        if (l->state == JOB_QUEUED && (l->state_news || l->queue_news))
-            events->queued(events->arg, l->row.agent);
-        l->queue_news = false;
+    for (struct active_job *job = j->touched; job != NULL && events->queued != NULL;
+         job = job->next_touched) {
+        if (job->state == JOB_QUEUED && (job->state_news || job->queue_news))
+            events->queued(events->arg, job->row.agent);
+        job->queue_news = false;
     }
 }
 
@@ -202,25 +202,25 @@ static struct publication *next_told(struct telling *t)
     return &t->pubs[t->n++];
 }
 
-static struct publication news_of(const struct journal *j, const struct active_job *l)
+static struct publication news_of(const struct journal *j, const struct active_job *job)
 {
-    return (struct publication){ .job = l->row.id,
-                                 .agent = l->row.agent,
-                                 .owner = l->row.owner,
-                                 .key = l->row.key,
-                                 .state = l->state,
-                                 .state_changed = l->state_news,
-                                 .gone = l->deleted,
-                                 .cancel_requested = l->cancel_news,
-                                 .pause_requested = l->pause_news,
-                                 .attempt = l->row.attempt,
+    return (struct publication){ .job = job->row.id,
+                                 .agent = job->row.agent,
+                                 .owner = job->row.owner,
+                                 .key = job->row.key,
+                                 .state = job->state,
+                                 .state_changed = job->state_news,
+                                 .gone = job->deleted,
+                                 .cancel_requested = job->cancel_news,
+                                 .pause_requested = job->pause_news,
+                                 .attempt = job->row.attempt,
                                  .ts = j->now,
                                  .since_us = j->since_us,
-                                 .last_seq = l->row.seq,
-                                 .records = l->records,
-                                 .n_records = l->n_records,
-                                 .questions = l->questions,
-                                 .error = l->row.error };
+                                 .last_seq = job->row.seq,
+                                 .records = job->records,
+                                 .n_records = job->n_records,
+                                 .questions = job->questions,
+                                 .error = job->row.error };
 }
 
 static void publish(struct journal *j)
@@ -229,9 +229,9 @@ static void publish(struct journal *j)
 
     t.journal = j;
     t.n = 0;
-    for (struct active_job *l = j->touched; l != NULL; l = l->next_touched)
-        if (has_news(l))
-            *next_told(&t) = news_of(j, l);
+    for (struct active_job *job = j->touched; job != NULL; job = job->next_touched)
+        if (has_news(job))
+            *next_told(&t) = news_of(j, job);
     for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
          id += strlen(id) + 1)
         *next_told(&t) = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
@@ -242,14 +242,14 @@ static void publish(struct journal *j)
 /* Detached first: ending a turn may remove a job. */
 static void end_touched(struct journal *j, void (*each)(struct active_job *))
 {
-    struct active_job *l = j->touched;
+    struct active_job *job = j->touched;
 
     j->touched = NULL;
-    while (l != NULL) {
-        struct active_job *next = l->next_touched;
+    while (job != NULL) {
+        struct active_job *next = job->next_touched;
 
-        each(l);
-        l = next;
+        each(job);
+        job = next;
     }
 }
 
@@ -387,7 +387,7 @@ bool journal_turn(struct journal *j)
     known_clear(&j->known);
     wanted_clear(&j->wanted);
     store_batch_clear(&j->batch); /* what a turn that failed has left */
-    j->run.live = NULL;
+    j->chunk.job = NULL;
     reload_stale(j);
     int err = begin(j, list);
     if (err != 0)
@@ -468,21 +468,21 @@ static bool is_dead(const struct recovery *r, struct str agent)
 
 /* The server itself holds the lease: for a channel, or by the name of one of its places, such
  * as "arq:researcher:2". */
-static bool is_own(const struct active_job *l)
+static bool is_own(const struct active_job *job)
 {
-    struct str place = l->row.request_id;
+    struct str place = job->row.request_id;
 
-    if (l->agent == NULL)
+    if (job->agent == NULL)
         return false;
-    return l->agent->fed == FED_ALONE ||
-           (l->agent->places.n > 0 &&
-            str_eq(str_head(place, str_find(place, ':')), l->agent->places));
+    return job->agent->fed == FED_ALONE ||
+           (job->agent->places.n > 0 &&
+            str_eq(str_head(place, str_find(place, ':')), job->agent->places));
 }
 
 /* Its worker has a lease that is worth nothing any more.  The server needs none to show. */
-static bool is_unsigned(const struct active_job *l)
+static bool is_unsigned(const struct active_job *job)
 {
-    return l->row.unsigned_attempt == l->row.attempt && !is_own(l);
+    return job->row.unsigned_attempt == job->row.attempt && !is_own(job);
 }
 
 static int on_open_job(void *arg, const struct job_row *row)
@@ -490,18 +490,18 @@ static int on_open_job(void *arg, const struct job_row *row)
     struct recovery *r = arg;
     struct journal *j = r->journal;
     struct job_row taken = *row;
-    struct active_job *l;
+    struct active_job *job;
 
     suspects_take(j, &taken);
-    r->err = active_job_add(j, &taken, &l);
-    if (r->err != 0 || l->state != JOB_RUNNING || l->row.set_aside != 0)
+    r->err = active_job_add(j, &taken, &job);
+    if (r->err != 0 || job->state != JOB_RUNNING || job->row.set_aside != 0)
         return r->err;
-    l->is_unsigned = is_unsigned(l);
+    job->is_unsigned = is_unsigned(job);
     /* A pull worker may have gone on while we were away; an exec worker went down with us. */
-    if (is_dead(r, l->row.agent))
-        l->lost_attempt = l->row.attempt;
-    if (l->row.cancel_requested != 0)
-        l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 0);
+    if (is_dead(r, job->row.agent))
+        job->lost_attempt = job->row.attempt;
+    if (job->row.cancel_requested != 0)
+        job->force_at = j->now + (job->agent != NULL ? job->agent->cancel_grace_ms : 0);
     return 0;
 }
 

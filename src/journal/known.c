@@ -325,14 +325,14 @@ int read_state(struct journal *j, struct str thread, struct str *ret)
     return read_text(j, known_text_key(j, KNOWN_STATE, thread), "state of a thread", ret);
 }
 
-int read_values(struct active_job *l, struct str *ret)
+int read_values(struct active_job *job, struct str *ret)
 {
-    struct key k = known_key(KNOWN_VALUES, l->row.key);
-    int err = read_text(l->journal, k, "values before a run", ret);
+    struct key k = known_key(KNOWN_VALUES, job->row.key);
+    int err = read_text(job->journal, k, "values before a run", ret);
 
     if (err != 0)
         return err;
-    const struct known_text *known = table_get(&l->journal->known.rows, k);
+    const struct known_text *known = table_get(&job->journal->known.rows, k);
     return known->key != 0 && str_absent(*ret) ? ERR_NOT_FOUND : 0;
 }
 

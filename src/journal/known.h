@@ -131,7 +131,7 @@ int read_thread_jobs(struct journal *j, struct str id, const struct known_run **
 int read_state(struct journal *j, struct str thread, struct str *ret);
 /* The record with the values before this run; absent: there were none.  ERR_NOT_FOUND: it is
  * gone. */
-int read_values(struct active_job *l, struct str *ret);
+int read_values(struct active_job *job, struct str *ret);
 int read_item(struct journal *j, const struct item_row *row, struct item_row *ret);
 int read_assistant(struct journal *j, struct str id, struct assistant_row *ret);
 int read_assistant_version(struct journal *j,

@@ -9,53 +9,54 @@
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
-static void say_lost(const struct active_job *l, struct journal_request *req)
+static void say_lost(const struct active_job *job, struct journal_request *req)
 {
     if (req->lease.is_unsigned)
         refuse(req, ERR_REFUSED,
                "this lease is of an earlier version of the server: lease the job again");
-    else if (l->row.key != req->lease.key)
+    else if (job->row.key != req->lease.key)
         refuse(req, ERR_REFUSED, "this lease is of an earlier job with the same id");
     else
         refuse(req, ERR_REFUSED,
                "attempt %lld does not hold this job: it is %.*s at attempt %lld",
-               (long long)req->lease.attempt, STR_ARG(l->row.state), (long long)l->row.attempt);
+               (long long)req->lease.attempt, STR_ARG(job->row.state),
+               (long long)job->row.attempt);
 }
 
 struct active_job *journal_leased_job(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_find_job(j, req);
+    struct active_job *job = journal_find_job(j, req);
 
-    if (l == NULL && req->code != ERR_CLOSED)
+    if (job == NULL && req->code != ERR_CLOSED)
         return NULL;
     enum lease_verdict verdict =
-        lease_judge(&req->caller, &req->lease, l != NULL ? &l->row : req->row);
+        lease_judge(&req->caller, &req->lease, job != NULL ? &job->row : req->row);
     if (verdict == LEASE_FOREIGN)
         journal_not_found(req);
-    else if (l != NULL && suspects_refuse(l, req))
+    else if (job != NULL && suspects_refuse(job, req))
         return NULL;
-    else if (l != NULL && verdict == LEASE_LOST)
-        say_lost(l, req);
-    return verdict == LEASE_HELD ? l : NULL; /* what is held has not ended */
+    else if (job != NULL && verdict == LEASE_LOST)
+        say_lost(job, req);
+    return verdict == LEASE_HELD ? job : NULL; /* what is held has not ended */
 }
 
-int64_t active_job_lease_ms(const struct active_job *l)
+int64_t active_job_lease_ms(const struct active_job *job)
 {
-    return l->agent != NULL ? l->agent->lease_ms : 60000;
+    return job->agent != NULL ? job->agent->lease_ms : 60000;
 }
 
-void journal_renew(struct active_job *l)
+void journal_renew(struct active_job *job)
 {
-    active_job_touch(l);
-    l->row.lease_until = l->journal->now + active_job_lease_ms(l);
+    active_job_touch(job);
+    job->row.lease_until = job->journal->now + active_job_lease_ms(job);
 }
 
-void journal_answer_lease(struct active_job *l, struct journal_request *req)
+void journal_answer_lease(struct active_job *job, struct journal_request *req)
 {
     req->code = 0;
-    req->cancel = l->row.cancel_requested != 0;
-    req->pause = l->row.pause_requested != 0;
-    req->lease_ms = active_job_lease_ms(l);
+    req->cancel = job->row.cancel_requested != 0;
+    req->pause = job->row.pause_requested != 0;
+    req->lease_ms = active_job_lease_ms(job);
 }
 
 static const struct journal_agent *leasable(const struct journal *j, struct str agent)
@@ -73,92 +74,93 @@ struct active_job *journal_next_for(struct journal *j, const struct journal_requ
         struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
         while (q != NULL && q->n > 0) {
-            struct active_job *l = q->head.next;
+            struct active_job *job = q->head.next;
 
-            if (runs_may_begin(l) && owner_has_room(l))
-                return l;
-            active_job_dequeue(l);
-            active_job_enqueue(l); /* it is held, or waits for its thread */
+            if (runs_may_begin(job) && owner_has_room(job))
+                return job;
+            active_job_dequeue(job);
+            active_job_enqueue(job); /* it is held, or waits for its thread */
         }
     }
     return NULL;
 }
 
-int journal_begin_attempt(struct active_job *l,
+int journal_begin_attempt(struct active_job *job,
                           struct str worker,
                           struct str holder,
                           struct str request_id)
 {
-    struct journal *j = l->journal;
-    int err = active_job_move(l, JOB_RUNNING);
+    struct journal *j = job->journal;
+    int err = active_job_move(job, JOB_RUNNING);
 
     if (err == 0)
-        err = active_job_set_text(&l->row.worker, worker);
+        err = active_job_set_text(&job->row.worker, worker);
     if (err == 0)
-        err = active_job_set_text(&l->row.holder, holder);
+        err = active_job_set_text(&job->row.holder, holder);
     if (err == 0)
-        err = active_job_set_request(l, request_id);
+        err = active_job_set_request(job, request_id);
     if (err != 0)
         return err;
-    l->row.attempt++;
-    l->row.producer_seq = -1;
-    if (l->row.started == 0) {
-        l->row.started = j->now;
-        l->row.run_deadline = l->row.run_seconds > 0 ? j->now + l->row.run_seconds * 1000 : 0;
+    job->row.attempt++;
+    job->row.producer_seq = -1;
+    if (job->row.started == 0) {
+        job->row.started = j->now;
+        job->row.run_deadline =
+            job->row.run_seconds > 0 ? j->now + job->row.run_seconds * 1000 : 0;
     }
     return 0;
 }
 
-static void answer_order(struct active_job *l, struct journal_request *req, bool again)
+static void answer_order(struct active_job *job, struct journal_request *req, bool again)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct job_row stored;
     /* The input may be large and is not kept in memory. */
-    int err = read_job(j, l->row.id, &stored, &j->failure);
+    int err = read_job(j, job->row.id, &stored, &j->failure);
 
     struct str input = STR_NONE;
 
     if (err == 0 && !arena_copy(&req->mem, stored.input, &input))
         err = ERR_NOMEM;
     if (err == 0)
-        err = questions_put_answers(l, req);
-    if (err == 0 && l->thread != NULL)
-        err = journal_answer_run(j, l->row.key, req, &req->work.run);
+        err = questions_put_answers(job, req);
+    if (err == 0 && job->thread != NULL)
+        err = journal_answer_run(j, job->row.key, req, &req->work.run);
     if (err == 0 && !again)
-        err = journal_begin_attempt(l, req->work.worker, req->caller.holder,
+        err = journal_begin_attempt(job, req->work.worker, req->caller.holder,
                                     req->work.request_id);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
-    journal_renew(l);
-    journal_answer_lease(l, req);
-    journal_answer_row(j, req, &l->row);
+    journal_renew(job);
+    journal_answer_lease(job, req);
+    journal_answer_row(j, req, &job->row);
     if (req->row != NULL)
         req->row->input = input;
-    if (!again || req->work.number > l->lease_number)
-        l->lease_number = req->work.number;
+    if (!again || req->work.number > job->lease_number)
+        job->lease_number = req->work.number;
 }
 
-static bool is_for(const struct active_job *l, const struct journal_request *req)
+static bool is_for(const struct active_job *job, const struct journal_request *req)
 {
     for (size_t i = 0; i < req->work.n_agents; i++)
-        if (str_eq(req->work.agents[i], l->row.agent))
+        if (str_eq(req->work.agents[i], job->row.agent))
             return true;
     return false;
 }
 
 /* The answer to this request was lost. */
-static void give_again(struct active_job *l, struct journal_request *req)
+static void give_again(struct active_job *job, struct journal_request *req)
 {
-    if (l->stale)
+    if (job->stale)
         refuse(req, ERR_BUSY, "the job could not be read from the store yet");
-    else if (!is_for(l, req))
+    else if (!is_for(job, req))
         refuse(req, ERR_REFUSED, "this request_id holds a job of another agent");
-    else if (!lease_is_callers(&req->caller, l->row.holder, l->row.agent))
+    else if (!lease_is_callers(&req->caller, job->row.holder, job->row.agent))
         refuse(req, ERR_REFUSED, "this request_id is another worker's");
     else
-        answer_order(l, req, true);
+        answer_order(job, req, true);
 }
 
 static bool give(struct journal *j, struct journal_request *req)
@@ -166,15 +168,15 @@ static bool give(struct journal *j, struct journal_request *req)
     if (j->settling)
         return false; /* nobody could hand it back */
     struct active_job *held = active_job_find_lease(j, req->work.request_id);
-    struct active_job *l = held != NULL ? held : journal_next_for(j, req);
-    if (l == NULL || !wants_of_lease_are_known(l))
+    struct active_job *job = held != NULL ? held : journal_next_for(j, req);
+    if (job == NULL || !wants_of_lease_are_known(job))
         return false;
     if (held != NULL) {
         give_again(held, req);
         return true;
     }
     j->lease_turn++;
-    answer_order(l, req, false);
+    answer_order(job, req, false);
     return true;
 }
 
@@ -252,28 +254,28 @@ void journal_look_at_leases(struct journal *j, struct journal_request **answered
     }
 }
 
-void journal_hand_back(struct active_job *l, struct journal_request *req)
+void journal_hand_back(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
 
-    if (req->handed_back.number != 0 && req->handed_back.number != l->lease_number) {
+    if (req->handed_back.number != 0 && req->handed_back.number != job->lease_number) {
         refuse(req, ERR_REFUSED, "somebody has asked for this lease again and has it");
         return;
     }
-    int err = active_job_requeue(l, STR("handed back by its worker"));
+    int err = active_job_requeue(job, STR("handed back by its worker"));
     if (err != 0)
         journal_broke(j, req, err);
     else
         req->code = 0;
 }
 
-void journal_lose(struct active_job *l, struct journal_request *req)
+void journal_lose(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct job_ending ending = { .error = req->finish.error,
                                  .error_type = req->finish.error_type,
                                  .details = req->finish.details };
-    int err = active_job_lose(l, &ending);
+    int err = active_job_lose(job, &ending);
     if (err != 0)
         journal_broke(j, req, err);
     else

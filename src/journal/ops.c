@@ -94,24 +94,24 @@ static void refuse_ended(struct journal *j,
 
 struct active_job *journal_find_job(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = active_job_find(j, req->job);
+    struct active_job *job = active_job_find(j, req->job);
     struct job_row row;
 
-    if (l != NULL && l->stale) {
+    if (job != NULL && job->stale) {
         refuse(req, ERR_BUSY, "the job could not be read from the store yet");
         return NULL;
     }
-    if (l != NULL && !journal_is_visible(req, &l->row)) {
+    if (job != NULL && !journal_is_visible(req, &job->row)) {
         journal_not_found(req);
         return NULL;
     }
-    if (l != NULL && !l->deleted && !job_state_is_final(l->state))
-        return l;
-    if (l != NULL && !l->deleted) { /* it ended in this very turn */
-        refuse_ended(j, req, &l->row);
+    if (job != NULL && !job->deleted && !job_state_is_final(job->state))
+        return job;
+    if (job != NULL && !job->deleted) { /* it ended in this very turn */
+        refuse_ended(j, req, &job->row);
         return NULL;
     }
-    int err = l != NULL ? ERR_NOT_FOUND : read_job(j, req->job, &row, &req->why);
+    int err = job != NULL ? ERR_NOT_FOUND : read_job(j, req->job, &row, &req->why);
     if (err == 0 && !journal_is_visible(req, &row))
         err = ERR_NOT_FOUND;
     if (err == ERR_NOT_FOUND)
@@ -126,70 +126,71 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
 
 struct active_job *journal_job_of(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_find_job(j, req);
+    struct active_job *job = journal_find_job(j, req);
 
-    return l != NULL && suspects_refuse(l, req) ? NULL : l;
+    return job != NULL && suspects_refuse(job, req) ? NULL : job;
 }
 
 /* --- to stop a job, and to forget it ------------------------------------------ */
 
-int journal_stop_job(struct active_job *l, struct str reason)
+int journal_stop_job(struct active_job *job, struct str reason)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
     if (err == 0)
         err = fold_cancel_requested(fold, reason, j->now);
     if (err != 0)
         return err;
-    active_job_change(l);
-    l->row.cancel_requested = j->now;
-    l->cancel_news = true;
-    l->force_at = j->now + (l->agent != NULL ? l->agent->cancel_grace_ms : 10000);
-    return l->state == JOB_RUNNING ? 0
-                                   : active_job_finish(l, JOB_END_CANCELLED, reason, STR_NONE);
+    active_job_change(job);
+    job->row.cancel_requested = j->now;
+    job->cancel_news = true;
+    job->force_at = j->now + (job->agent != NULL ? job->agent->cancel_grace_ms : 10000);
+    return job->state == JOB_RUNNING
+               ? 0
+               : active_job_finish(job, JOB_END_CANCELLED, reason, STR_NONE);
 }
 
 static void cancel(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct active_job *job = journal_job_of(j, req);
     struct str reason =
         str_absent(req->stop.reason) ? STR("cancelled by user") : req->stop.reason;
     int err = 0;
 
-    if (l == NULL) {
+    if (job == NULL) {
         /* Cancelling what was cancelled is no error, however often. */
         if (req->code == ERR_CLOSED && str_is(req->row->state, "cancelled"))
             req->code = 0;
         return;
     }
-    req->stop.had_worker = l->state == JOB_RUNNING;
-    active_job_change(l);
-    if (req->stop.rolls_back && l->thread != NULL)
-        err = active_job_set_text(&l->row.outcome, STR("rollback"));
-    if (err == 0 && l->row.cancel_requested == 0)
-        err = journal_stop_job(l, reason);
+    req->stop.had_worker = job->state == JOB_RUNNING;
+    active_job_change(job);
+    if (req->stop.rolls_back && job->thread != NULL)
+        err = active_job_set_text(&job->row.outcome, STR("rollback"));
+    if (err == 0 && job->row.cancel_requested == 0)
+        err = journal_stop_job(job, reason);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }
 
-int journal_remove_job(struct journal *j, struct active_job *l, const struct job_row *row)
+int journal_remove_job(struct journal *j, struct active_job *job, const struct job_row *row)
 {
     int err = 0;
 
-    if (l != NULL && l->row.set_aside != 0 && !job_state_is_final(l->state))
-        err = active_job_move(l, JOB_CANCELLED); /* its fold is not touched */
-    else if (l != NULL && !job_state_is_final(l->state))
-        err = active_job_finish(l, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
+    if (job != NULL && job->row.set_aside != 0 && !job_state_is_final(job->state))
+        err = active_job_move(job, JOB_CANCELLED); /* its fold is not touched */
+    else if (job != NULL && !job_state_is_final(job->state))
+        err = active_job_finish(job, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
     j->is_changed = true;
-    if (l != NULL) {
-        active_job_touch(l);
-        l->deleted = true;
+    if (job != NULL) {
+        active_job_touch(job);
+        job->deleted = true;
     } else {
         buf_str(&j->gone, row->id);
         buf_char(&j->gone, '\0');
@@ -205,16 +206,16 @@ int journal_remove_job(struct journal *j, struct active_job *l, const struct job
 
 static void delete_job(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = active_job_find(j, req->job);
+    struct active_job *job = active_job_find(j, req->job);
     int err;
 
-    if (l == NULL || l->deleted || l->stale || !journal_is_visible(req, &l->row)) {
+    if (job == NULL || job->deleted || job->stale || !journal_is_visible(req, &job->row)) {
         (void)journal_job_of(j, req);
         if (req->code != ERR_CLOSED)
             return;
-        l = NULL;
+        job = NULL;
     }
-    err = journal_remove_job(j, l, l != NULL ? &l->row : req->row);
+    err = journal_remove_job(j, job, job != NULL ? &job->row : req->row);
     if (err != 0)
         journal_broke(j, req, err);
     else
@@ -237,7 +238,7 @@ struct op {
     /* One of three: what does it; */
     void (*run)(struct journal *j, struct journal_request *req);
     /* what does it to the job that it names, which has not ended; */
-    void (*run_on)(struct active_job *l, struct journal_request *req);
+    void (*run_on)(struct active_job *job, struct journal_request *req);
     /* or what does it, or lets it wait (true) and answers it later. */
     bool (*wait)(struct journal *j, struct journal_request *req);
     bool has_lease;  /* run_on: the caller must hold the job */
@@ -320,11 +321,11 @@ bool journal_do(struct journal *j, struct journal_request *req)
     if (op->of_thread && !str_absent(req->thread) && !find_thread(j, req))
         return false;
     if (op->run_on != NULL) {
-        struct active_job *l =
+        struct active_job *job =
             op->has_lease ? journal_leased_job(j, req) : journal_job_of(j, req);
 
-        if (l != NULL)
-            op->run_on(l, req);
+        if (job != NULL)
+            op->run_on(job, req);
     } else if (op->wait != NULL) {
         waits = op->wait(j, req);
     } else {

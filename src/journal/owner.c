@@ -24,20 +24,20 @@ const struct owner *owner_find(const struct journal *j, struct str name)
     return find(j, name);
 }
 
-int owner_join(struct active_job *l)
+int owner_join(struct active_job *job)
 {
-    struct journal *j = l->journal;
-    struct owner *o = find(j, l->row.owner);
+    struct journal *j = job->journal;
+    struct owner *o = find(j, job->row.owner);
 
-    if (str_absent(l->row.owner))
+    if (str_absent(job->row.owner))
         return 0;
     if (o == NULL) {
-        o = calloc(1, sizeof(*o) + l->row.owner.n);
+        o = calloc(1, sizeof(*o) + job->row.owner.n);
         if (o == NULL)
             return ERR_NOMEM;
-        str_copy(o->name, l->row.owner);
-        o->name_n = l->row.owner.n;
-        o->key = table_key(&j->owners, 0, l->row.owner);
+        str_copy(o->name, job->row.owner);
+        o->name_n = job->row.owner.n;
+        o->key = table_key(&j->owners, 0, job->row.owner);
         queue_init(&o->held);
         if (table_put(&j->owners, o->key, o) != 0) {
             free(o);
@@ -45,36 +45,36 @@ int owner_join(struct active_job *l)
         }
     }
     o->n_jobs++;
-    l->owner = o;
+    job->owner = o;
     return 0;
 }
 
-void owner_leave(struct active_job *l)
+void owner_leave(struct active_job *job)
 {
-    struct owner *o = l->owner;
+    struct owner *o = job->owner;
 
-    l->owner = NULL;
+    job->owner = NULL;
     if (o == NULL || --o->n_jobs > 0)
         return;
-    table_remove(&l->journal->owners, o->key);
+    table_remove(&job->journal->owners, o->key);
     free(o);
 }
 
-bool owner_has_room(const struct active_job *l)
+bool owner_has_room(const struct active_job *job)
 {
-    return l->owner == NULL || l->row.max_running <= 0 ||
-           l->owner->n_running < (uint64_t)l->row.max_running;
+    return job->owner == NULL || job->row.max_running <= 0 ||
+           job->owner->n_running < (uint64_t)job->row.max_running;
 }
 
 void owner_release(struct owner *o)
 {
     for (size_t n = o != NULL ? o->held.n : 0; n > 0; n--) {
-        struct active_job *l = o->held.head.next;
+        struct active_job *job = o->held.head.next;
 
-        active_job_dequeue(l);
-        active_job_enqueue(l); /* or it is held again, behind the others */
-        if (l->next != NULL && !l->held)
-            l->journal->queues[l->agent - l->journal->opt.agents].has_news = true;
+        active_job_dequeue(job);
+        active_job_enqueue(job); /* or it is held again, behind the others */
+        if (job->next != NULL && !job->held)
+            job->journal->queues[job->agent - job->journal->opt.agents].has_news = true;
     }
 }
 

@@ -23,18 +23,18 @@ enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
 
 /* --- news -------------------------------------------------------------------- */
 
-void questions_forget(struct active_job *l)
+void questions_forget(struct active_job *job)
 {
-    l->questions = NULL;
-    l->last_question = NULL;
+    job->questions = NULL;
+    job->last_question = NULL;
 }
 
 /* For readers of the system topic; without memory the change is lost. */
-static void tell(struct active_job *l,
+static void tell(struct active_job *job,
                  const struct question_row *row,
                  enum question_state state)
 {
-    struct arena *mem = &l->journal->mem;
+    struct arena *mem = &job->journal->mem;
     struct question_news *news = arena_alloc(mem, sizeof(*news));
     bool is_open = state == QUESTION_OPEN;
 
@@ -44,9 +44,9 @@ static void tell(struct active_job *l,
     if (!arena_copy(mem, row->id, &news->id) ||
         !arena_copy(mem, is_open ? row->question : STR_NONE, &news->question))
         return;
-    struct question_news **last = l->questions != NULL ? l->last_question : &l->questions;
+    struct question_news **last = job->questions != NULL ? job->last_question : &job->questions;
     *last = news;
-    l->last_question = &news->next;
+    job->last_question = &news->next;
 }
 
 /* --- asking ------------------------------------------------------------------ */
@@ -77,10 +77,10 @@ static void read_terms(const yyjson_val *value, struct question_row *row, struct
         row->schema = str_make(b->p + middle, b->n - middle);
 }
 
-static void bring_forward(struct active_job *l, int64_t expires)
+static void bring_forward(struct active_job *job, int64_t expires)
 {
-    if (expires != 0 && (l->row.answer_by == 0 || expires < l->row.answer_by))
-        l->row.answer_by = expires;
+    if (expires != 0 && (job->row.answer_by == 0 || expires < job->row.answer_by))
+        job->row.answer_by = expires;
 }
 
 /* All that a job has asked. */
@@ -95,18 +95,18 @@ static int load(struct journal *j, int64_t key, struct arena *mem, struct questi
 
 /* The answer to the same question of an attempt that was lost before it could use it: nobody
  * shall have to give it again. */
-static int answer_again(struct active_job *l, const struct question_row *row)
+static int answer_again(struct active_job *job, const struct question_row *row)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     const struct question_row *found = NULL;
     struct questions q;
     struct arena mem;
 
     arena_init(&mem);
-    int err = load(j, l->row.key, &mem, &q);
+    int err = load(j, job->row.key, &mem, &q);
     for (size_t i = 0; err == 0 && i < q.n; i++)
         if (str_eq(q.rows[i].id, row->id) && q.rows[i].seq < row->seq &&
-            q.rows[i].resumed > (uint64_t)l->row.resumed &&
+            q.rows[i].resumed > (uint64_t)job->row.resumed &&
             !str_is(q.rows[i].answered_by, CLOSED_BY))
             found = &q.rows[i];
     if (found != NULL)
@@ -117,40 +117,40 @@ static int answer_again(struct active_job *l, const struct question_row *row)
 
 /* A question whose answers cannot be checked as its schema wants ends its job, when all of the
  * batch has been taken in (live_follow_fold). */
-static bool is_checkable(struct active_job *l, const struct question_row *row)
+static bool is_checkable(struct active_job *job, const struct question_row *row)
 {
     struct json_schema_problem problem;
 
     if (row->schema.p == NULL || json_schema_usable(row->schema, &problem) || problem.no_memory)
         return true; /* without memory its answers are checked all the same */
-    (void)error_set(&l->journal->bad_question, ERR_TYPE,
+    (void)error_set(&job->journal->bad_question, ERR_TYPE,
                     "the schema of question %.*s cannot be used: %s",
                     STR_ARG(str_head(row->id, 60)), problem.text);
     return false;
 }
 
 /* What it asks now is all that it has asked. */
-static void note_first(struct active_job *l)
+static void note_first(struct active_job *job)
 {
-    if (!active_job_has_asked(l))
-        want_no_questions(l->journal, l->row.key);
+    if (!active_job_has_asked(job))
+        want_no_questions(job->journal, job->row.key);
 }
 
-void questions_paused(struct active_job *l)
+void questions_paused(struct active_job *job)
 {
-    note_first(l);
-    l->journal->is_changed = true; /* its end is another */
+    note_first(job);
+    job->journal->is_changed = true; /* its end is another */
 }
 
-int questions_asked(struct active_job *l, const struct record *rec)
+int questions_asked(struct active_job *job, const struct record *rec)
 {
-    struct journal *j = l->journal;
-    int64_t wait_ms = l->agent != NULL ? l->agent->answer_ms : 0;
+    struct journal *j = job->journal;
+    int64_t wait_ms = job->agent != NULL ? job->agent->answer_ms : 0;
     struct question_row row = {
-        .job = l->row.key,
+        .job = job->row.key,
         .seq = rec->seq,
         .id = rec->id,
-        .attempt = l->row.attempt,
+        .attempt = job->row.attempt,
         .asked = j->now,
         .expires = wait_ms > 0 ? j->now + wait_ms : 0,
         .on_expiry = STR("fail"),
@@ -161,20 +161,20 @@ int questions_asked(struct active_job *l, const struct record *rec)
     struct json json;
     struct buf texts;
 
-    note_first(l);
+    note_first(job);
     buf_init(&texts, SIZE_MAX / 4);
     if (rec->data.p != NULL && json_read(&j->reader, rec->data, &json, NULL) == 0)
         read_terms(json.root, &row, &texts);
-    if (texts.error == 0 && !is_checkable(l, &row)) {
+    if (texts.error == 0 && !is_checkable(job, &row)) {
         buf_done(&texts);
         return 0;
     }
     int err = texts.error != 0 ? texts.error : gather_question(j, &row);
     buf_done(&texts);
-    active_job_change(l);
-    bring_forward(l, row.expires);
-    tell(l, &row, QUESTION_OPEN);
-    return err == 0 && l->row.attempt > 1 ? answer_again(l, &row) : err;
+    active_job_change(job);
+    bring_forward(job, row.expires);
+    tell(job, &row, QUESTION_OPEN);
+    return err == 0 && job->row.attempt > 1 ? answer_again(job, &row) : err;
 }
 
 /* --- all that a job has asked ------------------------------------------------ */
@@ -225,34 +225,34 @@ static size_t count_open(const struct questions *q)
 /* --- going on ---------------------------------------------------------------- */
 
 /* A run that starts again asks again: closes the open questions. */
-static int close_open(struct active_job *l, const struct questions *q)
+static int close_open(struct active_job *job, const struct questions *q)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < q->n; i++) {
         if (q->rows[i].answered != 0)
             continue;
-        err = gather_answer(j, l->row.key, q->rows[i].seq, STR("null"), STR(CLOSED_BY));
-        tell(l, &q->rows[i], QUESTION_CLOSED);
+        err = gather_answer(j, job->row.key, q->rows[i].seq, STR("null"), STR(CLOSED_BY));
+        tell(job, &q->rows[i], QUESTION_CLOSED);
     }
     return err;
 }
 
-int questions_passed(struct active_job *l, const struct record *rec)
+int questions_passed(struct active_job *job, const struct record *rec)
 {
     struct questions q;
     struct arena mem;
 
     arena_init(&mem);
-    int err = load(l->journal, l->row.key, &mem, &q);
+    int err = load(job->journal, job->row.key, &mem, &q);
     if (err == 0)
-        err = close_open(l, &q);
+        err = close_open(job, &q);
     if (err == 0 && q.n > 0)
-        err = gather_resumed(l->journal, l->row.key, rec->seq);
+        err = gather_resumed(job->journal, job->row.key, rec->seq);
     if (err == 0 && q.n > 0) {
-        active_job_change(l);
-        l->row.answer_by = 0;
+        active_job_change(job);
+        job->row.answer_by = 0;
     }
     arena_done(&mem);
     return err;
@@ -261,94 +261,94 @@ int questions_passed(struct active_job *l, const struct record *rec)
 /* No worker has stopped for this pause: the next lease is what it would have been without it, a
  * start or the answers that nobody has taken yet.  A row of an older server does not say where
  * the job was paused, but one that was never leased was in the queue. */
-static bool was_paused_in_queue(const struct active_job *l)
+static bool was_paused_in_queue(const struct active_job *job)
 {
-    return l->row.pause_requested < 0 || l->row.attempt == 0;
+    return job->row.pause_requested < 0 || job->row.attempt == 0;
 }
 
-static int go_on(struct active_job *l)
+static int go_on(struct active_job *job)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
     if (err == 0)
         err = fold_resume(fold, j->now); /* which leads to questions_passed */
     if (err != 0)
         return err;
-    active_job_change(l);
-    if (!was_paused_in_queue(l))
-        l->row.resumed = (int64_t)l->row.seq;
-    l->row.pause_requested = l->row.answer_by = 0;
+    active_job_change(job);
+    if (!was_paused_in_queue(job))
+        job->row.resumed = (int64_t)job->row.seq;
+    job->row.pause_requested = job->row.answer_by = 0;
     /* People may take their time. */
-    if (l->row.run_seconds > 0 && l->row.started != 0)
-        l->row.run_deadline = j->now + l->row.run_seconds * 1000;
-    if (l->row.started == 0 && l->row.queue_deadline != 0 && l->agent != NULL)
-        l->row.queue_deadline = j->now + l->agent->queue_ms;
-    return active_job_move(l, JOB_QUEUED);
+    if (job->row.run_seconds > 0 && job->row.started != 0)
+        job->row.run_deadline = j->now + job->row.run_seconds * 1000;
+    if (job->row.started == 0 && job->row.queue_deadline != 0 && job->agent != NULL)
+        job->row.queue_deadline = j->now + job->agent->queue_ms;
+    return active_job_move(job, JOB_QUEUED);
 }
 
-static int look_at_open(struct active_job *l, const struct questions *q)
+static int look_at_open(struct active_job *job, const struct questions *q)
 {
     struct fold *fold;
 
-    active_job_change(l);
-    l->row.answer_by = 0;
+    active_job_change(job);
+    job->row.answer_by = 0;
     for (size_t i = 0; i < q->n; i++)
         if (q->rows[i].answered == 0)
-            bring_forward(l, q->rows[i].expires);
-    if (l->state != JOB_WAITING || count_open(q) > 0)
+            bring_forward(job, q->rows[i].expires);
+    if (job->state != JOB_WAITING || count_open(q) > 0)
         return 0;
-    int err = active_job_fold(l, &fold);
-    return err == 0 && !fold_is_paused(fold) ? go_on(l) : err;
+    int err = active_job_fold(job, &fold);
+    return err == 0 && !fold_is_paused(fold) ? go_on(job) : err;
 }
 
-int questions_go_on(struct active_job *l)
+int questions_go_on(struct active_job *job)
 {
     struct questions q;
     struct arena mem;
 
     arena_init(&mem);
-    int err = load(l->journal, l->row.key, &mem, &q);
+    int err = load(job->journal, job->row.key, &mem, &q);
     if (err == 0)
-        err = look_at_open(l, &q);
+        err = look_at_open(job, &q);
     arena_done(&mem);
     return err;
 }
 
-int questions_answered_elsewhere(struct active_job *l)
+int questions_answered_elsewhere(struct active_job *job)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct questions q;
     struct arena mem;
 
     arena_init(&mem);
-    int err = load(j, l->row.key, &mem, &q);
+    int err = load(j, job->row.key, &mem, &q);
     for (size_t i = 0; err == 0 && i < q.n; i++)
         if (q.rows[i].answered == 0)
-            err = gather_answer(j, l->row.key, q.rows[i].seq, STR("null"), STR("channel"));
+            err = gather_answer(j, job->row.key, q.rows[i].seq, STR("null"), STR("channel"));
     arena_done(&mem);
-    return err == 0 ? go_on(l) : err;
+    return err == 0 ? go_on(job) : err;
 }
 
 /* --- time -------------------------------------------------------------------- */
 
-static int end_unanswered(struct active_job *l, const struct question_row *row)
+static int end_unanswered(struct active_job *job, const struct question_row *row)
 {
     char why[160];
 
-    tell(l, row, QUESTION_EXPIRED);
+    tell(job, row, QUESTION_EXPIRED);
     (void)snprintf(why, sizeof(why), "answer deadline: nobody answered question %.*s in %lld s",
                    STR_ARG(str_head(row->id, 60)),
                    (long long)(row->expires - row->asked) / 1000);
     if (str_is(row->on_expiry, "cancel"))
-        return active_job_finish(l, JOB_END_CANCELLED, str_of(why), STR_NONE);
-    return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("AnswerDeadline"));
+        return active_job_finish(job, JOB_END_CANCELLED, str_of(why), STR_NONE);
+    return active_job_finish(job, JOB_END_FAILED, str_of(why), STR("AnswerDeadline"));
 }
 
-static int expire_all(struct active_job *l, struct questions *q)
+static int expire_all(struct active_job *job, struct questions *q)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
 
     for (size_t i = 0; i < q->n; i++) {
         struct question_row *row = &q->rows[i];
@@ -357,51 +357,51 @@ static int expire_all(struct active_job *l, struct questions *q)
         if (row->answered != 0 || row->expires == 0 || row->expires > j->now)
             continue;
         if (!str_is(row->on_expiry, "default"))
-            return end_unanswered(l, row);
+            return end_unanswered(job, row);
         err =
             gather_answer(j, row->job, row->seq,
                           row->fallback.p != NULL ? row->fallback : STR("null"), STR("expiry"));
         if (err != 0)
             return err;
-        tell(l, row, QUESTION_EXPIRED);
+        tell(job, row, QUESTION_EXPIRED);
         row->answered = j->now;
     }
-    return look_at_open(l, q);
+    return look_at_open(job, q);
 }
 
-int questions_expire(struct active_job *l)
+int questions_expire(struct active_job *job)
 {
     struct questions q;
     struct arena mem;
 
     arena_init(&mem);
-    int err = load(l->journal, l->row.key, &mem, &q);
+    int err = load(job->journal, job->row.key, &mem, &q);
     if (err == 0)
-        err = expire_all(l, &q);
+        err = expire_all(job, &q);
     arena_done(&mem);
     return err;
 }
 
-void journal_expire_questions(struct active_job *l, struct journal_request *req)
+void journal_expire_questions(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct questions q;
 
-    int err = load(j, l->row.key, &req->mem, &q);
-    if (err == 0 && (l->state != JOB_WAITING || count_open(&q) == 0)) {
+    int err = load(j, job->row.key, &req->mem, &q);
+    if (err == 0 && (job->state != JOB_WAITING || count_open(&q) == 0)) {
         refuse(req, ERR_REFUSED, "the job does not wait for an answer");
         return;
     }
     for (size_t i = 0; err == 0 && i < q.n; i++)
         q.rows[i].expires = j->now;
     if (err == 0)
-        err = expire_all(l, &q);
+        err = expire_all(job, &q);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }
 
 /* --- answers ----------------------------------------------------------------- */
@@ -484,36 +484,36 @@ static void reply_to_ended(struct journal *j, struct journal_request *req)
 
 void journal_reply(struct journal *j, struct journal_request *req)
 {
-    struct active_job *l = journal_job_of(j, req);
+    struct active_job *job = journal_job_of(j, req);
     struct questions q;
 
-    if (l == NULL) {
+    if (job == NULL) {
         reply_to_ended(j, req);
         return;
     }
-    if (l->thread != NULL) {
+    if (job->thread != NULL) {
         refuse(req, ERR_REFUSED,
                "a run of a thread ends with its questions: answer with the thread's next run "
                "(command.resume)");
         return;
     }
-    int err = load(j, l->row.key, &req->mem, &q);
+    int err = load(j, job->row.key, &req->mem, &q);
     for (size_t i = 0; err == 0 && i < req->reply.n_replies; i++)
         if (!place_reply(j, req, &q, &req->reply.replies[i]))
             return;
     for (size_t i = 0; err == 0 && i < req->reply.n_replies; i++)
-        err = gather_answer(j, l->row.key, req->reply.replies[i].seq,
+        err = gather_answer(j, job->row.key, req->reply.replies[i].seq,
                             req->reply.replies[i].value, req->reply.who);
     if (err == 0)
-        err = look_at_open(l, &q);
+        err = look_at_open(job, &q);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     for (size_t i = 0; i < req->reply.n_replies; i++)
-        tell(l, &(struct question_row){ .id = req->reply.replies[i].id }, QUESTION_ANSWERED);
+        tell(job, &(struct question_row){ .id = req->reply.replies[i].id }, QUESTION_ANSWERED);
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }
 
 static void put_answers(const struct questions *q, uint64_t resumed, struct buf *b)
@@ -528,18 +528,18 @@ static void put_answers(const struct questions *q, uint64_t resumed, struct buf 
     json_end(b);
 }
 
-int questions_put_answers(struct active_job *l, struct journal_request *req)
+int questions_put_answers(struct active_job *job, struct journal_request *req)
 {
     struct questions q;
     struct buf b;
 
-    if (l->row.resumed == 0)
+    if (job->row.resumed == 0)
         return 0;
-    int err = load(l->journal, l->row.key, &req->mem, &q);
+    int err = load(job->journal, job->row.key, &req->mem, &q);
     if (err != 0)
         return err;
     buf_init(&b, SIZE_MAX / 4);
-    put_answers(&q, (uint64_t)l->row.resumed, &b);
+    put_answers(&q, (uint64_t)job->row.resumed, &b);
     if (b.error != 0 || !arena_copy(&req->mem, buf_text(&b), &req->work.answers))
         err = ERR_NOMEM;
     buf_done(&b);
@@ -548,74 +548,74 @@ int questions_put_answers(struct active_job *l, struct journal_request *req)
 
 /* --- pauses ------------------------------------------------------------------ */
 
-static int pause_now(struct active_job *l)
+static int pause_now(struct active_job *job)
 {
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
     if (err == 0)
-        err = fold_pause(fold, l->journal->now);
-    return err == 0 ? active_job_move(l, JOB_WAITING) : err;
+        err = fold_pause(fold, job->journal->now);
+    return err == 0 ? active_job_move(job, JOB_WAITING) : err;
 }
 
-static int is_paused(struct active_job *l, bool *ret)
+static int is_paused(struct active_job *job, bool *ret)
 {
     struct fold *fold;
-    int err = active_job_fold(l, &fold);
+    int err = active_job_fold(job, &fold);
 
     *ret = err == 0 && fold_is_paused(fold);
     return err;
 }
 
-void journal_pause(struct active_job *l, struct journal_request *req)
+void journal_pause(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     bool paused = false;
 
-    int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
-    if (err == 0 && l->state == JOB_WAITING && !paused) {
+    int err = job->state == JOB_WAITING ? is_paused(job, &paused) : 0;
+    if (err == 0 && job->state == JOB_WAITING && !paused) {
         refuse(req, ERR_REFUSED, "the job waits for an answer");
         return;
     }
-    if (err == 0 && l->state == JOB_RUNNING && l->agent != NULL && l->agent->is_deaf) {
+    if (err == 0 && job->state == JOB_RUNNING && job->agent != NULL && job->agent->is_deaf) {
         refuse(req, ERR_REFUSED,
                "the job runs, and its worker cannot be asked to pause: only pull workers, "
                "processes of a pool, and those of an agent that is `pausable` can");
         return;
     }
     if (err == 0 && !paused) {
-        active_job_change(l);
-        l->row.pause_requested = l->state == JOB_QUEUED ? -j->now : j->now;
-        l->pause_news = l->state == JOB_RUNNING;
-        err = l->state == JOB_QUEUED ? pause_now(l) : 0;
+        active_job_change(job);
+        job->row.pause_requested = job->state == JOB_QUEUED ? -j->now : j->now;
+        job->pause_news = job->state == JOB_RUNNING;
+        err = job->state == JOB_QUEUED ? pause_now(job) : 0;
     }
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }
 
-void journal_resume(struct active_job *l, struct journal_request *req)
+void journal_resume(struct active_job *job, struct journal_request *req)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct questions q;
     bool paused = false;
 
-    int err = l->state == JOB_WAITING ? is_paused(l, &paused) : 0;
+    int err = job->state == JOB_WAITING ? is_paused(job, &paused) : 0;
     if (err == 0)
-        err = load(j, l->row.key, &req->mem, &q);
-    if (err == 0 && l->state == JOB_WAITING && count_open(&q) > 0)
+        err = load(j, job->row.key, &req->mem, &q);
+    if (err == 0 && job->state == JOB_WAITING && count_open(&q) > 0)
         refuse(req, ERR_REFUSED, "the job waits for an answer");
-    else if (err == 0 && !paused && l->row.pause_requested == 0)
+    else if (err == 0 && !paused && job->row.pause_requested == 0)
         refuse(req, ERR_REFUSED, "the job is not paused");
     else if (err == 0) {
-        active_job_change(l);
-        err = paused ? go_on(l) : 0;
-        l->row.pause_requested = 0;
+        active_job_change(job);
+        err = paused ? go_on(job) : 0;
+        job->row.pause_requested = 0;
         req->code = 0;
-        journal_answer_row(j, req, &l->row);
+        journal_answer_row(j, req, &job->row);
     }
     if (err != 0)
         journal_broke(j, req, err);

@@ -10,51 +10,52 @@ void queue_init(struct queue *q)
     q->n = 0;
 }
 
-static void put_before(struct queue *q, struct active_job *next, struct active_job *l)
+static void put_before(struct queue *q, struct active_job *next, struct active_job *job)
 {
-    l->next = next;
-    l->prev = next->prev;
-    l->prev->next = l;
-    next->prev = l;
+    job->next = next;
+    job->prev = next->prev;
+    job->prev->next = job;
+    next->prev = job;
     q->n++;
 }
 
-static void put_held(struct queue *q, struct active_job *l)
+static void put_held(struct queue *q, struct active_job *job)
 {
     struct active_job *next = &q->head;
 
-    while (next->prev != &q->head && next->prev->row.key > l->row.key)
+    while (next->prev != &q->head && next->prev->row.key > job->row.key)
         next = next->prev;
-    put_before(q, next, l);
+    put_before(q, next, job);
 }
 
 /* NULL: its agent is no longer configured. */
-static struct queue *queue_of(const struct active_job *l)
+static struct queue *queue_of(const struct active_job *job)
 {
-    return l->held            ? &l->owner->held
-           : l->agent != NULL ? &l->journal->queues[l->agent - l->journal->opt.agents]
-                              : NULL;
+    return job->held            ? &job->owner->held
+           : job->agent != NULL ? &job->journal->queues[job->agent - job->journal->opt.agents]
+                                : NULL;
 }
 
-void active_job_enqueue(struct active_job *l)
+void active_job_enqueue(struct active_job *job)
 {
-    if (l->agent == NULL || l->next != NULL || l->row.set_aside != 0 || !runs_may_begin(l))
+    if (job->agent == NULL || job->next != NULL || job->row.set_aside != 0 ||
+        !runs_may_begin(job))
         return;
-    l->held = !owner_has_room(l);
-    struct queue *q = queue_of(l);
-    if (l->held)
-        put_held(q, l);
+    job->held = !owner_has_room(job);
+    struct queue *q = queue_of(job);
+    if (job->held)
+        put_held(q, job);
     else
-        put_before(q, &q->head, l);
+        put_before(q, &q->head, job);
 }
 
-void active_job_dequeue(struct active_job *l)
+void active_job_dequeue(struct active_job *job)
 {
-    if (l->next == NULL)
+    if (job->next == NULL)
         return;
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
-    l->next = l->prev = NULL;
-    queue_of(l)->n--;
-    l->held = false;
+    job->prev->next = job->next;
+    job->next->prev = job->prev;
+    job->next = job->prev = NULL;
+    queue_of(job)->n--;
+    job->held = false;
 }

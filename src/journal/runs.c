@@ -89,19 +89,19 @@ void runs_forget_rows(struct journal *j)
             forget_row(j->all[i]->thread);
 }
 
-int runs_join(struct active_job *l)
+int runs_join(struct active_job *job)
 {
-    if (l->row.thread == 0)
+    if (job->row.thread == 0)
         return 0;
-    struct thread *t = thread_for(l->journal, l->row.thread);
+    struct thread *t = thread_for(job->journal, job->row.thread);
     if (t == NULL)
         return ERR_NOMEM;
     struct active_job **at = &t->first;
-    while (*at != NULL && (*at)->row.ordinal < l->row.ordinal)
+    while (*at != NULL && (*at)->row.ordinal < job->row.ordinal)
         at = &(*at)->next_run;
-    l->next_run = *at;
-    *at = l;
-    l->thread = t;
+    job->next_run = *at;
+    *at = job;
+    job->thread = t;
     return 0;
 }
 
@@ -114,84 +114,84 @@ struct active_job *runs_first(const struct journal *j, int64_t thread)
 
 static void release_all(struct thread *t)
 {
-    for (struct active_job *l = t->first; l != NULL; l = l->next_run)
-        runs_release(l);
+    for (struct active_job *job = t->first; job != NULL; job = job->next_run)
+        runs_release(job);
 }
 
-void runs_leave(struct active_job *l)
+void runs_leave(struct active_job *job)
 {
-    struct thread *t = l->thread;
+    struct thread *t = job->thread;
 
     if (t == NULL)
         return;
     for (struct active_job **at = &t->first; *at != NULL; at = &(*at)->next_run) {
-        if (*at == l) {
-            *at = l->next_run;
+        if (*at == job) {
+            *at = job->next_run;
             break;
         }
     }
-    l->thread = NULL;
-    l->next_run = NULL;
+    job->thread = NULL;
+    job->next_run = NULL;
     release_all(t);
     if (t->first == NULL) {
         forget_row(t);
-        table_remove(&l->journal->threads, t->key);
+        table_remove(&job->journal->threads, t->key);
         free(t);
     }
 }
 
-static bool is_early(const struct active_job *l)
+static bool is_early(const struct active_job *job)
 {
-    return l->row.not_before > l->journal->now;
+    return job->row.not_before > job->journal->now;
 }
 
-/* Does @other stand in the way of @l? */
-static bool comes_before(const struct active_job *other, const struct active_job *l)
+/* Does @other stand in the way of @job? */
+static bool comes_before(const struct active_job *other, const struct active_job *job)
 {
-    if (other == l || job_state_is_final(other->state))
+    if (other == job || job_state_is_final(other->state))
         return false;
     return other->state != JOB_QUEUED ||
-           (other->row.ordinal < l->row.ordinal && !is_early(other));
+           (other->row.ordinal < job->row.ordinal && !is_early(other));
 }
 
-bool runs_may_begin(const struct active_job *l)
+bool runs_may_begin(const struct active_job *job)
 {
-    if (is_early(l))
+    if (is_early(job))
         return false;
-    for (const struct active_job *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
-         o = o->next_run)
-        if (comes_before(o, l))
+    for (const struct active_job *o = job->thread != NULL ? job->thread->first : NULL;
+         o != NULL; o = o->next_run)
+        if (comes_before(o, job))
             return false;
     return true;
 }
 
-void runs_release(struct active_job *l)
+void runs_release(struct active_job *job)
 {
-    if (l->state != JOB_QUEUED || l->next != NULL || l->agent == NULL || l->stale ||
-        l->deleted || l->row.set_aside != 0 || !runs_may_begin(l))
+    if (job->state != JOB_QUEUED || job->next != NULL || job->agent == NULL || job->stale ||
+        job->deleted || job->row.set_aside != 0 || !runs_may_begin(job))
         return;
     /* From now on it waits for a worker. */
-    if (l->row.started == 0 && l->row.queue_deadline != 0) {
-        l->row.queue_deadline = l->journal->now + l->agent->queue_ms;
-        active_job_change(l);
+    if (job->row.started == 0 && job->row.queue_deadline != 0) {
+        job->row.queue_deadline = job->journal->now + job->agent->queue_ms;
+        active_job_change(job);
     }
-    active_job_enqueue(l);
-    active_job_touch(l);
-    l->queue_news = true;
+    active_job_enqueue(job);
+    active_job_touch(job);
+    job->queue_news = true;
 }
 
 /* --- what it leaves ---------------------------------------------------------- */
 
 /* A question is not part of the state, though some senders put it there. */
-static int store_values(struct active_job *l, struct str values)
+static int store_values(struct active_job *job, struct str values)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct json json;
     struct buf b;
 
     if (json_read(&j->reader, values, &json, NULL) != 0 ||
         json_at(json.root, "__interrupt__") == NULL)
-        return gather_thread_values(j, l->row.thread, values);
+        return gather_thread_values(j, job->row.thread, values);
     buf_init(&b, SIZE_MAX / 4);
     json_begin(&b);
     yyjson_obj_iter it = yyjson_obj_iter_with(json.root);
@@ -202,34 +202,34 @@ static int store_values(struct active_job *l, struct str values)
         json_put_value(&b, yyjson_obj_iter_get_val(key));
     }
     json_end(&b);
-    int err = b.error != 0 ? b.error : gather_thread_values(j, l->row.thread, buf_text(&b));
+    int err = b.error != 0 ? b.error : gather_thread_values(j, job->row.thread, buf_text(&b));
     buf_done(&b);
     return err;
 }
 
 /* The whole state, as a part; or as the output of a graph that sends none.  Absent: it has
  * none. */
-static struct str values_of(const struct active_job *l, const struct record *rec)
+static struct str values_of(const struct active_job *job, const struct record *rec)
 {
     const struct run_info *info = record_info(rec);
 
     if (rec->kind == REC_STATE_VALUES)
         return info->ns.n == 0 ? rec->data : STR_NONE;
-    return l->row.values_seq == 0 && (rec->kind == REC_JOB_END || info->root) &&
+    return job->row.values_seq == 0 && (rec->kind == REC_JOB_END || info->root) &&
                    str_starts(rec->output.p != NULL ? rec->output : STR(""), STR("{"))
                ? rec->output
                : STR_NONE;
 }
 
-int runs_saw(struct active_job *l, const struct record *rec)
+int runs_saw(struct active_job *job, const struct record *rec)
 {
-    struct str values = l->thread != NULL ? values_of(l, rec) : STR_NONE;
+    struct str values = job->thread != NULL ? values_of(job, rec) : STR_NONE;
 
     if (str_absent(values))
         return 0;
-    l->row.values_seq = (int64_t)rec->seq;
-    active_job_change(l);
-    int err = store_values(l, values);
+    job->row.values_seq = (int64_t)rec->seq;
+    active_job_change(job);
+    int err = store_values(job, values);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
@@ -290,13 +290,13 @@ static int put_question(void *arg, const struct question_row *row)
 }
 
 /* Into the journal's reader. */
-static int read_tasks(struct active_job *l, struct questions_out *q)
+static int read_tasks(struct active_job *job, struct questions_out *q)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct thread_row row;
     struct str state = STR_NONE;
     struct json json;
-    int err = read_thread_by_key(j, l->row.thread, &row);
+    int err = read_thread_by_key(j, job->row.thread, &row);
 
     if (err == 0)
         err = read_state(j, row.id, &state);
@@ -306,57 +306,57 @@ static int read_tasks(struct active_job *l, struct questions_out *q)
 }
 
 /* {task: [{id, value}, …], …} of what the run has asked. */
-static int put_questions(struct active_job *l, struct questions_out *q, struct str *ret)
+static int put_questions(struct active_job *job, struct questions_out *q, struct str *ret)
 {
-    struct journal *j = l->journal;
-    bool asks_any = str_is(l->row.outcome, "interrupted");
-    int err = asks_any ? read_tasks(l, q) : 0;
+    struct journal *j = job->journal;
+    bool asks_any = str_is(job->row.outcome, "interrupted");
+    int err = asks_any ? read_tasks(job, q) : 0;
 
     json_begin(&q->b);
     if (err == 0 && asks_any)
-        err = read_questions(j, l->row.key, put_question, q);
+        err = read_questions(j, job->row.key, put_question, q);
     json_end(&q->b);
     put_tasks(q);
     *ret = q->n > 0 && !q->is_strange ? buf_text(&q->by_task) : buf_text(&q->b);
     return err != 0 ? err : q->b.error != 0 ? q->b.error : q->by_task.error;
 }
 
-static void put_error(const struct active_job *l, struct buf *b)
+static void put_error(const struct active_job *job, struct buf *b)
 {
     json_begin(b);
-    json_add_str(b, "error", l->row.error_type.n > 0 ? l->row.error_type : STR("Error"));
-    json_add_text(b, "message", l->row.error);
+    json_add_str(b, "error", job->row.error_type.n > 0 ? job->row.error_type : STR("Error"));
+    json_add_text(b, "message", job->row.error);
     json_end(b);
 }
 
-static bool has_others(const struct active_job *l)
+static bool has_others(const struct active_job *job)
 {
-    for (const struct active_job *o = l->thread->first; o != NULL; o = o->next_run)
-        if (o != l && !job_state_is_final(o->state))
+    for (const struct active_job *o = job->thread->first; o != NULL; o = o->next_run)
+        if (o != job && !job_state_is_final(o->state))
             return true;
     return false;
 }
 
-static struct str status_after(const struct active_job *l)
+static struct str status_after(const struct active_job *job)
 {
-    return has_others(l)                                      ? STR("busy")
-           : str_is(l->row.outcome, "interrupted")            ? STR("interrupted")
-           : l->state == JOB_FAILED                           ? STR("error")
-           : str_is(l->row.outcome, "rollback")               ? STR("idle")
-           : l->state == JOB_CANCELLED && l->row.started != 0 ? STR("interrupted")
-                                                              : STR("idle");
+    return has_others(job)                                        ? STR("busy")
+           : str_is(job->row.outcome, "interrupted")              ? STR("interrupted")
+           : job->state == JOB_FAILED                             ? STR("error")
+           : str_is(job->row.outcome, "rollback")                 ? STR("idle")
+           : job->state == JOB_CANCELLED && job->row.started != 0 ? STR("interrupted")
+                                                                  : STR("idle");
 }
 
-static int update_thread(struct active_job *l, struct str interrupts, struct str error)
+static int update_thread(struct active_job *job, struct str interrupts, struct str error)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct thread_row row;
 
-    int err = read_thread_by_key(j, l->row.thread, &row);
+    int err = read_thread_by_key(j, job->row.thread, &row);
     if (err == 0) {
-        row.status = status_after(l);
+        row.status = status_after(job);
         row.interrupts = interrupts;
-        row.error = l->state == JOB_FAILED ? error : STR_NONE;
+        row.error = job->state == JOB_FAILED ? error : STR_NONE;
         row.updated = j->now;
         err = gather_thread(j, &row);
     }
@@ -366,27 +366,27 @@ static int update_thread(struct active_job *l, struct str interrupts, struct str
 /* --- a run that never was ---------------------------------------------------- */
 
 /* What it has saved goes. */
-static int forget_saved(struct active_job *l)
+static int forget_saved(struct active_job *job)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct thread_row row;
-    int err = read_thread_by_key(j, l->row.thread, &row);
+    int err = read_thread_by_key(j, job->row.thread, &row);
 
     if (err == 0)
-        err = gather_run_forgetting(j, row.id, l->row.id);
+        err = gather_run_forgetting(j, row.id, job->row.id);
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
 /* The thread gets the values back that it had before the run. */
-static int restore_values(struct active_job *l)
+static int restore_values(struct active_job *job)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
     struct record rec = { 0 };
     struct str stored = STR_NONE;
 
-    if (l->row.values_seq == 0)
+    if (job->row.values_seq == 0)
         return 0; /* nothing to take back */
-    int err = read_values(l, &stored);
+    int err = read_values(job, &stored);
     if (err == 0 && !str_absent(stored))
         err = record_decode(&j->reader, stored, &rec, &j->failure);
     struct str values = rec.kind == REC_STATE_VALUES ? rec.data : rec.output;
@@ -394,15 +394,15 @@ static int restore_values(struct active_job *l)
         struct arena mem;
 
         arena_init(&mem); /* storing uses the reader's memory again */
-        err = arena_copy(&mem, values, &values) ? store_values(l, values) : ERR_NOMEM;
+        err = arena_copy(&mem, values, &values) ? store_values(job, values) : ERR_NOMEM;
         arena_done(&mem);
     } else if (err == 0) {
-        err = gather_thread_values(j, l->row.thread, STR_NONE);
+        err = gather_thread_values(j, job->row.thread, STR_NONE);
     }
     return err == ERR_NOT_FOUND ? 0 : err; /* nothing is left of the thread */
 }
 
-int runs_ended(struct active_job *l)
+int runs_ended(struct active_job *job)
 {
     struct questions_out q = { 0 };
     struct str interrupts;
@@ -411,20 +411,20 @@ int runs_ended(struct active_job *l)
     buf_init(&q.b, SIZE_MAX / 4);
     buf_init(&q.by_task, SIZE_MAX / 4);
     buf_init(&error, SIZE_MAX / 4);
-    put_error(l, &error);
-    int err = put_questions(l, &q, &interrupts);
+    put_error(job, &error);
+    int err = put_questions(job, &q, &interrupts);
     if (err == 0)
         err = error.error;
-    if (err == 0 && str_is(l->row.outcome, "rollback"))
-        err = forget_saved(l);
-    if (err == 0 && str_is(l->row.outcome, "rollback"))
-        err = restore_values(l);
+    if (err == 0 && str_is(job->row.outcome, "rollback"))
+        err = forget_saved(job);
+    if (err == 0 && str_is(job->row.outcome, "rollback"))
+        err = restore_values(job);
     if (err == 0)
-        err = update_thread(l, interrupts, buf_text(&error));
+        err = update_thread(job, interrupts, buf_text(&error));
     buf_done(&q.b);
     buf_done(&q.by_task);
     buf_done(&error);
     if (err == 0)
-        release_all(l->thread);
+        release_all(job->thread);
     return err;
 }

@@ -101,7 +101,7 @@ static void submit_one(struct journal *j, struct journal_request *req)
     const struct journal_agent *agent = journal_agent_of(j, req->submit.agent);
     bool is_run = !str_absent(req->submit.run.kwargs);
     struct thread_row thread;
-    struct active_job *l;
+    struct active_job *job;
     struct fold *fold;
 
     if (agent == NULL) {
@@ -127,22 +127,22 @@ static void submit_one(struct journal *j, struct journal_request *req)
     if (err == 0)
         err = gather_job(j, &row);
     if (err == 0)
-        err = active_job_add(j, &row, &l);
+        err = active_job_add(j, &row, &job);
     if (err == 0) {
-        l->state_news = true;
-        active_job_touch(l);
-        err = active_job_fold(l, &fold);
+        job->state_news = true;
+        active_job_touch(job);
+        err = active_job_fold(job, &fold);
     }
     if (err == 0)
         err = fold_begin(fold, j->now);
     if (err == 0 && is_run)
-        err = threads_entered(l, req);
+        err = threads_entered(job, req);
     if (err != 0) {
         journal_broke(j, req, err);
         return;
     }
     req->code = 0;
-    journal_answer_row(j, req, &l->row);
+    journal_answer_row(j, req, &job->row);
 }
 
 void journal_submit(struct journal *j, struct journal_request *req)

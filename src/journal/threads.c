@@ -51,8 +51,8 @@ bool journal_thread_of(struct journal *j,
 bool jobs_have(struct journal *j, struct journal_request *req, struct str id)
 {
     struct job_row row;
-    const struct active_job *l = active_job_find(j, id);
-    int err = l == NULL ? read_job(j, id, &row, &req->why) : l->deleted ? ERR_NOT_FOUND : 0;
+    const struct active_job *job = active_job_find(j, id);
+    int err = job == NULL ? read_job(j, id, &row, &req->why) : job->deleted ? ERR_NOT_FOUND : 0;
 
     if (err == 0)
         refuse(req, ERR_REFUSED, "Job already exists: %.*s", STR_ARG(str_head(id, 100)));
@@ -171,12 +171,12 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
 /* One that there was before the turn, which may have deleted it. */
 static int remove_run(struct journal *j, const struct known_run *run, int64_t thread)
 {
-    struct active_job *l = active_job_find(j, run->id);
-    bool is_gone =
-        l != NULL ? l->row.key != run->key || l->deleted : known_is_gone(j, run->id, run->key);
+    struct active_job *job = active_job_find(j, run->id);
+    bool is_gone = job != NULL ? job->row.key != run->key || job->deleted
+                               : known_is_gone(j, run->id, run->key);
     const struct job_row row = { .id = run->id, .key = run->key, .thread = thread };
 
-    return is_gone ? 0 : journal_remove_job(j, l, &row);
+    return is_gone ? 0 : journal_remove_job(j, job, &row);
 }
 
 /* With its runs, and all that they have saved. */
@@ -187,9 +187,10 @@ static int remove_thread(struct journal *j, struct str id, int64_t key)
 
     for (; err == 0 && run != NULL; run = run->next)
         err = remove_run(j, run, key);
-    for (struct active_job *l = runs_first(j, key); err == 0 && l != NULL; l = l->next_run)
-        if (!l->deleted) /* it came in this turn */
-            err = journal_remove_job(j, l, &l->row);
+    for (struct active_job *job = runs_first(j, key); err == 0 && job != NULL;
+         job = job->next_run)
+        if (!job->deleted) /* it came in this turn */
+            err = journal_remove_job(j, job, &job->row);
     if (err == 0)
         err = gather_thread_forgetting(j, id);
     if (err == 0)
@@ -244,9 +245,9 @@ void journal_thread_thin(struct journal *j, struct journal_request *req)
 
 /* --- runs -------------------------------------------------------------------- */
 
-static bool is_open(const struct active_job *l)
+static bool is_open(const struct active_job *job)
 {
-    return !l->deleted && !job_state_is_final(l->state);
+    return !job->deleted && !job_state_is_final(job->state);
 }
 
 bool threads_may_enter(struct journal *j,
@@ -276,11 +277,11 @@ bool threads_may_enter(struct journal *j,
         return false;
     if (str_is(req->submit.run.strategy, "enqueue"))
         return true;
-    for (const struct active_job *l = runs_first(j, ret_thread->key); l != NULL;
-         l = l->next_run) {
-        if (is_open(l) && suspects_refuse(l, req))
+    for (const struct active_job *job = runs_first(j, ret_thread->key); job != NULL;
+         job = job->next_run) {
+        if (is_open(job) && suspects_refuse(job, req))
             return false; /* it cannot be stopped */
-        if (is_open(l) && str_is(req->submit.run.strategy, "reject")) {
+        if (is_open(job) && str_is(req->submit.run.strategy, "reject")) {
             refuse(req, ERR_TYPE, "%s", BUSY);
             return false;
         }
@@ -296,15 +297,15 @@ static int make_room(struct journal *j, struct str strategy, const struct thread
 
     if (!rolls_back && !str_is(strategy, "interrupt"))
         return 0;
-    for (struct active_job *l = runs_first(j, thread->key); l != NULL && err == 0;
-         l = l->next_run) {
-        if (!is_open(l) || l->row.cancel_requested != 0)
+    for (struct active_job *job = runs_first(j, thread->key); job != NULL && err == 0;
+         job = job->next_run) {
+        if (!is_open(job) || job->row.cancel_requested != 0)
             continue;
-        active_job_change(l);
+        active_job_change(job);
         if (rolls_back)
-            err = active_job_set_text(&l->row.outcome, STR("rollback"));
+            err = active_job_set_text(&job->row.outcome, STR("rollback"));
         if (err == 0)
-            err = journal_stop_job(l, STR("another run of the thread has taken its place"));
+            err = journal_stop_job(job, STR("another run of the thread has taken its place"));
     }
     return err;
 }
@@ -383,7 +384,7 @@ static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_va
     (void)put_asked(b, asked, NULL);
 }
 
-static int say_answered(struct active_job *l, struct journal_request *req)
+static int say_answered(struct active_job *job, struct journal_request *req)
 {
     struct json_reader reader;
     struct json asked, resume;
@@ -392,27 +393,27 @@ static int say_answered(struct active_job *l, struct journal_request *req)
 
     json_reader_init(&reader, SIZE_MAX / 64, 256);
     buf_init(&ids, SIZE_MAX / 4);
-    int err = json_read(&l->journal->reader, req->submit.asked, &asked, NULL);
+    int err = json_read(&job->journal->reader, req->submit.asked, &asked, NULL);
     if (err == 0)
         err = json_read(&reader, req->submit.resume, &resume, NULL);
     if (err == 0)
         put_answered(&ids, asked.root, resume.root);
-    err = ids.error != 0 ? ids.error : active_job_fold(l, &fold);
+    err = ids.error != 0 ? ids.error : active_job_fold(job, &fold);
     if (err == 0 && ids.n > 2)
-        err = fold_answered(fold, buf_text(&ids), l->journal->now);
+        err = fold_answered(fold, buf_text(&ids), job->journal->now);
     buf_done(&ids);
     json_reader_done(&reader);
     return err;
 }
 
-int threads_entered(struct active_job *l, struct journal_request *req)
+int threads_entered(struct active_job *job, struct journal_request *req)
 {
     struct run_row run = req->submit.run;
 
-    run.job = l->row.key;
+    run.job = job->row.key;
     run.thread = req->thread;
-    int err = gather_run(l->journal, &run);
+    int err = gather_run(job->journal, &run);
     if (err == 0 && !str_absent(req->submit.resume))
-        err = say_answered(l, req);
+        err = say_answered(job, req);
     return err;
 }

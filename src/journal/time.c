@@ -12,9 +12,10 @@ enum {
 };
 
 /* Time in which heartbeats could not be received does not count. */
-static bool lease_is_over(const struct journal *j, const struct active_job *l)
+static bool lease_is_over(const struct journal *j, const struct active_job *job)
 {
-    return j->now >= l->row.lease_until && j->now >= j->heard_since + active_job_lease_ms(l);
+    return j->now >= job->row.lease_until &&
+           j->now >= j->heard_since + active_job_lease_ms(job);
 }
 
 static bool has_come(const struct journal *j, int64_t time)
@@ -23,22 +24,22 @@ static bool has_come(const struct journal *j, int64_t time)
 }
 
 /* May look_at() do anything? */
-static bool is_due(const struct journal *j, const struct active_job *l)
+static bool is_due(const struct journal *j, const struct active_job *job)
 {
-    const struct job_row *row = &l->row;
+    const struct job_row *row = &job->row;
 
-    if (l->stale || row->set_aside != 0)
+    if (job->stale || row->set_aside != 0)
         return false;
-    if (l->damaged != 0)
+    if (job->damaged != 0)
         return true;
-    if (l->state == JOB_WAITING)
+    if (job->state == JOB_WAITING)
         return has_come(j, row->answer_by);
     if (has_come(j, row->run_deadline))
         return true;
-    if (l->state == JOB_RUNNING)
-        return has_come(j, l->force_at) || l->is_unsigned || l->lost_attempt == row->attempt ||
-               lease_is_over(j, l);
-    return has_come(j, row->queue_deadline) && row->started == 0 && runs_may_begin(l);
+    if (job->state == JOB_RUNNING)
+        return has_come(j, job->force_at) || job->is_unsigned ||
+               job->lost_attempt == row->attempt || lease_is_over(j, job);
+    return has_come(j, row->queue_deadline) && row->started == 0 && runs_may_begin(job);
 }
 
 void journal_want_time(struct journal *j)
@@ -54,59 +55,61 @@ void journal_want_time(struct journal *j)
         wants_of_thread(j, t->row.key);
 }
 
-static int look_at(struct journal *j, struct active_job *l)
+static int look_at(struct journal *j, struct active_job *job)
 {
     char why[96];
 
-    if (l->deleted || job_state_is_final(l->state))
+    if (job->deleted || job_state_is_final(job->state))
         return 0; /* it ended in this very turn */
-    if (l->row.set_aside != 0)
+    if (job->row.set_aside != 0)
         return 0;
-    if (l->damaged != 0) {
+    if (job->damaged != 0) {
         (void)snprintf(why, sizeof(why), "damaged: record %llu of this job cannot be read",
-                       (unsigned long long)l->damaged);
-        return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
+                       (unsigned long long)job->damaged);
+        return active_job_finish(job, JOB_END_FAILED, str_of(why), STR("DamagedRecord"));
     }
-    if (l->state == JOB_RUNNING && l->force_at != 0 && j->now >= l->force_at)
-        return active_job_finish(l, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
-    if (l->row.run_deadline != 0 && j->now >= l->row.run_deadline && l->state != JOB_WAITING) {
+    if (job->state == JOB_RUNNING && job->force_at != 0 && j->now >= job->force_at)
+        return active_job_finish(job, JOB_END_CANCELLED, STR("cancelled by user"), STR_NONE);
+    if (job->row.run_deadline != 0 && j->now >= job->row.run_deadline &&
+        job->state != JOB_WAITING) {
         (void)snprintf(why, sizeof(why), "run deadline: longer than %lld s",
-                       (long long)l->row.run_seconds);
-        return active_job_finish(l, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
+                       (long long)job->row.run_seconds);
+        return active_job_finish(job, JOB_END_FAILED, str_of(why), STR("RunDeadline"));
     }
-    if (l->state == JOB_QUEUED)
-        runs_release(l);
-    if (l->row.queue_deadline != 0 && j->now >= l->row.queue_deadline &&
-        l->state == JOB_QUEUED && l->row.started == 0 && runs_may_begin(l))
-        return active_job_finish(l, JOB_END_FAILED,
+    if (job->state == JOB_QUEUED)
+        runs_release(job);
+    if (job->row.queue_deadline != 0 && j->now >= job->row.queue_deadline &&
+        job->state == JOB_QUEUED && job->row.started == 0 && runs_may_begin(job))
+        return active_job_finish(job, JOB_END_FAILED,
                                  STR("queue deadline: no worker took the job in time"),
                                  STR("QueueDeadline"));
-    if (l->state == JOB_WAITING && l->row.answer_by != 0 && j->now >= l->row.answer_by)
-        return questions_expire(l);
-    if (l->state == JOB_RUNNING && l->is_unsigned && l->row.attempt == l->row.unsigned_attempt)
-        return active_job_requeue(l, STR("leased by an earlier version of the server"));
-    if (l->state == JOB_RUNNING && l->lost_attempt == l->row.attempt)
-        return active_job_lose_worker(l, STR("worker lost: it went down with the server"),
+    if (job->state == JOB_WAITING && job->row.answer_by != 0 && j->now >= job->row.answer_by)
+        return questions_expire(job);
+    if (job->state == JOB_RUNNING && job->is_unsigned &&
+        job->row.attempt == job->row.unsigned_attempt)
+        return active_job_requeue(job, STR("leased by an earlier version of the server"));
+    if (job->state == JOB_RUNNING && job->lost_attempt == job->row.attempt)
+        return active_job_lose_worker(job, STR("worker lost: it went down with the server"),
                                       STR("ServerRestart"));
-    if (l->state == JOB_RUNNING && lease_is_over(j, l))
-        return active_job_lose_worker(l, STR("worker lost: its lease ran out"),
+    if (job->state == JOB_RUNNING && lease_is_over(j, job))
+        return active_job_lose_worker(job, STR("worker lost: its lease ran out"),
                                       STR("LeaseExpired"));
     return 0;
 }
 
 /* What is ended here has a worker that does not know: it is told to stop. */
-static void look_once(struct journal *j, struct active_job *l)
+static void look_once(struct journal *j, struct active_job *job)
 {
-    bool was_running = l->state == JOB_RUNNING;
+    bool was_running = job->state == JOB_RUNNING;
 
-    if (l->stale || (is_due(j, l) && !wants_of_time_are_known(l)))
+    if (job->stale || (is_due(j, job) && !wants_of_time_are_known(job)))
         return;
-    if (look_at(j, l) != 0)
+    if (look_at(j, job) != 0)
         journal_fail_turn(j, NULL);
     breadcrumb_set(&j->opt.breadcrumb, 0);
-    if (l->behind_since != 0 && (j->settling || j->now - l->behind_since >= ROW_EVERY_MS))
-        active_job_change(l);
-    l->cancel_news |= was_running && job_state_is_final(l->state);
+    if (job->behind_since != 0 && (j->settling || j->now - job->behind_since >= ROW_EVERY_MS))
+        active_job_change(job);
+    job->cancel_news |= was_running && job_state_is_final(job->state);
 }
 
 bool journal_look_at_time(struct journal *j)

@@ -148,37 +148,38 @@ static bool want_into(struct journal *j, struct key k, struct store_want w)
     return true;
 }
 
-void want_thread_of(struct active_job *l)
+void want_thread_of(struct active_job *job)
 {
-    if (l->thread == NULL || l->thread->has_row ||
-        known_find_thread(l->journal, l->row.thread) != NULL)
+    if (job->thread == NULL || job->thread->has_row ||
+        known_find_thread(job->journal, job->row.thread) != NULL)
         return;
-    (void)want_into(l->journal, known_key(KNOWN_THREAD_OF, l->row.thread),
-                    (struct store_want){
-                        .kind = WANT_THREAD_BY_KEY, .key = l->row.thread, .place = l->thread });
+    (void)want_into(job->journal, known_key(KNOWN_THREAD_OF, job->row.thread),
+                    (struct store_want){ .kind = WANT_THREAD_BY_KEY,
+                                         .key = job->row.thread,
+                                         .place = job->thread });
 }
 
-void want_state(struct active_job *l)
+void want_state(struct active_job *job)
 {
     struct thread_row row;
 
-    want_thread_of(l);
-    if (l->thread == NULL || known_thread_row(l->journal, l->row.thread, &row) != 0)
-        want_more(l->journal); /* when its id is known */
+    want_thread_of(job);
+    if (job->thread == NULL || known_thread_row(job->journal, job->row.thread, &row) != 0)
+        want_more(job->journal); /* when its id is known */
     else
-        (void)want_new(l->journal, known_text_key(l->journal, KNOWN_STATE, row.id),
+        (void)want_new(job->journal, known_text_key(job->journal, KNOWN_STATE, row.id),
                        sizeof(struct known_text),
                        (struct store_want){ .kind = WANT_STATE, .text = row.id });
 }
 
-void want_values(struct active_job *l)
+void want_values(struct active_job *job)
 {
-    struct journal *j = l->journal;
-    struct key k = known_key(KNOWN_VALUES, l->row.key);
+    struct journal *j = job->journal;
+    struct key k = known_key(KNOWN_VALUES, job->row.key);
     const struct known_text *v = want_new(j, k, sizeof(*v),
                                           (struct store_want){ .kind = WANT_VALUES_BEFORE,
-                                                               .key = l->row.thread,
-                                                               .number = l->row.ordinal });
+                                                               .key = job->row.thread,
+                                                               .number = job->row.ordinal });
 
     if (v != NULL && v->key != 0 && known_is_gone(j, v->job, v->key)) {
         known_forget(j, k);
@@ -186,18 +187,18 @@ void want_values(struct active_job *l)
     }
 }
 
-void want_fold(struct active_job *l)
+void want_fold(struct active_job *job)
 {
-    struct journal *j = l->journal;
-    struct key k = known_key(KNOWN_FOLD, l->row.key);
+    struct journal *j = job->journal;
+    struct key k = known_key(KNOWN_FOLD, job->row.key);
 
-    if (l->fold != NULL || l->row.seq == 0 || l->stale || is_known(j, k))
+    if (job->fold != NULL || job->row.seq == 0 || job->stale || is_known(j, k))
         return;
-    struct rebuild *r = rebuild_begin(l);
+    struct rebuild *r = rebuild_begin(job);
     if (r == NULL || table_put(&j->known.rows, k, r) != 0)
         j->wanted.error = ERR_NOMEM;
     if (r != NULL)
-        want(j, &(struct store_want){ .kind = WANT_RECORDS, .key = l->row.key, .place = r });
+        want(j, &(struct store_want){ .kind = WANT_RECORDS, .key = job->row.key, .place = r });
 }
 
 void want_item(struct journal *j, const struct item_row *row)

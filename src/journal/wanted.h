@@ -49,13 +49,13 @@ void want_no_questions(struct journal *j, int64_t job);
 void want_thread_jobs(struct journal *j, struct str id);
 void want_expired_threads(struct journal *j);
 /* What the rows of a thread with open runs are needed for, unless they are in memory. */
-void want_thread_of(struct active_job *l);
+void want_thread_of(struct active_job *job);
 /* The newest that was saved of its thread. */
-void want_state(struct active_job *l);
+void want_state(struct active_job *job);
 /* The values that its thread had before this run. */
-void want_values(struct active_job *l);
+void want_values(struct active_job *job);
 /* Its fold, if it has to be rebuilt. */
-void want_fold(struct active_job *l);
+void want_fold(struct active_job *job);
 /* Of owner, ns and key. */
 void want_item(struct journal *j, const struct item_row *row);
 /* The version that counts; @version, or the newest (0). */

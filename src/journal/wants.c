@@ -16,15 +16,15 @@
 /* --- jobs -------------------------------------------------------------------- */
 
 /* What whoever leases it is told besides. */
-static void want_order(const struct active_job *l)
+static void want_order(const struct active_job *job)
 {
-    struct journal *j = l->journal;
+    struct journal *j = job->journal;
 
-    (void)want_job(j, l->row.id); /* its input */
-    if (l->row.thread != 0)
-        want_run(j, l->row.key);
-    if (l->row.resumed != 0)
-        want_questions(j, l->row.key);
+    (void)want_job(j, job->row.id); /* its input */
+    if (job->row.thread != 0)
+        want_run(j, job->row.key);
+    if (job->row.resumed != 0)
+        want_questions(j, job->row.key);
 }
 
 /* Does it matter what may be leased?  Who is to get a job whose rows are not known waits for
@@ -35,91 +35,91 @@ static bool may_lease(const struct journal *j)
 }
 
 /* It may be queued in this turn, and leased. */
-static void want_requeued(const struct active_job *l)
+static void want_requeued(const struct active_job *job)
 {
-    if (may_lease(l->journal))
-        want_order(l);
+    if (may_lease(job->journal))
+        want_order(job);
 }
 
 /* It may end in this turn: then its thread's next run may begin, and one of its owner's. */
-static void want_successors(const struct active_job *l)
+static void want_successors(const struct active_job *job)
 {
-    if (!may_lease(l->journal))
+    if (!may_lease(job->journal))
         return;
-    for (const struct active_job *o = l->thread != NULL ? l->thread->first : NULL; o != NULL;
-         o = o->next_run) {
-        if (o != l && o->state == JOB_QUEUED) {
+    for (const struct active_job *o = job->thread != NULL ? job->thread->first : NULL;
+         o != NULL; o = o->next_run) {
+        if (o != job && o->state == JOB_QUEUED) {
             want_order(o);
             break;
         }
     }
-    if (l->owner != NULL && l->owner->held.n > 0)
-        want_order(l->owner->held.head.next);
+    if (job->owner != NULL && job->owner->held.n > 0)
+        want_order(job->owner->held.head.next);
 }
 
 /* Of a job that has not asked anything, it is known that the store has none. */
-static void want_questions_of(const struct active_job *l)
+static void want_questions_of(const struct active_job *job)
 {
-    if (active_job_has_asked(l))
-        want_questions(l->journal, l->row.key);
+    if (active_job_has_asked(job))
+        want_questions(job->journal, job->row.key);
     else
-        want_no_questions(l->journal, l->row.key);
+        want_no_questions(job->journal, job->row.key);
 }
 
-static bool may_ask(const struct active_job *l)
+static bool may_ask(const struct active_job *job)
 {
-    return l->fold == NULL || fold_open_questions(l->fold) > 0;
+    return job->fold == NULL || fold_open_questions(job->fold) > 0;
 }
 
 /* It may end with its questions, or come to wait for answers. */
-static void want_question_end(struct active_job *l)
+static void want_question_end(struct active_job *job)
 {
-    want_questions_of(l);
-    if (l->thread != NULL)
-        want_state(l);
+    want_questions_of(job);
+    if (job->thread != NULL)
+        want_state(job);
 }
 
 /* A job that is set aside is not folded. */
-static void want_fold_unless_aside(struct active_job *l)
+static void want_fold_unless_aside(struct active_job *job)
 {
-    if (l->row.set_aside == 0)
-        want_fold(l);
+    if (job->row.set_aside == 0)
+        want_fold(job);
 }
 
-static bool rolls_back(const struct active_job *l)
+static bool rolls_back(const struct active_job *job)
 {
-    return l->thread != NULL && str_is(l->row.outcome, "rollback");
+    return job->thread != NULL && str_is(job->row.outcome, "rollback");
 }
 
 /* It may be ended, asked about or set going. */
-static void want_change(struct active_job *l)
+static void want_change(struct active_job *job)
 {
-    want_fold_unless_aside(l);
-    want_thread_of(l);
-    want_successors(l);
-    if (rolls_back(l))
-        want_values(l);
+    want_fold_unless_aside(job);
+    want_thread_of(job);
+    want_successors(job);
+    if (rolls_back(job))
+        want_values(job);
 }
 
-static void want_stop(struct active_job *l, bool with_rollback)
+static void want_stop(struct active_job *job, bool with_rollback)
 {
-    want_change(l);
-    if (with_rollback && l->thread != NULL)
-        want_values(l);
+    want_change(job);
+    if (with_rollback && job->thread != NULL)
+        want_values(job);
 }
 
-void wants_of_time(struct active_job *l)
+void wants_of_time(struct active_job *job)
 {
-    want_change(l);
-    want_requeued(l);
-    if (l->state == JOB_WAITING || may_ask(l))
-        want_question_end(l);
+    want_change(job);
+    want_requeued(job);
+    if (job->state == JOB_WAITING || may_ask(job))
+        want_question_end(job);
 }
 
 void wants_of_thread(struct journal *j, int64_t thread)
 {
-    for (struct active_job *l = runs_first(j, thread); l != NULL; l = l->next_run)
-        want_change(l);
+    for (struct active_job *job = runs_first(j, thread); job != NULL; job = job->next_run)
+        want_change(job);
 }
 
 /* --- workers' requests -------------------------------------------------------- */
@@ -127,13 +127,13 @@ void wants_of_thread(struct journal *j, int64_t thread)
 /* The job that its worker holds; NULL: its word is refused, with the row if it has ended. */
 static struct active_job *held_job(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = active_job_find(j, req->job);
+    struct active_job *job = active_job_find(j, req->job);
 
-    if (l == NULL)
+    if (job == NULL)
         (void)want_job(j, req->job);
-    return l != NULL && l->state == JOB_RUNNING && l->row.attempt == req->lease.attempt &&
-                   l->row.key == req->lease.key
-               ? l
+    return job != NULL && job->state == JOB_RUNNING && job->row.attempt == req->lease.attempt &&
+                   job->row.key == req->lease.key
+               ? job
                : NULL;
 }
 
@@ -159,37 +159,37 @@ static bool may_have_question(struct str events)
 
 static void of_append(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = held_job(j, req);
+    struct active_job *job = held_job(j, req);
 
-    if (l == NULL)
+    if (job == NULL)
         return;
-    want_fold_unless_aside(l);
-    want_thread_of(l);
-    if (rolls_back(l))
-        want_values(l);
-    if (active_job_has_asked(l) && (may_ask(l) || may_have_question(req->append.bytes)))
-        want_questions_of(l);
+    want_fold_unless_aside(job);
+    want_thread_of(job);
+    if (rolls_back(job))
+        want_values(job);
+    if (active_job_has_asked(job) && (may_ask(job) || may_have_question(req->append.bytes)))
+        want_questions_of(job);
 }
 
 static void of_finish(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = held_job(j, req);
+    struct active_job *job = held_job(j, req);
 
-    if (l == NULL)
+    if (job == NULL)
         return;
-    want_change(l);
-    want_requeued(l);
-    if (may_ask(l) ||
+    want_change(job);
+    want_requeued(job);
+    if (may_ask(job) ||
         (req->op == JOURNAL_FINISH && (req->finish.interrupted || req->finish.end_of_stream)))
-        want_question_end(l);
+        want_question_end(job);
 }
 
 static void of_worker_row(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = !str_absent(req->job) ? held_job(j, req) : NULL;
+    struct active_job *job = !str_absent(req->job) ? held_job(j, req) : NULL;
 
-    if (l != NULL)
-        want_thread_of(l);
+    if (job != NULL)
+        want_thread_of(job);
 }
 
 static void of_state(struct journal *j, const struct journal_request *req)
@@ -202,13 +202,13 @@ static void of_state(struct journal *j, const struct journal_request *req)
 /* The oldest of each queue go to those who ask: as many as there are of these. */
 static void of_lease(struct journal *j, const struct journal_request *req)
 {
-    const struct active_job *l = active_job_find_lease(j, req->work.request_id);
+    const struct active_job *job = active_job_find_lease(j, req->work.request_id);
 
-    if (l == NULL && j->wanted.is_checking)
-        l = journal_next_for(j, req);
-    if (l != NULL)
-        want_order(l);
-    if (l != NULL || j->wanted.is_checking)
+    if (job == NULL && j->wanted.is_checking)
+        job = journal_next_for(j, req);
+    if (job != NULL)
+        want_order(job);
+    if (job != NULL || j->wanted.is_checking)
         return;
     for (size_t i = 0; i < req->work.n_agents; i++) {
         const struct journal_agent *a = journal_agent_of(j, req->work.agents[i]);
@@ -223,12 +223,12 @@ static void of_queues(struct journal *j)
     for (size_t i = 0; i < j->opt.n_agents; i++) {
         struct queue *q = &j->queues[i];
         size_t n = q->n_asked + waiting_count_of(j, i, q->n);
-        const struct active_job *l = q->head.next;
+        const struct active_job *job = q->head.next;
 
-        for (; n > 0 && l != &q->head; l = l->next) {
-            if (!runs_may_begin(l) || !owner_has_room(l))
+        for (; n > 0 && job != &q->head; job = job->next) {
+            if (!runs_may_begin(job) || !owner_has_room(job))
                 continue; /* it is passed over */
-            want_order(l);
+            want_order(job);
             n--;
         }
         q->n_asked = 0;
@@ -241,10 +241,10 @@ static void of_waiting(struct journal *j)
 {
     for (const struct journal_request *r = waiting_first(j); r != NULL;
          r = waiting_after(j, r)) {
-        const struct active_job *l = active_job_find_lease(j, r->work.request_id);
+        const struct active_job *job = active_job_find_lease(j, r->work.request_id);
 
-        if (l != NULL)
-            want_order(l);
+        if (job != NULL)
+            want_order(job);
     }
 }
 
@@ -252,49 +252,49 @@ static void of_waiting(struct journal *j)
 
 static struct active_job *named_job(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = active_job_find(j, req->job);
+    struct active_job *job = active_job_find(j, req->job);
 
-    if (l == NULL)
+    if (job == NULL)
         (void)want_job(j, req->job);
-    return l != NULL && journal_is_visible(req, &l->row) ? l : NULL;
+    return job != NULL && journal_is_visible(req, &job->row) ? job : NULL;
 }
 
 static void of_stop(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = named_job(j, req);
+    struct active_job *job = named_job(j, req);
 
     if (!str_absent(req->thread))
         (void)want_thread(j, req->thread);
-    if (l != NULL)
-        want_stop(l, req->op == JOURNAL_CANCEL && req->stop.rolls_back);
-    if (l != NULL && req->op == JOURNAL_RELEASE && l->state == JOB_RUNNING)
-        want_fold(l); /* although it is set aside */
+    if (job != NULL)
+        want_stop(job, req->op == JOURNAL_CANCEL && req->stop.rolls_back);
+    if (job != NULL && req->op == JOURNAL_RELEASE && job->state == JOB_RUNNING)
+        want_fold(job); /* although it is set aside */
 }
 
 static void of_pause(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = named_job(j, req);
+    struct active_job *job = named_job(j, req);
 
-    if (l != NULL)
-        want_fold_unless_aside(l);
+    if (job != NULL)
+        want_fold_unless_aside(job);
 }
 
 /* One that has ended is asked how it was answered. */
 static void of_answer(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = named_job(j, req);
+    struct active_job *job = named_job(j, req);
     const struct job_row *ended =
         active_job_find(j, req->job) == NULL ? want_job(j, req->job) : NULL;
 
     if (ended != NULL)
         want_questions(j, ended->key);
-    else if (l == NULL)
+    else if (job == NULL)
         want_more(j);
-    if (l == NULL)
+    if (job == NULL)
         return;
-    want_change(l);
-    want_requeued(l);
-    want_questions_of(l);
+    want_change(job);
+    want_requeued(job);
+    want_questions_of(job);
 }
 
 static void of_call(struct journal *j, const struct journal_request *req)
@@ -324,20 +324,20 @@ static struct str fed_events(const struct channel_request *feed)
 
 static void of_feed(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = !str_absent(req->job) ? active_job_find(j, req->job) : NULL;
+    struct active_job *job = !str_absent(req->job) ? active_job_find(j, req->job) : NULL;
 
-    if (l == NULL && !str_absent(req->job)) {
+    if (job == NULL && !str_absent(req->job)) {
         (void)want_job(j, req->job);
         if (!str_absent(req->feed.agent)) { /* it may be made */
             (void)want_thread(j, req->job);
             want_key(j, STORE_JOB_KEYS);
         }
     }
-    if (l == NULL)
+    if (job == NULL)
         return;
-    want_change(l);
-    if (l->state != JOB_RUNNING || may_ask(l) || may_stop(fed_events(&req->feed)))
-        want_question_end(l);
+    want_change(job);
+    if (job->state != JOB_RUNNING || may_ask(job) || may_stop(fed_events(&req->feed)))
+        want_question_end(job);
 }
 
 /* --- new jobs, and threads ----------------------------------------------------- */
@@ -349,9 +349,9 @@ static void want_runs(struct journal *j, struct str thread, bool with_rollback)
 
     if (row == NULL)
         want_more(j);
-    for (struct active_job *l = row != NULL ? runs_first(j, row->key) : NULL; l != NULL;
-         l = l->next_run)
-        want_stop(l, with_rollback);
+    for (struct active_job *job = row != NULL ? runs_first(j, row->key) : NULL; job != NULL;
+         job = job->next_run)
+        want_stop(job, with_rollback);
 }
 
 static void want_run_of_thread(struct journal *j, const struct journal_request *req)
@@ -416,12 +416,12 @@ static void of_thread_deletion(struct journal *j, const struct journal_request *
 
 static void of_item_touch(struct journal *j, const struct journal_request *req)
 {
-    struct active_job *l = !str_absent(req->job) ? held_job(j, req) : NULL;
+    struct active_job *job = !str_absent(req->job) ? held_job(j, req) : NULL;
     struct item_row row = req->item.row;
 
-    if (l != NULL)
-        row.owner = journal_item_owner(l);
-    if (l != NULL || str_absent(req->job))
+    if (job != NULL)
+        row.owner = journal_item_owner(job);
+    if (job != NULL || str_absent(req->job))
         want_item(j, &row);
 }
 
@@ -507,18 +507,18 @@ static bool or_late(struct journal *j, bool is_known)
     return is_known;
 }
 
-bool wants_of_time_are_known(struct active_job *l)
+bool wants_of_time_are_known(struct active_job *job)
 {
-    wanted_check_begin(l->journal);
-    wants_of_time(l);
-    return or_late(l->journal, wanted_check_end(l->journal));
+    wanted_check_begin(job->journal);
+    wants_of_time(job);
+    return or_late(job->journal, wanted_check_end(job->journal));
 }
 
-bool wants_of_lease_are_known(struct active_job *l)
+bool wants_of_lease_are_known(struct active_job *job)
 {
-    wanted_check_begin(l->journal);
-    want_order(l);
-    return or_late(l->journal, wanted_check_end(l->journal));
+    wanted_check_begin(job->journal);
+    want_order(job);
+    return or_late(job->journal, wanted_check_end(job->journal));
 }
 
 bool wants_of_thread_are_known(struct journal *j, int64_t thread)

@@ -6,10 +6,12 @@
 
 enum { MAX_WORKERS = 1000 };
 
-static bool put_holder(const struct active_job *l, struct arena *mem, struct journal_worker *w)
+static bool put_holder(const struct active_job *job,
+                       struct arena *mem,
+                       struct journal_worker *w)
 {
-    const struct job_row *row = &l->row;
-    int64_t lease_ms = l->agent != NULL ? l->agent->lease_ms : 0;
+    const struct job_row *row = &job->row;
+    int64_t lease_ms = job->agent != NULL ? job->agent->lease_ms : 0;
 
     w->attempt = row->attempt;
     w->lease_until = row->lease_until;
@@ -40,11 +42,11 @@ static bool put_all(struct journal *j, struct journal_request *req)
     bool ok = true;
 
     for (size_t i = 0; ok && i < j->n_all && n < MAX_WORKERS; i++) {
-        const struct active_job *l = j->all[i];
+        const struct active_job *job = j->all[i];
 
-        if (l->state == JOB_RUNNING && !l->deleted && l->row.set_aside == 0 &&
-            job_scope_includes(req->job_scope, l->row.id, l->row.owner))
-            ok = put_holder(l, mem, &req->workers.list[n++]);
+        if (job->state == JOB_RUNNING && !job->deleted && job->row.set_aside == 0 &&
+            job_scope_includes(req->job_scope, job->row.id, job->row.owner))
+            ok = put_holder(job, mem, &req->workers.list[n++]);
     }
     /* A caller that sees only some jobs does not see workers without a job. */
     const struct journal_request *lease =
