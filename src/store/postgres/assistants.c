@@ -55,23 +55,28 @@ int postgres_assistant_delete(struct store *s, struct str id, struct error *err)
 
 /* --- reading --------------------------------------------------------------------- */
 
+struct assistant_row assistant_row_at(const PGresult *r, int i)
+{
+    return (struct assistant_row){ .id = cell_text(r, i, 0),
+                                   .version = cell_int(r, i, 1),
+                                   .owner = cell_text(r, i, 2),
+                                   .graph = cell_text(r, i, 3),
+                                   .name = cell_text(r, i, 4),
+                                   .description = cell_text(r, i, 5),
+                                   .config = cell_text(r, i, 6),
+                                   .context = cell_text(r, i, 7),
+                                   .metadata = cell_text(r, i, 8),
+                                   .created = cell_int(r, i, 9),
+                                   .updated = cell_int(r, i, 10) };
+}
+
 static int give(struct postgres_params *p, store_assistant_cb cb, void *arg, struct error *err)
 {
     PGresult *r = NULL;
     int code = rows_get(p, &r, err);
 
     for (int i = 0; i < PQntuples(r); i++) {
-        struct assistant_row row = { .id = cell_text(r, i, 0),
-                                     .version = cell_int(r, i, 1),
-                                     .owner = cell_text(r, i, 2),
-                                     .graph = cell_text(r, i, 3),
-                                     .name = cell_text(r, i, 4),
-                                     .description = cell_text(r, i, 5),
-                                     .config = cell_text(r, i, 6),
-                                     .context = cell_text(r, i, 7),
-                                     .metadata = cell_text(r, i, 8),
-                                     .created = cell_int(r, i, 9),
-                                     .updated = cell_int(r, i, 10) };
+        struct assistant_row row = assistant_row_at(r, i);
 
         if (cb(arg, &row) != 0)
             break;

@@ -47,6 +47,18 @@ int postgres_item_touch(struct store *s,
 
 /* --- reading --------------------------------------------------------------------- */
 
+struct item_row item_row_at(const PGresult *r, int i, struct str owner)
+{
+    return (struct item_row){ .owner = owner,
+                              .ns = cell_text(r, i, 0),
+                              .key = cell_text(r, i, 1),
+                              .value = cell_text(r, i, 2),
+                              .created = cell_int(r, i, 3),
+                              .updated = cell_int(r, i, 4),
+                              .ttl_ms = cell_int(r, i, 5),
+                              .expires = cell_int(r, i, 6) };
+}
+
 static int give(struct postgres_params *p,
                 struct str owner,
                 store_item_cb cb,
@@ -57,14 +69,7 @@ static int give(struct postgres_params *p,
     int code = rows_get(p, &r, err);
 
     for (int i = 0; i < PQntuples(r); i++) {
-        struct item_row row = { .owner = owner,
-                                .ns = cell_text(r, i, 0),
-                                .key = cell_text(r, i, 1),
-                                .value = cell_text(r, i, 2),
-                                .created = cell_int(r, i, 3),
-                                .updated = cell_int(r, i, 4),
-                                .ttl_ms = cell_int(r, i, 5),
-                                .expires = cell_int(r, i, 6) };
+        struct item_row row = item_row_at(r, i, owner);
 
         if (cb(arg, &row) != 0)
             break;

@@ -252,6 +252,8 @@ void job_row_at(const PGresult *r, int i, struct job_row *row);
 struct thread_row thread_row_at(const PGresult *r, int i);
 struct run_row run_row_at(const PGresult *r, int i);
 struct question_row question_row_at(const PGresult *r, int i);
+struct item_row item_row_at(const PGresult *r, int i, struct str owner);
+struct assistant_row assistant_row_at(const PGresult *r, int i);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 

@@ -47,27 +47,35 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_THREAD_BY_KEY;
     case WANT_THREAD_JOBS:
         return SQL_THREAD_JOBS_BY_ID;
-    case WANT_THREADS_EXPIRED:
-    case WANT_VALUES_BEFORE:
     case WANT_STATE:
+        return SQL_STATE_NEWEST;
     case WANT_ITEM:
+        return SQL_ITEM;
     case WANT_ASSISTANT:
+        return SQL_ASSISTANT;
     case WANT_ASSISTANT_VERSION:
-        break; /* threads first, and then the jobs of each: not one statement */
+        return SQL_ASSISTANT_VERSION;
+    case WANT_THREADS_EXPIRED: /* threads first, and then the jobs of each: not one statement */
+    case WANT_VALUES_BEFORE:   /* a job first, and then its record */
+        break;
     }
     return SQL_STATEMENT_MAX;
 }
 
 static void params_of(struct postgres_params *p, struct store *s, const struct store_want *w)
 {
-    bool by_text = w->kind == WANT_JOB || w->kind == WANT_JOB_BY_IDEMPOTENCY ||
-                   w->kind == WANT_THREAD || w->kind == WANT_THREAD_JOBS;
-
     params_init(p, s, statement_of(w->kind));
-    if (by_text)
+    if (w->kind == WANT_ITEM) {
+        params_text(p, w->item->owner);
+        params_text(p, w->item->ns);
+        params_text(p, w->item->key);
+    }
+    if (!str_absent(w->text))
         params_text(p, w->text);
     else
         params_int(p, w->key);
+    if (w->kind == WANT_ASSISTANT_VERSION)
+        params_int(p, w->number);
     if (w->kind == WANT_RECORDS) {
         params_int(p, 0);
         params_int(p, PAGE_ROWS);
@@ -105,6 +113,8 @@ static void give_row(struct reading *r, const PGresult *rows, int i)
     struct thread_row thread;
     struct run_row run;
     struct question_row question;
+    struct item_row item;
+    struct assistant_row assistant;
 
     switch (r->want->kind) {
     case WANT_JOB:
@@ -126,13 +136,21 @@ static void give_row(struct reading *r, const PGresult *rows, int i)
         question = question_row_at(rows, i);
         (void)tell(r, &(struct store_found){ .question = &question });
         return;
+    case WANT_STATE:
+        (void)tell(r, &(struct store_found){ .stored = cell_text(rows, i, 4) });
+        return;
+    case WANT_ITEM:
+        item = item_row_at(rows, i, r->want->item->owner);
+        (void)tell(r, &(struct store_found){ .item = &item });
+        return;
+    case WANT_ASSISTANT:
+    case WANT_ASSISTANT_VERSION:
+        assistant = assistant_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .assistant = &assistant });
+        return;
     case WANT_RECORDS:
     case WANT_THREADS_EXPIRED:
     case WANT_VALUES_BEFORE:
-    case WANT_STATE:
-    case WANT_ITEM:
-    case WANT_ASSISTANT:
-    case WANT_ASSISTANT_VERSION:
         return; /* these have their own ways */
     }
 }

@@ -122,6 +122,7 @@
     X(STATE, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND id = ?")                 \
     X(STATES_OF_NS, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND " SQL_OLDER)      \
     X(STATES, SQL_SELECT_STATES "AND thread = ? AND " SQL_OLDER)                       \
+    X(STATE_NEWEST, SQL_SELECT_STATES "AND thread = ? AND ns = '' ORDER BY id DESC LIMIT 1") \
     X(CHANNELS, "SELECT k.channel, k.version, k.type, k.data "                         \
       "FROM json_each_text(json_of(?)) WITH ORDINALITY v(key, value, n) "              \
       "JOIN channels k ON k.thread = ? AND k.ns = ? AND k.channel = convert_to(v.key, 'UTF8') " \
@@ -155,6 +156,8 @@
     X(ASSISTANT, SQL_SELECT_ASSISTANTS "WHERE id = ? AND counts")                      \
     X(ASSISTANTS, SQL_SELECT_ASSISTANTS "WHERE counts ORDER BY created DESC, id")      \
     X(ASSISTANT_VERSIONS, SQL_SELECT_ASSISTANTS "WHERE id = ? ORDER BY version DESC")  \
+    X(ASSISTANT_VERSION, SQL_SELECT_ASSISTANTS                                         \
+      "WHERE id = ?1 AND (?2::int8 = 0 OR version = ?2::int8) ORDER BY version DESC LIMIT 1") \
     X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
     X(TOKEN_CHANGES, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 0")     \
     X(TOKENS_SEEN, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 1")       \
