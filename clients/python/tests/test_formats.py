@@ -7,11 +7,11 @@ from harness import recording
 from support import run
 
 from spoolwire import GraphAgent, GraphSource
-from spoolwire.job import Job, Order
+from spoolwire.job import Job, Assignment
 
 
 class Paper:
-    """A carrier that keeps what it is given."""
+    """A transport that keeps what it is given."""
 
     def __init__(self):
         self.lines = []
@@ -26,11 +26,11 @@ class Paper:
         pass
 
 
-def lines_of(graph, stream, input=None, **order):
+def lines_of(graph, stream, input=None, **assignment):
     paper = Paper()
 
     async def main():
-        job = Job(Order.read({"job": "j", "attempt": 1, "agent": "a", "input": input, **order}), paper, None)
+        job = Job(Assignment.read({"job": "j", "attempt": 1, "agent": "a", "input": input, **assignment}), paper, None)
         return await GraphAgent(GraphSource(graph), stream=stream).work(job)
 
     run(main())

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from support import kinds, noted, text_of, until_in, until_kept, worker_process, working
 
 from spoolwire import GraphSource
-from spoolwire.job import Job, Order
+from spoolwire.job import Job, Assignment
 from spoolwire.runner import GraphAgent
 
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
@@ -102,8 +102,8 @@ class Silent:
 
 
 async def worked(agent, **said):
-    order = Order.read({"agent": "quick", "job": "j", "attempt": 1, "input": ASK, **said})
-    return await Job(order, Silent(), None).start(agent.work)
+    assignment = Assignment.read({"agent": "quick", "job": "j", "attempt": 1, "input": ASK, **said})
+    return await Job(assignment, Silent(), None).start(agent.work)
 
 
 @pytest.mark.parametrize("attempt, resume", [(1, {}), (2, {}), (2, {"q": "an answer"})])
@@ -161,11 +161,11 @@ def test_a_lost_worker_in_the_second_run_of_a_thread(server, gate):
     gate.touch()
     thread = server.post("/threads", {}).json["thread_id"]
     with worker_process(server, "graph") as first:
-        order = {"assistant_id": "graph", "input": {**ASK, "gate": str(gate)}}
-        assert server.post(f"/threads/{thread}/runs/wait", order).status == 200
+        assignment = {"assistant_id": "graph", "input": {**ASK, "gate": str(gate)}}
+        assert server.post(f"/threads/{thread}/runs/wait", assignment).status == 200
         gate.unlink()
         before = len(noted("think"))
-        second = server.post(f"/threads/{thread}/runs", order).json["run_id"]
+        second = server.post(f"/threads/{thread}/runs", assignment).json["run_id"]
         until("the second run is in its slow node", lambda: noted("slow").count(first.pid) == 2)
         until_kept(server, thread, 7)
         first.send_signal(signal.SIGKILL)

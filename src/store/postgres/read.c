@@ -13,7 +13,7 @@
 
 enum { PAGE_ROWS = 512 };
 
-struct reading {
+struct wants_reading {
     struct store *s;
     const struct store_want *want;
     store_found_cb cb;
@@ -22,7 +22,7 @@ struct reading {
     struct error *err;
 };
 
-static int tell(struct reading *r, const struct store_found *found)
+static int tell(struct wants_reading *r, const struct store_found *found)
 {
     r->code = r->cb(r->arg, r->want, found);
     return r->code;
@@ -89,7 +89,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     return tell(arg, &(struct store_found){ .seq = seq, .stored = stored });
 }
 
-static int give_records(struct reading *r, const PGresult *rows)
+static int give_records(struct wants_reading *r, const PGresult *rows)
 {
     struct chunk_page page = {
         .limit = SIZE_MAX, .max_bytes = SIZE_MAX, .cb = on_record, .arg = r
@@ -107,7 +107,7 @@ static int give_records(struct reading *r, const PGresult *rows)
     return code;
 }
 
-static void give_row(struct reading *r, const PGresult *rows, int i)
+static void give_row(struct wants_reading *r, const PGresult *rows, int i)
 {
     struct job_row job = { 0 };
     struct thread_row thread;
@@ -155,7 +155,7 @@ static void give_row(struct reading *r, const PGresult *rows, int i)
     }
 }
 
-static int give(struct reading *r, const PGresult *rows)
+static int give(struct wants_reading *r, const PGresult *rows)
 {
     if (statement_of(r->want->kind) == SQL_STATEMENT_MAX)
         return store_read_each(r->s, r->want, 1, r->cb, r->arg, r->err);
@@ -202,7 +202,7 @@ int postgres_read(struct store *s,
                   void *arg,
                   struct error *err)
 {
-    struct reading r = { .s = s, .cb = cb, .arg = arg, .err = err };
+    struct wants_reading r = { .s = s, .cb = cb, .arg = arg, .err = err };
     size_t n_results = count(wants, n), next = 0;
     PGresult **results = calloc(n_results + 1, sizeof(PGresult *));
 

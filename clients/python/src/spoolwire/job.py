@@ -1,4 +1,4 @@
-"""A job in a worker's hands: what was ordered, what it says, and how it ends."""
+"""A job in a worker: its assignment, the events it sends, and how it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fence = Mapping[str, str]  # what a write has in its query, to prove that its jo
 
 
 @dataclass(frozen=True)
-class Order:
+class Assignment:
     """What a lease, or a line to a process of a pool, asks for."""
 
     job: str
@@ -32,7 +32,7 @@ class Order:
     heartbeat_seconds: float
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Order:
+    def read(cls, said: Mapping[str, Any]) -> Assignment:
         lease_seconds = float(said.get("lease_seconds") or 60)
         return cls(said["job"], int(said["attempt"]), str(said.get("agent", "")), said.get("input"),
                    said.get("resume"), said.get("thread"), said.get("run") or {}, said.get("lease"),
@@ -44,7 +44,7 @@ class Order:
         return {"job": self.job, "lease": self.lease} if self.lease else {}
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """What takes a job's events to the server."""
 
     async def put(self, event: bytes) -> None:
@@ -60,38 +60,38 @@ class Carrier(Protocol):
 class Job:
     """What a handler is given."""
 
-    def __init__(self, order: Order, carrier: Carrier, client: Client | None) -> None:
-        self.order = order
+    def __init__(self, assignment: Assignment, transport: Transport, client: Client | None) -> None:
+        self.assignment = assignment
         self.client = client
         self.cancel_wanted = False
         self.pause_wanted = False
         self.return_wanted = False
-        self._carrier = carrier
+        self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()  # the loop's
         self._task: asyncio.Task[Finish] | None = None
 
     @property
     def id(self) -> str:
-        return self.order.job
+        return self.assignment.job
 
     @property
     def input(self) -> Any:
-        return self.order.input
+        return self.assignment.input
 
     async def emit(self, event: Any) -> None:
         """Says what happens: an event in any of the source formats."""
-        await self._carrier.put(encode(event))
+        await self._transport.put(encode(event))
 
     def post(self, event: bytes) -> None:
         """The same for one line of JSON, at once, from any thread."""
         if threading.get_ident() == self._thread:
-            self._carrier.put_now(event)
+            self._transport.put_now(event)
         else:
-            self._loop.call_soon_threadsafe(self._carrier.put_now, event)
+            self._loop.call_soon_threadsafe(self._transport.put_now, event)
 
     async def flush(self) -> None:
-        await self._carrier.flush()
+        await self._transport.flush()
 
     # What the one who has leased the job does with it.
 

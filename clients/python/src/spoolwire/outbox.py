@@ -14,7 +14,7 @@ from typing import Any
 
 from .client import Client, part
 from .errors import LeaseLost, Refused
-from .job import Finish, Order
+from .job import Finish, Assignment
 from .spool import Spool
 
 log = logging.getLogger("spoolwire")
@@ -25,11 +25,11 @@ GONE = {404, 409, 410}  # what a server says about a lease that is no longer our
 
 
 class Outbox:
-    def __init__(self, client: Client, order: Order, spool: Spool,
+    def __init__(self, client: Client, assignment: Assignment, spool: Spool,
                  hear: Callable[[dict[str, Any]], None]) -> None:
-        self._client, self._order, self._spool, self._hear = client, order, spool, hear
-        self._path = f"/v1/worker/jobs/{part(order.job)}"
-        self._seq = order.seq
+        self._client, self._assignment, self._spool, self._hear = client, assignment, spool, hear
+        self._path = f"/v1/worker/jobs/{part(assignment.job)}"
+        self._seq = assignment.seq
         self._stored = 0  # lines
         self._moved = asyncio.Event()
         self._broken: Exception | None = None
@@ -67,11 +67,11 @@ class Outbox:
             else:
                 await self._post("finish", finish.json())
         except LeaseLost as e:
-            log.info("job %s: %s", self._order.job, e)
+            log.info("job %s: %s", self._assignment.job, e)
 
     async def _send_batch(self) -> None:
         try:
-            await asyncio.wait_for(self._spool.wait(), self._order.heartbeat_seconds)
+            await asyncio.wait_for(self._spool.wait(), self._assignment.heartbeat_seconds)
         except asyncio.TimeoutError:
             self._hear(await self._post("heartbeat"))
             return
@@ -81,7 +81,7 @@ class Outbox:
         self._stored += len(lines)
         self._moved.set()
         if said.get("rejected"):
-            log.warning("job %s: %d events were not understood: %s", self._order.job,
+            log.warning("job %s: %d events were not understood: %s", self._assignment.job,
                         said["rejected"], said.get("error"))
         self._hear(said)
 
@@ -90,7 +90,7 @@ class Outbox:
         try:
             answer = await self._client.request(
                 "POST", f"{self._path}/{word}", body, patience=None,
-                query={"lease": self._order.lease, **query})
+                query={"lease": self._assignment.lease, **query})
         except Refused as e:
             if e.status in GONE:
                 raise LeaseLost(e.detail) from None

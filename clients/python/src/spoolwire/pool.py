@@ -19,7 +19,7 @@ from typing import Any
 from .agent import Agent
 from .client import Client
 from .encode import encode
-from .job import Job, Order
+from .job import Job, Assignment
 from .worker import answer_call, hear
 
 log = logging.getLogger("spoolwire")
@@ -70,10 +70,10 @@ class Pool:
             if job is not None:
                 hear(job, said)
         elif job is None:
-            order = Order.read(said)
-            mouth = Mouth(self, order)
-            self._jobs[key] = job = Job(order, mouth, self._client)
-            self._begin(self._work(job, mouth))
+            assignment = Assignment.read(said)
+            transport = StdoutTransport(self, assignment)
+            self._jobs[key] = job = Job(assignment, transport, self._client)
+            self._begin(self._work(job, transport))
 
     def _begin(self, work: Any) -> None:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
@@ -85,29 +85,29 @@ class Pool:
         if not task.cancelled() and (e := task.exception()) is not None:
             log.error("%s", e, exc_info=e)
 
-    async def _work(self, job: Job, mouth: Mouth) -> None:
-        beating = asyncio.ensure_future(mouth.beat())
+    async def _work(self, job: Job, transport: StdoutTransport) -> None:
+        beating = asyncio.ensure_future(transport.beat())
         try:
             finish = await job.start(self._agent.work)
         finally:
             beating.cancel()
-            del self._jobs[job.id, job.order.attempt]
+            del self._jobs[job.id, job.assignment.attempt]
         if finish.status == "return":
-            await mouth.say(b'"return":true')
+            await transport.say(b'"return":true')
         else:
-            await mouth.say(b'"finish":' + encode(finish.json()))
+            await transport.say(b'"finish":' + encode(finish.json()))
 
     async def _answer(self, call: Mapping[str, Any]) -> None:
         await self.say({"call": call["id"], **await answer_call(self._agent, call)})
 
 
-class Mouth:
+class StdoutTransport:
     """What one job says, as lines of the process that it is in."""
 
-    def __init__(self, pool: Pool, order: Order) -> None:
+    def __init__(self, pool: Pool, assignment: Assignment) -> None:
         self._pool = pool
-        self._head = b'{"job":%s,"attempt":%d,' % (encode(order.job), order.attempt)
-        self._every = order.heartbeat_seconds
+        self._head = b'{"job":%s,"attempt":%d,' % (encode(assignment.job), assignment.attempt)
+        self._every = assignment.heartbeat_seconds
         self._spoke = time.monotonic()
 
     async def put(self, event: bytes) -> None:

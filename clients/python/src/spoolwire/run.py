@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import snapshot
 from .errors import Interrupted
-from .job import Job, Order
+from .job import Job, Assignment
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -25,17 +25,17 @@ ADDED_BY_SERVER = {"thread_id", "run_id", "graph_id", "assistant_id", "user_id",
 LAST_LOOK = 5.0  # seconds for the state of a run that was cancelled or has failed
 
 
-def config_of(order: Order) -> dict[str, Any]:
+def config_of(assignment: Assignment) -> dict[str, Any]:
     """The graph's config.  A plain job is a thread of its own."""
-    run = order.run
+    run = assignment.run
     config = dict(run.get("config") or {})
     at = {k: v for k, v in (run.get("checkpoint") or {}).items() if v is not None}
     # Graphs that know no context find its values where those of a config are.
     config["configurable"] = {**(run.get("context") or {}), **(config.get("configurable") or {}), **at,
-                              "thread_id": order.thread or order.job,
-                              "run_id": run.get("run_id") or order.job}
+                              "thread_id": assignment.thread or assignment.job,
+                              "run_id": run.get("run_id") or assignment.job}
     config["metadata"] = {**(config.get("metadata") or {}), **(run.get("metadata") or {}),
-                          "run_attempt": order.attempt}
+                          "run_attempt": assignment.attempt}
     return config
 
 
@@ -110,10 +110,10 @@ class Run:
     def __init__(self, graph: Any, saver: Any, job: Job, config: dict[str, Any],
                  stream: str) -> None:
         self._graph, self._saver, self._job, self._config = graph, saver, job, config
-        order = job.order
-        asked = order.run.get("stream_mode") or []
+        assignment = job.assignment
+        asked = assignment.run.get("stream_mode") or []
         self._asked = [asked] if isinstance(asked, str) else list(asked)
-        self._with_events = "events" in self._asked or (not order.run and stream == "events")
+        self._with_events = "events" in self._asked or (not assignment.run and stream == "events")
         self._output: Any = None
         self._interrupted = False
         self._at_end = False  # the newest checkpoint has no next step, and its state is known
@@ -141,14 +141,14 @@ class Run:
     # --- what goes in ---------------------------------------------------------------
 
     async def _input(self) -> Any:
-        order = self._job.order
+        assignment = self._job.assignment
         # An earlier attempt, or the run before a pause, may have left checkpoints: go on from
-        # there.  Without any the run starts, whatever the order says.
-        if (order.attempt > 1 or order.resume is not None) and await self._has_begun():
-            return await self._answers(order.resume) if order.resume else None
-        if order.run.get("command"):
-            return command_of(order.run["command"])
-        return order.input
+        # there.  Without any the run starts, whatever the assignment says.
+        if (assignment.attempt > 1 or assignment.resume is not None) and await self._has_begun():
+            return await self._answers(assignment.resume) if assignment.resume else None
+        if assignment.run.get("command"):
+            return command_of(assignment.run["command"])
+        return assignment.input
 
     async def _answers(self, resume: Mapping[str, Any]) -> Any:
         """The answers that are still waited for.  Others were used by a worker that was lost."""
@@ -179,7 +179,7 @@ class Run:
                 self._take(namespace, mode, payload)
 
     def _options(self) -> dict[str, Any]:
-        run = self._job.order.run
+        run = self._job.assignment.run
         options: dict[str, Any] = {"config": self._config}
         if not hasattr(self._graph, "stream_channels_asis"):
             return options  # a chain

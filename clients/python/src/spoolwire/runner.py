@@ -1,4 +1,4 @@
-"""A graph as an agent: an order becomes a run of the graph, and its stream the job's events.
+"""A graph as an agent: an assignment becomes a run of the graph, and its stream the job's events.
 
 The graph is given a checkpointer and a store of the server's, unless it has its own.  So another
 worker can go on where this one was lost, and the server knows the graph's state when no worker
@@ -36,11 +36,11 @@ class GraphAgent:
         self._memory: Any = None
 
     async def work(self, job: Job) -> Any:
-        order = job.order
-        config, store = config_of(order), self._store(order.fence)
-        use = Use(RUN, store, sent_context(order.run))
+        assignment = job.assignment
+        config, store = config_of(assignment), self._store(assignment.fence)
+        use = Use(RUN, store, sent_context(assignment.run))
         async with self._source.open(config, use) as graph:
-            graph, saver = self._equipped(graph, store, order.fence, job.flush)
+            graph, saver = self._equipped(graph, store, assignment.fence, job.flush)
             return await Run(graph, saver, job, config, self._stream).run()
 
     async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 from .agent import Agent, agent_of
 from .client import Client, part
 from .errors import LeaseLost, Refused
-from .job import Finish, Job, Order
+from .job import Finish, Job, Assignment
 from .outbox import Outbox
 from .spool import MEMORY, Spool
 
@@ -99,7 +99,7 @@ class Worker:
                 self._places.release()
                 self._begin(self._answer(said), None)
             else:
-                self._take(Order.read(said))
+                self._take(Assignment.read(said))
 
     async def _lease(self) -> dict[str, Any] | None:
         request_id = uuid.uuid4().hex
@@ -120,8 +120,8 @@ class Worker:
         return said if isinstance(said, dict) else None
 
     async def _return(self, said: Mapping[str, Any]) -> None:
-        order = Order.read(said)
-        await Outbox(self.client, order, Spool(), lambda _: None).finish(Finish("return"))
+        assignment = Assignment.read(said)
+        await Outbox(self.client, assignment, Spool(), lambda _: None).finish(Finish("return"))
 
     def _begin(self, work: Any, job: Job | None) -> None:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
@@ -136,16 +136,16 @@ class Worker:
 
     # --- doing it -------------------------------------------------------------------
 
-    def _take(self, order: Order) -> None:
+    def _take(self, assignment: Assignment) -> None:
         memory, folder = self._spool
         spool = Spool(memory, folder)
-        outbox = Outbox(self.client, order, spool, lambda said: hear(job, said))
-        job = Job(order, outbox, self.client)
+        outbox = Outbox(self.client, assignment, spool, lambda said: hear(job, said))
+        job = Job(assignment, outbox, self.client)
         self._begin(self._work(job, outbox, spool), job)
 
     async def _work(self, job: Job, outbox: Outbox, spool: Spool) -> None:
         sending = asyncio.ensure_future(outbox.run())
-        working = job.start(self.agents[job.order.agent].work)
+        working = job.start(self.agents[job.assignment.agent].work)
         try:
             await asyncio.wait({sending, working}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():

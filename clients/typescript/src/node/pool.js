@@ -10,7 +10,7 @@ import { answerCall } from './calls.js';
 import { encode } from './plain.js';
 import { Run } from './run.js';
 
-const BEAT_SECONDS = 15; // unless an order says how often
+const BEAT_SECONDS = 15; // unless an assignment says how often
 const WRITE_CHARS = 32 * 1024;
 
 /** Lines that leave together in one write: those of a turn, but no more than some pages.  A model
@@ -66,14 +66,14 @@ class Pool {
         this.wire = wire;
     }
 
-    /** @param {any} order */
-    take(order) {
-        const key = `${order.job} ${order.attempt}`;
+    /** @param {any} assignment */
+    take(assignment) {
+        const key = `${assignment.job} ${assignment.attempt}`;
         const run = this.jobs.get(key);
 
-        if (order.cancel) run?.cancel();
-        else if (order.pause) run?.pause();
-        else this.#begin(order.call ? this.#answer(order) : this.#work(key, order));
+        if (assignment.cancel) run?.cancel();
+        else if (assignment.pause) run?.pause();
+        else this.#begin(assignment.call ? this.#answer(assignment) : this.#work(key, assignment));
     }
 
     /** @param {Promise<void>} work */
@@ -82,17 +82,17 @@ class Pool {
         void work.finally(() => this.going.delete(work));
     }
 
-    /** @param {string} key @param {any} order */
-    async #work(key, order) {
+    /** @param {string} key @param {any} assignment */
+    async #work(key, assignment) {
         // The beginning of every line about this job; the rest is JSON already.
-        const head = `{"job":${JSON.stringify(order.job)},"attempt":${order.attempt},`;
+        const head = `{"job":${JSON.stringify(assignment.job)},"attempt":${assignment.attempt},`;
         let isQuiet = false;
         if (this.graph instanceof BrokenGraph) {
             const finish = { status: 'failure', error: this.graph.error, error_type: 'GraphLoadError' };
             await this.lines.put(`${head}"finish":${encode(finish)}}`);
             return;
         }
-        const run = new Run(this.graph, order, this.wire, (event) => {
+        const run = new Run(this.graph, assignment, this.wire, (event) => {
             isQuiet = false;
             return this.lines.put(`${head}"event":${event}}`);
         });
@@ -101,7 +101,7 @@ class Pool {
                 if (isQuiet) void this.lines.put(`${head}"heartbeat":true}`);
                 isQuiet = true;
             },
-            (order.heartbeat_seconds ?? BEAT_SECONDS) * 1000,
+            (assignment.heartbeat_seconds ?? BEAT_SECONDS) * 1000,
         );
 
         this.jobs.set(key, run);
@@ -111,7 +111,7 @@ class Pool {
         await this.lines.put(`${head}"finish":${encode(finish)}}`);
     }
 
-    /** @param {any} order */
+    /** @param {any} assignment */
     async #answer({ call, agent }) {
         const answer =
             this.graph instanceof BrokenGraph

@@ -1,8 +1,8 @@
 /**
- * One run of a graph: an order comes in, parts of its stream go out, and how it ended is the
+ * One run of a graph: an assignment comes in, parts of its stream go out, and how it ended is the
  * result.
  *
- *     order ─▶ input or Command ─▶ graph.stream(modes, subgraphs) ─▶ [namespace, mode, payload]
+ *     assignment ─▶ input or Command ─▶ graph.stream(modes, subgraphs) ─▶ [namespace, mode, payload]
  *                                       │ checkpointer: SpoolwireSaver
  *                                       └─ every checkpoint's state ─▶ putState
  *
@@ -14,7 +14,7 @@ import { stateOf } from './state.js';
 const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
 
 /**
- * @typedef {object} Order what a worker gets: docs/worker-protocol.md
+ * @typedef {object} Assignment what a worker gets: docs/worker-protocol.md
  * @property {string} job
  * @property {number} attempt
  * @property {string} [lease]
@@ -51,32 +51,32 @@ export function commandOf(langgraph, command) {
     });
 }
 
-/** @param {Order} order */
-export const threadOf = (order) => order.thread ?? order.job;
+/** @param {Assignment} assignment */
+export const threadOf = (assignment) => assignment.thread ?? assignment.job;
 
-/** @param {Order} order @returns {Record<string, any>} the config of the graph */
-function configOf(order) {
-    const { config = {}, context, metadata, checkpoint, ...run } = order.run ?? {};
+/** @param {Assignment} assignment @returns {Record<string, any>} the config of the graph */
+function configOf(assignment) {
+    const { config = {}, context, metadata, checkpoint, ...run } = assignment.run ?? {};
     const { recursion_limit, configurable, ...rest } = config ?? {};
 
     return {
         ...rest,
         ...(recursion_limit ? { recursionLimit: recursion_limit } : {}),
         configurable: {
-            run_id: order.job,
-            graph_id: order.agent,
+            run_id: assignment.job,
+            graph_id: assignment.agent,
             ...configurable,
-            thread_id: threadOf(order),
+            thread_id: threadOf(assignment),
             ...(checkpoint?.checkpoint_id ? { checkpoint_id: checkpoint.checkpoint_id } : {}),
             ...(checkpoint?.checkpoint_ns ? { checkpoint_ns: checkpoint.checkpoint_ns } : {}),
             ...(checkpoint?.checkpoint_map ? { checkpoint_map: checkpoint.checkpoint_map } : {}),
         },
-        metadata: { ...rest.metadata, ...metadata, run_id: order.job, run_attempt: order.attempt },
+        metadata: { ...rest.metadata, ...metadata, run_id: assignment.job, run_attempt: assignment.attempt },
         ...(context ? { context } : {}),
         ...(run.interrupt_before ? { interruptBefore: run.interrupt_before } : {}),
         ...(run.interrupt_after ? { interruptAfter: run.interrupt_after } : {}),
         ...(run.durability ? { durability: run.durability } : {}),
-        ...(UUID.test(order.job) ? { runId: order.job } : {}),
+        ...(UUID.test(assignment.job) ? { runId: assignment.job } : {}),
     };
 }
 
@@ -126,20 +126,20 @@ export class Run {
 
     /**
      * @param {import('./graph.js').Graph} graph
-     * @param {Order} order
+     * @param {Assignment} assignment
      * @param {import('./wire.js').Wire} wire
      * @param {(event: string) => void | Promise<void>} emit takes JSON; a promise is waited for
      */
-    constructor(graph, order, wire, emit) {
+    constructor(graph, assignment, wire, emit) {
         this.graph = graph;
-        this.order = order;
+        this.assignment = assignment;
         this.emit = emit;
-        this.config = configOf(order);
+        this.config = configOf(assignment);
         // Before LangGraph could be asked to stop between two steps, it had to be aborted there.
         const { RunControl } = graph.langgraph;
         if (RunControl) this.config.control = new RunControl();
         this.signal = this.#stop.signal;
-        const fence = order.lease === undefined ? {} : { job: order.job, lease: order.lease };
+        const fence = assignment.lease === undefined ? {} : { job: assignment.job, lease: assignment.lease };
         this.saver = new graph.Saver(wire, fence, this.#lost.signal);
         this.store = new graph.Store(wire, fence);
         /** @type {Promise<void>[]} */
@@ -169,10 +169,10 @@ export class Run {
     /** Whether an earlier attempt, or the run before a pause, has left checkpoints.  The newest of the
      * thread need not be one of them: somebody may have changed the state since. */
     async #hasBegun() {
-        const { attempt, resume } = this.order;
+        const { attempt, resume } = this.assignment;
 
         if (attempt <= 1 && !resume) return false;
-        const place = { configurable: { thread_id: threadOf(this.order), checkpoint_ns: '' } };
+        const place = { configurable: { thread_id: threadOf(this.assignment), checkpoint_ns: '' } };
         const filter = { run_id: this.config.metadata.run_id };
         for await (const _ of this.saver.list(place, { filter, limit: 1 })) return true;
         return false;
@@ -192,7 +192,7 @@ export class Run {
 
     /** @param {any} compiled */
     async #input(compiled) {
-        const { input, resume, run = {} } = this.order;
+        const { input, resume, run = {} } = this.assignment;
 
         if (await this.#hasBegun()) return this.#answers(compiled, resume ?? {});
         if (run.command) return commandOf(this.graph.langgraph, run.command);
@@ -267,7 +267,7 @@ export class Run {
         const store = this.store;
         const compiled = await this.graph.compiled(this.config, this.saver, store);
         /** @type {string[]} */
-        const asked = [this.order.run?.stream_mode ?? []].flat();
+        const asked = [this.assignment.run?.stream_mode ?? []].flat();
         const modes = asked.includes('debug') ? [...MODES, 'debug'] : MODES;
         const read = asked.includes('events') ? this.#events : this.#parts;
 

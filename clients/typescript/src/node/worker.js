@@ -19,7 +19,7 @@ import { Refused, Wire } from './wire.js';
 
 const WAIT_SECONDS = 20;
 
-/** @param {any} order */
+/** @param {any} assignment */
 const jobPath = ({ job, lease }, /** @type {string} */ what) =>
     `/v1/worker/jobs/${encodeURIComponent(job)}/${what}?lease=${encodeURIComponent(lease)}`;
 
@@ -62,9 +62,9 @@ export class Worker {
                 await Promise.race(this.#going);
                 continue;
             }
-            const order = await this.#lease(signal);
-            if (!order) continue;
-            const going = order.call ? this.#answer(order) : this.#work(order);
+            const assignment = await this.#lease(signal);
+            if (!assignment) continue;
+            const going = assignment.call ? this.#answer(assignment) : this.#work(assignment);
             this.#going.add(going);
             void going.finally(() => this.#going.delete(going));
         }
@@ -90,7 +90,7 @@ export class Worker {
         }
     }
 
-    /** @param {any} order */
+    /** @param {any} assignment */
     async #answer({ call, agent }) {
         const answer = await answerCall(this.graphs[agent], this.wire, call, agent);
         const path = `/v1/worker/calls/${encodeURIComponent(call.id)}`;
@@ -99,45 +99,45 @@ export class Worker {
         await this.wire.request('POST', path, encode(answer)).catch(() => {});
     }
 
-    /** @param {any} order */
-    async #work(order) {
+    /** @param {any} assignment */
+    async #work(assignment) {
         const hear = (/** @type {any} */ answer) => {
             if (answer?.cancel) run.cancel();
             else if (answer?.pause) run.pause();
         };
         const outbox = new Outbox(async (batch, seq) => {
-            const path = `${jobPath(order, 'events')}&seq=${seq}`;
+            const path = `${jobPath(assignment, 'events')}&seq=${seq}`;
             hear(await this.wire.request('POST', path, batch).catch(lost));
-        }, order.seq ?? 0);
+        }, assignment.seq ?? 0);
         const lost = (/** @type {unknown} */ error) => {
             run.drop();
             throw error;
         };
-        const run = new Run(this.graphs[order.agent], order, this.wire, (line) => outbox.put(line));
+        const run = new Run(this.graphs[assignment.agent], assignment, this.wire, (line) => outbox.put(line));
         const ended = new AbortController();
-        const beating = this.#beat(order, hear, lost, ended.signal);
+        const beating = this.#beat(assignment, hear, lost, ended.signal);
         const finish = await run.run();
 
         ended.abort();
         await beating;
         try {
             await outbox.flush();
-            await this.wire.request('POST', jobPath(order, 'finish'), encode(finish));
+            await this.wire.request('POST', jobPath(assignment, 'finish'), encode(finish));
         } catch (error) {
             // Refused: the job is somebody else's by now, or it has ended.
             if (!(error instanceof Refused)) throw error;
         }
     }
 
-    /** @param {any} order @param {(answer: any) => void} hear @param {(error: unknown) => void} lost
+    /** @param {any} assignment @param {(answer: any) => void} hear @param {(error: unknown) => void} lost
      * @param {AbortSignal} signal */
-    async #beat(order, hear, lost, signal) {
-        const every = (order.heartbeat_seconds ?? 15) * 1000;
+    async #beat(assignment, hear, lost, signal) {
+        const every = (assignment.heartbeat_seconds ?? 15) * 1000;
 
         try {
             for (;;) {
                 await pause(every, undefined, { signal });
-                hear(await this.wire.request('POST', jobPath(order, 'heartbeat'), undefined, { signal }));
+                hear(await this.wire.request('POST', jobPath(assignment, 'heartbeat'), undefined, { signal }));
             }
         } catch (error) {
             if (signal.aborted) return;

@@ -1,0 +1,4 @@
+/* Its tag is taken. */
+struct twice {
+    int y;
+};
