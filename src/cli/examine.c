@@ -7,13 +7,13 @@
 #include "cli/command.h"
 #include "cli/data.h"
 
-struct report {
+struct examined_lines {
     bool json;
     struct buf out;
     size_t n, n_bad;
 };
 
-static void put_json(struct report *r,
+static void put_json(struct examined_lines *r,
                      enum store_verdict verdict,
                      const char *check,
                      const char *what,
@@ -38,7 +38,7 @@ static void on_examined(void *arg,
                         const char *advice)
 {
     static const char *const words[] = { "ok   ", "warn ", "BAD  " };
-    struct report *r = arg;
+    struct examined_lines *r = arg;
 
     r->n_bad += verdict == STORE_BAD;
     if (r->json) {
@@ -56,7 +56,7 @@ static void on_examined(void *arg,
 
 int examine_print(const struct args *args)
 {
-    struct report r = { .json = args_have(args, FLAG_JSON) };
+    struct examined_lines r = { .json = args_have(args, FLAG_JSON) };
 
     buf_init(&r.out, 1024 * 1024);
     if (r.json)

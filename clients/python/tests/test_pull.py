@@ -43,10 +43,10 @@ def test_a_handler_that_raises_has_failed(server):
 
 def test_an_interrupt_waits_and_its_answer_comes(server):
     async def handler(job):
-        if job.order.resume is None:
+        if job.assignment.resume is None:
             await job.emit({"type": "graph.interrupt", "question": "where?", "interrupt_id": "q1"})
             raise Interrupted
-        return job.order.resume
+        return job.assignment.resume
 
     with working(server, {"pull": handler}):
         job = server.submit("pull")
@@ -103,9 +103,9 @@ def test_a_silent_job_is_kept_by_heartbeats(server):
 
 def test_a_job_may_be_handed_back(server):
     async def handler(job):
-        if job.order.attempt == 1:
+        if job.assignment.attempt == 1:
             raise HandBack
-        return job.order.attempt
+        return job.assignment.attempt
 
     with working(server, {"pull": handler}):
         assert server.until_state(server.submit("pull"), "succeeded")["output"] == 2
@@ -130,7 +130,7 @@ def test_a_worker_that_was_given_up_is_told_and_lets_go(server):
     first, stopped = [], threading.Event()
 
     async def handler(job):
-        if job.order.attempt > 1:
+        if job.assignment.attempt > 1:
             return "second"
         first.append(job)
         await job.emit(say(1))
@@ -147,7 +147,7 @@ def test_a_worker_that_was_given_up_is_told_and_lets_go(server):
     with working(server, {"quick": handler}):
         job = server.submit("quick")
         assert begun.wait(WAIT)
-        lease = first[0].order.lease
+        lease = first[0].assignment.lease
         server.post(f"/v1/worker/jobs/{job}/return?lease={lease}")  # as if it had run out
         assert server.until_state(job, "succeeded")["output"] == "second"
         assert stopped.wait(WAIT)
@@ -180,7 +180,7 @@ def test_a_server_that_is_killed_again_and_again(own_server):
 def test_a_lease_is_not_lost_with_its_answer(own_server):
     """The server dies while workers ask: whatever it has given away is asked for again."""
     async def handler(job):
-        return job.order.attempt
+        return job.assignment.attempt
 
     with working(own_server, {"pull": handler}):
         jobs = [own_server.submit("pull") for _ in range(10)]

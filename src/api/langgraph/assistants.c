@@ -80,7 +80,7 @@ bool assistants_read(struct store_query *query,
 
 /* --- one: a graph's own at once, another from the store ------------------------------ */
 
-struct wanted {
+struct wanted_assistant {
     struct str id;
     struct assistant_row row;
     void (*then)(struct http_request *req, const struct assistant_row *row);
@@ -89,14 +89,14 @@ struct wanted {
 static void run_find(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
-    struct wanted *w = query->data;
+    struct wanted_assistant *w = query->data;
 
     (void)assistants_read(query, store, w->id, &w->row); /* or its status says why not */
 }
 
 static bool answer_find(struct store_query *query)
 {
-    struct wanted *w = query->data;
+    struct wanted_assistant *w = query->data;
 
     w->then(query->req, &w->row);
     return false;
@@ -117,8 +117,8 @@ void langgraph_with_assistant(struct http_request *req,
         return;
     }
     struct store_query *query =
-        store_query_new_with(req, STR(""), run_find, sizeof(struct wanted));
-    struct wanted *w = query != NULL ? query->data : NULL;
+        store_query_new_with(req, STR(""), run_find, sizeof(struct wanted_assistant));
+    struct wanted_assistant *w = query != NULL ? query->data : NULL;
     if (query == NULL)
         return;
     if (!arena_copy(&query->mem, id, &w->id)) {
