@@ -45,16 +45,16 @@ class Assignment:
 
 
 class Transport(Protocol):
-    """What takes a job's events to the server."""
+    """Sends the events of a job to the server."""
 
     async def put(self, event: bytes) -> None:
         """Waits when there is no room."""
 
     def put_now(self, event: bytes) -> None:
-        """Room or not."""
+        """Never waits."""
 
     async def flush(self) -> None:
-        """Until the server has all of them."""
+        """Waits until the server has stored all of them."""
 
 
 class Job:

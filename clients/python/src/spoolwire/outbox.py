@@ -50,7 +50,7 @@ class Outbox:
         self._check()
 
     async def run(self) -> None:
-        """Until it is cancelled, or the lease is lost."""
+        """Sends batches until it is cancelled, or the lease is lost."""
         try:
             while True:
                 await self._send_batch()
@@ -60,7 +60,7 @@ class Outbox:
             raise
 
     async def finish(self, finish: Finish) -> None:
-        """The last word.  One that the server has heard already is as good."""
+        """Reports how the job ended.  A report that the server has already got counts as sent."""
         try:
             if finish.status == "return":
                 await self._post("return")
@@ -86,7 +86,7 @@ class Outbox:
         self._hear(said)
 
     async def _post(self, word: str, body: Any = None, **query: Any) -> dict[str, Any]:
-        """Patient without end: time in which the server is away is not counted against a lease."""
+        """Retries without limit: the time in which the server is away does not count against a lease."""
         try:
             answer = await self._client.request(
                 "POST", f"{self._path}/{word}", body, patience=None,

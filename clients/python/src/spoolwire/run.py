@@ -151,7 +151,7 @@ class Run:
         return assignment.input
 
     async def _answers(self, resume: Mapping[str, Any]) -> Any:
-        """The answers that are still waited for.  Others were used by a worker that was lost."""
+        """The answers to questions that are still open.  A lost worker may have used the others."""
         from langgraph.types import Command
 
         state = await self._graph.aget_state(self._config)
@@ -210,7 +210,7 @@ class Run:
                 chunk = event["data"].get("chunk")
                 is_part = outermost and event["event"] == "on_chain_stream" and \
                     "stream_mode" in options and isinstance(chunk, tuple)
-                # Tokens come as events of their models; twice would be too often.
+                # Tokens come as events of their models already; they are not sent twice.
                 if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)
                 if is_part:
@@ -219,7 +219,7 @@ class Run:
                     self._output = event["data"].get("output")
 
     def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> None:
-        """Notes what is ours to know of a part."""
+        """Keeps what we need of a part: values, interrupts."""
         if mode in ("values", "updates") and isinstance(payload, Mapping) and \
                 "__interrupt__" in payload:
             self._interrupted = True

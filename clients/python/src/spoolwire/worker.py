@@ -1,4 +1,4 @@
-"""A pull worker: comes for its jobs over HTTP, and does several at a time.
+"""A pull worker: leases jobs over HTTP, and runs several at a time.
 
     worker = Worker({"mine": graph}, url="http://127.0.0.1:8400")
     await worker.run()
@@ -106,7 +106,7 @@ class Worker:
         try:
             return await self._ask(request_id, WAIT)
         except asyncio.CancelledError:
-            # A job may be on its way to us: whatever it is, it is not kept.
+            # The server may have leased a job to us meanwhile: it is handed back.
             if said := await self._ask(request_id, 0):
                 await self._return(said)
             raise
@@ -165,7 +165,7 @@ class Worker:
 
     async def _abandon(self, job: Job, working: asyncio.Task[Finish], outbox: Outbox,
                        why: BaseException | None) -> None:
-        """The server does not take what the job says."""
+        """The server refuses the job's events."""
         log.warning("job %s was lost: %s", job.id, why)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
@@ -174,7 +174,7 @@ class Worker:
                                        error_type="Refused"))
 
     async def _answer(self, said: Mapping[str, Any]) -> None:
-        """A call.  One that nobody waits for any more is forgotten."""
+        """Answers a call.  An answer that nobody waits for any more is dropped."""
         call = said["call"]
         answer = await answer_call(self.agents[said["agent"]], call)
         try:
@@ -184,7 +184,7 @@ class Worker:
 
 
 def hear(job: Job, said: Mapping[str, Any]) -> None:
-    """The wishes in an answer of the server."""
+    """Does what an answer of the server asks for: cancel, pause."""
     if said.get("cancel"):
         job.cancel()
     if said.get("pause"):

@@ -73,7 +73,7 @@ const ANSWERS = {
         await compiled.checkpointer.putState(thread_id, checkpoint_ns, checkpoint_id, stateOf(snapshot));
         return { checkpoint: { thread_id, checkpoint_ns, checkpoint_id } };
     },
-    /** Several steps of a thread: each of their states is stored as one of an update is. */
+    /** Updates a thread several times; every state is stored. */
     async bulk_update_state(graph, compiled, { thread, supersteps }) {
         const config = { configurable: { thread_id: thread, checkpoint_ns: '' } };
         const place = await compiled.bulkUpdateState(

@@ -1,8 +1,8 @@
 /**
- * What a pull worker has to say of one job, in batches that are numbered: one that was not
- * answered is sent again under its number, and stored once.
+ * The events of one job of a pull worker, in numbered batches: one that was not answered is
+ * sent again with its number, and stored once.
  *
- * While the server is away lines wait here, up to `max` bytes; a graph that says more waits too.
+ * While the server is away lines wait here, up to `max` bytes; a graph that sends more has to wait.
  */
 const BATCH_BYTES = 1024 * 1024;
 const SPOOL_BYTES = 64 * 1024 * 1024;
@@ -68,7 +68,7 @@ export class Outbox {
         }
     }
 
-    /** All of it is stored; throws when that will not be. */
+    /** Waits until all is stored; throws when that is impossible. */
     async flush() {
         while (this.#sending) await this.#sending;
         if (this.#failure) throw this.#failure;

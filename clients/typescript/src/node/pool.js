@@ -13,8 +13,8 @@ import { Run } from './run.js';
 const BEAT_SECONDS = 15; // unless an assignment says how often
 const WRITE_CHARS = 32 * 1024;
 
-/** Lines that leave together in one write: those of a turn, but no more than some pages.  A model
- * that never waits fills a turn with all that it says. */
+/** Lines that are written together: those of one turn of the event loop, up to a limit.  A model
+ * that never waits would put all of its output into one turn. */
 class Lines {
     /** @type {string[]} */
     #waiting = [];
@@ -25,7 +25,7 @@ class Lines {
         process.stdout.write = process.stderr.write.bind(process.stderr);
     }
 
-    /** @param {string} line @returns {void | Promise<void>} a promise while nobody reads them */
+    /** @param {string} line @returns {void | Promise<void>} a promise while the reader is slow */
     put(line) {
         if (this.#waiting.length === 0) setImmediate(() => this.flush());
         this.#waiting.push(line);

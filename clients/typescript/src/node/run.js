@@ -154,13 +154,13 @@ export class Run {
         this.#stop.abort();
     }
 
-    /** Stops behind the step that is going on. */
+    /** Stops after the current step. */
     pause() {
         this.#isPausing = true;
         this.config.control?.requestDrain('pause');
     }
 
-    /** The job is somebody else's: whatever happens now is of no interest. */
+    /** The job was leased to another worker: stops, and drops its events. */
     drop() {
         this.#stop.abort();
         this.#lost.abort();
@@ -178,7 +178,7 @@ export class Run {
         return false;
     }
 
-    /** The answers that are still waited for; a worker that was lost may have used the others.
+    /** The answers to questions that are still open; a lost worker may have used the others.
      * @param {any} compiled @param {Record<string, unknown>} answers */
     async #answers(compiled, answers) {
         const { configurable } = this.config;
@@ -277,7 +277,7 @@ export class Run {
         return { status: 'success', output: this.values };
     }
 
-    /** Never throws: how it went is the result. @returns {Promise<Finish>} */
+    /** Never throws: the result says how the run ended. @returns {Promise<Finish>} */
     async run() {
         try {
             return await this.#result();

@@ -2,8 +2,8 @@
  * Requests of a worker to its server, over TCP or a Unix socket, on connections that are kept.
  *
  * Every request that a worker makes may be repeated, so one that was not answered (the server is
- * away, busy, or was killed) is made again until it is: a restart of the server costs a worker
- * some waiting and nothing else.
+ * away, busy, or was killed) is repeated until it is: when the server restarts, a worker only has to
+ * wait.
  */
 import http from 'node:http';
 import https from 'node:https';
@@ -13,7 +13,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8400';
 const WAIT_MS = { first: 100, most: 5000 };
 const ANSWER_MS = 60_000; // how long an answer may take
 
-/** The server has refused; 409 means that the job is somebody else's by now. */
+/** The server has refused; 409 means that another worker has the job. */
 export class Refused extends Error {
     /** @param {number} status @param {string} text */
     constructor(status, text) {

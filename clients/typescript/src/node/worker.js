@@ -1,5 +1,5 @@
 /**
- * A worker that comes for its jobs over HTTP, from any machine.
+ * A pull worker: leases jobs over HTTP, from any machine.
  *
  *     import { Worker } from 'spoolwire/worker';
  *
@@ -95,7 +95,7 @@ export class Worker {
         const answer = await answerCall(this.graphs[agent], this.wire, call, agent);
         const path = `/v1/worker/calls/${encodeURIComponent(call.id)}`;
 
-        // Whoever asked may have gone meanwhile.
+        // The caller may have left meanwhile.
         await this.wire.request('POST', path, encode(answer)).catch(() => {});
     }
 
@@ -124,7 +124,7 @@ export class Worker {
             await outbox.flush();
             await this.wire.request('POST', jobPath(assignment, 'finish'), encode(finish));
         } catch (error) {
-            // Refused: the job is somebody else's by now, or it has ended.
+            // Refused: another worker has the job, or it has ended.
             if (!(error instanceof Refused)) throw error;
         }
     }
