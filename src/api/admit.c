@@ -80,8 +80,7 @@ static bool refuse_stranger(struct http_request *req,
                     c->kind == CREDENTIAL_NONE
                         ? STR("Bearer realm=\"spoolwire\"")
                         : STR("Bearer realm=\"spoolwire\", error=\"invalid_token\""));
-    http_respond_error(req, 401, "%s", why->text);
-    return false;
+    return http_respond_error(req, 401, "%s", why->text);
 }
 
 static bool refuse_scope(struct http_request *req, unsigned access)
@@ -93,8 +92,8 @@ static bool refuse_scope(struct http_request *req, unsigned access)
                    "Bearer realm=\"spoolwire\", error=\"insufficient_scope\", scope=\"%s\"",
                    access_scope(access)); /* fits */
     http_set_header(req, "WWW-Authenticate", str_of(text));
-    http_respond_error(req, 403, "this needs a token with the scope %s", access_scope(access));
-    return false;
+    return http_respond_error(req, 403, "this needs a token with the scope %s",
+                              access_scope(access));
 }
 
 void api_refuse_limit(struct http_request *req,
@@ -138,18 +137,18 @@ bool api_may_act(struct http_request *req)
 
     if (v->kind == CREDENTIAL_SESSION && http_page(req) != HTTP_PAGE_TRUSTED) {
         count(req, REFUSAL_ORIGIN);
-        http_respond_error(req, 403,
-                           "with a cookie, a request that changes something must come from a "
-                           "page of this origin (Origin or Sec-Fetch-Site says so)");
-        return false;
+        return http_respond_error(
+            req, 403,
+            "with a cookie, a request that changes something must come from a "
+            "page of this origin (Origin or Sec-Fetch-Site says so)");
     }
     if (http_page_may_act(req))
         return true;
     count(req, REFUSAL_ORIGIN);
-    http_respond_error(req, 403,
-                       "a request that changes something must not come from a page of another "
-                       "origin, unless it is listed in origins");
-    return false;
+    return http_respond_error(
+        req, 403,
+        "a request that changes something must not come from a page of another "
+        "origin, unless it is listed in origins");
 }
 
 bool api_admit(struct http_request *req, const struct http_route *route, void *arg)
@@ -197,9 +196,8 @@ bool api_may_use_agent(struct http_request *req, struct str agent)
 {
     if (token_has_agent(api_token(req), agent))
         return true;
-    http_respond_error(req, 403, "this token may not use the agent '%.*s'",
-                       STR_ARG(str_head(agent, 100)));
-    return false;
+    return http_respond_error(req, 403, "this token may not use the agent '%.*s'",
+                              STR_ARG(str_head(agent, 100)));
 }
 
 void api_set_lease_caller(struct lease_caller *c, const struct token *t)

@@ -17,8 +17,7 @@ struct app_loop *app_loop_of(struct http_request *req)
 
 bool api_no_memory(struct http_request *req)
 {
-    http_respond_error(req, 503, "out of memory");
-    return false;
+    return http_respond_error(req, 503, "out of memory");
 }
 
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret)
@@ -240,9 +239,8 @@ bool api_read_body(struct http_request *req,
         return true;
     if (code == ERR_NOMEM)
         return api_no_memory(req);
-    http_respond_error(req, 422, "the body must be a JSON object%s%s", code != 0 ? ": " : "",
-                       code != 0 ? err.text : "");
-    return false;
+    return http_respond_error(req, 422, "the body must be a JSON object%s%s",
+                              code != 0 ? ": " : "", code != 0 ? err.text : "");
 }
 
 bool api_read_minutes(const yyjson_val *value, int64_t *ret_ms)

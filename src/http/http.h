@@ -202,8 +202,9 @@ void http_set_header(struct http_request *req, const char *name, struct str valu
 
 /* Answers.  @body is copied unless empty; @type is NULL for none. */
 void http_respond(struct http_request *req, int status, const char *type, struct str body);
-/* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json. */
-void http_respond_error(struct http_request *req, int status, const char *format, ...)
+/* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json.  Returns false,
+ * for functions that say whether they could read a request. */
+bool http_respond_error(struct http_request *req, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* --- streams ------------------------------------------------------------------------ */

@@ -168,11 +168,12 @@ void respond_error(struct http_request *req, int status, const char *format, va_
                  buf_text(b));
 }
 
-void http_respond_error(struct http_request *req, int status, const char *format, ...)
+bool http_respond_error(struct http_request *req, int status, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     respond_error(req, status, format, args);
     va_end(args);
+    return false;
 }

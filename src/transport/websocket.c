@@ -48,21 +48,16 @@ static bool is_key(struct str key)
 
 bool websocket_check(struct http_request *req)
 {
-    if (!str_is(http_method(req), "GET") || !http_asks_upgrade(req)) {
-        http_respond_error(req, 400,
-                           "a WebSocket begins with GET over HTTP/1.1 and Connection: Upgrade");
-        return false;
-    }
+    if (!str_is(http_method(req), "GET") || !http_asks_upgrade(req))
+        return http_respond_error(
+            req, 400, "a WebSocket begins with GET over HTTP/1.1 and Connection: Upgrade");
     if (!str_is(http_header(req, "Sec-WebSocket-Version"), "13")) {
         http_set_header(req, "Sec-WebSocket-Version", STR("13"));
         http_set_header(req, "Upgrade", STR("websocket"));
-        http_respond_error(req, 426, "Sec-WebSocket-Version must be 13");
-        return false;
+        return http_respond_error(req, 426, "Sec-WebSocket-Version must be 13");
     }
-    if (!is_key(http_header(req, "Sec-WebSocket-Key"))) {
-        http_respond_error(req, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
-        return false;
-    }
+    if (!is_key(http_header(req, "Sec-WebSocket-Key")))
+        return http_respond_error(req, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
     return true;
 }
 

@@ -73,7 +73,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
     answer(req, status);
 }
 
-void http_respond_error(struct http_request *req, int status, const char *format, ...)
+bool http_respond_error(struct http_request *req, int status, const char *format, ...)
 {
     va_list args;
 
@@ -81,6 +81,7 @@ void http_respond_error(struct http_request *req, int status, const char *format
     (void)vsnprintf(req->reason, sizeof(req->reason), format, args);
     va_end(args);
     answer(req, status);
+    return false;
 }
 
 /* --- streams ------------------------------------------------------------------ */

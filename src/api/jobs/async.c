@@ -216,10 +216,8 @@ static bool read_submit(struct journal_call *call, struct json_reader *reader)
         refuse_json(call->req, &err);
         return false;
     }
-    if (!yyjson_is_obj(j.root)) {
-        http_respond_error(call->req, 422, "the body must be a JSON object");
-        return false;
-    }
+    if (!yyjson_is_obj(j.root))
+        return http_respond_error(call->req, 422, "the body must be a JSON object");
     struct str agent = need_text(&list, j.root, STR("agent_type"));
     check_input(&list, j.root);
     struct str id = check_job_id(&list, j.root);

@@ -49,9 +49,8 @@ static bool read_flag(struct http_request *req, const char *name, bool otherwise
     *ret = str_absent(value) ? otherwise : is_true;
     if (str_absent(value) || is_true || str_is(value, "false") || str_is(value, "0"))
         return true;
-    http_respond_error(req, 422, "%s must be true or false, not '%.*s'", name,
-                       STR_ARG(str_head(value, 40)));
-    return false;
+    return http_respond_error(req, 422, "%s must be true or false, not '%.*s'", name,
+                              STR_ARG(str_head(value, 40)));
 }
 
 static bool read_dialect(struct http_request *req, const struct dialect **ret)
@@ -163,8 +162,7 @@ static bool read_topics(struct http_request *req, bool *ret)
     *ret = str_is(topics, "system");
     if (topics.n == 0 || *ret)
         return true;
-    http_respond_error(req, 422, "the only topic is system");
-    return false;
+    return http_respond_error(req, 422, "the only topic is system");
 }
 
 static const struct transport *choose_for_many(struct http_request *req)

@@ -29,9 +29,8 @@ bool jobs_read_number(struct http_request *req,
     *ret = otherwise;
     if (text.n == 0 || str_number(text, ret))
         return true;
-    http_respond_error(req, 422, "%s must be a whole number, not '%.*s'", name,
-                       STR_ARG(str_head(text, 40)));
-    return false;
+    return http_respond_error(req, 422, "%s must be a whole number, not '%.*s'", name,
+                              STR_ARG(str_head(text, 40)));
 }
 
 bool jobs_read_wait(struct http_request *req, int64_t *ret_ms)
@@ -121,11 +120,9 @@ bool jobs_fill_submit(struct journal_call *call,
     struct buf json;
     bool ok = true;
 
-    if (key.n > MAX_KEY_BYTES) {
-        http_respond_error(call->req, 422, "the Idempotency-Key is longer than %d bytes",
-                           MAX_KEY_BYTES);
-        return false;
-    }
+    if (key.n > MAX_KEY_BYTES)
+        return http_respond_error(call->req, 422, "the Idempotency-Key is longer than %d bytes",
+                                  MAX_KEY_BYTES);
     if (!api_may_use_agent(call->req, agent))
         return false;
     size_t most = app_settings(call->loop->app)->max_input;
@@ -163,18 +160,13 @@ static bool read_submit(struct journal_call *call, struct json_reader *reader)
     yyjson_val *id = json_at(j.root, "job_id");
     yyjson_val *seconds = json_at(j.root, "expiry_seconds");
     int64_t expiry = json_is_null(seconds) ? 0 : json_int(seconds, -1);
-    if (agent.n == 0) {
-        http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
-        return false;
-    }
-    if (!json_is_null(id) && !job_id_valid(json_text(id))) {
-        http_respond_error(call->req, 422, "\"job_id\" must be " JOB_ID_RULE);
-        return false;
-    }
-    if (!json_is_null(seconds) && (expiry < 1 || expiry > 604800)) {
-        http_respond_error(call->req, 422, "\"expiry_seconds\" must be from 1 to 604800");
-        return false;
-    }
+    if (agent.n == 0)
+        return http_respond_error(call->req, 422, "\"agent\" must be the name of an agent");
+    if (!json_is_null(id) && !job_id_valid(json_text(id)))
+        return http_respond_error(call->req, 422, "\"job_id\" must be " JOB_ID_RULE);
+    if (!json_is_null(seconds) && (expiry < 1 || expiry > 604800))
+        return http_respond_error(call->req, 422,
+                                  "\"expiry_seconds\" must be from 1 to 604800");
     return jobs_fill_submit(call, agent, json_at(j.root, "input"), json_text(id), expiry);
 }
 

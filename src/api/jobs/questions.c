@@ -59,11 +59,9 @@ static bool keep_reply(struct journal_call *call, struct str id, const yyjson_va
 static bool read_many(struct journal_call *call, const yyjson_val *answers)
 {
     if (yyjson_obj_size((yyjson_val *)(uintptr_t)answers) == 0 ||
-        yyjson_obj_size((yyjson_val *)(uintptr_t)answers) > MAX_REPLIES) {
-        http_respond_error(call->req, 422, "\"answers\" must be an object of 1 to %d answers",
-                           MAX_REPLIES);
-        return false;
-    }
+        yyjson_obj_size((yyjson_val *)(uintptr_t)answers) > MAX_REPLIES)
+        return http_respond_error(
+            call->req, 422, "\"answers\" must be an object of 1 to %d answers", MAX_REPLIES);
     json_each_member(key, value, answers)
         if (!keep_reply(call, json_text(key), value))
             return false;

@@ -19,8 +19,7 @@ static void answer_changed(struct journal_call *call)
 
 static bool fail(struct journal_call *call, const char *what)
 {
-    http_respond_error(call->req, 422, "%s", what);
-    return false;
+    return http_respond_error(call->req, 422, "%s", what);
 }
 
 /* An object as JSON, absent when it is not given. */
@@ -42,11 +41,9 @@ static bool read_members(struct journal_call *call,
         str_absent(graph) ? NULL : assistants_find_graph(call->loop->app, graph);
     struct str name = json_text(json_at(body, "name"));
 
-    if (!str_absent(graph) && (a == NULL || !str_eq(a->name, graph))) {
-        http_respond_error(call->req, 404, "there is no graph '%.*s'",
-                           STR_ARG(str_head(graph, 80)));
-        return false;
-    }
+    if (!str_absent(graph) && (a == NULL || !str_eq(a->name, graph)))
+        return http_respond_error(call->req, 404, "there is no graph '%.*s'",
+                                  STR_ARG(str_head(graph, 80)));
     if (a != NULL && !api_may_use_agent(call->req, graph))
         return false;
     if (name.n > MAX_NAME)
@@ -78,10 +75,8 @@ static bool read_new(struct journal_call *call, struct json_reader *reader)
         return fail(call, "\"graph_id\" must be the name of a graph");
     if (!json_is_null(id) && !job_id_valid(json_text(id)))
         return fail(call, "\"assistant_id\" must be " JOB_ID_RULE);
-    if (assistants_find_graph(call->loop->app, json_text(id)) != NULL) {
-        http_respond_error(call->req, 409, "Assistant already exists");
-        return false;
-    }
+    if (assistants_find_graph(call->loop->app, json_text(id)) != NULL)
+        return http_respond_error(call->req, 409, "Assistant already exists");
     c->if_absent =
         str_is(json_text(langgraph_member(j.root, "if_exists", "ifExists")), "do_nothing");
     row->owner = str_absent(call->token->owner) ? STR("") : call->token->owner;
@@ -99,9 +94,8 @@ bool assistants_may_change(struct http_request *req)
 {
     if (assistants_find_graph(app_loop_of(req)->app, http_param(req, "assistant")) == NULL)
         return true;
-    http_respond_error(
+    return http_respond_error(
         req, 409, "the assistant that a graph has by itself cannot be changed: make another");
-    return false;
 }
 
 static bool read_id(struct journal_call *call)

@@ -214,16 +214,13 @@ static bool read_order(struct http_request *req,
     for (size_t i = SORT_ID; i <= SORT_UPDATED; i++)
         if (str_eq(json_text(by), str_of(names[i])))
             s->sort = (enum sort)i;
-    if (!json_is_null(by) && s->sort == SORT_NONE) {
-        http_respond_error(req, 422,
-                           "\"sort_by\" must be assistant_id, graph_id, name, created_at or "
-                           "updated_at");
-        return false;
-    }
-    if (!json_is_null(order) && !s->ascending && !str_is(json_text(order), "desc")) {
-        http_respond_error(req, 422, "\"sort_order\" must be asc or desc");
-        return false;
-    }
+    if (!json_is_null(by) && s->sort == SORT_NONE)
+        return http_respond_error(
+            req, 422,
+            "\"sort_by\" must be assistant_id, graph_id, name, created_at or "
+            "updated_at");
+    if (!json_is_null(order) && !s->ascending && !str_is(json_text(order), "desc"))
+        return http_respond_error(req, 422, "\"sort_order\" must be asc or desc");
     return true;
 }
 
@@ -237,11 +234,9 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
 
     if (!read_order(req, body, s))
         return false;
-    if (limit < 1 || limit > MAX_LIST || offset < 0) {
-        http_respond_error(req, 422, "\"limit\" must be from 1 to %d, \"offset\" 0 or more",
-                           MAX_LIST);
-        return false;
-    }
+    if (limit < 1 || limit > MAX_LIST || offset < 0)
+        return http_respond_error(
+            req, 422, "\"limit\" must be from 1 to %d, \"offset\" 0 or more", MAX_LIST);
     s->limit = (size_t)limit;
     s->offset = (size_t)offset;
     s->select = langgraph_select(assistant_members, json_at(body, "select"));

@@ -49,11 +49,9 @@ static bool read_ids(struct store_query *query, struct json_reader *reader)
 
     if (code == ERR_NOMEM)
         return api_no_memory(query->req);
-    if (code != 0 || !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH) {
-        http_respond_error(query->req, 422, "the body must be a list of at most %d runs",
-                           MAX_BATCH);
-        return false;
-    }
+    if (code != 0 || !yyjson_is_arr(json.root) || yyjson_arr_size(json.root) > MAX_BATCH)
+        return http_respond_error(query->req, 422, "the body must be a list of at most %d runs",
+                                  MAX_BATCH);
     batch->n = yyjson_arr_size(json.root);
     batch->ids = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->ids));
     batch->rows = arena_alloc(&query->mem, MAX_BATCH * sizeof(*batch->rows));

@@ -72,12 +72,10 @@ static bool read_delay(struct journal_call *call, const yyjson_val *value)
 {
     int64_t seconds = json_is_null(value) ? 0 : json_int(value, -1);
 
-    if (seconds < 0 || seconds > 366 * 86400) {
-        http_respond_error(call->req, 422,
-                           "\"after_seconds\" must be a whole number, at most a "
-                           "year");
-        return false;
-    }
+    if (seconds < 0 || seconds > 366 * 86400)
+        return http_respond_error(call->req, 422,
+                                  "\"after_seconds\" must be a whole number, at most a "
+                                  "year");
     call->journal.submit.delay_ms = seconds * 1000;
     return true;
 }
@@ -88,10 +86,8 @@ static bool read_thread_id(struct journal_call *call)
     struct str thread = http_param(call->req, "thread");
 
     j->submit.is_temporary = str_absent(thread);
-    if (!str_absent(thread) && !job_id_valid(thread)) {
-        http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
-        return false;
-    }
+    if (!str_absent(thread) && !job_id_valid(thread))
+        return http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
     return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread)
                                : arena_copy(&j->mem, thread, &j->thread)) ||
            api_no_memory(call->req);

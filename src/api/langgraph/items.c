@@ -15,12 +15,6 @@ enum { MAX_LABELS = 32, MAX_KEY = 1024 };
 
 /* --- what is said in a request ------------------------------------------------------ */
 
-bool items_refuse(struct http_request *req, const char *what)
-{
-    http_respond_error(req, 422, "%s", what);
-    return false;
-}
-
 static bool is_label(struct str label)
 {
     return label.n > 0 && str_find(label, '.') == label.n && str_find(label, '\0') == label.n;
@@ -36,14 +30,15 @@ bool items_read_ns(struct http_request *req,
 
     if (!json_is_null(list) && (!yyjson_is_arr((yyjson_val *)list) ||
                                 yyjson_arr_size((yyjson_val *)list) > MAX_LABELS))
-        return items_refuse(req, "a namespace must be a list of at most 32 labels");
+        return http_respond_error(req, 422, "a namespace must be a list of at most 32 labels");
     json_each(value, list) {
         struct str label = json_text(value);
 
         if (!is_label(label) || n + label.n + 1 > sizeof(text))
-            return items_refuse(
-                req, "a label of a namespace must be a text without dots, and not empty; "
-                     "all of them at most 1000 bytes");
+            return http_respond_error(
+                req, 422,
+                "a label of a namespace must be a text without dots, and not empty; "
+                "all of them at most 1000 bytes");
         str_copy(text + n, label);
         n += label.n;
         text[n++] = '.';
@@ -57,7 +52,7 @@ static bool read_key(struct http_request *req,
                      struct str *ret)
 {
     if (key.n == 0 || key.n > MAX_KEY)
-        return items_refuse(req, "\"key\" must be a text of 1 to 1024 bytes");
+        return http_respond_error(req, 422, "\"key\" must be a text of 1 to 1024 bytes");
     return arena_copy(mem, key, ret) || api_no_memory(req);
 }
 
@@ -91,7 +86,7 @@ static bool read_place(struct journal_call *call, const yyjson_val *body, struct
 static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t *ret_ms)
 {
     return json_is_null(value) || api_read_minutes(value, ret_ms) ||
-           items_refuse(req, "\"ttl\" must be a number of minutes above 0");
+           http_respond_error(req, 422, "\"ttl\" must be a number of minutes above 0");
 }
 
 static bool read_item(struct journal_call *call, struct json_reader *reader)
@@ -104,9 +99,9 @@ static bool read_item(struct journal_call *call, struct json_reader *reader)
         !read_ttl(call->req, json_at(j.root, "ttl"), &row->ttl_ms))
         return false;
     if (row->ns.n == 0)
-        return items_refuse(call->req, "\"namespace\" must have a label");
+        return http_respond_error(call->req, 422, "\"namespace\" must have a label");
     if (!yyjson_is_obj(json_at(j.root, "value")))
-        return items_refuse(call->req, "\"value\" must be an object");
+        return http_respond_error(call->req, 422, "\"value\" must be an object");
     return api_keep_json(&call->journal.mem, json_at(j.root, "value"), &row->value) ||
            api_no_memory(call->req);
 }
@@ -260,12 +255,12 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
         struct str label = str_head(rest, str_find(rest, '.'));
 
         if (!is_label(label) || label.n + 1 == rest.n)
-            return items_refuse(req, "namespace must be labels with dots between");
+            return http_respond_error(req, 422, "namespace must be labels with dots between");
         rest = str_skip(rest, label.n + 1);
     }
     if (text.n == 0 || text.n >= ITEM_MAX_NS)
-        return items_refuse(req,
-                            "namespace must be labels with dots between, at most 1000 bytes");
+        return http_respond_error(
+            req, 422, "namespace must be labels with dots between, at most 1000 bytes");
     str_copy(with_dot, text);
     with_dot[text.n] = '.';
     return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);

@@ -24,8 +24,6 @@ struct item_search {
     size_t max_depth;
 };
 
-/* Answers 422; false. */
-bool items_refuse(struct http_request *req, const char *what);
 /* "a.b." of ["a", "b"] in @mem; false when it was answered.  Without a list: the empty one. */
 bool items_read_ns(struct http_request *req,
                    struct arena *mem,

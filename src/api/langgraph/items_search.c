@@ -141,7 +141,8 @@ static bool read_page(struct http_request *req,
         json_is_null(json_at(body, "offset")) ? 0 : json_int(json_at(body, "offset"), -1);
 
     if (limit < 1 || limit > MAX_LIST || offset < 0 || offset > MAX_SCAN)
-        return items_refuse(req, "\"limit\" must be 1 to 1000, \"offset\" 0 to 20000");
+        return http_respond_error(req, 422,
+                                  "\"limit\" must be 1 to 1000, \"offset\" 0 to 20000");
     s->limit = (size_t)limit;
     s->offset = (size_t)offset;
     return true;
@@ -157,13 +158,11 @@ static bool read_filter(struct http_request *req,
     if (json_is_null(filter))
         return true;
     if (!yyjson_is_obj((yyjson_val *)filter))
-        return items_refuse(req, "\"filter\" must be an object");
-    if (!str_absent(fault)) {
-        http_respond_error(req, 422,
-                           "\"filter\": %.*s is none of $eq, $ne, $gt, $gte, $lt and $lte",
-                           STR_ARG(str_head(fault, 40)));
-        return false;
-    }
+        return http_respond_error(req, 422, "\"filter\" must be an object");
+    if (!str_absent(fault))
+        return http_respond_error(
+            req, 422, "\"filter\": %.*s is none of $eq, $ne, $gt, $gte, $lt and $lte",
+            STR_ARG(str_head(fault, 40)));
     return api_keep_json(mem, filter, &s->filter) || api_no_memory(req);
 }
 
@@ -290,7 +289,7 @@ static bool read_namespaces(struct store_query *query, const yyjson_val *body)
         json_is_null(json_at(body, "max_depth")) ? 0 : json_int(json_at(body, "max_depth"), -1);
 
     if (depth < 0 || (depth == 0 && !json_is_null(json_at(body, "max_depth"))))
-        return items_refuse(req, "\"max_depth\" must be a whole number above 0");
+        return http_respond_error(req, 422, "\"max_depth\" must be a whole number above 0");
     s->max_depth = (size_t)depth;
     return items_read_ns(req, mem, json_at(body, "prefix"), &s->item.ns) &&
            items_read_ns(req, mem, json_at(body, "suffix"), &s->suffix) &&

@@ -235,11 +235,11 @@ static bool are_good(struct http_request *req, const struct modes *m)
 {
     if (str_absent(m->bad))
         return true;
-    http_respond_error(req, 422,
-                       "there is no stream mode '%.*s': modes are values, updates, messages, "
-                       "messages-tuple, custom, events, tasks, checkpoints and debug",
-                       STR_ARG(str_head(m->bad, 40)));
-    return false;
+    return http_respond_error(
+        req, 422,
+        "there is no stream mode '%.*s': modes are values, updates, messages, "
+        "messages-tuple, custom, events, tasks, checkpoints and debug",
+        STR_ARG(str_head(m->bad, 40)));
 }
 
 bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret)

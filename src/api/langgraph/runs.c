@@ -166,11 +166,9 @@ static bool read_cancel(struct journal_call *call, struct json_reader *reader)
     yyjson_val *ids = langgraph_member(json.root, "run_ids", "runIds");
     struct str thread = json_text(langgraph_member(json.root, "thread_id", "threadId"));
     struct str run = json_text(yyjson_arr_get(ids, call->item));
-    if (!yyjson_is_arr(ids) || str_absent(thread)) {
-        http_respond_error(call->req, 422,
-                           "\"thread_id\" and \"run_ids\" must say which runs are meant");
-        return false;
-    }
+    if (!yyjson_is_arr(ids) || str_absent(thread))
+        return http_respond_error(
+            call->req, 422, "\"thread_id\" and \"run_ids\" must say which runs are meant");
     if (call->item >= yyjson_arr_size(ids)) {
         http_respond(call->req, 204, NULL, STR_NONE);
         return false;

@@ -12,12 +12,6 @@
 
 #include "base/json_format.h"
 
-static bool refuse(struct http_request *req, const char *why)
-{
-    http_respond_error(req, 422, "%s", why);
-    return false;
-}
-
 static bool is_superstep(const yyjson_val *value)
 {
     yyjson_val *updates = json_at(value, "updates");
@@ -33,15 +27,19 @@ static bool is_superstep(const yyjson_val *value)
 static bool check(struct http_request *req, const yyjson_val *supersteps, struct str graph)
 {
     if (!yyjson_is_arr((yyjson_val *)supersteps))
-        return refuse(req, "\"supersteps\" must be a list");
+        return http_respond_error(req, 422, "\"supersteps\" must be a list");
     json_each(one, supersteps) {
         if (!is_superstep(one))
-            return refuse(req, "each of \"supersteps\" must be {\"updates\": [{\"values\": …, "
-                               "\"as_node\": …}, …]}, with one update or more");
+            return http_respond_error(
+                req, 422,
+                "each of \"supersteps\" must be {\"updates\": [{\"values\": …, "
+                "\"as_node\": …}, …]}, with one update or more");
     }
     return !str_empty(graph) ||
-           refuse(req, "\"supersteps\" need the graph that makes states of them: \"graph_id\" "
-                       "in \"metadata\"");
+           http_respond_error(
+               req, 422,
+               "\"supersteps\" need the graph that makes states of them: \"graph_id\" "
+               "in \"metadata\"");
 }
 
 /* --- afterwards ------------------------------------------------------------------------ */

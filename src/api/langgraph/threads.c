@@ -32,10 +32,8 @@ static bool read_metadata(struct journal_call *call, const yyjson_val *body)
 {
     yyjson_val *metadata = json_at(body, "metadata");
 
-    if (!json_is_null(metadata) && !yyjson_is_obj(metadata)) {
-        http_respond_error(call->req, 422, "\"metadata\" must be an object");
-        return false;
-    }
+    if (!json_is_null(metadata) && !yyjson_is_obj(metadata))
+        return http_respond_error(call->req, 422, "\"metadata\" must be an object");
     return langgraph_keep_json(&call->journal.mem, metadata,
                                &call->journal.new_thread.row.metadata) ||
            api_no_memory(call->req);
@@ -53,10 +51,10 @@ static bool read_ttl(struct journal_call *call, const yyjson_val *body)
     if ((json_is_null(strategy) || str_is(json_text(strategy), "delete")) &&
         api_read_minutes(minutes, &call->journal.new_thread.row.ttl_ms))
         return true;
-    http_respond_error(call->req, 422,
-                       "\"ttl\" must be a number of minutes above 0, or {\"ttl\": minutes, "
-                       "\"strategy\": \"delete\"}");
-    return false;
+    return http_respond_error(
+        call->req, 422,
+        "\"ttl\" must be a number of minutes above 0, or {\"ttl\": minutes, "
+        "\"strategy\": \"delete\"}");
 }
 
 static bool read_create(struct journal_call *call, struct json_reader *reader)
@@ -69,15 +67,11 @@ static bool read_create(struct journal_call *call, struct json_reader *reader)
         return false;
     yyjson_val *id = langgraph_member(json.root, "thread_id", "threadId");
     struct str if_exists = json_text(langgraph_member(json.root, "if_exists", "ifExists"));
-    if (!json_is_null(id) && !job_id_valid(json_text(id))) {
-        http_respond_error(call->req, 422, "\"thread_id\" must be " JOB_ID_RULE);
-        return false;
-    }
+    if (!json_is_null(id) && !job_id_valid(json_text(id)))
+        return http_respond_error(call->req, 422, "\"thread_id\" must be " JOB_ID_RULE);
     if (!str_absent(if_exists) && !str_is(if_exists, "raise") &&
-        !str_is(if_exists, "do_nothing")) {
-        http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
-        return false;
-    }
+        !str_is(if_exists, "do_nothing"))
+        return http_respond_error(call->req, 422, "\"if_exists\" must be raise or do_nothing");
     j->new_thread.if_absent = str_is(if_exists, "do_nothing");
     bool ok = json_is_null(id) ? langgraph_make_id(&j->mem, &j->thread)
                                : arena_copy(&j->mem, json_text(id), &j->thread);
@@ -300,11 +294,9 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
 
     if (!read_order(query->req, body, what))
         return false;
-    if (limit < 1 || limit > MAX_LIST || offset < 0) {
-        http_respond_error(query->req, 422,
-                           "\"limit\" must be from 1 to %d, \"offset\" 0 or more", MAX_LIST);
-        return false;
-    }
+    if (limit < 1 || limit > MAX_LIST || offset < 0)
+        return http_respond_error(
+            query->req, 422, "\"limit\" must be from 1 to %d, \"offset\" 0 or more", MAX_LIST);
     what->limit = (size_t)limit;
     what->offset = (size_t)offset;
     what->select = langgraph_select(langgraph_thread_members, json_at(body, "select"));

@@ -58,10 +58,8 @@ static bool answer_ticket(struct store_query *query)
 
     size_t n = authenticator_make_ticket(&query->loop->authenticator, query->token,
                                          str_make(query->job, query->job_n), expires_s, text);
-    if (n == 0) {
-        http_respond_error(query->req, 503, "the ticket cannot be signed");
-        return false;
-    }
+    if (n == 0)
+        return http_respond_error(query->req, 503, "the ticket cannot be signed");
     put_ticket(query, str_make(text, n), clock_wall_ms() / 1000 + life_s);
     keep_private(query->req);
     api_json(query->req, 201, &query->out);

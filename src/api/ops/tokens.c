@@ -202,10 +202,8 @@ static bool read_create(struct token_call *e, struct json_reader *reader)
 
     if (!api_read_body(e->query->req, reader, http_body(e->query->req), &j))
         return false;
-    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0) {
-        http_respond_error(e->query->req, 503, "%s", why.text);
-        return false;
-    }
+    if (draft_init(&e->draft, clock_wall_ms(), &why) != 0)
+        return http_respond_error(e->query->req, 503, "%s", why.text);
     const char *wrong = read_row(e, j.root);
     if (wrong != NULL)
         http_respond_error(e->query->req, 422, "%s", wrong);

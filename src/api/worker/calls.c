@@ -40,12 +40,11 @@ static bool is_open(struct http_request *req, struct str name)
     if (!str_is(name, "get_state") && !str_is(name, "update_state") &&
         !str_is(name, "bulk_update_state"))
         return true;
-    http_respond_error(
+    return http_respond_error(
         req, 403,
         "%.*s is about a thread: use /threads/{thread}/state, which knows whose it "
         "is",
         STR_ARG(name));
-    return false;
 }
 
 /* What a member with this name names, if anything: `thread`, `thread_id`, `threadId`, or
@@ -109,11 +108,9 @@ static bool read_named(struct journal_call *call, const yyjson_val *params)
 
     if (list == NULL)
         return api_no_memory(call->req);
-    if (!find_named(params, list, &r->call.n_named)) {
-        http_respond_error(call->req, 422, "\"params\" may name at most %d jobs and threads",
-                           MAX_NAMED);
-        return false;
-    }
+    if (!find_named(params, list, &r->call.n_named))
+        return http_respond_error(call->req, 422,
+                                  "\"params\" may name at most %d jobs and threads", MAX_NAMED);
     r->call.named = list;
     for (size_t i = 0; i < r->call.n_named; i++)
         if (!arena_copy(&r->mem, list[i].id, &list[i].id))
@@ -130,15 +127,11 @@ static bool read_question(struct journal_call *call, struct json_reader *reader)
         return false;
     struct str name = json_text(json_at(j.root, "name"));
     int64_t timeout = json_int(json_at(j.root, "timeout"), DEFAULT_S);
-    if (name.n == 0 || name.n > MAX_NAME) {
-        http_respond_error(call->req, 422, "\"name\" must be a text of 1 to %d bytes",
-                           MAX_NAME);
-        return false;
-    }
-    if (timeout < 1 || timeout > MAX_S) {
-        http_respond_error(call->req, 422, "\"timeout\" must be 1 to %d seconds", MAX_S);
-        return false;
-    }
+    if (name.n == 0 || name.n > MAX_NAME)
+        return http_respond_error(call->req, 422, "\"name\" must be a text of 1 to %d bytes",
+                                  MAX_NAME);
+    if (timeout < 1 || timeout > MAX_S)
+        return http_respond_error(call->req, 422, "\"timeout\" must be 1 to %d seconds", MAX_S);
     if (!is_open(call->req, name) || !read_named(call, json_at(j.root, "params")))
         return false;
     r->call.wait_ms = timeout * 1000;
@@ -208,11 +201,9 @@ static bool read_reply(struct journal_call *call, struct json_reader *reader)
         return false;
     struct str error = json_text(json_at(j.root, "error"));
     yyjson_val *value = json_at(j.root, "answer");
-    if ((value == NULL) == str_absent(error)) {
-        http_respond_error(call->req, 422,
-                           "the body must have \"answer\" (any JSON) or \"error\" (a text)");
-        return false;
-    }
+    if ((value == NULL) == str_absent(error))
+        return http_respond_error(
+            call->req, 422, "the body must have \"answer\" (any JSON) or \"error\" (a text)");
     if (!arena_copy(&r->mem, http_param(call->req, "call"), &r->answer.id) ||
         !arena_copy(&r->mem, error, &r->answer.error))
         return api_no_memory(call->req);

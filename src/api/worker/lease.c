@@ -13,14 +13,11 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
     struct lease_text text;
 
     if (job.n == 0) { /* else it would count as a request for no job's sake */
-        http_respond_error(req, 422, "the query must have job=JOB beside lease=TOKEN");
-        return false;
+        return http_respond_error(req, 422, "the query must have job=JOB beside lease=TOKEN");
     }
-    if (!lease_read_text(http_query(req, "lease"), &text)) {
-        http_respond_error(
+    if (!lease_read_text(http_query(req, "lease"), &text))
+        return http_respond_error(
             req, 422, "the query must have lease=TOKEN, as the answer to the lease gave it");
-        return false;
-    }
     *ret = (struct lease_shown){ .is_unsigned = str_absent(text.mac) };
     int code = ret->is_unsigned ? 0 : lease_cache_check(&app_loop_of(req)->leases, &text, job);
     if (code == ERR_NOMEM)
@@ -45,12 +42,11 @@ bool lease_read_fence(struct journal_call *call)
     struct journal_request *j = &call->journal;
     struct str job = http_query(call->req, "job"), id = http_query(call->req, "call");
 
-    if (job.n == 0 && id.n == 0) {
-        http_respond_error(call->req, 422,
-                           "the query must have job=JOB&lease=TOKEN of the job that asks, or "
-                           "call=ID of the call");
-        return false;
-    }
+    if (job.n == 0 && id.n == 0)
+        return http_respond_error(
+            call->req, 422,
+            "the query must have job=JOB&lease=TOKEN of the job that asks, or "
+            "call=ID of the call");
     if (job.n > 0)
         return lease_read_job(call, job);
     return arena_copy(&j->mem, id, &j->checkpoint.call) || api_no_memory(call->req);

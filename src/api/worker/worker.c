@@ -97,21 +97,17 @@ static bool read_request_id(struct journal_call *call, const yyjson_val *value)
 {
     struct str id = json_text(value);
 
-    if (!json_is_null(value) && (id.n == 0 || id.n > MAX_REQUEST_ID)) {
-        http_respond_error(call->req, 422, "\"request_id\" must be a text of 1 to %d bytes",
-                           MAX_REQUEST_ID);
-        return false;
-    }
+    if (!json_is_null(value) && (id.n == 0 || id.n > MAX_REQUEST_ID))
+        return http_respond_error(
+            call->req, 422, "\"request_id\" must be a text of 1 to %d bytes", MAX_REQUEST_ID);
     return json_is_null(value) || keep_request_id(call, id) || api_no_memory(call->req);
 }
 
 static bool may_work(struct journal_call *call)
 {
-    if (call->token->is_own) {
-        http_respond_error(call->req, 403,
-                           "this token is a process's, which gets its jobs from the server");
-        return false;
-    }
+    if (call->token->is_own)
+        return http_respond_error(
+            call->req, 403, "this token is a process's, which gets its jobs from the server");
     for (size_t i = 0; i < call->journal.work.n_agents; i++)
         if (!api_may_use_agent(call->req, call->journal.work.agents[i]))
             return false;
@@ -130,11 +126,9 @@ static bool read_lease(struct journal_call *call, struct json_reader *reader)
         return false;
     call->journal.work.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
     call->journal.work.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
-    if (!are_names(json_at(j.root, "agents"))) {
-        http_respond_error(call->req, 422, "\"agents\" must be a list of 1 to %d agent names",
-                           MAX_AGENTS);
-        return false;
-    }
+    if (!are_names(json_at(j.root, "agents")))
+        return http_respond_error(
+            call->req, 422, "\"agents\" must be a list of 1 to %d agent names", MAX_AGENTS);
     if (!read_agents(call, json_at(j.root, "agents")) ||
         !arena_copy(&call->journal.mem,
                     worker.p != NULL ? str_head(worker, 100) : STR("worker"),
@@ -264,10 +258,8 @@ static bool read_finish(struct journal_call *call, struct json_reader *reader)
     if (!lease_read_job(call, http_param(call->req, "id")) ||
         !api_read_body(call->req, reader, buf_text(&call->body), &j))
         return false;
-    if (finish_read(j.root, &finish, &err) != 0) {
-        http_respond_error(call->req, 422, "%s", err.text);
-        return false;
-    }
+    if (finish_read(j.root, &finish, &err) != 0)
+        return http_respond_error(call->req, 422, "%s", err.text);
     r->finish.end = finish.end;
     r->finish.interrupted = finish.interrupted;
     return (arena_copy(&r->mem, finish.error, &r->finish.error) &&
