@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
 
 from gateway import PULL, Server
-from harness import PROGRAM, case, check, contains, equal
+from harness import PROGRAM, TESTS, case, check, contains, equal
 from postgres import free_port
 from server import PASSWORD, SECONDS, SERVER, Appending, driver, name_of, refuses
 
@@ -64,6 +65,18 @@ def what_does_not_fit_together_is_found():
     text = run("db", "check", "--store", url, want=1)
     contains(text, "a row of inputs belongs to job 77, which is not there", "records of job 78 are there, and the job is not",
              "and the last is not there", "the sequence job_keys is behind the keys of jobs")
+
+
+@case
+def the_queries_of_the_document_work():
+    url = SERVER.url()
+    equal(driver("open", url)[0], 0)
+    with open(os.path.join(TESTS, "..", "docs", "postgresql.md")) as f:
+        blocks = re.findall(r"```sql\n(.*?)```", f.read(), re.S)
+    queries = [q.strip() for block in blocks if "CREATE ROLE" not in block for q in block.split(";") if q.strip()]
+    check(len(queries) > 6, queries)
+    for query in queries:
+        SERVER.sql(query, name_of(url))  # raises when psql complains
 
 
 # --- beforehand --------------------------------------------------------------------------
