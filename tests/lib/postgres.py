@@ -19,6 +19,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from postgres_releases import programs
@@ -136,6 +137,9 @@ class Postgres:
 # --- for suites that run on either store -------------------------------------------------
 
 
+_starting = threading.Lock()  # cases run side by side, and share one server
+
+
 @functools.cache
 def _shared():
     server = Postgres()
@@ -146,6 +150,8 @@ def _shared():
 
 def place(folder):
     """The URL of the database that belongs to @folder: the same each time."""
-    server, schema = _shared(), "g" + hashlib.sha256(folder.encode()).hexdigest()[:16]
+    with _starting:
+        server = _shared()
+    schema = "g" + hashlib.sha256(folder.encode()).hexdigest()[:16]
     server.sql(f"SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION spoolwire", "t1")
     return server.url(name="t1", options=f"?options=-csearch_path%3D{schema}")
