@@ -2,6 +2,7 @@
 #ifndef AGENTS_ENVIRONMENT_H
 #define AGENTS_ENVIRONMENT_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -13,13 +14,13 @@ struct environment {
 
 /* The server's @mark (or NULL), what is in @inherited without SPOOLWIRE_*, and @extra (or
  * NULL), which wins over it. */
-int environment_init(struct environment *env,
-                     const char *mark,
-                     char *const *inherited,
-                     char *const *extra);
+MUST_CHECK int environment_init(struct environment *env,
+                                const char *mark,
+                                char *const *inherited,
+                                char *const *extra);
 void environment_done(struct environment *env);
 /* KEY=VALUE, unless the agent has a value of its own. */
-int environment_add(struct environment *env, const char *entry);
+MUST_CHECK int environment_add(struct environment *env, const char *entry);
 
 /* One worker's: the agent's, and who it is.  @token is its own, unless the agent has a value
  * for that.  One block, to be freed with free(); it borrows the agent's texts.  NULL when

@@ -21,6 +21,7 @@
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
+#include "base/must_check.h"
 #include "agents/arq/job.h"
 #include "base/counter.h"
 #include "base/str.h"
@@ -125,9 +126,11 @@ struct exec_counts {
     struct counter pooled_crashed; /* ended without our wish */
 };
 
-int exec_new(const struct exec_options *options, struct exec **ret, struct error *err);
+MUST_CHECK int exec_new(const struct exec_options *options,
+                        struct exec **ret,
+                        struct error *err);
 /* @more: KEY=VALUE for all processes, NULL-terminated, or NULL; an agent's own `env` wins. */
-int exec_start(struct exec *e, char *const *more, struct error *err);
+MUST_CHECK int exec_start(struct exec *e, char *const *more, struct error *err);
 
 /* From any thread, until exec_free: */
 

@@ -5,6 +5,7 @@
 #ifndef AGENTS_TASK_H
 #define AGENTS_TASK_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -25,9 +26,9 @@ struct task_options {
 
 /* Starts the job that @lease brought.  An executor that cannot begin is the job's failure, not
  * this call's: ERR_NOMEM is. */
-int task_new(const struct task_options *options,
-             const struct journal_request *lease,
-             struct task **ret);
+MUST_CHECK int task_new(const struct task_options *options,
+                        const struct journal_request *lease,
+                        struct task **ret);
 
 bool task_is(const struct task *w, int64_t key, int64_t attempt);
 

@@ -2,6 +2,7 @@
 #ifndef AUTH_DRAFT_H
 #define AUTH_DRAFT_H
 
+#include "base/must_check.h"
 #include "auth/secret.h"
 #include "store/store.h"
 
@@ -15,7 +16,7 @@ struct draft {
 
 /* Owned by itself, with the server's limits; the rest of the row is the caller's to fill.
  * ERR_IO. */
-int draft_init(struct draft *d, int64_t now, struct error *err);
+MUST_CHECK int draft_init(struct draft *d, int64_t now, struct error *err);
 /* Overwrites what is secret. */
 void draft_done(struct draft *d);
 

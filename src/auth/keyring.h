@@ -3,6 +3,7 @@
 #ifndef AUTH_KEYRING_H
 #define AUTH_KEYRING_H
 
+#include "base/must_check.h"
 #include "auth/token.h"
 #include "base/table.h"
 
@@ -15,12 +16,12 @@ struct keyring {
     unsigned char ticket_key[SECRET_BYTES];
 };
 
-int keyring_new(struct keyring **ret);
+MUST_CHECK int keyring_new(struct keyring **ret);
 struct keyring *keyring_ref(struct keyring *k);
 void keyring_unref(struct keyring *k); /* may be NULL */
 
 /* While it is being made: takes a reference of its own. */
-int keyring_add(struct keyring *k, struct token *t);
+MUST_CHECK int keyring_add(struct keyring *k, struct token *t);
 
 /* NULL when there is none. */
 struct token *keyring_find(const struct keyring *k, struct str id);

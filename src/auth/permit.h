@@ -5,6 +5,7 @@
 #ifndef AUTH_PERMIT_H
 #define AUTH_PERMIT_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -14,7 +15,7 @@ struct job_scope;
 struct visitor;
 
 /* ERR_LIMIT: its token has as many as it may; ERR_NOMEM. */
-int permit_new(const struct visitor *v, struct permit **ret);
+MUST_CHECK int permit_new(const struct visitor *v, struct permit **ret);
 void permit_free(struct permit *p); /* may be NULL */
 
 /* The jobs that may be read; NULL without a permit: all. */

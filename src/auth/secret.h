@@ -10,6 +10,7 @@
 #ifndef AUTH_SECRET_H
 #define AUTH_SECRET_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -39,9 +40,9 @@ struct ticket_text {
 bool secret_valid_id(struct str id);
 bool token_text_read(struct str text, struct token_text *ret);
 /* ERR_IO when the system has no random numbers. */
-int token_text_make(char ret[TOKEN_CHARS + 1], struct error *err);
+MUST_CHECK int token_text_make(char ret[TOKEN_CHARS + 1], struct error *err);
 
-int secret_random(unsigned char ret[SECRET_BYTES], struct error *err);
+MUST_CHECK int secret_random(unsigned char ret[SECRET_BYTES], struct error *err);
 /* Takes the same time for any secret; false when OpenSSL cannot, then nothing may match. */
 bool secret_hash(struct str secret, unsigned char ret[SECRET_BYTES]);
 /* In constant time. */
@@ -61,8 +62,8 @@ size_t ticket_text_make(const unsigned char key[SECRET_BYTES],
                         char ret[TICKET_CHARS + 1]);
 /* Did the owner of @key make it for @job?  0; ERR_REFUSED: not; ERR_NOMEM: OpenSSL cannot say.
  */
-int ticket_text_check(const unsigned char key[SECRET_BYTES],
-                      const struct ticket_text *ticket,
-                      struct str job);
+MUST_CHECK int ticket_text_check(const unsigned char key[SECRET_BYTES],
+                                 const struct ticket_text *ticket,
+                                 struct str job);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef AUTH_SPEC_H
 #define AUTH_SPEC_H
 
+#include "base/must_check.h"
 #include "auth/secret.h"
 
 struct error;
@@ -18,10 +19,10 @@ struct spec {
 
 /* With @scopes, @text is the TOKEN alone.  *@ret points into @text and @mem.  ERR_REFUSED; the
  * error shows no secret. */
-int spec_read(struct str scopes,
-              struct str text,
-              struct spec *mem,
-              struct token_row *ret,
-              struct error *err);
+MUST_CHECK int spec_read(struct str scopes,
+                         struct str text,
+                         struct spec *mem,
+                         struct token_row *ret,
+                         struct error *err);
 
 #endif

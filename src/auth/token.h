@@ -8,6 +8,7 @@
 #ifndef AUTH_TOKEN_H
 #define AUTH_TOKEN_H
 
+#include "base/must_check.h"
 #include "auth/secret.h"
 #include "base/str.h"
 #include "jobs/job_scope.h"
@@ -51,15 +52,15 @@ struct token {
 
 /* An invalid row is ERR_REFUSED, with a text for the person who creates the token.
  * Limits that the row leaves to the server are @limits. */
-int token_new(const struct token_row *row,
-              const struct token_limits *limits,
-              struct token *parent,
-              struct token **ret,
-              struct error *err);
+MUST_CHECK int token_new(const struct token_row *row,
+                         const struct token_limits *limits,
+                         struct token *parent,
+                         struct token **ret,
+                         struct error *err);
 /* For a process of ours: it works for @agent, on the job of that key (0: any) alone. */
-int token_new_process(struct str agent, int64_t key, struct token **ret);
+MUST_CHECK int token_new_process(struct str agent, int64_t key, struct token **ret);
 /* For a server without tokens: everything is allowed.  Owns no jobs. */
-int token_new_everybody(struct token **ret);
+MUST_CHECK int token_new_everybody(struct token **ret);
 struct token *token_ref(struct token *t);
 void token_unref(struct token *t); /* may be NULL */
 

@@ -6,6 +6,8 @@
 #ifndef HTTP_ADDRESSES_H
 #define HTTP_ADDRESSES_H
 
+#include "base/must_check.h"
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +28,10 @@ struct addresses {
 };
 
 /* @limit 0: nothing is counted.  UV_ENOMEM and the like. */
-int addresses_init(struct addresses *a, uint32_t limit, size_t max_connections, uint64_t seed);
+MUST_CHECK int addresses_init(struct addresses *a,
+                              uint32_t limit,
+                              size_t max_connections,
+                              uint64_t seed);
 void addresses_done(struct addresses *a);
 
 /* Counts one more; false, without counting, when the address has its limit. */

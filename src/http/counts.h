@@ -2,6 +2,7 @@
 #ifndef HTTP_COUNTS_H
 #define HTTP_COUNTS_H
 
+#include "base/must_check.h"
 #include "http/http.h"
 
 struct http_request;
@@ -16,7 +17,7 @@ struct loop_counts {
 };
 
 /* ERR_NOMEM. */
-int loop_counts_init(struct loop_counts *counts, const struct http_route *routes);
+MUST_CHECK int loop_counts_init(struct loop_counts *counts, const struct http_route *routes);
 void loop_counts_done(struct loop_counts *counts);
 
 void loop_count_answer(const struct http_request *req, uint64_t us);

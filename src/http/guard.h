@@ -7,6 +7,7 @@
 #ifndef HTTP_GUARD_H
 #define HTTP_GUARD_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -33,7 +34,9 @@ enum guard_origin {
 };
 
 /* Copies the lists; ERR_NOMEM. */
-int guard_init(struct guard *g, const char *const *hosts, const char *const *origins);
+MUST_CHECK int guard_init(struct guard *g,
+                          const char *const *hosts,
+                          const char *const *origins);
 void guard_done(struct guard *g);
 /* Where we listen: known only after binding. */
 void guard_set_address(struct guard *g, const struct sockaddr *address, uint16_t port);

@@ -9,6 +9,7 @@
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "base/histogram.h"
 #include "base/str.h"
@@ -88,20 +89,20 @@ struct http_options {
     bool log_off;
 };
 
-int http_server_new(const struct http_options *options,
-                    struct http_server **ret,
-                    struct error *err);
+MUST_CHECK int http_server_new(const struct http_options *options,
+                               struct http_server **ret,
+                               struct error *err);
 /* Binds and starts the loops' threads. */
-int http_server_start(struct http_server *s, struct error *err);
+MUST_CHECK int http_server_start(struct http_server *s, struct error *err);
 /* 0: only a Unix socket. */
 uint16_t http_server_port(const struct http_server *s);
 /* Reads certificate and key again, for connections to come; those that are there keep theirs.
  * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */
-int http_server_renew(struct http_server *s, struct error *err);
+MUST_CHECK int http_server_renew(struct http_server *s, struct error *err);
 /* From the thread that started it, while it runs: takes hosts, origins, max_body,
  * body_min_rate, head_ms, idle_ms, write_stall_ms and the log's form of @options, and nothing
  * else.  ERR_NOMEM. */
-int http_server_reload(struct http_server *s, const struct http_options *options);
+MUST_CHECK int http_server_reload(struct http_server *s, const struct http_options *options);
 /* No new connections; idle ones are closed; requests and streams go on. */
 void http_server_drain(struct http_server *s);
 /* Cuts what is left, stops the loops and waits for their threads. */

@@ -5,6 +5,7 @@
 #ifndef HTTP_ROUTER_H
 #define HTTP_ROUTER_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -27,7 +28,9 @@ struct router_match {
 };
 
 /* @routes ends with a zeroed one and outlives the router. */
-int router_new(const struct http_route *routes, struct router **ret, struct error *err);
+MUST_CHECK int router_new(const struct http_route *routes,
+                          struct router **ret,
+                          struct error *err);
 void router_free(struct router *r);
 
 /* @path is as received, so that an encoded slash is no separator. */

@@ -6,6 +6,7 @@
 #ifndef HTTP_TLS_H
 #define HTTP_TLS_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -14,28 +15,28 @@ struct tls; /* one connection's */
 struct tls_identity;
 
 /* Reads PEM files: the certificate with its chain, and the key without a passphrase. */
-int tls_identity_new(const char *cert,
-                     const char *key,
-                     struct tls_identity **ret,
-                     struct error *err);
+MUST_CHECK int tls_identity_new(const char *cert,
+                                const char *key,
+                                struct tls_identity **ret,
+                                struct error *err);
 void tls_identity_unref(struct tls_identity *id); /* from any thread; NULL is fine */
 /* When the certificate runs out, in seconds since 1970. */
 int64_t tls_identity_expiry(const struct tls_identity *id);
 
 /* ERR_NOMEM.  It takes a reference of its own. */
-int tls_new(struct tls_identity *id, struct tls **ret);
+MUST_CHECK int tls_new(struct tls_identity *id, struct tls **ret);
 void tls_free(struct tls *t);
 
 /* Takes all of @in: appends what it says to @plain, and what has to be sent in answer (the
  * handshake, an alert) to @sealed.  ERR_CLOSED: the peer has said that it is done; ERR_SYNTAX:
  * it speaks HTTP without TLS; ERR_REFUSED: anything else that is wrong; ERR_NOMEM. */
-int tls_open(struct tls *t, struct str in, struct buf *plain, struct buf *sealed);
+MUST_CHECK int tls_open(struct tls *t, struct str in, struct buf *plain, struct buf *sealed);
 /* The handshake has begun, and is not over. */
 bool tls_is_waiting(const struct tls *t);
 /* The handshake is over. */
 bool tls_is_ready(const struct tls *t);
 /* Appends @plain to @sealed.  Only when it is ready.  ERR_REFUSED, ERR_NOMEM. */
-int tls_seal(struct tls *t, struct str plain, struct buf *sealed);
+MUST_CHECK int tls_seal(struct tls *t, struct str plain, struct buf *sealed);
 /* Says that nothing follows. */
 void tls_end(struct tls *t, struct buf *sealed);
 

@@ -12,6 +12,7 @@
 #ifndef HUB_NOTIFIER_H
 #define HUB_NOTIFIER_H
 
+#include "base/must_check.h"
 #include "journal/journal.h"
 
 /* A job has more records, has changed its state, or is gone; or one of its questions has
@@ -64,6 +65,6 @@ struct notifier {
  * struct notifier n = { .ops = &notifier_in_process }. */
 extern const struct notifier_ops notifier_in_process;
 /* For implementations: keeps @hear in the struct. */
-int notifier_subscribe(struct notifier *n, notifier_hear hear, void *arg);
+MUST_CHECK int notifier_subscribe(struct notifier *n, notifier_hear hear, void *arg);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef HUB_PAGE_H
 #define HUB_PAGE_H
 
+#include "base/must_check.h"
 #include "hub/thread_pool.h"
 #include "hub/stream_format.h"
 #include "hub/page_cache.h"
@@ -39,11 +40,11 @@ struct page {
 };
 
 /* Of jobs outside of @scope there is none; NULL: all. */
-int page_new(struct str job,
-             const struct job_scope *scope,
-             const struct stream_format *format,
-             struct cursor after,
-             struct page **ret);
+MUST_CHECK int page_new(struct str job,
+                        const struct job_scope *scope,
+                        const struct stream_format *format,
+                        struct cursor after,
+                        struct page **ret);
 void page_free(struct page *p);
 
 /* There is nothing on it, and will be nothing: the job has ended before. */

@@ -9,6 +9,7 @@
 #ifndef HUB_PAGE_CACHE_H
 #define HUB_PAGE_CACHE_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "hub/stream_format.h"
 
@@ -37,7 +38,7 @@ struct cached_page *cached_page_new(void); /* NULL: out of memory */
 void cached_page_unref(struct cached_page *cached);
 
 /* Of at most so many bytes in all. */
-int page_cache_new(size_t max_bytes, struct page_cache **ret);
+MUST_CHECK int page_cache_new(size_t max_bytes, struct page_cache **ret);
 void page_cache_free(struct page_cache *s);
 
 /* A reference to the cached page of @place that holds for a job with @last_seq records; or

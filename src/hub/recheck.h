@@ -10,6 +10,7 @@
 #ifndef HUB_RECHECK_H
 #define HUB_RECHECK_H
 
+#include "base/must_check.h"
 #include "hub/hub.h"
 #include "hub/thread_pool.h"
 
@@ -33,7 +34,7 @@ struct recheck {
     struct recheck_job jobs[RECHECK_JOBS];
 };
 
-int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret);
+MUST_CHECK int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret);
 /* Begins a round; nothing while the last one goes on. */
 void recheck_start(struct recheck *r, struct thread_pool *pool);
 

@@ -5,6 +5,7 @@
 #ifndef HUB_SHARED_H
 #define HUB_SHARED_H
 
+#include "base/must_check.h"
 #include "hub/hub.h"
 
 /* A change on its way to one loop. */
@@ -19,12 +20,12 @@ struct change_message {
     struct record **records; /* refs, in this block */
 };
 
-int hub_shared_add(struct hub_shared *s,
-                   struct hub *h,
-                   struct mailbox *box,
-                   unsigned *ret_index);
+MUST_CHECK int hub_shared_add(struct hub_shared *s,
+                              struct hub *h,
+                              struct mailbox *box,
+                              unsigned *ret_index);
 /* From a loop: its hub has (no longer) a topic for @job. */
-int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
+MUST_CHECK int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
 void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 
 /* From a loop: it has a listener to the states of all jobs, or no longer has one. */

@@ -3,6 +3,7 @@
 #ifndef HUB_STREAM_FORMAT_H
 #define HUB_STREAM_FORMAT_H
 
+#include "base/must_check.h"
 #include "dialect/dialect.h"
 #include "framing/framing.h"
 
@@ -52,12 +53,12 @@ static inline bool stream_format_gathers(const struct stream_format *w)
 bool stream_format_wraps(const struct stream_format *format);
 
 /* Appends what comes after @after of @rec's frames; says how many frames that were. */
-int stream_format_render(const struct stream_format *format,
-                         const struct record *rec,
-                         struct cursor after,
-                         struct frames *frames,
-                         struct buf *out,
-                         size_t *ret_n);
+MUST_CHECK int stream_format_render(const struct stream_format *format,
+                                    const struct record *rec,
+                                    struct cursor after,
+                                    struct frames *frames,
+                                    struct buf *out,
+                                    size_t *ret_n);
 
 /* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
 void stream_format_put_cursor(const struct stream_format *format,
@@ -71,11 +72,11 @@ void stream_format_put(const struct stream_format *format,
                        struct buf *out);
 /* The same in the dialect's form, with @frames for scratch; nothing where it has no such
  * frame. */
-int stream_format_put_connection(const struct stream_format *format,
-                                 struct str job,
-                                 const struct connection_frame *what,
-                                 struct frames *frames,
-                                 struct buf *out);
+MUST_CHECK int stream_format_put_connection(const struct stream_format *format,
+                                            struct str job,
+                                            const struct connection_frame *what,
+                                            struct frames *frames,
+                                            struct buf *out);
 /* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
  * the last of them. */
 void stream_format_put_gap(const struct stream_format *format,

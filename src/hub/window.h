@@ -9,6 +9,7 @@
 #ifndef HUB_WINDOW_H
 #define HUB_WINDOW_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 
 /* A block of rendered bytes, shared by reference. */
@@ -41,7 +42,7 @@ void block_unref(struct block *b);
 /* It is empty and stands at @seq: readers behind that read the store. */
 void window_reset(struct window *w, uint64_t seq);
 /* Appends @bytes, which end with record @seq; w->last is the caller's to move. */
-int window_add(struct window *w, struct str bytes, uint64_t seq, bool last);
+MUST_CHECK int window_add(struct window *w, struct str bytes, uint64_t seq, bool last);
 /* A block with room for @want bytes; NULL: out of memory. */
 struct block *window_open(struct window *w, size_t want);
 /* The block with what follows record @seq, from @ret_offset on; NULL: it is not there. */

@@ -8,6 +8,7 @@
 #ifndef INGEST_FOLD_STATE_H
 #define INGEST_FOLD_STATE_H
 
+#include "base/must_check.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/table.h"
@@ -126,19 +127,19 @@ int64_t fold_since(const struct fold *f, int64_t ts);
 
 /* Numbers @rec, hands it to the sink, then takes it into the state.  @run is the run
  * that it belongs to, whose header it then names; NULL for records without one. */
-int fold_emit(struct fold *f, struct record *rec, struct run *run);
+MUST_CHECK int fold_emit(struct fold *f, struct record *rec, struct run *run);
 
 /* Emits the node.complete that the end of an execution owes (node.end, `owes`). fold_emit()
  * calls it before any other record. */
-int fold_complete(struct fold *f, int64_t step);
+MUST_CHECK int fold_complete(struct fold *f, int64_t step);
 
 /* The same for a record that starts a run; the new entry leaves through @ret_run. */
-int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
+MUST_CHECK int fold_emit_start(struct fold *f, struct record *rec, struct run **ret_run);
 
 /* --- taking in a record (fold_apply.c) ----------------------------------------- */
 
 /* Changes the state by @rec; @run is the run that it belongs to, or NULL. */
-int fold_apply(struct fold *f, const struct record *rec, struct run *run);
+MUST_CHECK int fold_apply(struct fold *f, const struct record *rec, struct run *run);
 /* @run is no longer open: keeps only what its late children may need. */
 void fold_forget_run(struct fold *f, struct run *run);
 
@@ -169,11 +170,11 @@ static inline int fold_mark(struct fold *f, struct key k, void *value)
 uint64_t fold_updates_due(const struct fold *f, struct str node);
 struct key fold_updates_key(const struct fold *f, const struct run *root, struct str node);
 /* @exec has ended well: one more update of its node is due. */
-int fold_expect_update(struct fold *f, const struct run *exec);
+MUST_CHECK int fold_expect_update(struct fold *f, const struct run *exec);
 struct key fold_owner_key(const struct fold *f, const struct run *exec, struct str message);
 /* Was this what was sent last under the id @id: @text streamed, or @data whole? */
 bool fold_was_sent(const struct fold *f, struct str id, struct str text, struct str data);
-int fold_mark_sent(struct fold *f, struct str id, struct sent what);
+MUST_CHECK int fold_mark_sent(struct fold *f, struct str id, struct sent what);
 struct key fold_section_key(const struct fold *f,
                             enum seen_space space,
                             const struct run *exec,
@@ -198,7 +199,7 @@ struct str fold_streamed_text(struct fold *f, const struct run *run, int *err);
 /* JSON that is there already; a marker as above when it is over the field limit. */
 struct str fold_limit_json(struct fold *f, struct str json, int *err);
 /* Reads @v as a message, whose texts live as long as the event. */
-int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
+MUST_CHECK int fold_read_message(struct fold *f, const yyjson_val *v, struct message *ret);
 /* An id that is new in this job and the same in every rebuild, which means that @salt is.  With
  * salt 0 the record that takes the id must be `derived`: these are counted. */
 struct str fold_derive_id(struct fold *f, uint64_t salt, int *err);
@@ -206,26 +207,35 @@ struct str fold_derive_id(struct fold *f, uint64_t salt, int *err);
 /* --- deciding ---------------------------------------------------------------- */
 
 /* Fills rec->info for a run that starts with @ev; @ret_node: it is a node run. */
-int fold_describe_run(struct fold *f,
-                      const struct event *ev,
-                      struct record *rec,
-                      bool *ret_node);
+MUST_CHECK int fold_describe_run(struct fold *f,
+                                 const struct event *ev,
+                                 struct record *rec,
+                                 bool *ret_node);
 /* What follows @prefix in the first tag that starts with it; absent when none does. */
 struct str fold_tag_after(const yyjson_val *tags, struct str prefix);
 /* Starts a run.  @ret is the run, which is open; NULL when the id of @ev is that of a run that
  * has been started before, whether or not it has ended. */
-int fold_start_run(struct fold *f,
-                   const struct json *line,
-                   const struct event *ev,
-                   struct run **ret);
+MUST_CHECK int fold_start_run(struct fold *f,
+                              const struct json *line,
+                              const struct event *ev,
+                              struct run **ret);
 /* @run is open. */
-int fold_end_run(struct fold *f, struct run *run, const struct event *ev, struct str status);
+MUST_CHECK int fold_end_run(struct fold *f,
+                            struct run *run,
+                            const struct event *ev,
+                            struct str status);
 /* Emits @rec as the end of @run, which is open, with duration and counts, and what follows from
  * it. */
-int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct str status);
+MUST_CHECK int fold_emit_end(struct fold *f,
+                             struct run *run,
+                             struct record *rec,
+                             struct str status);
 /* Closes @run, which is open, without an event: status error, cancelled, interrupted, retried
  * or ok. */
-int fold_close_run(struct fold *f, struct run *run, struct str status, struct str error);
+MUST_CHECK int fold_close_run(struct fold *f,
+                              struct run *run,
+                              struct str status,
+                              struct str error);
 
 /* What to close, and how. */
 struct closing {
@@ -236,37 +246,43 @@ struct closing {
     struct str error;
 };
 /* Innermost first. */
-int fold_close_inside(struct fold *f, struct closing what);
+MUST_CHECK int fold_close_inside(struct fold *f, struct closing what);
 
-int fold_model_stream(struct fold *f,
-                      const struct json *line,
-                      const struct event *ev,
-                      struct run *run);
-int fold_flush_half(struct fold *f, struct run *run);
-int fold_model_end(struct fold *f, const struct event *ev, struct run *run, struct str status);
+MUST_CHECK int fold_model_stream(struct fold *f,
+                                 const struct json *line,
+                                 const struct event *ev,
+                                 struct run *run);
+MUST_CHECK int fold_flush_half(struct fold *f, struct run *run);
+MUST_CHECK int fold_model_end(struct fold *f,
+                              const struct event *ev,
+                              struct run *run,
+                              struct str status);
 
-int fold_part(struct fold *f,
-              const struct json *line,
-              const struct event *ev,
-              const yyjson_val *data);
-int fold_question(struct fold *f, struct str id, const yyjson_val *value, bool pause);
+MUST_CHECK int fold_part(struct fold *f,
+                         const struct json *line,
+                         const struct event *ev,
+                         const yyjson_val *data);
+MUST_CHECK int fold_question(struct fold *f,
+                             struct str id,
+                             const yyjson_val *value,
+                             bool pause);
 /* The same, when only the value's repr arrived. */
-int fold_question_repr(struct fold *f, struct str id, struct str repr);
-int fold_resumed(struct fold *f);
+MUST_CHECK int fold_question_repr(struct fold *f, struct str id, struct str repr);
+MUST_CHECK int fold_resumed(struct fold *f);
 
-int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);
-int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text);
-int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message *m);
+MUST_CHECK int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);
+MUST_CHECK int fold_sources(struct fold *f, struct run *exec, struct str tool, struct str text);
+MUST_CHECK int fold_answer_artifacts(struct fold *f, struct run *exec, const struct message *m);
 /* The report in a run's output; absent when there is none.  In work memory, or @output's. */
-int fold_report_text(struct fold *f, const yyjson_val *output, struct str *ret);
-int fold_report(struct fold *f, struct str text);
+MUST_CHECK int fold_report_text(struct fold *f, const yyjson_val *output, struct str *ret);
+MUST_CHECK int fold_report(struct fold *f, struct str text);
 /* Is it the newest report? */
 bool fold_is_report(const struct fold *f, struct str artifact);
-int fold_artifact_event(struct fold *f, const struct event *ev);
+MUST_CHECK int fold_artifact_event(struct fold *f, const struct event *ev);
 
 /* Whole messages in a node's output that were not streamed. */
-int fold_messages(struct fold *f, struct run *run, const yyjson_val *output);
+MUST_CHECK int fold_messages(struct fold *f, struct run *run, const yyjson_val *output);
 
-int fold_section_end(struct fold *f, struct run *exec, struct str section);
+MUST_CHECK int fold_section_end(struct fold *f, struct run *exec, struct str section);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef JOBS_JOB_SCOPE_H
 #define JOBS_JOB_SCOPE_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 struct error;
@@ -32,7 +33,10 @@ struct job_scope {
 bool job_scope_valid_owner(struct str owner);
 
 /* @own is what `own` means.  ERR_REFUSED (the text says what is wrong), ERR_NOMEM. */
-int job_scope_init(struct job_scope *r, struct str list, struct str own, struct error *err);
+MUST_CHECK int job_scope_init(struct job_scope *r,
+                              struct str list,
+                              struct str own,
+                              struct error *err);
 void job_scope_done(struct job_scope *r);
 /* Another one that says the same, for another thread or a longer life; to be done with too.
  * NULL for @from: all jobs. */

@@ -14,6 +14,7 @@
 #ifndef REDIS_BARRIER_H
 #define REDIS_BARRIER_H
 
+#include "base/must_check.h"
 #include "config/values/channel.h"
 #include "base/table.h"
 #include "loop/mailbox.h"
@@ -34,7 +35,7 @@ struct barrier {
     char text[KEY_UUID_CHARS];
 };
 
-int barriers_new(const struct channel *c, struct barriers **ret);
+MUST_CHECK int barriers_new(const struct channel *c, struct barriers **ret);
 void barriers_free(struct barriers *all);
 
 /* The channel on which barriers are published. */

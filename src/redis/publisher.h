@@ -11,6 +11,7 @@
 #ifndef REDIS_PUBLISHER_H
 #define REDIS_PUBLISHER_H
 
+#include "base/must_check.h"
 #include "config/values/channel.h"
 #include "base/counter.h"
 #include "redis/connection.h"
@@ -47,7 +48,7 @@ struct publisher_options {
     struct publisher_counts *counts; /* borrowed */
 };
 
-int publisher_open(const struct publisher_options *options, struct publisher **ret);
+MUST_CHECK int publisher_open(const struct publisher_options *options, struct publisher **ret);
 /* Publishes what it can within a second, stores the cursors, and ends. @closed is the last
  * callback. */
 void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg);

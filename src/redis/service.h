@@ -6,6 +6,7 @@
 #ifndef REDIS_SERVICE_H
 #define REDIS_SERVICE_H
 
+#include "base/must_check.h"
 #include "redis/publisher.h"
 #include "redis/subscriber.h"
 #include "store/store.h"
@@ -39,10 +40,10 @@ struct redis_service_options {
 };
 
 /* Before the journal is started: no news may be missed. */
-int redis_service_new(const struct redis_service_options *options,
-                      struct redis_service **ret,
-                      struct error *err);
-int redis_service_start(struct redis_service *s, struct error *err);
+MUST_CHECK int redis_service_new(const struct redis_service_options *options,
+                                 struct redis_service **ret,
+                                 struct error *err);
+MUST_CHECK int redis_service_start(struct redis_service *s, struct error *err);
 /* From the journal's thread, until redis_service_free. */
 void redis_service_published(struct redis_service *s, const struct publication *pubs, size_t n);
 /* Ends the thread; received events and publish cursors are stored first. */

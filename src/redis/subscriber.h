@@ -8,6 +8,7 @@
 #ifndef REDIS_SUBSCRIBER_H
 #define REDIS_SUBSCRIBER_H
 
+#include "base/must_check.h"
 #include "config/values/channel.h"
 #include "base/counter.h"
 #include "redis/connection.h"
@@ -53,7 +54,8 @@ struct subscriber_options {
     struct subscriber_counts *counts; /* borrowed */
 };
 
-int subscriber_open(const struct subscriber_options *options, struct subscriber **ret);
+MUST_CHECK int subscriber_open(const struct subscriber_options *options,
+                               struct subscriber **ret);
 /* Unsubscribes and stores what has come, if it can. @closed is the last callback; the
  * subscriber is freed before. */
 void subscriber_close(struct subscriber *s, void (*closed)(void *arg), void *arg);

@@ -11,6 +11,7 @@
 #ifndef TRANSPORT_FEED_H
 #define TRANSPORT_FEED_H
 
+#include "base/must_check.h"
 #include "hub/page.h"
 #include "transport/streams.h"
 
@@ -42,12 +43,12 @@ struct feed_request {
  *
  * @wake is called when there may be more: on the hub's news, and when a page was read, the
  * first one too.  It may close the feed; while f->fetching there is nothing for it to do. */
-int feed_open(struct feed *f,
-              struct streams *l,
-              void (*wake)(struct reader *r),
-              const struct feed_request *what);
+MUST_CHECK int feed_open(struct feed *f,
+                         struct streams *l,
+                         void (*wake)(struct reader *r),
+                         const struct feed_request *what);
 /* Reads a page from another place instead; `wake` follows. */
-int feed_reopen(struct feed *f, struct cursor after);
+MUST_CHECK int feed_reopen(struct feed *f, struct cursor after);
 /* Done with at once: a page that is being read is left to itself. */
 void feed_close(struct feed *f);
 

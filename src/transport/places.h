@@ -8,6 +8,7 @@
 #ifndef TRANSPORT_PLACES_H
 #define TRANSPORT_PLACES_H
 
+#include "base/must_check.h"
 #include "framing/framing.h"
 
 struct error;
@@ -21,11 +22,11 @@ struct places {
 
 /* At most @max jobs, none of them twice.  ERR_SYNTAX, ERR_LIMIT (the text is for the client),
  * ERR_NOMEM; to be done with also then. */
-int places_init(struct places *p, struct str list, size_t max, struct error *err);
+MUST_CHECK int places_init(struct places *p, struct str list, size_t max, struct error *err);
 void places_done(struct places *p);
 
 void places_put_id(const struct places *p, struct buf *out);
 /* Moves to the places of an id.  ERR_SYNTAX when it is not one that this list would have. */
-int places_resume(struct places *p, struct str id);
+MUST_CHECK int places_resume(struct places *p, struct str id);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef TRANSPORT_STREAMS_H
 #define TRANSPORT_STREAMS_H
 
+#include "base/must_check.h"
 #include "http/http.h"
 #include "http/wheel.h"
 #include "hub/hub.h"
@@ -25,13 +26,13 @@ struct stream_options {
     size_t page_bytes;          /* of what is read from the store at a time; 0: as pages are */
 };
 
-int streams_new(struct http_loop *loop,
-                struct hub *hub,
-                struct thread_pool *pool,
-                struct mailbox *box,
-                struct traffic *traffic,
-                const struct stream_options *options,
-                struct streams **ret);
+MUST_CHECK int streams_new(struct http_loop *loop,
+                           struct hub *hub,
+                           struct thread_pool *pool,
+                           struct mailbox *box,
+                           struct traffic *traffic,
+                           const struct stream_options *options,
+                           struct streams **ret);
 /* Other options from now on; a stream's age and next heartbeat are as they were. */
 void streams_set_options(struct streams *l, const struct stream_options *options);
 /* The server shuts down: readers are told, if their protocol can, and disconnected one after

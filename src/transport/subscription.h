@@ -4,6 +4,7 @@
 #ifndef TRANSPORT_SUBSCRIPTION_H
 #define TRANSPORT_SUBSCRIPTION_H
 
+#include "base/must_check.h"
 #include "transport/feed.h"
 #include "transport/traffic.h"
 
@@ -28,7 +29,7 @@ struct subscription_request {
 };
 
 /* The same errors as feed_open; on 0, mux_opened follows. */
-int subscription_open(struct mux *m, const struct subscription_request *what);
+MUST_CHECK int subscription_open(struct mux *m, const struct subscription_request *what);
 /* NULL: the job is not subscribed to. */
 struct subscription *subscription_find(const struct mux *m, struct str job);
 struct str subscription_job(const struct subscription *sub);

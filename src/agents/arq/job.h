@@ -9,6 +9,7 @@
 #ifndef AGENTS_ARQ_JOB_H
 #define AGENTS_ARQ_JOB_H
 
+#include "base/must_check.h"
 #include "base/json.h"
 
 struct assignment;
@@ -18,13 +19,13 @@ enum arq_form { ARQ_PICKLE, ARQ_JSON };
 /* The job that calls @function with the arguments @words (config/values/arq_argument.h), of
  * @order. ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX.
  */
-int arq_put_job(struct buf *out,
-                enum arq_form form,
-                struct str function,
-                char *const *words,
-                const struct assignment *assignment,
-                int64_t now_ms,
-                struct error *err);
+MUST_CHECK int arq_put_job(struct buf *out,
+                           enum arq_form form,
+                           struct str function,
+                           char *const *words,
+                           const struct assignment *assignment,
+                           int64_t now_ms,
+                           struct error *err);
 
 /* A result that was read. */
 struct arq_result {
@@ -39,10 +40,10 @@ struct arq_result {
 void arq_result_init(struct arq_result *r);
 void arq_result_done(struct arq_result *r);
 /* ERR_SYNTAX, ERR_REFUSED (see pickle/read.h), ERR_TYPE, ERR_TOO_LARGE, ERR_NOMEM. */
-int arq_result_read(struct arq_result *r,
-                    enum arq_form form,
-                    struct str bytes,
-                    struct error *err);
+MUST_CHECK int arq_result_read(struct arq_result *r,
+                               enum arq_form form,
+                               struct str bytes,
+                               struct error *err);
 
 /* A job that was read. */
 struct arq_task {
@@ -55,7 +56,10 @@ struct arq_task {
 
 void arq_task_init(struct arq_task *t);
 void arq_task_done(struct arq_task *t);
-int arq_task_read(struct arq_task *t, enum arq_form form, struct str bytes, struct error *err);
+MUST_CHECK int arq_task_read(struct arq_task *t,
+                             enum arq_form form,
+                             struct str bytes,
+                             struct error *err);
 
 /* The argument that stands where @words has @word; NULL: there is none. */
 const yyjson_val *arq_task_argument(const struct arq_task *t,

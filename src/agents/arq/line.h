@@ -2,6 +2,8 @@
 #ifndef AGENTS_ARQ_LINE_H
 #define AGENTS_ARQ_LINE_H
 
+#include "base/must_check.h"
+
 #include <stdbool.h>
 
 struct error;
@@ -16,7 +18,9 @@ struct arq_line {
 };
 
 /* Opens the host's, and closes it. */
-int arq_line_open(struct host *host, const struct exec_options *options, struct error *err);
+MUST_CHECK int arq_line_open(struct host *host,
+                             const struct exec_options *options,
+                             struct error *err);
 void arq_line_close(struct host *host);
 
 #endif

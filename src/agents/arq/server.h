@@ -11,6 +11,7 @@
 #ifndef AGENTS_ARQ_SERVER_H
 #define AGENTS_ARQ_SERVER_H
 
+#include "base/must_check.h"
 #include "agents/arq/job.h"
 #include "base/counter.h"
 #include "store/store.h"
@@ -53,10 +54,10 @@ struct arq_server_counts {
     struct counter taken, done, failed, ongoing;
 };
 
-int arq_server_new(const struct arq_server_options *options,
-                   struct arq_server **ret,
-                   struct error *err);
-int arq_server_start(struct arq_server *s, struct error *err);
+MUST_CHECK int arq_server_new(const struct arq_server_options *options,
+                              struct arq_server **ret,
+                              struct error *err);
+MUST_CHECK int arq_server_start(struct arq_server *s, struct error *err);
 const struct arq_server_counts *arq_server_counts(const struct arq_server *s);
 /* By the thread that started it.  Releases its calls: the next server takes them. */
 void arq_server_stop(struct arq_server *s);

@@ -12,6 +12,7 @@
 #ifndef AGENTS_POOL_POOL_H
 #define AGENTS_POOL_POOL_H
 
+#include "base/must_check.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -38,13 +39,13 @@ struct pool_options {
 };
 
 /* Begins with its warm pool processes when the loop runs. */
-int pool_new(const struct pool_options *options, struct pool **ret);
+MUST_CHECK int pool_new(const struct pool_options *options, struct pool **ret);
 /* After the loop has ended. */
 void pool_free(struct pool *t);
 
 bool pool_has_place(const struct pool *t);
 /* ERR_BUSY: the place has gone, ERR_NOMEM.  Nothing was taken then. */
-int pool_take(struct pool *t, const struct journal_request *lease);
+MUST_CHECK int pool_take(struct pool *t, const struct journal_request *lease);
 /* Without a place: would more pool processes be started if jobs waited? */
 bool pool_may_grow(const struct pool *t);
 /* So many jobs wait. */

@@ -10,6 +10,7 @@
 #ifndef AGENTS_POOL_POOL_JOB_H
 #define AGENTS_POOL_POOL_JOB_H
 
+#include "base/must_check.h"
 #include "agents/lease_session.h"
 
 struct child;
@@ -47,14 +48,14 @@ struct pool_job {
 
 /* Gives the job of @lease to the process.  The pool job is LEFT already when the job was
  * cancelled before, or could not be given.  ERR_NOMEM: there is no pool job. */
-int pool_job_new(const struct host *host,
-                 struct str agent,
-                 struct child *child,
-                 int64_t grace_ms,
-                 const struct journal_request *lease,
-                 const struct pool_job_events *events,
-                 void *owner,
-                 struct pool_job **ret);
+MUST_CHECK int pool_job_new(const struct host *host,
+                            struct str agent,
+                            struct child *child,
+                            int64_t grace_ms,
+                            const struct journal_request *lease,
+                            const struct pool_job_events *events,
+                            void *owner,
+                            struct pool_job **ret);
 
 /* Reports of the process about it. */
 void pool_job_hear(struct pool_job *s, const struct report *report);

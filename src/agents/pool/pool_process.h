@@ -10,6 +10,7 @@
 #ifndef AGENTS_POOL_POOL_PROCESS_H
 #define AGENTS_POOL_POOL_PROCESS_H
 
+#include "base/must_check.h"
 #include "agents/process/child.h"
 #include "agents/lines.h"
 #include "agents/pool/pool_job.h"
@@ -78,7 +79,8 @@ struct pool_process {
 
 /* Starts a process.  No event from inside this call: when there is no process, `over` follows
  * soon.  ERR_NOMEM: there is no pool process. */
-int pool_process_new(const struct pool_process_options *options, struct pool_process **ret);
+MUST_CHECK int pool_process_new(const struct pool_process_options *options,
+                                struct pool_process **ret);
 
 /* How many more jobs it takes. */
 size_t pool_process_places(const struct pool_process *m);
@@ -86,7 +88,7 @@ size_t pool_process_places(const struct pool_process *m);
 int64_t pool_process_age(const struct pool_process *m);
 
 /* Only with a place.  ERR_NOMEM: nothing was taken. */
-int pool_process_take(struct pool_process *m, const struct journal_request *lease);
+MUST_CHECK int pool_process_take(struct pool_process *m, const struct journal_request *lease);
 /* NULL when it does not have that job. */
 struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64_t attempt);
 

@@ -22,6 +22,7 @@
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H
 
+#include "base/must_check.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "store/backend.h"
@@ -232,17 +233,17 @@ STORE_ADMIN(SQLITE_OP)
 /* --- file.c ---------------------------------------------------------------------- */
 
 /* Gives s->path and s->name. */
-int file_name(struct sqlite_store *s, const char *path, struct error *err);
+MUST_CHECK int file_name(struct sqlite_store *s, const char *path, struct error *err);
 /* Frees what file_name() gave. */
 void file_forget(struct sqlite_store *s);
 /* Takes the lock beside the file; ERR_BUSY when another has it. */
-int file_lock(struct sqlite_store *s, struct error *err);
+MUST_CHECK int file_lock(struct sqlite_store *s, struct error *err);
 /* Makes it, empty and for its owner only, unless it is there. */
-int file_create(const struct sqlite_store *s, struct error *err);
+MUST_CHECK int file_create(const struct sqlite_store *s, struct error *err);
 /* Are they still the files that were opened?  ERR_IO, and which one is not. */
-int file_check(struct sqlite_store *s, struct error *err);
+MUST_CHECK int file_check(struct sqlite_store *s, struct error *err);
 /* The same for each commit: only the folder is looked at, if it shows that nothing changed. */
-int file_check_folder(struct sqlite_store *s, struct error *err);
+MUST_CHECK int file_check_folder(struct sqlite_store *s, struct error *err);
 /* Makes names of new files in the folder as durable as their contents. */
 void file_sync_folder(const struct sqlite_store *s);
 
@@ -263,9 +264,9 @@ void wal_make_room(struct sqlite_store *s);
 
 /* Is it ours, and not newer than we are?  Changes nothing.  Sets *@ret_version, 0 for a
  * new file. */
-int schema_check(struct sqlite_store *s, int *ret_version, struct error *err);
+MUST_CHECK int schema_check(struct sqlite_store *s, int *ret_version, struct error *err);
 /* Brings it from @version to ours, in one transaction. */
-int schema_migrate(struct sqlite_store *s, int version, struct error *err);
+MUST_CHECK int schema_migrate(struct sqlite_store *s, int version, struct error *err);
 int schema_version(void);
 /* As fault(), for what only a table or column that is missing can be: someone has changed
  * the schema. */
@@ -273,13 +274,16 @@ int schema_fault(struct sqlite_store *s, int rc, struct error *err);
 
 /* --- statements.c ---------------------------------------------------------------- */
 
-int statements_prepare(struct sqlite_store *s, struct error *err);
+MUST_CHECK int statements_prepare(struct sqlite_store *s, struct error *err);
 void statements_finalize(struct sqlite_store *s);
 
 /* Steps a statement that gives no rows, and resets it. */
-int statement_run(struct store *s, enum statement id, struct error *err);
+MUST_CHECK int statement_run(struct store *s, enum statement id, struct error *err);
 /* The one number that a statement without parameters gives. */
-int statement_number(struct store *s, enum statement id, int64_t *ret, struct error *err);
+MUST_CHECK int statement_number(struct store *s,
+                                enum statement id,
+                                int64_t *ret,
+                                struct error *err);
 
 /* Binding in the order of the question marks; the first error sticks. */
 struct binder {
@@ -297,11 +301,11 @@ void bind_blob(struct binder *b, struct str bytes);
 /* Empties s->texts; false when it cannot hold @n bytes. */
 bool texts_start(struct store *s, size_t n);
 /* Moves the texts of a row there; @what it is goes into the error. */
-int texts_keep(struct store *s,
-               const struct row_texts *texts,
-               void *row,
-               const char *what,
-               struct error *err);
+MUST_CHECK int texts_keep(struct store *s,
+                          const struct row_texts *texts,
+                          void *row,
+                          const char *what,
+                          struct error *err);
 /* A text of the current row, in SQLite's memory. */
 struct str column_text(sqlite3_stmt *stmt, int column);
 struct str column_blob(sqlite3_stmt *stmt, int column);
@@ -309,22 +313,26 @@ struct str column_blob(sqlite3_stmt *stmt, int column);
 /* --- sqlite.c -------------------------------------------------------------------- */
 
 /* Before every write: in a transaction that has not failed. */
-int write_ready(struct store *s, struct error *err);
+MUST_CHECK int write_ready(struct store *s, struct error *err);
 /* Steps what was bound, if all could be, and resets it; *@ret_n (which may be NULL) is the
  * number of rows that it changed. */
-int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err);
+MUST_CHECK int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err);
 /* After one that failed with SQLite's @rc: as fault(), and the transaction learns of it. */
 int write_failed(struct store *s, int rc, struct error *err);
 
 /* --- checkpoints.c --------------------------------------------------------------- */
 
 /* A job without a thread has its own id for one: what was saved there goes with it. */
-int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
+MUST_CHECK int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
 
 /* --- items.c --------------------------------------------------------------------- */
 
 /* Removes at most @limit whose time is over; *@ret_n of them. */
-int items_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, struct error *err);
+MUST_CHECK int items_expire(struct store *s,
+                            int64_t now,
+                            size_t limit,
+                            size_t *ret_n,
+                            struct error *err);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 
