@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/json_format.h"
 #include "base/visible.h"
 #include "cli/command.h"
 #include "cli/data.h"
@@ -10,7 +11,7 @@
 struct examined_lines {
     bool json;
     struct buf out;
-    size_t n, n_bad;
+    size_t n_bad;
 };
 
 static void put_json(struct examined_lines *r,
@@ -21,14 +22,8 @@ static void put_json(struct examined_lines *r,
 {
     static const char *const words[] = { "ok", "warning", "bad" };
 
-    if (r->n++ > 0)
-        buf_char(&r->out, ',');
-    json_begin(&r->out);
-    json_add_str(&r->out, "check", str_of(check));
-    json_add_str(&r->out, "verdict", str_of(words[verdict]));
-    json_add_str(&r->out, "what", str_of(what));
-    json_add_text(&r->out, "advice", str_of(advice));
-    json_end(&r->out);
+    json_format(json_next(&r->out), "{'check':%s,'verdict':%s,'what':%s,'advice':%s}", check,
+                words[verdict], what, advice);
 }
 
 static void on_examined(void *arg,
@@ -60,10 +55,10 @@ int examine_print(const struct args *args)
 
     buf_init(&r.out, 1024 * 1024);
     if (r.json)
-        buf_lit(&r.out, "{\"checks\":[");
+        json_begin_list(&r.out, "checks");
     int code = data_examine(args, on_examined, &r);
     if (r.json)
-        buf_str(&r.out, r.n_bad == 0 ? STR("],\"ok\":true}\n") : STR("],\"ok\":false}\n"));
+        json_format(&r.out, "],'ok':%b}\n", r.n_bad == 0);
     if (code == EXIT_OK)
         code = cli_write(args->path, buf_text(&r.out));
     buf_done(&r.out);

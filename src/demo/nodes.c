@@ -56,12 +56,11 @@ static void route(struct demo_graph *g, const struct demo_node *n, bool sends)
 static void decide(struct demo_graph *g, const struct demo_node *n, const char *next)
 {
     struct demo_model m;
-    char prompt[64], text[64];
+    char prompt[64];
 
     (void)snprintf(prompt, sizeof(prompt), "Who goes next? Step %u.", g->step_no);
-    (void)snprintf(text, sizeof(text), "{\"next\": \"%s\"}", next);
     demo_model_init(&g->e, &m, &n->run, "seq:step:1", demo_keep(&g->e, str_of(prompt)),
-                    demo_keep(&g->e, str_of(text)));
+                    demo_json(&g->e, "{'next': %s}", next));
     m.raises = demo_node_raises(g, "supervisor");
     demo_model_play(&g->e, &m);
 }
