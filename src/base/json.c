@@ -413,11 +413,16 @@ void json_put_escaped(struct buf *b, struct str s)
         buf_put(b, s.p + from, at - from);
 }
 
+void json_end_str(struct buf *b, struct str s)
+{
+    json_put_escaped(b, s);
+    buf_char(b, '"');
+}
+
 void json_put_str(struct buf *b, struct str s)
 {
     buf_char(b, '"');
-    json_put_escaped(b, s);
-    buf_char(b, '"');
+    json_end_str(b, s);
 }
 
 void json_put_str_or_null(struct buf *b, struct str s)

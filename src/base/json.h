@@ -108,6 +108,8 @@ void json_put_str(struct buf *b, struct str s);
 void json_put_str_or_null(struct buf *b, struct str s);
 /* The escaped text without the quotes. */
 void json_put_escaped(struct buf *b, struct str s);
+/* The same and the quote behind it. */
+void json_end_str(struct buf *b, struct str s);
 /* Any value, compact. */
 void json_put_value(struct buf *b, const yyjson_val *v);
 /* Already JSON, or null when absent. */
@@ -215,7 +217,7 @@ static inline void json_put_member(struct buf *b, const char *text, size_t n)
 void json_put_key(struct buf *b, struct str key);
 
 /* "key":"value"; absent: "". */
-#define json_add_str(b, key, value) (json_key((b), key), json_put_str((b), (value)))
+#define json_add_str(b, key, value) (json_add_parts((b), key), json_end_str((b), (value)))
 /* "key":"value"; absent: null. */
 #define json_add_text(b, key, value) (json_key((b), key), json_put_str_or_null((b), (value)))
 /* "key":value of a text that is JSON already; absent: null. */

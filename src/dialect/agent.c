@@ -23,22 +23,24 @@ static void on_node_start(const struct record *rec, struct frames *out)
 
 static void put_agent_token(const struct record *rec, struct frames *out)
 {
-    struct buf *b = render_begin_typed(out, "agent.token");
+    struct str opening = STR("{" JSON_LIT("type", "agent.token") "," JSON_KEY("agent_id") "\"");
+    struct buf *b = render_begin(out, STR("agent.token"), opening);
 
     if (b == NULL)
         return;
-    json_add_str(b, "agent_id", record_info(rec)->exec);
+    json_end_str(b, record_info(rec)->exec);
     json_add_str(b, "token", rec->text);
     render_end(out);
 }
 
 static void put_output_token(const struct record *rec, struct str section, struct frames *out)
 {
-    struct buf *b = render_begin_typed(out, "output.token");
+    struct str opening = STR("{" JSON_LIT("type", "output.token") "," JSON_KEY("token") "\"");
+    struct buf *b = render_begin(out, STR("output.token"), opening);
 
     if (b == NULL)
         return;
-    json_add_str(b, "token", rec->text);
+    json_end_str(b, rec->text);
     json_add_text(b, "section", section);
     render_end(out);
 }

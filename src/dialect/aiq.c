@@ -200,9 +200,9 @@ static void on_llm_delta(const struct record *rec, struct frames *out)
     if (b == NULL)
         return;
     put_run_header(rec, info->model, b);
-    json_add_object(b, "data");
-    json_add_str(b, "chunk", rec->text);
-    json_end(b);
+    json_add_const(b, "data", "{" JSON_KEY("chunk") "\"");
+    json_put_escaped(b, rec->text);
+    buf_lit(b, "\"}");
     open_meta(b, info);
     end_meta(out);
 }

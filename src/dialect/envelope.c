@@ -7,10 +7,12 @@
 #include "dialect/dialect.h"
 #include "dialect/render.h"
 
-/* Starts the frame up to the first member of `data`, whose key comes with it. */
-#define begin(out, rec, event, first_key)                                    \
-    begin_event((out), (rec), STR(event), STR("{" JSON_LIT("event", event)), \
-                STR("," JSON_KEY("data") "{" JSON_KEY(first_key)))
+/* Starts the frame up to the first member of `data`, whose key comes with it.  Every token has
+ * these: what is constant is one copy. */
+#define begin(out, rec, event, first_key)                                         \
+    begin_event((out), (rec), STR(event),                                         \
+                STR("{" JSON_LIT("event", event) "," JSON_KEY("timestamp") "\""), \
+                STR("\"," JSON_KEY("data") "{" JSON_KEY(first_key)))
 
 static struct buf *begin_event(struct frames *out,
                                const struct record *rec,
@@ -22,8 +24,9 @@ static struct buf *begin_event(struct frames *out,
 
     if (b == NULL)
         return NULL;
-    json_add_timestamp(b, "timestamp", rec->ts);
-    json_add_str(b, "run_id", render_job_id(rec));
+    calendar_put(b, rec->ts);
+    buf_lit(b, "\"," JSON_KEY("run_id") "\"");
+    json_put_escaped(b, render_job_id(rec));
     buf_str(b, data);
     return b;
 }
