@@ -1,5 +1,6 @@
 #include "auth/keyring.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -34,21 +35,9 @@ void keyring_unref(struct keyring *k)
     free(k);
 }
 
-static int make_room(struct keyring *k)
-{
-    size_t cap = k->cap > 0 ? 2 * k->cap : 16;
-    struct token **all = k->n < k->cap ? k->all : realloc(k->all, cap * sizeof(all[0]));
-
-    if (all == NULL)
-        return ERR_NOMEM;
-    k->cap = k->n < k->cap ? k->cap : cap;
-    k->all = all;
-    return 0;
-}
-
 int keyring_add(struct keyring *k, struct token *t)
 {
-    int err = make_room(k);
+    int err = array_grow(&k->all, k->n, &k->cap, sizeof(struct token *)) ? 0 : ERR_NOMEM;
 
     if (err == 0)
         err = table_put(&k->by_id, table_key(&k->by_id, 0, str_make(t->id, SECRET_ID)), t);

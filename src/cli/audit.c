@@ -1,5 +1,6 @@
 #include "cli/audit.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -142,16 +143,9 @@ static void keep_header(struct audit *a, const struct record *rec)
 {
     struct record *copy = NULL;
 
-    if (a->n_kept == a->cap_kept) {
-        size_t cap = a->cap_kept > 0 ? 2 * a->cap_kept : 64;
-        struct record **kept = realloc(a->kept, cap * sizeof(*kept));
-
-        if (kept == NULL) {
-            a->err = ERR_NOMEM;
-            return;
-        }
-        a->kept = kept;
-        a->cap_kept = cap;
+    if (!array_grow(&a->kept, a->n_kept, &a->cap_kept, sizeof(struct record *))) {
+        a->err = ERR_NOMEM;
+        return;
     }
     a->err = record_new(rec, &copy);
     if (a->err != 0)

@@ -6,6 +6,7 @@
  * run, from the server's own code, in any dialect and from any place.  The relay adds the
  * recorded timing and the requested faults.  All files are removed afterwards. */
 #define _GNU_SOURCE /* mkdtemp */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -55,15 +56,8 @@ struct replay {
 /* Later records of the same run name it as their header again. */
 static int keep_header(struct replay *r, const struct record *rec)
 {
-    if (r->n_kept == r->cap_kept) {
-        size_t cap = r->cap_kept > 0 ? 2 * r->cap_kept : 64;
-        struct record **kept = realloc(r->kept, cap * sizeof(*kept));
-
-        if (kept == NULL)
-            return ERR_NOMEM;
-        r->kept = kept;
-        r->cap_kept = cap;
-    }
+    if (!array_grow(&r->kept, r->n_kept, &r->cap_kept, sizeof(struct record *)))
+        return ERR_NOMEM;
     int err = record_new(rec, &r->kept[r->n_kept]);
     if (err == 0)
         err = table_put(&r->headers, table_key(&r->headers, 0, rec->info.run),

@@ -1,5 +1,6 @@
 #include "hub/window.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -42,15 +43,8 @@ static int block_mark(struct block *b, uint64_t seq, bool last)
 {
     if (ends_silent(b) && b->marks[b->n_marks - 1].end == b->bytes.n)
         b->n_marks--; /* one mark for all of them */
-    if (b->n_marks == b->cap_marks) {
-        size_t cap = b->cap_marks > 0 ? b->cap_marks * 2 : 16;
-        struct window_mark *marks = realloc(b->marks, cap * sizeof(*marks));
-
-        if (marks == NULL)
-            return ERR_NOMEM;
-        b->marks = marks;
-        b->cap_marks = cap;
-    }
+    if (!array_grow(&b->marks, b->n_marks, &b->cap_marks, sizeof(*b->marks)))
+        return ERR_NOMEM;
     b->marks[b->n_marks++] = (struct window_mark){ b->bytes.n, seq, last };
     return 0;
 }

@@ -9,6 +9,7 @@
  * and when much comes, less often: a commit costs the same for ten lines and for a thousand. */
 #include "redis/subscriber.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
@@ -105,15 +106,8 @@ static int batch_add(struct feed_batch *b,
 {
     size_t before = b->text.n;
 
-    if (b->n == b->cap) {
-        size_t cap = b->cap > 0 ? b->cap * 2 : 16;
-        struct note *notes = realloc(b->notes, cap * sizeof(*notes));
-
-        if (notes == NULL)
-            return ERR_NOMEM;
-        b->notes = notes;
-        b->cap = cap;
-    }
+    if (!array_grow(&b->notes, b->n, &b->cap, sizeof(*b->notes)))
+        return ERR_NOMEM;
     put_line(&b->text, payload);
     b->notes[b->n] = (struct note){ .from = before, .n = payload.n, .about = *about };
     buf_char(&b->text, '\n');

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/jobs/jobs.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json_format.h"
 #include "base/table.h"
@@ -58,23 +59,9 @@ struct starts {
     size_t n, cap;
 };
 
-static bool grow(struct starts *s)
-{
-    size_t cap = s->cap > 0 ? 2 * s->cap : 64;
-
-    if (s->n < s->cap)
-        return true;
-    struct start *all = realloc(s->all, cap * sizeof(*all));
-    if (all == NULL)
-        return false;
-    s->all = all;
-    s->cap = cap;
-    return true;
-}
-
 static void remember(struct folding *f, struct starts *s, const struct record *rec)
 {
-    f->err = grow(s) ? 0 : ERR_NOMEM;
+    f->err = array_grow(&s->all, s->n, &s->cap, sizeof(*s->all)) ? 0 : ERR_NOMEM;
     if (f->err != 0)
         return;
     struct start *start = &s->all[s->n];

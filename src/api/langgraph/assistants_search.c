@@ -4,6 +4,7 @@
 #include "journal/assistants.h"
 
 #include "auth/token.h"
+#include "base/array.h"
 #include "base/json_match.h"
 #include "base/error.h"
 #include "jobs/assistant_id.h"
@@ -64,15 +65,9 @@ static int64_t sorted_number(enum sort sort, const struct assistant_row *row)
 
 static bool keep(struct assistant_search *s, const struct assistant_row *row)
 {
-    size_t cap = s->cap == 0 ? 16 : s->cap * 2;
-    struct assistant_hit *hits =
-        s->n_hits < s->cap ? s->hits : realloc(s->hits, cap * sizeof(*hits));
-
-    if (hits == NULL)
+    if (!array_grow(&s->hits, s->n_hits, &s->cap, sizeof(*s->hits)))
         return false;
-    s->cap = s->n_hits < s->cap ? s->cap : cap;
-    s->hits = hits;
-    struct assistant_hit *hit = &hits[s->n_hits++];
+    struct assistant_hit *hit = &s->hits[s->n_hits++];
     *hit = (struct assistant_hit){ .number = sorted_number(s->sort, row), .at = s->all.n };
     assistants_put(&s->all, row, s->select);
     hit->n = s->all.n - hit->at;

@@ -7,6 +7,7 @@
 
 #include "api/admit.h"
 #include "api/langgraph/langgraph.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_match.h"
@@ -32,15 +33,8 @@ struct item_search_page {
 
 static int add_hit(struct item_search_page *s, const struct item_row *row, size_t n_words)
 {
-    if (s->n == s->cap) {
-        size_t cap = s->cap > 0 ? 2 * s->cap : 64;
-        struct item_hit *hits = realloc(s->hits, cap * sizeof(*hits));
-
-        if (hits == NULL)
-            return ERR_NOMEM;
-        s->hits = hits;
-        s->cap = cap;
-    }
+    if (!array_grow(&s->hits, s->n, &s->cap, sizeof(*s->hits)))
+        return ERR_NOMEM;
     size_t from = s->all.n;
     items_put(&s->all, row);
     s->hits[s->n++] = (struct item_hit){ n_words, from, s->all.n - from };
