@@ -9,7 +9,7 @@ from real import frames
 from typescript import ROOT, names
 
 WRITES = re.compile(r'\b(?:render_begin_typed|begin|frames_begin|frames_begin_ns|put_state|put_pause)'
-                    r'\((?:out, |rec, )*(?:STR\()?"([a-z_.]+)"|\{\\"type\\":\\"([a-z_.]+)\\"')
+                    r'\((?:out, |rec, )*(?:STR\()?"([a-z_.]+)"|JSON_LIT\("type", "([a-z_.]+)"\)')
 # Of `raw` and of readers of another dialect that get them, too.
 KINDS = re.compile(r'\[REC_\w+\] = STR\("([a-z_.]+)"\)')
 BEATS = {"job.heartbeat", "job.shutdown"}

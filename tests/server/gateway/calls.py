@@ -15,7 +15,9 @@ def ask(s, agent="pull", name="describe", seconds=WAIT, headers=None, **more):
 
 def serve_one(s, reply, agent="pull"):
     """A worker that waits for a call and answers it; the order that it got, and what it was told."""
-    order = Worker(s, agent).ask(wait=20, calls=True).json
+    given = Worker(s, agent).ask(wait=20, calls=True)
+    equal(given.status, 200, repr(given))
+    order = given.json
     return order, s.post(f"/v1/worker/calls/{order['call']['id']}", reply)
 
 
