@@ -1,10 +1,11 @@
 /* Admission: the check before every request, and later checks of the caller's token.
  *
- * It is made when the route is known and before any of the body is read.  A caller shows a
- * token in a header, a ticket in the query (streams only: a browser's EventSource can send no
- * headers), or a session's cookie.  A cookie is sent by the browser itself, whichever page
- * makes it do so: hence it is ignored from a page that is not ours, and a request that changes
- * something needs a header of the browser as proof. */
+ * The check runs when the route is known and before any of the body is read.  A caller
+ * authenticates with a token in a header, a ticket in the query (streams only: a browser's
+ * EventSource cannot send headers), or a session cookie.  The browser attaches a cookie to any
+ * request, whichever page sends it (CSRF).  So a cookie is ignored when the request comes from
+ * another origin, and a request that changes something must also carry a header that proves its
+ * origin. */
 #include "api/admit.h"
 
 #include "auth/access.h"
@@ -15,7 +16,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* --- what is shown --------------------------------------------------------------- */
+/* --- credentials ----------------------------------------------------------------- */
 
 static struct credential find_cookie(const struct http_request *req)
 {
@@ -29,7 +30,8 @@ static struct credential find_cookie(const struct http_request *req)
     return (struct credential){ .kind = CREDENTIAL_SESSION, .text = text };
 }
 
-/* What is meant as one counts alone: a bad token is not made good by a cookie. */
+/* The first credential found is the only one checked: a valid cookie does not make up for an
+ * invalid token. */
 static struct credential find_credential(const struct http_request *req,
                                          const struct http_route *route)
 {
@@ -169,7 +171,7 @@ void api_visitor_free(void *visitor)
     visitor_free(visitor);
 }
 
-/* --- what it is asked for later -------------------------------------------------- */
+/* --- queries about the caller ---------------------------------------------------- */
 
 struct token *api_token(const struct http_request *req)
 {

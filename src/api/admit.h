@@ -1,10 +1,10 @@
-/* Who may: see admit.c. */
+/* Admission: who may make which request.  See admit.c. */
 #ifndef API_ADMIT_H
 #define API_ADMIT_H
 
 #include "api/api.h"
 
-/* The name of a session's cookie; the second where the page came over https. */
+/* The name of the session cookie; the second one is for pages that were loaded over https. */
 #define API_COOKIE        "spoolwire"
 #define API_COOKIE_SECURE "__Host-spoolwire"
 
@@ -12,25 +12,25 @@
 bool api_admit(struct http_request *req, const struct http_route *route, void *app);
 void api_visitor_free(void *visitor);
 
-/* The caller's; borrowed while its connection is there.  NULL on public routes. */
+/* The caller's token; borrowed, valid as long as its connection.  NULL on public routes. */
 struct token *api_token(const struct http_request *req);
-/* Each false when it has answered. */
+/* These return false when they have answered the request. */
 bool api_take_permit(struct http_request *req, struct permit **ret);
-/* Whether it may change something: asked for every method but GET and HEAD before its handler
- * is called, and by the handlers of GET whose query makes them change something. */
+/* Whether the caller may change something.  Checked before the handler for every method but GET
+ * and HEAD; GET handlers whose query changes something call it themselves. */
 bool api_may_act(struct http_request *req);
 bool api_may_use_agent(struct http_request *req, struct str agent);
-/* 429, with Retry-After. */
+/* Answers 429 with Retry-After. */
 void api_refuse_limit(struct http_request *req,
                       enum refusal limit,
                       int64_t wait_ms,
                       const char *what);
-/* "expired", "streams" */
+/* For example "expired" or "streams". */
 const char *refusal_name(enum refusal refusal);
 
-/* The owner of a new job, and the jobs that the request may name; borrows from @t. */
+/* Sets the owner of a new job, and the jobs that the request may name; borrows from @t. */
 void api_set_caller(struct journal_request *j, const struct token *t);
-/* Whose leases it may show; borrows from @t. */
+/* Sets whose leases the caller may present; borrows from @t. */
 void api_set_lease_caller(struct lease_caller *c, const struct token *t);
 
 #endif

@@ -1,7 +1,7 @@
-/* The routes.  Thin: parse, call, answer.
+/* The routes.  Handlers are thin: parse, call, answer.
  *
- * A call to the journal or the store leaves the loop and comes back to it; the struct that
- * carries it there is freed when it is back, answered or not. */
+ * A call to the journal or the store leaves the loop and returns to it; its struct is freed
+ * when it has returned, whether or not the client was answered. */
 #ifndef API_API_H
 #define API_API_H
 
@@ -32,7 +32,7 @@ struct app_agent {
     enum agent_kind kind;
 };
 
-/* What may be replaced while the loops run; the old ones stay as long as the app. */
+/* Settings that can be replaced while the loops run; old ones are kept as long as the app. */
 struct app_settings {
     const struct app_agent *agents;
     size_t n_agents;
@@ -40,7 +40,7 @@ struct app_settings {
     struct stream_options streams;
 };
 
-/* What all loops share; handed to every handler. */
+/* Shared by all loops; passed to every handler. */
 struct app {
     const char *version;
     int64_t started;                   /* milliseconds since 1970 */
@@ -64,18 +64,18 @@ struct app {
 /* Why a request was refused. */
 enum refusal {
     REFUSAL_MISSING, /* no token */
-    REFUSAL_UNKNOWN, /* not one of ours */
+    REFUSAL_UNKNOWN, /* not a token of this server */
     REFUSAL_EXPIRED, /* or revoked */
     REFUSAL_SCOPE,
-    REFUSAL_ORIGIN, /* a cookie from nobody's page */
-    REFUSAL_JOBS,   /* as many as it may have, as with the next two */
+    REFUSAL_ORIGIN, /* a cookie with a request from another origin */
+    REFUSAL_JOBS,   /* a limit is reached; the same for the next two */
     REFUSAL_STREAMS,
     REFUSAL_EVENTS,
     REFUSAL_MAX,
     REFUSAL_FIRST_LIMIT = REFUSAL_JOBS
 };
 
-/* What one loop has; its http_loop_data. */
+/* The state of one loop; its http_loop_data. */
 struct app_loop {
     struct app *app;
     struct mailbox *box;
@@ -86,21 +86,21 @@ struct app_loop {
     struct authenticator authenticator;
     struct lease_cache leases;
     struct counter refusals[REFUSAL_MAX];
-    struct loop_message drain;   /* posted once, when the server goes down */
+    struct loop_message drain;   /* posted once, when the server shuts down */
     struct loop_message recheck; /* posted when tokens have changed, */
-    atomic_bool rechecks;        /* and it is on its way */
+    atomic_bool rechecks;        /* `recheck` is posted and not handled yet */
     struct loop_message reload;  /* posted when the settings have changed, */
-    atomic_bool reloads;         /* and it is on its way */
+    atomic_bool reloads;         /* `reload` is posted and not handled yet */
 };
 
-/* Which of http_options.max_body a route has. */
+/* The index of a route's body limit in http_options.max_body. */
 enum { BODY_PLAIN, BODY_INPUT, BODY_BATCH };
 
 extern const struct http_route api_routes[];
 
-/* From any thread: other settings from now on; they are borrowed until the end. */
+/* From any thread: uses @settings from now on; borrowed as long as the app. */
 void api_reload(struct app *app, const struct app_settings *settings);
-/* From any thread: tokens are new, or no longer valid. */
+/* From any thread: tokens were added, expired or revoked. */
 void api_tokens_changed(struct app *app);
 /* From any thread: disconnects the readers. */
 void api_drain(struct app *app);
@@ -120,39 +120,39 @@ struct journal_call {
     struct app_loop *loop;
     struct http_request *req;                  /* NULL: the connection is gone */
     void (*answer)(struct journal_call *call); /* on the loop, only while req is there */
-    /* Instead, when the client has gone; true: it was posted again.  NULL: nothing. */
+    /* Called instead of `answer` when the client has disconnected; returns true when it posted
+     * the call again.  NULL: nothing to do. */
     bool (*left)(struct journal_call *call);
     struct token *token; /* ref; the caller's */
     struct buf out;
-    struct buf body; /* the request's, kept */
-    bool aiq;        /* the asynchronous API's shapes */
+    struct buf body; /* copy of the request's body */
+    bool aiq;        /* answer in the format of the asynchronous job API */
     int64_t wait_ms;
-    bool cancels;                          /* a run is cancelled when its reader leaves */
+    bool cancels;                          /* cancel the run when its reader disconnects */
     const struct assistant_row *assistant; /* of a run, while its body is read */
-    struct permit *permit;     /* owned; to read what it starts; NULL: none is needed */
-    struct journal_call *then; /* owned; what is posted behind it; NULL: nothing */
-    int status;                /* of what `out` says, when that was clear before */
-    struct store_query *found; /* owned; what must be known for all of a list; NULL: nothing */
-    size_t item, n_done; /* of a list that is worked off: which one this is, and how many were
-                            done */
+    struct permit *permit;     /* owned; for the stream of the new run; NULL: not needed */
+    struct journal_call *then; /* owned; the call to post after this one; NULL: none */
+    int status;                /* of the answer in `out`, when known before the call */
+    struct store_query *found; /* owned; the query that read the rows for a list; NULL: none */
+    size_t item, n_done;       /* in a list: the index of this item, and how many are done */
 };
 
-/* Copies the body; it can only be about jobs that its caller may reach.  NULL when it has
- * answered: memory ran out, or the caller must wait. */
+/* Copies the body, and limits the request to jobs that the caller may access.  NULL when it has
+ * answered: out of memory, or the caller must wait. */
 struct journal_call *journal_call_new(struct http_request *req,
                                       enum journal_op op,
                                       void (*answer)(struct journal_call *));
 void journal_call_post(struct journal_call *call);
-/* Posts it when @read has filled it from its body, of which JSON may be @depth deep; else it is
- * freed, and @read has answered. */
+/* Parses the body, as JSON of at most @depth levels, and posts the call if @read accepts it;
+ * else frees the call, and @read has answered. */
 void journal_call_read(struct journal_call *call,
                        size_t depth,
                        bool (*read)(struct journal_call *call, struct json_reader *reader));
-/* For a request that never left; does not answer. */
+/* For a call that was not posted; does not answer. */
 void journal_call_free(struct journal_call *call);
-/* Answers what the journal refused; true when it did. */
+/* If the journal refused the request, answers with the reason and returns true. */
 bool journal_call_refused(struct journal_call *call);
-/* For `answer`: there is nothing to say but that it was done. */
+/* For `answer`: answers 204, done without a body. */
 void journal_call_answer_empty(struct journal_call *call);
 
 /* --- a request on its way to the store and back ------------------------------------ */
@@ -165,17 +165,17 @@ struct store_query {
     char job[80];
     size_t job_n;
     struct job_filter filter; /* its texts are in `mem` */
-    int64_t after_seq;        /* of a list of questions: the place in the job filter.before */
-    int status;               /* of the answer; out is the body, or the text of an error */
-    const char *type; /* of the body, whatever the status; NULL: JSON, or an error's text */
+    int64_t after_seq; /* in a list of questions: the position in the job filter.before */
+    int status;        /* of the answer; out is the body, or the text of an error */
+    const char *type;  /* of the body, whatever the status; NULL: JSON, or an error's text */
     struct buf out;
     struct arena mem;
     bool aiq;
-    void *data; /* whatever `run` needs */
-    /* On the loop, only while req is there and if the status is 200; true: it keeps the query.
-     * NULL: `out` is the answer. */
+    void *data; /* for `run` */
+    /* On the loop, only while req is there and the status is 200; returns true when it keeps
+     * the query.  NULL: `out` is the answer. */
     bool (*answer)(struct store_query *query);
-    void (*forget)(struct store_query *query); /* when it is freed; NULL: nothing */
+    void (*forget)(struct store_query *query); /* called before it is freed; NULL: nothing */
 };
 
 void store_query_free(struct store_query *query);
@@ -184,36 +184,37 @@ const struct job_scope *store_query_job_scope(const struct store_query *query);
 struct store_query *store_query_new(struct http_request *req,
                                     struct str job,
                                     void (*run)(struct thread_task *, struct store *));
-/* The same, whose `data` are @size zeroed bytes. */
+/* The same, with @size zeroed bytes as `data`. */
 struct store_query *store_query_new_with(struct http_request *req,
                                          struct str job,
                                          void (*run)(struct thread_task *, struct store *),
                                          size_t size);
-/* The same for nobody's request; NULL: no memory, or no id. */
+/* The same without an HTTP request; NULL: out of memory, or no id. */
 struct store_query *store_query_new_for(struct app_loop *loop,
                                         struct token *token,
                                         struct str job,
                                         void (*run)(struct thread_task *, struct store *));
 void store_query_post(struct store_query *query);
-/* For a query that somebody else answers, by loop_call_answer(): only its client is watched. */
+/* For a query that another thread answers by loop_call_answer(): only watches whether its
+ * client disconnects. */
 void store_query_await(struct store_query *query);
-/* Posts it when @read has taken what it needs from the body, of which JSON may be @depth deep;
- * else it is freed, and @read has answered. */
+/* Parses the body, as JSON of at most @depth levels, and posts the query if @read accepts it;
+ * else frees the query, and @read has answered. */
 void store_query_read(struct store_query *query,
                       size_t depth,
                       bool (*read)(struct store_query *query, const yyjson_val *body));
-/* On the pool: the store does not work; 500 (503: for now), and why. */
+/* On the pool: the store failed.  Sets 500, or 503 for a temporary failure, and the reason. */
 void store_query_broke(struct store_query *query, const struct error *why);
 /* On the loop: answers with its status and `out`. */
 void store_query_respond(struct store_query *query);
-/* The same for one that was never posted, and frees it. */
+/* The same for a query that was not posted; frees it. */
 void store_query_finish(struct store_query *query);
 static inline struct store_query *store_query_of(struct thread_task *task)
 {
     return container_of(task, struct store_query, task);
 }
 
-/* --- shapes ---------------------------------------------------------------------- */
+/* --- JSON of answers ------------------------------------------------------------- */
 
 struct app_loop *app_loop_of(struct http_request *req);
 static inline const struct app_settings *app_settings(const struct app *app)
@@ -221,13 +222,13 @@ static inline const struct app_settings *app_settings(const struct app *app)
     return atomic_load_explicit(&app->settings, memory_order_acquire);
 }
 void api_json(struct http_request *req, int status, struct buf *out);
-/* Answers 503; false, for those who return whether they have read something. */
+/* Answers 503.  Returns false, so that a function can return its result. */
 bool api_no_memory(struct http_request *req);
-/* JSON of @value (NULL: null) in @mem.  False: no memory. */
+/* Copies @value as JSON text (NULL: null) to @mem.  False: out of memory. */
 bool api_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
 void api_put_job(struct buf *b, const struct job_row *row);
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat);
-/* Minutes above 0, perhaps with a fraction; false when it is something else. */
+/* A number of minutes above 0, fractions allowed; false for anything else. */
 bool api_read_minutes(const yyjson_val *value, int64_t *ret_ms);
 /* Reads the body as a JSON object; answers 422 itself. */
 bool api_read_body(struct http_request *req,

@@ -1,9 +1,9 @@
 /* The requests of one loop to the journal.
  *
- * It goes there once in every turn of the loop, after all sockets that had something were
- * read: requests that came together then share a commit, instead of the first one having one
- * to itself.  Requests that are handled between two polls (pipelined ones, whose bytes were
- * read earlier) go before the next poll, which may wait long. */
+ * The batch is sent once per turn of the loop, after all readable sockets were read, so that
+ * requests that arrive together share a commit.  Requests that are handled between two polls
+ * (pipelined ones, whose bytes were read earlier) are sent before the next poll, which may
+ * block for long. */
 #ifndef API_JOURNAL_BATCH_H
 #define API_JOURNAL_BATCH_H
 
@@ -19,9 +19,9 @@ struct journal_batch {
 };
 
 void journal_batch_init(struct journal_batch *p, uv_loop_t *loop, struct journal *journal);
-/* On the loop's thread, like all of it. */
+/* On the loop's thread, like all functions here. */
 void journal_batch_put(struct journal_batch *p, struct journal_request *req);
-/* What is in it goes out. */
+/* Sends what is still in it. */
 void journal_batch_close(struct journal_batch *p);
 
 #endif

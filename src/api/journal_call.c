@@ -1,4 +1,4 @@
-/* Calls: requests on their way to the journal and back; and the shapes of what is answered. */
+/* Journal calls: requests on their way to the journal and back; and the JSON of answers. */
 #include "api/admit.h"
 
 #include "auth/permit.h"
@@ -53,7 +53,7 @@ static bool has_work(const struct journal_request *j)
     return j->op == JOURNAL_LEASE && j->code == 0;
 }
 
-/* A lease for a client that has gone is handed back. */
+/* A lease for a client that has disconnected is returned to the queue. */
 static void on_dropped(struct loop_call *dropped)
 {
     struct journal_call *call = dropped->owner;
@@ -76,7 +76,8 @@ static void on_answered(struct loop_call *answered)
                           (int64_t)clock_monotonic_us());
     http_on_gone(call->req, NULL, NULL);
     if (has_work(&call->journal) && http_has_left(call->req)) {
-        http_respond(call->req, 204, NULL, STR_NONE); /* which hardly anybody reads */
+        http_respond(call->req, 204, NULL, STR_NONE); /* most likely unread: the client has
+                                                         disconnected */
         on_gone(call->req, call);
         on_dropped(answered);
         return;
@@ -184,7 +185,7 @@ void journal_call_answer_empty(struct journal_call *call)
         http_respond(call->req, 204, NULL, STR_NONE);
 }
 
-/* --- shapes ---------------------------------------------------------------------- */
+/* --- JSON of answers ------------------------------------------------------------- */
 
 void api_put_job(struct buf *b, const struct job_row *row)
 {
@@ -212,7 +213,8 @@ void api_put_job(struct buf *b, const struct job_row *row)
 
 void api_put_aiq_job(struct buf *b, const struct job_row *row, bool compat)
 {
-    /* A cancel is answered at once, also while the worker is still stopping. */
+    /* A cancelled job is shown as cancelled at once, even while its worker is still
+     * stopping. */
     struct str state = row->cancel_requested != 0 &&
                                (str_is(row->state, "running") || str_is(row->state, "waiting"))
                            ? STR("cancelled")

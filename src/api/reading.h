@@ -1,5 +1,5 @@
-/* A body on its way into rows.  The first thing that is wrong is answered; whoever reads can go
- * on until the end, and look at `failed` once. */
+/* Reads the members of a request's body.  The first error is answered; the caller can read on
+ * to the end, and then check `failed` once. */
 #ifndef API_READING_H
 #define API_READING_H
 
@@ -9,11 +9,11 @@ enum { READING_MAX_TEXT = 4096 };
 
 struct reading {
     struct http_request *req; /* borrowed */
-    struct arena *mem;        /* borrowed; all that is kept is there */
+    struct arena *mem;        /* borrowed; texts are copied there */
     bool failed;
 };
 
-/* 422: "@what" must be @must. */
+/* Answers 422: "@what" must be @must. */
 void reading_fail(struct reading *r, const char *what, const char *must);
 void reading_fail_memory(struct reading *r);
 struct str reading_keep(struct reading *r, struct str text);
@@ -29,7 +29,7 @@ struct str reading_optional(struct reading *r,
                             const yyjson_val *of,
                             const char *name,
                             struct str otherwise);
-/* An object, as JSON; {} when it is not there. */
+/* An object, as JSON; {} when it is absent. */
 struct str reading_object(struct reading *r, const yyjson_val *of, const char *name);
 
 #endif

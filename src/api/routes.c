@@ -1,4 +1,4 @@
-/* The table of routes, what every loop has, and the routes for operators. */
+/* The table of routes, the start and end of a loop's state, and the routes for operators. */
 #include "api/api.h"
 
 #include "auth/access.h"
@@ -22,7 +22,7 @@ const struct http_route api_routes[] = {
     { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, 0, ACCESS_CLIENT },
     { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, 0, ACCESS_READ },
     { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, 0, ACCESS_READ },
-    /* Jobs, in our own words */
+    /* Jobs, in our own format */
     { "POST", "/v1/jobs", api_submit, BODY_INPUT, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE,
       ACCESS_CLIENT },
     { "GET", "/v1/jobs", api_list, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
@@ -153,8 +153,7 @@ static void on_recheck(struct loop_message *message)
 {
     struct app_loop *l = container_of(message, struct app_loop, recheck);
 
-    atomic_store(&l->rechecks, false); /* before: what changes from here on is looked at again
-                                        */
+    atomic_store(&l->rechecks, false); /* first: changes from here on post it again */
     streams_check_permits(l->streams);
 }
 
@@ -173,7 +172,7 @@ void api_reload(struct app *app, const struct app_settings *settings)
         struct app_loop *l = atomic_load(&app->loops[i]);
 
         if (l != NULL && !atomic_exchange(&l->reloads, true))
-            (void)mailbox_post(l->box, &l->reload); /* or it has ended */
+            (void)mailbox_post(l->box, &l->reload); /* fails only if the loop has ended */
     }
 }
 
@@ -183,7 +182,7 @@ void api_tokens_changed(struct app *app)
         struct app_loop *l = atomic_load(&app->loops[i]);
 
         if (l != NULL && !atomic_exchange(&l->rechecks, true))
-            (void)mailbox_post(l->box, &l->recheck); /* or it has ended */
+            (void)mailbox_post(l->box, &l->recheck); /* fails only if the loop has ended */
     }
 }
 
@@ -194,7 +193,7 @@ void api_drain(struct app *app)
         struct app_loop *l = atomic_load(&app->loops[i]);
 
         if (l != NULL)
-            (void)mailbox_post(l->box, &l->drain); /* or it has ended */
+            (void)mailbox_post(l->box, &l->drain); /* fails only if the loop has ended */
     }
 }
 
@@ -237,7 +236,7 @@ void api_loop_start(struct http_loop *loop, void *arg)
         hub_new(app->hub_shared, l->box, &l->hub) != 0 ||
         streams_new(loop, l->hub, app->pool, l->box, &l->traffic, &app_settings(app)->streams,
                     &l->streams) != 0)
-        abort(); /* at start-up, without the memory for one loop */
+        abort(); /* out of memory at start-up */
     journal_batch_init(&l->batch, http_loop_uv(loop), app->journal);
     l->app = app;
     l->drain.deliver = on_drain;

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "dialect/render.h"
 
-/* Begins a member; false when nobody wants it. */
+/* Begins a member; false when it is not selected. */
 static bool begin(struct shape *s, const char *name)
 {
     for (size_t i = 0; s->select.bits != 0 && s->members[i] != NULL; i++)

@@ -1,4 +1,4 @@
-/* An object of which only some members are wanted. */
+/* Writes a JSON object of which only selected members are wanted. */
 #ifndef API_SHAPE_H
 #define API_SHAPE_H
 
@@ -6,12 +6,12 @@
 
 #include <stdint.h>
 
-/* A set of members, by their place in a list.  0: all of them. */
+/* A set of members, as bits by their index in a list.  0: all of them. */
 struct selection {
     uint32_t bits;
 };
 
-/* Between the braces of an object, which are its user's. */
+/* The members of one object; the caller writes its braces. */
 struct shape {
     struct buf *b;              /* borrowed */
     const char *const *members; /* NULL at the end; borrowed */
@@ -19,7 +19,7 @@ struct shape {
     size_t n;
 };
 
-/* Each writes a member, if it is wanted. */
+/* Each writes a member, if it is selected. */
 void shape_text(struct shape *s, const char *name, struct str value);
 void shape_json(struct shape *s, const char *name, struct str value);
 void shape_number(struct shape *s, const char *name, int64_t value);

@@ -153,7 +153,7 @@ void store_query_read(struct store_query *query,
 
 void store_query_broke(struct store_query *query, const struct error *why)
 {
-    /* Of these it is known that they pass. */
+    /* These errors are temporary. */
     query->status = why->code == ERR_NOMEM || why->code == ERR_BUSY ? 503 : 500;
     buf_clear(&query->out);
     buf_str(&query->out, str_of(why->text));

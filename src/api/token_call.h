@@ -7,10 +7,10 @@
 
 struct token_call {
     struct token_request tokens;
-    struct store_query *query; /* whose data this is; its memory has the texts of the row */
-    void (*answer)(struct token_call *call); /* on the loop, when it went well and its client
-                                              * is there */
-    struct draft draft;                      /* of what is created */
+    struct store_query *query; /* this is its data; its memory has the texts of the row */
+    void (*answer)(struct token_call *call); /* on the loop, after success and while the client
+                                                is connected */
+    struct draft draft;                      /* of the token to be created */
 };
 
 /* NULL when memory ran out (the request is answered then). */
@@ -18,10 +18,11 @@ struct token_call *token_call_new(struct http_request *req,
                                   enum token_op op,
                                   void (*answer)(struct token_call *));
 void token_call_post(struct token_call *e);
-/* For one that never left; does not answer. */
+/* For a call that was not posted; does not answer. */
 void token_call_free(struct token_call *e);
 
-/* What the holder of a token may know of it, as the members of an object that goes on. */
+/* Writes what a token's holder may know of it, as members of an object that the caller
+ * closes. */
 void token_call_put_token(struct buf *b, const struct token *t);
 
 #endif

@@ -39,7 +39,9 @@ static uint64_t hash_members(const struct table *t, yyjson_val *object)
     json_each_member(name, member, object) {
         uint64_t pair[2] = { hash_value(t, name), hash_value(t, member) };
 
-        hash += hash_bytes(t, YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* in any order */
+        hash += hash_bytes(t, YYJSON_TYPE_OBJ, pair, sizeof(pair)); /* a sum, so that the order
+                                                                       of members does not
+                                                                       matter */
     }
     return hash;
 }
@@ -50,7 +52,7 @@ static uint64_t hash_value(const struct table *t, yyjson_val *v)
 
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_NUM:
-        number = yyjson_get_num(v) + 0.0; /* -0 is 0 */
+        number = yyjson_get_num(v) + 0.0; /* turns -0 into 0 */
         return hash_bytes(t, YYJSON_TYPE_NUM, &number, sizeof(number));
     case YYJSON_TYPE_STR:
         return hash_bytes(t, YYJSON_TYPE_STR, yyjson_get_str(v), yyjson_get_len(v));
@@ -74,7 +76,7 @@ int json_has_duplicates(yyjson_val *list)
 {
     size_t n = yyjson_arr_size(list), i, max;
     struct hashed *all = n > 1 ? calloc(n, sizeof(*all)) : NULL;
-    struct table keyed; /* for its hash */
+    struct table keyed; /* supplies the key of the hash */
     yyjson_val *item;
     int found = 0;
 

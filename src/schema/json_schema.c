@@ -18,22 +18,22 @@
 #include <yyjson.h>
 
 enum {
-    MAX_DEPTH = 128,       /* of schemas that were entered and not left */
+    MAX_DEPTH = 128,       /* nested schemas that are being checked */
     MAX_VALUE_DEPTH = 256, /* of the value, and of constants in the schema */
-    NAMES_PER_STEP = 64,   /* that are compared, */
-    BYTES_PER_STEP = 1024, /* and bytes that are counted */
+    NAMES_PER_STEP = 64,   /* a step compares so many names, */
+    BYTES_PER_STEP = 1024, /* or counts so many bytes */
     PATTERN_WORK = 10 * 1000 * 1000,
 };
 
 struct check {
     yyjson_val *root; /* of the schema */
     struct json_schema_problem *problem;
-    size_t n_values; /* in the schema */
+    size_t n_values; /* number of values in the schema */
     int depth;
-    size_t steps;         /* a schema can branch without end */
-    int64_t pattern_work; /* left; see regex_search */
-    bool undecided;       /* and `problem` says why */
-    char path[100];       /* in the value: .a[3].b */
+    size_t steps;         /* limits the work: a schema can branch without end */
+    int64_t pattern_work; /* remaining work; see regex_search */
+    bool undecided;       /* `problem` says why */
+    char path[100];       /* the position in the value: .a[3].b */
     size_t path_n;
 };
 
@@ -76,13 +76,13 @@ static bool take_steps(struct check *c, size_t n)
     return c->steps <= JSON_SCHEMA_STEPS || undecided(c, "it takes too long");
 }
 
-/* Absent when it is none: lists and objects have a length, too. */
+/* Absent when @v is not a string: yyjson gives lists and objects a length too. */
 static struct str text_of(yyjson_val *v)
 {
     return yyjson_is_str(v) ? str_make(yyjson_get_str(v), yyjson_get_len(v)) : STR_NONE;
 }
 
-/* --- places ------------------------------------------------------------------ */
+/* --- subschemas of members and items ----------------------------------------- */
 
 static bool fits_at(struct check *c,
                     const char *name,
@@ -104,7 +104,7 @@ static bool fits_at(struct check *c,
 
 /* --- types ------------------------------------------------------------------- */
 
-/* Past 2^53 every double is a whole number. */
+/* Above 2^53 every double is an integer. */
 static bool is_whole(yyjson_val *value)
 {
     return yyjson_is_int(value) || yyjson_get_num(value) == round(yyjson_get_num(value));
@@ -169,7 +169,7 @@ static bool check_values(struct check *c, yyjson_val *schema, yyjson_val *value)
 
 /* --- numbers and texts ------------------------------------------------------- */
 
-/* The sign of the value against the limit that @word sets; 0 also when there is none. */
+/* Compares the value with the limit of keyword @word: the sign, or 0 when there is no limit. */
 static int against(yyjson_val *schema,
                    const char *word,
                    yyjson_val *value,
@@ -179,7 +179,7 @@ static int against(yyjson_val *schema,
     return yyjson_is_num(*ret_limit) ? json_compare_numbers(value, *ret_limit) : 0;
 }
 
-/* Decimal fractions are not exact: 0.3 is a multiple of 0.1. */
+/* Allows for rounding: 0.3 is a multiple of 0.1, though doubles are not exact. */
 static bool is_multiple(yyjson_val *value, yyjson_val *of)
 {
     if (yyjson_is_uint(value) && yyjson_is_uint(of))
@@ -244,7 +244,7 @@ static size_t count_points(yyjson_val *text)
     return n;
 }
 
-/* Is @pattern found in @text? */
+/* Does @pattern match anywhere in @text? */
 static bool has_match(struct check *c, struct str pattern, struct str text)
 {
     enum regex_result found = regex_search(pattern, text, &c->pattern_work);
@@ -339,7 +339,8 @@ static bool has_all(struct check *c, yyjson_val *names, yyjson_val *value)
     return true;
 }
 
-/* What a member that is there asks of the whole: other members, or a schema. */
+/* dependentRequired and dependentSchemas: if a member is present, the object must have other
+ * members, or match a schema. */
 static bool check_dependent(struct check *c,
                             yyjson_val *by_name,
                             yyjson_val *value,
@@ -393,7 +394,8 @@ static bool check_member(struct check *c,
                                    : fits_at(c, yyjson_get_str(name), 0, others, member);
 }
 
-/* Each member is looked for among the properties, and what depends on one among the members. */
+/* The cost: each member is searched among the properties, and each dependent name among the
+ * members. */
 static size_t members_steps(yyjson_val *schema, yyjson_val *value)
 {
     size_t n = yyjson_obj_size(yyjson_obj_get(schema, "properties")) + yyjson_obj_size(schema) +
@@ -420,7 +422,7 @@ static bool check_members(struct check *c, yyjson_val *schema, yyjson_val *value
     return true;
 }
 
-/* --- schemas of schemas ------------------------------------------------------ */
+/* --- combined schemas -------------------------------------------------------- */
 
 static size_t count_fitting(struct check *c, yyjson_val *list, yyjson_val *value)
 {
@@ -437,7 +439,7 @@ static bool check_combined(struct check *c, yyjson_val *schema, yyjson_val *valu
     yyjson_val *one = yyjson_obj_get(schema, "oneOf"), *not = yyjson_obj_get(schema, "not");
 
     if (yyjson_is_arr(all) && count_fitting(c, all, value) < yyjson_arr_size(all))
-        return false; /* which says why */
+        return false; /* the failed subschema has set the reason */
     if (yyjson_is_arr(any) && count_fitting(c, any, value) == 0)
         return no(c, "fits none of what is allowed");
     if (yyjson_is_arr(one) && count_fitting(c, one, value) != 1)
@@ -488,7 +490,7 @@ static bool fits(struct check *c, yyjson_val *schema, yyjson_val *value)
     return ok && !c->undecided;
 }
 
-/* Comparing values recurses. */
+/* Limits the depth, because comparing values recurses. */
 static bool is_deeper(yyjson_val *v, int than)
 {
     bool deeper = false;

@@ -71,7 +71,7 @@ enum keyword_kind keyword_kind_of(struct str word)
     return KEYWORD_NOTE;
 }
 
-/* Absent when it is none: lists and objects have a length, too. */
+/* Absent when @v is not a string: yyjson gives lists and objects a length too. */
 static struct str text_of(yyjson_val *v)
 {
     return yyjson_is_str(v) ? str_make(yyjson_get_str(v), yyjson_get_len(v)) : STR_NONE;
@@ -79,7 +79,7 @@ static struct str text_of(yyjson_val *v)
 
 /* --- references ------------------------------------------------------------------ */
 
-/* A schema that is looked for by its anchor, or (with no anchor) by its place. */
+/* Searches for a schema by its anchor, or (without an anchor) by its address. */
 struct schema_target {
     struct str anchor;
     yyjson_val *place;
@@ -87,7 +87,7 @@ struct schema_target {
 
 static yyjson_val *find_schema(yyjson_val *schema, const struct schema_target *w, int depth);
 
-/* In the schemas of one keyword. */
+/* Searches in the schemas of one keyword. */
 static yyjson_val *find_below(enum keyword_kind kind,
                               yyjson_val *value,
                               const struct schema_target *w,
@@ -138,7 +138,7 @@ static int hex_of(char c)
                                                     : -1;
 }
 
-/* The pointer of a URI's fragment: %25 is a percent sign. */
+/* Follows the JSON pointer of a URI fragment, in which %25 is a percent sign. */
 static yyjson_val *follow_pointer(yyjson_val *root, struct str pointer)
 {
     char plain[256];
@@ -179,13 +179,13 @@ size_t json_schema_resolve_steps(struct str ref, size_t n_values)
     size_t mark = str_find(ref, '#');
     bool is_anchor = mark + 1 < ref.n && ref.p[mark + 1] != '/';
 
-    /* A pointer looks at names only, an anchor at all that may be a schema. */
+    /* A pointer compares names only; an anchor is searched in all schemas. */
     return 1 + n_values / (is_anchor ? 16 : 256);
 }
 
 /* --- is it usable? --------------------------------------------------------------- */
 
-enum { MAX_ELSEWHERE = 32 }; /* schemas outside of the usual keywords */
+enum { MAX_ELSEWHERE = 32 }; /* schemas that are not below a keyword */
 
 struct schema_walk {
     yyjson_val *root;
@@ -298,8 +298,8 @@ static bool walk_number(struct schema_walk *w,
     return true;
 }
 
-/* "#", "#anchor", "#/$defs/name": schemas are there, as they are below keywords.
- */
+/* Is the target of @ref a schema below a keyword, such as "#", "#anchor" or "#/$defs/name"? The
+ * walk checks those anyway. */
 static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *target)
 {
     static const char *const homes[] = { "#/$defs/", "#/definitions/" };
@@ -314,7 +314,7 @@ static bool is_usual_place(struct schema_walk *w, struct str ref, yyjson_val *ta
     return find_schema(w->root, &(struct schema_target){ .place = target }, 0) != NULL;
 }
 
-/* A schema at an unusual place: {"$ref":"#/x","x":{…}}. */
+/* Checks a schema that is not below a keyword: {"$ref":"#/x","x":{…}}. */
 static bool walk_elsewhere(struct schema_walk *w, struct str word, yyjson_val *schema)
 {
     for (size_t i = 0; i < w->n_seen; i++)
@@ -403,7 +403,7 @@ static bool walk_schema(struct schema_walk *w, yyjson_val *schema)
 yyjson_doc *json_schema_parse(struct str text, struct json_schema_problem *ret)
 {
     yyjson_read_err err = { 0 };
-    /* It only reads; the flag that would let it write is not given. */
+    /* yyjson only reads the text: the flag for in-place parsing is not set. */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, 0, NULL, &err);
 
     ret->no_memory = doc == NULL && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION;

@@ -9,20 +9,20 @@
 #include <yyjson.h>
 
 enum {
-    JSON_SCHEMA_DEPTH = 64,         /* of schemas in schemas */
+    JSON_SCHEMA_DEPTH = 64,         /* of nested schemas */
     JSON_SCHEMA_STEPS = 100 * 1000, /* of a check; each takes about a microsecond */
 };
 
 enum keyword_kind {
     KEYWORD_NOTE,       /* an annotation: does not validate */
     KEYWORD_SCHEMA,     /* a schema */
-    KEYWORD_SCHEMAS,    /* a list of them */
-    KEYWORD_NAMED,      /* an object of them, by name */
-    KEYWORD_BY_PATTERN, /* an object of them, by regular expression */
+    KEYWORD_SCHEMAS,    /* a list of schemas */
+    KEYWORD_NAMED,      /* an object of schemas, by name */
+    KEYWORD_BY_PATTERN, /* an object of schemas, by regular expression */
     KEYWORD_TYPE,
     KEYWORD_NUMBER,
     KEYWORD_DIVISOR,
-    KEYWORD_COUNT, /* whole, not negative */
+    KEYWORD_COUNT, /* an integer, not negative */
     KEYWORD_BOOL,
     KEYWORD_LIST, /* of anything */
     KEYWORD_NAMES,
@@ -38,12 +38,12 @@ enum keyword_kind keyword_kind_of(struct str word);
 
 struct json_schema_problem;
 
-/* NULL when @text is no JSON, or memory ran out, which @ret says. */
+/* NULL when @text is not JSON, or memory ran out; @ret says which. */
 yyjson_doc *json_schema_parse(struct str text, struct json_schema_problem *ret);
 
-/* What `$ref` means in the schema whose root is @root; NULL: nothing that is in it. */
+/* The target of `$ref` in the schema whose root is @root; NULL: not found. */
 yyjson_val *json_schema_resolve(yyjson_val *root, struct str ref);
-/* The steps that this takes at most in a schema of @n_values. */
+/* The most steps that this takes in a schema of @n_values. */
 size_t json_schema_resolve_steps(struct str ref, size_t n_values);
 
 #endif

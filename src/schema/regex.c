@@ -1,4 +1,5 @@
-/* Compiles a pattern for each use: schemas of answers are used once or twice in their life.
+/* Compiles a pattern for each use, without a cache: the schema of an answer is used once or
+ * twice.
  *
  * The translation walks over the pattern once.  It passes most bytes on; it replaces
  *   \uXXXX and \u{X}     by PCRE2's \x{X}, joining the halves of a surrogate pair
@@ -6,9 +7,10 @@
  *   \p{Letter} and such  by the short names of general categories, the only ones PCRE2 10.42
  * has and refuses escapes of letters and groups that only PCRE2 knows.
  *
- * PCRE2's own limit is one for each place at which a match may begin, and does not count the
- * characters that a repetition runs over: \w+@ over a long word is quadratic and passes it.  So
- * the work is counted in callouts, which PCRE2 makes before each item of the pattern. */
+ * PCRE2's own match limit is not enough: it starts again at each position of the text, and does
+ * not count the characters that a repetition consumes, so that \w+@ over a long word takes
+ * quadratic time within the limit.  So the work is counted in callouts, which PCRE2 makes
+ * before each item of the pattern. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "schema/regex.h"
@@ -25,12 +27,12 @@ enum {
     MAX_NESTING = 100, /* parentheses */
     HEAP_KIB = 8 * 1024,
     NO_HEAP = PCRE2_ERROR_HEAP_FAILED,
-    REPEATS_PER_ITEM = 16, /* that cost as much as a callout */
+    REPEATS_PER_ITEM = 16, /* so many repetitions count as one item */
 };
 
 #define WHITESPACE "\\s\\x{A0}\\x{FEFF}\\p{Zs}\\x{2028}\\x{2029}"
 
-/* The same turned around, for classes that have more in them: [\s\S]. */
+/* The complement, for classes with other members: [\s\S]. */
 #define NOT_WHITESPACE                                                               \
     "\\x{0}-\\x{8}\\x{E}-\\x{1F}\\x{21}-\\x{9F}\\x{A1}-\\x{167F}\\x{1681}-\\x{1FFF}" \
     "\\x{200B}-\\x{2027}\\x{202A}-\\x{202E}\\x{2030}-\\x{205E}\\x{2060}-\\x{2FFF}"   \
@@ -62,8 +64,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* The number of @n hexadecimal digits at @at, or with @n = 0 of those up to a brace; -1: none.
- */
+/* Reads @n hexadecimal digits at @at, or with @n = 0 those up to a brace; -1: none. */
 static int32_t read_hex(const struct translation *t, size_t at, size_t n, size_t *ret_end)
 {
     int32_t value = 0;
@@ -76,7 +77,7 @@ static int32_t read_hex(const struct translation *t, size_t at, size_t n, size_t
     return i == at || (n != 0 && i < at + n) ? -1 : value;
 }
 
-/* `at` is behind the \u. */
+/* `at` is after the \u. */
 static bool translate_code_point(struct translation *t)
 {
     bool braced = t->at < t->in.n && t->in.p[t->at] == '{';
@@ -153,7 +154,7 @@ static struct str category_of(struct str name)
     return name;
 }
 
-/* `at` is behind the \p or \P. */
+/* `at` is after the \p or \P. */
 static bool translate_property(struct translation *t, char letter)
 {
     struct str rest = str_skip(t->in, t->at);
@@ -173,7 +174,7 @@ static bool translate_property(struct translation *t, char letter)
     return true;
 }
 
-/* --- everything ------------------------------------------------------------------ */
+/* --- all of the pattern ---------------------------------------------------------- */
 
 static void translate_space(struct translation *t, char letter)
 {
@@ -200,7 +201,7 @@ static bool translate_escape(struct translation *t)
         return true;
     }
     if (c == 'v') {
-        buf_lit(t->out, "\\x0B"); /* PCRE2's is all vertical space */
+        buf_lit(t->out, "\\x0B"); /* in PCRE2, \v is any vertical space */
         return true;
     }
     bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
@@ -211,7 +212,7 @@ static bool translate_escape(struct translation *t)
     return true;
 }
 
-/* Only (?: (?= (?! (?< may stand there. */
+/* Is it a group that ECMA-262 does not have?  It has (?: (?= (?! and (?< only. */
 static bool is_foreign_group(struct str rest)
 {
     if (rest.n < 2 || (rest.p[1] != '?' && rest.p[1] != '*'))
@@ -219,14 +220,15 @@ static bool is_foreign_group(struct str rest)
     return rest.p[1] == '*' || rest.n < 3 || strchr(":=!<", rest.p[2]) == NULL;
 }
 
-/* {n} or {n,} at `at`: an item that fails inside of its n repetitions makes no callout. */
+/* Records the count of {n} or {n,} at `at`: an item that fails inside of its n repetitions
+ * makes no callout, so the cost is added to each item. */
 static void note_repeats(struct translation *t)
 {
     int64_t n = 0;
 
     for (size_t i = t->at + 1; i < t->in.n && t->in.p[i] >= '0' && t->in.p[i] <= '9'; i++)
         if ((n = n * 10 + (t->in.p[i] - '0')) > UINT16_MAX)
-            break; /* PCRE2 refuses it */
+            break; /* PCRE2 refuses the pattern */
     t->repeats = n > t->repeats ? n : t->repeats;
 }
 
@@ -243,7 +245,7 @@ static bool translate(struct translation *t)
         if (c == '\0' || (!t->in_class && c == '(' && is_foreign_group(str_skip(t->in, t->at))))
             return refuse(t, "a group that ECMA-262 does not have");
         if (c == '[' && t->in_class)
-            buf_char(t->out, '\\'); /* [[:alpha:]] is PCRE2's */
+            buf_char(t->out, '\\'); /* escapes it: [[:alpha:]] is special in PCRE2 only */
         if (c == '[' || c == ']')
             t->in_class = c == '[';
         if (c == '{' && !t->in_class)
@@ -254,7 +256,7 @@ static bool translate(struct translation *t)
     return true;
 }
 
-/* NULL, and why, when it cannot be used. */
+/* NULL, with the reason, when the pattern cannot be used. */
 static pcre2_code *compile(struct str pattern, int64_t *ret_repeats, struct error *err)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |
@@ -299,9 +301,9 @@ bool regex_check(struct str pattern, struct error *err)
 }
 
 struct meter {
-    int64_t left;  /* of the work that may be done */
-    int64_t each;  /* what an item costs at least */
-    size_t before; /* place in the text of the last item */
+    int64_t left;  /* remaining work */
+    int64_t each;  /* the least cost of an item */
+    size_t before; /* offset in the text at the last item */
 };
 
 static int on_item(pcre2_callout_block *block, void *arg)

@@ -1,8 +1,7 @@
-/* Regular expressions as JSON Schema has them: ECMA-262 in Unicode mode, found anywhere in a
- * text.
+/* Regular expressions of JSON Schema: ECMA-262 in Unicode mode, matching anywhere in a text.
  *
- * PCRE2 does the matching.  What ECMA-262 spells differently is translated, and what it does
- * not have is refused, so that a pattern means here what it means in a browser. */
+ * PCRE2 does the matching.  Syntax that ECMA-262 spells differently is translated, and syntax
+ * that it does not have is refused, so that a pattern means the same here as in a browser. */
 #ifndef SCHEMA_REGEX_H
 #define SCHEMA_REGEX_H
 
@@ -19,9 +18,8 @@ enum regex_result { REGEX_NO, REGEX_YES, REGEX_TOO_SLOW, REGEX_NO_MEMORY };
 /* Can @pattern be used?  If not, @err says why. */
 bool regex_check(struct str pattern, struct error *err);
 
-/* @work is what the search may cost, about a character looked at each, and afterwards what is
- * left of it.  REGEX_TOO_SLOW: that was not enough.  A pattern that cannot
- * be used matches nothing. */
+/* @work limits the search, in characters examined, about; on return it is the rest.
+ * REGEX_TOO_SLOW: it was not enough.  A pattern that cannot be used matches nothing. */
 enum regex_result regex_search(struct str pattern, struct str text, int64_t *work);
 
 #endif

@@ -42,7 +42,7 @@ static void complain(struct buf *list,
     json_end(list);
 }
 
-/* A required text; @root is what pydantic shows when it is missing. */
+/* A required text field; @root is what pydantic shows when it is missing. */
 static struct str need_text(struct buf *list, const yyjson_val *root, struct str field)
 {
     const yyjson_val *v = json_get(root, field);
@@ -152,7 +152,7 @@ static int64_t check_expiry(struct buf *list, const yyjson_val *root)
     return value;
 }
 
-/* The reader's sentence ends with the place. */
+/* The JSON reader's message ends with the offset. */
 static uint64_t offset_in(const struct error *err)
 {
     const char *at = strrchr(err->text, ' ');
@@ -160,7 +160,7 @@ static uint64_t offset_in(const struct error *err)
     return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-/* @list: what is wrong, with commas between. */
+/* @list: the validation errors, separated by commas. */
 static void refuse(struct http_request *req, const struct buf *list)
 {
     struct buf out LOCAL_BUF(SIZE_MAX / 4);
@@ -241,7 +241,8 @@ void api_aiq_submit(struct http_request *req)
 
 /* --- the stream ------------------------------------------------------------------------- */
 
-/* The id in the path is an integer: -1, +5, 5.0 and 1_000 are, for that API's own server. */
+/* The id in the path is an integer in Python's syntax, as in that API's own server: -1, +5, 5.0
+ * and 1_000 are valid. */
 static bool read_path_id(struct str text, int64_t *ret)
 {
     bool negative = text.n > 0 && text.p[0] == '-';
@@ -253,7 +254,7 @@ static bool read_path_id(struct str text, int64_t *ret)
             continue;
         if (text.p[i] < '0' || text.p[i] > '9')
             return false;
-        if (digits++ < 18) /* beyond that it is foreign anyway */
+        if (digits++ < 18) /* more digits: not an id of ours */
             value = value * 10 + (text.p[i] - '0');
         else
             value = INT64_MAX;

@@ -1,4 +1,4 @@
-/* GET /v1/jobs/{id}/events and /v1/stream: in which format, from which place, over which
+/* GET /v1/jobs/{id}/events and /v1/stream: chooses the format, the start position and the
  * transport. */
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
@@ -10,7 +10,7 @@
 
 enum { DEFAULT_LIMIT = 500, MAX_LIMIT = 5000 };
 
-/* --- where -------------------------------------------------------------------------- */
+/* --- start position ----------------------------------------------------------------- */
 
 bool jobs_read_place(struct http_request *req, struct str given, struct job_request *ret)
 {
@@ -21,16 +21,17 @@ bool jobs_read_place(struct http_request *req, struct str given, struct job_requ
     if (cursor_read(text, &ret->after) != 0) {
         if (!ret->by_header)
             return false;
-        ret->after = (struct cursor){ 0 }; /* some other server's id: from the beginning */
+        ret->after = (struct cursor){ 0 }; /* an id of another server: start at the beginning */
         ret->by_header = false;
     }
     ret->resumed = ret->after.seq > 0;
     return true;
 }
 
-/* --- in which format ------------------------------------------------------------------- */
+/* --- format ---------------------------------------------------------------------------- */
 
-/* This and what follows: false when a value is a mistake, which is answered. */
+/* This function and the next ones return false when a value is invalid; they have answered
+ * then. */
 static bool read_modes(struct http_request *req, uint32_t *ret)
 {
     struct error err;
@@ -71,7 +72,7 @@ static bool read_format(struct http_request *req, struct stream_format *ret)
            read_flag(req, "subgraphs", false, &ret->variant.subgraphs);
 }
 
-/* --- over which transport ----------------------------------------------------------- */
+/* --- transport ---------------------------------------------------------------------- */
 
 static bool accepts_lines(struct str accept)
 {
@@ -81,7 +82,7 @@ static bool accepts_lines(struct str accept)
            !header_lists(accept, STR("text/event-stream"));
 }
 
-/* NULL: none of ours. */
+/* NULL: none of our transports. */
 static const struct transport *choose_transport(struct http_request *req, struct str format)
 {
     if (str_absent(format))
@@ -107,7 +108,7 @@ static void open_stream(struct http_request *req, struct job_request *what)
         return;
     }
     http_set_header(req, "Vary", STR("Accept"));
-    /* A line without its id would be one that nobody can come back to. */
+    /* JSON lines carry the event id in the envelope; without it a reader could not resume. */
     bool wraps = what->transport == &transport_ndjson;
     if (read_flag(req, "envelope", wraps, &what->format.wrap) &&
         api_take_permit(req, &what->permit))

@@ -76,7 +76,7 @@ bool jobs_make_id(struct arena *mem, struct str *ret)
     return random_uuid(uuid) && arena_copy(mem, str_make(uuid, sizeof(uuid)), ret);
 }
 
-/* What was asked for, and where. */
+/* Hashes path, body and index in a list, to detect a reused key with another request. */
 static bool hash_request(struct journal_call *call)
 {
     struct key k = key_stable(7, buf_text(&call->body));
@@ -91,8 +91,8 @@ static bool hash_request(struct journal_call *call)
     return arena_copy(&call->journal.mem, str_of(hash), &call->journal.submit.request_hash);
 }
 
-/* Each owner has its own keys: " owner key", which no header's value looks like; and so has
- * each item of a list. */
+/* Idempotency keys are separate for each owner (" owner key": no header value begins with a
+ * space) and for each item of a list. */
 static bool keep_idempotency_key(struct journal_call *call, struct str key)
 {
     struct submit_request *row = &call->journal.submit;
@@ -183,7 +183,7 @@ void api_submit(struct http_request *req)
     journal_call_read(call, 64, read_submit);
 }
 
-/* --- looking -------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------- */
 
 static void not_found(struct store_query *query)
 {
@@ -207,8 +207,8 @@ bool jobs_get(struct store_query *query, struct store *store, struct job_row *re
     return code == 0;
 }
 
-/* What came with the job's end, from the worker or about its process: it stands in the last
- * record. */
+/* Puts what was reported with the job's end, by its worker or about its process; it is in the
+ * last record. */
 static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t seq)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
@@ -220,7 +220,7 @@ static void put_end(struct buf *b, struct store *store, int64_t key, uint64_t se
         output = rec.output;
         details = rec.details;
     }
-    b->n--; /* the object goes on */
+    b->n--; /* removes the closing brace: more members follow */
     json_add_raw(b, "details", details);
     json_add_raw(b, "output", output);
     json_end(b);
@@ -272,7 +272,7 @@ struct job_listing {
     struct buf *out;
     const struct job_scope *job_scope;
     size_t n, limit;
-    size_t n_seen; /* also those that the caller may not see */
+    size_t n_seen; /* including jobs that the caller may not see */
     int64_t last;
 };
 

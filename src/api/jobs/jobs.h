@@ -4,16 +4,17 @@
 
 #include "api/api.h"
 
-/* A whole number in the query; @otherwise when it is not given.  False when it is none, which
- * is answered. */
+/* Reads an integer from the query; @otherwise when it is absent.  False when it is invalid,
+ * which is answered. */
 bool jobs_read_number(struct http_request *req,
                       const char *name,
                       int64_t otherwise,
                       int64_t *ret);
-/* The same for ?wait=30, in seconds; 0 when it is not given, 300 at most. */
+/* Reads ?wait=30, in seconds; 0 when absent, 300 at most.  False when it is invalid, which is
+ * answered. */
 bool jobs_read_wait(struct http_request *req, int64_t *ret_ms);
 
-/* A new id in @mem that nobody can guess. */
+/* Makes a new id in @mem that cannot be guessed. */
 bool jobs_make_id(struct arena *mem, struct str *ret);
 /* Fills the request of a submit; false when it has answered. */
 bool jobs_fill_submit(struct journal_call *call,
@@ -23,13 +24,13 @@ bool jobs_fill_submit(struct journal_call *call,
                       int64_t expiry);
 void jobs_answer_submit(struct journal_call *call);
 
-/* What the path alone says about a job, to the journal. */
+/* Posts a request to the journal that needs nothing but the job in the path. */
 void jobs_post(struct http_request *req,
                enum journal_op op,
                void (*answer)(struct journal_call *),
                bool aiq);
 
-/* The row of a query's job; false when query->status says why not. */
+/* Reads the row of the query's job; on false, query->status says why. */
 bool jobs_get(struct store_query *query, struct store *store, struct job_row *ret);
 
 /* task.run of a query: the job and its result. */

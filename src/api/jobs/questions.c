@@ -1,4 +1,4 @@
-/* Questions of jobs to people: answers, pauses, and the list of what is open. */
+/* Questions that jobs ask people: answers, pauses, and the list of open questions. */
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
 
@@ -11,7 +11,7 @@ enum { MAX_REPLIES = 64, MAX_DEPTH = 64, DEFAULT_LIST = 50, MAX_LIST = 1000 };
 
 /* --- answers ------------------------------------------------------------------------ */
 
-/* With the answer that was first, so that whoever came late can show it. */
+/* Includes the answer that was accepted first, so that the late client can show it. */
 static void refuse_late(struct journal_call *call, int status)
 {
     const struct journal_request *j = &call->journal;
@@ -193,7 +193,7 @@ static void run_list(struct thread_task *task, struct store *store)
     json_end(b);
 }
 
-/* "8.15": behind the question with record 15 of the job with key 8. */
+/* "8.15": after the question in record 15 of the job with key 8. */
 static bool read_after(struct http_request *req, struct store_query *query)
 {
     struct str after = http_query(req, "after");

@@ -1,7 +1,7 @@
-/* /state and /report: what a job has made, folded from its records when asked.
+/* /state and /report: the result of a job, folded from its records on request.
  *
- * Tools are paired by their run; artifacts are taken as they are; a record that cannot be read
- * is passed over.  Memory is what is in the answer. */
+ * A tool's start and end are paired by their run; artifacts are copied as they are; a record
+ * that cannot be parsed is skipped.  Only what is in the answer is held in memory. */
 #include "api/api.h"
 #include "api/jobs/jobs.h"
 
@@ -21,7 +21,7 @@ struct folding {
     struct json_reader reader, inner;
     struct buf tools, outputs, found, cited, todos, files;
     size_t n_found, n_cited;
-    struct table urls; /* that are in found and cited */
+    struct table urls; /* URLs that are in found and cited */
     struct buf report;
     bool has_report;
     struct buf output;  /* the job's own, else that of the root run that ended last; without a
@@ -128,8 +128,8 @@ static bool is_url(struct str s)
     return str_starts(s, STR("http://")) || str_starts(s, STR("https://"));
 }
 
-/* What a citation is about.  The fold's own have it as `url`; a worker may send nothing but
- * the content, or name the artifact after it.  A name that is no URL is no source. */
+/* The URL of a citation.  Citations that the fold derives have it as `url`; a worker may send
+ * it as the content, or as the artifact's name.  A name that is not a URL is ignored. */
 static struct str citation_url(const yyjson_val *data, struct str title)
 {
     struct str url = json_text(json_at(data, "url"));
@@ -164,7 +164,7 @@ static void put_artifact(struct folding *f, const struct record *rec)
     put_output(f, rec, j.root);
     if (str_is(type, "todo")) {
         buf_clear(&f->todos);
-        json_put_value(&f->todos, content); /* the newest list counts */
+        json_put_value(&f->todos, content); /* the newest list replaces older ones */
     } else if (str_is(type, "file")) {
         buf_str(json_next(&f->files), rec->data);
     } else if (str_is(type, "citation_source")) {
@@ -185,8 +185,8 @@ struct pass {
     struct starts *starts;
 };
 
-/* Is its output the job's, as far as the log goes?  Ends of executions have counts, those of
- * nodes inside of them have none. */
+/* Is this record's output the job's, as far as the log was read?  The ends of executions have
+ * counts; those of nodes inside of them do not. */
 static bool is_result(const struct folding *f, const struct record *rec)
 {
     bool execution = rec->kind == REC_NODE_END && rec->chains != RECORD_NO_NUMBER;
@@ -213,7 +213,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     f->last = seq;
     int err = record_decode(&f->reader, stored, &rec, NULL);
     if (err == ERR_SYNTAX || err == ERR_TYPE)
-        return 0; /* damaged: what else there is counts */
+        return 0; /* damaged record: skip it */
     f->err = err;
     if (err != 0)
         return 1;
@@ -245,7 +245,7 @@ static void read_log(struct folding *f, struct store *store, const struct job_ro
 
         int err =
             store_records(store, key, before, PAGE_ROWS, SIZE_MAX, on_record, &pass, NULL);
-        if (f->err == 0) /* what the callback found stands */
+        if (f->err == 0) /* keep an error of the callback */
             f->err = err;
         if (f->last == before)
             break;
@@ -325,7 +325,7 @@ static void run_state(struct thread_task *task, struct store *store)
     folding_done(&f);
 }
 
-/* No artifact says what the report is: the run's final output, when it is a text. */
+/* Without a report artifact: the run's final output, if it is a text. */
 static void report_from_output(struct folding *f)
 {
     struct json j;
@@ -356,7 +356,7 @@ static void run_report(struct thread_task *task, struct store *store)
     folding_done(&f);
 }
 
-/* The job, with its result once it has ended: for those who wait for it. */
+/* The job, with its result once it has ended; for clients that wait for it. */
 void state_run_result(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
@@ -372,7 +372,7 @@ void state_run_result(struct thread_task *task, struct store *store)
     if (!job_state_is_final(state) || !fold_job(query, store, &f))
         return;
     report_from_output(&f);
-    query->out.n--; /* the object goes on */
+    query->out.n--; /* removes the closing brace: more members follow */
     json_add_raw(&query->out, "details", f.details.n > 0 ? buf_text(&f.details) : STR_NONE);
     json_add_raw(&query->out, "output", f.output.n > 0 ? buf_text(&f.output) : STR_NONE);
     json_add_raw(&query->out, "report", f.has_report ? buf_text(&f.report) : STR_NONE);

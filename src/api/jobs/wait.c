@@ -1,7 +1,7 @@
-/* Waiting for a job's end: the synchronous path.
+/* Waiting for a job's end (?wait=).
  *
- * A waiter is a reader that wants no bytes: whenever the hub wakes it, it reads the job.  It
- * answers when the job is final, or when the time is over. */
+ * A waiter is a hub reader that takes no bytes: whenever the hub wakes it, it reads the job
+ * from the store.  It answers when the job has ended, or when the time is over. */
 #include "api/jobs/jobs.h"
 
 #include "base/container_of.h"
@@ -12,11 +12,11 @@
 struct waiter {
     struct reader reader;
     struct app_loop *loop;
-    struct http_request *req;  /* NULL: gone */
+    struct http_request *req;  /* NULL: the client has disconnected */
     struct store_query *query; /* under way */
     uv_timer_t timer;
     bool again;   /* woken while a query was under way */
-    bool over;    /* the time is */
+    bool over;    /* the time is over */
     bool closing; /* the timer is being closed, and the waiter with it */
 };
 

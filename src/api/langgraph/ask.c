@@ -27,7 +27,7 @@ struct journal_call *ask_new(struct http_request *req,
         http_respond_error(req, 404, "there is no graph '%.*s'", STR_ARG(str_head(graph, 80)));
         return NULL;
     }
-    /* Its worker is asked, which may start a process. */
+    /* Asking a worker may start a process. */
     if (!api_may_use_agent(req, graph) || !api_may_act(req))
         return NULL;
     if (!agent_kinds[agent->kind].takes_calls) {
@@ -41,7 +41,7 @@ struct journal_call *ask_new(struct http_request *req,
     if (call == NULL)
         return NULL;
     struct journal_request *j = &call->journal;
-    j->call.agent = agent->name; /* stays as long as the app */
+    j->call.agent = agent->name; /* borrowed as long as the app */
     j->call.wait_ms = agent->kind == AGENT_POOL ? START_MS : WAIT_MS;
     j->call.name = str_of(name);
     if (!jobs_make_id(&j->mem, &j->call.id)) {

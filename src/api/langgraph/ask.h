@@ -1,22 +1,20 @@
-/* A question of LangGraph's API that only a worker of the graph can answer.
+/* A request of LangGraph's API that only a worker of the graph can answer.
  *
- * A client of theirs sends a request again after 5xx, so a worker that does not come in time is
- * 408 here. */
+ * LangGraph's clients retry after 5xx, so the answer is 408 when no worker replies in time. */
 #ifndef API_LANGGRAPH_ASK_H
 #define API_LANGGRAPH_ASK_H
 
 #include "api/api.h"
 
-/* A call to a worker of @graph; its params (JSON) are the caller's to set, and then
- * call_post.  NULL when it was answered: there is no such graph, nobody to ask, or no memory.
- */
+/* A call to a worker of @graph; the caller sets its params (JSON) and posts it.  NULL when it
+ * was answered: unknown graph, no worker can be asked, or out of memory. */
 struct journal_call *ask_new(struct http_request *req,
                              struct str graph,
                              const char *name,
                              void (*answer)(struct journal_call *));
-/* 0, or the status that says @ret_why there is no answer of the worker. */
+/* 0, or the HTTP status when the worker gave no answer; @ret_why is the reason. */
 int ask_failed(const struct journal_call *call, struct str *ret_why);
-/* The worker's answer, as it is. */
+/* Answers with the worker's answer, unchanged. */
 void ask_answer(struct journal_call *call);
 
 #endif

@@ -1,7 +1,8 @@
-/* /assistants: every agent is a graph, and every graph has an assistant of its own, whose id is
- * made of its name; others are made by clients, and lie in the store in all their versions.
+/* /assistants.  Every agent is a graph, and every graph has a default assistant, whose id is
+ * derived from its name.  Clients create others; the store keeps all their versions.
  *
- * Here: how one is found and shown, and what its graph looks like, which a worker is asked. */
+ * This file finds and renders an assistant, and asks a worker for the drawing and the schemas
+ * of its graph. */
 #include "api/langgraph/assistants.h"
 
 #include "api/langgraph/ask.h"
@@ -78,7 +79,7 @@ bool assistants_read(struct store_query *query,
     return code == 0;
 }
 
-/* --- one: a graph's own at once, another from the store ------------------------------ */
+/* --- one assistant: a graph's default at once, others from the store ----------------- */
 
 struct wanted_assistant {
     struct str id;
@@ -91,7 +92,7 @@ static void run_find(struct thread_task *task, struct store *store)
     struct store_query *query = store_query_of(task);
     struct wanted_assistant *w = query->data;
 
-    (void)assistants_read(query, store, w->id, &w->row); /* or its status says why not */
+    (void)assistants_read(query, store, w->id, &w->row); /* if not, its status says why */
 }
 
 static bool answer_find(struct store_query *query)
@@ -144,9 +145,9 @@ void api_assistant(struct http_request *req)
     langgraph_with_assistant(req, http_param(req, "assistant"), answer_with);
 }
 
-/* --- what a worker knows ------------------------------------------------------------- */
+/* --- answered by a worker ------------------------------------------------------------ */
 
-/* Asks with @params, which are done with. */
+/* Asks a worker with @params, and frees them. */
 static void ask(struct http_request *req,
                 const struct assistant_row *row,
                 const char *name,
@@ -166,7 +167,7 @@ static void ask(struct http_request *req,
     buf_done(params);
 }
 
-/* xray: true, false or a depth. */
+/* xray is true, false or a depth. */
 static void ask_graph(struct http_request *req, const struct assistant_row *row)
 {
     struct str xray = http_query(req, "xray");

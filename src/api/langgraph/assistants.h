@@ -1,4 +1,4 @@
-/* What the routes of /assistants share: how one is found, and its shape. */
+/* What the routes of /assistants share: finding an assistant, and its JSON. */
 #ifndef API_LANGGRAPH_ASSISTANTS_H
 #define API_LANGGRAPH_ASSISTANTS_H
 
@@ -6,22 +6,25 @@
 
 enum { ASSISTANT_MAX_DEPTH = 64 };
 
-/* Their names in JSON, NULL at the end; the order is that of the bits of a selection. */
+/* Names of an assistant's members in JSON, NULL-terminated; the index is the bit in a
+ * selection. */
 extern const char *const assistant_members[];
 
-/* The agent that is the graph of that name, or whose own assistant has that id; NULL: none.
+/* The agent whose graph has that name, or whose default assistant has that id; NULL: none.
  * Borrowed from the app. */
 const struct app_agent *assistants_find_graph(const struct app *app, struct str id);
-/* The one that a graph has by itself; @id is its memory. */
+/* The default assistant of a graph; its id is stored in @id. */
 struct assistant_row assistants_of_graph(const struct app *app,
                                          const struct app_agent *a,
                                          char id[KEY_UUID_CHARS]);
-/* One that was made, in a store query; false: query->status says why not. */
+/* Reads an assistant that a client created, in a store query; on false, query->status says
+ * why. */
 bool assistants_read(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret);
-/* Is the path's one that was made?  A graph's own stays as it is: answered, 409. */
+/* Was the path's assistant created by a client?  A graph's default cannot be changed: answers
+ * 409. */
 bool assistants_may_change(struct http_request *req);
 void assistants_put(struct buf *b, const struct assistant_row *row, struct selection select);
 

@@ -1,5 +1,5 @@
-/* Assistants are made and changed (journal/assistants.c); those that graphs have by themselves
- * stay as they are. */
+/* Creates and changes assistants (journal/assistants.c); a graph's default assistant cannot be
+ * changed. */
 #include "api/langgraph/assistants.h"
 
 #include "api/admit.h"
@@ -30,7 +30,7 @@ static bool read_object(struct journal_call *call, const yyjson_val *value, stru
     return langgraph_keep_json(&call->journal.mem, value, ret) || api_no_memory(call->req);
 }
 
-/* What may be said of one, new or not. */
+/* The members that a client may set, on create and on update. */
 static bool read_members(struct journal_call *call,
                          const yyjson_val *body,
                          struct assistant_row *row)

@@ -1,5 +1,5 @@
-/* An assistant is deleted; with delete_threads first the threads that its runs were the last to
- * use, one after another, so that what was cut short can be asked for again. */
+/* Deletes an assistant.  With delete_threads, first deletes the threads whose last run was of
+ * this assistant, one after another, so that an interrupted request can be repeated. */
 #include "api/langgraph/assistants.h"
 
 #include "base/error.h"
@@ -85,7 +85,7 @@ static void find_threads(struct thread_task *task, struct store *store)
 
 static void answer_deleted(struct journal_call *call);
 
-/* The next one, or the assistant.  Takes @found. */
+/* Deletes the next thread, or after the last one the assistant.  Takes @found. */
 static void delete_next(struct http_request *req, struct store_query *found)
 {
     struct assistant_deletion *f = found->data;

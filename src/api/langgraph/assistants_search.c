@@ -1,4 +1,4 @@
-/* Many assistants at once: those that fit, how many, and the versions of one. */
+/* Searches and counts assistants, and lists the versions of one. */
 #include "api/langgraph/assistants.h"
 
 #include "journal/assistants.h"
@@ -15,16 +15,16 @@ enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_SCAN = 20000 };
 
 enum sort { SORT_NONE, SORT_ID, SORT_GRAPH, SORT_NAME, SORT_CREATED, SORT_UPDATED };
 
-/* One that fits, and what it is sorted by. */
+/* A matching assistant, and its sort keys. */
 struct assistant_hit {
     struct str text;
     int64_t number;
-    size_t at, n; /* its JSON in `all`, in the order of finding */
+    size_t at, n; /* its JSON in `all`, in the order in which they were found */
 };
 
 struct assistant_search {
     struct store_query *query;
-    struct str id;                    /* its versions; absent: assistants */
+    struct str id; /* list the versions of this one; absent: search assistants */
     struct str metadata, graph, name; /* absent: any */
     struct selection select;
     size_t limit, offset;
@@ -33,7 +33,7 @@ struct assistant_search {
     bool counts;
     struct json_reader one, other;
     struct buf all;
-    struct assistant_hit *hits; /* all that fit; without a sort only those of the page */
+    struct assistant_hit *hits; /* all matches; without a sort only those of the page */
     size_t n_hits, cap;
     size_t n, n_seen;
     bool no_memory;
@@ -94,7 +94,7 @@ static int compare(const struct assistant_hit *x, const struct assistant_hit *y)
     return order != 0 ? order : (x->text.n > y->text.n) - (x->text.n < y->text.n);
 }
 
-/* Of those that are equal, as they came. */
+/* Equal ones stay in the order in which they were found. */
 static int by_finding(const struct assistant_hit *x, const struct assistant_hit *y)
 {
     return x->at < y->at ? -1 : 1;
@@ -136,7 +136,7 @@ static int on_row(void *arg, const struct assistant_row *row)
     return s->no_memory || ++s->n_seen == MAX_SCAN;
 }
 
-/* Those that graphs have by themselves are the oldest. */
+/* The default assistants of graphs come first, as the oldest. */
 static void add_graphs(struct assistant_search *s)
 {
     const struct app *app = s->query->loop->app;

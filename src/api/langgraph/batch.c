@@ -1,18 +1,18 @@
-/* Several runs at once, all or none: all assistants are found first, then all runs are read,
- * and made by one request to the journal. */
+/* Creates several runs at once, all or none: first finds all assistants, then parses all runs,
+ * then creates them with one request to the journal. */
 #include "api/langgraph/assistants.h"
 
 enum { MAX_BATCH = 100 };
 
-/* What the query of a batch knows; its `out` is the answer. */
+/* The data of a batch's query; its `out` is the answer. */
 struct run_batch {
     struct str *ids;
     struct assistant_row *rows;
-    char (*made)[KEY_UUID_CHARS]; /* ids of graphs' own */
+    char (*made)[KEY_UUID_CHARS]; /* ids of the graphs' default assistants */
     size_t n;
 };
 
-/* --- their assistants ---------------------------------------------------------------- */
+/* --- the assistants ------------------------------------------------------------------ */
 
 static void find_all(struct thread_task *task, struct store *store)
 {
@@ -64,7 +64,7 @@ static bool read_ids(struct store_query *query, struct json_reader *reader)
     return true;
 }
 
-/* --- all of them --------------------------------------------------------------------- */
+/* --- the runs ------------------------------------------------------------------------ */
 
 static void answer_all(struct journal_call *first)
 {
@@ -93,7 +93,7 @@ static struct journal_call *read_item(struct store_query *query, yyjson_val *lis
         journal_call_free(call);
         return NULL;
     }
-    buf_done(&call->body); /* there may be a hundred copies of it */
+    buf_done(&call->body); /* the body was copied for each run: up to a hundred copies */
     return call;
 }
 
@@ -121,7 +121,7 @@ static struct journal_call *read_items(struct store_query *query, yyjson_val *li
     return first;
 }
 
-/* Keeps @query while the runs are being made. */
+/* Keeps @query until the runs are created. */
 static bool make_all(struct store_query *query)
 {
     const struct run_batch *batch = query->data;
@@ -133,11 +133,12 @@ static bool make_all(struct store_query *query)
     if (batch->n == 0)
         http_respond(query->req, 200, "application/json", STR("[]"));
     else if (json_read(&reader, http_body(query->req), &json, NULL) != 0)
-        (void)api_no_memory(query->req); /* it could be read before */
+        (void)api_no_memory(query->req); /* it was parsed once already, so only memory can be
+                                            missing */
     else
         first = read_items(query, json.root);
     if (first != NULL) {
-        first->found = query; /* the assistants */
+        first->found = query; /* owns the assistants' rows */
         journal_call_post(first);
     }
     return first != NULL;

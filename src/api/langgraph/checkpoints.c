@@ -1,8 +1,9 @@
-/* Checkpoints: what a worker's graph saves of a thread and reads again.
+/* Checkpoints: a worker's graph saves the state of a thread, and reads it again.
  *
- * A write is fenced by the lease of the job that makes it (or the call that it answers), and
- * goes through the journal like its events: what is acknowledged is stored.  Reads go to the
- * store.  A blob is {"type", "data"}: the serialiser's word, and its bytes as base64. */
+ * A write must present a fence: the lease of the job that writes (or the id of the call that it
+ * answers).  It goes through the journal like events, so that an acknowledged write is stored.
+ * Reads go to the store.  A blob is {"type", "data"}: the serialiser's name, and its bytes as
+ * base64. */
 #include "api/worker/lease.h"
 #include "api/reading.h"
 
@@ -10,13 +11,13 @@
 #include "store/checkpoints.h"
 
 enum {
-    MAX_DEPTH = 200, /* of JSON that is not looked into */
+    MAX_DEPTH = 200, /* of JSON that is not interpreted */
     MAX_ID = 200
 };
 
 /* --- reading a body ---------------------------------------------------------------- */
 
-/* A version is a text or a number; the text of either. */
+/* The text of a version, which is a string or a number. */
 static struct str version_of(const yyjson_val *v)
 {
     return yyjson_is_raw((yyjson_val *)v) ? str_make(unsafe_yyjson_get_raw((yyjson_val *)v),
@@ -69,7 +70,7 @@ static void read_place(struct reading *r, const yyjson_val *of, struct checkpoin
 
 /* --- writing ----------------------------------------------------------------------- */
 
-/* What the call writes: so far its thread, and the fence.  NULL: answered. */
+/* Begins a checkpoint request: sets its thread and fence.  NULL: answered. */
 static struct checkpoint_request *begin_fenced(struct journal_call *call)
 {
     struct journal_request *j = &call->journal;
@@ -107,7 +108,7 @@ static void answer_stored(struct journal_call *call)
         http_respond(call->req, 200, "application/json", STR("{}"));
 }
 
-/* What every body begins with; NULL: answered. */
+/* Reads the members that every body has; NULL: answered. */
 static struct checkpoint_request *begin(struct journal_call *call,
                                         struct json_reader *reader,
                                         struct reading *r,
@@ -196,7 +197,7 @@ static bool read_writes(struct journal_call *call, struct json_reader *reader)
     return !r.failed;
 }
 
-/* {task: [interrupt, …], …} of the tasks that have some. */
+/* {task: [interrupt, …], …} of the tasks that have interrupts. */
 static struct str read_interrupts(struct reading *r, const yyjson_val *tasks)
 {
     struct buf json LOCAL_BUF(SIZE_MAX / 4);

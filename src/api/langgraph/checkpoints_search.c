@@ -1,8 +1,8 @@
-/* Checkpoints are read again: one, or those of a thread, with their channels and writes.
+/* Reads checkpoints: one, or a thread's list, with their channels and writes.
  *
- * A worker reads what its job, or the call that it answers, is about: the journal looks at the
- * fence, as it does before a write, and then the store is read.  An administrator needs none.
- */
+ * A worker may read only the thread of its job, or of the call that it answers: the journal
+ * checks the fence, as before a write, and then the store is read.  An administrator needs no
+ * fence. */
 #include "api/admit.h"
 #include "api/worker/lease.h"
 #include "api/reading.h"
@@ -17,7 +17,7 @@
 
 enum { MAX_DEPTH = 200, DEFAULT_LIST = 100, MAX_LIST = 1000 };
 
-/* What a query looks for. */
+/* What a query searches for. */
 struct checkpoint_search {
     struct checkpoint_filter filter;
     struct str metadata; /* JSON: what it must contain; absent: anything */
@@ -157,7 +157,7 @@ static bool read_search(struct store_query *query, const yyjson_val *of)
 
 /* --- the fence -------------------------------------------------------------------- */
 
-/* The caller holds what it asks for: now it is read. */
+/* The fence is valid: read the store. */
 static void answer_fenced(struct journal_call *call)
 {
     struct store_query *query = call->found;

@@ -1,4 +1,4 @@
-/* Runs are made: in the background, streamed, waited for.
+/* Creates runs: in the background, as a stream, or waiting for the result.
  *
  *     RunCreate ──▶ its assistant is found ──▶ langgraph_read_run() ──▶ SUBMIT ──▶ answered */
 #include "api/langgraph/langgraph.h"
@@ -26,7 +26,7 @@ static void refuse_word(struct journal_call *call,
                        STR_ARG(buf_text(&list)), STR_ARG(str_head(given, 40)));
 }
 
-/* One of a few words, or the first of them. */
+/* Reads one of a few words; the first one is the default. */
 static bool read_word(struct journal_call *call,
                       const yyjson_val *value,
                       const char *name,
@@ -122,7 +122,7 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
     if (!langgraph_make_id(&j->mem, &run) ||
         !arena_copy(&j->mem, assistant->id, &j->submit.run.assistant))
         return api_no_memory(call->req);
-    /* Some clients send both: the command is what is meant. */
+    /* Some clients send both `input` and `command`; the command wins. */
     if (!jobs_fill_submit(call, assistant->graph,
                           json_is_null(command) ? json_at(body, "input") : NULL, run, 0))
         return false;
@@ -141,7 +141,7 @@ static bool read_run(struct journal_call *call, struct json_reader *reader)
            langgraph_read_run(call, json.root);
 }
 
-/* --- making one ---------------------------------------------------------------------- */
+/* --- creating a run ------------------------------------------------------------------ */
 
 bool langgraph_refused_run(struct journal_call *call)
 {
@@ -151,7 +151,7 @@ bool langgraph_refused_run(struct journal_call *call)
     return true;
 }
 
-/* The thread that the client knows of. */
+/* The thread as the client knows it. */
 static struct str thread_of(const struct journal_call *call)
 {
     return call->journal.submit.is_temporary ? STR_NONE : call->journal.thread;
@@ -166,7 +166,8 @@ static void answer_create(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* It was taken before the run was made: a refusal afterwards would make another. */
+/* The permit was taken before the run was created: if it were refused afterwards, the client
+ * would retry and create a second run. */
 static struct permit *permit_of(struct journal_call *call)
 {
     struct permit *permit = call->permit;
@@ -213,7 +214,7 @@ static void submit(struct http_request *req,
     journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
 }
 
-/* Whose assistant is it?  What cannot be read is refused later. */
+/* Finds the run's assistant.  A body that cannot be parsed is refused later. */
 static void find_assistant(struct http_request *req,
                            void (*then)(struct http_request *, const struct assistant_row *))
 {

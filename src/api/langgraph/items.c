@@ -1,8 +1,8 @@
 /* /store: items that graphs and their clients keep across threads.
  *
- * An item belongs to an owner: the caller's, or, when a worker says for which job it asks
- * (?job=JOB&lease=TOKEN), the job's.  A namespace is a list of labels in a body and "a.b" in a
- * query; in the store it is "a.b." (store/items.h). */
+ * An item belongs to an owner: the caller's owner, or the job's owner when a worker asks on
+ * behalf of a job (?job=JOB&lease=TOKEN).  A namespace is a list of labels in a body and "a.b"
+ * in a query; in the store it is "a.b." (store/items.h). */
 #include "api/langgraph/items.h"
 
 #include "api/admit.h"
@@ -13,7 +13,7 @@
 
 enum { MAX_LABELS = 32, MAX_KEY = 1024 };
 
-/* --- what is said in a request ------------------------------------------------------ */
+/* --- parsing requests --------------------------------------------------------------- */
 
 static bool is_label(struct str label)
 {
@@ -61,8 +61,8 @@ static struct str owner_of(const struct token *t)
     return t != NULL && !str_absent(t->owner) ? t->owner : STR("");
 }
 
-/* It asks for a job's sake.  Only workers may: others could name anybody's.  Our own processes
- * must: they have no items. */
+/* Does it ask on behalf of a job?  Only workers may: others could name anybody's job.  The
+ * server's own processes always do: they have no items of their own. */
 static bool is_for_job(struct http_request *req)
 {
     const struct token *t = api_token(req);
@@ -72,7 +72,7 @@ static bool is_for_job(struct http_request *req)
 
 /* --- writing ------------------------------------------------------------------------- */
 
-/* An item's place; false when it was answered. */
+/* Reads an item's namespace and key; false when it was answered. */
 static bool read_place(struct journal_call *call, const yyjson_val *body, struct item_row *row)
 {
     struct arena *mem = &call->journal.mem;
@@ -168,7 +168,8 @@ static int on_item(void *arg, const struct item_row *row)
     return 0;
 }
 
-/* Does the caller hold the job, as the store has it?  0, ERR_NOT_FOUND or ERR_REFUSED. */
+/* Does the caller hold the job's lease, according to the store?  0, ERR_NOT_FOUND or
+ * ERR_REFUSED. */
 static int judge(const struct store_query *query,
                  const struct item_search *s,
                  const struct job_row *row)
@@ -245,7 +246,7 @@ struct store_query *items_search_new(struct http_request *req,
     return NULL;
 }
 
-/* "a.b" of a query, or the same label by label in a JSON list. */
+/* Reads a namespace from the query: "a.b", or a JSON list of labels. */
 static bool read_query_ns(struct http_request *req, struct arena *mem, struct str *ret)
 {
     struct str text = http_query(req, "namespace");
@@ -279,7 +280,7 @@ static void answer_touched(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* Restarts its time to live, which is a write. */
+/* Reading an item restarts its time to live, which is a write. */
 static void touch(struct http_request *req)
 {
     struct journal_call *call = journal_call_new(req, JOURNAL_ITEM_TOUCH, answer_touched);

@@ -1,4 +1,4 @@
-/* What the routes of /store share: places of items, their shape, and looks for them. */
+/* What the routes of /store share: an item's namespace and key, its JSON, and searches. */
 #ifndef API_LANGGRAPH_ITEMS_H
 #define API_LANGGRAPH_ITEMS_H
 
@@ -11,10 +11,10 @@ enum {
     ITEM_MAX_WORDS = 16
 };
 
-/* What a query looks for; its texts are in the query's memory. */
+/* What a query searches for; its texts are in the query's memory. */
 struct item_search {
-    struct str job;           /* whose owner is meant; absent: `item.owner` is */
-    struct lease_shown lease; /* of that job */
+    struct str job;           /* the job whose owner is meant; absent: `item.owner` */
+    struct lease_shown lease; /* for that job */
     struct item_row item;
     struct str filter; /* JSON; absent: all */
     struct str words[ITEM_MAX_WORDS];
@@ -24,21 +24,22 @@ struct item_search {
     size_t max_depth;
 };
 
-/* "a.b." of ["a", "b"] in @mem; false when it was answered.  Without a list: the empty one. */
+/* Makes "a.b." from ["a", "b"] in @mem; false when it was answered.  Without a list: the empty
+ * namespace. */
 bool items_read_ns(struct http_request *req,
                    struct arena *mem,
                    const yyjson_val *list,
                    struct str *ret);
-/* ["a","b"] of "a.b.". */
+/* Writes "a.b." as ["a","b"]. */
 void items_put_labels(struct buf *b, struct str ns);
-/* Without its closing brace. */
+/* Writes the item without its closing brace. */
 void items_put(struct buf *b, const struct item_row *row);
 
-/* A query with an empty search (its data) of the caller's; NULL when it was answered. */
+/* A query of the caller with an empty search as its data; NULL when it was answered. */
 struct store_query *items_search_new(struct http_request *req,
                                      void (*run)(struct thread_task *, struct store *));
-/* On the pool: the owner of the job for which a worker asks, if it holds that job; else
- * query->status says why not. */
+/* On the pool: finds the owner of the job for which a worker asks, if the worker holds its
+ * lease; on false, query->status says why. */
 bool items_find_owner(struct store_query *query, struct store *store, struct item_search *s);
 
 #endif

@@ -1,8 +1,7 @@
-/* Many items at once: those of a namespace that a filter or words choose, and the namespaces
- * themselves.
+/* Searches items of a namespace by a filter or by words, and lists namespaces.
  *
- * A filter and words are looked for in one item after another, in the order of the store, so
- * both have an end: MAX_SCAN items. */
+ * A filter and words are compared with one item after another, in the store's order; at most
+ * MAX_SCAN items are read. */
 #include "api/langgraph/items.h"
 
 #include "api/admit.h"
@@ -18,14 +17,14 @@ enum { MAX_SCAN = 20000, DEFAULT_LIST = 10, DEFAULT_NAMESPACES = 100, MAX_LIST =
 
 struct item_hit {
     size_t n_words;
-    size_t at, n; /* in `all` */
+    size_t at, n; /* position of its JSON in `all` */
 };
 
 struct item_search_page {
     const struct item_search *search;
     struct json_reader value, filter;
     struct json wanted;    /* the filter */
-    struct buf all;        /* items, one behind another */
+    struct buf all;        /* JSON of the items, concatenated */
     struct item_hit *hits; /* owned */
     size_t n, cap, n_seen;
     int err;
@@ -55,12 +54,12 @@ static int on_candidate(void *arg, const struct item_row *row)
         n_words += langgraph_has(row->value, q->words[i]);
     if (q->n_words == 0 || n_words > 0)
         s->err = add_hit(s, row, n_words);
-    /* Without words the order is the store's, and the rest need not be looked at. */
+    /* Without words the store's order is final: stop when the page is full. */
     return s->err != 0 || ++s->n_seen == MAX_SCAN ||
            (q->n_words == 0 && s->n == q->offset + q->limit);
 }
 
-/* The most words first; of those with as many, as they came. */
+/* Items with the most matching words first; equal ones stay in the store's order. */
 static int by_words(const void *a, const void *b)
 {
     const struct item_hit *x = a, *y = b;
@@ -196,7 +195,7 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
 struct naming {
     const struct item_search *search;
     struct buf *out;
-    char last[ITEM_MAX_NS]; /* that was named */
+    char last[ITEM_MAX_NS]; /* the last namespace that was listed */
     size_t last_n;
     size_t n; /* different ones so far */
 };
@@ -210,7 +209,7 @@ static size_t count_labels(struct str ns)
     return n;
 }
 
-/* Does @ns begin with the labels of @pattern, of which "*" is any? */
+/* Does @ns begin with the labels of @pattern, in which "*" matches any label? */
 static bool begins_with(struct str ns, struct str pattern)
 {
     while (pattern.n > 0) {
@@ -249,7 +248,7 @@ static int on_ns(void *arg, struct str ns)
     if (q->max_depth > 0)
         ns = str_head(ns, ns.n - skip_labels(ns, q->max_depth).n);
     if (str_eq(ns, str_make(n->last, n->last_n)) || ns.n > sizeof(n->last))
-        return 0; /* those with the same beginning come together */
+        return 0; /* equal prefixes are adjacent in the store's order */
     str_copy(n->last, ns);
     n->last_n = ns.n;
     if (n->n++ < q->offset)
@@ -290,7 +289,7 @@ static bool read_namespaces(struct store_query *query, const yyjson_val *body)
            read_page(req, body, DEFAULT_NAMESPACES, s);
 }
 
-/* --- the two that have a body ------------------------------------------------------------- */
+/* --- the routes with a body --------------------------------------------------------------- */
 
 void api_items_search(struct http_request *req)
 {

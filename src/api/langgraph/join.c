@@ -1,13 +1,13 @@
-/* Joining a run that is there: its stream, or its result. */
+/* Joins an existing run: its stream, or its result. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
 #include "auth/access.h"
 
-/* What a run was made with; found on the pool, used on the loop. */
+/* What the run was created with; read on the pool, used on the loop. */
 struct joining {
     struct run_query what; /* first: the query's data */
-    uint32_t modes;        /* asked for; 0: the run's own */
+    uint32_t modes;        /* requested; 0: those of the run */
     bool cancels, subgraphs, streams;
 };
 

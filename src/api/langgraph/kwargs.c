@@ -1,14 +1,14 @@
-/* What a run is made with: the kwargs that its worker gets, and its metadata.
+/* The arguments of a run: the kwargs that its worker gets, and its metadata.
  *
- * In its config the client's values win over the assistant's, and the run's ids win over both;
- * in its metadata the client wins. */
+ * In the config, the client's values override the assistant's, and the run's ids override both;
+ * in the metadata, the client's values win. */
 #include "api/langgraph/langgraph.h"
 
 #include "base/error.h"
 #include "http/header.h"
 #include "base/json_merge.h"
 
-/* What a worker gets as it was sent. */
+/* Members that are passed to the worker unchanged. */
 static const struct {
     const char *name, *camel;
 } passed_on[] = {
@@ -44,7 +44,7 @@ static bool is_passed_on(struct str name)
             !header_is(name, "x-service-key"));
 }
 
-/* Headers that graphs may look at, by their names in lower case. */
+/* Request headers that graphs may read, by their names in lower case. */
 static void put_headers(struct buf *b, const struct http_request *req)
 {
     struct str name, value;
@@ -63,7 +63,7 @@ static void put_headers(struct buf *b, const struct http_request *req)
     json_end(b);
 }
 
-/* The run's, above its assistant's. */
+/* The run's values override the assistant's. */
 static void put_configurable(struct buf *b,
                              const struct journal_call *call,
                              const yyjson_val *config)
@@ -82,7 +82,7 @@ static void put_configurable(struct buf *b,
         b->error = ERR_NOMEM;
 }
 
-/* The same of the context. */
+/* The same for the context. */
 static void put_context(struct buf *b,
                         const struct journal_call *call,
                         const yyjson_val *context)
@@ -100,8 +100,8 @@ static void put_context(struct buf *b,
         b->error = given.error;
 }
 
-/* The config with `configurable` as graphs expect it: the headers, what the client says, and
- * whose run it is. */
+/* The config with `configurable` as graphs expect it: the headers, the client's values, and the
+ * ids of the run. */
 static void put_config(struct buf *out,
                        const struct journal_call *call,
                        const yyjson_val *config)

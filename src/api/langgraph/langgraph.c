@@ -1,5 +1,5 @@
-/* What LangGraph's routes share: pages and selections, the shapes of threads and runs, what
- * stands in a request, looks at one thread or run, and the answers that are streams. */
+/* What LangGraph's routes share: pages and selections, the JSON of threads and runs, parsing of
+ * requests, queries for one thread or run, and answers that are streams. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
@@ -41,7 +41,7 @@ bool langgraph_has(struct str text, struct str part)
     return false;
 }
 
-/* --- what is to be shown -------------------------------------------------------------- */
+/* --- selected members ----------------------------------------------------------------- */
 
 const char *const langgraph_thread_members[] = {
     "thread_id",  "created_at", "updated_at", "state_updated_at",
@@ -69,7 +69,7 @@ struct selection langgraph_select(const char *const *members, const yyjson_val *
     return s;
 }
 
-/* Each value of a query: as it is, or the elements of a JSON list. */
+/* Calls back for each value of a repeated query parameter, or each element of a JSON list. */
 static void each_value(struct http_request *req,
                        const char *name,
                        void (*take)(void *arg, struct str value),
@@ -81,7 +81,7 @@ static void each_value(struct http_request *req,
 
     for (size_t i = 0; (value = http_query_nth(req, name, i)).p != NULL; i++) {
         if (value.n == 0)
-            continue; /* how some clients say nothing */
+            continue; /* some clients send an empty parameter */
         if (!str_starts(value, STR("[")) || json_read(&reader, value, &json, NULL) != 0) {
             take(arg, value);
             continue;
@@ -176,7 +176,8 @@ int langgraph_put_run(struct buf *b,
     struct run_row run;
 
     json_begin(b);
-    put_job(&s, row); /* first: its texts may be the store's, which the next call takes back */
+    put_job(&s, row); /* first: its texts may belong to the store, and the next store call
+                         invalidates them */
     int code = store_run_get(store, row->key, &run, err);
     if (code == 0)
         put_rest(&s, &run, run.thread);
@@ -223,11 +224,12 @@ struct modes {
 static void add_mode(void *arg, struct str name)
 {
     struct modes *m = arg;
-    /* The old mode, and not the short name of messages-tuple that it is elsewhere. */
+    /* Here "messages" is the older mode with partial messages; elsewhere it is short for
+     * messages-tuple. */
     uint32_t mode = str_is(name, "messages") ? (uint32_t)MODE_PARTIALS : mode_find(name);
 
     m->all |= mode;
-    if (mode == 0 && !str_is(name, "tools")) /* tools: nothing of ours has it yet */
+    if (mode == 0 && !str_is(name, "tools")) /* tools: accepted, but not implemented */
         m->bad = str_absent(name) ? STR("") : name;
 }
 
@@ -272,7 +274,7 @@ bool langgraph_flag(struct http_request *req, const char *name)
     return str_is(value, "1") || str_is(value, "true");
 }
 
-/* --- looking -------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------- */
 
 static void not_found(struct store_query *query, const char *what, struct str id)
 {
@@ -379,7 +381,8 @@ void langgraph_stream(struct http_request *req,
                                 .plain = true,
                                 .left = cancels ? on_left : NULL };
 
-    (void)jobs_read_place(req, STR_NONE, &what); /* a foreign id is the beginning */
+    (void)jobs_read_place(req, STR_NONE, &what); /* an id of another server starts at the
+                                                    beginning */
     job_stream_open(app_loop_of(req)->streams, req, &what);
 }
 
@@ -388,7 +391,7 @@ struct abandoned {
     char run[80];
 };
 
-/* On the journal's thread. */
+/* On the journal's thread: frees the request. */
 static void on_abandoned(struct loop_call *call)
 {
     struct abandoned *a = call->owner;
@@ -402,7 +405,7 @@ void langgraph_abandon(struct app *app, struct str run)
     struct abandoned *a = atomic_load(&app->draining) ? NULL : calloc(1, sizeof(*a));
 
     if (a == NULL || run.n > sizeof(a->run)) {
-        free(a); /* it goes on */
+        free(a); /* the run continues */
         return;
     }
     str_copy(a->run, run);

@@ -1,8 +1,8 @@
 /* LangGraph's API: what its routes share.
  *
  * A run is a job with a thread; these routes show it in LangGraph's format.  Errors are
- * {"detail": text}; a client of theirs tries every POST again that was answered with 5xx, so
- * from the moment that a run exists there are none. */
+ * {"detail": text}.  LangGraph's clients retry every POST that was answered with 5xx, so no 5xx
+ * is sent once the run exists. */
 #ifndef API_LANGGRAPH_LANGGRAPH_H
 #define API_LANGGRAPH_LANGGRAPH_H
 
@@ -13,85 +13,88 @@ enum { LANGGRAPH_MAX_DEPTH = 100 }; /* of a RunCreate */
 
 /* --- lists -------------------------------------------------------------------------- */
 
-/* Says in the headers how many of @total there are, and where the next page begins. */
+/* Sets the headers with the total number, and with the offset of the next page. */
 void langgraph_set_pages(struct http_request *req, size_t total, size_t next);
-/* Is @part in @text?  Ignores the case of ASCII letters. */
+/* Does @text contain @part?  ASCII letters match in either case. */
 bool langgraph_has(struct str text, struct str part);
 
-/* --- what is to be shown ------------------------------------------------------------ */
+/* --- selected members --------------------------------------------------------------- */
 
 extern const char *const langgraph_thread_members[];
 extern const char *const langgraph_run_members[];
 
-/* A list of names as a set of members: `select`. */
+/* Reads `select`: a list of names, as a set of members. */
 struct selection langgraph_select(const char *const *members, const yyjson_val *list);
-/* The same of a query, in which it is repeated, or a JSON list. */
+/* The same from the query: a repeated parameter, or a JSON list. */
 struct selection langgraph_select_query(const char *const *members, struct http_request *req);
 
 void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct selection select);
-/* @store tells what the job has besides; texts of @row that are the store's do not outlive it.
- */
+/* Reads the rest of the run from @store; texts of @row that belong to the store are invalid
+ * afterwards. */
 int langgraph_put_run(struct buf *b,
                       struct store *store,
                       const struct job_row *row,
                       struct selection select,
                       struct error *err);
-/* The same for one that has just been made. */
+/* The same for a run that was just created. */
 void langgraph_put_new_run(struct buf *b, const struct journal_request *j);
 
-/* pending running error success timeout interrupted */
+/* One of: pending running error success timeout interrupted */
 struct str langgraph_run_status(const struct job_row *row);
-/* It was rolled back: treat it as absent. */
+/* The run was rolled back: treat it as absent. */
 bool langgraph_is_hidden(const struct job_row *row);
 
 /* --- requests ----------------------------------------------------------------------- */
 
-/* A member of a body, by its name or as JavaScript spells it. */
+/* A member of a body, by its snake_case or its camelCase name. */
 yyjson_val *langgraph_member(const yyjson_val *body, const char *name, const char *camel);
-/* JSON of a value in @mem; absent for null.  False: no memory. */
+/* Copies a value as JSON text to @mem; absent for null.  False: out of memory. */
 bool langgraph_keep_json(struct arena *mem, const yyjson_val *value, struct str *ret);
-/* A new id in @mem, of which later ones sort behind earlier ones. */
+/* Makes a new id in @mem; later ids sort after earlier ones. */
 bool langgraph_make_id(struct arena *mem, struct str *ret);
-/* Calls @then with the assistant of that id, or of the graph of that name, at once or later;
- * answers 404 when there is none for the caller.  The row is @then's while it runs. */
+/* Calls @then with the assistant that has that id, or with the default of the graph with that
+ * name, at once or later; answers 404 when the caller may use neither.  The row is valid during
+ * @then. */
 void langgraph_with_assistant(struct http_request *req,
                               struct str id,
                               void (*then)(struct http_request *req,
                                            const struct assistant_row *row));
-/* Stream modes of a body, or of a query (0 when it names none).  False: answered, 422. */
+/* Reads stream modes from a body or the query (0 when there are none).  False: answered,
+ * 422. */
 bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret);
 bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
-/* "1" and "true". */
+/* True for "1" and "true". */
 bool langgraph_flag(struct http_request *req, const char *name);
 
 /* Fills a SUBMIT of a run of call->assistant from a RunCreate; false: answered. */
 bool langgraph_read_run(struct journal_call *call, const yyjson_val *body);
-/* Answers what the journal refused: the client's mistake (422), or as it always is. */
+/* If the journal refused the request, answers 422 for a client's mistake, else as
+ * journal_call_refused() does, and returns true. */
 bool langgraph_refused_run(struct journal_call *call);
-/* It names none. */
+/* Answers that the request names no known assistant. */
 void langgraph_refuse_assistant(struct http_request *req);
-/* What the run of a SUBMIT is made with, from a RunCreate.  False: no memory. */
+/* Fills the kwargs and metadata of a SUBMIT from a RunCreate.  False: out of memory. */
 bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body);
 bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata);
 
-/* The `supersteps` of a thread that is about to be made: when it is, a worker saves their
- * states.  False: answered. */
+/* Reads the `supersteps` of a thread that is to be created; a worker saves their states after
+ * that.  False: answered. */
 bool langgraph_read_supersteps(struct journal_call *create, const yyjson_val *body);
 
 /* --- reading ------------------------------------------------------------------------ */
 
-/* A run by the path's ids. */
+/* A run by the ids in the path. */
 struct run_query {
-    struct str thread; /* absent: whichever it is of */
-    bool any_job;      /* also one that was not made as a run */
+    struct str thread; /* absent: of any thread */
+    bool any_job;      /* also a job that was not created as a run */
     struct selection select;
 };
-/* The run of a query (its job) if it is of the query's thread; else query->status says why not.
- */
+/* Reads the query's run if it belongs to the query's thread; on false, query->status says
+ * why. */
 bool langgraph_get_run(struct store_query *query, struct store *store, struct job_row *ret);
 #define LANGGRAPH_THREAD_BUSY "Thread is busy: its state can be changed when its run has ended"
 
-/* The thread of that id, if it can be seen; else query->status says why not. */
+/* Reads the thread with that id, if the caller may see it; on false, query->status says why. */
 bool langgraph_get_thread(struct store_query *query,
                           struct store *store,
                           struct str id,
@@ -102,28 +105,29 @@ struct store_query *langgraph_look_at_run(struct http_request *req,
 
 /* --- answers ------------------------------------------------------------------------ */
 
-/* Content-Location, and Location with @tail behind (NULL: none). */
+/* Sets Content-Location, and Location with @tail appended (NULL: no Location). */
 void langgraph_set_location(struct http_request *req,
                             struct str thread,
                             struct str run,
                             const char *tail);
-/* Answers with the thread as it is. */
+/* Answers with the thread's current row. */
 void langgraph_answer_thread(struct http_request *req, struct str id);
-/* Answers with a stream of the run.  The permit is taken, here and below. */
+/* Answers with a stream of the run.  This function and the next take over the permit. */
 void langgraph_stream(struct http_request *req,
                       struct permit *permit,
                       struct str run,
                       uint32_t modes,
                       bool subgraphs,
                       bool cancels);
-/* Answers with the run's result when it has ended, with newlines until then; or, @quietly,
- * with 204 then. */
+/* Answers with the run's result when it has ended, and sends newlines until then; with
+ * @quietly, sends nothing until then and answers 204. */
 void langgraph_wait(struct http_request *req,
                     struct permit *permit,
                     struct str run,
                     bool cancels,
                     bool quietly);
-/* Its only reader has left: it is cancelled, unless it is the server that goes. */
+/* The run's only reader has disconnected: cancels the run, unless the server is shutting
+ * down. */
 void langgraph_abandon(struct app *app, struct str run);
 
 #endif

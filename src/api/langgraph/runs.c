@@ -1,4 +1,4 @@
-/* Runs that are there: looked at, listed, cancelled, deleted. */
+/* Reads, lists, cancels and deletes existing runs. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/jobs/jobs.h"
@@ -6,7 +6,7 @@
 
 enum { MAX_DEPTH = 100, DEFAULT_LIST = 10, MAX_LIST = 1000 };
 
-/* --- looking ------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------- */
 
 static void run_run(struct thread_task *task, struct store *store)
 {
@@ -98,7 +98,7 @@ void api_runs(struct http_request *req)
 
 /* --- cancel and delete ----------------------------------------------------------------- */
 
-/* One that has ended needs no cancelling. */
+/* Cancelling a run that has ended is not an error. */
 static void answer_cancelled(struct journal_call *call)
 {
     if (call->journal.code != ERR_CLOSED && journal_call_refused(call))

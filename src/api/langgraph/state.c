@@ -1,8 +1,8 @@
-/* The state of a thread, and its history: what the graph's worker has said of its checkpoints,
- * with no worker alive.  Changing a state is the worker's business: it is asked.
+/* The state of a thread, and its history.  Reads what the graph's worker stored with its
+ * checkpoints, so no worker needs to run.  An update of a state is sent to a worker.
  *
- * A state is copied out of the store before it is rendered, because rendering one with its
- * subgraphs reads others. */
+ * A state is copied out of the store before it is rendered, because rendering it with its
+ * subgraphs reads other states. */
 #include "api/langgraph/ask.h"
 #include "api/langgraph/langgraph.h"
 
@@ -14,14 +14,14 @@
 
 enum { DEFAULT_LIST = 10, MAX_LIST = 1000, MAX_DEPTH = 200, MAX_GRAPHS = 8, MAX_NS = 1024 };
 
-/* What is looked for; texts are in the query's memory. */
+/* What a query searches for; texts are in the query's memory. */
 struct state_question {
     struct checkpoint_filter filter; /* thread, ns; id or before */
     bool subgraphs;
     bool is_history;
     struct str metadata; /* JSON: what it must contain; absent: anything */
     size_t limit;
-    struct str graph; /* out, of an update: whose worker is asked */
+    struct str graph; /* out, for an update: the graph whose worker is asked */
 };
 
 struct snapshot {
@@ -50,7 +50,7 @@ static void put_place(struct buf *b, struct str thread, struct str ns, struct st
                 thread, id, ns);
 }
 
-/* ,"name":value, or @otherwise. */
+/* Writes ,"name":value, with @otherwise when the value is absent. */
 static void put_member(struct buf *b,
                        const yyjson_val *of,
                        const char *name,
@@ -85,7 +85,7 @@ static int keep_copy(void *arg, const struct checkpoint_row *of, struct str stat
     return 1;
 }
 
-/* The newest that fits; its state is absent when there is none. */
+/* Finds the newest matching state; it is absent when there is none. */
 static int find_snapshot(struct state_reading *r,
                          const struct checkpoint_filter *filter,
                          struct snapshot *ret,
@@ -98,7 +98,8 @@ static int find_snapshot(struct state_reading *r,
     return code == 0 && k.failed ? error_set(why, ERR_NOMEM, "out of memory") : code;
 }
 
-/* The namespace of a task's graph: as it says, or as it is made. */
+/* The checkpoint namespace of a task's subgraph: as the task states it, or derived from the
+ * task. */
 static struct str ns_of_task(const yyjson_val *task, struct str ns, char mem[MAX_NS])
 {
     struct str said = json_text(json_at(json_at(task, "checkpoint"), "checkpoint_ns"));
@@ -140,7 +141,7 @@ static void put_task(struct state_reading *r,
     }
     json_key(b, "state");
     if (filter.ns.n > 0 && n_graphs < MAX_GRAPHS)
-        (void)find_snapshot(r, &filter, &inner, NULL); /* or it has none */
+        (void)find_snapshot(r, &filter, &inner, NULL); /* absent: it has none */
     if (!str_absent(inner.state))
         put_state(r, &inner, n_graphs + 1);
     else
@@ -173,7 +174,7 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     struct json j = { 0 };
 
-    if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: only without memory */
+    if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: fails only without memory */
         j.root = NULL;
     json_begin(b);
     json_key(b, "checkpoint");
@@ -190,7 +191,7 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     json_end(b);
 }
 
-/* Of a thread whose graph has saved nothing. */
+/* The state of a thread without checkpoints. */
 static void put_nothing(struct buf *b, struct str values)
 {
     json_format(b,
@@ -199,7 +200,7 @@ static void put_nothing(struct buf *b, struct str values)
                 str_absent(values) ? STR("{}") : values);
 }
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------ */
 
 static void look_at_state(struct state_reading *r, const struct thread_row *thread)
 {
@@ -268,7 +269,7 @@ static void run_question(struct thread_task *task, struct store *store)
         look_at_state(&r, &thread);
 }
 
-/* A query about the path's thread; NULL when it was answered. */
+/* A query for the path's thread; NULL when it was answered. */
 static struct store_query *question_new(struct http_request *req,
                                         void (*run)(struct thread_task *, struct store *))
 {
@@ -303,7 +304,7 @@ void api_thread_state(struct http_request *req)
     (void)api_no_memory(req);
 }
 
-/* The checkpoint that a body names in one of their ways: a text, a checkpoint, a config. */
+/* The checkpoint id in a body, in any of LangGraph's forms: a text, a checkpoint, a config. */
 static struct str id_of(const yyjson_val *value)
 {
     yyjson_val *configurable = json_at(value, "configurable");
@@ -355,7 +356,7 @@ void api_thread_history(struct http_request *req)
         store_query_read(query, MAX_DEPTH, read_history);
 }
 
-/* --- changing ----------------------------------------------------------------------- */
+/* --- updates ------------------------------------------------------------------------ */
 
 /* {"thread", "config": {"configurable": …}, "values", "as_node"} */
 static bool put_params(struct journal_call *call, struct str thread, const yyjson_val *body)
@@ -398,7 +399,7 @@ static void ask_worker(struct http_request *req, const struct state_question *q)
     }
 }
 
-/* Which graph is it of? */
+/* Finds the graph of the thread. */
 static void run_update(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);

@@ -1,12 +1,12 @@
-/* A thread that is made with a past: its supersteps.
+/* Creates a thread with a history: its supersteps.
  *
  *     create ──▶ ask (a worker of the graph saves the states) ──▶ the thread
  *                 └─ it failed ──▶ undo ──▶ why
  *
- * All three are prepared before the first, so that what can be refused is refused before there
- * is a thread.  When the caller leaves in between, the thread goes again: nobody was told of
- * it.  One that was there before (do_nothing) goes on from its newest state, as with
- * LangGraph's own server, and nothing is undone. */
+ * All three requests are prepared before the first is sent, so that an invalid one is refused
+ * before the thread exists.  If the client disconnects in between, the thread is deleted: the
+ * client never learned its id.  A thread that existed already (do_nothing) gets the states
+ * after its newest one, as in LangGraph's own server, and nothing is undone. */
 #include "api/langgraph/ask.h"
 #include "api/langgraph/langgraph.h"
 
@@ -42,7 +42,7 @@ static bool check(struct http_request *req, const yyjson_val *supersteps, struct
                "in \"metadata\"");
 }
 
-/* --- afterwards ------------------------------------------------------------------------ */
+/* --- after the thread exists ----------------------------------------------------------- */
 
 static bool unmake(struct journal_call *call)
 {
@@ -102,7 +102,7 @@ static void on_created(struct journal_call *create)
     journal_call_post(ask);
 }
 
-/* --- before ---------------------------------------------------------------------------- */
+/* --- before the thread exists ---------------------------------------------------------- */
 
 /* {"thread", "config": {"configurable": …}, "supersteps"} */
 static bool put_params(struct journal_request *j, struct str id, const yyjson_val *supersteps)

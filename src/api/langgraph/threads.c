@@ -1,4 +1,4 @@
-/* /threads: make, read, change, delete, search, count, copy, prune. */
+/* /threads: create, read, update, delete, search, count, copy, prune. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
@@ -27,7 +27,7 @@ static void answer_patch(struct journal_call *call)
         answer_thread(call);
 }
 
-/* An object, or nothing. */
+/* Metadata is an object, or absent. */
 static bool read_metadata(struct journal_call *call, const yyjson_val *body)
 {
     yyjson_val *metadata = json_at(body, "metadata");
@@ -39,7 +39,7 @@ static bool read_metadata(struct journal_call *call, const yyjson_val *body)
            api_no_memory(call->req);
 }
 
-/* Minutes, or {"ttl": minutes, "strategy": "delete"}; or nothing. */
+/* Minutes, or {"ttl": minutes, "strategy": "delete"}; or absent. */
 static bool read_ttl(struct journal_call *call, const yyjson_val *body)
 {
     yyjson_val *ttl = json_at(body, "ttl");
@@ -112,7 +112,7 @@ void api_thread_patch(struct http_request *req)
         journal_call_read(call, MAX_DEPTH, read_patch);
 }
 
-/* What the path alone says. */
+/* Posts a request that needs nothing but the thread in the path. */
 static void post(struct http_request *req,
                  enum journal_op op,
                  void (*answer)(struct journal_call *))
@@ -159,14 +159,14 @@ void api_thread(struct http_request *req)
     langgraph_answer_thread(req, http_param(req, "thread"));
 }
 
-/* --- many ------------------------------------------------------------------------------- */
+/* --- many threads ----------------------------------------------------------------------- */
 
-/* What is looked for; the texts are JSON in the query's memory. */
+/* What a query searches for; the texts are JSON in the query's memory. */
 struct thread_search {
     struct str metadata, values, ids, status;
     enum thread_order order;
     bool ascending;
-    bool counts; /* only how many */
+    bool counts; /* count only */
     struct selection select;
     size_t limit, offset;
     size_t n_found; /* out */
@@ -334,7 +334,7 @@ void api_threads_count(struct http_request *req)
 
 static void answer_pruned(struct journal_call *call);
 
-/* The next thread of the list, or the answer. */
+/* Prunes the next thread of the list, or answers after the last one. */
 static void prune_next(struct http_request *req, size_t item, size_t n_pruned)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);

@@ -4,8 +4,8 @@
  *        │
  *        └──not yet──▶ head ──a newline every few seconds──▶ … ──final──▶ result, end
  *
- * A waiter is a reader that wants no bytes: whenever the hub wakes it, it reads the run.
- * A wait that only wants the end (quietly) has no head before it. */
+ * A waiter is a hub reader that takes no bytes: whenever the hub wakes it, it reads the run
+ * from the store.  A quiet wait sends no head before the end. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
@@ -26,14 +26,14 @@ struct run_wait {
     struct reader reader;
     struct app_loop *loop;
     struct token *token;       /* ref */
-    struct permit *permit;     /* owned; NULL: quiet */
-    struct http_request *req;  /* until the head; NULL: gone, or it was sent */
-    struct http_stream *http;  /* from the head on; NULL: gone */
+    struct permit *permit;     /* owned; NULL: a quiet wait */
+    struct http_request *req;  /* until the head is sent; NULL: disconnected, or sent */
+    struct http_stream *http;  /* after the head is sent; NULL: disconnected */
     struct store_query *query; /* under way */
     uv_timer_t timer;
     struct buf out;    /* being sent */
-    struct buf result; /* to be sent when it can be */
-    bool sending;      /* `out` */
+    struct buf result; /* to be sent after `out` */
+    bool sending;      /* `out` is being sent */
     bool again;        /* woken while a query was under way */
     bool cancels, quiet;
     bool ended;   /* the result is known */
@@ -58,7 +58,7 @@ static int put_questions(struct store *store, int64_t job, struct buf *out, stru
     return code;
 }
 
-/* The last state that the graph has told of; null without one. */
+/* The last state that the graph reported; null when there is none. */
 static int put_values(struct store *store, int64_t key, int64_t seq, struct buf *out)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
@@ -81,7 +81,7 @@ static void put_failure(struct buf *out, const struct job_row *row)
                 row->error_type.n > 0 ? row->error_type : STR("Error"), row->error);
 }
 
-/* 202 while it goes on. */
+/* Sets 202 while the run has not ended. */
 static void run_result(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
@@ -96,7 +96,7 @@ static void run_result(struct thread_task *task, struct store *store)
     if (code == 0 && !job_state_is_final(state))
         return;
     query->status = 200;
-    if (code == ERR_NOT_FOUND) /* it was deleted: nothing came of it */
+    if (code == ERR_NOT_FOUND) /* it was deleted: there is no result */
         buf_lit(&query->out, "null");
     else if (code == 0 && state == JOB_FAILED)
         put_failure(&query->out, &row);
@@ -125,7 +125,7 @@ static void on_timer_closed(uv_handle_t *handle)
     free(w);
 }
 
-/* If nobody waits any more. */
+/* Frees the waiter when nothing uses it any more. */
 static void finish(struct run_wait *w)
 {
     if (w->closing || w->req != NULL || w->http != NULL)
@@ -155,7 +155,7 @@ static void on_gone(struct http_request *req, void *data)
 
 /* --- sending ------------------------------------------------------------------------- */
 
-/* The result, when it is there and nothing else is being sent. */
+/* Sends the result when it is known and nothing else is being sent. */
 static void send_result(struct run_wait *w)
 {
     if (w->http == NULL || w->sending || !w->ended)
@@ -267,7 +267,7 @@ static void query_again(struct run_wait *w)
         return;
     struct store_query *query =
         store_query_new_for(w->loop, w->token, hub_reader_job(&w->reader), run_result);
-    if (query == NULL) { /* the next news are another chance */
+    if (query == NULL) { /* try again at the next wake-up */
         w->again = true;
         return;
     }
@@ -297,7 +297,8 @@ void langgraph_wait(struct http_request *req,
     if (w == NULL || hub_join(app_loop_of(req)->hub, run, &format, &w->reader) != 0) {
         free(w);
         permit_free(permit);
-        http_respond_error(req, 409, "out of memory"); /* the run is there: see langgraph.h */
+        http_respond_error(req, 409, "out of memory"); /* no 5xx: the run exists, see
+                                                          langgraph.h */
         return;
     }
     w->permit = permit;

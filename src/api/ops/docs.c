@@ -1,8 +1,8 @@
-/* Pages: the console (/), the description of the API (/openapi.json), and one that shows it
+/* Pages: the console (/), the OpenAPI description (/openapi.json), and a page that renders it
  * (/docs).
  *
- * They load nothing from elsewhere, run no script but their own, and make no markup of text;
- * the policy in their headers holds them to that. */
+ * They load nothing from other servers, run only their own scripts, and never insert text as
+ * HTML; the Content-Security-Policy header enforces that. */
 #include "api/api.h"
 
 #include "console/asset.h"
@@ -18,7 +18,7 @@ static void answer(struct http_request *req, const struct asset *a)
     struct str known = http_header(req, "If-None-Match");
 
     http_set_header(req, "ETag", str_of(a->etag));
-    http_set_header(req, "Cache-Control", STR("no-cache")); /* a newer server has newer ones */
+    http_set_header(req, "Cache-Control", STR("no-cache")); /* a newer server has newer pages */
     http_set_header(req, "Content-Security-Policy", STR(POLICY));
     http_set_header(req, "Referrer-Policy", STR("no-referrer"));
     if (str_eq(known, str_of(a->etag)))
@@ -65,7 +65,8 @@ static void put_words(struct buf *out)
                  "  GET  /docs                          all routes, to read and to try\n");
 }
 
-/* Browsers get the console; who asks for nothing in particular, as curl does, gets words. */
+/* Browsers get the console; clients without a preference in Accept, such as curl, get plain
+ * text. */
 void api_index(struct http_request *req)
 {
     struct buf words LOCAL_BUF(4096);

@@ -21,7 +21,7 @@ void expose_family(struct expose *e, const char *name, const char *type, const c
     buf_char(e->out, '\n');
 }
 
-/* `name_bucket{labels,le="` up to where the value goes. */
+/* Writes `name_bucket{labels,le="`, up to where the value of le follows. */
 static void put_series(struct expose *e, const char *suffix, const char *labels, bool has_le)
 {
     bool has_labels = labels[0] != '\0';
@@ -39,7 +39,7 @@ static void put_series(struct expose *e, const char *suffix, const char *labels,
         buf_char(e->out, ' ');
 }
 
-/* 1500000 as 1.5 */
+/* Writes 1500000 as 1.5. */
 static void put_seconds(struct buf *b, uint64_t us)
 {
     uint64_t rest = us % 1000000;

@@ -1,4 +1,4 @@
-/* Numbers in Prometheus' text form (version 0.0.4).
+/* Metrics in Prometheus' text format (version 0.0.4).
  *
  *     # HELP spoolwire_jobs Jobs that are not final.
  *     # TYPE spoolwire_jobs gauge
@@ -16,7 +16,7 @@ struct histogram;
 
 struct expose {
     struct buf *out;
-    const char *name; /* of the family that was begun */
+    const char *name; /* of the current family */
 };
 
 /* Begins a family; @type is counter, gauge or histogram. */

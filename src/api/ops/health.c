@@ -1,10 +1,10 @@
-/* Is it well?  For three askers:
+/* Health checks, three of them:
  *
- *     /livez    should it be restarted?          that it answers is the answer
- *     /readyz   should it get requests?          503 while it goes down
+ *     /livez    should it be restarted?          200 whenever it answers
+ *     /readyz   should it get requests?          503 while it shuts down
  *     /healthz  what is wrong?                   for people and alarms
  *
- * None of them says anything that a stranger may not know. */
+ * They are public, so none of them tells secrets. */
 #include "api/api.h"
 
 #include "base/clock.h"
@@ -15,15 +15,15 @@
 #include "journal/counts.h"
 
 enum {
-    FAILED_MS = 30000, /* so long a failed commit is news, unless one succeeds */
-    STUCK_MS = 10000,  /* the journal looks around several times a second */
+    FAILED_MS = 30000, /* how long a failed commit is reported, unless one succeeds */
+    STUCK_MS = 10000,  /* the journal updates its time several times a second */
     MAX_READY_BYTES = 4096,
-    LOW_DISK_BYTES = 256 * 1024 * 1024 /* then somebody should act */
+    LOW_DISK_BYTES = 256 * 1024 * 1024 /* an operator should act below this */
 };
 
 #define LOST "the database was deleted, moved or replaced: nothing is stored; the log says more"
 
-/* From good to bad. */
+/* From best to worst. */
 enum health { HEALTH_OK, HEALTH_DEGRADED, HEALTH_FAILING, HEALTH_DRAINING };
 
 static struct str health_name(enum health health)
@@ -56,11 +56,11 @@ static void run_ready(struct thread_task *task, struct store *store)
     struct buf *b = &store_query_of(task)->out;
 
     json_format_plain(b, "{'status':'ready','set_aside':[");
-    (void)store_jobs_set_aside(store, put_id, b, NULL); /* as far as they can be read */
+    (void)store_jobs_set_aside(store, put_id, b, NULL); /* lists as many as can be read */
     json_end_list(b);
 }
 
-/* Without a look at the store, unless jobs are set aside: their ids are there. */
+/* Does not read the store, unless jobs are set aside: their ids are in the store. */
 void api_readyz(struct http_request *req)
 {
     struct app *app = app_loop_of(req)->app;
@@ -110,7 +110,7 @@ static enum health put_store(struct buf *b, struct store *store)
     struct job_row row;
     bool is_readable = store_job_get(store, STR(""), &row, NULL) == ERR_NOT_FOUND;
     int code = store_disk(store, &disk, NULL);
-    bool has_disk = code != ERR_REFUSED; /* else its backend does not know one */
+    bool has_disk = code != ERR_REFUSED; /* else the backend does not report disk space */
     bool is_there = code == 0 || !has_disk;
     bool is_lost = store_is_lost(store);
     bool is_low = code == 0 && disk.free < LOW_DISK_BYTES;
@@ -129,7 +129,7 @@ static enum health put_store(struct buf *b, struct store *store)
     return health;
 }
 
-/* Not on the wall clock: it may be set in between. */
+/* On the monotonic clock: the wall clock may be set in between. */
 static bool is_within(uint64_t us, uint64_t ms)
 {
     return clock_monotonic_us() - us <= ms * 1000;
@@ -188,7 +188,7 @@ void api_healthz(struct http_request *req)
         store_query_post(query);
 }
 
-/* --- the same for LangGraph's clients ---------------------------------------------- */
+/* --- LangGraph's health routes ----------------------------------------------------- */
 
 void api_ok(struct http_request *req)
 {

@@ -1,8 +1,9 @@
 /* GET /metrics.
  *
- * The numbers are kept where they are counted, each by one thread; here they are added up.
- * What must be asked of the system (files, the process) is asked on a thread of the pool.
- * Every series is there from the start, at zero, and labels have a closed list of values. */
+ * Each counter is kept by the module that counts and written by one thread; here they are added
+ * up.  Figures of the system (files, the process) are read on a thread of the pool, because
+ * reading them blocks.  Every series exists from the start, at zero, and labels have a fixed
+ * list of values. */
 #include "api/admit.h"
 #include "api/api.h"
 #include "api/ops/expose.h"
@@ -41,7 +42,7 @@ static uint64_t since(uint64_t us)
 
 /* --- requests ------------------------------------------------------------------------ */
 
-/* Calls @each for every route, and for what no route was found for. */
+/* Calls @each for every route, and for requests that match no route. */
 static void each_route(struct expose *e,
                        const struct http_server *http,
                        void (*each)(struct expose *e,
@@ -108,7 +109,7 @@ static void put_http(struct expose *e, struct http_server *http)
                      "When the certificate runs out, since 1970; only with TLS.");
 }
 
-/* --- who may ------------------------------------------------------------------------- */
+/* --- access -------------------------------------------------------------------------- */
 
 static void put_refusals(struct expose *e,
                          struct app *app,
@@ -218,8 +219,8 @@ static void put_streams(struct expose *e, struct app *app)
 
 /* --- the journal ---------------------------------------------------------------------- */
 
-/* Kinds are "llm.delta": the class is what stands before the dot.  Those of one class are
- * neighbours. */
+/* A kind is "llm.delta": its class is the part before the dot.  Kinds of one class are
+ * adjacent. */
 static void put_records(struct expose *e, const struct journal_counts *c)
 {
     char labels[LABELS];
@@ -264,7 +265,7 @@ static void put_jobs(struct expose *e, const struct journal_counts *c)
     expose_family(e, "spoolwire_jobs", "gauge", "Jobs that are not final.");
     expose_value(e, "state=\"queued\"", queued);
     expose_value(e, "state=\"running\"", running);
-    /* They may be from two moments. */
+    /* The two numbers may be from different moments. */
     expose_value(e, "state=\"waiting\"", jobs > known ? jobs - known : 0);
     expose_value(e, "state=\"set_aside\"", set_aside);
     expose_counter(e, "spoolwire_jobs_submitted_total", get(&c->submitted), "New jobs.");

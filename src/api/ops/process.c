@@ -13,8 +13,8 @@ struct process_figures {
     uint64_t virtual_bytes, resident_pages, threads;
 };
 
-/* /proc/self/stat; the fields are counted behind the program's name, which may hold anything
- * but ends with the last ')'. */
+/* Reads /proc/self/stat; fields are counted after the last ')', because the program's name
+ * before it may contain anything. */
 static bool read_stat(struct process_figures *ret)
 {
     char text[1024];

@@ -1,9 +1,9 @@
-/* What pages need: tickets for EventSource, which can send no headers, and a cookie.
+/* Tickets for EventSource, which cannot send headers, and session cookies for pages.
  *
- * A ticket is a signed text that lets its holder read one job until it expires, as often as it
- * likes, because EventSource comes again with the same address.  It dies with its token.
+ * A ticket is a signed text that lets its holder read one job until it expires, any number of
+ * times, because EventSource reconnects with the same URL.  It becomes invalid with its token.
  *
- * A session is a token of its own in the store, so that it can be ended. */
+ * A session is a token of its own in the store, so that it can be revoked. */
 #include "api/admit.h"
 #include "api/token_call.h"
 #include "api/jobs/jobs.h"
@@ -15,7 +15,7 @@
 
 /* --- tickets --------------------------------------------------------------------- */
 
-/* For pages: nobody shall keep it, and no link shall carry it on. */
+/* No cache may store the answer, and no Referer header may leak it. */
 static void keep_private(struct http_request *req)
 {
     http_set_header(req, "Cache-Control", STR("no-store"));
@@ -34,19 +34,19 @@ static void put_ticket(struct store_query *query, struct str ticket, int64_t exp
     json_add_time(b, "expires_at", expires_s * 1000);
     json_add_parts(b, "url");
     buf_lit(b, "/v1/jobs/");
-    buf_str(b, job); /* messages, digits, _ and -: the store has it */
+    buf_str(b, job); /* no escaping: letters, digits, _ and - only, as the store has it */
     buf_lit(b, "/events?ticket=");
     buf_str(b, ticket);
     json_end_parts(b);
     json_end(b);
 }
 
-/* Looked up by the pool: the caller may see the job, or it is a 404 as for any other. */
+/* On the pool: answers 404 unless the job exists and the caller may see it. */
 static void run_ticket(struct thread_task *task, struct store *store)
 {
     struct job_row row;
 
-    (void)jobs_get(store_query_of(task), store, &row); /* says itself what is wrong */
+    (void)jobs_get(store_query_of(task), store, &row); /* sets the error itself */
 }
 
 static bool answer_ticket(struct store_query *query)
@@ -105,7 +105,7 @@ static const struct visitor *visitor_of(const struct http_request *req)
     return http_visitor(req);
 }
 
-/* Browsers keep one with Secure only from https; behind a proxy, Origin tells. */
+/* Browsers accept a Secure cookie only over https; behind a proxy, the Origin header tells. */
 static void set_cookie(struct http_request *req, struct str value, int64_t seconds)
 {
     bool secure = http_is_tls(req) || str_starts(http_header(req, "Origin"), STR("https://"));
@@ -146,7 +146,7 @@ static void answer_login(struct token_call *e)
     const struct token *t =
         keyring_find(authenticator_ring(&e->query->loop->authenticator), row->id);
 
-    if (t == NULL) { /* its token was revoked meanwhile */
+    if (t == NULL) { /* its token was revoked in between */
         http_respond_error(e->query->req, 401, "the token was revoked or has expired");
         return;
     }
@@ -154,7 +154,7 @@ static void answer_login(struct token_call *e)
     respond_session(e->query->req, 201, t, true);
 }
 
-/* It may what its token may, and not for longer. */
+/* A session has its token's rights, and expires no later. */
 static void fill_session(struct token_call *e, const struct token *t, int64_t life_ms)
 {
     struct token_row *row = &e->draft.row;
@@ -182,7 +182,7 @@ void api_login(struct http_request *req)
     const struct visitor *v = visitor_of(req);
     struct error why;
 
-    if (v->kind == CREDENTIAL_NONE) { /* nobody has to show anything here */
+    if (v->kind == CREDENTIAL_NONE) { /* authentication is off */
         respond_session(req, 201, v->token, false);
         return;
     }

@@ -1,4 +1,4 @@
-/* /v1/tokens: for administrators.  What is done here counts at once, on every loop. */
+/* /v1/tokens: for administrators.  Changes take effect at once, on every loop. */
 #include "api/admit.h"
 #include "api/token_call.h"
 
@@ -93,7 +93,7 @@ void api_tokens(struct http_request *req)
     json_begin_list(&out, "tokens");
     for (size_t i = 0; i < ring->n; i++) {
         if (ring->all[i]->parent != NULL)
-            continue; /* sessions come and go */
+            continue; /* sessions are not listed */
         token_call_put_token(json_next(&out), ring->all[i]);
         json_end(&out);
     }
@@ -102,7 +102,7 @@ void api_tokens(struct http_request *req)
     api_json(req, 200, &out);
 }
 
-/* --- making and revoking --------------------------------------------------------- */
+/* --- creating and revoking ------------------------------------------------------- */
 
 static void answer_create(struct token_call *e)
 {
@@ -111,7 +111,7 @@ static void answer_create(struct token_call *e)
         keyring_find(authenticator_ring(&e->query->loop->authenticator), row->id);
     struct buf out LOCAL_BUF(64 * 1024);
 
-    if (t == NULL) { /* somebody was faster to revoke it */
+    if (t == NULL) { /* it was revoked in between */
         http_respond_error(e->query->req, 409, "the token is gone already");
         return;
     }
@@ -124,7 +124,8 @@ static void answer_create(struct token_call *e)
         secret_forget(out.p, out.cap);
 }
 
-/* The member as a text, a list of texts with commas between; false when it is neither. */
+/* A member that is a text, or a list of texts, which is joined with commas; false for anything
+ * else. */
 static bool read_list(struct token_call *e,
                       const yyjson_val *root,
                       struct str name,

@@ -1,8 +1,8 @@
 /* Calls: a client asks a worker of an agent something, and waits for the answer.
  *
- * The question goes to a pull worker in the answer to its lease, and the worker's answer
- * comes as a request of its own; to a process of a pool, and from it, it goes as a line.  A
- * process for each job takes none: its one line is the job. */
+ * A pull worker gets the call in the answer to its lease request, and sends its answer as a
+ * separate request.  A process of a pool gets it as a line on stdin and answers on stdout.  A
+ * process that is started for each job takes no calls: its stdin has only the job. */
 #include "api/admit.h"
 #include "api/api.h"
 #include "api/jobs/jobs.h"
@@ -34,7 +34,8 @@ static void answer_call(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* These reach what a thread has saved: they are asked by the routes of threads alone. */
+/* These calls access the saved state of a thread; only the routes of threads may make them,
+ * because they check who owns the thread. */
 static bool is_open(struct http_request *req, struct str name)
 {
     if (!str_is(name, "get_state") && !str_is(name, "update_state") &&
@@ -47,8 +48,8 @@ static bool is_open(struct http_request *req, struct str name)
         STR_ARG(name));
 }
 
-/* What a member with this name names, if anything: `thread`, `thread_id`, `threadId`, or
- * several of them. */
+/* Does a member with this name hold ids of threads, or of jobs or runs?  `thread`, `thread_id`,
+ * `threadId`, or their plurals; the same for `job` and `run`. */
 static bool is_name_of(struct str key, bool *ret_is_thread)
 {
     static const char *const names[] = { "thread", "job", "run" };
@@ -66,7 +67,7 @@ static bool is_name_of(struct str key, bool *ret_is_thread)
     return false;
 }
 
-/* False: more than there is room for. */
+/* False: the list is full. */
 static bool add_named(const yyjson_val *id,
                       bool is_thread,
                       struct journal_named *list,
@@ -80,7 +81,7 @@ static bool add_named(const yyjson_val *id,
     return true;
 }
 
-/* Jobs and threads that @value names, however deep; false: more than there is room for. */
+/* Collects the jobs and threads that @value names, at any depth; false: the list is full. */
 static bool find_named(const yyjson_val *value, struct journal_named *list, size_t *n)
 {
     bool ok = true, is_thread;
@@ -100,7 +101,8 @@ static bool find_named(const yyjson_val *value, struct journal_named *list, size
     return ok;
 }
 
-/* Keeps what the params name, to be looked at by the journal. */
+/* Keeps the jobs and threads that the params name; the journal checks whether the caller may
+ * access them. */
 static bool read_named(struct journal_call *call, const yyjson_val *params)
 {
     struct journal_request *r = &call->journal;
@@ -149,7 +151,7 @@ static const struct app_agent *find_agent(const struct app_settings *now, struct
     return NULL;
 }
 
-/* The agent that the path names, if it takes calls; else the request is answered. */
+/* The agent in the path, if it takes calls; else NULL, and the request is answered. */
 static const struct app_agent *called_agent(struct http_request *req)
 {
     struct str name = http_param(req, "agent");
@@ -179,7 +181,7 @@ void api_call(struct http_request *req)
 
     if (call == NULL)
         return;
-    call->journal.call.agent = agent->name; /* stays as long as the app */
+    call->journal.call.agent = agent->name; /* borrowed as long as the app */
     journal_call_read(call, MAX_DEPTH, read_question);
 }
 

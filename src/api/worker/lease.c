@@ -12,7 +12,7 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
 {
     struct lease_text text;
 
-    if (job.n == 0) { /* else it would count as a request for no job's sake */
+    if (job.n == 0) { /* else it would count as a request without a job */
         return http_respond_error(req, 422, "the query must have job=JOB beside lease=TOKEN");
     }
     if (!lease_read_text(http_query(req, "lease"), &text))

@@ -1,4 +1,4 @@
-/* The worker protocol over HTTP: lease, append, heartbeat, finish, hand back. */
+/* The worker protocol over HTTP: lease, append, heartbeat, finish, return. */
 #include "api/admit.h"
 #include "api/worker/lease.h"
 
@@ -12,7 +12,7 @@ enum { MAX_AGENTS = 32, MAX_WAIT_S = 60, MAX_REQUEST_ID = 200 };
 
 /* --- lease ----------------------------------------------------------------------- */
 
-/* Instead of a job. */
+/* Answers a lease request with a call instead of a job. */
 static void answer_with_call(struct journal_call *call)
 {
     const struct journal_request *j = &call->journal;
@@ -80,8 +80,8 @@ static bool read_agents(struct journal_call *call, const yyjson_val *list)
     return true;
 }
 
-/* With the token that asks: another's request, or a place of the server's own, has another
- * name. */
+/* The token's id is part of the request id, so that it cannot collide with requests of other
+ * tokens or of the server's own agents. */
 static bool keep_request_id(struct journal_call *call, struct str id)
 {
     char text[SECRET_ID + 1 + MAX_REQUEST_ID];
@@ -145,7 +145,7 @@ void api_worker_lease(struct http_request *req)
         journal_call_read(call, 64, read_lease);
 }
 
-/* --- the holder of a lease --------------------------------------------------------- */
+/* --- requests of the lease holder -------------------------------------------------- */
 
 static void put_wishes(struct buf *b, const struct journal_request *j)
 {
@@ -202,7 +202,7 @@ static void answer_cancel_flag(struct journal_call *call)
     api_json(call->req, 200, &call->out);
 }
 
-/* All is said in the path and the query. */
+/* Posts a request that needs nothing but the path and the query. */
 static void post(struct http_request *req, enum journal_op op)
 {
     struct journal_call *call = journal_call_new(req, op, answer_cancel_flag);

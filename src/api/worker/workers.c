@@ -1,4 +1,4 @@
-/* GET /v1/workers: who holds a lease, and who waits for one. */
+/* GET /v1/workers: the workers that hold a lease, and those that wait for one. */
 #include "api/admit.h"
 #include "api/api.h"
 
